@@ -1,0 +1,105 @@
+/* The kernel interface: what every kernel, built in or registered at run time,
+ * on every device, is given and must return. Plain C, so that a C, C++, Cython
+ * or LowLevelCallable kernel can be written against this one file.
+ *
+ * Invariants that dispatch guarantees to a kernel:
+ *  (a) sizes are final: outputs have the shape that the op's shape rule gave;
+ *  (b) outputs are C-contiguous and overlap no input (dispatch copies otherwise);
+ *  (c) inputs may have any strides (zero, negative), counted in elements, unless
+ *      the op asks for contiguous ones; data points at element [0, ..., 0];
+ *  (d) tensor inputs that take part in promotion have the compute dtype already;
+ *  (e) an absent optional tensor has dtype PT_NONE and data NULL;
+ *  (f) the GIL may or may not be held: a kernel never touches a Python object.
+ */
+#ifndef PTCORE_KERNEL_H
+#define PTCORE_KERNEL_H
+#include <stdint.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* dtype codes: index of every per-dtype table. The order is part of the ABI. */
+enum pt_dtype {
+    PT_BOOL = 0, PT_UINT8, PT_INT8, PT_UINT16, PT_INT16, PT_UINT32, PT_INT32,
+    PT_UINT64, PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_FLOAT64,
+    PT_COMPLEX64, PT_COMPLEX128,
+    PT_NDTYPES = 15,
+    PT_NONE = 255
+};
+
+enum { PT_MAX_DIM = 64, PT_MAX_ELEMENTWISE_INPUTS = 5, PT_TILE = 256 };
+
+/* What a kernel returns. Anything but PT_OK comes with a text in call->error
+ * (without the op's name, which dispatch puts in front). */
+enum pt_status {
+    PT_OK = 0,
+    PT_RUNTIME_ERROR, PT_VALUE_ERROR, PT_INDEX_ERROR, PT_TYPE_ERROR,
+    PT_MEMORY_ERROR, PT_LINALG_ERROR,
+    PT_NEED_BLAS = 100      /* nothing written yet: load the BLAS and call again */
+};
+
+typedef struct pt_view {
+    char *data;
+    const int64_t *sizes;       /* ndim entries */
+    const int64_t *strides;     /* ndim entries, in elements */
+    int64_t numel;
+    int32_t ndim;
+    uint8_t dtype;
+    uint8_t contiguous;         /* C-contiguous (sizes of 1 and 0 disregarded) */
+    uint8_t device;             /* index into the device column of the table */
+    uint8_t reserved;
+} pt_view;
+
+enum pt_param_kind { PT_PARAM_NONE = 0, PT_PARAM_INT, PT_PARAM_FLOAT, PT_PARAM_COMPLEX, PT_PARAM_INTS };
+
+/* One non-tensor argument. bool and dtype arrive as PT_PARAM_INT, a choice of words
+ * (reduction="mean") as the index in the row's list; an int fills both i and d. */
+typedef struct pt_param {
+    int32_t kind;
+    int32_t count;              /* entries of list */
+    int64_t i;
+    double d, im;
+    const int64_t *list;
+} pt_param;
+
+typedef struct pt_call {
+    int32_t op;
+    int32_t nin, nout, nparams;
+    const pt_view *in;          /* tensor arguments in signature order */
+    pt_view *out;
+    const pt_param *params;     /* the other arguments in signature order */
+    uint64_t seed, offset;      /* random ops: Philox key, call offset */
+    void *stream;               /* NULL on the CPU */
+    char error[256];
+} pt_call;
+
+typedef int (*pt_kernel)(pt_call *call);
+
+/* Elementwise inner loop: ptr[0] is the output, ptr[1...] the inputs, all contiguous and
+ * of the loop's dtypes; params are already in the op-math type of the compute dtype
+ * (float for half types and float32, double, (u)int64, complex<float/double>). */
+typedef void (*pt_loop)(char *const *ptr, int64_t n, const void *params);
+
+/* The loops of one elementwise op at one ISA level, indexed by compute dtype.
+ * vs/sv: second/first input is a single element (binary arithmetic only, else NULL).
+ * A half type has no loop of its own: the runner goes through float32 tiles. */
+typedef struct pt_elementwise {
+    const char *name;
+    pt_loop loop[PT_NDTYPES];
+    pt_loop vs[PT_NDTYPES];
+    pt_loop sv[PT_NDTYPES];
+    int32_t nin;
+    int32_t cost;               /* about ns per 16 elements: decides when to split */
+} pt_elementwise;
+
+typedef struct pt_kernel_entry {
+    const char *name;
+    pt_kernel kernel;
+} pt_kernel_entry;              /* tables end with {NULL, NULL} */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
