@@ -21,7 +21,7 @@ PT_INLINE float to_float(half h) {
     uint32_t w = (uint32_t)h.bits << 16, sign = w & 0x80000000u, mag = (w & 0x7fffffffu) >> 3;
     /* a normal number: move the exponent's bias; inf and NaN: move it twice */
     uint32_t normal = mag + ((127u - 15u) << 23);
-    normal += mag >= (31u << 23) ? ((127u - 16u) << 23) : 0u;
+    normal += mag >= (31u << 23) ? ((127u - 15u) << 23) : 0u;
     normal |= mag > (31u << 23) ? 0x00400000u : 0u;
     /* a denormal: an exact subtraction renormalises it */
     float tiny = from_bits(mag + (113u << 23)) - from_bits(113u << 23);
