@@ -14,6 +14,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from scipy.linalg import cython_blas
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "ptcore" / "_ops" / "kernels"
@@ -25,7 +26,7 @@ LEVELS = {
     "v4": (["-march=x86-64-v4", "-mprefer-vector-width=512"],
            {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd", "avx2", "fma", "f16c", "bmi2"}),
 }
-FAMILIES = "reduction extremum".split()
+FAMILIES = "reduction extremum matmul".split()
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
           "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
@@ -68,6 +69,10 @@ class Call(C.Structure):
 
 class Entry(C.Structure):
     _fields_ = [("name", C.c_char_p), ("kernel", C.CFUNCTYPE(C.c_int, C.POINTER(Call)))]
+
+
+class Blas(C.Structure):
+    _fields_ = [(name, C.c_void_p) for name in ("sgemm", "dgemm", "cgemm", "zgemm", "get_threads", "set_threads")]
 
 
 class KernelError(Exception):
@@ -145,6 +150,32 @@ class Library:
 
     def threads(self, n):
         self.dll.test_set_threads(n)
+
+    def load_blas(self):
+        """Fills the BLAS pointers from SciPy's Cython BLAS, as dispatch does."""
+        table = Blas.in_dll(self.dll, "pt_blas")
+        get_name = C.pythonapi.PyCapsule_GetName
+        get_name.restype, get_name.argtypes = C.c_char_p, [C.py_object]
+        get_pointer = C.pythonapi.PyCapsule_GetPointer
+        get_pointer.restype, get_pointer.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
+        for field in ("sgemm", "dgemm", "cgemm", "zgemm"):
+            capsule = cython_blas.__pyx_capi__[field]
+            setattr(table, field, get_pointer(capsule, get_name(capsule)))
+
+    def count_blas_threads(self):
+        """Stands in for a BLAS with a thread setting of 3; returns the list of settings made."""
+        table, made, current = Blas.in_dll(self.dll, "pt_blas"), [], [3]
+
+        def set_threads(n):
+            made.append(n)
+            current[0] = n
+
+        self.callbacks = C.CFUNCTYPE(C.c_int)(lambda: current[0]), C.CFUNCTYPE(None, C.c_int)(set_threads)
+        table.get_threads, table.set_threads = (C.cast(f, C.c_void_p).value for f in self.callbacks)
+        return made
+
+    def unload_blas(self):
+        C.memset(C.addressof(Blas.in_dll(self.dll, "pt_blas")), 0, C.sizeof(Blas))
 
     def __call__(self, name, inputs, outputs, params=(), status=None):
         """Runs a kernel on arrays; `outputs` are (shape, dtype) or arrays. Returns the outputs."""

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <type_traits>
+#include <utility>
 
 #include "ptcore/complex.h"
 #include "ptcore/config.h"

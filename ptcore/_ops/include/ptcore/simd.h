@@ -61,6 +61,14 @@ struct simd {
         return v;
     }
     static inline void store(T *p, vector v) { memcpy(p, &v, sizeof v); }
+    /* the lanes added in a fixed tree: l with l + width/2, and so on */
+    static inline T sum(vector v) {
+        T lane[width];
+        store(lane, v);
+        for (int half = width / 2; half > 0; half /= 2)
+            for (int l = 0; l < half; ++l) lane[l] += lane[l + half];
+        return lane[0];
+    }
     static inline vector fill(T x) {
 #if defined(__GNUC__) && !defined(PT_PORTABLE_SIMD)
         return x - vector{};        /* -0.0 and NaN survive: x - (+0) is x */
