@@ -1,7 +1,8 @@
 /* Own matrix products for sizes where a BLAS call does not pay: C (n, m) = alpha A (n, k) B (k, m)
  * [+ C], C with unit column stride.
  *
- * Two register-blocked kernels and a plain one:
+ * Register-blocked kernels and plain ones:
+ *    row     one row of A, rows of B added up as they stream by
  *    outer   rows of B are vectors, elements of A are broadcast: any strides, B panels packed
  *    dot     A rows and B columns are contiguous along k: no packing, B streams through once
  *    plain   integers and complex numbers: rows of B scaled and added
@@ -111,7 +112,7 @@ inline void outer_gemm(const product<T> &q) {
             const int64_t w = min64(PANEL, q.m - j0);
             const int vectors = int(ceil_div(w, W));
             const matrix<const T> from = q.b.block(p0, j0);
-            const bool whole = w == vectors * W, in_place = whole && from.column == 1 && q.n <= OUTER_ROWS;
+            const bool whole = w == vectors * W, in_place = whole && from.column == 1 && q.n <= 2 * OUTER_ROWS;
             if (!in_place) pack_panel(panel, from, depth, w, vectors * W);
             const T *b = in_place ? from.data : panel;
             const int64_t ldb = in_place ? from.row : vectors * W;
@@ -192,6 +193,41 @@ inline void dot_gemm(const product<T> &q) {
     }
 }
 
+/* ---- row --------------------------------------------------------------------------------- */
+
+/* n = 1 and contiguous rows of B: eight rows at a time stream past a piece of C that stays in L1 */
+template <class T>
+inline void row_gemm(const product<T> &q) {
+    constexpr int64_t WIDTH = 2048;
+    alignas(64) T acc[WIDTH];
+    for (int64_t j0 = 0; j0 < q.m; j0 += WIDTH) {
+        const int64_t w = min64(WIDTH, q.m - j0);
+        for (int64_t j = 0; j < w; ++j) acc[j] = T(0);
+        int64_t p = 0;
+        for (; p + 8 <= q.k; p += 8) {
+            const T *PT_RESTRICT b[8];
+            T a[8];
+            for (int r = 0; r < 8; ++r) {
+                b[r] = &q.b.at(p + r, j0);
+                a[r] = q.a.at(0, p + r);
+            }
+            PT_IVDEP
+            for (int64_t j = 0; j < w; ++j) {
+                T s = acc[j];
+                for (int r = 0; r < 8; ++r) s += a[r] * b[r][j];
+                acc[j] = s;
+            }
+        }
+        for (; p < q.k; ++p) {
+            const T a = q.a.at(0, p);
+            const T *PT_RESTRICT b = &q.b.at(p, j0);
+            for (int64_t j = 0; j < w; ++j) acc[j] += a * b[j];
+        }
+        T *c = &q.c.at(0, j0);
+        for (int64_t j = 0; j < w; ++j) c[j] = q.accumulate ? c[j] + q.alpha * acc[j] : q.alpha * acc[j];
+    }
+}
+
 /* ---- plain ------------------------------------------------------------------------------- */
 
 template <class T>
@@ -216,14 +252,15 @@ inline void plain_gemm(const product<T> &q) {
     }
 }
 
-/* Is the dot kernel the right one? Its set-up wants a long k. */
-template <class T>
-inline bool prefers_dot(const product<T> &q) {
-    return q.a.column == 1 && q.b.row == 1 && q.k >= 2 * simd<T>::width;
-}
 template <class T>
 inline void own_gemm(const product<T> &q) {
-    if constexpr (is_same<T, float> || is_same<T, double>) prefers_dot(q) ? dot_gemm(q) : outer_gemm(q);
+    if constexpr (is_same<T, float> || is_same<T, double>) {
+        /* the sums at the end of a dot tile want a long k, or so few rows that packing B is worse */
+        const bool along_k = q.a.column == 1 && q.b.row == 1;
+        if (along_k && (q.k >= 16 * simd<T>::width || (q.n <= 2 && q.k >= simd<T>::width))) dot_gemm(q);
+        else if (q.n == 1 && q.b.column == 1) row_gemm(q);
+        else outer_gemm(q);
+    }
     else plain_gemm(q);
 }
 
