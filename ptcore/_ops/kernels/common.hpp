@@ -33,6 +33,7 @@ namespace {
 
 using pt::bfloat16;
 using pt::half;
+using pt::parallel_for;
 using complex64 = pt::complex<float>;
 using complex128 = pt::complex<double>;
 
@@ -285,6 +286,26 @@ inline void store(T *PT_RESTRICT dst, const A *PT_RESTRICT src, int64_t n) {
     else
         for (int64_t i = 0; i < n; ++i) dst[i] = convert<T>(src[i]);
 }
+
+/* one element of a floating tensor, `offset` elements from its first */
+PT_NOINLINE double get_real(const pt_view &v, int64_t offset) {
+    switch (v.dtype) {
+    case PT_FLOAT16: return double(pt::to_float(reinterpret_cast<const half *>(v.data)[offset]));
+    case PT_BFLOAT16: return double(pt::to_float(reinterpret_cast<const bfloat16 *>(v.data)[offset]));
+    case PT_FLOAT32: return double(reinterpret_cast<const float *>(v.data)[offset]);
+    default: return reinterpret_cast<const double *>(v.data)[offset];
+    }
+}
+PT_NOINLINE void put_real(const pt_view &v, int64_t offset, double x) {
+    switch (v.dtype) {
+    case PT_FLOAT16: reinterpret_cast<half *>(v.data)[offset] = convert<half>(x); break;
+    case PT_BFLOAT16: reinterpret_cast<bfloat16 *>(v.data)[offset] = convert<bfloat16>(x); break;
+    case PT_FLOAT32: reinterpret_cast<float *>(v.data)[offset] = float(x); break;
+    default: reinterpret_cast<double *>(v.data)[offset] = x; break;
+    }
+}
+/* an optional tensor or output that is there */
+inline bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
 
 /* Elements of work in one parallel chunk: about 10 us of a light loop. */
 constexpr int64_t GRAIN = 32768;
