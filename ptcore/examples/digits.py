@@ -164,7 +164,7 @@ def parse_arguments(argv=None):
     add("--hidden", type=int, default=256, help="width of both hidden layers")
     add("--dropout", type=float, default=0.5)
     add("--lr", type=float, default=2e-3, help="learning rate of Adam at the start")
-    add("--threads", type=int, help="number of threads (results do not depend on it)")
+    add("--threads", type=int, help="number of threads (does not change results)")
     add("--output", default=".", help="folder of digits.png and digits.npz")
     add("--quiet", action="store_true", help="no progress bar")
     return parser.parse_args(argv)
