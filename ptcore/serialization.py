@@ -215,7 +215,9 @@ class _Flattener:
         if id(value) in self._open:
             raise ValueError(f"save: the {cls.__name__} at {path!r} contains itself")
         if depth >= _MAX_DEPTH:
-            raise ValueError(f"save: data may be nested {_MAX_DEPTH} levels deep at most")
+            raise ValueError(
+                f"save: data may be nested {_MAX_DEPTH} levels deep at most"
+            )
         self._open.add(id(value))
 
         def below(key, item):
@@ -227,7 +229,9 @@ class _Flattener:
         else:
             for key in value:
                 if isinstance(key, Tensor):
-                    raise TypeError(f"save: a key of the {cls.__name__} at {path!r} is a tensor")
+                    raise TypeError(
+                        f"save: a key of the {cls.__name__} at {path!r} is a tensor"
+                    )
             pairs = [
                 [self.node(key, path, depth + 1), below(key, item)]
                 for key, item in value.items()
@@ -238,7 +242,9 @@ class _Flattener:
 
     def _tensor(self, tensor, path):
         if tensor.is_meta:
-            raise ValueError(f"save: the tensor at {path!r} is on meta and has no values")
+            raise ValueError(
+                f"save: the tensor at {path!r} is on meta and has no values"
+            )
         base = name = path or "data"
         tries = 1
         while name in self.tensors or name == _HEADER:
@@ -452,7 +458,9 @@ def _write_safetensors(file, tensors, header):
         elif tensor.dtype == ptcore.complex128:
             array = array.reshape(*array.shape, 1).view("float64")
         arrays[name] = array
-    file.write(safetensors.numpy.save(arrays, metadata={"ptcore": _header_text(header)}))
+    file.write(
+        safetensors.numpy.save(arrays, metadata={"ptcore": _header_text(header)})
+    )
 
 
 def _read_safetensors(file):

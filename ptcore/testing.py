@@ -180,7 +180,9 @@ def _close(a, e, rtol, atol, equal_nan):
     with np.errstate(all="ignore"):
         absolute = np.abs(a - e)
         relative = absolute / np.abs(e)
-        close = (a == e) | (np.isfinite(absolute) & (absolute <= atol + rtol * np.abs(e)))
+        close = (a == e) | (
+            np.isfinite(absolute) & (absolute <= atol + rtol * np.abs(e))
+        )
     if equal_nan:
         close |= np.isnan(a) & np.isnan(e)
     return close, absolute, relative
@@ -204,6 +206,10 @@ def _compare_numbers(actual, expected, options, where):
             f"The (d)types do not match: {type(actual)} != {type(expected)}.", where
         )
     rtol, atol = options.tolerances(names[type(actual)], names[type(expected)])
+    if isinstance(actual, bool) and isinstance(expected, bool):
+        if actual is not expected:
+            options.fail(f"Booleans mismatch: {actual} is not {expected}", where)
+        return
     import numpy as np
 
     exact = not rtol and not atol
@@ -310,7 +316,8 @@ def make_tensor(
     inexact = dtype.is_floating_point or dtype.is_complex
     if requires_grad and not inexact:
         raise ValueError(
-            f"make_tensor: requires_grad must be False for integral and boolean, got {dtype}"
+            "make_tensor: requires_grad must be False for integral and boolean, got "
+            f"{dtype}"
         )
     if name == "bool":
         low, high = 0, 2

@@ -82,7 +82,10 @@ def test_plain_data(path):
     assert type(loaded["counter"]) is Counter
     assert type(loaded["size"]) is pt.Size
     assert math.isnan(round_trip([math.nan], path)[0])
-    assert round_trip({"n": np.float32(0.5), "i": np.int64(3)}, path) == {"n": 0.5, "i": 3}
+    assert round_trip({"n": np.float32(0.5), "i": np.int64(3)}, path) == {
+        "n": 0.5,
+        "i": 3,
+    }
     assert round_trip(pt.ones(2), path).tolist() == [1, 1]
 
 

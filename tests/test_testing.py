@@ -28,10 +28,14 @@ def test_default_tolerances(name):
             assert_close(pt.tensor([value + 1.2 * limit], dtype=dtype), expected)
 
 
-@pytest.mark.parametrize(("name", "step"), [("float16", 2.0**-10), ("bfloat16", 2.0**-7)])
+@pytest.mark.parametrize(
+    ("name", "step"), [("float16", 2.0**-10), ("bfloat16", 2.0**-7)]
+)
 def test_half_tolerances(name, step):
     dtype = getattr(pt, name)
-    one, near, far = (pt.tensor([v], dtype=dtype) for v in (1.0, 1 + step, 1 + 4 * step))
+    one, near, far = (
+        pt.tensor([v], dtype=dtype) for v in (1.0, 1 + step, 1 + 4 * step)
+    )
     if step < LIMITS[name][0]:
         assert_close(near, one)
     with pytest.raises(AssertionError):
@@ -98,7 +102,9 @@ def test_nesting_and_types():
         assert_close({"a": [1, 2]}, {"a": [1, 3]})
     with pytest.raises(AssertionError, match="Missing keys.*'b'"):
         assert_close({"a": 1}, {"a": 1, "b": 2})
-    with pytest.raises(AssertionError, match="length of the sequences mismatch: 1 != 2"):
+    with pytest.raises(
+        AssertionError, match="length of the sequences mismatch: 1 != 2"
+    ):
         assert_close([1], [1, 2])
     with pytest.raises(AssertionError, match="types do not match"):
         assert_close(1, 1.0)
@@ -111,7 +117,9 @@ def test_nesting_and_types():
     assert_close(np.ones(2), np.ones(2))
 
 
-@pytest.mark.parametrize("name", "bool uint8 int8 int64 float16 float32 complex64".split())
+@pytest.mark.parametrize(
+    "name", "bool uint8 int8 int64 float16 float32 complex64".split()
+)
 def test_make_tensor(name):
     dtype = getattr(pt, name)
     t = make_tensor(3, 40, dtype=dtype, noncontiguous=True)

@@ -191,7 +191,8 @@ def main(argv=None):
         model, optimizer, histories[seed] = train(train_set, seed, options, progress)
         accuracies[seed] = accuracy(model, test_set)
         digests[seed] = digest(model)
-        print(f"seed {seed}: test accuracy {accuracies[seed]:.2%}, weights {digests[seed]}")
+        score = f"test accuracy {accuracies[seed]:.2%}"
+        print(f"seed {seed}: {score}, weights {digests[seed]}")
 
     checkpoint = os.path.join(options.output, "digits.npz")
     save_checkpoint(checkpoint, model, optimizer, options.seeds[-1], options)

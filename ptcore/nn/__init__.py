@@ -16,7 +16,7 @@ __all__ = [
     "init",
     "modules",
     "parameter",
-    "utils",
+    "utils",  # noqa: F405
     *_modules_all,
 ]
 

@@ -138,7 +138,9 @@ def eye_(tensor):
     """
     _check_2d("eye_", tensor)
     with ptcore.no_grad():
-        tensor.copy_(ptcore.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+        tensor.copy_(
+            ptcore.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device)
+        )
     return tensor
 
 
@@ -298,7 +300,8 @@ def orthogonal_(tensor, gain=1, generator=None):
     """
     if tensor.ndim < 2:
         raise ValueError(
-            f"orthogonal_: only tensors with 2 or more dimensions are supported, got {tensor.ndim}"
+            "orthogonal_: only tensors with 2 or more dimensions are supported, got "
+            f"{tensor.ndim}"
         )
     if tensor.numel() == 0:
         return tensor

@@ -387,14 +387,16 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(
-                    f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}"
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    f"{type(p).__name__}"
                 )
             if not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(
-                    f"parameter group didn't specify a value of required optimization parameter {name}"
+                    "parameter group didn't specify a value of required optimization "
+                    f"parameter {name}"
                 )
             param_group.setdefault(name, default)
         if len({id(p) for p in params}) != len(params):

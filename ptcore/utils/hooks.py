@@ -144,7 +144,9 @@ class BackwardHook:
     @staticmethod
     def _through_identity(args, on_backward, materialize):
         index = [i for i, a in enumerate(args) if isinstance(a, ptcore.Tensor)]
-        recorded = ptcore.is_grad_enabled() and any(args[i].requires_grad for i in index)
+        recorded = ptcore.is_grad_enabled() and any(
+            args[i].requires_grad for i in index
+        )
         if not recorded:
             return args, None
         passed = BackwardHookFunction.apply(

@@ -35,7 +35,9 @@ def test_threads_do_not_change_the_result(tmp_path):
     before = pt.get_num_threads()
     try:
         digests = [
-            run(tmp_path, "--seeds", "1", "--epochs", "2", "--threads", str(n))["digest"]
+            run(tmp_path, "--seeds", "1", "--epochs", "2", "--threads", str(n))[
+                "digest"
+            ]
             for n in (1, 2)
         ]
     finally:

@@ -20,7 +20,10 @@ ACTIVATIONS = [
     (nn.ReLU(), np.maximum(X, 0)),
     (nn.ReLU(inplace=True), np.maximum(X, 0)),
     (nn.GELU(), X * special.ndtr(X)),
-    (nn.GELU("tanh"), X * special.expit(2 * np.sqrt(2 / np.pi) * (X + 0.044715 * X**3))),
+    (
+        nn.GELU("tanh"),
+        X * special.expit(2 * np.sqrt(2 / np.pi) * (X + 0.044715 * X**3)),
+    ),
     (nn.Tanh(), np.tanh(X)),
     (nn.Sigmoid(), special.expit(X)),
     (nn.Softmax(dim=1), special.softmax(X, axis=1)),

@@ -154,8 +154,8 @@ def test_bad_backward_hook_results():
     layer.register_full_backward_pre_hook(lambda m, go: ())
     with pytest.raises(RuntimeError, match="invalid number of grad_output"):
         layer(x).sum().backward()
+    layer.register_full_backward_hook(lambda *a: None)
     with pytest.raises(RuntimeError, match="Cannot use both"):
-        layer.register_full_backward_hook(lambda *a: None)
         layer.register_backward_hook(lambda *a: None)
 
 

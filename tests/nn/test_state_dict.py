@@ -23,14 +23,16 @@ def test_round_trip_copies_values():
     }  # fmt: skip
     keys = b.load_state_dict(state)
     assert str(keys) == "<All keys matched successfully>"
-    for (name, p), q in zip(a.state_dict().items(), b.state_dict().values(), strict=True):
+    for (name, p), q in zip(
+        a.state_dict().items(), b.state_dict().values(), strict=True
+    ):
         assert np.array_equal(p.numpy(), q.numpy()), name
         assert not p.requires_grad
     with pt.no_grad():
         b[0].weight.zero_()
     assert a[0].weight.abs().sum().item() > 0
     assert a.state_dict(keep_vars=True)["0.weight"] is a[0].weight
-    assert list(a.state_dict(prefix="net."))[0] == "net.count"
+    assert next(iter(a.state_dict(prefix="net."))) == "net.count"
 
 
 def test_error_lists_every_key():

@@ -52,7 +52,10 @@ CASES = {
         lambda o: ls.ExponentialLR(o, 0.9),
         lambda e: lambda lr: lr * 0.9**e,
     ),
-    "cosine": (lambda o: ls.CosineAnnealingLR(o, 7, 0.01), lambda e: cosine(e, 7, 0.01)),
+    "cosine": (
+        lambda o: ls.CosineAnnealingLR(o, 7, 0.01),
+        lambda e: cosine(e, 7, 0.01),
+    ),
     "lambda": (
         lambda o: ls.LambdaLR(o, [lambda e: 1 / (1 + e), lambda e: 0.95**e]),
         lambda e: lambda lr: lr / (1 + e) if lr == 0.5 else lr * 0.95**e,

@@ -48,10 +48,18 @@ def adam(p, grads, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
 CASES = [
     (optim.SGD, sgd, {"lr": 0.1}),
     (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9}),
-    (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1}),
+    (
+        optim.SGD,
+        sgd,
+        {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1},
+    ),
     (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
     (optim.Adam, adam, {}),
-    (optim.Adam, adam, {"lr": 0.1, "betas": (0.5, 0.7), "eps": 1e-3, "weight_decay": 0.3}),
+    (
+        optim.Adam,
+        adam,
+        {"lr": 0.1, "betas": (0.5, 0.7), "eps": 1e-3, "weight_decay": 0.3},
+    ),
     (optim.Adam, adam, {"lr": 0.1, "amsgrad": True, "maximize": True}),
     (optim.AdamW, adam, {"lr": 0.1, "weight_decay": 0.2}),
     (optim.AdamW, adam, {"lr": 0.1, "weight_decay": 0.2, "amsgrad": True}),
@@ -208,9 +216,15 @@ def test_zero_grad():
 def test_step_hooks():
     p, log = pt.ones(1, requires_grad=True), []
     optimizer = optim.SGD([p], lr=1.0)
-    optimizer.register_step_pre_hook(lambda o, args, kwargs: log.append(("pre", args[0] is o)))
-    handle = optimizer.register_step_post_hook(lambda o, args, kwargs: log.append("post"))
-    with register_optimizer_step_post_hook(lambda o, args, kwargs: log.append("global")):
+    optimizer.register_step_pre_hook(
+        lambda o, args, kwargs: log.append(("pre", args[0] is o))
+    )
+    handle = optimizer.register_step_post_hook(
+        lambda o, args, kwargs: log.append("post")
+    )
+    with register_optimizer_step_post_hook(
+        lambda o, args, kwargs: log.append("global")
+    ):
         optimizer.step()
     assert log == [("pre", True), "post", "global"]
     handle.remove()
@@ -276,7 +290,11 @@ def test_bad_arguments():
         (lambda: optim.Adam([p], eps=float("nan")), ValueError, "epsilon"),
         (lambda: optim.Adam([p], fused=True, foreach=True), RuntimeError, "together"),
         (lambda: optim.Adam([p], differentiable=True), RuntimeError, "differentiable"),
-        (lambda: optim.SGD([{"params": [p]}, {"params": p}], lr=1), ValueError, "more than"),
+        (
+            lambda: optim.SGD([{"params": [p]}, {"params": p}], lr=1),
+            ValueError,
+            "more than",
+        ),
         (lambda: optim.SGD([{"params": {p}}], lr=1), TypeError, "ordered collections"),
         (lambda: optim.SGD([("a", p), p], lr=1), ValueError, "names"),
     ]:

@@ -100,7 +100,11 @@ def test_random_split():
     assert sorted(v for p in parts for v in p.indices) == list(range(10))
     again = data.random_split(range(10), [3, 7], generator(1))
     assert again[0].indices == parts[0].indices
-    assert [len(p) for p in data.random_split(range(11), [0.5, 0.25, 0.25])] == [6, 3, 2]
+    assert [len(p) for p in data.random_split(range(11), [0.5, 0.25, 0.25])] == [
+        6,
+        3,
+        2,
+    ]
     with pytest.raises(ValueError, match="expected 10, got 9"):
         data.random_split(range(10), [2, 7])
     with pytest.raises(ValueError, match="between 0 and 1"):
@@ -195,7 +199,7 @@ def test_default_collate():
     assert batch["s"] == ["a", "b"]
     assert batch["l"][0].tolist() == [1, 2]
     assert batch["l"][1][0].tolist() == [True, False]
-    assert batch["l"][1][1] == [b"x", b"y"]
+    assert batch["l"][1][1] == (b"x", b"y")  # a column, as in PyTorch
     ordered = data.default_collate([OrderedDict(b=1, a=2)])
     assert type(ordered) is OrderedDict
 
@@ -204,7 +208,9 @@ def test_collate_numpy():
     batch = data.default_collate([np.float32(1), np.float32(2)])
     assert batch.dtype == pt.float32
     assert batch.tolist() == [1, 2]
-    batch = data.default_collate([np.ones((2, 1), np.int16), np.zeros((2, 1), np.int16)])
+    batch = data.default_collate(
+        [np.ones((2, 1), np.int16), np.zeros((2, 1), np.int16)]
+    )
     assert batch.dtype == pt.int16
     assert batch.shape == (2, 2, 1)
     with pytest.raises(TypeError, match="default_collate: batch must contain"):
@@ -247,7 +253,9 @@ def test_batches():
 
 def test_shuffle_depends_on_the_generator_only():
     def order(seed):
-        loader = data.DataLoader(Squares(50), 7, shuffle=True, generator=generator(seed))
+        loader = data.DataLoader(
+            Squares(50), 7, shuffle=True, generator=generator(seed)
+        )
         return [v for b in loader for v in b.tolist()]
 
     assert order(1) == order(1) != order(2)

@@ -48,13 +48,13 @@ class ModuleState:
         """Return extra state to save with the module; override together with
         :meth:`set_extra_state`."""
         raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called."
+            "Module.get_extra_state() should never be called: it is to be overridden"
         )
 
     def set_extra_state(self, state):
         """Take back what :meth:`get_extra_state` returned."""
         raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called."
+            "Module.set_extra_state() should never be called: it is to be overridden"
         )
 
     def _has_extra_state(self, method):
@@ -98,7 +98,10 @@ class ModuleState:
         ['weight', 'bias']
         """
         if args:
-            _warn("Positional args are being deprecated, use kwargs instead.", FutureWarning)
+            _warn(
+                "Positional args are being deprecated, use kwargs instead.",
+                FutureWarning,
+            )
             destination = args[0] if destination is None else destination
             if len(args) > 1 and prefix == "":
                 prefix = args[1]
@@ -202,8 +205,8 @@ class ModuleState:
             _warn(
                 f"for {key}: copying from a non-meta parameter in the checkpoint to a "
                 "meta parameter in the current model, which is a no-op. (Did you mean "
-                "to pass `assign=True` to assign items in the state dictionary to their "
-                "corresponding key in the module instead of copying them in place?)"
+                "to pass `assign=True` to assign items in the state dictionary to "
+                "their corresponding key in the module instead of copying them in place?)"
             )
         try:
             with ptcore.no_grad():
@@ -293,10 +296,10 @@ class ModuleState:
                 for hook in module._hooks._load_state_dict_post_hooks.values():
                     if hook(module, keys) is not None:
                         raise AssertionError(
-                            "Hooks registered with ``register_load_state_dict_post_hook``"
-                            " are not expected to return new values, if "
-                            "incompatible_keys need to be modified, it should be done "
-                            "inplace."
+                            "Hooks registered with "
+                            "``register_load_state_dict_post_hook`` are not expected "
+                            "to return new values, if incompatible_keys need to be "
+                            "modified, it should be done inplace."
                         )
 
         load(self, state_dict, "")

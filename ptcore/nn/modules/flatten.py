@@ -57,7 +57,8 @@ class Unflatten(Module):
         super().__init__()
         if not isinstance(dim, int):
             raise TypeError(
-                f"Unflatten: dim must be an int (named dimensions do not exist), got {type(dim).__name__}"
+                "Unflatten: dim must be an int (named dimensions do not exist), got "
+                f"{type(dim).__name__}"
             )
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(

@@ -59,7 +59,9 @@ class Linear(Module):
             ptcore.empty((out_features, in_features), device=device, dtype=dtype)
         )
         if bias:
-            self.bias = Parameter(ptcore.empty(out_features, device=device, dtype=dtype))
+            self.bias = Parameter(
+                ptcore.empty(out_features, device=device, dtype=dtype)
+            )
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()

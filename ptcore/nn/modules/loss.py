@@ -32,7 +32,9 @@ def _reduction(name, size_average, reduce, reduction):
 class _Loss(Module):
     def __init__(self, size_average=None, reduce=None, reduction="mean"):
         super().__init__()
-        self.reduction = _reduction(type(self).__name__, size_average, reduce, reduction)
+        self.reduction = _reduction(
+            type(self).__name__, size_average, reduce, reduction
+        )
 
 
 class _WeightedLoss(_Loss):

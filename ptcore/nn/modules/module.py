@@ -68,7 +68,9 @@ def _parse_to(args, kwargs):
     else:
         order = ["device", "dtype", "non_blocking", "copy"]
     if len(rest) > len(order):
-        raise TypeError(f"to() takes at most {len(order)} positional arguments, got {len(rest)}")
+        raise TypeError(
+            f"to() takes at most {len(order)} positional arguments, got {len(rest)}"
+        )
     for name, value in zip(order, rest, strict=False):
         if name in given:
             raise TypeError(f"to() got multiple values for argument '{name}'")
@@ -340,9 +342,7 @@ class Module(ModuleHooks, ModuleState):
         module = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
-                raise AttributeError(
-                    f"{module._get_name()} has no attribute `{name}`"
-                )
+                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
             module = getattr(module, name)
             if not isinstance(module, Module):
                 raise AttributeError(f"`{name}` is not an nn.Module")

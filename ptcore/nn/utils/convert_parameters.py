@@ -42,7 +42,8 @@ def vector_to_parameters(vec, parameters):
     total = sum(p.numel() for p in parameters)
     if tuple(vec.shape) != (total,):
         raise ValueError(
-            f"vector_to_parameters: vec must have shape ({total},), got {tuple(vec.shape)}"
+            f"vector_to_parameters: vec must have shape ({total},), got "
+            f"{tuple(vec.shape)}"
         )
     start = 0
     for param in parameters:

@@ -18,7 +18,14 @@ from ptcore.utils.data.sampler import (
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 _FIXED = frozenset(
-    ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+    (
+        "batch_size",
+        "batch_sampler",
+        "sampler",
+        "drop_last",
+        "dataset",
+        "persistent_workers",
+    )
 )
 
 
@@ -221,7 +228,9 @@ def _pin(batch):
         return {k: _pin(v) for k, v in batch.items()}
     if isinstance(batch, (list, tuple)):
         values = [_pin(v) for v in batch]
-        return type(batch)(*values) if hasattr(batch, "_fields") else type(batch)(values)
+        return (
+            type(batch)(*values) if hasattr(batch, "_fields") else type(batch)(values)
+        )
     return batch.pin_memory() if hasattr(batch, "pin_memory") else batch
 
 

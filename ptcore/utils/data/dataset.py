@@ -190,7 +190,8 @@ class ChainDataset(IterableDataset):
         for part in self.datasets:
             if not isinstance(part, IterableDataset):
                 raise AssertionError(
-                    f"ChainDataset only supports IterableDataset, got {type(part).__name__}"
+                    "ChainDataset only supports IterableDataset, got "
+                    f"{type(part).__name__}"
                 )
             yield part
 

@@ -47,7 +47,8 @@ class DistributedSampler(Sampler):
             )
         if not 0 <= rank < num_replicas:
             raise ValueError(
-                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+                f"Invalid rank {rank}, rank should be in the interval "
+                f"[0, {num_replicas - 1}]"
             )
         self.dataset = dataset
         self.num_replicas = num_replicas

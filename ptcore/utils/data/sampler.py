@@ -39,9 +39,6 @@ class Sampler:
     """Base class of samplers; subclasses define ``__iter__``, and ``__len__``
     where it is known."""
 
-    def __init__(self, data_source=None):
-        pass
-
     def __iter__(self):
         raise NotImplementedError
 

@@ -127,7 +127,7 @@ def collate(batch, *, collate_fn_map=None):
     if isinstance(first, Sequence):
         if any(len(sample) != len(first) for sample in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        columns = [below(list(column)) for column in zip(*batch, strict=True)]
+        columns = [below(column) for column in zip(*batch, strict=True)]
         return columns if isinstance(first, tuple) else _like_sequence(first, columns)
     raise _unsupported(type(first))
 
