@@ -333,7 +333,7 @@ class SequentialLR(LRScheduler):
         for i, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
                 raise TypeError(
-                    f"SequentialLR: schedulers[{i}] should have the attribute `optimizer`"
+                    f"SequentialLR: schedulers[{i}] should have an `optimizer`"
                 )
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(

@@ -3,7 +3,8 @@
 A module without hooks has ``_hooks = None`` (a class attribute), the one test
 that a call makes; the tables exist from the first registration or first look
 at one of their PyTorch names (``_forward_hooks`` and so on). Hooks registered
-for all modules live in ``global_state.table`` by the same rule.
+for all modules live in ``global_state.table``; the first one makes that class
+attribute an empty table, so that every call takes the path with hooks.
 """
 
 from collections import OrderedDict
@@ -49,6 +50,7 @@ class _GlobalState:
     def tables(self):
         if self.table is None:
             self.table = HookTables()
+            ModuleHooks._hooks = _NO_TABLES
         return self.table
 
 
@@ -178,7 +180,7 @@ class ModuleHooks:
     _hooks = None
 
     def _hook_tables(self):
-        if self._hooks is None:
+        if "_hooks" not in self.__dict__:
             object.__setattr__(self, "_hooks", HookTables())
         return self._hooks
 
@@ -331,7 +333,7 @@ class _HookedCall:
         self.result = None
         self.ran = set()
         # The process-wide hooks run before the module's own.
-        self.tables = (global_state.table or _NO_TABLES, module._hooks or _NO_TABLES)
+        self.tables = (global_state.table or _NO_TABLES, module._hooks)
 
     def _hooks(self, name):
         return [(t, *kv) for t in self.tables for kv in tuple(getattr(t, name).items())]

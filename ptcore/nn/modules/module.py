@@ -5,14 +5,13 @@
     an ordinary attribute look-up (see ``_registry``).
 (b) A name is in at most one registry, and a plain attribute never stands
     beside a registered one of the same name.
-(c) A call without hooks makes two tests and calls ``forward`` (see ``_hooks``).
+(c) A call without hooks makes one test and calls ``forward`` (see ``_hooks``).
 """
 
 import ptcore
 from ptcore import Tensor
 from ptcore.nn.modules._hooks import (
     ModuleHooks,
-    global_state,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -37,7 +36,6 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]
 
-_NO_ARGUMENT = object()
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
@@ -147,12 +145,9 @@ class Module(ModuleHooks, ModuleState):
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
-    def __call__(self, x=_NO_ARGUMENT, /, *args, **kwargs):
-        if self._hooks is None and global_state.table is None:
-            if x is _NO_ARGUMENT:
-                return self.forward(**kwargs)
-            return self.forward(x, *args, **kwargs)
-        args = () if x is _NO_ARGUMENT else (x, *args)
+    def __call__(self, *args, **kwargs):
+        if self._hooks is None:
+            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
         return self._call_with_hooks(args, kwargs)
 
     # Registration and attributes
