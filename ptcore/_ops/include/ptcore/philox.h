@@ -1,0 +1,70 @@
+/* Philox4x32-10 (Salmon et al., 2011) and how ptcore lays its counter out.
+ *
+ * key = seed. The 128-bit counter holds, from the lowest bit: block index (40), draw number (24),
+ * call offset (64). A word depends on seed, offset, index and draw only, so a stream is the
+ * same for every thread count, ISA level and device.
+ *
+ *   32-bit words, uniform float32 and half types: element i is word i mod 4 of block i/4, draw 0;
+ *   64-bit words, uniform float64: element i is words 2(i mod 2), +1 (low, high) of block i/2;
+ *   normals: the pair (2j, 2j+1) by Box-Muller from words 2(j mod 2), +1 of block j/2 (float32),
+ *     from the two 64-bit words of block j (float64);
+ *   rejection samplers: element i uses block i alone, draw = 0, 1, 2, ...
+ *
+ * A file that makes normals is compiled with contraction off, so that they are equal too.
+ */
+#ifndef PTCORE_PHILOX_H
+#define PTCORE_PHILOX_H
+#include "scalar.h"
+
+namespace pt { namespace {
+
+struct philox_block { uint32_t w[4]; };
+
+constexpr uint64_t PHILOX_MAX_BLOCKS = (uint64_t)1 << 40, PHILOX_MAX_DRAWS = (uint64_t)1 << 24;
+
+/* Ten rounds on raw counter words c0 (lowest) to c3. */
+PT_INLINE philox_block philox_raw(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
+                                  uint32_t k0, uint32_t k1) {
+    for (int i = 0; i < 10; i++) {
+        uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)b;
+        c3 = (uint32_t)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return {{c0, c1, c2, c3}};
+}
+
+PT_INLINE philox_block philox(uint64_t seed, uint64_t offset, uint64_t block, uint32_t draw) {
+    uint64_t low = block | (uint64_t)draw << 40;
+    return philox_raw((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)offset,
+                      (uint32_t)(offset >> 32), (uint32_t)seed, (uint32_t)(seed >> 32));
+}
+
+/* [0, 1) in steps of 2^-24, 2^-53 */
+PT_INLINE float uniform_float(uint32_t w) { return (float)(int32_t)(w >> 8) * 5.9604644775390625e-08f; }
+PT_INLINE double uniform_double(uint64_t w) {
+    /* the top 52 bits in the significand of [1, 2), the next one added: exact, without a
+     * 64-bit conversion */
+    double u = from_bits((w >> 12) | fp<double>::one) - 1.0;
+    return u + (double)(int32_t)((w >> 11) & 1u) * 1.1102230246251565e-16;
+}
+
+/* Box-Muller: radius from (0, 1], angle from [0, 1) turns. */
+template<class T> struct normal_pair { T a, b; };
+
+PT_INLINE normal_pair<float> box_muller(uint32_t u, uint32_t v) {
+    float r = sqrt(-2.f * log(1.f - uniform_float(u)));
+    float t = uniform_float(v) * 6.28318531f;
+    return {r * fast::cos(t), r * fast::sin(t)};
+}
+PT_INLINE normal_pair<double> box_muller(uint64_t u, uint64_t v) {
+    double r = sqrt(-2.0 * log(1.0 - uniform_double(u)));
+    double t = uniform_double(v) * 6.283185307179586;
+    return {r * fast::cos(t), r * fast::sin(t)};
+}
+
+}}  /* namespace pt, unnamed */
+#endif

@@ -1,0 +1,234 @@
+/* The scalar functions that op formulas are written in, for float, double and (where it
+ * makes sense) integers; complex.h adds complex<T>. One text for CPU and CUDA.
+ *
+ * Use: formula code stands in namespace pt and calls these by unqualified name; a literal is
+ * cast, T(1). A simple loop over a function auto-vectorises (no branch, no call), except
+ * fmod, remainder, floor_divide, lgamma, digamma, erfinv, and sin, cos, tan, which leave
+ * the vector path for |x| above a limit (see fast:: in scalar_trig.h).
+ *
+ * Invariants: at most 2.5 ulp; NaN passes, infinities, signed zeros and denormals are IEEE's;
+ * no -ffast-math is needed, -ffp-contract=fast is allowed: wherever a rounding error is
+ * computed, the products in it are exact, so that contraction cannot change them.
+ */
+#ifndef PTCORE_SCALAR_H
+#define PTCORE_SCALAR_H
+#include "config.h"
+
+namespace pt { namespace {
+
+/* Format constants. `magic` is 1.5 * 2^mantissa: adding it rounds to an integer, which then
+ * stands in the low bits; with the bias added, those bits are a biased exponent. */
+template<class T> struct fp;
+template<> struct fp<float> {
+    typedef uint32_t bits;
+    static constexpr int mantissa = 23;
+    static constexpr float magic = 12582912.f, exp2_magic = 12582912.f + 127.f;
+    static constexpr bits sign = 0x80000000u, exponent = 0x7f800000u, one = 0x3f800000u;
+    static constexpr bits sqrt_half = 0x3f3504f3u, two_to_mantissa = 0x4b000000u;
+    static constexpr bits high_half = 0xfffff000u;      /* keeps 12 of 24 bits */
+    static constexpr float min_normal = 1.17549435e-38f, tiny = 1.4901161e-08f;
+};
+template<> struct fp<double> {
+    typedef uint64_t bits;
+    static constexpr int mantissa = 52;
+    static constexpr double magic = 6755399441055744.0, exp2_magic = 6755399441055744.0 + 1023.0;
+    static constexpr bits sign = 0x8000000000000000u, exponent = 0x7ff0000000000000u,
+                          one = 0x3ff0000000000000u;
+    static constexpr bits sqrt_half = 0x3fe6a09e667f3bcdu, two_to_mantissa = 0x4330000000000000u;
+    static constexpr bits high_half = 0xffffffff00000000u;      /* keeps 21 of 53 bits */
+    static constexpr double min_normal = 2.2250738585072014e-308, tiny = 2.7755575615628914e-17;
+};
+
+template<class T> PT_INLINE T infinity() { return from_bits(fp<T>::exponent); }
+template<class T> PT_INLINE T not_a_number() {
+    return from_bits((typename fp<T>::bits)(
+        fp<T>::exponent | (typename fp<T>::bits)1 << (fp<T>::mantissa - 1)));
+}
+
+/* c0 + x*(c1 + x*(c2 + ...)) */
+template<class T> PT_INLINE T poly(T, double c) { return T(c); }
+template<class T, class... C> PT_INLINE T poly(T x, double c, C... rest) {
+    return T(c) + x * poly(x, rest...);
+}
+
+/* x with the low half of its significand cleared: products of two such values are exact. */
+template<class T> PT_INLINE T high_half(T x) {
+    return from_bits((typename fp<T>::bits)(to_bits(x) & fp<T>::high_half));
+}
+
+/* ---- sign and classification ---- */
+
+PT_INLINE float abs(float x) { return from_bits(to_bits(x) & ~fp<float>::sign); }
+PT_INLINE double abs(double x) { return from_bits(to_bits(x) & ~fp<double>::sign); }
+template<class T> PT_INLINE bool signbit(T x) { return (to_bits(x) & fp<T>::sign) != 0; }
+template<class T> PT_INLINE T copysign(T x, T y) {
+    return from_bits((typename fp<T>::bits)((to_bits(x) & ~fp<T>::sign) | (to_bits(y) & fp<T>::sign)));
+}
+template<class T> PT_INLINE bool isnan(T x) { return x != x; }
+PT_INLINE bool isinf(float x) { return abs(x) == infinity<float>(); }
+PT_INLINE bool isinf(double x) { return abs(x) == infinity<double>(); }
+PT_INLINE bool isfinite(float x) { return abs(x) < infinity<float>(); }
+PT_INLINE bool isfinite(double x) { return abs(x) < infinity<double>(); }
+
+/* torch's sign: 0 for NaN */
+template<class T> PT_INLINE T sign(T x) { return T(x > T(0)) - T(x < T(0)); }
+
+/* ---- roots, rounding ---- */
+
+#if defined(__CUDACC_RTC__)
+PT_INLINE float sqrt(float x) { return __fsqrt_rn(x); }
+PT_INLINE double sqrt(double x) { return __dsqrt_rn(x); }
+#else
+PT_INLINE float sqrt(float x) { return ::sqrtf(x); }
+PT_INLINE double sqrt(double x) { return ::sqrt(x); }
+#endif
+PT_INLINE float floor(float x) { return ::floorf(x); }
+PT_INLINE double floor(double x) { return ::floor(x); }
+PT_INLINE float ceil(float x) { return ::ceilf(x); }
+PT_INLINE double ceil(double x) { return ::ceil(x); }
+PT_INLINE float trunc(float x) { return ::truncf(x); }
+PT_INLINE double trunc(double x) { return ::trunc(x); }
+/* half to even */
+PT_INLINE float round(float x) { return ::rintf(x); }
+PT_INLINE double round(double x) { return ::rint(x); }
+
+template<class T> PT_INLINE T frac(T x) { return x - trunc(x); }
+template<class T> PT_INLINE T square(T x) { return x * x; }
+template<class T> PT_INLINE T reciprocal(T x) { return T(1) / x; }
+template<class T> PT_INLINE T rsqrt(T x) { return T(1) / sqrt(x); }
+template<class T> PT_INLINE T relu(T x) { return x < T(0) ? T(0) : x; }
+
+/* ---- order; minimum and maximum pass NaN on, fmin and fmax ignore it ---- */
+
+template<class T> PT_INLINE T minimum(T x, T y) { return x < y || x != x ? x : y; }
+template<class T> PT_INLINE T maximum(T x, T y) { return x > y || x != x ? x : y; }
+template<class T> PT_INLINE T fmin(T x, T y) { return x < y || y != y ? x : y; }
+template<class T> PT_INLINE T fmax(T x, T y) { return x > y || y != y ? x : y; }
+
+/* ---- division with a remainder ----
+ * Floats: fmod is exact. remainder takes the divisor's sign; floor_divide is torch's
+ * (x - fmod(x, y)) / y adjusted and rounded, not floor(x / y). Integers: a zero divisor gives 0
+ * (the caller raises), the smallest number by -1 wraps around; nothing traps. */
+
+PT_INLINE float fmod(float x, float y) {
+    double a = abs(x), b = abs(y);
+    if (PT_UNLIKELY(!(a < b * 536870912.0))) return ::fmodf(x, y);
+    double q = trunc(a / b);                    /* at most 29 bits: q * b is exact */
+    double r = b < infinity<double>() ? a - q * b : a;
+    r = r < 0 ? r + b : r;                      /* the quotient was rounded up */
+    return copysign((float)r, x);
+}
+PT_INLINE double fmod(double x, double y) {
+#if PT_HAVE_FMA
+    double a = abs(x), b = abs(y);
+    if (a < b * 4503599627370496.0 && b < infinity<double>()) {
+        double q = trunc(a / b), r = __builtin_fma(-q, b, a);       /* exact: |r| <= b */
+        return copysign(r < 0 ? r + b : r, x);
+    }
+#endif
+    return ::fmod(x, y);
+}
+
+template<class T> PT_INLINE T real_remainder(T x, T y) {
+    T m = fmod(x, y);
+    return m != T(0) && (y < T(0)) != (m < T(0)) ? m + y : m;
+}
+PT_INLINE float remainder(float x, float y) { return real_remainder(x, y); }
+PT_INLINE double remainder(double x, double y) { return real_remainder(x, y); }
+
+template<class T> PT_INLINE T real_floor_divide(T x, T y) {
+    T m = fmod(x, y), d = (x - m) / y;
+    d = m != T(0) && (y < T(0)) != (m < T(0)) ? d - T(1) : d;
+    T f = floor(d);
+    f = d - f > T(0.5) ? f + T(1) : f;
+    f = d == T(0) ? copysign(T(0), x / y) : f;
+    return y == T(0) ? x / y : f;
+}
+PT_INLINE float floor_divide(float x, float y) { return real_floor_divide(x, y); }
+PT_INLINE double floor_divide(double x, double y) { return real_floor_divide(x, y); }
+PT_INLINE float trunc_divide(float x, float y) { return trunc(x / y); }
+PT_INLINE double trunc_divide(double x, double y) { return trunc(x / y); }
+
+/* Unsigned twin of T, at least 32 bits wide so that promotion cannot make it signed. */
+template<class T> struct wrapping { typedef uint32_t type; };
+template<> struct wrapping<int64_t> { typedef uint64_t type; };
+template<> struct wrapping<uint64_t> { typedef uint64_t type; };
+
+template<class T> PT_INLINE T int_abs(T x) {
+    typedef typename wrapping<T>::type U;
+    return x < T(0) ? (T)(U(0) - (U)x) : x;
+}
+template<class T> PT_INLINE T int_trunc_divide(T x, T y) {
+    typedef typename wrapping<T>::type U;
+    if (y == T(0)) return T(0);
+    if (T(-1) < T(0) && y == T(-1)) return (T)(U(0) - (U)x);
+    return (T)(x / y);
+}
+template<class T> PT_INLINE T int_fmod(T x, T y) {
+    if (y == T(0) || (T(-1) < T(0) && y == T(-1))) return T(0);
+    return (T)(x % y);
+}
+template<class T> PT_INLINE T int_remainder(T x, T y) {
+    T m = int_fmod(x, y);
+    return m != T(0) && (m < T(0)) != (y < T(0)) ? (T)(m + y) : m;
+}
+template<class T> PT_INLINE T int_floor_divide(T x, T y) {
+    T q = int_trunc_divide(x, y), m = int_fmod(x, y);
+    return m != T(0) && (m < T(0)) != (y < T(0)) ? (T)(q - 1) : q;
+}
+/* By squaring, modulo 2^bits. A negative exponent: 1 for 1, +-1 for -1, else 0, as in torch. */
+template<class T> PT_INLINE T int_pow(T x, T y) {
+    typedef typename wrapping<T>::type U;
+    if (y < T(0)) return x == T(1) ? T(1) : x == T(-1) ? ((y & 1) ? T(-1) : T(1)) : T(0);
+    U r = 1, b = (U)x, e = (U)y;
+    for (; e; e >>= 1, b *= b) r = (e & 1) ? r * b : r;
+    return (T)r;
+}
+
+#define PT_INTEGER_FUNCTIONS(T) \
+    PT_INLINE T abs(T x) { return int_abs(x); } \
+    PT_INLINE T fmod(T x, T y) { return int_fmod(x, y); } \
+    PT_INLINE T remainder(T x, T y) { return int_remainder(x, y); } \
+    PT_INLINE T floor_divide(T x, T y) { return int_floor_divide(x, y); } \
+    PT_INLINE T trunc_divide(T x, T y) { return int_trunc_divide(x, y); } \
+    PT_INLINE T pow(T x, T y) { return int_pow(x, y); } \
+    PT_INLINE T floor(T x) { return x; } \
+    PT_INLINE T ceil(T x) { return x; } \
+    PT_INLINE T trunc(T x) { return x; } \
+    PT_INLINE T round(T x) { return x; } \
+    PT_INLINE bool isinf(T) { return false; } \
+    PT_INLINE bool isfinite(T) { return true; }
+PT_INTEGER_FUNCTIONS(int8_t)
+PT_INTEGER_FUNCTIONS(uint8_t)
+PT_INTEGER_FUNCTIONS(int16_t)
+PT_INTEGER_FUNCTIONS(uint16_t)
+PT_INTEGER_FUNCTIONS(int32_t)
+PT_INTEGER_FUNCTIONS(uint32_t)
+PT_INTEGER_FUNCTIONS(int64_t)
+PT_INTEGER_FUNCTIONS(uint64_t)
+#undef PT_INTEGER_FUNCTIONS
+
+template<> PT_INLINE bool signbit(int8_t x) { return x < 0; }
+template<> PT_INLINE bool signbit(uint8_t) { return false; }
+template<> PT_INLINE bool signbit(int16_t x) { return x < 0; }
+template<> PT_INLINE bool signbit(uint16_t) { return false; }
+template<> PT_INLINE bool signbit(int32_t x) { return x < 0; }
+template<> PT_INLINE bool signbit(uint32_t) { return false; }
+template<> PT_INLINE bool signbit(int64_t x) { return x < 0; }
+template<> PT_INLINE bool signbit(uint64_t) { return false; }
+
+/* Publishes an implementation template for the two real types. */
+#define PT_REAL_1(name) \
+    PT_INLINE float name(float x) { return real_##name(x); } \
+    PT_INLINE double name(double x) { return real_##name(x); }
+#define PT_REAL_2(name) \
+    PT_INLINE float name(float x, float y) { return real_##name(x, y); } \
+    PT_INLINE double name(double x, double y) { return real_##name(x, y); }
+
+}}  /* namespace pt, unnamed */
+
+#include "scalar_exp.h"
+#include "scalar_pow.h"
+#include "scalar_trig.h"
+#include "scalar_erf.h"
+#endif

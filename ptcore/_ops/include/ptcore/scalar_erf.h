@@ -1,0 +1,161 @@
+/* erf, erfc, gelu and the gamma functions. Part of scalar.h.
+ *
+ * erf: an odd polynomial up to |x| = 1, beyond it 1 - erfc. erfc(x) = e^(-x^2) P(q)/(1 + 2x),
+ * q = (x - k)/(x + k), after Shepherd and Laframboise, with x^2 in two parts. The float gelu uses a
+ * cheaper rational erf (5 ulp), which the sum 1 + erf hides except far out on the left.
+ */
+#ifndef PTCORE_SCALAR_ERF_H
+#define PTCORE_SCALAR_ERF_H
+#include "scalar.h"
+
+namespace pt { namespace {
+
+/* erf(x)/x - 1 in z = x^2 <= 1 */
+PT_INLINE float erf_poly(float z) {
+    return poly(z, 0.128379167, -0.37612626, 0.112836003, -0.0268544462, 0.00518953661,
+                -0.000802084571, 7.8891193e-05);
+}
+PT_INLINE double erf_poly(double z) {
+    return poly(z, 0.1283791670955126, -0.3761263890318355, 0.11283791670945253,
+                -0.02686617064327622, 0.005223977607423468, -0.0008548325989696758,
+                0.00012055295320494294, -1.4924744663335489e-05, 1.6447517677871873e-06,
+                -1.6209175911748696e-07, 1.3722976265924504e-08, -7.801188874097751e-10);
+}
+
+/* P(q) - c0 and c0 of e^(x^2) erfc(x) = P(q)/(1 + 2x), q = (x - k)/(x + k), x >= 0 */
+PT_INLINE float erfcx_poly(float x, float *c0) {
+    float q = (x - 2.f) / (x + 2.f);
+    *c0 = 1.27697837f;
+    return q * poly(q, -0.0927638933, -0.166031465, 0.164052933, -0.0542040244, -0.00804225542,
+                    0.00863497611, 0.00126480963, -0.00125217822, -0.000354504795, 3.13933524e-05);
+}
+PT_INLINE double erfcx_poly(double x, double *c0) {
+    double q = (x - 4.0) / (x + 4.0);
+    *c0 = 1.2329951186255526;
+    return q * poly(q, -0.1396211168405629, 0.015379652102619743,
+                    0.06809705425473705, -0.10103906603630013, 0.09373283499681118,
+                    -0.06633036581258453, 0.03716751556201157, -0.016197734048197375,
+                    0.0050319697624929115, -0.0007577734063619189, -0.00019925555704689612,
+                    0.00015062247774504537, -2.440295114043755e-05, -1.1225298906167201e-05,
+                    5.717307071463984e-06, 3.0198106771116416e-07, -8.342454390369223e-07,
+                    6.236797605102406e-08, 1.145578124357157e-07, -7.771351771925222e-09,
+                    -1.33829883707813e-08, -1.7175001759822705e-09);
+}
+
+/* erfc for x >= 1/2; above the clamp it rounds to 0 */
+template<class T> PT_INLINE T erfc_positive(T x) {
+    const T top = sizeof(T) == 4 ? T(10.5) : T(28);
+    T c = x > top ? top : x, h = high_half(c);
+    T low = (c - h) * (c + h);                  /* c^2 = h^2 + low, h^2 exact */
+    T n, r = exp_reduce(-(h * h), &n);
+    T e = r - low;
+    /* y = P/d; p and d are sums whose rounding errors are put back: P is 1.2 within 7 % */
+    T c0, s = erfcx_poly(c, &c0), p = c0 + s, d = T(1) + T(2) * c, y = p / d;
+    T fix = T(0.83) * (((c0 - p) + s) - y * (T(1) - (d - T(2) * c)));
+    return scale(y + y * (e + e * e * exp_tail(e) + fix), n);
+}
+
+template<class T> PT_INLINE T real_erfc(T x) {
+    T a = abs(x), y = erfc_positive(a);
+    y = x < T(0) ? T(2) - y : y;
+    return a < T(0.5) ? T(1) - (x + x * erf_poly(x * x)) : y;
+}
+PT_REAL_1(erfc)
+
+PT_INLINE float erf(float x) {
+    float a = abs(x), c = a > 4.1f ? 4.1f : a;
+    /* log(erfc(x)) on [0.9, 4.1] */
+    float tail = 1.f - exp(poly(c, -6.4737651e-06, -1.12868297, -0.634930372, -0.106664747,
+                                0.0241677109, -0.00384778227, 0.000375893782, -1.67281451e-05));
+    return a < 1.f ? x + x * erf_poly(x * x) : copysign(tail, x);
+}
+PT_INLINE double erf(double x) {
+    double a = abs(x), tail = 1.0 - erfc_positive(a);
+    return a < 1.0 ? x + x * erf_poly(x * x) : copysign(tail, x);
+}
+
+/* ---- gelu ---- */
+
+/* 1 + erf(x / sqrt(2)) = 2 Phi(x) */
+PT_INLINE float twice_normal_cdf(float x) {
+    float z = clamp_pass_nan(x * 0.707106781f, -3.84f, 3.84f), s = z * z;
+    float p = poly(s, 1.128379226, 0.1849985123, 0.05415088683, 0.003823525039, 0.0003733672493,
+                   4.519485628e-06, -1.231093805e-08);
+    float q = poly(s, 1.0, 0.4972840548, 0.1137508899, 0.01538772509, 0.001293947571,
+                   6.155912706e-05);
+    float e = z * p / q;
+    return 1.f + (e < -1.f ? -1.f : e);
+}
+PT_INLINE double twice_normal_cdf(double x) { return erfc(x * -0.7071067811865476); }
+
+template<class T> PT_INLINE T gelu_erf(T x) { return T(0.5) * x * twice_normal_cdf(x); }
+template<class T> PT_INLINE T gelu_erf_grad(T x) {
+    return T(0.5) * twice_normal_cdf(x) + x * (exp(T(-0.5) * x * x) * T(0.3989422804014327));
+}
+
+/* 0.5 x (1 + tanh(u)) = x sigmoid(2u), 2u = x (c0 + c1 x^2) */
+template<class T> PT_INLINE T gelu_tanh(T x) {
+    T u = x * (T(1.5957691216057308) + T(0.07135481627260025) * x * x);
+    return x * sigmoid(u);
+}
+template<class T> PT_INLINE T gelu_tanh_grad(T x) {
+    T u = x * (T(1.5957691216057308) + T(0.07135481627260025) * x * x);
+    T s = sigmoid(u), e = sigmoid(-u);
+    return s + x * (s * e) * (T(1.5957691216057308) + T(0.21406444881780073) * x * x);
+}
+
+/* ---- gamma functions and the inverse of erf: correct rather than vectorised ---- */
+
+#if defined(__CUDACC_RTC__) || defined(_MSC_VER)
+PT_INLINE double lgamma(double x) { return ::lgamma(x); }
+#else
+PT_INLINE double lgamma(double x) {             /* lgamma writes a global; lgamma_r does not */
+    int sign;
+    return ::lgamma_r(x, &sign);
+}
+#endif
+PT_INLINE float lgamma(float x) { return (float)lgamma((double)x); }
+
+/* psi(x): reflection below 1/2, recurrence up to 10, then the asymptotic series. Poles give NaN,
+ * +-0 gives -+inf, as in torch. */
+PT_NOINLINE double digamma_slow(double x) {
+    if (x == 0) return copysign(infinity<double>(), -x);
+    double r = 0;
+    if (x < 0.5) {
+        double w = x - round(x);                /* exact */
+        if (w == 0 || !isfinite(x)) return not_a_number<double>();
+        /* cotangent of pi w from the nearest integer or half */
+        double c = abs(w) < 0.25 ? 1.0 / tan(3.141592653589793 * w)
+                                 : tan(3.141592653589793 * (copysign(0.5, w) - w));
+        r = -3.141592653589793 * c;
+        x = 1.0 - x;
+    }
+    for (; x < 10.0; x += 1.0) r -= 1.0 / x;
+    double z = 1.0 / (x * x);
+    double s = z * poly(z, 0.08333333333333333, -0.008333333333333333, 0.003968253968253968,
+                        -0.004166666666666667, 0.007575757575757576, -0.021092796092796094,
+                        0.08333333333333333);
+    return x < infinity<double>() ? r + (log(x) - 0.5 / x - s) : x;
+}
+PT_INLINE double digamma(double x) { return digamma_slow(x); }
+PT_INLINE float digamma(float x) { return (float)digamma_slow((double)x); }
+
+/* A start by Winitzki's formula, then Newton steps on erf or erfc, whichever keeps its digits. */
+PT_NOINLINE double erfinv_slow(double y) {
+    double a = abs(y);
+    if (!(a < 1.0)) return a == 1.0 ? copysign(infinity<double>(), y) : not_a_number<double>();
+    if (a < 1e-9) return y * 0.886226925452758;
+    double l = log1p(-a * a), t = 4.330746750799873 + 0.5 * l;
+    double x = sqrt(sqrt(t * t - l * 6.802721088435374) - t);
+    for (int i = 0; i < 3; i++) {
+        double f = a < 0.5 ? erf(x) - a : (1.0 - a) - erfc(x);
+        double d = f / (1.1283791670955126 * exp(-x * x));
+        x -= d / (1.0 + x * d);                 /* Halley */
+    }
+    return copysign(x, y);
+}
+PT_INLINE double erfinv(double x) { return erfinv_slow(x); }
+PT_INLINE float erfinv(float x) { return (float)erfinv_slow((double)x); }
+
+}}  /* namespace pt, unnamed */
+#endif

@@ -1,0 +1,334 @@
+/* The thread pool behind parallel.hpp, compiled once.
+ *
+ * One job at a time, owned by the caller that set `busy`. A worker enters a job by raising
+ * `inside` and then checking `open`; the caller closes the job (open = 0) and waits for
+ * inside = 0. Both sides use sequentially consistent atomics, so either the worker sees the job
+ * closed or the caller sees the worker: job fields are stable while anybody reads them, and
+ * a worker that sleeps or was preempted before entering delays nobody.
+ *
+ * fork: workers are joined before it and started again, on both sides, by the next parallel
+ * loop. The pool is allocated at the first use and never freed, so that no destructor can
+ * run while a thread still uses it; at exit the workers are joined.
+ */
+#include "parallel.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+#include <thread>
+#include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#define PT_POSIX 1
+#include <pthread.h>
+#include <signal.h>
+#else
+#define PT_POSIX 0
+#endif
+#if defined(__linux__)
+#include <sched.h>
+#endif
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+enum { MAX_THREADS = 1024, MAX_RANGES = 512, SPINS = 2000 };
+
+void pause_cpu() {
+#if defined(__x86_64__) || defined(_M_X64)
+    _mm_pause();
+#elif defined(__aarch64__) && defined(__GNUC__)
+    __asm__ volatile("yield");
+#endif
+}
+
+thread_local int in_parallel = 0;
+
+struct Job {
+    void (*body)(void *, int64_t, int64_t);
+    void *ctx;
+    int64_t n, step, ranges;
+    int threads;
+};
+
+struct Pool {
+    std::atomic<bool> busy{false};
+    std::atomic<uint32_t> generation{0};    /* raised once a job, and to stop */
+    std::atomic<int> open{0};               /* the job may be entered */
+    std::atomic<int> inside{0};             /* workers in the job */
+    std::atomic<int64_t> next{0};           /* first range that nobody took */
+    std::atomic<bool> stop{false};
+    Job job{};
+    std::atomic<int> sleepers{0};
+    std::mutex mutex;
+    std::condition_variable wake;
+    std::vector<std::thread> workers;       /* touched by the owner of `busy` only */
+};
+
+std::atomic<Pool *> the_pool{nullptr};
+std::atomic<int> thread_count{0};           /* 0: not determined yet */
+std::atomic<bool> handlers_installed{false}, exiting{false};
+
+Pool *get_pool() {
+    Pool *p = the_pool.load();
+    if (p) return p;
+    Pool *fresh = new (std::nothrow) Pool;
+    if (!fresh) return nullptr;
+    if (the_pool.compare_exchange_strong(p, fresh)) return fresh;
+    delete fresh;
+    return p;
+}
+
+void run_ranges(Pool *p, const Job &job) {
+    for (;;) {
+        int64_t i = p->next.fetch_add(1);
+        if (i >= job.ranges) return;
+        int64_t begin = i * job.step;
+        job.body(job.ctx, begin, i + 1 == job.ranges ? job.n : begin + job.step);
+    }
+}
+
+void worker(Pool *p, int index) {
+    uint32_t seen = 0;
+    in_parallel = 1;
+    for (;;) {
+        for (int i = 0; i < SPINS && p->generation.load() == seen; i++) pause_cpu();
+        if (p->generation.load() == seen) {
+            std::unique_lock<std::mutex> lock(p->mutex);
+            p->sleepers++;
+            while (p->generation.load() == seen) p->wake.wait(lock);
+            p->sleepers--;
+        }
+        seen = p->generation.load();
+        if (p->stop) return;
+        p->inside++;
+        if (p->open && index < p->job.threads - 1) run_ranges(p, p->job);
+        p->inside--;
+    }
+}
+
+void announce(Pool *p) {
+    p->generation++;
+    if (p->sleepers) {
+        { std::lock_guard<std::mutex> lock(p->mutex); }
+        p->wake.notify_all();
+    }
+}
+
+/* The two below need `busy`. */
+void stop_workers(Pool *p) {
+    if (p->workers.empty()) return;
+    p->stop = true;
+    announce(p);
+    for (std::thread &t : p->workers) t.join();
+    p->workers.clear();
+    p->stop = false;
+    p->generation = 0;
+}
+
+void install_handlers();
+
+/* As many workers as can be had; a failure leaves fewer. Signals stay with the caller. */
+void start_workers(Pool *p, int wanted) {
+    if ((int)p->workers.size() >= wanted || exiting) return;
+    install_handlers();
+#if PT_POSIX
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+#endif
+    try {
+        p->workers.reserve((size_t)wanted);
+        /* a new worker starts at generation 0: it may at most look at a closed job */
+        while ((int)p->workers.size() < wanted)
+            p->workers.emplace_back(worker, p, (int)p->workers.size());
+    } catch (...) {
+    }
+#if PT_POSIX
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+#endif
+}
+
+bool acquire(Pool *p) {
+    bool expected = false;
+    return !p->busy.load(std::memory_order_relaxed) && p->busy.compare_exchange_strong(expected, true);
+}
+
+/* At exit a loop that still runs in another thread is left alone. */
+void at_exit() {
+    exiting = true;
+    Pool *p = the_pool.load();
+    if (p && acquire(p)) {
+        stop_workers(p);
+        p->busy = false;
+    }
+}
+
+#if PT_POSIX
+thread_local bool held_by_fork = false;
+
+/* A fork from inside a parallel loop must not wait for itself: its child gets a new pool. */
+void before_fork() {
+    Pool *p = the_pool.load();
+    if (!p || in_parallel) return;
+    while (!acquire(p)) std::this_thread::yield();
+    stop_workers(p);
+    held_by_fork = true;
+}
+void after_fork_parent() {
+    if (held_by_fork) the_pool.load()->busy = false;
+    held_by_fork = false;
+}
+void after_fork_child() {
+    if (!held_by_fork) the_pool = nullptr;
+    after_fork_parent();
+}
+#endif
+
+void install_handlers() {
+    if (handlers_installed.exchange(true)) return;
+    atexit(at_exit);
+#if PT_POSIX
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+#endif
+}
+
+/* ---- how many threads ---- */
+
+/* The leading number of a text, or 0. */
+int positive(const char *text) {
+    long v = text ? strtol(text, nullptr, 10) : 0;
+    return v > 0 ? (v < MAX_THREADS ? (int)v : (int)MAX_THREADS) : 0;
+}
+
+void lower(int *count, int limit) {
+    if (limit > 0 && limit < *count) *count = limit;
+}
+
+#if defined(__linux__)
+bool read_line(const char *path, char *line, int size) {
+    FILE *f = fopen(path, "r");
+    if (!f) return false;
+    bool ok = fgets(line, size, f) != nullptr;
+    fclose(f);
+    return ok;
+}
+
+void lower_to_quota(int *count, double quota, double period) {
+    if (quota > 0 && period > 0 && quota / period < MAX_THREADS) {
+        double cpus = quota / period;
+        int whole = (int)cpus;
+        lower(count, whole + (cpus > whole));
+    }
+}
+
+/* Limits of one group folder, version 2 and 1. */
+void lower_to_folder(int *count, const char *folder) {
+    char path[4352], line[128];
+    double quota, period;
+    snprintf(path, sizeof path, "%s/cpu.max", folder);
+    if (read_line(path, line, sizeof line) && sscanf(line, "%lf %lf", &quota, &period) == 2)
+        lower_to_quota(count, quota, period);
+    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
+    if (!read_line(path, line, sizeof line)) return;
+    quota = atof(line);
+    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
+    if (read_line(path, line, sizeof line)) lower_to_quota(count, quota, atof(line));
+}
+
+/* Every group from the process's own up to the root; inside a container the root is its own. */
+void lower_to_cgroup(int *count) {
+    lower_to_folder(count, "/sys/fs/cgroup");
+    lower_to_folder(count, "/sys/fs/cgroup/cpu");
+    FILE *f = fopen("/proc/self/cgroup", "r");
+    if (!f) return;
+    char line[2048], folder[4096];
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : nullptr;
+        if (!group) continue;
+        *group++ = 0;
+        controllers++;
+        bool cpu = false;       /* one of the names between the commas is "cpu" */
+        for (const char *c = controllers; c; c = strchr(c, ',') ? strchr(c, ',') + 1 : nullptr)
+            cpu |= strncmp(c, "cpu", 3) == 0 && (c[3] == 0 || c[3] == ',');
+        if (*controllers && !cpu) continue;
+        for (;;) {
+            const char *root = *controllers ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup";
+            snprintf(folder, sizeof folder, "%s%s", root, group);
+            lower_to_folder(count, folder);
+            char *slash = strrchr(group, '/');
+            if (!slash || slash == group) break;
+            *slash = 0;
+        }
+    }
+    fclose(f);
+}
+#endif
+
+int default_thread_count() {
+    int count = (int)std::thread::hardware_concurrency();
+    if (count < 1) count = 1;
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) lower(&count, CPU_COUNT(&set));
+    lower_to_cgroup(&count);
+#endif
+    lower(&count, positive(getenv("SLURM_CPUS_PER_TASK")));
+    int own = positive(getenv("PTCORE_NUM_THREADS"));
+    lower(&count, own ? own : positive(getenv("OMP_NUM_THREADS")));
+    return count < MAX_THREADS ? count : (int)MAX_THREADS;
+}
+
+}  /* namespace */
+
+extern "C" int pt_get_num_threads(void) {
+    int n = thread_count.load();
+    if (n == 0) {
+        int expected = 0;
+        n = default_thread_count();
+        if (!thread_count.compare_exchange_strong(expected, n)) n = expected;
+    }
+    return n;
+}
+
+extern "C" void pt_set_num_threads(int n) {
+    thread_count = n < 1 ? 1 : n > MAX_THREADS ? (int)MAX_THREADS : n;
+}
+
+extern "C" int pt_in_parallel(void) { return in_parallel; }
+
+extern "C" void pt_parallel_for(int64_t n, int64_t grain, void (*body)(void *, int64_t, int64_t),
+                                void *ctx) {
+    if (n <= 0) return;
+    if (grain < 1) grain = 1;
+    if (n <= grain) { body(ctx, 0, n); return; }
+    int64_t grains = n / grain + (n % grain != 0);
+    int64_t step = grain * (grains / MAX_RANGES + (grains % MAX_RANGES != 0));
+    int64_t ranges = n / step + (n % step != 0);
+    int threads = in_parallel ? 1 : pt_get_num_threads();
+    if (threads > ranges) threads = (int)ranges;
+    Pool *p = threads > 1 ? get_pool() : nullptr;
+    if (!p || !acquire(p)) {
+        for (int64_t i = 0; i < ranges; i++)
+            body(ctx, i * step, i + 1 == ranges ? n : (i + 1) * step);
+        return;
+    }
+    start_workers(p, threads - 1);
+    p->job = {body, ctx, n, step, ranges, threads};
+    p->next = 0;
+    p->open = 1;
+    announce(p);
+    in_parallel = 1;
+    run_ranges(p, p->job);
+    in_parallel = 0;
+    p->open = 0;
+    for (int i = 0; p->inside; i++) i < SPINS ? pause_cpu() : std::this_thread::yield();
+    p->busy = false;
+}

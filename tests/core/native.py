@@ -1,0 +1,89 @@
+"""Compiles small C++ shared libraries for the tests of the headers and kernels.
+
+The sources under test are compiled with the flags of the build, once per ISA level that the
+machine can run, and called through ctypes. A test that uses this module is skipped only
+where no C++ compiler is found.
+"""
+
+import ctypes
+import hashlib
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import tempfile
+
+import numpy as np
+import pytest
+
+OPS = pathlib.Path(__file__).resolve().parents[2] / "ptcore" / "_ops"
+COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC",
+         "-shared", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", f"-I{OPS / 'include'}",
+         f"-I{OPS / 'kernels'}"]
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+
+
+def isa_levels():
+    """The levels of the build that this machine runs, with their flags."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return {"base": []}
+    levels = {"base": ["-march=x86-64-v2"]}
+    try:
+        flags = pathlib.Path("/proc/cpuinfo").read_text()
+        flags = set(flags.split("flags", 1)[1].split("\n", 1)[0].split())
+    except (OSError, IndexError):
+        return levels
+    if {"avx2", "fma", "f16c", "bmi2"} <= flags:
+        levels["v3"] = ["-march=x86-64-v3"]
+        if {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd"} <= flags:
+            levels["v4"] = ["-march=x86-64-v4", "-mprefer-vector-width=512"]
+    return levels
+
+
+_cache = {}
+
+
+def build(source, *files, level="base", extra=()):
+    """A ctypes library made of the text `source` and of kernel files, at one ISA level."""
+    flags = [*FLAGS, *isa_levels()[level], f"-DPT_ISA={level}", *extra]
+    key = hashlib.sha256(repr((source, files, flags)).encode()).hexdigest()[:16]
+    if key not in _cache:
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="ptcore-test-"))
+        main = folder / "main.cpp"
+        main.write_text(source)
+        out = folder / "lib.so"
+        command = [COMPILER, *flags, str(main), *[str(OPS / "kernels" / f) for f in files], "-o", str(out)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        _cache[key] = ctypes.CDLL(str(out))
+        shutil.rmtree(folder)
+    return _cache[key]
+
+
+def address(array):
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def ulp_error(got, exact, dtype):
+    """Errors in units in the last place of `got` against a list of mpmath numbers."""
+    import mpmath
+
+    info = np.finfo(dtype)
+    largest, bits, low = mpmath.mpf(float(info.max)), info.nmant, int(info.minexp)
+    half_ulp = mpmath.mpf(2) ** (int(info.maxexp) - bits - 2)
+    errors = np.empty(len(exact))
+    for i, (g, r) in enumerate(zip(got, exact)):
+        g = float(g)
+        if r == 0:
+            errors[i] = 0 if g == 0 else np.inf
+        elif g != g:
+            errors[i] = np.inf
+        elif abs(g) == np.inf:              # right if the exact value is at the edge or over it
+            errors[i] = 0 if abs(r) >= largest - 4 * half_ulp and g * r > 0 else np.inf
+        else:
+            e = max(mpmath.frexp(r)[1] - 1, low)
+            errors[i] = float(abs(mpmath.mpf(g) - r) / mpmath.mpf(2) ** (e - bits))
+    return errors
