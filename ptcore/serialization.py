@@ -439,7 +439,7 @@ def _import_safetensors():
     except ImportError as error:
         raise ImportError(
             "the safetensors library is needed for .safetensors files: pip install "
-            "ptcore[safetensors] (.npz files need nothing)"
+            "ptcore[files] (.npz files need nothing)"
         ) from error
     return safetensors
 

@@ -51,8 +51,8 @@ class Adam(Optimizer):
     >>> w = ptcore.nn.Parameter(ptcore.tensor([1.0]))
     >>> (w * w).sum().backward()
     >>> ptcore.optim.Adam([w], lr=0.5).step()
-    >>> w.tolist()
-    [0.5]
+    >>> round(w.item(), 4)
+    0.5
     """
 
     def __init__(
