@@ -168,16 +168,14 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
             stacklevel=2,
         )
 
-    def cdf(x):
-        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+    from scipy.special import ndtr, ndtri
 
-    low, high = cdf((a - mean) / std), cdf((b - mean) / std)
+    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
     with ptcore.no_grad():
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        return tensor.clamp_(min=a, max=b)
+        share = ptcore.empty(tensor.shape, dtype=ptcore.float64)
+        share.uniform_(low, high, generator=generator)
+        values = ptcore.from_numpy(mean + std * ndtri(share.numpy()))
+        return tensor.copy_(values.clamp(min=a, max=b))
 
 
 def _calculate_fan_in_and_fan_out(tensor):
@@ -295,8 +293,8 @@ def orthogonal_(tensor, gain=1, generator=None):
 
     Notes
     -----
-    The orthogonal factor of a matrix of normal numbers, from its singular
-    vectors: ``u @ vh``.
+    The factor `q` of the QR decomposition of a matrix of normal numbers, its
+    columns multiplied by the signs of the diagonal of `r`.
     """
     if tensor.ndim < 2:
         raise ValueError(
@@ -305,14 +303,17 @@ def orthogonal_(tensor, gain=1, generator=None):
         )
     if tensor.numel() == 0:
         return tensor
+    import numpy as np
+
     with ptcore.no_grad():
-        flat = ptcore.empty(
-            (tensor.shape[0], tensor.numel() // tensor.shape[0]),
-            dtype=tensor.dtype,
-            device=tensor.device,
-        ).normal_(0, 1, generator=generator)
-        u, _, vh = ptcore.linalg.svd(flat, full_matrices=False)
-        return tensor.copy_((u @ vh).reshape(tensor.shape).mul_(gain))
+        rows = tensor.shape[0]
+        normal = ptcore.empty((rows, tensor.numel() // rows), dtype=ptcore.float64)
+        matrix = normal.normal_(0, 1, generator=generator).numpy()
+        wide = matrix.shape[0] < matrix.shape[1]
+        q, r = np.linalg.qr(matrix.T if wide else matrix)
+        q *= gain * np.copysign(1.0, np.diagonal(r))
+        q = np.ascontiguousarray(q.T if wide else q).reshape(tuple(tensor.shape))
+        return tensor.copy_(ptcore.from_numpy(q))
 
 
 def sparse_(tensor, sparsity, std=0.01, generator=None):
