@@ -100,7 +100,7 @@ def test_nesting_and_types():
     assert_close({"a": [pt.ones(1), 2]}, {"a": (pt.ones(1), 2)})
     with pytest.raises(AssertionError, match=r"occurred for item \['a'\]\[1\]"):
         assert_close({"a": [1, 2]}, {"a": [1, 3]})
-    with pytest.raises(AssertionError, match="Missing keys.*'b'"):
+    with pytest.raises(AssertionError, match=r"Missing keys.*'b'"):
         assert_close({"a": 1}, {"a": 1, "b": 2})
     with pytest.raises(
         AssertionError, match="length of the sequences mismatch: 1 != 2"

@@ -77,7 +77,7 @@ def test_sequential():
     with pytest.raises(TypeError):
         seq * 1.5
     with pytest.raises(ValueError, match="Sequential"):
-        seq + (Add(1),)
+        seq.__add__([Add(1)])
 
 
 def test_module_list_repr_folds_runs():

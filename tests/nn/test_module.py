@@ -118,7 +118,7 @@ def test_bad_registration():
     net = Net()
     with pytest.raises(KeyError, match="already exists"):
         net.register_parameter("forward", None)
-    with pytest.raises(KeyError, match='contain "."'):
+    with pytest.raises(KeyError, match=r'contain "\."'):
         net.register_buffer("a.b", None)
     with pytest.raises(KeyError, match="empty"):
         net.add_module("", None)
@@ -141,7 +141,7 @@ def test_bad_registration():
         def __init__(self):
             self.weight = nn.Parameter(pt.ones(1))
 
-    with pytest.raises(AttributeError, match="before Module.__init__"):
+    with pytest.raises(AttributeError, match=r"before Module.__init__"):
         Early()
     with pytest.raises(TypeError, match="unexpected keyword argument 'x'"):
         nn.Module(x=1)
@@ -268,7 +268,7 @@ def test_get_and_set_by_name():
         net.get_buffer("0.scale")
     with pytest.raises(AttributeError, match="no attribute"):
         net.get_parameter("0.absent")
-    with pytest.raises(ValueError, match="not an nn.Module"):
+    with pytest.raises(ValueError, match=r"not an nn.Module"):
         net.set_submodule("0.first", 3)
 
 

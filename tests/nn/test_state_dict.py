@@ -102,10 +102,10 @@ def test_extra_state():
     assert state["_extra_state"] == {"calls": 7}
     b.load_state_dict(state)
     assert b.calls == 7
-    with pytest.raises(RuntimeError, match="Unexpected key.*_extra_state"):
+    with pytest.raises(RuntimeError, match=r"Unexpected key.*_extra_state"):
         nn.Linear(1, 1).load_state_dict(state)
     del state["_extra_state"]
-    with pytest.raises(RuntimeError, match="Missing key.*_extra_state"):
+    with pytest.raises(RuntimeError, match=r"Missing key.*_extra_state"):
         b.load_state_dict(state)
 
 

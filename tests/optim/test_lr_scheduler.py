@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def test_one_cycle(strategy, three_phase, adam):
     marks.append((19, 0.001, 0.95))
 
     def expected(step):
-        for (s0, *start), (s1, *end) in zip(marks, marks[1:], strict=False):
+        for (s0, *start), (s1, *end) in pairwise(marks):
             if step <= s1:
                 share = (step - s0) / (s1 - s0)
                 if strategy == "cos":

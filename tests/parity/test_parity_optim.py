@@ -143,12 +143,17 @@ def arguments(function):
     return [(p.name, p.kind, p.default) for p in parameters]
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [(getattr(optim, n), getattr(torch.optim, n)) for n in ("Optimizer", "SGD", "Adam", "AdamW")]
-    + [(getattr(lr_scheduler, n), getattr(torch.optim.lr_scheduler, n)) for n in lr_scheduler.__all__],
-    ids=lambda c: c.__module__.partition(".")[0] + "." + c.__name__,
-)  # fmt: skip
+SCHEDULE_MODULES = lr_scheduler, torch.optim.lr_scheduler
+CLASSES = [
+    *[
+        (getattr(optim, name), getattr(torch.optim, name))
+        for name in ("Optimizer", "SGD", "Adam", "AdamW")
+    ],
+    *[tuple(getattr(m, name) for m in SCHEDULE_MODULES) for name in lr_scheduler.__all__],
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), CLASSES, ids=lambda c: c.__name__)
 def test_signatures(ours, theirs):
     assert arguments(ours.__init__) == arguments(theirs.__init__)
     for method, function in vars(theirs).items():
