@@ -63,9 +63,9 @@ def test_message():
     )
     with pytest.raises(AssertionError, match=r"Expected 2\.0 but got 1\.0"):
         assert_close(1.0, 2.0)
-    with pytest.raises(AssertionError, match="^mine$"):
+    with pytest.raises(AssertionError, match=r"^mine$"):
         assert_close(1.0, 2.0, msg="mine")
-    with pytest.raises(AssertionError, match="^mine: Scalars"):
+    with pytest.raises(AssertionError, match=r"^mine: Scalars"):
         assert_close(1.0, 2.0, msg=lambda text: f"mine: {text}")
 
 
