@@ -8,7 +8,7 @@ from cpython.tuple cimport PyTuple_SET_ITEM
 from ptcore._types cimport *
 
 cdef extern from "Python.h":
-    object PyType_GenericAlloc(object type, Py_ssize_t nitems)
+    object PyType_GenericAlloc(PyTypeObject *type, Py_ssize_t nitems)
     object PyNumber_Index(object)
     int64_t PyLong_AsLongLong(object) except? -1
 
@@ -55,7 +55,7 @@ class Size(tuple):
 
 
 cdef object sizes_tuple(int ndim, const int64_t *sizes):
-    cdef tuple t = PyType_GenericAlloc(tuple, ndim)
+    cdef tuple t = PyType_GenericAlloc(<PyTypeObject *>tuple, ndim)
     cdef int i
     cdef object item
     for i in range(ndim):
@@ -66,7 +66,7 @@ cdef object sizes_tuple(int ndim, const int64_t *sizes):
 
 
 cdef object make_size(int ndim, const int64_t *sizes):
-    cdef object t = PyType_GenericAlloc(Size, ndim)
+    cdef object t = PyType_GenericAlloc(<PyTypeObject *>Size, ndim)
     cdef int i
     cdef object item
     for i in range(ndim):

@@ -38,7 +38,7 @@ _nothing.refs = 1
 
 cdef const char *[15] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"Q", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
-cdef pt_storage *(*_allocators[8])(int64_t nbytes, int number) except NULL
+cdef allocator_function[8] _allocators
 cdef void (*_rebuild_view)(Tensor t) except *
 
 
@@ -484,7 +484,7 @@ cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL:
     return s
 
 
-cdef void set_allocator(int column, pt_storage *(*f)(int64_t nbytes, int number) except NULL):
+cdef void set_allocator(int column, allocator_function f):
     _allocators[column] = f
 
 

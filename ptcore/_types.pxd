@@ -56,7 +56,7 @@ cdef extern from "ptcore/kernel.h" nogil:
         const char *name
         pt_kernel kernel
 
-cdef extern from "_storage.h" nogil:
+cdef extern from "_storage.h":
     enum:
         PT_STORAGE_READONLY, PT_STORAGE_EXPORTED, PT_STORAGE_SHARED, PT_STORAGE_META
 

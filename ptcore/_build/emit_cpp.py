@@ -26,13 +26,13 @@ def formula(op):
     tensors = [f"T {n}" for n in expr.TENSOR_NAMES[:len(op.tensors)]]
     params = [f"P p_{a.name}" for a in op.params]
     result = {"same": "T", "bool": "bool", "real": "pt::real_of<T>"}[op.row.out]
-    unused = "".join(f" (void)p_{a.name};" for a in op.params)
+    unused = " ".join(f"(void)p_{a.name};" for a in op.params)
     return (f"// {op.family}.py: {op.name}\n"
             f"struct op_{op.name} {{\n"
             f"    static constexpr int nparams = {len(op.params)};\n"
             f"    template <class T, class P = T>\n"
             f"    static PT_INLINE {result} apply({', '.join(tensors + params)}) {{\n"
-            f"        using namespace pt;{unused}\n"
+            f"        {unused}\n"
             f"        return static_cast<{result}>({body});\n    }}\n}};\n")
 
 

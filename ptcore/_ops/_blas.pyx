@@ -7,17 +7,18 @@ from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 
 from ptcore._ops._dispatch import set_blas_loader
 
-cdef extern from "ptcore/blas.h":
-    ctypedef struct pt_blas_table:
-        void *sgemm
-        void *dgemm
-        void *cgemm
-        void *zgemm
-        void *sgemv
-        void *dgemv
-        void *cgemv
-        void *zgemv
-    pt_blas_table pt_blas
+cdef extern from *:
+    """
+    #include "ptcore/blas.h"
+    template <class F> static void pt_set(F &slot, void *p) { slot = reinterpret_cast<F>(p); }
+    static void pt_set_gemm(void *s, void *d, void *c, void *z) {
+        pt_set(pt_blas.sgemm, s);
+        pt_set(pt_blas.dgemm, d);
+        pt_set(pt_blas.cgemm, c);
+        pt_set(pt_blas.zgemm, z);
+    }
+    """
+    void pt_set_gemm(void *s, void *d, void *c, void *z)
 
 _loaded = None
 
@@ -47,7 +48,7 @@ def _module(name):
     return importlib.import_module(full)
 
 
-cdef void *pointer(module, str name, letter) except NULL:
+cdef void *pointer(module, str name) except NULL:
     """The address of a routine, its signature checked against BLAS's."""
     capsule = module.__pyx_capi__[name]
     cdef const char *signature = PyCapsule_GetName(capsule)
@@ -63,14 +64,8 @@ def load():
     if _loaded is not None:
         return
     module = _module("cython_blas")
-    pt_blas.sgemm = pointer(module, "sgemm", "s")
-    pt_blas.dgemm = pointer(module, "dgemm", "d")
-    pt_blas.cgemm = pointer(module, "cgemm", "c")
-    pt_blas.zgemm = pointer(module, "zgemm", "z")
-    pt_blas.sgemv = pointer(module, "sgemv", "s")
-    pt_blas.dgemv = pointer(module, "dgemv", "d")
-    pt_blas.cgemv = pointer(module, "cgemv", "c")
-    pt_blas.zgemv = pointer(module, "zgemv", "z")
+    pt_set_gemm(pointer(module, "sgemm"), pointer(module, "dgemm"), pointer(module, "cgemm"),
+                pointer(module, "zgemm"))
     _loaded = module
 
 

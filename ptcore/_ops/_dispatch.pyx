@@ -6,8 +6,9 @@ and dtype) -> allocation -> kernel of the device's column -> recording.
 Tables are indexed by op id. Ids of built-in ops are given by the generator; run-time ops get
 ids above them.
 """
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
-from libc.string cimport memset, strcmp, strlen
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._device cimport device, device_of
@@ -161,7 +162,7 @@ cdef int wrap_arg(object value, int ndim, int op, int k) except -1:
     return wrap_dim(read_index(value, INFO[op].name, name), ndim, INFO[op].name, name)
 
 
-cdef tuple _normalise(int op, tuple args, Tensor **first):
+cdef tuple _normalise(int op, tuple args, PyObject **first):
     """Checks each argument by its letter; tensors become Tensors, dims non-negative."""
     cdef const char *letters = INFO[op].letters
     cdef int k, n = len(args), ndim
@@ -223,7 +224,7 @@ cdef tuple _normalise(int op, tuple args, Tensor **first):
         elif letter == b't':
             if value is not None:
                 result[k] = dtype_of(as_code(value, INFO[op].name, arg_name(op, k).encode()))
-    first[0] = <Tensor *><void *>lead
+    first[0] = <PyObject *>lead if lead is not None else NULL
     return tuple(result)
 
 
@@ -330,7 +331,7 @@ cdef object call(int op, tuple args, object out):
     cdef pt_opinfo *o = &INFO[op]
     cdef uint32_t key = pt_tls.mode
     cdef Tensor lead
-    cdef Tensor *found = NULL
+    cdef PyObject *found = NULL
     cdef int k, compute = -1, column = DEVICE_CPU, number = -1
     cdef object x, result
     for x in args:
@@ -344,7 +345,7 @@ cdef object call(int op, tuple args, object out):
             return result
     args = _normalise(op, args, &found)
     if found != NULL:
-        lead = <Tensor><void *>found
+        lead = <Tensor>found
         column, number = lead.storage.device, lead.storage.device_index
         if key & PT_NON_CPU:
             column, number = _common_device(op, args)

@@ -108,7 +108,8 @@ cdef object binary(int op, object x, object y):
     cdef Tensor a, b, r
     cdef const pt_elementwise *entry
     cdef char *[3] ptr
-    cdef char[16] number
+    cdef double[2] number_store
+    cdef char *number = <char *>number_store
     cdef uint32_t key
     if isinstance(x, Tensor):
         a = <Tensor>x
@@ -181,7 +182,8 @@ cdef object inplace_binary(int op, object x, object y):
     cdef Tensor b
     cdef const pt_elementwise *entry
     cdef char *[3] ptr
-    cdef char[16] number
+    cdef double[2] number_store
+    cdef char *number = <char *>number_store
     cdef uint32_t key
     if isinstance(x, Tensor):
         a = <Tensor>x
@@ -504,12 +506,12 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
     cdef pt_view[5] views
     cdef pt_view out
     cdef int64_t[5][64] strides
-    cdef char[5][16] numbers
-    cdef char[128] params
+    cdef double[5][2] numbers
+    cdef double[16] params
     cdef int i, j, shift, status, loop_out = p.out_dt
     cdef Tensor t
     cdef const pt_elementwise *entry = pt_loops(op)
-    fill_params(op, args, p.compute, params)
+    fill_params(op, args, p.compute, <char *>params)
     for i in range(p.nin):
         x = p.operands[i]
         views[i].sizes = p.sizes
@@ -527,8 +529,8 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
         else:
             for j in range(p.ndim):
                 strides[i][j] = 0
-            views[i].data = numbers[i]
-            views[i].dtype = write_scalar(x, numbers[i])
+            views[i].data = <char *>numbers[i]
+            views[i].dtype = write_scalar(x, <char *>numbers[i])
         views[i].numel = r.count
         views[i].contiguous = False
     fill_view(r, &out)

@@ -88,7 +88,7 @@ def to_cpp(text, where, params=()):
         if isinstance(node, ast.BinOp):
             if isinstance(node.op, ast.Pow):
                 if isinstance(node.right, ast.Constant) and node.right.value == 2:
-                    return f"square({emit(node.left)})"
+                    return f"pt::square({emit(node.left)})"
             elif type(node.op) in _BINARY:
                 return f"({emit(node.left)} {_BINARY[type(node.op)]} {emit(node.right)})"
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
@@ -103,7 +103,7 @@ def to_cpp(text, where, params=()):
             if node.func.id == "where":
                 test, a, b = node.args
                 return f"({condition(test)} ? {emit(a)} : {emit(b)})"
-            return f"{node.func.id}({', '.join(emit(a) for a in node.args)})"
+            return f"pt::{node.func.id}({', '.join(emit(a) for a in node.args)})"
         raise ExpressionError(f"{where}: {ast.unparse(node)!r} is outside the expression "
                               f"language, in {text!r}")
 

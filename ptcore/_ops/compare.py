@@ -97,7 +97,7 @@ ptcore.Size([1])
 """)
 
 elementwise(
-    "signbit(input)", types=BOOL + INTEGRAL + REAL, out="bool", formula="signbit(x)",
+    "signbit(input)", types=INTEGRAL + REAL, out="bool", formula="signbit(x)",
     partial=None, inplace=False, reference="signbit(x)",
     doc="""Whether the sign bit is set (true of -0.0).
 

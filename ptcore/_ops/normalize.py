@@ -14,8 +14,8 @@ for _name, _formula in (("softmax", "exp(input) / sum(exp(input))"),
 ptcore.Size([2])
 """)
     nondifferentiable(
-        f"{_name}_backward(g, out, dim: Dim)", types=REAL, kernel=f"{_name}_backward",
-        internal=True, out="like(g)", reference=f"_{_name}_backward(g, out, dim)",
+        f"{_name}_backward(grad, output, dim: Dim)", types=REAL, kernel=f"{_name}_backward",
+        internal=True, out="like(grad)", reference=f"_{_name}_backward(grad, output, dim)",
         doc=f"The fused gradient of {_name} for a backward that is not recorded.")
 
 structured(

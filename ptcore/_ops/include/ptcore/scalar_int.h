@@ -2,6 +2,7 @@
 #pragma once
 #include "ptcore/config.h"
 #include "ptcore/complex.h"
+#include "ptcore/scalar.h"
 
 namespace pt {
 
@@ -11,6 +12,9 @@ template <class T> using real_of = typename RealOf<T>::type;
 
 PT_HOST_DEVICE PT_INLINE bool bitwise_not(bool x) { return !x; }
 template <class T> PT_HOST_DEVICE PT_INLINE T bitwise_not(T x) { return T(~x); }
+
+// sgn of complex numbers stands in complex.h; of real ones it is the sign.
+template <class T> PT_HOST_DEVICE PT_INLINE T sgn(T x) { return sign(x); }
 
 // A shift that is negative or not below the width shifts everything out.
 template <class T> PT_HOST_DEVICE PT_INLINE T left_shift(T x, T y) {

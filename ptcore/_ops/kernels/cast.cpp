@@ -1,0 +1,176 @@
+/* Conversion loops between all pairs of dtypes, compiled once per ISA level.
+ *
+ * Exports pt_cast_table_<PT_ISA>[from][to]. Above the base level the complex entries are NULL.
+ * Loops are shared where the bits agree: bool reads as uint8, an integer's destination needs
+ * no sign (conversions wrap), and equal types copy.
+ */
+#include "ptcore/complex.h"
+#include "ptcore/half.h"
+#include "ptcore/kernel.h"
+
+#define PT_IS_base 1
+#define PT_WITH_COMPLEX PT_CAT(PT_IS_, PT_ISA)
+
+namespace pt { namespace {
+
+struct boolean { uint8_t v; };
+
+/* Beyond int64, and for NaN, x86's answer: the smallest int64. */
+PT_INLINE int64_t to_int64(double x) {
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+PT_INLINE uint64_t to_uint64(double x) {
+    return x >= 9223372036854775808.0 && x < 18446744073709551616.0
+               ? (uint64_t)(int64_t)(x - 9223372036854775808.0) ^ ((uint64_t)1 << 63)
+               : (uint64_t)to_int64(x);
+}
+
+/* Widening to the number that conversion starts from. */
+PT_INLINE float value(half x) { return to_float(x); }
+PT_INLINE float value(bfloat16 x) { return to_float(x); }
+template<class T> PT_INLINE T value(T x) { return x; }
+template<class T> PT_INLINE T value(complex<T> x) { return x.re; }
+
+template<class To> struct convert {                     /* integers */
+    template<class F> static PT_INLINE To from(F x) { return (To)x; }
+    static PT_INLINE To from(float x) { return (To)to_int64(x); }
+    static PT_INLINE To from(double x) { return (To)to_int64(x); }
+};
+template<> struct convert<uint64_t> {
+    template<class F> static PT_INLINE uint64_t from(F x) { return (uint64_t)x; }
+    static PT_INLINE uint64_t from(float x) { return to_uint64(x); }
+    static PT_INLINE uint64_t from(double x) { return to_uint64(x); }
+};
+template<> struct convert<boolean> {
+    template<class F> static PT_INLINE boolean from(F x) { return {(uint8_t)(x != F(0))}; }
+};
+template<> struct convert<float> {
+    template<class F> static PT_INLINE float from(F x) { return (float)x; }
+};
+template<> struct convert<double> {
+    template<class F> static PT_INLINE double from(F x) { return (double)x; }
+};
+template<> struct convert<half> {
+    template<class F> static PT_INLINE half from(F x) { return to_half((float)x); }
+};
+template<> struct convert<bfloat16> {
+    template<class F> static PT_INLINE bfloat16 from(F x) { return to_bfloat16((float)x); }
+};
+
+template<class F, class To> struct element {
+    static PT_INLINE To cast(F x) { return convert<To>::from(value(x)); }
+};
+template<class F, class T> struct element<F, complex<T>> {
+    static PT_INLINE complex<T> cast(F x) { return complex<T>(convert<T>::from(value(x))); }
+};
+template<class F, class T> struct element<complex<F>, complex<T>> {
+    static PT_INLINE complex<T> cast(complex<F> x) { return complex<T>((T)x.re, (T)x.im); }
+};
+template<class F> struct element<complex<F>, boolean> {
+    static PT_INLINE boolean cast(complex<F> x) { return {(uint8_t)((x.re != 0) | (x.im != 0))}; }
+};
+
+template<class F, class To> void cast_loop(char *const *ptr, int64_t n, const void *) {
+    To *PT_RESTRICT r = (To *)ptr[0];
+    const F *PT_RESTRICT a = (const F *)ptr[1];
+    PT_IVDEP
+    for (int64_t i = 0; i < n; i++) r[i] = element<F, To>::cast(a[i]);
+}
+
+/* Floats to integers of at most 32 bits: a block whose values fit int32 needs no 64-bit step. */
+template<class F, class To> void narrow_loop(char *const *ptr, int64_t n, const void *params) {
+    for (int64_t k = 0; k < n; k += PT_TILE) {
+        To *PT_RESTRICT r = (To *)ptr[0] + k;
+        const F *PT_RESTRICT a = (const F *)ptr[1] + k;
+        int64_t m = n - k < PT_TILE ? n - k : (int64_t)PT_TILE;
+        int outside = 0;
+        for (int64_t i = 0; i < m; i++) outside |= !(abs(a[i]) < F(2147483648.0));
+        if (PT_UNLIKELY(outside)) {
+            char *p[2] = {(char *)r, (char *)const_cast<F *>(a)};
+            cast_loop<F, To>(p, m, params);
+        } else {
+            PT_IVDEP
+            for (int64_t i = 0; i < m; i++) r[i] = (To)(int32_t)a[i];
+        }
+    }
+}
+
+template<class T> void copy_loop(char *const *ptr, int64_t n, const void *) {
+    memcpy(ptr[0], ptr[1], (size_t)n * sizeof(T));
+}
+void half_to_float_loop(char *const *ptr, int64_t n, const void *) {
+    half_row_to_float((const half *)ptr[1], (float *)ptr[0], n);
+}
+void float_to_half_loop(char *const *ptr, int64_t n, const void *) {
+    float_row_to_half((const float *)ptr[1], (half *)ptr[0], n);
+}
+
+/* Which loop serves a pair of types. */
+template<class F, class To> struct choose { static constexpr pt_loop loop = cast_loop<F, To>; };
+template<class T> struct choose<T, T> { static constexpr pt_loop loop = copy_loop<T>; };
+template<> struct choose<half, float> { static constexpr pt_loop loop = half_to_float_loop; };
+template<> struct choose<float, half> { static constexpr pt_loop loop = float_to_half_loop; };
+#define PT_NARROW(F, To) \
+    template<> struct choose<F, To> { static constexpr pt_loop loop = narrow_loop<F, To>; };
+PT_NARROW(float, uint8_t)
+PT_NARROW(float, uint16_t)
+PT_NARROW(float, uint32_t)
+PT_NARROW(double, uint8_t)
+PT_NARROW(double, uint16_t)
+PT_NARROW(double, uint32_t)
+#undef PT_NARROW
+
+/* Integers of at most their own width: the source's sign does not matter either. */
+template<class F, class To> struct narrower {
+    static constexpr pt_loop loop = choose<F, To>::loop;
+};
+#define PT_SAME_BITS(S, U, To) \
+    template<> struct narrower<S, To> { static constexpr pt_loop loop = choose<U, To>::loop; };
+PT_SAME_BITS(int8_t, uint8_t, uint8_t)
+PT_SAME_BITS(int16_t, uint16_t, uint8_t)
+PT_SAME_BITS(int16_t, uint16_t, uint16_t)
+PT_SAME_BITS(int32_t, uint32_t, uint8_t)
+PT_SAME_BITS(int32_t, uint32_t, uint16_t)
+PT_SAME_BITS(int32_t, uint32_t, uint32_t)
+PT_SAME_BITS(int64_t, uint64_t, uint8_t)
+PT_SAME_BITS(int64_t, uint64_t, uint16_t)
+PT_SAME_BITS(int64_t, uint64_t, uint32_t)
+PT_SAME_BITS(int64_t, uint64_t, uint64_t)
+PT_SAME_BITS(int8_t, uint8_t, boolean)
+PT_SAME_BITS(int16_t, uint16_t, boolean)
+PT_SAME_BITS(int32_t, uint32_t, boolean)
+PT_SAME_BITS(int64_t, uint64_t, boolean)
+PT_SAME_BITS(uint64_t, uint64_t, int64_t)
+PT_SAME_BITS(uint32_t, uint32_t, int64_t)
+#undef PT_SAME_BITS
+
+#if PT_WITH_COMPLEX
+#  define PT_COMPLEX(loop) loop
+#else
+#  define PT_COMPLEX(loop) nullptr
+#endif
+#define PT_ROW(F) { \
+    narrower<F, boolean>::loop, narrower<F, uint8_t>::loop, narrower<F, uint8_t>::loop, \
+    narrower<F, uint16_t>::loop, narrower<F, uint16_t>::loop, narrower<F, uint32_t>::loop, \
+    narrower<F, uint32_t>::loop, narrower<F, uint64_t>::loop, narrower<F, int64_t>::loop, \
+    choose<F, half>::loop, choose<F, bfloat16>::loop, choose<F, float>::loop, \
+    choose<F, double>::loop, PT_COMPLEX((choose<F, complex64>::loop)), \
+    PT_COMPLEX((choose<F, complex128>::loop)) }
+
+}}  /* namespace pt, unnamed */
+
+using namespace pt;
+
+extern "C" {
+extern const pt_loop PT_CAT(pt_cast_table_, PT_ISA)[PT_NDTYPES][PT_NDTYPES];
+const pt_loop PT_CAT(pt_cast_table_, PT_ISA)[PT_NDTYPES][PT_NDTYPES] = {
+    PT_ROW(uint8_t), PT_ROW(uint8_t), PT_ROW(int8_t), PT_ROW(uint16_t), PT_ROW(int16_t),
+    PT_ROW(uint32_t), PT_ROW(int32_t), PT_ROW(uint64_t), PT_ROW(int64_t), PT_ROW(half),
+    PT_ROW(bfloat16), PT_ROW(float), PT_ROW(double),
+#if PT_WITH_COMPLEX
+    PT_ROW(complex64), PT_ROW(complex128),
+#else
+    {}, {},
+#endif
+};
+}

@@ -1,0 +1,298 @@
+/* The runner of elementwise loops, strided copies with conversion, and fills (elementwise.h).
+ * Compiled once, at the base level: the work is in the loops it calls.
+ *
+ * An operand of a row is used in place when its dtype is the loop's and its inner stride is one
+ * element; anything else goes through a tile on the stack: gathered, converted, or, for an inner
+ * stride of 0, filled once. A block (see elementwise.hpp) moves every operand through tiles.
+ */
+#include "elementwise.hpp"
+
+extern "C" {
+extern const pt_loop pt_cast_table_base[PT_NDTYPES][PT_NDTYPES];
+const pt_loop (*pt_casts)[PT_NDTYPES] = pt_cast_table_base;
+
+pt_loop pt_cast_loop(int from, int to) {
+    pt_loop chosen = pt_casts[from][to];
+    return chosen ? chosen : pt_cast_table_base[from][to];
+}
+
+int pt_itemsize(int dtype) { return (int)pt::ITEMSIZE[dtype]; }
+}
+
+namespace pt { namespace {
+
+struct alignas(64) tile { char bytes[TILE_BYTES]; };
+
+bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
+
+void convert(pt_loop loop, char *to, const char *from, int64_t n) {
+    char *ptr[2] = {to, const_cast<char *>(from)};
+    loop(ptr, n, nullptr);
+}
+
+/* From one dtype to another; a half type in the middle is a rounding that has to happen. */
+struct conversion {
+    int64_t from_size, to_size;
+    pt_loop first, second;                      /* both NULL: nothing to convert */
+
+    void set(int from, int middle, int to) {
+        from_size = ITEMSIZE[from];
+        to_size = ITEMSIZE[to];
+        bool two = is_half(middle) && middle != from && middle != to;
+        first = two ? pt_cast_loop(from, middle) : from == to ? nullptr : pt_cast_loop(from, to);
+        second = two ? pt_cast_loop(middle, to) : nullptr;
+    }
+    bool none() const { return !first; }
+    /* n contiguous elements; `spare` takes the middle type */
+    void run(char *to, const char *from, int64_t n, tile *spare) const {
+        convert(first, second ? spare->bytes : to, from, n);
+        if (second) convert(second, to, spare->bytes, n);
+    }
+};
+
+/* ---- loops ---- */
+
+struct elementwise_op {
+    plan p;
+    pt_loop loop;
+    const void *params;
+    conversion cast[MAX_OPERANDS];              /* [0]: of the result */
+    bool direct[MAX_OPERANDS];                  /* used in place in a row */
+    int single;                                 /* the operand that vs or sv takes as one element, or 0 */
+    bool whole;                                 /* no tile limits a call's length */
+};
+
+struct elementwise_worker {
+    const elementwise_op &op;
+    tile tiles[MAX_OPERANDS], raw, spare;
+    const char *filled[MAX_OPERANDS] = {};      /* the element that a filled tile holds */
+
+    explicit elementwise_worker(const elementwise_op &o) : op(o) {}
+
+    void load(int k, const char *data, int64_t r, int64_t c, int64_t row_stride) {
+        const conversion &cast = op.cast[k];
+        int64_t stride = op.p.stride[k][0];
+        if (cast.none()) {
+            load_block(tiles[k].bytes, data, r, c, row_stride, stride, cast.to_size);
+            return;
+        }
+        if (r > 1 || stride != cast.from_size) {
+            load_block(raw.bytes, data, r, c, row_stride, stride, cast.from_size);
+            data = raw.bytes;
+        }
+        cast.run(tiles[k].bytes, data, r * c, &spare);
+    }
+
+    void store(char *data, int64_t r, int64_t c, int64_t row_stride) {
+        const conversion &cast = op.cast[0];
+        int64_t stride = op.p.stride[0][0];
+        const char *from = tiles[0].bytes;
+        if (!cast.none()) {
+            bool flat = r == 1 && stride == cast.to_size;
+            cast.run(flat ? data : raw.bytes, from, r * c, &spare);
+            if (flat) return;
+            from = raw.bytes;
+        }
+        store_block(data, from, r, c, row_stride, stride, cast.to_size);
+    }
+
+    void fill(int k, const char *data) {
+        if (filled[k] == data) return;
+        filled[k] = data;
+        const conversion &cast = op.cast[k];
+        if (cast.none()) memcpy(tiles[k].bytes, data, (size_t)cast.to_size);
+        else cast.run(tiles[k].bytes, data, 1, &spare);
+        if (k != op.single)
+            load_block(tiles[k].bytes, tiles[k].bytes, 1, PT_TILE, 0, 0, cast.to_size);
+    }
+
+    void row(char *const *start, int64_t column, int64_t stop) {
+        const plan &p = op.p;
+        char *ptr[MAX_OPERANDS];
+        for (int k = 0; k < p.operands; k++) {
+            ptr[k] = tiles[k].bytes;
+            if (k && !p.stride[k][0]) fill(k, start[k]);
+        }
+        while (column < stop) {
+            int64_t c = op.whole || stop - column < PT_TILE ? stop - column : (int64_t)PT_TILE;
+            for (int k = 0; k < p.operands; k++) {
+                char *data = start[k] + column * p.stride[k][0];
+                if (op.direct[k]) ptr[k] = data;
+                else if (k && p.stride[k][0]) load(k, data, 1, c, 0);
+            }
+            op.loop(ptr, c, op.params);
+            if (!op.direct[0]) store(start[0] + column * p.stride[0][0], 1, c, 0);
+            column += c;
+        }
+    }
+
+    void block(char *const *start, int64_t r, int64_t c) {
+        const plan &p = op.p;
+        char *ptr[MAX_OPERANDS];
+        for (int k = 0; k < p.operands; k++) {
+            ptr[k] = tiles[k].bytes;
+            if (k) load(k, start[k], r, c, p.stride[k][1]);
+        }
+        op.loop(ptr, r * c, op.params);
+        store(start[0], r, c, p.stride[0][1]);
+    }
+};
+
+/* ---- copies ---- */
+
+struct copy_op {
+    plan p;
+    conversion cast;
+};
+
+/* The conversion is the loop: it reads and writes in place on a side that is contiguous. */
+struct copy_worker {
+    const copy_op &op;
+    tile from_tile, to_tile;
+
+    explicit copy_worker(const copy_op &o) : op(o) {}
+
+    void block(char *const *start, int64_t r, int64_t c) {
+        const int64_t(*stride)[PT_MAX_DIM] = op.p.stride;
+        const conversion &cast = op.cast;
+        bool to_flat = r == 1 && stride[0][0] == cast.to_size;
+        bool from_flat = r == 1 && stride[1][0] == cast.from_size;
+        char *to = start[0];
+        const char *from = start[1];
+        if (!from_flat && !(to_flat && cast.none())) {
+            load_block(from_tile.bytes, from, r, c, stride[1][1], stride[1][0], cast.from_size);
+            from = from_tile.bytes;
+        }
+        if (cast.none()) {
+            if (to_flat) load_block(to, from, 1, c, 0, from_flat ? cast.to_size : stride[1][0], cast.to_size);
+            else store_block(to, from, r, c, stride[0][1], stride[0][0], cast.to_size);
+            return;
+        }
+        convert(cast.first, to_flat ? to : to_tile.bytes, from, r * c);
+        if (!to_flat) store_block(to, to_tile.bytes, r, c, stride[0][1], stride[0][0], cast.to_size);
+    }
+
+    void row(char *const *start, int64_t column, int64_t stop) {
+        const plan &p = op.p;
+        bool to_flat = p.stride[0][0] == op.cast.to_size, from_flat = p.stride[1][0] == op.cast.from_size;
+        bool whole = op.cast.none() ? to_flat | from_flat : to_flat & from_flat;
+        while (column < stop) {
+            int64_t c = whole || stop - column < PT_TILE ? stop - column : (int64_t)PT_TILE;
+            char *at[2] = {start[0] + column * p.stride[0][0], start[1] + column * p.stride[1][0]};
+            block(at, 1, c);
+            column += c;
+        }
+    }
+};
+
+struct fill_op {
+    plan p;
+    int64_t itemsize;
+    const char *value;
+};
+
+struct fill_worker {
+    const fill_op &op;
+
+    explicit fill_worker(const fill_op &o) : op(o) {}
+
+    void block(char *const *start, int64_t r, int64_t c) {
+        for (int64_t i = 0; i < r; i++) span(start[0] + i * op.p.stride[0][1], c);
+    }
+    void row(char *const *start, int64_t column, int64_t stop) {
+        span(start[0] + column * op.p.stride[0][0], stop - column);
+    }
+    /* a load with stride 0, or a store of one element to many places */
+    void span(char *to, int64_t n) {
+        if (op.p.stride[0][0] == op.itemsize) {
+            load_block(to, op.value, 1, n, 0, 0, op.itemsize);
+            return;
+        }
+        for (int64_t i = 0; i < n; i++, to += op.p.stride[0][0]) memcpy(to, op.value, (size_t)op.itemsize);
+    }
+};
+
+}}  /* namespace pt, unnamed */
+
+using namespace pt;
+
+extern "C" int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, int loop_out_dtype,
+                                  const pt_view *out, const pt_view *in, int nin,
+                                  const void *params) {
+    int loop_dtype = is_half(compute_dtype) ? (int)PT_FLOAT32 : compute_dtype;
+    int result = is_half(loop_out_dtype) ? (int)PT_FLOAT32 : loop_out_dtype;
+    pt_loop loop = op->loop[loop_dtype];
+    if (!loop || nin > PT_MAX_ELEMENTWISE_INPUTS) return PT_TYPE_ERROR;
+
+    bool flat = out->contiguous && out->dtype == result && result == loop_out_dtype;
+    char *ptr[MAX_OPERANDS] = {out->data};
+    for (int k = 0; k < nin; k++) {
+        ptr[k + 1] = in[k].data;
+        flat &= in[k].contiguous && in[k].dtype == loop_dtype && loop_dtype == compute_dtype;
+    }
+    int64_t numel = out->numel;
+    if (flat) {
+        int64_t size[MAX_OPERANDS];
+        for (int k = 0; k <= nin; k++) size[k] = ITEMSIZE[k ? loop_dtype : result];
+        parallel_for(numel, grain_of(op->cost), [&](int64_t begin, int64_t end) {
+            char *at[MAX_OPERANDS];
+            for (int k = 0; k <= nin; k++) at[k] = ptr[k] + begin * size[k];
+            loop(at, end - begin, params);
+        });
+        return PT_OK;
+    }
+
+    elementwise_op e;
+    const pt_view *views[MAX_OPERANDS] = {out};
+    int64_t widest = ITEMSIZE[loop_dtype] > ITEMSIZE[result] ? ITEMSIZE[loop_dtype] : ITEMSIZE[result];
+    for (int k = 0; k <= nin; k++) {
+        if (k) views[k] = &in[k - 1];
+        int64_t size = ITEMSIZE[views[k]->dtype];
+        widest = size > widest ? size : widest;
+    }
+    make_plan(&e.p, views, nin + 1, widest);
+    e.loop = loop;
+    e.params = params;
+    e.single = 0;
+    int64_t extra = 0;                          /* ns per 16 elements for what is not in place */
+    e.cast[0].set(result, loop_out_dtype, out->dtype);
+    for (int k = 1; k <= nin; k++) e.cast[k].set(in[k - 1].dtype, compute_dtype, loop_dtype);
+    for (int k = 0; k <= nin; k++) {
+        e.direct[k] = e.p.numel && e.cast[k].none() && e.p.stride[k][0] == e.cast[k].to_size;
+        extra += e.direct[k] ? 0 : 8;
+    }
+    if (nin == 2 && e.p.numel && !e.p.blocks) {
+        bool constant1 = e.p.stride[1][0] == 0, constant2 = e.p.stride[2][0] == 0;
+        if (constant2 && !constant1 && op->vs[loop_dtype]) { e.single = 2; e.loop = op->vs[loop_dtype]; }
+        if (constant1 && !constant2 && op->sv[loop_dtype]) { e.single = 1; e.loop = op->sv[loop_dtype]; }
+    }
+    e.whole = true;
+    for (int k = 0; k <= nin; k++) e.whole &= e.direct[k] | (k && k == e.single);
+    run_plan<elementwise_worker>(e.p, e, op->cost + extra);
+    return PT_OK;
+}
+
+extern "C" int pt_copy(const pt_view *dst, const pt_view *src) {
+    int64_t to = ITEMSIZE[dst->dtype], from = ITEMSIZE[src->dtype], numel = dst->numel;
+    if (dst->contiguous && src->contiguous) {
+        pt_loop loop = pt_cast_loop(src->dtype, dst->dtype);
+        parallel_for(numel, grain_of(to + from), [&](int64_t begin, int64_t end) {
+            convert(loop, dst->data + begin * to, src->data + begin * from, end - begin);
+        });
+        return PT_OK;
+    }
+    copy_op c;
+    const pt_view *views[2] = {dst, src};
+    make_plan(&c.p, views, 2, to > from ? to : from);
+    c.cast.set(src->dtype, dst->dtype, dst->dtype);
+    run_plan<copy_worker>(c.p, c, 2 * (to + from));
+    return PT_OK;
+}
+
+extern "C" void pt_fill(const pt_view *dst, const void *value) {
+    fill_op f;
+    f.itemsize = ITEMSIZE[dst->dtype];
+    f.value = (const char *)value;
+    make_plan(&f.p, &dst, 1, f.itemsize);
+    run_plan<fill_worker>(f.p, f, f.itemsize);
+}

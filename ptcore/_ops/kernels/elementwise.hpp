@@ -1,0 +1,234 @@
+/* How views are walked together: a plan puts the dimensions of several views of equal sizes in the
+ * output's memory order, drops and merges what it can, and names a walk over the inner one
+ * (rows) or two (blocks) dimensions. Strided data moves through small contiguous tiles.
+ *
+ * Strides here are in bytes. Operand 0 is the output; its strides are positive after planning
+ * and its innermost one is the smallest. Elements are visited in no promised order.
+ */
+#ifndef PTCORE_ELEMENTWISE_HPP
+#define PTCORE_ELEMENTWISE_HPP
+#include "ptcore/config.h"
+#include "ptcore/elementwise.h"
+#include "parallel.hpp"
+
+namespace pt { namespace {
+
+enum { MAX_OPERANDS = PT_MAX_ELEMENTWISE_INPUTS + 1, BLOCK_SIDE = 32, TILE_BYTES = 8192 };
+
+constexpr int64_t ITEMSIZE[PT_NDTYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
+
+struct plan {
+    int operands, ndim;                         /* ndim >= 1 */
+    int64_t numel;
+    int64_t size[PT_MAX_DIM];                   /* dimension 0 is the innermost */
+    int64_t stride[MAX_OPERANDS][PT_MAX_DIM];
+    char *data[MAX_OPERANDS];
+    bool blocks;                                /* walk dimensions 0 and 1 together */
+    int64_t rows, columns;                      /* of a block: along dimensions 1 and 0 */
+};
+
+inline void swap_dims(plan *p, int a, int b) {
+    int64_t t = p->size[a]; p->size[a] = p->size[b]; p->size[b] = t;
+    for (int k = 0; k < p->operands; k++) {
+        t = p->stride[k][a]; p->stride[k][a] = p->stride[k][b]; p->stride[k][b] = t;
+    }
+}
+
+inline int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+/* Blocks pay where an operand runs fastest along another dimension than the output does
+ * (then that dimension becomes number 1), and where rows are short. */
+inline void choose_walk(plan *p, int64_t widest) {
+    p->blocks = false;
+    if (p->ndim < 2) return;
+    for (int k = 1; k < p->operands && !p->blocks; k++) {
+        int64_t inner = magnitude(p->stride[k][0]);
+        if (inner < 32 || p->size[0] < 4) continue;
+        int best = 0;
+        for (int d = 1; d < p->ndim; d++) {
+            int64_t s = magnitude(p->stride[k][d]);
+            if (s && s < magnitude(p->stride[k][best]) && p->size[d] >= 4) best = d;
+        }
+        if (!best || 2 * magnitude(p->stride[k][best]) > inner) continue;
+        p->blocks = true;
+        swap_dims(p, 1, best);
+    }
+    int64_t elements = TILE_BYTES / widest;
+    if (p->blocks) {
+        p->columns = p->size[0] < BLOCK_SIDE ? p->size[0] : (int64_t)BLOCK_SIDE;
+        p->rows = elements / p->columns < BLOCK_SIDE ? elements / p->columns : (int64_t)BLOCK_SIDE;
+    } else if (p->size[0] < BLOCK_SIDE) {
+        p->blocks = true;
+        p->columns = p->size[0];
+        p->rows = PT_TILE / p->columns;
+    }
+    if (p->blocks && p->rows > p->size[1]) p->rows = p->size[1];
+}
+
+/* views[0] is the output, `widest` the size of the widest element that a tile will hold. The plan
+ * is empty (numel 0) for empty views. */
+inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_t widest) {
+    const pt_view *out = views[0];
+    p->operands = operands;
+    p->numel = out->numel;
+    p->ndim = 0;
+    int64_t item[MAX_OPERANDS];
+    for (int k = 0; k < operands; k++) {
+        p->data[k] = views[k]->data;
+        item[k] = ITEMSIZE[views[k]->dtype];
+        if (item[k] > widest) widest = item[k];
+    }
+    if (p->numel == 0) return;
+    for (int d = out->ndim - 1; d >= 0; d--) {
+        if (out->sizes[d] == 1) continue;
+        int e = p->ndim++;
+        p->size[e] = out->sizes[d];
+        bool flip = out->strides[d] < 0;
+        for (int k = 0; k < operands; k++) {
+            int64_t s = views[k]->strides[d] * item[k];
+            if (flip) { p->data[k] += s * (p->size[e] - 1); s = -s; }
+            p->stride[k][e] = s;
+        }
+        /* insertion by the output's stride; equal ones keep their order */
+        for (; e > 0 && p->stride[0][e] < p->stride[0][e - 1]; e--) swap_dims(p, e, e - 1);
+    }
+    int last = 0;
+    for (int d = 1; d < p->ndim; d++) {
+        bool merge = true;
+        for (int k = 0; k < operands; k++)
+            merge &= p->stride[k][d] == p->stride[k][last] * p->size[last];
+        if (merge) { p->size[last] *= p->size[d]; continue; }
+        last++;
+        p->size[last] = p->size[d];
+        for (int k = 0; k < operands; k++) p->stride[k][last] = p->stride[k][d];
+    }
+    if (p->ndim) p->ndim = last + 1;
+    else {
+        p->ndim = 1;
+        p->size[0] = 1;
+        for (int k = 0; k < operands; k++) p->stride[k][0] = item[k];
+    }
+    choose_walk(p, widest);
+}
+
+/* A position in the dimensions from `first` up: pointers of all operands, moved one step at a time. */
+struct cursor {
+    const plan *p;
+    int first;
+    int64_t index[PT_MAX_DIM];
+    char *ptr[MAX_OPERANDS];
+
+    cursor(const plan *plan_, int first_, int64_t position) : p(plan_), first(first_) {
+        for (int k = 0; k < p->operands; k++) ptr[k] = p->data[k];
+        for (int d = first; d < p->ndim; d++) {
+            index[d] = position % p->size[d];
+            position /= p->size[d];
+            for (int k = 0; k < p->operands; k++) ptr[k] += index[d] * p->stride[k][d];
+        }
+    }
+    void step() {
+        for (int d = first; d < p->ndim; d++) {
+            if (++index[d] < p->size[d]) {
+                for (int k = 0; k < p->operands; k++) ptr[k] += p->stride[k][d];
+                return;
+            }
+            index[d] = 0;
+            for (int k = 0; k < p->operands; k++) ptr[k] -= (p->size[d] - 1) * p->stride[k][d];
+        }
+    }
+};
+
+struct bytes16 { uint64_t a, b; };
+
+/* r rows of c elements between strided memory and a contiguous tile. The loop runs along the
+ * smaller stride of the strided side. */
+template<class T, bool LOAD>
+void move_block(char *tile_, char *data, int64_t r, int64_t c, int64_t row_stride, int64_t stride) {
+    T *tile = (T *)tile_;
+    if (r > 1 && magnitude(row_stride) < magnitude(stride)) {
+        for (int64_t j = 0; j < c; j++, data += stride) {
+            char *q = data;
+            for (int64_t i = 0; i < r; i++, q += row_stride)
+                if (LOAD) tile[i * c + j] = *(const T *)q;
+                else *(T *)q = tile[i * c + j];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < r; i++, data += row_stride, tile += c) {
+        char *q = data;
+        if (stride == (int64_t)sizeof(T)) {
+            if (LOAD) memcpy(tile, q, (size_t)c * sizeof(T));
+            else memcpy(q, tile, (size_t)c * sizeof(T));
+            continue;
+        }
+        for (int64_t j = 0; j < c; j++, q += stride)
+            if (LOAD) tile[j] = *(const T *)q;
+            else *(T *)q = tile[j];
+    }
+}
+
+template<bool LOAD>
+void move_any(char *tile, char *data, int64_t r, int64_t c, int64_t row_stride, int64_t stride,
+              int64_t itemsize) {
+    switch (itemsize) {
+    case 1: return move_block<uint8_t, LOAD>(tile, data, r, c, row_stride, stride);
+    case 2: return move_block<uint16_t, LOAD>(tile, data, r, c, row_stride, stride);
+    case 4: return move_block<uint32_t, LOAD>(tile, data, r, c, row_stride, stride);
+    case 8: return move_block<uint64_t, LOAD>(tile, data, r, c, row_stride, stride);
+    default: return move_block<bytes16, LOAD>(tile, data, r, c, row_stride, stride);
+    }
+}
+
+inline void load_block(char *tile, const char *data, int64_t r, int64_t c, int64_t row_stride,
+                       int64_t stride, int64_t itemsize) {
+    move_any<true>(tile, const_cast<char *>(data), r, c, row_stride, stride, itemsize);
+}
+inline void store_block(char *data, const char *tile, int64_t r, int64_t c, int64_t row_stride,
+                        int64_t stride, int64_t itemsize) {
+    move_any<false>(const_cast<char *>(tile), data, r, c, row_stride, stride, itemsize);
+}
+
+/* Elements that make about 10 us of work at `cost` ns per 16 elements. */
+inline int64_t grain_of(int64_t cost) {
+    int64_t n = 160000 / (cost < 1 ? 1 : cost);
+    return n < 1024 ? 1024 : n & ~(int64_t)1023;
+}
+
+/* Walks the plan, in parallel where that pays. Every range makes a Worker of its own from op and
+ * calls worker.row(ptr, column, stop), the elements [column, stop) of the row whose first
+ * elements are at ptr, or worker.block(ptr, r, c), r by c elements from ptr on. */
+template<class Worker, class Op> void run_plan(const plan &p, const Op &op, int64_t cost) {
+    if (p.numel == 0) return;
+    if (!p.blocks) {
+        parallel_for(p.numel, grain_of(cost), [&](int64_t begin, int64_t end) {
+            Worker worker(op);
+            int64_t n0 = p.size[0], column = begin % n0;
+            cursor at(&p, 1, begin / n0);
+            for (int64_t left = end - begin; left > 0; at.step(), column = 0) {
+                int64_t stop = n0 - column < left ? n0 : column + left;
+                left -= stop - column;
+                worker.row(at.ptr, column, stop);
+            }
+        });
+        return;
+    }
+    int64_t across = (p.size[0] + p.columns - 1) / p.columns;
+    int64_t down = (p.size[1] + p.rows - 1) / p.rows, plane = across * down;
+    int64_t planes = p.numel / (p.size[0] * p.size[1]), grain = grain_of(cost) / (p.rows * p.columns);
+    parallel_for(planes * plane, grain < 1 ? 1 : grain, [&](int64_t begin, int64_t end) {
+        Worker worker(op);
+        cursor at(&p, 2, begin / plane);
+        for (int64_t b = begin, place = begin % plane; b < end; b++) {
+            int64_t i = place / across * p.rows, j = place % across * p.columns;
+            char *ptr[MAX_OPERANDS];
+            for (int k = 0; k < p.operands; k++)
+                ptr[k] = at.ptr[k] + i * p.stride[k][1] + j * p.stride[k][0];
+            worker.block(ptr, p.size[1] - i < p.rows ? p.size[1] - i : p.rows,
+                         p.size[0] - j < p.columns ? p.size[0] - j : p.columns);
+            if (++place == plane) { place = 0; at.step(); }
+        }
+    });
+}
+
+}}  /* namespace pt, unnamed */
+#endif
