@@ -36,7 +36,7 @@ cdef extern from "Python.h":
 cdef pt_storage _nothing
 _nothing.refs = 1
 
-cdef const char *[15] _FORMATS = [
+cdef (const char *)[15] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"Q", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
 cdef allocator_function[8] _allocators
 cdef void (*_rebuild_view)(Tensor t) except *

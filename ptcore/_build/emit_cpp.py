@@ -134,6 +134,6 @@ def select(ops, kernel_families):
     out.append("    {nullptr, nullptr, nullptr, nullptr}};")
     out.append(f"static pt_elementwise merged[{len(ops)}];")
     out.append(f'extern "C" const pt_elementwise *pt_loops(int op) {{ return &merged[op]; }}')
-    out.append('extern "C" int pt_select(const char *wanted) '
-               f"{{ return select_level(levels, merged, {len(ops)}, wanted); }}")
+    out.append('extern "C" int pt_select(const char *wanted, pt_enter_kernels enter) '
+               "{ return select_level(levels, merged, wanted, enter); }")
     return "\n".join(out) + "\n"

@@ -29,6 +29,7 @@ ctypedef int (*elementwise_runner)(int op, const pt_elementwise *loops, int comp
                                    const void *params) noexcept nogil
 
 cdef pt_opinfo *info(int op) noexcept
+cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1
 cdef object call(int op, tuple args, object out)
 cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key)
 cdef object interpose(int op, tuple args, object out, int variant)

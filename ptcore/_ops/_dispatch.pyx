@@ -64,7 +64,7 @@ cdef str arg_name(int op, int k):
 
 # -- registration ---------------------------------------------------------------------------
 
-cdef public int pt_register_kernels(const pt_kernel_entry *entries, int column) except -1:
+cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1:
     """Enters a table of kernels under their names in a device's column."""
     cdef int i, k
     cdef dict by_kernel = {}

@@ -85,7 +85,7 @@ cdef object unary(int op, object x):
     """An op of one tensor without parameters."""
     cdef Tensor a, r
     cdef const pt_elementwise *entry
-    cdef char *[2] ptr
+    cdef (char *)[2] ptr
     cdef uint32_t key
     if isinstance(x, Tensor):
         a = <Tensor>x
@@ -107,7 +107,7 @@ cdef object binary(int op, object x, object y):
     """An op of two operands; at least one is a Tensor if it is called from an operator."""
     cdef Tensor a, b, r
     cdef const pt_elementwise *entry
-    cdef char *[3] ptr
+    cdef (char *)[3] ptr
     cdef double[2] number_store
     cdef char *number = <char *>number_store
     cdef uint32_t key
@@ -181,7 +181,7 @@ cdef object inplace_binary(int op, object x, object y):
     cdef Tensor a
     cdef Tensor b
     cdef const pt_elementwise *entry
-    cdef char *[3] ptr
+    cdef (char *)[3] ptr
     cdef double[2] number_store
     cdef char *number = <char *>number_store
     cdef uint32_t key

@@ -1,8 +1,12 @@
 """Chooses the ISA level and loads the generated function modules, in the order of floors."""
 import os
 
+from ptcore._types cimport pt_kernel_entry
+from ptcore._ops._dispatch cimport register_kernels
+
 cdef extern from "select.h":
-    int pt_select(const char *wanted) except -1
+    ctypedef int (*pt_enter_kernels)(const pt_kernel_entry *, int)
+    int pt_select(const char *wanted, pt_enter_kernels enter) except -1
     const char *pt_chosen_level()
 
 
@@ -23,4 +27,4 @@ def load_functions():
 
 
 cdef bytes _wanted = os.environ.get("PTCORE_CPU_CAPABILITY", "").encode()
-pt_select(<const char *>_wanted if _wanted else NULL)
+pt_select(<const char *>_wanted if _wanted else NULL, <pt_enter_kernels>register_kernels)

@@ -6,7 +6,6 @@ where no C++ compiler is found.
 """
 
 import ctypes
-import hashlib
 import os
 import pathlib
 import platform
@@ -20,7 +19,7 @@ import pytest
 OPS = pathlib.Path(__file__).resolve().parents[2] / "ptcore" / "_ops"
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC",
-         "-shared", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", f"-I{OPS / 'include'}",
+         "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", f"-I{OPS / 'include'}",
          f"-I{OPS / 'kernels'}"]
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -46,21 +45,34 @@ def isa_levels():
 _cache = {}
 
 
-def build(source, *files, level="base", extra=()):
-    """A ctypes library made of the text `source` and of kernel files, at one ISA level."""
-    flags = [*FLAGS, *isa_levels()[level], f"-DPT_ISA={level}", *extra]
-    key = hashlib.sha256(repr((source, files, flags)).encode()).hexdigest()[:16]
+def build(source, *files, level="base", extra=(), per_level=()):
+    """A ctypes library of the text `source` and of kernel files.
+
+    `source` and `files` are compiled once, at the level; the files of `per_level` at base and, if
+    that is another, at the level too, as the package is.
+    """
+    kernels, levels = OPS / "kernels", isa_levels()
+    units = [(None, level)] + [(kernels / f, level) for f in files]
+    units += [(kernels / f, name) for f in per_level for name in dict.fromkeys(["base", level])]
+    key = (source, level, tuple(units), tuple(extra))
     if key not in _cache:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="ptcore-test-"))
-        main = folder / "main.cpp"
-        main.write_text(source)
+        (folder / "main.cpp").write_text(source)
+        objects = []
+        for i, (path, name) in enumerate(units):
+            objects.append(str(folder / f"{i}.o"))
+            call([COMPILER, *FLAGS, *levels[name], f"-DPT_ISA={name}", *extra, "-c",
+                  str(path or folder / "main.cpp"), "-o", objects[-1]])
         out = folder / "lib.so"
-        command = [COMPILER, *flags, str(main), *[str(OPS / "kernels" / f) for f in files], "-o", str(out)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        call([COMPILER, "-shared", "-pthread", *objects, "-o", str(out)])
         _cache[key] = ctypes.CDLL(str(out))
         shutil.rmtree(folder)
     return _cache[key]
+
+
+def call(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def address(array):

@@ -77,7 +77,7 @@ template<class F, class To> void cast_loop(char *const *ptr, int64_t n, const vo
     for (int64_t i = 0; i < n; i++) r[i] = element<F, To>::cast(a[i]);
 }
 
-/* Floats to integers of at most 32 bits: a block whose values fit int32 needs no 64-bit step. */
+/* Floats to integers: a block whose values fit int32 needs no scalar 64-bit step. */
 template<class F, class To> void narrow_loop(char *const *ptr, int64_t n, const void *params) {
     for (int64_t k = 0; k < n; k += PT_TILE) {
         To *PT_RESTRICT r = (To *)ptr[0] + k;
@@ -115,9 +115,13 @@ template<> struct choose<float, half> { static constexpr pt_loop loop = float_to
 PT_NARROW(float, uint8_t)
 PT_NARROW(float, uint16_t)
 PT_NARROW(float, uint32_t)
+PT_NARROW(float, uint64_t)
+PT_NARROW(float, int64_t)
 PT_NARROW(double, uint8_t)
 PT_NARROW(double, uint16_t)
 PT_NARROW(double, uint32_t)
+PT_NARROW(double, uint64_t)
+PT_NARROW(double, int64_t)
 #undef PT_NARROW
 
 /* Integers of at most their own width: the source's sign does not matter either. */

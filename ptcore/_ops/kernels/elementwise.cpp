@@ -103,7 +103,7 @@ struct elementwise_worker {
         if (cast.none()) memcpy(tiles[k].bytes, data, (size_t)cast.to_size);
         else cast.run(tiles[k].bytes, data, 1, &spare);
         if (k != op.single)
-            load_block(tiles[k].bytes, tiles[k].bytes, 1, PT_TILE, 0, 0, cast.to_size);
+            load_block(tiles[k].bytes, tiles[k].bytes, 1, op.p.tile, 0, 0, cast.to_size);
     }
 
     void row(char *const *start, int64_t column, int64_t stop) {
@@ -114,7 +114,7 @@ struct elementwise_worker {
             if (k && !p.stride[k][0]) fill(k, start[k]);
         }
         while (column < stop) {
-            int64_t c = op.whole || stop - column < PT_TILE ? stop - column : (int64_t)PT_TILE;
+            int64_t c = op.whole || stop - column < p.tile ? stop - column : p.tile;
             for (int k = 0; k < p.operands; k++) {
                 char *data = start[k] + column * p.stride[k][0];
                 if (op.direct[k]) ptr[k] = data;
@@ -176,8 +176,13 @@ struct copy_worker {
         const plan &p = op.p;
         bool to_flat = p.stride[0][0] == op.cast.to_size, from_flat = p.stride[1][0] == op.cast.from_size;
         bool whole = op.cast.none() ? to_flat | from_flat : to_flat & from_flat;
+        if (op.cast.none() && to_flat && from_flat) {
+            int64_t size = op.cast.to_size;
+            memcpy(start[0] + column * size, start[1] + column * size, (size_t)((stop - column) * size));
+            return;
+        }
         while (column < stop) {
-            int64_t c = whole || stop - column < PT_TILE ? stop - column : (int64_t)PT_TILE;
+            int64_t c = whole || stop - column < p.tile ? stop - column : p.tile;
             char *at[2] = {start[0] + column * p.stride[0][0], start[1] + column * p.stride[1][0]};
             block(at, 1, c);
             column += c;

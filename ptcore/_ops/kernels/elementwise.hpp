@@ -10,10 +10,13 @@
 #include "ptcore/config.h"
 #include "ptcore/elementwise.h"
 #include "parallel.hpp"
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 namespace pt { namespace {
 
-enum { MAX_OPERANDS = PT_MAX_ELEMENTWISE_INPUTS + 1, BLOCK_SIDE = 32, TILE_BYTES = 8192 };
+enum { MAX_OPERANDS = PT_MAX_ELEMENTWISE_INPUTS + 1, BLOCK_SIDE = 32, TILE_BYTES = 4096 };
 
 constexpr int64_t ITEMSIZE[PT_NDTYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
 
@@ -23,6 +26,7 @@ struct plan {
     int64_t size[PT_MAX_DIM];                   /* dimension 0 is the innermost */
     int64_t stride[MAX_OPERANDS][PT_MAX_DIM];
     char *data[MAX_OPERANDS];
+    int64_t tile;                               /* elements that a tile holds */
     bool blocks;                                /* walk dimensions 0 and 1 together */
     int64_t rows, columns;                      /* of a block: along dimensions 1 and 0 */
 };
@@ -38,7 +42,7 @@ inline int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
 /* Blocks pay where an operand runs fastest along another dimension than the output does
  * (then that dimension becomes number 1), and where rows are short. */
-inline void choose_walk(plan *p, int64_t widest) {
+inline void choose_walk(plan *p) {
     p->blocks = false;
     if (p->ndim < 2) return;
     for (int k = 1; k < p->operands && !p->blocks; k++) {
@@ -53,14 +57,13 @@ inline void choose_walk(plan *p, int64_t widest) {
         p->blocks = true;
         swap_dims(p, 1, best);
     }
-    int64_t elements = TILE_BYTES / widest;
     if (p->blocks) {
         p->columns = p->size[0] < BLOCK_SIDE ? p->size[0] : (int64_t)BLOCK_SIDE;
-        p->rows = elements / p->columns < BLOCK_SIDE ? elements / p->columns : (int64_t)BLOCK_SIDE;
+        p->rows = p->tile / p->columns < BLOCK_SIDE ? p->tile / p->columns : (int64_t)BLOCK_SIDE;
     } else if (p->size[0] < BLOCK_SIDE) {
         p->blocks = true;
         p->columns = p->size[0];
-        p->rows = PT_TILE / p->columns;
+        p->rows = p->tile / p->columns;
     }
     if (p->blocks && p->rows > p->size[1]) p->rows = p->size[1];
 }
@@ -71,6 +74,7 @@ inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_
     const pt_view *out = views[0];
     p->operands = operands;
     p->numel = out->numel;
+    p->tile = TILE_BYTES / widest;
     p->ndim = 0;
     int64_t item[MAX_OPERANDS];
     for (int k = 0; k < operands; k++) {
@@ -108,7 +112,7 @@ inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_
         p->size[0] = 1;
         for (int k = 0; k < operands; k++) p->stride[k][0] = item[k];
     }
-    choose_walk(p, widest);
+    choose_walk(p);
 }
 
 /* A position in the dimensions from `first` up: pointers of all operands, moved one step at a time. */
@@ -140,15 +144,43 @@ struct cursor {
 
 struct bytes16 { uint64_t a, b; };
 
-/* r rows of c elements between strided memory and a contiguous tile. The loop runs along the
- * smaller stride of the strided side. */
+/* The transposing load of four-byte elements, q[i] of column j to tile[i * c + j], four by four. Does
+ * the part of the block that fours fill. */
+#if defined(__SSE2__)
+inline void transpose_fours(float *tile, const char *data, int64_t r, int64_t c, int64_t stride) {
+    for (int64_t j = 0; j + 4 <= c; j += 4)
+        for (int64_t i = 0; i + 4 <= r; i += 4) {
+            const char *q = data + j * stride + i * 4;
+            __m128 w = _mm_loadu_ps((const float *)q), x = _mm_loadu_ps((const float *)(q + stride));
+            __m128 y = _mm_loadu_ps((const float *)(q + 2 * stride));
+            __m128 z = _mm_loadu_ps((const float *)(q + 3 * stride));
+            _MM_TRANSPOSE4_PS(w, x, y, z);
+            _mm_storeu_ps(tile + i * c + j, w);
+            _mm_storeu_ps(tile + (i + 1) * c + j, x);
+            _mm_storeu_ps(tile + (i + 2) * c + j, y);
+            _mm_storeu_ps(tile + (i + 3) * c + j, z);
+        }
+}
+#endif
+
+/* r rows of c elements between strided memory and a contiguous tile: column by column where
+ * that is the direction in which the strided side runs, or rows are tiny. */
 template<class T, bool LOAD>
 void move_block(char *tile_, char *data, int64_t r, int64_t c, int64_t row_stride, int64_t stride) {
     T *tile = (T *)tile_;
-    if (r > 1 && magnitude(row_stride) < magnitude(stride)) {
+    if (r > 1 && (magnitude(row_stride) < magnitude(stride) || c <= 4)) {
+        int64_t rows_done = 0, columns_done = 0;
+#if defined(__SSE2__)
+        if (LOAD && sizeof(T) == 4 && row_stride == 4) {
+            transpose_fours((float *)tile_, data, r, c, stride);
+            rows_done = r & ~(int64_t)3;
+            columns_done = c & ~(int64_t)3;
+        }
+#endif
         for (int64_t j = 0; j < c; j++, data += stride) {
-            char *q = data;
-            for (int64_t i = 0; i < r; i++, q += row_stride)
+            int64_t i = j < columns_done ? rows_done : 0;
+            char *q = data + i * row_stride;
+            for (; i < r; i++, q += row_stride)
                 if (LOAD) tile[i * c + j] = *(const T *)q;
                 else *(T *)q = tile[i * c + j];
         }
@@ -159,11 +191,16 @@ void move_block(char *tile_, char *data, int64_t r, int64_t c, int64_t row_strid
         if (stride == (int64_t)sizeof(T)) {
             if (LOAD) memcpy(tile, q, (size_t)c * sizeof(T));
             else memcpy(q, tile, (size_t)c * sizeof(T));
-            continue;
+        } else if (LOAD && stride == 0) {
+            T value = *(const T *)q;
+            for (int64_t j = 0; j < c; j++) tile[j] = value;
+        } else if (LOAD && stride == 2 * (int64_t)sizeof(T)) {      /* a constant stride vectorises */
+            for (int64_t j = 0; j < c; j++) tile[j] = ((const T *)q)[2 * j];
+        } else {
+            for (int64_t j = 0; j < c; j++, q += stride)
+                if (LOAD) tile[j] = *(const T *)q;
+                else *(T *)q = tile[j];
         }
-        for (int64_t j = 0; j < c; j++, q += stride)
-            if (LOAD) tile[j] = *(const T *)q;
-            else *(T *)q = tile[j];
     }
 }
 

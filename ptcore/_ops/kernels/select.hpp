@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "ptcore/kernel.h"
+#include "select.h"
 
-extern "C" int pt_register_kernels(const pt_kernel_entry *entries, int column);
 extern "C" const pt_loop (*pt_casts)[PT_NDTYPES];
 
 struct pt_loop_family {
@@ -48,13 +48,14 @@ static inline void merge(pt_elementwise *into, const pt_elementwise *from) {
 }
 
 // Levels stand in rising order; a higher one lays its entries over the lower ones.
-static int select_level(const pt_level *levels, pt_elementwise *merged, int, const char *wanted) {
+static int select_level(const pt_level *levels, pt_elementwise *merged, const char *wanted,
+                        pt_enter_kernels enter) {
     for (const pt_level *level = levels; level->name; level++) {
         if (!cpu_has(level->name)) break;
         for (const pt_loop_family *f = level->loops; f->entries; f++)
             for (int k = 0; f->entries[k].name; k++) merge(&merged[f->ids[k]], &f->entries[k]);
         for (int k = 0; level->kernels[k]; k++)
-            if (pt_register_kernels(level->kernels[k], 0) < 0) return -1;
+            if (enter(level->kernels[k], 0) < 0) return -1;
         pt_casts = level->casts;
         chosen_level = level->name;
         if (wanted && std::strcmp(wanted, level->name) == 0) break;

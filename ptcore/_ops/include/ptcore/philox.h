@@ -4,8 +4,8 @@
  * call offset (64). A word depends on seed, offset, index and draw only, so a stream is the
  * same for every thread count, ISA level and device.
  *
- *   32-bit words, uniform float32 and half types: element i is word i mod 4 of block i/4, draw 0;
- *   64-bit words, uniform float64: element i is words 2(i mod 2), +1 (low, high) of block i/2;
+ *   32-bit words (float32, half types, probabilities): element i is word i mod 4 of block i/4, draw 0;
+ *   64-bit words (float64, 64-bit integers): element i is words 2(i mod 2), +1 (low, high) of block i/2;
  *   normals: the pair (2j, 2j+1) by Box-Muller from words 2(j mod 2), +1 of block j/2 (float32),
  *     from the two 64-bit words of block j (float64);
  *   rejection samplers: element i uses block i alone, draw = 0, 1, 2, ...
@@ -22,25 +22,24 @@ struct philox_block { uint32_t w[4]; };
 
 constexpr uint64_t PHILOX_MAX_BLOCKS = (uint64_t)1 << 40, PHILOX_MAX_DRAWS = (uint64_t)1 << 24;
 
-/* Ten rounds on raw counter words c0 (lowest) to c3. */
-PT_INLINE philox_block philox_raw(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
-                                  uint32_t k0, uint32_t k1) {
-    for (int i = 0; i < 10; i++) {
-        uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;
-        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
-        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)b;
-        c3 = (uint32_t)a;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    return {{c0, c1, c2, c3}};
+template<int ROUNDS> PT_INLINE philox_block philox_rounds(philox_block c, uint32_t k0, uint32_t k1) {
+    uint64_t a = (uint64_t)0xD2511F53u * c.w[0], b = (uint64_t)0xCD9E8D57u * c.w[2];
+    philox_block d = {{(uint32_t)(b >> 32) ^ c.w[1] ^ k0, (uint32_t)b,
+                       (uint32_t)(a >> 32) ^ c.w[3] ^ k1, (uint32_t)a}};
+    if constexpr (ROUNDS == 1) return d;
+    else return philox_rounds<ROUNDS - 1>(d, k0 + 0x9E3779B9u, k1 + 0xBB67AE85u);
+}
+
+/* Ten rounds on the counter's words, lowest first; no loop, so that a loop over blocks vectorises. */
+PT_INLINE philox_block philox_raw(philox_block counter, uint32_t k0, uint32_t k1) {
+    return philox_rounds<10>(counter, k0, k1);
 }
 
 PT_INLINE philox_block philox(uint64_t seed, uint64_t offset, uint64_t block, uint32_t draw) {
     uint64_t low = block | (uint64_t)draw << 40;
-    return philox_raw((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)offset,
-                      (uint32_t)(offset >> 32), (uint32_t)seed, (uint32_t)(seed >> 32));
+    philox_block counter = {{(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)offset,
+                             (uint32_t)(offset >> 32)}};
+    return philox_raw(counter, (uint32_t)seed, (uint32_t)(seed >> 32));
 }
 
 /* [0, 1) in steps of 2^-24, 2^-53 */
