@@ -38,7 +38,6 @@ INPLACE_FUNCTIONS = [None] * PT_N_BUILTIN_OPS
 SPECS = [None] * PT_N_BUILTIN_OPS
 VJPS = [None] * PT_N_BUILTIN_OPS
 cdef dict _id_by_name = {}
-_blas_loader = None
 _next_random = None                 # () -> (seed, offset), installed by the generator module
 
 
@@ -115,11 +114,6 @@ def set_spec(int op, spec):
 
 def set_vjp(int op, rule):
     VJPS[op] = rule
-
-
-def set_blas_loader(f):
-    global _blas_loader
-    _blas_loader = f
 
 
 def set_random_source(f):
@@ -573,7 +567,8 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
         else:
             status = kernel(&c)
         if status == PT_NEED_BLAS:
-            _blas_loader()
+            from ptcore._ops import _blas
+            _blas.load()
             with nogil:
                 status = kernel(&c)
         if status != PT_OK:
