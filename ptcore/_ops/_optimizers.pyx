@@ -86,11 +86,24 @@ cdef object sgd_by_ops(p, g, buffer, lr, momentum, dampening, decay, nesterov, m
     return buffer
 
 
+cdef double count_step(object step) except? -1:
+    """Adds one to a step counter in place and returns the new value."""
+    cdef Tensor t
+    if isinstance(step, Tensor):
+        t = <Tensor>step
+        if t.dt == PT_FLOAT32 and t.count == 1 and t.storage.device == DEVICE_CPU:
+            (<float *>address(t))[0] += 1
+            t.storage.version += 1
+            return (<float *>address(t))[0]
+    step += 1
+    return step.item() if isinstance(step, Tensor) else step
+
+
 def adam_(list params, list grads, list exp_avgs, list exp_avg_sqs, list max_exp_avg_sqs,
           list steps, double lr, double beta1, double beta2, double eps, double weight_decay=0.0,
           bint amsgrad=False, bint maximize=False, bint decoupled=False):
-    """One step of Adam (AdamW if ``decoupled``); steps holds the numbers of the steps to take,
-    counted from 1."""
+    """One step of Adam (AdamW if ``decoupled``). steps holds 0-d float32 tensors, the steps taken
+    so far; each is counted up here."""
     cdef Py_ssize_t i
     cdef Tensor p, g, m, v, x
     cdef double step, correction1, correction2
@@ -99,7 +112,7 @@ def adam_(list params, list grads, list exp_avgs, list exp_avg_sqs, list max_exp
     cdef double *x64
     for i in range(len(params)):
         p, g, m, v = params[i], grads[i], exp_avgs[i], exp_avg_sqs[i]
-        step = steps[i] if not isinstance(steps[i], Tensor) else steps[i].item()
+        step = count_step(steps[i])
         correction1 = 1.0 - beta1 ** step
         correction2 = 1.0 - beta2 ** step
         vmax = max_exp_avg_sqs[i] if amsgrad else None

@@ -159,7 +159,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
             results = [o for o in _outputs(func(*args[:n])) if o.requires_grad]
             found = grad(results, [args[k] for k in checked], list(args[n:]), create_graph=True,
                          allow_unused=True)
-        return tuple([g for g in found if g is not None and g.requires_grad])
+        return tuple([g for g in found if g is not None])
 
     if not backward(*inputs, *seeds):
         return True
