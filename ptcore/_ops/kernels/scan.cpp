@@ -1,0 +1,148 @@
+/* Running reductions along a dim: cumsum, cumprod, logcumsumexp, cummax, cummin (values and indices).
+ *
+ * Floating sums run in float64 for float32 and half inputs, integers wrap in the output's type. A NaN, once
+ * met, stays. Rows are walked one by one where the dim is the output's innermost; else blocks of
+ * neighbouring columns are carried along together.
+ */
+#include "lanes.hpp"
+
+namespace {
+
+constexpr int64_t COLUMNS = 256;
+
+/* carry type of a sum or product */
+template <class T, bool = std::is_integral<T>::value> struct carry_of { using type = double; };
+template <class T> struct carry_of<T, true> { using type = std::make_unsigned_t<T>; };
+template <> struct carry_of<complex64, false> { using type = complex128; };
+template <> struct carry_of<complex128, false> { using type = complex128; };
+
+template <class T, class Fold>
+struct fold_scan {
+    using out_type = T;
+    using carry = typename carry_of<T>::type;
+    static carry start() { return convert<carry>(is_same<Fold, add_fold> ? 0 : 1); }
+    static void step(carry &c, T x, int64_t, T &out, int64_t *) {
+        c = carry(Fold::apply(c, convert<carry>(x)));
+        out = convert<T>(c);
+    }
+};
+
+/* log of the running sum: (top, sum of exp(x - top)) */
+template <class T>
+struct logsumexp_scan {
+    using out_type = T;
+    struct carry { double top, sum; };
+    static carry start() { return {-HUGE_VAL, 0}; }
+    static void step(carry &c, T value, int64_t, T &out, int64_t *) {
+        const double x = convert<double>(value);
+        if (x != x || c.top != c.top) c.top = x != x ? x : c.top;
+        else if (x > c.top) {
+            c.sum = (c.top == -HUGE_VAL ? 0 : c.sum * exp(c.top - x)) + 1;
+            c.top = x;
+        }
+        else if (c.top != -HUGE_VAL && c.top != HUGE_VAL) c.sum += exp(x - c.top);
+        out = convert<T>(fabs(c.top) == HUGE_VAL || c.top != c.top ? c.top : c.top + log(c.sum));
+    }
+};
+
+/* the last of equals wins, as in torch; a NaN beats numbers */
+template <class T, bool MAX>
+struct extremum_scan {
+    using out_type = T;
+    struct carry { T value; int64_t index; };
+    static carry start() { return {T{}, -1}; }
+    static void step(carry &c, T x, int64_t i, T &out, int64_t *index) {
+        const compute<T> a = convert<compute<T>>(x), v = convert<compute<T>>(c.value);
+        if (c.index < 0 || a != a || (v == v && (MAX ? a >= v : a <= v))) c = {x, i};
+        out = c.value;
+        *index = c.index;
+    }
+};
+
+/* Runs Scan along params[0]; `conversion` from the input's dtype T to the scanned type is convert. */
+template <class Scan, class T>
+int scan(pt_call *call) {
+    using O = typename Scan::out_type;
+    using C = typename Scan::carry;
+    const pt_view &x = call->in[0];
+    O *out = output<O>(call);
+    int64_t *index = call->nout > 1 ? output<int64_t>(call, 1) : nullptr;
+    if (x.numel == 0) return PT_OK;
+    const int64_t dim = x.ndim ? wrap_dim(call->params[0].i, x.ndim) : 0;
+    int64_t n = 1, step = 0, inner = 1;
+    space<2> kept;
+    for (int64_t d = 0, s = x.numel; d < x.ndim; ++d) {
+        s /= x.sizes[d];
+        if (d == dim) {
+            n = x.sizes[d];
+            step = x.strides[d];
+            inner = s;
+        }
+        else kept.push(x.sizes[d], {x.strides[d], s});
+    }
+    int64_t side[2] = {};
+    const int64_t width = inner == 1 ? 1 : kept.pop(side), blocks = ceil_div(width, COLUMNS);
+    parallel_for(kept.numel() * blocks, grain_rows(2 * n * min64(width, COLUMNS)), [&](int64_t begin, int64_t end) {
+        C carry[COLUMNS];
+        int64_t ignored;
+        cursor<2> at(kept, begin / blocks);
+        for (int64_t u = begin; u < end; ++u) {
+            const int64_t b = u % blocks * COLUMNS, w = min64(COLUMNS, width - b);
+            for (int64_t j = 0; j < w; ++j) carry[j] = Scan::start();
+            for (int64_t i = 0; i < n; ++i) {
+                const T *PT_RESTRICT from = input<T>(call) + at.offset[0] + b * side[0] + i * step;
+                const int64_t to = at.offset[1] + b * side[1] + i * inner;
+                if (w == 1) Scan::step(carry[0], convert<O>(*from), i, out[to], index ? index + to : &ignored);
+                else if (side[0] == 1)
+                    for (int64_t j = 0; j < w; ++j) Scan::step(carry[j], convert<O>(from[j]), i, out[to + j], index ? index + to + j : &ignored);
+                else
+                    for (int64_t j = 0; j < w; ++j) Scan::step(carry[j], convert<O>(from[j * side[0]]), i, out[to + j * side[1]], index ? index + to + j * side[1] : &ignored);
+            }
+            if (u % blocks == blocks - 1) at.next();
+        }
+    });
+    return PT_OK;
+}
+
+inline int check_dim(pt_call *call) {
+    const int ndim = call->in[0].ndim ? call->in[0].ndim : 1;
+    const int64_t dim = wrap_dim(call->params[0].i, ndim);
+    if (dim >= 0 && dim < ndim) return PT_OK;
+    return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)call->params[0].i);
+}
+
+/* the output's dtype is scanned; the input has it or is an integer type to be widened */
+template <class Fold>
+int fold_kernel(pt_call *call) {
+    if (int status = check_dim(call)) return status;
+    const int from = call->in[0].dtype;
+    return visit<ALL>(call, call->out[0].dtype, [&](auto tag) {
+        using O = PT_TYPE(tag);
+        if (from == call->out[0].dtype) return scan<fold_scan<O, Fold>, O>(call);
+        if constexpr (is_same<O, int64_t>)
+            return visit<BOOL | INTEGERS>(call, from, [&](auto in) { return scan<fold_scan<O, Fold>, PT_TYPE(in)>(call); });
+        else return bad_dtype(call, from);
+    });
+}
+int logcumsumexp_kernel(pt_call *call) {
+    if (int status = check_dim(call)) return status;
+    return visit<FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        return scan<logsumexp_scan<T>, T>(call);
+    });
+}
+template <bool MAX>
+int extremum_kernel(pt_call *call) {
+    if (int status = check_dim(call)) return status;
+    return visit<REALS>(call, call->in[0].dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        return scan<extremum_scan<T, MAX>, T>(call);
+    });
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_scan_, PT_ISA)[] = {
+    {"cumsum", fold_kernel<add_fold>},        {"cumprod", fold_kernel<multiply_fold>}, {"logcumsumexp", logcumsumexp_kernel},
+    {"cummax", extremum_kernel<true>},        {"cummin", extremum_kernel<false>},      {nullptr, nullptr},
+};

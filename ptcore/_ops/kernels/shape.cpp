@@ -1,0 +1,238 @@
+/* Kernels that rearrange or make elements: cat, flip, roll, tril, triu, arange, linspace, eye.
+ *
+ *    cat(in...; dim)                flip(input; dims)         roll(input; shifts, dims)
+ *    tril(input; diagonal)          triu(input; diagonal)     (last two dims; all in front are batch)
+ *    arange(; start, end, step)     linspace(; start, end, steps)     eye(; n, m)
+ * Shapes are those of out[0]. Elements are moved by size, whatever their dtype.
+ */
+#include "common.hpp"
+
+namespace {
+
+/* out[i...] = in at offset, row by row of the output's last dim; row(out row, element offset, index of the row) */
+template <class Row>
+inline void rows_of_output(const pt_view &out, const int64_t *strides, int64_t cost, Row &&row) {
+    space<1> outer;
+    for (int d = 0; d < out.ndim - 1; ++d) outer.push(out.sizes[d], {strides[d]});
+    const int64_t n = out.ndim ? out.sizes[out.ndim - 1] : 1, rows = n ? out.numel / n : 0;
+    parallel_for(rows, grain_rows(cost), [&](int64_t begin, int64_t end) {
+        cursor<1> at(outer, begin);
+        for (int64_t r = begin; r < end; ++r, at.next()) row(r * n, at.offset[0], r);
+    });
+}
+
+int cat_kernel(pt_call *call) {
+    const pt_view &out = call->out[0];
+    int64_t dim = wrap_dim(call->params[0].i, out.ndim);
+    if (dim < 0 || dim >= out.ndim)
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -out.ndim, out.ndim - 1, (long long)call->params[0].i);
+    int64_t total = 0, after = 1;
+    for (int i = 0; i < call->nin; ++i) {
+        const pt_view &x = call->in[i];
+        if (x.dtype != out.dtype) return fail(call, PT_RUNTIME_ERROR, "expected input %d of the output's dtype", i);
+        if (x.ndim == 1 && x.sizes[0] == 0 && out.ndim != 1) continue;      /* torch's legacy empty tensor */
+        bool fits = x.ndim == out.ndim;
+        for (int d = 0; fits && d < out.ndim; ++d) fits = d == dim || x.sizes[d] == out.sizes[d];
+        if (!fits) return fail(call, PT_RUNTIME_ERROR, "sizes of tensors must match except in dimension %lld (input %d)", (long long)dim, i);
+        total += x.sizes[dim];
+    }
+    if (total != out.sizes[dim])
+        return fail(call, PT_RUNTIME_ERROR, "expected an output of size %lld in dimension %lld, got %lld", (long long)total, (long long)dim,
+                    (long long)out.sizes[dim]);
+    for (int64_t d = dim + 1; d < out.ndim; ++d) after *= out.sizes[d];
+    return visit_size(call, out.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        int64_t start = 0;
+        for (int i = 0; i < call->nin; ++i) {
+            const pt_view &x = call->in[i];
+            if (x.numel == 0) continue;
+            space<2> walk;
+            for (int64_t d = 0, s = out.numel; d < out.ndim; ++d) {
+                s /= out.sizes[d];
+                walk.push(x.sizes[d], {x.strides[d], s});
+            }
+            int64_t step[2];
+            const int64_t n = walk.pop(step);
+            T *to = output<T>(call) + start * after;
+            parallel_for(walk.numel(), grain_rows(n), [&](int64_t begin, int64_t end) {
+                cursor<2> at(walk, begin);
+                for (int64_t r = begin; r < end; ++r, at.next()) {
+                    const T *from = input<T>(call, i) + at.offset[0];
+                    T *dst = to + at.offset[1];
+                    if (n == 1 || (step[1] == 1)) load(dst, from, n == 1 ? 1 : step[0], n);
+                    else
+                        for (int64_t j = 0; j < n; ++j) dst[j * step[1]] = from[j * step[0]];
+                }
+            });
+            start += x.sizes[dim];
+        }
+        return int(PT_OK);
+    });
+}
+
+int flip_kernel(pt_call *call) {
+    const pt_view &x = call->in[0];
+    int64_t strides[PT_MAX_DIM], start = 0;
+    bool flipped[PT_MAX_DIM] = {};
+    for (int i = 0; i < call->params[0].count; ++i) {
+        const int64_t d = wrap_dim(call->params[0].list[i], x.ndim ? x.ndim : 1);
+        if (d < 0 || d >= (x.ndim ? x.ndim : 1))
+            return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -x.ndim, x.ndim - 1, (long long)call->params[0].list[i]);
+        if (flipped[d]) return fail(call, PT_RUNTIME_ERROR, "dim %lld appears multiple times in the list of dims", (long long)d);
+        flipped[d] = true;
+    }
+    if (x.numel == 0) return PT_OK;
+    for (int d = 0; d < x.ndim; ++d) {
+        strides[d] = flipped[d] ? -x.strides[d] : x.strides[d];
+        start += flipped[d] ? (x.sizes[d] - 1) * x.strides[d] : 0;
+    }
+    pt_view y = x;
+    y.strides = strides;
+    return visit_size(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        y.data = x.data + start * int64_t(sizeof(T));
+        copy_contiguous(output<T>(call), y);
+        return int(PT_OK);
+    });
+}
+
+/* An empty list of dims rolls the flattened tensor. */
+int roll_kernel(pt_call *call) {
+    const pt_view &x = call->in[0], &out = call->out[0];
+    const pt_param &shifts = call->params[0], &dims = call->params[1];
+    if (x.numel == 0) return PT_OK;
+    int64_t shift[PT_MAX_DIM] = {};
+    if (dims.count == 0 && shifts.count != 1) return fail(call, PT_RUNTIME_ERROR, "shifts and dims must have as many entries, got %d and 0", shifts.count);
+    if (dims.count && dims.count != shifts.count)
+        return fail(call, PT_RUNTIME_ERROR, "shifts and dims must have as many entries, got %d and %d", shifts.count, dims.count);
+    for (int i = 0; i < dims.count; ++i) {
+        const int64_t d = wrap_dim(dims.list[i], x.ndim);
+        if (d < 0 || d >= x.ndim)
+            return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -x.ndim, x.ndim - 1, (long long)dims.list[i]);
+        /* kept in [0, size) at every step: no sum overflows */
+        const int64_t n = x.sizes[d], s = shifts.list[i] % n;
+        shift[d] = (shift[d] + s + n) % n;
+    }
+    return visit_size(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        T *to = output<T>(call);
+        if (dims.count == 0) {
+            int64_t s = shifts.list[0] % x.numel;
+            s += s < 0 ? x.numel : 0;
+            space<1> walk;
+            for (int d = 0; d < x.ndim; ++d) walk.push(x.sizes[d], {x.strides[d]});
+            parallel_for(x.numel, GRAIN, [&](int64_t begin, int64_t end) {
+                cursor<1> at(walk, begin);
+                for (int64_t i = begin; i < end; ++i, at.next()) to[i + s < x.numel ? i + s : i + s - x.numel] = input<T>(call)[at.offset[0]];
+            });
+            return int(PT_OK);
+        }
+        /* rows of the output: where each comes from, then two pieces of the last dim */
+        const int last = x.ndim - 1;
+        const int64_t n = x.sizes[last], s = shift[last], step = x.strides[last];
+        parallel_for(out.numel / n, grain_rows(n), [&](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; ++r) {
+                int64_t offset = 0, rest = r;
+                for (int d = last - 1; d >= 0; --d) {
+                    const int64_t i = rest % x.sizes[d] - shift[d];
+                    rest /= x.sizes[d];
+                    offset += (i < 0 ? i + x.sizes[d] : i) * x.strides[d];
+                }
+                const T *from = input<T>(call) + offset;
+                load(to + r * n, from + (n - s) * step, s == 1 ? 1 : step, s);
+                load(to + r * n + s, from, n - s == 1 ? 1 : step, n - s);
+            }
+        });
+        return int(PT_OK);
+    });
+}
+
+/* LOWER keeps column <= row + diagonal, else column >= row + diagonal */
+template <bool LOWER>
+int triangle_kernel(pt_call *call) {
+    const pt_view &x = call->in[0], &out = call->out[0];
+    if (x.ndim < 2) return fail(call, PT_RUNTIME_ERROR, "expected at least 2 dimensions, got %d", x.ndim);
+    const int64_t n = x.sizes[x.ndim - 2], m = x.sizes[x.ndim - 1], step = x.strides[x.ndim - 1];
+    const int64_t diagonal = max64(-n - 1, min64(m + 1, call->params[0].i));
+    return visit_size(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        rows_of_output(out, x.strides, m, [&](int64_t first, int64_t offset, int64_t row) {
+            const int64_t edge = max64(0, min64(m, row % n + diagonal + (LOWER ? 1 : 0)));
+            const int64_t begin = LOWER ? 0 : edge, end = LOWER ? edge : m;
+            T *to = output<T>(call) + first;
+            memset(static_cast<void *>(to), 0, size_t(m) * sizeof(T));
+            load(to + begin, input<T>(call) + offset + begin * step, end - begin == 1 ? 1 : step, end - begin);
+        });
+        return int(PT_OK);
+    });
+}
+
+/* ---- made from nothing ------------------------------------------------------------------- */
+
+/* start + i step: in 64-bit integers for integer outputs, else in float64 */
+int arange_kernel(pt_call *call) {
+    const pt_view &out = call->out[0];
+    const pt_param &start = call->params[0], &step = call->params[2];
+    return visit<ALL>(call, out.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        T *to = output<T>(call);
+        parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
+            if constexpr (std::is_integral<T>::value) {
+                const uint64_t first = uint64_t(scalar<int64_t>(start)), by = uint64_t(scalar<int64_t>(step));
+                for (int64_t i = begin; i < end; ++i) to[i] = T(first + uint64_t(i) * by);
+            }
+            else {
+                const double first = start.d, by = step.d;
+                for (int64_t i = begin; i < end; ++i) to[i] = convert<T>(first + double(i) * by);
+            }
+        });
+        return int(PT_OK);
+    });
+}
+
+/* the second half counts from the end, as torch does: both ends are exact */
+int linspace_kernel(pt_call *call) {
+    const pt_view &out = call->out[0];
+    const int64_t n = out.numel;
+    return visit<ALL>(call, out.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        using E = std::conditional_t<is_complex<T>, complex128, double>;
+        const E first = scalar<E>(call->params[0]), last = scalar<E>(call->params[1]);
+        const double pieces = double(n > 1 ? n - 1 : 1);
+        T *to = output<T>(call);
+        parallel_for(n, GRAIN, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                const E span = last - first;
+                E v;
+                if constexpr (is_complex<T>) {
+                    const E by{span.re / pieces, span.im / pieces};
+                    v = i < n / 2 || n == 1 ? first + by * E(double(i)) : last - by * E(double(n - 1 - i));
+                }
+                else
+                    v = i < n / 2 || n == 1 ? first + span / pieces * double(i) : last - span / pieces * double(n - 1 - i);
+                if constexpr (std::is_integral<T>::value) to[i] = T(int64_t(v));
+                else to[i] = convert<T>(v);
+            }
+        });
+        return int(PT_OK);
+    });
+}
+
+int eye_kernel(pt_call *call) {
+    const pt_view &out = call->out[0];
+    if (out.ndim != 2) return fail(call, PT_RUNTIME_ERROR, "expected an output of 2 dimensions, got %d", out.ndim);
+    return visit<ALL>(call, out.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        memset(out.data, 0, size_t(out.numel) * sizeof(T));
+        for (int64_t i = 0; i < min64(out.sizes[0], out.sizes[1]); ++i) output<T>(call)[i * (out.sizes[1] + 1)] = convert<T>(1);
+        return int(PT_OK);
+    });
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_shape_, PT_ISA)[] = {
+    {"cat", cat_kernel},       {"flip", flip_kernel},         {"roll", roll_kernel}, {"tril", triangle_kernel<true>},
+    {"triu", triangle_kernel<false>}, {"arange", arange_kernel}, {"linspace", linspace_kernel}, {"eye", eye_kernel},
+    {nullptr, nullptr},
+};

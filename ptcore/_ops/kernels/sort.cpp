@@ -1,0 +1,207 @@
+/* sort and topk along a dim: values and int64 indices.
+ *
+ *    sort(input; dim, descending, stable)      always stable
+ *    topk(input; k, dim, largest, sorted)      always sorted, of equals the earlier ones
+ *
+ * Every element becomes an unsigned key whose order is the wanted one: floats by their bits with the sign
+ * folded in, -0 equal to 0, every NaN equal and greatest; complemented for descending order. The key
+ * and the position make one entry, so that entries are never equal and any sort of them is stable:
+ * insertion and merge sort for short lines, radix sort for long ones.
+ */
+#include "common.hpp"
+
+#include <atomic>
+
+namespace {
+
+template <class T>
+struct sort_key {
+    using type = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    static type of(T x) {
+        if constexpr (is_half<T>) return sort_key<float>::of(pt::to_float(x));
+        else if constexpr (is_float<T>) {
+            constexpr type sign = type(1) << (8 * sizeof(T) - 1);
+            if (x != x) return type(~type(0));
+            const type bits = pt::to_bits(x == 0 ? T(0) : x);
+            return bits & sign ? type(~bits) : type(bits | sign);
+        }
+        else if constexpr (std::is_signed<T>::value) return type(type(x) ^ (type(1) << (8 * sizeof(type) - 1)));
+        else return type(x);
+    }
+};
+
+/* Entries: a 32-bit key above a 32-bit position in one word, or two words. */
+struct short_entry {
+    uint64_t word;
+    static constexpr int digits = 4;
+    static short_entry make(uint32_t key, int64_t i) { return {uint64_t(key) << 32 | uint32_t(i)}; }
+    int64_t position() const { return int64_t(word & 0xffffffffu); }
+    unsigned digit(int d) const { return unsigned(word >> (32 + 8 * d)) & 255u; }
+    friend bool operator<(short_entry a, short_entry b) { return a.word < b.word; }
+};
+struct long_entry {
+    uint64_t key, index;
+    static constexpr int digits = 8;
+    static long_entry make(uint64_t key, int64_t i) { return {key, uint64_t(i)}; }
+    int64_t position() const { return int64_t(index); }
+    unsigned digit(int d) const { return unsigned(key >> (8 * d)) & 255u; }
+    friend bool operator<(const long_entry &a, const long_entry &b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
+};
+
+template <class P>
+inline void insertion_sort(P *p, int64_t n) {
+    for (int64_t i = 1; i < n; ++i) {
+        const P x = p[i];
+        int64_t j = i;
+        for (; j > 0 && x < p[j - 1]; --j) p[j] = p[j - 1];
+        p[j] = x;
+    }
+}
+/* bottom-up from runs of 16; returns where the result lies (p or buffer) */
+template <class P>
+inline P *merge_sort(P *p, P *buffer, int64_t n) {
+    constexpr int64_t START = 16;
+    for (int64_t i = 0; i < n; i += START) insertion_sort(p + i, min64(START, n - i));
+    for (int64_t run = START; run < n; run *= 2) {
+        for (int64_t i = 0; i < n; i += 2 * run) {
+            const int64_t middle = min64(n, i + run), end = min64(n, i + 2 * run);
+            int64_t a = i, b = middle;
+            for (int64_t o = i; o < end; ++o) {
+                const bool left = b >= end || (a < middle && p[a] < p[b]);
+                buffer[o] = left ? p[a++] : p[b++];
+            }
+        }
+        P *t = p;
+        p = buffer;
+        buffer = t;
+    }
+    return p;
+}
+/* entries are in the order of their positions: least significant digit first, equal digits keep their order */
+template <class P>
+inline P *radix_sort(P *p, P *buffer, int64_t n) {
+    int64_t counts[P::digits][256] = {};
+    for (int64_t i = 0; i < n; ++i)
+        for (int d = 0; d < P::digits; ++d) ++counts[d][p[i].digit(d)];
+    for (int d = 0; d < P::digits; ++d) {
+        if (counts[d][p[0].digit(d)] == n) continue;        /* one digit for all */
+        int64_t sum = 0;
+        for (int v = 0; v < 256; ++v) {
+            const int64_t c = counts[d][v];
+            counts[d][v] = sum;
+            sum += c;
+        }
+        for (int64_t i = 0; i < n; ++i) buffer[counts[d][p[i].digit(d)]++] = p[i];
+        P *t = p;
+        p = buffer;
+        buffer = t;
+    }
+    return p;
+}
+template <class P>
+inline P *sort_entries(P *p, P *buffer, int64_t n) { return n < 1024 ? merge_sort(p, buffer, n) : radix_sort(p, buffer, n); }
+
+/* keeps the k smallest entries in p[0...k), a heap with the greatest on top */
+template <class P>
+inline void sift(P *heap, int64_t k, int64_t i) {
+    const P x = heap[i];
+    for (int64_t child; (child = 2 * i + 1) < k; i = child) {
+        if (child + 1 < k && heap[child] < heap[child + 1]) ++child;
+        if (!(x < heap[child])) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = x;
+}
+
+/* Sorts or selects along `dim`; k < 0: all of the line. */
+template <class T, class P>
+int order(pt_call *call, int64_t dim, int64_t k, bool descending) {
+    using K = typename sort_key<T>::type;
+    const pt_view &x = call->in[0];
+    const bool select = k >= 0;
+    int64_t n = 1, step = 0, inner = 1;
+    space<2> lines;
+    for (int64_t d = 0, s = call->out[0].numel; d < x.ndim; ++d) {
+        s /= call->out[0].sizes[d];
+        if (d == dim) {
+            n = x.sizes[d];
+            step = x.strides[d];
+            inner = s;
+        }
+        else lines.push(x.sizes[d], {x.strides[d], s});
+    }
+    const int64_t keep = select ? k : n;
+    const bool heap = select && (k <= 1024 || k < n / 16);
+    const K flip = descending ? K(~K(0)) : K(0);
+    T *values = output<T>(call);
+    int64_t *indices = output<int64_t>(call, 1);
+    std::atomic<bool> starved{false};
+    parallel_for(lines.numel(), grain_rows(16 * n), [&](int64_t begin, int64_t end) {
+        const int64_t room = heap ? keep : n;
+        scratch<P> space(2 * room);
+        if (!space) {
+            starved = true;
+            return;
+        }
+        cursor<2> at(lines, begin);
+        for (int64_t line = begin; line < end; ++line, at.next()) {
+            const T *from = input<T>(call) + at.offset[0];
+            P *p = space.data;
+            auto entry = [&](int64_t i) { return P::make(K(sort_key<T>::of(from[i * step]) ^ flip), i); };
+            for (int64_t i = 0; i < room; ++i) p[i] = entry(i);
+            if (heap) {
+                for (int64_t i = keep / 2 - 1; i >= 0; --i) sift(p, keep, i);
+                for (int64_t i = keep; i < n; ++i) {
+                    const P e = entry(i);
+                    if (e < p[0]) {
+                        p[0] = e;
+                        sift(p, keep, 0);
+                    }
+                }
+                /* radix sort relies on the order of positions, which a heap has lost */
+                p = merge_sort(p, space.data + room, room);
+            }
+            else
+                p = sort_entries(p, space.data + room, room);
+            for (int64_t i = 0; i < keep; ++i) {
+                const int64_t source = p[i].position(), to = at.offset[1] + i * inner;
+                values[to] = from[source * step];
+                indices[to] = source;
+            }
+        }
+    });
+    return starved ? no_memory(call, 2 * n * int64_t(sizeof(P))) : int(PT_OK);
+}
+
+inline int order_along(pt_call *call, const pt_param &dim_param, int64_t k, bool descending) {
+    const pt_view &x = call->in[0];
+    const int ndim = x.ndim ? x.ndim : 1;
+    const int64_t dim = wrap_dim(dim_param.i, ndim);
+    if (dim < 0 || dim >= ndim)
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)dim_param.i);
+    const int64_t n = x.ndim ? x.sizes[dim] : 1;
+    if (k > n) return fail(call, PT_RUNTIME_ERROR, "k must be in [0, %lld], got %lld", (long long)n, (long long)k);
+    if (call->out[0].numel == 0) return PT_OK;
+    return visit<REALS>(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        if constexpr (sizeof(T) < 8)
+            if (n <= int64_t(UINT32_MAX)) return order<T, short_entry>(call, dim, k, descending);
+        return order<T, long_entry>(call, dim, k, descending);
+    });
+}
+
+int sort_kernel(pt_call *call) { return order_along(call, call->params[0], -1, call->params[1].i != 0); }
+
+int topk_kernel(pt_call *call) {
+    const int64_t k = call->params[0].i;
+    if (k < 0) return fail(call, PT_RUNTIME_ERROR, "k must not be negative, got %lld", (long long)k);
+    return order_along(call, call->params[1], k, call->params[2].i != 0);
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_sort_, PT_ISA)[] = {
+    {"sort", sort_kernel},
+    {"topk", topk_kernel},
+    {nullptr, nullptr},
+};
