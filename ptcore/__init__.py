@@ -40,6 +40,8 @@ from ptcore import _indexing, _print  # noqa: E402
 from ptcore.autograd import _tensor_methods  # noqa: E402
 from ptcore._print import set_printoptions  # noqa: E402
 
+from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
+
 newaxis = None
 inf = _d.INF
 nan = _d.NAN

@@ -15,7 +15,12 @@ cdef extern from *:
         pt_set(pt_blas.cgemm, c);
         pt_set(pt_blas.zgemm, z);
     }
+    static void pt_set_threads(size_t get, size_t set) {
+        pt_set(pt_blas.get_threads, reinterpret_cast<void *>(get));
+        pt_set(pt_blas.set_threads, reinterpret_cast<void *>(set));
+    }
     """
+    void pt_set_threads(size_t get, size_t set)
     void pt_set_gemm(void *s, void *d, void *c, void *z)
 
 _loaded = None
@@ -56,6 +61,33 @@ cdef void *pointer(module, str name) except NULL:
     return PyCapsule_GetPointer(capsule, signature)
 
 
+# (get, set) of the number of threads, by the names that BLAS libraries give them.
+_THREAD_FUNCTIONS = (
+    ("scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads"),
+    ("openblas_get_num_threads", "openblas_set_num_threads"),
+    ("MKL_Get_Max_Threads", "MKL_Set_Num_Threads"),
+    ("bli_thread_get_num_threads", "bli_thread_set_num_threads"),
+)
+
+
+def thread_functions(path):
+    """Addresses of a BLAS library's thread functions; (0, 0) if it has none that we know.
+
+    Looking a name up in the extension file also looks in the libraries that it was linked to.
+    """
+    import ctypes
+    try:
+        library = ctypes.CDLL(path)
+    except OSError:
+        return 0, 0
+    for names in _THREAD_FUNCTIONS:
+        try:
+            return tuple([ctypes.cast(getattr(library, n), ctypes.c_void_p).value for n in names])
+        except AttributeError:
+            continue
+    return 0, 0
+
+
 def load():
     """Fills the table of BLAS routines; raises ImportError if SciPy's cannot be had."""
     global _loaded
@@ -64,4 +96,6 @@ def load():
     module = _module("cython_blas")
     pt_set_gemm(pointer(module, "sgemm"), pointer(module, "dgemm"), pointer(module, "cgemm"),
                 pointer(module, "zgemm"))
+    get, set_ = thread_functions(module.__file__)
+    pt_set_threads(get, set_)
     _loaded = module

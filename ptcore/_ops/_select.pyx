@@ -4,6 +4,10 @@ import os
 from ptcore._types cimport pt_kernel_entry
 from ptcore._ops._dispatch cimport register_kernels
 
+cdef extern from "parallel.hpp":
+    int pt_get_num_threads()
+    void pt_set_num_threads(int)
+
 cdef extern from "select.h":
     ctypedef int (*pt_enter_kernels)(const pt_kernel_entry *, int)
     int pt_select(const char *wanted, pt_enter_kernels enter) except -1
@@ -13,6 +17,28 @@ cdef extern from "select.h":
 def cpu_capability():
     """The ISA level in use: "base", "v3" or "v4"."""
     return pt_chosen_level().decode()
+
+
+def get_num_threads():
+    """How many threads large operations are split over.
+
+    By default the least of the CPUs that affinity, cgroup quota and SLURM_CPUS_PER_TASK allow;
+    PTCORE_NUM_THREADS or OMP_NUM_THREADS lower it.
+    """
+    return pt_get_num_threads()
+
+
+def set_num_threads(int n):
+    """Sets how many threads large operations are split over. Results do not depend on it.
+
+    Raises
+    ------
+    RuntimeError
+        If n is not positive.
+    """
+    if n < 1:
+        raise RuntimeError(f"set_num_threads: n must be positive, got {n}")
+    pt_set_num_threads(n)
 
 
 def load_functions():
