@@ -5,8 +5,6 @@ scipy.linalg's package import, where that works; else the plain import.
 """
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 
-from ptcore._ops._dispatch import set_blas_loader
-
 cdef extern from *:
     """
     #include "ptcore/blas.h"
@@ -67,6 +65,3 @@ def load():
     pt_set_gemm(pointer(module, "sgemm"), pointer(module, "dgemm"), pointer(module, "cgemm"),
                 pointer(module, "zgemm"))
     _loaded = module
-
-
-set_blas_loader(load)

@@ -38,7 +38,6 @@ INPLACE_FUNCTIONS = [None] * PT_N_BUILTIN_OPS
 SPECS = [None] * PT_N_BUILTIN_OPS
 VJPS = [None] * PT_N_BUILTIN_OPS
 cdef dict _id_by_name = {}
-_blas_loader = None
 _next_random = None                 # () -> (seed, offset), installed by the generator module
 
 
@@ -115,11 +114,6 @@ def set_spec(int op, spec):
 
 def set_vjp(int op, rule):
     VJPS[op] = rule
-
-
-def set_blas_loader(f):
-    global _blas_loader
-    _blas_loader = f
 
 
 def set_random_source(f):
@@ -573,7 +567,8 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
         else:
             status = kernel(&c)
         if status == PT_NEED_BLAS:
-            _blas_loader()
+            from ptcore._ops import _blas
+            _blas.load()
             with nogil:
                 status = kernel(&c)
         if status != PT_OK:
@@ -696,18 +691,13 @@ cdef class Packed:
     cdef object value, unpack
 
 
-_saved_hooks = []                   # stack of (pack, unpack), innermost last
-
-
-def set_saved_hooks(list stack):
-    global _saved_hooks
-    _saved_hooks = stack
+saved_hooks = []                    # stack of (pack, unpack), innermost last
 
 
 cdef object pack(object x):
     cdef Packed p
-    if pt_tls.mode & PT_MODE_SAVED_HOOKS and isinstance(x, Tensor) and _saved_hooks:
-        hooks = _saved_hooks[-1]
+    if pt_tls.mode & PT_MODE_SAVED_HOOKS and isinstance(x, Tensor) and saved_hooks:
+        hooks = saved_hooks[-1]
         p = Packed.__new__(Packed)
         p.value = hooks[0](x)
         p.unpack = hooks[1]
@@ -886,3 +876,70 @@ def window_of(Tensor x, size, stride, offset):
     """``x`` seen through sizes, strides and an offset relative to its first element."""
     return FUNCTIONS[_id_by_name["as_strided_of"]](
         x, size, stride, x.storage_offset() + offset, (), 0)
+
+
+# -- nodes of custom functions -----------------------------------------------------------------------
+
+def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
+    """The Node of an autograd.Function call.
+
+    Parameters
+    ----------
+    rule : callable(node, g, needs)
+    inputs : list
+        All arguments of the call; those that are no Tensors get no edge.
+    outputs : list
+        Tensors that get history; None for the others. An output that is an input must be in
+        ``dirty`` (by id), and was written to.
+    saved : tuple
+        What ``save_for_backward`` was given.
+    """
+    cdef Node n = new_node(-1, len(inputs))
+    cdef int i, k
+    cdef Tensor t
+    for i in range(len(inputs)):
+        if isinstance(inputs[i], Tensor) and needs_grad(<Tensor>inputs[i]):
+            link(n, i, <Tensor>inputs[i])
+    n.fn = rule
+    n.nout = len(outputs)
+    from_output = {}
+    for k in range(len(saved)):
+        x = saved[k]
+        if isinstance(x, Tensor):
+            for i in range(len(outputs)):
+                if outputs[i] is x:
+                    from_output[k] = i
+                    x = alias(<Tensor>x)
+                    break
+        save(n, k, x)
+        if id(saved[k]) in dirty:
+            (<Tensor>saved[k]).storage.version += 1
+            save(n, k, x)
+            (<Tensor>saved[k]).storage.version -= 1
+    if n.nout > 1:
+        n.out_meta = tuple([None if y is None else (shape_of(<Tensor>y),
+                                                    dtype_of((<Tensor>y).dt), y.device)
+                            for y in outputs])
+    for i in range(len(outputs)):
+        if outputs[i] is None:
+            continue
+        t = <Tensor>outputs[i]
+        if id(t) in dirty:
+            finish_inplace(t, n)
+        else:
+            set_node(t, n, i)
+    if pt_tls.mode & PT_MODE_ANOMALY:
+        n.trace = trace_of_user()
+    return n, from_output
+
+
+def attach_history(Tensor t, Node n, int nr):
+    """An alias of t whose history is output nr of n."""
+    cdef Tensor r = alias(t)
+    set_node(r, n, nr)
+    return r
+
+
+def check_dirty(Tensor t):
+    """Refuses an in-place write by a custom function where an op's would be refused."""
+    check_inplace(t, b"mark_dirty")

@@ -16,6 +16,7 @@ from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport count, fill_strides, is_dense, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
+from ptcore._ops._dispatch import op_id
 
 cdef extern from "Python.h":
     bint PyLong_CheckExact(object)
@@ -757,6 +758,21 @@ cdef void save_after(Node n, int slot, Tensor r, bint inplace) except *:
             n.v3 += 1
 
 
+# -- the ground's table: which op a slot of Tensor means, and who runs it -----------------------------
+
+cdef int enter_slot(int slot, str name) except -1:
+    table.op[slot] = op_id(name)
+    return 0
+
+
+for _slot, _name in (
+        (SLOT_ADD, "add"), (SLOT_SUB, "sub"), (SLOT_MUL, "mul"), (SLOT_DIV, "div"),
+        (SLOT_FLOORDIV, "floor_divide"), (SLOT_MOD, "remainder"), (SLOT_POW, "pow"),
+        (SLOT_AND, "bitwise_and"), (SLOT_OR, "bitwise_or"), (SLOT_XOR, "bitwise_xor"),
+        (SLOT_LSHIFT, "bitwise_left_shift"), (SLOT_RSHIFT, "bitwise_right_shift"),
+        (SLOT_NEG, "neg"), (SLOT_INVERT, "bitwise_not"), (SLOT_ABS, "abs"), (SLOT_LT, "lt"),
+        (SLOT_LE, "le"), (SLOT_EQ, "eq"), (SLOT_NE, "ne"), (SLOT_GT, "gt"), (SLOT_GE, "ge")):
+    enter_slot(_slot, _name)
 table.unary = unary
 table.binary = operator
 table.inplace = inplace_operator

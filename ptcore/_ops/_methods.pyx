@@ -10,9 +10,11 @@ from ptcore._ops._dispatch cimport *
 from ptcore._ops._dispatch import op_id
 from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, transpose)
 from ptcore._ops._functions_copy import clone
+from ptcore._ops._functions_composite import matmul as _matmul
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
 cdef int OP_CLONE = op_id("clone")
+cdef int OP_MM = op_id("mm")
 
 
 def detach(Tensor self):
@@ -329,6 +331,19 @@ def array_ufunc(Tensor self, ufunc, method, *inputs, **kwargs):
     return as_tensor(result) if isinstance(result, (numpy.ndarray, numpy.generic)) else result
 
 
+cdef object matmul_operator(object x, object y):
+    """``x @ y``."""
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        if not (hasattr(x, "__array__") and hasattr(y, "__array__")):
+            return NotImplemented
+        from ptcore._convert import as_tensor
+        x, y = as_tensor(x), as_tensor(y)
+    if (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
+        return call(OP_MM, (x, y), None)
+    return _matmul(x, y)
+
+
+table.matmul = matmul_operator
 _namespace = None
 
 

@@ -26,7 +26,7 @@ LEVELS = {
     "v4": (["-march=x86-64-v4", "-mprefer-vector-width=512"],
            {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd", "avx2", "fma", "f16c", "bmi2"}),
 }
-FAMILIES = "reduction extremum matmul softmax".split()
+FAMILIES = "reduction extremum matmul softmax normalize loss index advanced_index".split()
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
           "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]

@@ -33,6 +33,7 @@ namespace {
 
 using pt::bfloat16;
 using pt::half;
+using pt::parallel_for;
 using complex64 = pt::complex<float>;
 using complex128 = pt::complex<double>;
 
@@ -286,19 +287,57 @@ inline void store(T *PT_RESTRICT dst, const A *PT_RESTRICT src, int64_t n) {
         for (int64_t i = 0; i < n; ++i) dst[i] = convert<T>(src[i]);
 }
 
+/* dst[0...n) = 1 where an element is not zero (NaN counts), else 0 */
+template <class T>
+inline void fetch_truth(void *to, const void *from, int64_t stride, int64_t n) {
+    uint8_t *PT_RESTRICT dst = static_cast<uint8_t *>(to);
+    const T *PT_RESTRICT src = static_cast<const T *>(from);
+    for (int64_t i = 0; i < n; ++i) {
+        const T x = src[i * stride];
+        if constexpr (is_complex<T>) dst[i] = uint8_t(x.re != 0) | uint8_t(x.im != 0);
+        else if constexpr (is_half<T>) dst[i] = pt::to_float(x) != 0;
+        else dst[i] = x != 0;
+    }
+}
+
+/* one element of a floating tensor, `offset` elements from its first */
+PT_NOINLINE double get_real(const pt_view &v, int64_t offset) {
+    switch (v.dtype) {
+    case PT_FLOAT16: return double(pt::to_float(reinterpret_cast<const half *>(v.data)[offset]));
+    case PT_BFLOAT16: return double(pt::to_float(reinterpret_cast<const bfloat16 *>(v.data)[offset]));
+    case PT_FLOAT32: return double(reinterpret_cast<const float *>(v.data)[offset]);
+    default: return reinterpret_cast<const double *>(v.data)[offset];
+    }
+}
+PT_NOINLINE void put_real(const pt_view &v, int64_t offset, double x) {
+    switch (v.dtype) {
+    case PT_FLOAT16: reinterpret_cast<half *>(v.data)[offset] = convert<half>(x); break;
+    case PT_BFLOAT16: reinterpret_cast<bfloat16 *>(v.data)[offset] = convert<bfloat16>(x); break;
+    case PT_FLOAT32: reinterpret_cast<float *>(v.data)[offset] = float(x); break;
+    default: reinterpret_cast<double *>(v.data)[offset] = x; break;
+    }
+}
+/* an optional tensor or output that is there */
+inline bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
+
 /* Elements of work in one parallel chunk: about 10 us of a light loop. */
 constexpr int64_t GRAIN = 32768;
 inline int64_t grain_rows(int64_t row_cost) { return max64(1, GRAIN / max64(1, row_cost)); }
 
-/* A tensor seen as (outer, n, inner) around one dim; a 0-d tensor is (1, 1, 1). */
-struct around {
-    int64_t dim, outer = 1, n = 1, inner = 1, stride = 0;
-    around(const pt_view &v, int64_t d) : dim(wrap_dim(d, v.ndim)) {
-        if (v.ndim == 0) return;
-        for (int64_t i = 0; i < v.ndim; ++i) (i < dim ? outer : i > dim ? inner : n) *= v.sizes[i];
-        stride = v.strides[dim];
-    }
-};
+/* dst = the elements of v in logical order */
+template <class T>
+inline void copy_contiguous(T *dst, const pt_view &v) {
+    const T *src = reinterpret_cast<const T *>(v.data);
+    space<1> outer;
+    for (int d = 0; d < v.ndim; ++d) outer.push(v.sizes[d], {v.strides[d]});
+    int64_t step[1];
+    const int64_t n = outer.pop(step), rows = outer.numel();
+    if (v.numel == 0) return;
+    parallel_for(rows, grain_rows(n), [&](int64_t begin, int64_t end) {
+        cursor<1> at(outer, begin);
+        for (int64_t r = begin; r < end; ++r, at.next()) load(dst + r * n, src + at.offset[0], n == 1 ? 1 : step[0], n);
+    });
+}
 
 } // namespace
 #endif

@@ -166,7 +166,8 @@ inline int run_blas(pt_call *call, task t, T *out, T alpha, bool accumulate) {
         }
     };
     const int64_t tiles = t.batch * down * across;
-    if (pt_blas.set_threads) parallel_for(tiles, max64(1, (1 << 20) / max64(1, tile_n * tile_m * t.k)), body);
+    if (pt_blas.set_threads)
+        parallel_for(tiles, max64(1, (1 << 20) / max64(1, tile_n * tile_m * t.k)), [&](int64_t begin, int64_t end) { body(begin, end); });
     else body(0, tiles);
     return PT_OK;
 }

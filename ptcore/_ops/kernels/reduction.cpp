@@ -274,18 +274,6 @@ struct logsumexp_op  {
 
 enum truth_kind { COUNT, ANY, EVERY };
 
-template <class T>
-inline void fetch_truth(void *to, const void *from, int64_t stride, int64_t n) {
-    uint8_t *PT_RESTRICT dst = static_cast<uint8_t *>(to);
-    const T *PT_RESTRICT src = static_cast<const T *>(from);
-    for (int64_t i = 0; i < n; ++i) {
-        const T x = src[i * stride];
-        if constexpr (is_complex<T>) dst[i] = uint8_t(x.re != 0) | uint8_t(x.im != 0);
-        else if constexpr (is_half<T>) dst[i] = pt::to_float(x) != 0;
-        else dst[i] = x != 0;
-    }
-}
-
 template <int KIND>
 struct truth_op {
     using elem = uint8_t;

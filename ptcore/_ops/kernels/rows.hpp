@@ -46,6 +46,27 @@ inline double row_exp_sum(const E *x, E *out, int64_t n, E top) {
     return total;
 }
 
+/* sum over a row of map(x[i], y[i]) for vectors and scalars alike: lanes, float64 beyond a run */
+template <class E, class Map>
+inline double row_sum(const E *x, const E *y, int64_t n, Map &&map) {
+    using V = simd<E>;
+    constexpr int W = V::width, REGS = LANES<E> / W;
+    double total = 0;
+    for (int64_t start = 0; start < n; start += ROW_RUN) {
+        const int64_t end = min64(n, start + ROW_RUN);
+        typename V::vector acc[REGS];
+        alignas(64) E lane[LANES<E>];
+        for (int r = 0; r < REGS; ++r) acc[r] = V::fill(E(0));
+        int64_t i = start;
+        for (; i + LANES<E> <= end; i += LANES<E>)
+            for (int r = 0; r < REGS; ++r) acc[r] += map(V::load(x + i + r * W), V::load(y + i + r * W));
+        for (int r = 0; r < REGS; ++r) V::store(lane + r * W, acc[r]);
+        for (int l = 0; i < end; ++i, ++l) lane[l] += map(x[i], y[i]);
+        total += double(fold<add_fold>(lane, LANES<E>, E(0)));
+    }
+    return total;
+}
+
 /* Block of `width` columns, n rows, `stride` apart: the columns' maxima. */
 template <class E>
 inline void columns_max(E *PT_RESTRICT top, const E *PT_RESTRICT x, int64_t stride, int64_t n, int64_t width) {

@@ -74,25 +74,14 @@ struct softmax_backward_op {
     static E term(E g, E y, E sum) { return LOG ? g - pt::exp(y) * sum : y * (g - sum); }
     static void row(const E *const *in, E *out, int64_t n) {
         const E *g = in[0], *y = in[1];
-        double total = 0;
-        for (int64_t i = 0; i < n; i += ROW_RUN) total += partial(g + i, y + i, min64(ROW_RUN, n - i));
+        const double total = row_sum(g, y, n, [](auto a, auto b) {
+            (void)b;
+            if constexpr (LOG) return a;
+            else return a * b;
+        });
         const E sum = E(total);
         PT_IVDEP
         for (int64_t i = 0; i < n; ++i) out[i] = term(g[i], y[i], sum);
-    }
-    static double partial(const E *g, const E *y, int64_t n) {
-        if (LOG) return double(fold<add_fold>(g, n, E(0)));
-        using V = simd<E>;
-        constexpr int W = V::width, REGS = LANES<E> / W;
-        typename V::vector acc[REGS];
-        alignas(64) E lane[LANES<E>];
-        for (int r = 0; r < REGS; ++r) acc[r] = V::fill(E(0));
-        int64_t i = 0;
-        for (; i + LANES<E> <= n; i += LANES<E>)
-            for (int r = 0; r < REGS; ++r) acc[r] += V::load(g + i + r * W) * V::load(y + i + r * W);
-        for (int r = 0; r < REGS; ++r) V::store(lane + r * W, acc[r]);
-        for (int l = 0; i < n; ++i, ++l) lane[l] += g[i] * y[i];
-        return double(fold<add_fold>(lane, LANES<E>, E(0)));
     }
     static void columns(const E *const *in, const int64_t *stride, E *out, int64_t step, int64_t n, int64_t width) {
         alignas(64) E sum[COLUMN_BLOCK];
