@@ -1,7 +1,8 @@
 """Adam; one core call a group.
 
 State of a parameter: ``step`` (0-d float32 tensor), ``exp_avg``,
-``exp_avg_sq`` and, with `amsgrad`, ``max_exp_avg_sq``; all are updated in place.
+``exp_avg_sq`` and, with `amsgrad`, ``max_exp_avg_sq``; the call updates
+all of them in place.
 """
 
 import ptcore
@@ -147,7 +148,7 @@ class Adam(Optimizer):
             [s["exp_avg"] for s in states],
             [s["exp_avg_sq"] for s in states],
             [s["max_exp_avg_sq"] for s in states] if amsgrad else [],
-            [s["step"].add_(1) for s in states],
+            [s["step"] for s in states],
             float(group["lr"]),
             float(beta1),
             float(beta2),
