@@ -90,15 +90,15 @@ def unserializable_hook(f):
 class BackwardHookFunction(Function):
     """Identity whose backward hands the gradients to a callable.
 
-    The first argument is the callable ``(grads) -> grads``, the second says
-    whether it is given zeros instead of None; all others are tensors that
-    require grad, and are returned unchanged.
+    The first argument is the callable ``(grads) -> grads``; all others are
+    tensors and are returned unchanged.
     """
 
     @staticmethod
     def forward(ctx, on_backward, materialize, *tensors):
         ctx.on_backward = on_backward
         ctx.set_materialize_grads(materialize)
+        ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
         return tensors
 
     @staticmethod
@@ -109,10 +109,10 @@ class BackwardHookFunction(Function):
 class BackwardHook:
     """One call of a module with full backward (pre-)hooks.
 
-    The module's inputs and outputs that require grad pass through an identity
-    each. Its backward at the outputs runs the pre-hooks and remembers ``grad_output``;
+    The module's tensor inputs and outputs pass through an identity each. Its
+    backward at the outputs runs the pre-hooks and remembers ``grad_output``;
     its backward at the inputs runs the hooks on ``(grad_input, grad_output)``.
-    All other positions hold None in both tuples.
+    Positions without a tensor hold None in both tuples.
     """
 
     def __init__(self, module, user_hooks, user_pre_hooks):
@@ -124,7 +124,7 @@ class BackwardHook:
         self.input_index = self.output_index = None
 
     def setup_input_hook(self, args):
-        """Return `args`, those that require grad passed through the identity."""
+        """Return `args` with every tensor passed through the input identity."""
         self.n_inputs = len(args)
         args, self.input_index = self._through_identity(
             args, self._at_inputs, materialize=True
@@ -143,14 +143,11 @@ class BackwardHook:
 
     @staticmethod
     def _through_identity(args, on_backward, materialize):
-        if not ptcore.is_grad_enabled():
-            return args, None
-        index = [
-            i
-            for i, a in enumerate(args)
-            if isinstance(a, ptcore.Tensor) and a.requires_grad
-        ]
-        if not index:
+        index = [i for i, a in enumerate(args) if isinstance(a, ptcore.Tensor)]
+        recorded = ptcore.is_grad_enabled() and any(
+            args[i].requires_grad for i in index
+        )
+        if not recorded:
             return args, None
         passed = BackwardHookFunction.apply(
             on_backward, materialize, *[args[i] for i in index]
