@@ -254,7 +254,7 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
             v = select_at(v, 0, 0)
     v = v.expand(shape)
     op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
-    result = call(op, (r, v, indices, dims), None)
+    result = call(op, (r, v, indices, dims, accumulate), None)
     elementwise_inplace(OP_ASSIGN, (r, result))
     return 0
 

@@ -95,7 +95,7 @@ def optable(ops):
         text.append(
             f'    {{"{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
-            f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, "
+            f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, "
             f"{int(op.differentiable)}, {len(op.saved)}, 0x{types:x}, 0x{grad_mask(op):x}, "
             f"{{{saved}}}, {{{need}}}}},")
     text.append("};")

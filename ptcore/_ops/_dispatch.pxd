@@ -16,7 +16,7 @@ cdef extern from "_opinfo.h":
         const char *argnames
         const char *kernel
         const char *family
-        uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous
+        uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill
         uint8_t differentiable
         uint8_t nsaved
         uint16_t types

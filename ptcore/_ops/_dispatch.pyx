@@ -559,6 +559,8 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
         (<const pt_view **>&c.inputs)[0] = views
         c.out = outs
         (<const pt_param **>&c.params)[0] = params
+        if o.prefill:
+            pt_copy(&outs[0], &views[0])
         if o.random:
             c.seed, c.offset = _next_random(args[nargs - 1])
         if work > 16384:

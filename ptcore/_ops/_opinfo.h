@@ -25,7 +25,7 @@ typedef struct pt_opinfo {
     const char *argnames;       /* comma-separated */
     const char *kernel;         /* NULL: none */
     const char *family;
-    uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous;
+    uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill;
     uint8_t differentiable;     /* 0: results never require grad */
     uint8_t nsaved;
     uint16_t types;             /* bit per compute dtype */

@@ -94,6 +94,7 @@ class Row:
         self.varargs = columns.pop("varargs", None)
         self.random = columns.pop("random", False)
         self.layout = columns.pop("layout", "any")
+        self.prefill = columns.pop("prefill", False)
         self.batch = columns.pop("batch", "broadcast" if kind == "elementwise" else None)
         self.autocast = columns.pop("autocast", None)
         self.cost = columns.pop("cost", 1)
@@ -182,7 +183,9 @@ def structured(signature, **columns):
 
     Columns: ``out`` (the spec: an expression of calls to _shapes.py, a tuple for several
     outputs), ``kernel``, ``vjp`` (a text for each tensor; absent: the function that
-    ``@vjp(name)`` marks in autograd/_rules/), ``fields`` (names of several outputs).
+    ``@vjp(name)`` marks in autograd/_rules/), ``fields`` (names of several outputs),
+    ``prefill`` (the output starts as a copy of the first input), ``layout`` ("contiguous":
+    the kernel wants its inputs so).
     """
     return _row("structured", signature, **columns)
 

@@ -63,17 +63,17 @@ linear(
     doc="Advanced indexing: index tensors, broadcast to one shape, for the dims named.")
 
 structured(
-    "index_accumulate(input, values, indices: Obj, dims: Obj)", kernel="index_accumulate",
-    types=ALL, internal=True, out="like(input)", promote="none",
-    vjp=["g", "index_get(g, indices, dims, y.shape)"],
+    "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)",
+    kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
+    prefill=True, vjp=["g", "index_get(g, indices, dims, y.shape)"],
     reference="_index_accumulate(x, values, indices, dims)",
     doc="A copy of input with values added at advanced indices.")
 
 structured(
-    "index_write(input, values, indices: Obj, dims: Obj)", kernel="index_write", types=ALL,
-    internal=True, out="like(input)", promote="none",
-    vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
-         "index_get(g, indices, dims, y.shape)"],
+    "index_write(input, values, indices: Obj, dims: Obj, accumulate=False)",
+    kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
+    prefill=True, vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
+                       "index_get(g, indices, dims, y.shape)"],
     reference="_index_write(x, values, indices, dims)",
     doc="A copy of input with values written at advanced indices.")
 

@@ -26,10 +26,10 @@ for _name, _params, _doc in (
 
 nondifferentiable(
     "bernoulli_of(input, generator: Obj)", types=REAL, kernel="random_bernoulli", internal=True,
-    random=True, out="like(input)", reference="bernoulli",
+    random=True, layout="contiguous", out="like(input)", reference="bernoulli",
     doc="1 with the probability that each element says, else 0.")
 
 structured(
     "dropout_masked(input, p: Float, generator: Obj)", types=REAL, kernel="dropout",
-    internal=True, random=True, fields=("out", "mask"), out="[like(input), like(input, BOOL)]",
+    internal=True, random=True, layout="contiguous", fields=("out", "mask"), out="[like(input), like(input, BOOL)]",
     reference="dropout", doc="Elements zeroed with probability p, the rest scaled by 1 / (1 - p).")

@@ -193,6 +193,8 @@ class Run:
                 elif edge is not None:
                     self.leaf(edge, grads, grads is not g)
         else:
+            if type(grads) is not tuple:
+                grads = (grads,)
             if hooks is not None:
                 grads = hooks.after(n, grads, g)
             spec = n.spec
