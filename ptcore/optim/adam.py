@@ -1,8 +1,8 @@
 """Adam; one core call a group.
 
 State of a parameter: ``step`` (0-d float32 tensor), ``exp_avg``,
-``exp_avg_sq`` and, with `amsgrad`, ``max_exp_avg_sq``; the call updates all of
-them in place.
+``exp_avg_sq`` and, with `amsgrad`, ``max_exp_avg_sq``; the call updates
+all of them in place.
 """
 
 import ptcore
@@ -128,30 +128,33 @@ class Adam(Optimizer):
     def step(self, closure=None):
         """Update the parameters once; see :meth:`Optimizer.step`."""
         loss = self._run_closure(closure)
-        for group in self.param_groups:
-            params, grads = self._with_grad(group)
-            amsgrad = group["amsgrad"]
-            states = [self.state[p] for p in params]
-            if not all(states):
-                with ptcore.no_grad():
-                    for param, state in zip(params, states, strict=True):
-                        if not state:
-                            self._begin(param, state, amsgrad)
-            beta1, beta2 = group["betas"]
-            _optimizers.adam_(
-                params,
-                grads,
-                [s["exp_avg"] for s in states],
-                [s["exp_avg_sq"] for s in states],
-                [s["max_exp_avg_sq"] for s in states] if amsgrad else [],
-                [s["step"] for s in states],
-                float(group["lr"]),
-                float(beta1),
-                float(beta2),
-                float(group["eps"]),
-                float(group["weight_decay"]),
-                amsgrad,
-                group["maximize"],
-                group["decoupled_weight_decay"],
-            )
+        with ptcore.no_grad():
+            for group in self.param_groups:
+                self._step_group(group)
         return loss
+
+    def _step_group(self, group):
+        params, grads = self._with_grad(group)
+        amsgrad = group["amsgrad"]
+        states = [self.state[p] for p in params]
+        if not all(states):
+            for param, state in zip(params, states, strict=True):
+                if not state:
+                    self._begin(param, state, amsgrad)
+        beta1, beta2 = group["betas"]
+        _optimizers.adam_(
+            params,
+            grads,
+            [s["exp_avg"] for s in states],
+            [s["exp_avg_sq"] for s in states],
+            [s["max_exp_avg_sq"] for s in states] if amsgrad else [],
+            [s["step"] for s in states],
+            float(group["lr"]),
+            float(beta1),
+            float(beta2),
+            float(group["eps"]),
+            float(group["weight_decay"]),
+            amsgrad,
+            group["maximize"],
+            group["decoupled_weight_decay"],
+        )

@@ -32,6 +32,8 @@ __all__ = [
     "StepLR",
 ]
 
+_LRScheduler = LRScheduler  # the name it had before it was public
+
 
 class LambdaLR(LRScheduler):
     """Initial learning rate times ``lr_lambda(epoch)``.

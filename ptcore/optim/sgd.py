@@ -1,5 +1,6 @@
 """Stochastic gradient descent; one core call a group."""
 
+import ptcore
 from ptcore._ops import _optimizers
 from ptcore.optim.optimizer import Optimizer, check_implementation, check_nonnegative
 
@@ -94,25 +95,29 @@ class SGD(Optimizer):
     def step(self, closure=None):
         """Update the parameters once; see :meth:`Optimizer.step`."""
         loss = self._run_closure(closure)
-        for group in self.param_groups:
-            params, grads = self._with_grad(group)
-            momentum = float(group["momentum"])
-            states, buffers = (), [None] * len(params)
-            if momentum != 0:
-                states = [self.state[p] for p in params]
-                buffers = [s.get("momentum_buffer") for s in states]
-            # A buffer that is None is made by the call, which stores it there.
-            _optimizers.sgd_(
-                params,
-                grads,
-                buffers,
-                float(group["lr"]),
-                momentum,
-                float(group["dampening"]),
-                float(group["weight_decay"]),
-                group["nesterov"],
-                group["maximize"],
-            )
-            for state, buffer in zip(states, buffers, strict=False):
-                state["momentum_buffer"] = buffer
+        with ptcore.no_grad():
+            for group in self.param_groups:
+                self._step_group(group)
         return loss
+
+    def _step_group(self, group):
+        params, grads = self._with_grad(group)
+        momentum = float(group["momentum"])
+        states, buffers = (), [None] * len(params)
+        if momentum != 0:
+            states = [self.state[p] for p in params]
+            buffers = [s.get("momentum_buffer") for s in states]
+        # A buffer that is None is made by the call, which stores it in the list.
+        _optimizers.sgd_(
+            params,
+            grads,
+            buffers,
+            float(group["lr"]),
+            momentum,
+            float(group["dampening"]),
+            float(group["weight_decay"]),
+            group["nesterov"],
+            group["maximize"],
+        )
+        for state, buffer in zip(states, buffers, strict=False):
+            state["momentum_buffer"] = buffer

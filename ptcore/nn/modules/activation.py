@@ -1,6 +1,7 @@
 """Activation layers: each holds its options and calls the function of the
 same meaning in :mod:`ptcore.nn.functional`."""
 
+import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn.modules.module import Module
 
@@ -18,12 +19,22 @@ __all__ = [
 ]
 
 
+def _elu(input, alpha):
+    return ptcore.where(input > 0, input, input.clamp(max=0).expm1() * alpha)
+
+
 class _InPlace(Module):
     """Options of a layer that may write into its input."""
 
     def __init__(self, inplace=False):
         super().__init__()
         self.inplace = inplace
+
+    def _apply_to(self, function, input, *options):
+        if self.inplace:
+            # The derivative may need the old input: the function saves a copy.
+            return input.copy_(function(input.clone(), *options))
+        return function(input, *options)
 
     def extra_repr(self):
         """The option, where it is set."""
@@ -67,7 +78,7 @@ class SiLU(_InPlace):
 
     def forward(self, input):
         """Apply to `input`."""
-        return F.silu(input, self.inplace)
+        return self._apply_to(F.silu, input)
 
 
 class GELU(Module):
@@ -151,7 +162,7 @@ class LeakyReLU(_InPlace):
 
     def forward(self, input):
         """Apply to `input`."""
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
+        return self._apply_to(F.leaky_relu, input, self.negative_slope)
 
     def extra_repr(self):
         """The options."""
@@ -182,7 +193,7 @@ class ELU(_InPlace):
 
     def forward(self, input):
         """Apply to `input`."""
-        return F.elu(input, self.alpha, self.inplace)
+        return self._apply_to(_elu, input, self.alpha)
 
     def extra_repr(self):
         """The options."""
@@ -222,23 +233,11 @@ class Softplus(Module):
 
 
 class _AlongDim(Module):
-    """Option `dim`; where it is None, PyTorch's old choice of it."""
+    """Option `dim`; where it is None the function warns and chooses one."""
 
     def __init__(self, dim=None):
         super().__init__()
         self.dim = dim
-
-    def _dim(self, input):
-        if self.dim is not None:
-            return self.dim
-        import warnings
-
-        warnings.warn(
-            f"Implicit dimension choice for {self._get_name()} has been deprecated. "
-            "Change the call to include dim=X as an argument.",
-            stacklevel=4,
-        )
-        return 0 if input.ndim in (0, 1, 3) else 1
 
     def extra_repr(self):
         """The dimension."""
@@ -262,7 +261,7 @@ class Softmax(_AlongDim):
 
     def forward(self, input):
         """Apply to `input`."""
-        return F.softmax(input, self._dim(input))
+        return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
@@ -282,4 +281,4 @@ class LogSoftmax(_AlongDim):
 
     def forward(self, input):
         """Apply to `input`."""
-        return F.log_softmax(input, self._dim(input))
+        return F.log_softmax(input, self.dim, _stacklevel=5)
