@@ -53,6 +53,8 @@ cdef class Node:
             return self.e1
         if i == 2:
             return self.e2
+        if self.emore is None or i - 3 >= len(self.emore):
+            return None
         return (<tuple>self.emore[i - 3])[0]
 
     cpdef int edge_nr(self, int i):
@@ -75,7 +77,11 @@ cdef class Node:
             self.e2 = edge
             self.n2 = nr
         else:
-            self.emore = (self.emore or ()) + ((edge, nr),)
+            more = list(self.emore or ())
+            while len(more) <= i - 3:
+                more.append((None, 0))
+            more[i - 3] = (edge, nr)
+            self.emore = tuple(more)
 
     cpdef object saved(self, int slot):
         """The value in a slot, checked against the version at which it was saved."""

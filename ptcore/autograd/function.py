@@ -159,19 +159,21 @@ class Function(metaclass=_FunctionMeta):
         dirty = {id(t) for t in ctx._dirty}
         inputs = {id(a) for a in args if isinstance(a, Tensor)}
         saved = tuple(ctx._saved)
+        without = {id(t) for t in ctx._non_differentiable}
         for i, t in enumerate(outputs):
             if not isinstance(t, Tensor):
                 continue
             if id(t) in inputs and id(t) not in dirty:
                 # An input handed through: the output is a tensor of its own.
                 outputs[i] = t.detach()
+                if id(t) in without:
+                    without.add(id(outputs[i]))
         for t in ctx._dirty:
             if recording:
                 check_dirty(t)
             if not any(t is o for o in outputs):
                 raise RuntimeError(f"{cls.__name__}: a tensor marked dirty must be returned")
         if recording:
-            without = {id(t) for t in ctx._non_differentiable}
             tracked = [t if isinstance(t, Tensor) and id(t) not in without
                        and t.dtype.kind in "fc" else None for t in outputs]
             metas = [None if t is None else (t.shape, t.dtype, t.device) for t in tracked]
