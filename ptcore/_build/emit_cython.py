@@ -147,7 +147,10 @@ def inplace_function(op, by_name):
             f'it."""\n')
     body = selection(op, by_name, True)
     args = ", ".join(a.name for a in op.args)
-    if not op.params and len(op.tensors) == 2:
+    if row.kind != "elementwise":
+        call = ", ".join(f"{a.name}={a.name}" if a.keyword_only else a.name for a in row.args)
+        body = unify(op) + f"    return {op.tensors[0].name}.copy_({op.name}({call}))\n"
+    elif not op.params and len(op.tensors) == 2:
         body += f"    return inplace_binary({op.id}, {args})\n"
     else:
         body += f"    return elementwise_inplace({op.id}, ({args},))\n"
@@ -196,7 +199,7 @@ def functions(family, ops, by_name):
             text.append(f"from ptcore._ops._results import {op.name}_result")
         text += ["", "", f"# {family}.py: {row.signature}", function(op, by_name)]
         inplace = "None"
-        if row.inplace and row.kind == "elementwise":
+        if row.inplace:
             text += ["", "", inplace_function(op, by_name)]
             inplace = f"{op.name}_"
             if not row.internal:

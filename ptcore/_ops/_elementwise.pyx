@@ -613,6 +613,8 @@ cdef object elementwise_inplace(int op, tuple args):
         if result is not NotImplemented:
             return result
     x = <Tensor>args[0]
+    if x.storage.device == DEVICE_META and op_name_is(op, b"assign"):
+        return x                        # there is nothing to copy into
     p = plan(op, args)
     if p.ndim != x.rank or not same_sizes(p.ndim, p.sizes, x.dims):
         from ptcore._errors import ShapeError

@@ -366,6 +366,7 @@ for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),
                ("cdouble", "complex128")):
     setattr(Tensor, _n, _short(_n, _c))
+Tensor.layout = property(lambda self: "ptcore.strided")
 Tensor.type = type_
 Tensor.contiguous = contiguous_method
 Tensor.T = property(transposed)

@@ -3,6 +3,7 @@ from ptcore._ops._schema import composite
 
 composite(
     "clamp(input, min: Obj = None, max: Obj = None)", alias=("clip",), reference="clip(x, min, max)",
+    inplace=True,
     doc="""Elements limited to ``[min, max]``; either bound may be absent, a number or a tensor.
 
 >>> import ptcore
@@ -165,6 +166,7 @@ tensor(5.)
 
 composite(
     "scatter(input, dim: Int, index: Obj, src: Obj)", reference="_scatter(x, dim, index, src)",
+    inplace=True,
     doc="""``input`` with ``src`` (a tensor or a number) written at positions along ``dim``.
 
 >>> import ptcore

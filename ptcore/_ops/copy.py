@@ -42,6 +42,7 @@ for _name, _text in (("tril", "Lower"), ("triu", "Upper")):
         f"{_name}(input, diagonal=0)", kernel=_name,
         out=f"like(input) if input.ndim >= 2 else matrix('{_name}', 'input', input)",
         vjp=[f"{_name}(g, diagonal)"], reference=f"{_name}(x, diagonal)",
+        inplace=True,
         doc=f"""{_text} triangle of matrices; zero elsewhere.
 
 >>> import ptcore

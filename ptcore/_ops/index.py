@@ -18,6 +18,7 @@ structured(
     "scatter_add(input, dim: Dim, index: Index, src)", types=NUMERIC, kernel="scatter_add",
     promote="none", out="scatter_spec('scatter_add', input, dim, index, src)",
     vjp=["g", None, "gather(g, dim, index)"], reference="_scatter_add(x, dim, index, src)",
+    inplace=True,
     doc="""``input`` with ``src`` added at positions along ``dim``, the inverse of gather.
 
 >>> import ptcore
@@ -36,6 +37,7 @@ linear(
     out="index_select_spec('index_select', input, dim, index)",
     vjp=["index_add(zeros_for(g, x.shape), dim, index, g)", None],
     reference="take(x, index, axis=dim)",
+    inplace=True,
     doc="""The slices of ``input`` along ``dim`` at the positions in a vector.
 
 >>> import ptcore

@@ -51,6 +51,7 @@ structured(
     vjp=["sum_to(g * conj_of(beta), x.shape)", "mm(g, adjoint(z)) * conj_of(alpha)",
          "mm(adjoint(y), g) * conj_of(alpha)"],
     autocast="lower", reference="beta * x + alpha * matmul(y, z)",
+    inplace=True,
     doc="""``beta * input + alpha * (mat1 @ mat2)``, input broadcast to the product's shape.
 
 >>> import ptcore

@@ -5,6 +5,7 @@ linear(
     "cumsum(input, dim: Dim, *, dtype: DType = None)", kernel="cumsum", promote="dtype",
     out="like(input, summed_dtype(input, dtype))", vjp=["flip(cumsum(flip(g, (dim,)), dim), (dim,))"],
     reference="cumsum(x, axis=dim)",
+    inplace=True,
     doc="""Running sum along ``dim``.
 
 >>> import ptcore
