@@ -68,6 +68,24 @@ def loops(family, ops):
     return "\n".join(text) + "\n"
 
 
+# Texts of the `out` column that the fast path of _structured.pyx works out in C.
+RULES = ("", "like(input)", "like(input, dtype)", "reduced(input, dim, keepdim)",
+         "reduced(input, dim, keepdim, summed_dtype(input, dtype))",
+         "nonempty('*', input, dim) and reduced(input, dim, keepdim)",
+         "reduced(input, dim, keepdim, BOOL)", "mm_spec('mm', input, mat2)",
+         "bmm_spec('bmm', input, mat2)", "linear_spec(input, weight, bias)")
+
+
+def rule(op):
+    """The index of the op's shape rule in RULES; 0 for any other text."""
+    if op.row.kind in ("elementwise", "view", "composite") or op.nout > 1:
+        return 0
+    text = op.row.out.replace(f"'{op.name}', input, dim", "'*', input, dim")
+    if text == "reduced(input, dim, keepdim, dtype)":
+        text = "reduced(input, dim, keepdim)"
+    return RULES.index(text) if text in RULES else 0
+
+
 def families(ops):
     """family -> its elementwise ops, in id order."""
     result = {}
@@ -96,7 +114,7 @@ def optable(ops):
             f'    {{"{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, "
-            f"{int(op.differentiable)}, {len(op.saved)}, 0x{types:x}, 0x{grad_mask(op):x}, "
+            f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, 0x{types:x}, 0x{grad_mask(op):x}, "
             f"{{{saved}}}, {{{need}}}}},")
     text.append("};")
     return "\n".join(text) + "\n"

@@ -178,7 +178,8 @@ def varargs_method(op):
 def functions(family, ops, by_name):
     """The module of one family's public functions."""
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
-            "from ptcore._ops._dispatch cimport call, interpose, overridden",
+            "from ptcore._ops._dispatch cimport interpose, overridden",
+            "from ptcore._ops._structured cimport call",
             "from ptcore._ops._elementwise cimport (binary, elementwise, elementwise_inplace, "
             "inplace_binary, unary)",
             "from ptcore._ops cimport _views",

@@ -10,6 +10,8 @@ cdef extern from "_opinfo.h":
         PT_PROMOTE_DTYPE
         PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL
         PT_SAVE_META, PT_SAVE_OUT, PT_MAX_SAVED
+        RULE_SPEC, RULE_LIKE, RULE_CAST, RULE_REDUCED, RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY
+        RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR
     ctypedef struct pt_opinfo:
         const char *name
         const char *letters
@@ -19,6 +21,7 @@ cdef extern from "_opinfo.h":
         uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill
         uint8_t differentiable
         uint8_t nsaved
+        uint8_t rule
         uint16_t types
         uint16_t grad_mask
         int16_t *saved
@@ -30,6 +33,7 @@ ctypedef int (*elementwise_runner)(int op, const pt_elementwise *loops, int comp
 
 cdef pt_opinfo *info(int op) noexcept
 cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1
+cdef pt_kernel kernel_of(int op, int column) noexcept
 cdef object call(int op, tuple args, object out)
 cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key)
 cdef object interpose(int op, tuple args, object out, int variant)

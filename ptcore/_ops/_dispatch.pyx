@@ -57,6 +57,10 @@ cdef pt_opinfo *info(int op) noexcept:
     return &INFO[op]
 
 
+cdef pt_kernel kernel_of(int op, int column) noexcept:
+    return KERNELS[op][column]
+
+
 cdef str arg_name(int op, int k):
     return INFO[op].argnames.decode().split(",")[k]
 

@@ -8,6 +8,7 @@ from ptcore._shape cimport read_sizes, sizes_tuple, wrap_dim, read_index
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._dispatch import op_id
+from ptcore._ops._structured cimport call as fast_call
 from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, transpose)
 from ptcore._ops._functions_copy import clone
 from ptcore._ops._functions_composite import matmul as _matmul
@@ -339,7 +340,7 @@ cdef object matmul_operator(object x, object y):
         from ptcore._convert import as_tensor
         x, y = as_tensor(x), as_tensor(y)
     if (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
-        return call(OP_MM, (x, y), None)
+        return fast_call(OP_MM, (x, y), None)
     return _matmul(x, y)
 
 

@@ -17,6 +17,12 @@ enum pt_promote {
 };
 enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 
+/* Shape rules that the fast path works out in C (see emit_cpp.py for their texts). */
+enum pt_rule {
+    RULE_SPEC, RULE_LIKE, RULE_CAST, RULE_REDUCED, RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY,
+    RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR
+};
+
 enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 8 };
 
 typedef struct pt_opinfo {
@@ -28,6 +34,7 @@ typedef struct pt_opinfo {
     uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill;
     uint8_t differentiable;     /* 0: results never require grad */
     uint8_t nsaved;
+    uint8_t rule;               /* pt_rule, 0: the row's own spec */
     uint16_t types;             /* bit per compute dtype */
     uint16_t grad_mask;         /* bit per tensor that can receive a gradient */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */
