@@ -129,6 +129,13 @@ cdef object binary(int op, object x, object y):
                     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
                         record_fast(op, r, a, b, key)
                     return r
+            elif (not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.dt == b.dt and b.count
+                    and 0 < b.rank <= a.rank and a.count <= SMALL
+                    and same_sizes(b.rank, a.dims + a.rank - b.rank, b.dims)):
+                # y is repeated for each row of x (a bias).
+                entry = pt_loops(op)
+                if entry.loop[a.dt] != NULL:
+                    return binary_rows(op, a, b, entry, key)
             return elementwise(op, (x, y), None)
         key = a.flags | pt_tls.mode
         if not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.count <= SMALL:
@@ -157,6 +164,25 @@ cdef object binary(int op, object x, object y):
                     record_fast(op, r, x, b, key)
                 return r
     return elementwise(op, (x, y), None)
+
+
+cdef Tensor binary_rows(int op, Tensor a, Tensor b, const pt_elementwise *entry, uint32_t key):
+    cdef Tensor r = new_like(a, out_dtype(op, a.dt))
+    cdef (char *)[3] ptr
+    cdef int64_t i, rows = a.count // b.count
+    cdef int64_t in_step = b.count * ITEMSIZE[a.dt], out_step = b.count * ITEMSIZE[r.dt]
+    ptr[0] = address(r)
+    ptr[1] = address(a)
+    ptr[2] = address(b)
+    for i in range(rows):
+        entry.loop[a.dt](ptr, b.count, NULL)
+        ptr[0] += out_step
+        ptr[1] += in_step
+    if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+        record_fast(op, r, a, b, key)
+        if r.node is not None and r.node.e1 is not None:
+            r.node.spec = (None, (shape_of(b), dtype_of(b.dt)))
+    return r
 
 
 cdef object operator(int op, object x, object y):
@@ -227,7 +253,7 @@ cdef int record_fast(int op, Tensor r, object x, object y, uint32_t key) except 
     cdef int k, code, nin = o.ntensors
     if not o.differentiable:
         return 0
-    if key & PT_RECORD_SLOW:
+    if key & PT_VIEW:
         if isinstance(x, Tensor) and needs_grad(<Tensor>x):
             need = 1
         if isinstance(y, Tensor) and needs_grad(<Tensor>y):

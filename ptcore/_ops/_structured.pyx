@@ -8,6 +8,7 @@ same answer.
 from libc.string cimport memset
 
 from ptcore._types cimport *
+from ptcore._device cimport device_of
 from ptcore._dtype cimport CATEGORY, dtype, dtype_of
 from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport same_sizes, sizes_tuple
@@ -289,5 +290,6 @@ cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, int nin, int64
 
 cdef TensorMeta meta_of(Tensor t):
     cdef TensorMeta m = TensorMeta.__new__(TensorMeta)
-    m.shape, m.dtype, m.device = shape_of(t), dtype_of(t.dt), t.device
+    m.shape, m.dtype = shape_of(t), dtype_of(t.dt)
+    m.device = device_of(t.storage.device, t.storage.device_index)
     return m

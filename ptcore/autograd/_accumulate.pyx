@@ -7,6 +7,7 @@ from ptcore._node cimport Node
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport VJPS, copy_into, info
+from ptcore._ops._creation import ones_like
 from ptcore.autograd._helpers import reduce_to, sum_to
 
 cdef extern from "Python.h":
@@ -26,6 +27,21 @@ def load_rule(int op):
     if rule is None:
         raise NotImplementedError(f"{info(op).name.decode()}: there is no derivative")
     return rule
+
+
+cpdef object seed_like(object t):
+    """Ones in the shape of t: the gradient that backward starts from."""
+    cdef Tensor x = <Tensor>t
+    cdef Tensor g
+    if x.count == 1 and x.storage.device == DEVICE_CPU and x.dt == PT_FLOAT32:
+        g = new_like(x, x.dt)
+        (<float *>address(g))[0] = 1
+        return g
+    if x.count == 1 and x.storage.device == DEVICE_CPU and x.dt == PT_FLOAT64:
+        g = new_like(x, x.dt)
+        (<double *>address(g))[0] = 1
+        return g
+    return ones_like(x)
 
 
 cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, bint steal):

@@ -13,9 +13,10 @@ Compiled with types by default; this file is what runs either way.
 """
 import cython
 from cython.cimports.ptcore._node import Node
+from cython.cimports.ptcore.autograd._accumulate import accumulate_leaf, rule_of
 
 from ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
-from ptcore.autograd._accumulate import accumulate_leaf, load_rule, reduce_to, rule_of
+from ptcore.autograd._accumulate import load_rule, reduce_to
 from ptcore.autograd import _anomaly
 
 _last_run: cython.ulonglong = 0
@@ -41,6 +42,7 @@ class Run:
     waiting: object         # dict leaf -> [edges left, sum] of hooked leaves, or None
     create_graph: cython.bint
     retain_graph: cython.bint
+    anomaly: cython.bint
 
     @cython.cfunc
     def push(self, n: Node) -> object:
@@ -178,7 +180,7 @@ class Run:
         if rule is None:
             rule = load_rule(n.op)
         grads = rule(n, g, needs)
-        if is_anomaly_enabled():
+        if self.anomaly:
             _anomaly.check(n, grads)
         if nin == 1 and type(grads) is not tuple:
             if hooks is not None:
@@ -348,7 +350,8 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     run.foreign = {}
     run.needed = run.captured = run.waiting = None
     run.create_graph = create_graph
-    run.retain_graph = retain_graph or create_graph
+    run.retain_graph = retain_graph
+    run.anomaly = is_anomaly_enabled()
     keys = []
     if inputs is not None:
         run.captured = {}
