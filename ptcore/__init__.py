@@ -7,24 +7,37 @@ from ptcore import _core
 _core.install(_core.__file__)
 
 from ptcore import _dtype as _d  # noqa: E402
-from ptcore._convert import (as_tensor, asarray, from_numpy, frombuffer, tensor)  # noqa: E402
-from ptcore._device import (device, get_default_device, set_default_device)  # noqa: E402
-from ptcore._dtype import (can_cast, dtype, finfo, get_default_dtype, iinfo,  # noqa: E402
-                           promote_types, set_default_dtype)
-from ptcore._random import (Generator, default_generator, get_rng_state, initial_seed,  # noqa: E402
-                            manual_seed, next_random, seed, set_rng_state)
-from ptcore._shape import Size  # noqa: E402
-from ptcore._state import (enable_grad, inference_mode, is_grad_enabled,  # noqa: E402
-                           is_inference_mode_enabled, no_grad, set_grad_enabled)
-from ptcore._tensor import Tensor, _disabled_torch_function_impl  # noqa: E402
+from ptcore._convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
+from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
+from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
 from ptcore._ops import _dispatch, _elementwise, _select  # noqa: E402
+from ptcore._random import (  # noqa: E402
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    next_random,
+    seed,
+    set_rng_state,
+)
+from ptcore._shape import Size  # noqa: E402
+from ptcore._state import (  # noqa: E402
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from ptcore._tensor import Tensor, _disabled_torch_function_impl  # noqa: E402
 
 __version__ = "0.1.0.dev0"
 
 globals().update({d.name: d for d in _d.ALL})
-half, float, double, bfloat16 = float16, float32, float64, bfloat16  # noqa: F821
-short, int, long = int16, int32, int64  # noqa: F821
-cfloat, cdouble = complex64, complex128  # noqa: F821
+half, float, double, bfloat16 = float16, float32, float64, bfloat16
+short, int, long = int16, int32, int64
+cfloat, cdouble = complex64, complex128
 bool = _d.as_dtype("bool")
 
 _dispatch.set_random_source(next_random)
@@ -37,10 +50,9 @@ globals().update(PUBLIC[""])
 globals().pop("slice", None)
 
 from ptcore import _indexing, _print  # noqa: E402
-from ptcore.autograd import _tensor_methods  # noqa: E402
-from ptcore._print import set_printoptions  # noqa: E402
-
 from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
+from ptcore._print import set_printoptions  # noqa: E402
+from ptcore.autograd import _tensor_methods  # noqa: E402
 
 newaxis = None
 inf = _d.INF

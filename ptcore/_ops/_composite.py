@@ -5,15 +5,12 @@ The ops called here record themselves, so nothing in this file knows of gradient
 from ptcore._errors import ShapeError
 from ptcore._ops import _results
 from ptcore._ops._creation import full
-from ptcore._ops._functions_arithmetic import (abs, clamp_max, clamp_min, maximum, minimum,
-                                               sqrt)
+from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, sqrt
 from ptcore._ops._functions_copy import cat
 from ptcore._ops._functions_index import scatter_src
 from ptcore._ops._functions_linalg import bmm, dot, mm, mv
-from ptcore._ops._functions_reduction import (all, amax, amin, max_dim, min_dim, prod_dims,
-                                              var_dims, vector_norm)
-from ptcore._ops._functions_view import (expand, permute, reshape, select, slice, transpose,
-                                         unsqueeze)
+from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims, vector_norm
+from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
 from ptcore._tensor import Tensor
 
 

@@ -4,7 +4,7 @@ Plain Python over ints and tuples, so that the same row text runs on real tensor
 tensors and on symbolic ints. Dims arrive wrapped and sorted out by dispatch; a rule returns
 ``(shape, dtype)`` or a list of those, and raises for shapes that do not fit.
 """
-from ptcore._dtype import as_dtype, promote_types
+from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 
 BOOL = as_dtype("bool")

@@ -1,6 +1,5 @@
 """Rows: arithmetic between tensors and numbers, powers, rounding, minima and maxima."""
-from ptcore._ops._schema import (ALL, FLOATING, INTEGRAL, NUMERIC, ORDERED, REAL, elementwise,
-                                 uniform)
+from ptcore._ops._schema import ALL, FLOATING, INTEGRAL, NUMERIC, ORDERED, REAL, elementwise, uniform
 
 elementwise(
     "add(input, other, *, alpha: Scalar = 1)",
@@ -141,7 +140,7 @@ tensor([-1.,  0.,  1.])
 """)
 
 elementwise(
-    "sgn(input)", types=ALL, formula="sgn(x)", 
+    "sgn(input)", types=ALL, formula="sgn(x)",
     partial=["0"], reference="sign(x)",
     doc="""The sign of real numbers; of complex ones ``x / abs(x)``, and 0 for 0.
 

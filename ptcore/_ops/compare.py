@@ -1,5 +1,5 @@
 """Rows: comparisons, logic, bits and tests of floating-point class."""
-from ptcore._ops._schema import (ALL, BOOL, FLOATING, INTEGRAL, ORDERED, REAL, elementwise)
+from ptcore._ops._schema import ALL, BOOL, FLOATING, INTEGRAL, ORDERED, REAL, elementwise
 
 for _name, _sign, _types, _alias in (
         ("lt", "<", ORDERED, "less"), ("le", "<=", ORDERED, "less_equal"),

@@ -1,7 +1,6 @@
 """Tape-based automatic differentiation: ``backward``, ``grad``, custom functions, hooks."""
 from ptcore._ops._creation import ones_like
-from ptcore._state import (enable_grad, inference_mode, is_grad_enabled, no_grad,
-                           set_grad_enabled)
+from ptcore._state import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from ptcore._tensor import Tensor
 from ptcore.autograd._accumulate import seed_like
 from ptcore.autograd._engine import run_backward

@@ -16,8 +16,8 @@ from cython.cimports.ptcore._node import Node
 from cython.cimports.ptcore.autograd._accumulate import accumulate_leaf, rule_of
 
 from ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
-from ptcore.autograd._accumulate import load_rule, reduce_to
 from ptcore.autograd import _anomaly
+from ptcore.autograd._accumulate import load_rule, reduce_to
 
 _last_run: cython.ulonglong = 0
 _live: set = set()
@@ -397,7 +397,7 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     if accumulate:
         for t, g in zip(inputs, found):
             if g is not None:
-                if t._extras.hooks and t.grad_fn is None or t._extras.post_hooks:
+                if (t._extras.hooks and t.grad_fn is None) or t._extras.post_hooks:
                     finish_leaf(t, g, create_graph)
                 else:
                     accumulate_leaf(t, g, create_graph, False)

@@ -1,0 +1,47 @@
+"""What ``import ptcore`` may cost, in counts: shared objects, modules, files opened."""
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.core
+
+SCRIPT = """
+import sys, json
+before = set(sys.modules)
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+import ptcore
+after = set(sys.modules) - before
+objects = {getattr(m, "__file__", None) for m in list(sys.modules.values())}
+print(json.dumps({"modules": sorted(after), "opened": opened,
+                  "objects": sorted(f for f in objects if f and "ptcore" in f
+                                    and f.endswith((".so", ".pyd")))}))
+"""
+
+
+@pytest.fixture(scope="module")
+def cost():
+    out = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    return json.loads(out.stdout)
+
+
+def test_shared_objects(cost):
+    assert 1 <= len(cost["objects"]) <= 8
+
+
+def test_no_row_file_is_parsed(cost):
+    families = {"arithmetic", "math", "activation", "reduction", "linalg", "view"}
+    assert not {m for m in cost["modules"] if m.startswith("ptcore._ops.") and m.split(".")[-1] in families}
+
+
+@pytest.mark.parametrize("name", ["numpy", "scipy", "typing", "dataclasses", "inspect", "torch", "cuda"])
+def test_heavy_modules_stay_out(cost, name):
+    assert name not in cost["modules"]
+
+
+def test_counts(cost):
+    assert len([m for m in cost["modules"] if m.startswith("ptcore")]) <= 60
+    assert len([m for m in cost["modules"] if not m.startswith("ptcore")]) <= 25
+    assert len(cost["opened"]) <= 60
