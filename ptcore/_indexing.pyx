@@ -14,7 +14,7 @@ from ptcore._shape cimport sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call, interpose
 from ptcore._ops._elementwise cimport elementwise_inplace
-from ptcore._ops._views cimport select_at, slice_at, unsqueeze_at
+from ptcore._ops cimport _views
 from ptcore._ops._dispatch import op_id
 from ptcore._errors import ShapeError
 
@@ -22,6 +22,34 @@ cdef int OP_INDEX_GET = op_id("index_get")
 cdef int OP_INDEX_WRITE = op_id("index_write")
 cdef int OP_INDEX_ACCUMULATE = op_id("index_accumulate")
 cdef int OP_ASSIGN = op_id("assign")
+
+
+cdef inline bint offered(Tensor x) noexcept:
+    """Whether an interpreter must see each view that an index is made of."""
+    return ((x.flags | pt_tls.mode) & PT_INTERPOSED) != 0
+
+
+cdef Tensor select_at(Tensor x, int dim, int64_t index):
+    if offered(x):
+        from ptcore._ops._functions_view import select
+        return <Tensor>select(x, dim, index)
+    return _views.select_at(x, dim, index)
+
+
+cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
+                     object params):
+    if offered(x):
+        from ptcore._ops._functions_view import slice as slice_of
+        stop = start + length * step
+        return <Tensor>slice_of(x, dim, start, None if stop < 0 else stop, step)
+    return _views.slice_at(x, dim, start, length, step, params)
+
+
+cdef Tensor unsqueeze_at(Tensor x, int dim):
+    if offered(x):
+        from ptcore._ops._functions_view import unsqueeze
+        return <Tensor>unsqueeze(x, dim)
+    return _views.unsqueeze_at(x, dim)
 
 
 cdef object getitem(Tensor x, object key):

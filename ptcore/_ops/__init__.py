@@ -27,3 +27,9 @@ def rows():
     if not _rows:
         _load()
     return list(_rows.values())
+
+
+def function(name, inplace=False):
+    """The function that calls an op, or its in-place form."""
+    from ptcore._ops import _dispatch
+    return _dispatch.function_of(_dispatch.op_id(name), inplace)

@@ -82,13 +82,80 @@ cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1:
     return 0
 
 
-def register_kernel(str op, int column, size_t address):
-    """Enters one kernel, given as the address of a ``pt_kernel``, for an op and a device."""
+def register_kernel(str op, int column, kernel):
+    """Enters a kernel for an op and a device.
+
+    Parameters
+    ----------
+    op : str
+    column : int
+        The device's column: 0 is the CPU.
+    kernel : int or callable
+        The address of a ``pt_kernel`` (include/ptcore/kernel.h), or a callable that takes the
+        op's arguments and ``out=``.
+    """
     if op not in _id_by_name:
         raise KeyError(f"register_kernel: there is no op {op!r}")
     if not 0 <= column < N_DEVICES:
         raise ValueError(f"register_kernel: column must be in [0, {N_DEVICES - 1}], got {column}")
-    KERNELS[_id_by_name[op]][column] = <pt_kernel>address
+    if callable(kernel):
+        _python_kernels[(_id_by_name[op], column)] = kernel
+    else:
+        KERNELS[_id_by_name[op]][column] = <pt_kernel><size_t>kernel
+
+
+_python_kernels = {}                # (op, column) -> callable(*args, out=...), of run-time ops
+_kept = []                          # the bytes that run-time entries of INFO point to
+
+
+def register_row(str name, str letters, str argnames, str family, int npositional, int nout,
+                 int types, int promote, int grad_mask, list saved):
+    """Enters an op behind the built ones and returns its id (see _register.py).
+
+    Parameters
+    ----------
+    saved : list of (code, need mask)
+    """
+    global _n_ops
+    cdef int op = _n_ops, k
+    cdef pt_opinfo *o
+    if name in _id_by_name:
+        raise ValueError(f"register_op: there is an op {name!r} already")
+    if op == MAX_OPS:
+        raise RuntimeError(f"register_op: at most {MAX_OPS} ops are held")
+    if len(saved) > PT_MAX_SAVED:
+        raise ValueError(f"register_op: {name!r} saves {len(saved)} values, at most "
+                         f"{PT_MAX_SAVED} are held")
+    texts = [name.encode(), letters.encode(), argnames.encode(), family.encode()]
+    _kept.append(texts)
+    o = &INFO[op]
+    memset(o, 0, sizeof(pt_opinfo))
+    o.name, o.letters, o.argnames, o.family = texts[0], texts[1], texts[2], texts[3]
+    o.kernel = texts[0]
+    o.kind = PT_STRUCTURED
+    o.promote = promote
+    o.npositional, o.nout = npositional, nout
+    o.ntensors = sum([c in "TOIJL" for c in letters])
+    o.differentiable = grad_mask != 0
+    o.types, o.grad_mask = types, grad_mask
+    o.nsaved = len(saved)
+    for k in range(len(saved)):
+        o.saved[k], o.need[k] = saved[k]
+    _n_ops += 1
+    _id_by_name[name] = op
+    for table_ in (FUNCTIONS, INPLACE_FUNCTIONS, SPECS, VJPS):
+        table_.append(None)
+    return op
+
+
+def call_op(int op, tuple args, out=None):
+    """Calls any structured op by id with its arguments in signature order."""
+    if not 0 <= op < _n_ops or INFO[op].kind != PT_STRUCTURED:
+        raise IndexError(f"call_op: {op} is no structured op")
+    if len(args) != <Py_ssize_t>len(INFO[op].letters):
+        raise TypeError(f"{INFO[op].name.decode()}: takes {len(INFO[op].letters)} arguments, got "
+                        f"{len(args)}")
+    return call(op, args, out)
 
 
 def op_id(str name):
@@ -105,6 +172,11 @@ def op_name(int op):
 
 def n_ops():
     return _n_ops
+
+
+def function_of(int op, bint inplace=False):
+    """The public function of an op, or its in-place form."""
+    return INPLACE_FUNCTIONS[op] if inplace else FUNCTIONS[op]
 
 
 def set_functions(int op, function, inplace):
@@ -509,6 +581,12 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
     cdef int64_t *ints
     cdef pt_call c
     cdef Tensor t
+    if kernel == NULL and (op, column) in _python_kernels:
+        # A kernel sees data without history.
+        _python_kernels[(op, column)](
+            *[alias(<Tensor>x) if isinstance(x, Tensor) else x for x in args],
+            out=results[0] if len(results) == 1 else tuple(results))
+        return 0
     if kernel == NULL:
         raise NotImplementedError(f"{o.name.decode()}: there is no kernel for device "
                                   f"{device_of(column, -1)}")

@@ -1,0 +1,114 @@
+"""Ops registered at run time by other packages.
+
+A run-time op is a structured row with its kernel, shape rule and derivative as Python callables
+or C addresses. It has an id above the built ones and takes part in autograd, meta tensors,
+interposition and the ``ops`` mapping like a built one.
+"""
+from ptcore._ops import _dispatch, _schema
+from ptcore._ops import _rows as _known
+
+_COLUMNS = {"cpu": 0, "cuda": 1, "meta": 2}
+_PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
+
+
+def register_op(signature, *, spec, kernels, types=_schema.ALL, promote="default", vjp=None,
+                saves=(), fields=None, batch=None, doc=None):
+    """Registers an op and returns the function that calls it.
+
+    Parameters
+    ----------
+    signature : str
+        As in a row: ``"scaled_sum(input, scale=1.0)"`` (see ``_ops/_schema.py``).
+    spec : callable
+        Takes the arguments, returns ``(shape, dtype)`` or a list of them; raises for shapes that
+        do not fit.
+    kernels : dict
+        Device type to a callable ``(*args, out)`` or the address of a ``pt_kernel``.
+    types : tuple of str
+        Dtypes that the op takes.
+    promote : {"default", "float", "none"}
+    vjp : callable, optional
+        ``vjp(g, saved, params, needs)`` returns a gradient for each tensor argument; ``saved``
+        maps the names in ``saves`` to their values, ``params`` are the other arguments. Written
+        in ops, it is differentiable again.
+    saves : tuple of str
+        Names of tensor arguments, ``"out"`` or ``"name.shape"`` style metadata.
+    fields : tuple of str, optional
+        Names of several outputs.
+    batch, doc : optional
+        Columns of the row.
+
+    Returns
+    -------
+    function : callable
+        Takes positional and keyword arguments as the signature says, and ``out=``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore._ops._register import register_op
+    >>> def spec(input):
+    ...     return input.shape, input.dtype
+    >>> def kernel(input, out):
+    ...     out.copy_(input * 3)
+    >>> triple = register_op("doc_triple(input)", spec=spec, kernels={"cpu": kernel},
+    ...                      vjp=lambda g, saved, params, needs: (g * 3,))
+    >>> triple(ptcore.tensor([1., 2.]))
+    tensor([3., 6.])
+    """
+    row = _schema.Row("structured" if vjp else "nondifferentiable", signature, types=types,
+                      promote=promote, out="spec", fields=fields, batch=batch, doc=doc,
+                      internal=True)
+    row.family = "registered"
+    names = [a.name for a in row.args]
+    tensors = row.tensors
+    mask = (1 << len(tensors)) - 1
+    saved = []
+    for name in saves:
+        if name == "out":
+            saved.append((128, mask))
+        elif name.endswith(".shape"):
+            saved.append((64 + names.index(name[:-6]), mask))
+        else:
+            saved.append((names.index(name), mask))
+    grad_mask = sum(1 << i for i, a in enumerate(tensors) if a.letter in "TOL") if vjp else 0
+    op = _dispatch.register_row(
+        row.name, row.letters, ",".join(names), "registered",
+        sum(not a.keyword_only for a in row.args), len(fields or ("out",)),
+        sum(1 << _schema.DTYPES.index(t) for t in types), _PROMOTE[promote], grad_mask, saved)
+    _dispatch.set_spec(op, spec)
+    for device, kernel in kernels.items():
+        _dispatch.register_kernel(row.name, _COLUMNS.get(device, device), kernel)
+    if vjp:
+        _dispatch.set_vjp(op, _adapter(vjp, tuple(saves)))
+    function = _function(row, op)
+    _dispatch.set_functions(op, function, None)
+    _known[row.name] = row
+    return function
+
+
+def _adapter(vjp, saves):
+    def rule(node, g, needs):
+        values = {name: node.saved(k) for k, name in enumerate(saves)}
+        return tuple(vjp(g, values, node.params, needs))
+    return rule
+
+
+def _function(row, op):
+    """A function with the row's true signature."""
+    import inspect
+    kinds = inspect.Parameter
+    parameters = [kinds(a.name, kinds.KEYWORD_ONLY if a.keyword_only else
+                        kinds.POSITIONAL_OR_KEYWORD,
+                        default=kinds.empty if a.required else a.default) for a in row.args]
+    signature = inspect.Signature([*parameters, kinds("out", kinds.KEYWORD_ONLY, default=None)])
+
+    def function(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = list(bound.arguments.values())
+        return _dispatch.call_op(op, tuple(values[:-1]), values[-1])
+    function.__name__ = function.__qualname__ = row.name
+    function.__doc__ = row.doc
+    function.__signature__ = signature
+    return function
