@@ -1,0 +1,81 @@
+"""ptcore: tensors, autograd and neural networks for the SciPy stack.
+
+A program written for PyTorch runs with ``import ptcore as torch``.
+"""
+from ptcore import _core
+
+_core.install(_core.__file__)
+
+from ptcore import _dtype as _d  # noqa: E402
+from ptcore._convert import (as_tensor, asarray, from_numpy, frombuffer, tensor)  # noqa: E402
+from ptcore._device import (device, get_default_device, set_default_device)  # noqa: E402
+from ptcore._dtype import (can_cast, dtype, finfo, get_default_dtype, iinfo,  # noqa: E402
+                           promote_types, set_default_dtype)
+from ptcore._random import (Generator, default_generator, get_rng_state, initial_seed,  # noqa: E402
+                            manual_seed, next_random, seed, set_rng_state)
+from ptcore._shape import Size  # noqa: E402
+from ptcore._state import (enable_grad, inference_mode, is_grad_enabled,  # noqa: E402
+                           is_inference_mode_enabled, no_grad, set_grad_enabled)
+from ptcore._tensor import Tensor, _disabled_torch_function_impl  # noqa: E402
+from ptcore._ops import _dispatch, _elementwise, _select  # noqa: E402
+
+__version__ = "0.1.0.dev0"
+
+globals().update({d.name: d for d in _d.ALL})
+half, float, double, bfloat16 = float16, float32, float64, bfloat16  # noqa: F821
+short, int, long = int16, int32, int64  # noqa: F821
+cfloat, cdouble = complex64, complex128  # noqa: F821
+bool = _d.as_dtype("bool")
+
+_dispatch.set_random_source(next_random)
+
+PUBLIC = {}
+for _m in _select.load_functions():
+    for _where, _names in _m.PUBLIC.items():
+        PUBLIC.setdefault(_where, {}).update(_names)
+globals().update(PUBLIC[""])
+globals().pop("slice", None)
+
+from ptcore import _indexing, _print  # noqa: E402
+from ptcore.autograd import _tensor_methods  # noqa: E402
+from ptcore._print import set_printoptions  # noqa: E402
+
+newaxis = None
+inf = _d.INF
+nan = _d.NAN
+pi = 3.141592653589793
+e = 2.718281828459045
+strided = "ptcore.strided"
+
+_SUBMODULES = ("amp", "autograd", "cuda", "distributed", "distributions", "fft", "func", "jit",
+               "linalg", "multiprocessing", "nn", "optim", "serialization", "sparse", "special",
+               "testing", "utils", "examples", "random", "ops")
+
+
+def __getattr__(name):
+    import importlib
+    if name in _SUBMODULES:
+        return importlib.import_module(f"ptcore.{name}")
+    if name in ("save", "load"):
+        return getattr(importlib.import_module("ptcore.serialization"), name)
+    raise AttributeError(f"module 'ptcore' has no attribute {name!r}")
+
+
+def is_tensor(obj):
+    """Whether ``obj`` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input):
+    """Whether a tensor's dtype is a real floating-point one."""
+    return input.is_floating_point()
+
+
+def is_complex(input):
+    """Whether a tensor's dtype is complex."""
+    return input.is_complex()
+
+
+def numel(input):
+    """The number of elements."""
+    return input.numel()

@@ -1,0 +1,139 @@
+"""C++ text from rows: formulas and loops by family, the op table, the choice of ISA level."""
+from tables import expr, grad_mask, schema
+
+LEVELS = ("base", "v3", "v4")
+CPP = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "uint16": "uint16_t",
+       "int16": "int16_t", "uint32": "uint32_t", "int32": "int32_t", "uint64": "uint64_t",
+       "int64": "int64_t", "float32": "float", "float64": "double",
+       "complex64": "pt::complex<float>", "complex128": "pt::complex<double>"}
+OPMATH = {"float32": "float", "float64": "double", "complex64": "pt::complex<float>",
+          "complex128": "pt::complex<double>"}
+PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
+OUT = {"same": 0, "bool": 1, "real": 2}
+KIND = {"elementwise": 0, "view": 2, "composite": 3}
+
+
+def wraps_around(op):
+    """Signed and unsigned integers may share one loop: + - * alone, no division, no compare."""
+    text = expr.to_cpp(op.row.formula, op.name, {a.name for a in op.params})
+    return op.row.out == "same" and not any(c in text for c in "/<>=?&|^!") and not expr.called(
+        op.row.formula) and not op.params
+
+
+def formula(op):
+    names = {a.name for a in op.params}
+    body = expr.to_cpp(op.row.formula, f"{op.family}.py, {op.name}", names)
+    tensors = [f"T {n}" for n in expr.TENSOR_NAMES[:len(op.tensors)]]
+    params = [f"P p_{a.name}" for a in op.params]
+    result = {"same": "T", "bool": "bool", "real": "pt::real_of<T>"}[op.row.out]
+    unused = " ".join(f"(void)p_{a.name};" for a in op.params)
+    return (f"// {op.family}.py: {op.name}\n"
+            f"struct op_{op.name} {{\n"
+            f"    static constexpr int nparams = {len(op.params)};\n"
+            f"    template <class T, class P = T>\n"
+            f"    static PT_INLINE {result} apply({', '.join(tensors + params)}) {{\n"
+            f"        {unused}\n"
+            f"        return static_cast<{result}>({body});\n    }}\n}};\n")
+
+
+def loops(family, ops):
+    """The translation unit of a family: compiled once per ISA level."""
+    text = ["// Generated from _ops/" + family + ".py. Formulas, then one table of loops.",
+            '#include "ptcore/config.h"', '#include "loops.hpp"', "", "namespace {", ""]
+    text += [formula(op) for op in ops]
+    text += ["}  // namespace", "",
+             f'extern "C" const pt_elementwise PT_CAT(pt_loops_{family}_, PT_ISA)[] = {{']
+    for op in ops:
+        n = len(op.tensors)
+        share = wraps_around(op)
+        entries, vs, sv = [], [], []
+        for d in schema.DTYPES:
+            if d not in op.row.types or d not in CPP:
+                cell = scalar_v = scalar_s = "nullptr"
+            else:
+                t = CPP[d]
+                if share and d in schema.SIGNED:
+                    t = "u" + t
+                level = "FLOAT" if d in ("float32", "float64") else "BASE"
+                cell = f"PT_{level}((loop{n}<op_{op.name}, {t}>))"
+                both = op.row.scalar_loops and n == 2
+                scalar_v = f"PT_{level}((loop_vs<op_{op.name}, {t}>))" if both else "nullptr"
+                scalar_s = f"PT_{level}((loop_sv<op_{op.name}, {t}>))" if both else "nullptr"
+            entries.append(cell)
+            vs.append(scalar_v)
+            sv.append(scalar_s)
+        text.append(f'    {{"{op.name}",\n     {{{", ".join(entries)}}},\n'
+                    f'     {{{", ".join(vs)}}},\n     {{{", ".join(sv)}}}, {n}, {op.row.cost}}},')
+    text.append("    {nullptr, {}, {}, {}, 0, 0}};")
+    return "\n".join(text) + "\n"
+
+
+def families(ops):
+    """family -> its elementwise ops, in id order."""
+    result = {}
+    for op in ops:
+        if op.row.kind == "elementwise":
+            result.setdefault(op.family, []).append(op)
+    return result
+
+
+def optable(ops):
+    """_optable.h: the compiled columns."""
+    text = ["/* Generated: one line per op. */", '#include "_opinfo.h"',
+            f"enum {{ PT_N_BUILTIN_OPS = {len(ops)} }};",
+            "static const pt_opinfo pt_builtin_ops[] = {"]
+    for op in ops:
+        row = op.row
+        letters = "".join(a.letter for a in op.args)
+        argnames = ",".join(a.name for a in op.args)
+        npositional = sum(not a.keyword_only for a in op.args)
+        saved = ", ".join(str(code) for code, _ in op.saved) or "0"
+        need = ", ".join(str(mask) for _, mask in op.saved) or "0"
+        types = sum(1 << schema.DTYPES.index(t) for t in row.types)
+        kernel = f'"{row.kernel}"' if row.kernel else "NULL"
+        out = OUT[row.out] if row.kind == "elementwise" else 0
+        text.append(
+            f'    {{"{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", '
+            f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
+            f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, "
+            f"{int(op.differentiable)}, {len(op.saved)}, 0x{types:x}, 0x{grad_mask(op):x}, "
+            f"{{{saved}}}, {{{need}}}}},")
+    text.append("};")
+    return "\n".join(text) + "\n"
+
+
+def select(ops, kernel_families):
+    """_select.cpp: fills the tables from the best ISA level that the CPU has."""
+    by_family = families(ops)
+    out = ['// Generated: tables of every family and level, and which level is in use.',
+           '#include "select.hpp"', ""]
+    for level in LEVELS:
+        out.append(f"#ifdef PT_HAVE_{level.upper()}")
+        for f in by_family:
+            out.append(f'extern "C" const pt_elementwise pt_loops_{f}_{level}[];')
+        for f in kernel_families:
+            out.append(f'extern "C" const pt_kernel_entry pt_kernels_{f}_{level}[];')
+        out.append(f'extern "C" const pt_loop pt_cast_table_{level}[PT_NDTYPES][PT_NDTYPES];')
+        out.append("#endif")
+    for f, members in by_family.items():
+        out.append(f"static const int ids_{f}[] = {{{', '.join(str(o.id) for o in members)}}};")
+    for level in LEVELS:
+        out.append(f"#ifdef PT_HAVE_{level.upper()}")
+        out.append(f"static const pt_loop_family loops_{level}[] = {{")
+        out += [f"    {{pt_loops_{f}_{level}, ids_{f}}}," for f in by_family]
+        out.append("    {nullptr, nullptr}};")
+        out.append(f"static const pt_kernel_entry *const kernels_{level}[] = {{")
+        out += [f"    pt_kernels_{f}_{level}," for f in kernel_families]
+        out.append("    nullptr};")
+        out.append("#endif")
+    out.append("static const pt_level levels[] = {")
+    for level in LEVELS:
+        out.append(f"#ifdef PT_HAVE_{level.upper()}")
+        out.append(f'    {{"{level}", loops_{level}, kernels_{level}, pt_cast_table_{level}}},')
+        out.append("#endif")
+    out.append("    {nullptr, nullptr, nullptr, nullptr}};")
+    out.append(f"static pt_elementwise merged[{len(ops)}];")
+    out.append(f'extern "C" const pt_elementwise *pt_loops(int op) {{ return &merged[op]; }}')
+    out.append('extern "C" int pt_select(const char *wanted, pt_enter_kernels enter) '
+               "{ return select_level(levels, merged, wanted, enter); }")
+    return "\n".join(out) + "\n"

@@ -1,0 +1,47 @@
+"""Generates everything that follows from the op rows into the build tree.
+
+    python generate_ops.py OUTPUT_DIR [--kernels FAMILY,FAMILY,...]
+
+Files are written only when their text changes, so that ninja rebuilds no more than it must.
+"""
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import emit_cpp
+import emit_cython
+import tables
+
+
+def write(path, text):
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--kernels", default="")
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    ops = tables.read()
+    by_name = {op.name: op for op in ops}
+    write(args.output / "_optable.h", emit_cpp.optable(ops))
+    kernels = [k for k in args.kernels.split(",") if k]
+    write(args.output / "_select.cpp", emit_cpp.select(ops, kernels))
+    loops = emit_cpp.families(ops)
+    for family in tables.FAMILIES:
+        members = [op for op in ops if op.family == family]
+        if family in loops:
+            write(args.output / f"loops_{family}.cpp", emit_cpp.loops(family, loops[family]))
+        if members:
+            write(args.output / f"_functions_{family}.pyx",
+                  emit_cython.functions(family, members, by_name))
+            write(args.output / f"_vjp_{family}.pyx",
+                  emit_cython.derivatives(family, members, by_name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""Reads the rows and the rule files and works out what the emitters need: ids, families,
+derived gradient ops, saved sets. Standard library only."""
+import ast
+import importlib.util
+import sys
+import types
+from pathlib import Path
+
+FAMILIES = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
+            "linalg", "normalize", "loss", "scan", "sort", "random", "composite")
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parent
+
+
+def _load(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# Rows say `from ptcore._ops._schema import ...`; the package itself is not built yet.
+for _name in ("ptcore", "ptcore._ops"):
+    sys.modules.setdefault(_name, types.ModuleType(_name))
+schema = _load("ptcore._ops._schema", PACKAGE / "_ops" / "_schema.py")
+expr = _load("ptcore._ops._expr", PACKAGE / "_ops" / "_expr.py")
+
+
+class Op:
+    """A row with its id and everything inferred from it."""
+
+    def __init__(self, row, number):
+        self.row, self.id = row, number
+        self.name, self.family = row.name, row.family
+        self.args = [a for a in row.args if a.name not in (row.select or {})]
+        self.tensors = [a for a in self.args if a.is_tensor]
+        self.params = [a for a in self.args if not a.is_tensor]
+        self.derived = {}               # input -> Op of the fused gradient
+        self.rule = None                # ("text", [...]) or ("function", module, ast node)
+        self.saved = []                 # (code, need mask)
+        self.slots = {}                 # name used by the rule -> (slot, "data" | "meta")
+
+    def position(self, name):
+        """Index among the run-time arguments of a tensor called x, y, z, w or by its name."""
+        names = [a.name for a in self.args]
+        if name in names:
+            return names.index(name)
+        if name in expr.TENSOR_NAMES and expr.TENSOR_NAMES.index(name) < len(self.tensors):
+            return names.index(self.tensors[expr.TENSOR_NAMES.index(name)].name)
+        return None
+
+    @property
+    def nout(self):
+        return len(self.row.fields) if self.row.fields else 1
+
+    @property
+    def differentiable(self):
+        return self.rule is not None
+
+
+def read_rows():
+    ops = []
+    for family in FAMILIES:
+        path = PACKAGE / "_ops" / f"{family}.py"
+        if not path.exists():
+            continue
+        _load(f"ptcore._ops.{family}", path)
+        for row in schema.collect(family):
+            ops.append(Op(row, len(ops)))
+    names = [op.name for op in ops]
+    twice = {n for n in names if names.count(n) > 1}
+    if twice:
+        raise ValueError(f"ops declared twice: {sorted(twice)}")
+    return ops
+
+
+def read_rules():
+    """name -> (module, FunctionDef) of the functions marked @vjp("name") in _rules/."""
+    rules = {}
+    for path in sorted((PACKAGE / "autograd" / "_rules").glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            for d in node.decorator_list:
+                if isinstance(d, ast.Call) and getattr(d.func, "id", None) == "vjp":
+                    for name in d.args:
+                        rules[name.value] = (path.stem, node)
+    return rules
+
+
+def _rename(text, names):
+    class Rename(ast.NodeTransformer):
+        def visit_Name(self, node):
+            return ast.Name(names.get(node.id, node.id))
+
+        def visit_Call(self, node):
+            node.args = [self.visit(a) for a in node.args]
+            return node
+
+    return ast.unparse(Rename().visit(expr.parse(text, "derivative")))
+
+
+def trivial(text):
+    """1, -1, 0 or a name: a partial that needs no fused loop."""
+    text = text.strip()
+    return text in ("1", "-1", "0") or text.isidentifier()
+
+
+def add_derived(ops):
+    """A fused op g * partial for each partial that is no constant and no name."""
+    for op in list(ops):
+        row = op.row
+        if row.kind != "elementwise" or not row.partial:
+            continue
+        for i, text in enumerate(row.partial):
+            if text is None or trivial(text):
+                continue
+            data, _ = expr.uses(text)
+            tensors = [n for n in ("x", "y", "z", "out") if n in data]
+            if not tensors:
+                continue
+            params = [a.name for a in op.params if a.name in data]
+            names = dict(zip(tensors, ("y", "z", "w")))
+            if len(tensors) > 3:
+                continue
+            arguments = ["g", *tensors, *(f"{p}: Scalar" for p in params)]
+            signature = f"{op.name}__d{i}({', '.join(arguments)})"
+            derived = schema.Row(
+                "elementwise", signature, types=tuple(t for t in row.types if t in schema.REAL),
+                formula=f"x * ({_rename(text, names)})", internal=True, inplace=False,
+                method=False, cost=row.cost + 2, doc=f"Gradient of {op.name} for its input {i}.")
+            derived.family = row.family
+            fused = Op(derived, len(ops))
+            fused.uses = tensors, params
+            op.derived[i] = fused
+            ops.append(fused)
+
+
+def infer_saved(ops, rules):
+    for op in ops:
+        row = op.row
+        texts = row.partial or row.vjp
+        if texts:
+            op.rule = ("text", texts)
+            needs, meta_needs = {}, {}
+            for i, text in enumerate(texts):
+                if text is None:
+                    continue
+                data, meta = expr.uses(text, f"{op.name}, derivative {i}")
+                for n in data:
+                    needs[n] = needs.get(n, 0) | 1 << i
+                for n in meta:
+                    meta_needs[n] = meta_needs.get(n, 0) | 1 << i
+            _assign(op, needs, meta_needs)
+        elif op.name in rules:
+            module, node = rules[op.name]
+            op.rule = ("function", module, node)
+            names = [a.arg for a in node.args.args]
+            data, meta = expr.function_uses(node, set(names))
+            every = (1 << max(len(op.tensors), 1)) - 1
+            if any(a.letter == "L" for a in op.tensors):
+                every = 0xFFFF
+            _assign(op, {n: every for n in names if n in data},
+                    {n: every for n in names if n in meta})
+
+
+def _assign(op, needs, meta_needs):
+    for name in [*needs, *(n for n in meta_needs if n not in needs)]:
+        mask = needs.get(name, 0) | meta_needs.get(name, 0)
+        kind = "data" if name in needs else "meta"
+        if name in ("g", "gs", "needs"):
+            continue
+        if name == "out" or (name.startswith("out") and name[3:].isdigit()):
+            code = 128 + (int(name[3:]) if name[3:] else 0)
+        else:
+            position = op.position(name)
+            if position is None or not op.args[position].is_tensor:
+                continue                # a parameter, or a function of the namespace
+            code = position + (64 if kind == "meta" else 0)
+        op.slots[name] = (len(op.saved), kind)
+        op.saved.append((code, mask))
+    if len(op.saved) > 8:
+        raise ValueError(f"{op.name}: its rule saves {len(op.saved)} values, at most 8 are held")
+
+
+def grad_mask(op):
+    """Bit per tensor argument that can receive a gradient."""
+    if op.rule is None:
+        return 0
+    if any(a.letter == "L" for a in op.tensors):
+        return 0xFFFF
+    mask = 0
+    for i, a in enumerate(op.tensors):
+        if a.letter in "IJ":
+            continue
+        if op.rule[0] == "text" and op.rule[1][i] is None:
+            continue
+        mask |= 1 << i
+    if any(a.letter == "o" for a in op.params):
+        mask |= 0
+    return mask
+
+
+def read():
+    """All ops: the rows, then the derived ones; ids are positions."""
+    ops = read_rows()
+    rules = read_rules()
+    add_derived(ops)
+    infer_saved(ops, rules)
+    unknown = set(rules) - {op.name for op in ops}
+    if unknown:
+        raise ValueError(f"rules without a row: {sorted(unknown)}")
+    return ops

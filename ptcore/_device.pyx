@@ -1,0 +1,179 @@
+"""Device objects: ``device("cpu")``, ``device("cuda", 0)``, ``device("meta")``.
+
+A device type is a column of the kernel table. The CPU, CUDA and meta columns are fixed;
+``register_device_type`` gives a free one to a backend that is registered at run time.
+"""
+from ptcore._types cimport *
+
+cdef dict _columns = {"cpu": DEVICE_CPU, "cuda": DEVICE_CUDA, "meta": DEVICE_META}
+cdef dict _names = {DEVICE_CPU: "cpu", DEVICE_CUDA: "cuda", DEVICE_META: "meta"}
+cdef dict _interned = {}
+# column -> callable(index) that raises if that device cannot be used
+device_check = {}
+
+
+cdef class device:
+    """Where a tensor's memory lives.
+
+    Parameters
+    ----------
+    type : str or device
+        ``"cpu"``, ``"cuda"``, ``"meta"``, with an index as in ``"cuda:0"``.
+    index : int, optional
+
+    Raises
+    ------
+    RuntimeError
+        If the device type is unknown or the string malformed.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.device("cuda:1").index
+    1
+    """
+
+    def __cinit__(self, type, index=None):
+        text = type
+        if isinstance(type, device):
+            self.type, self.column, self.number = (
+                (<device>type).type, (<device>type).column, (<device>type).number)
+            return
+        if isinstance(type, int) and index is None:
+            self.type, self.column, self.number = "cuda", DEVICE_CUDA, type
+            return
+        if not isinstance(type, str):
+            raise TypeError(f"device: type must be str, got {_type_name(type)}")
+        kind, _, number = text.partition(":")
+        if kind not in _columns:
+            raise RuntimeError(f"device: type must be one of {', '.join(sorted(_columns))}, "
+                               f"got {text!r}")
+        self.type = kind
+        self.column = _columns[kind]
+        self.number = -1
+        if number:
+            if not number.isdecimal():
+                raise RuntimeError(f"device: index must be a number, got {text!r}")
+            if index is not None:
+                raise RuntimeError(f"device: index given twice, in {text!r} and as {index!r}")
+            index = int(number)
+        if index is not None:
+            if index < -1 or index > 127:
+                raise RuntimeError(f"device: index must be in [0, 127], got {index}")
+            self.number = index
+
+    @property
+    def index(self):
+        return None if self.number < 0 else self.number
+
+    def __repr__(self):
+        if self.number < 0:
+            return f"device(type='{self.type}')"
+        return f"device(type='{self.type}', index={self.number})"
+
+    def __str__(self):
+        return self.type if self.number < 0 else f"{self.type}:{self.number}"
+
+    def __eq__(self, other):
+        if isinstance(other, device):
+            return (self.column == (<device>other).column
+                    and self.number == (<device>other).number)
+        if isinstance(other, str):
+            return str(self) == other
+        return NotImplemented
+
+    def __hash__(self):
+        return hash(str(self))
+
+    def __reduce__(self):
+        return device, (str(self),)
+
+    def __enter__(self):
+        _stack.append(self)
+        return self
+
+    def __exit__(self, *exc):
+        _stack.pop()
+
+
+cdef str _type_name(object value):
+    return type(value).__name__
+
+
+# `with device(...)`: one stack for the process; the innermost entry is the default device.
+cdef list _stack = []
+
+CPU = device("cpu")
+META = device("meta")
+
+
+cdef device device_of(int column, int number):
+    if column == DEVICE_CPU:
+        return CPU
+    if column == DEVICE_META:
+        return META
+    key = (column, number)
+    found = _interned.get(key)
+    if found is None:
+        found = _interned[key] = device(_names[column], None if number < 0 else number)
+    return <device>found
+
+
+cdef device current_device():
+    return <device>_stack[len(_stack) - 1] if _stack else CPU
+
+
+cdef device as_device(object value, const char *op):
+    """The device that ``value`` means (None: the default one), checked to be usable."""
+    cdef device d
+    if value is None:
+        d = current_device()
+    elif type(value) is device:
+        d = <device>value
+    else:
+        d = device(value)
+    if d.column == DEVICE_CPU or d.column == DEVICE_META:
+        return CPU if d.column == DEVICE_CPU else META
+    check = device_check.get(d.column)
+    if check is None:
+        raise RuntimeError(f"{op.decode()}: device {str(d)!r} is not available in this build "
+                           f"or on this machine")
+    number = check(d.number)
+    return device_of(d.column, number)
+
+
+def register_device_type(str name, check):
+    """Gives a free column of the kernel table to a device type.
+
+    Parameters
+    ----------
+    name : str
+    check : callable
+        ``check(index)`` (-1: none given) returns the index to use or raises RuntimeError.
+
+    Returns
+    -------
+    column : int
+    """
+    if name in _columns:
+        column = _columns[name]
+    else:
+        column = DEVICE_FREE + len(_columns) - 3
+        if column >= N_DEVICES:
+            raise RuntimeError(f"register_device_type: no free column for {name!r}")
+        _columns[name] = column
+        _names[column] = name
+    device_check[column] = check
+    return column
+
+
+def set_default_device(d):
+    """Makes new tensors on ``d`` unless a device is named; None means the CPU again."""
+    del _stack[:]
+    if d is not None:
+        _stack.append(as_device(d, b"set_default_device"))
+
+
+def get_default_device():
+    """The device that new tensors are made on."""
+    return current_device()

@@ -1,0 +1,20 @@
+from ptcore._types cimport uint8_t
+
+cdef class dtype:
+    cdef readonly str name
+    cdef readonly str kind          # NumPy's letter: b i u f c (bfloat16: f)
+    cdef readonly int itemsize
+    cdef int code
+
+# Indexed by dtype code.
+cdef list DTYPES
+cdef int[15] ITEMSIZE
+cdef int[15] CATEGORY               # 0 bool, 1 integral, 2 floating, 3 complex
+cdef uint8_t[15][15] PROMOTE
+cdef uint8_t[15] REAL_OF            # complex64 -> float32; others themselves
+cdef uint8_t[15] COMPLEX_OF
+
+cdef dtype dtype_of(int code)
+cdef int as_code(object value, const char *op, const char *arg) except -1
+cdef int default_float() noexcept nogil
+cdef int default_complex() noexcept nogil

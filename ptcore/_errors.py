@@ -1,0 +1,22 @@
+"""Exception classes. Each is PyTorch's type first and, where NumPy or the array API
+standard would raise another, that one as well."""
+
+
+class ShapeError(RuntimeError, ValueError):
+    """Shapes that do not fit together: RuntimeError as in PyTorch, ValueError as in NumPy."""
+
+
+class DTypeError(RuntimeError, TypeError):
+    """A dtype that the op does not take: RuntimeError as in PyTorch, TypeError as in NumPy."""
+
+
+class DeviceError(RuntimeError):
+    """Operands on different devices, or a device that is not there."""
+
+
+class LinAlgError(RuntimeError, ValueError):
+    """A decomposition that failed. (NumPy's LinAlgError is a ValueError.)"""
+
+
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """An allocation that failed."""

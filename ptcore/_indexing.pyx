@@ -1,0 +1,281 @@
+"""Indexing: ``x[key]`` and ``x[key] = value``.
+
+Ints, slices (any step), None and Ellipsis make views. Boolean masks and integer arrays
+(tensors, ndarrays, lists) are advanced: masks become positions, the index arrays are broadcast
+together, and one gather or write does the work; the indexed dims of the result stand where the
+index arrays stood if those are adjacent, else in front, as in NumPy and PyTorch.
+"""
+from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
+from libc.string cimport memcpy
+
+from ptcore._types cimport *
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._shape cimport sizes_tuple
+from ptcore._tensor cimport *
+from ptcore._ops._dispatch cimport call, interpose
+from ptcore._ops._elementwise cimport elementwise_inplace
+from ptcore._ops._views cimport select_at, slice_at, unsqueeze_at
+from ptcore._ops._dispatch import op_id
+from ptcore._errors import ShapeError
+
+cdef int OP_INDEX_GET = op_id("index_get")
+cdef int OP_INDEX_WRITE = op_id("index_write")
+cdef int OP_INDEX_ACCUMULATE = op_id("index_accumulate")
+cdef int OP_ASSIGN = op_id("assign")
+
+
+cdef object getitem(Tensor x, object key):
+    cdef Tensor r
+    if type(key) is int and x.rank > 0 and not (x.flags | pt_tls.mode) & (
+            PT_SUBCLASS | PT_INTERPOSED):
+        return select_at(x, 0, key)
+    if x.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
+        return type(x).__torch_function__(Tensor.__getitem__, (type(x),), (x, key), {})
+    r, advanced = basic(x, key)
+    if advanced is None:
+        return r if r is not x else alias_view(x)
+    indices, dims, shape = gather_plan(r, advanced)
+    return call(OP_INDEX_GET, (r, indices, dims, shape), None)
+
+
+cdef Tensor alias_view(Tensor x):
+    """``x[...]``: a view of everything."""
+    if x.rank == 0:
+        return select_at(unsqueeze_at(x, 0), 0, 0)
+    return slice_at(x, 0, 0, x.dims[0], 1, None)
+
+
+cdef tuple basic(Tensor x, object key):
+    """Applies the ints, slices, None and Ellipsis of key.
+
+    Returns the view and, if there are advanced indices, a list of (dim of the view, index).
+    """
+    cdef tuple items
+    cdef int used = 0, dim = 0, masks
+    cdef Py_ssize_t start, stop, step, length
+    cdef list advanced = None
+    cdef bint ellipsis = False
+    items = key if type(key) is tuple else (key,)
+    if type(key) is list:
+        items = (key,)
+    for item in items:
+        if item is Ellipsis:
+            if ellipsis:
+                raise IndexError("index: only one Ellipsis (...) may stand in an index")
+            ellipsis = True
+        elif item is not None and not isinstance(item, bool):
+            masks = mask_rank(item)
+            used += masks if masks >= 0 else 1
+    if used > x.rank:
+        raise IndexError(f"index: too many indices for a tensor of dimension {x.rank}, got {used}")
+    for item in items:
+        if type(item) is int:
+            x = select_at(x, dim, item)
+        elif isinstance(item, slice):
+            if item.step == 0:
+                raise ValueError("index: slice step must not be zero")
+            try:
+                PySlice_Unpack(item, &start, &stop, &step)
+            except TypeError:
+                item = slice(plain(item.start), plain(item.stop), plain(item.step))
+                PySlice_Unpack(item, &start, &stop, &step)
+            length = PySlice_AdjustIndices(x.dims[dim], &start, &stop, step)
+            if start != 0 or step != 1 or length != x.dims[dim]:
+                x = slice_at(x, dim, start, length, step, None)
+            dim += 1
+        elif item is None:
+            x = unsqueeze_at(x, dim)
+            dim += 1
+        elif item is Ellipsis:
+            dim += x.rank - dim - remaining(items)
+        elif isinstance(item, bool):
+            x = unsqueeze_at(x, dim)
+            if advanced is None:
+                advanced = []
+            advanced.append((dim, as_index([0] if item else [])))
+            dim += 1
+        else:
+            index = as_index(item)
+            if (<Tensor>index).rank == 0 and CATEGORY[(<Tensor>index).dt] == 1 and not isinstance(
+                    item, Tensor):
+                x = select_at(x, dim, index.item())
+                continue
+            if advanced is None:
+                advanced = []
+            if (<Tensor>index).dt == PT_BOOL:
+                if (<Tensor>index).rank == 0:
+                    x = unsqueeze_at(x, dim)
+                    advanced.append((dim, as_index([0] if index.item() else [])))
+                    dim += 1
+                    continue
+                for i in range((<Tensor>index).rank):
+                    if (<Tensor>index).dims[i] != x.dims[dim + i]:
+                        raise IndexError(
+                            f"index: the mask's shape {list(shape_of(<Tensor>index))} does not "
+                            f"match the shape {list(shape_of(x))} of the indexed tensor at dim "
+                            f"{dim + i}")
+                for column in positions(<Tensor>index):
+                    advanced.append((dim, column))
+                    dim += 1
+            else:
+                advanced.append((dim, index))
+                dim += 1
+    return x, advanced
+
+
+cdef object plain(object value):
+    return None if value is None else int(value.__index__())
+
+
+cdef int mask_rank(object item) except -2:
+    """How many dims a mask takes; -1 for anything but a mask of several."""
+    if isinstance(item, Tensor):
+        return (<Tensor>item).rank if (<Tensor>item).dt == PT_BOOL else -1
+    if type(item) is int or isinstance(item, slice):
+        return -1
+    if hasattr(item, "dtype") and getattr(item.dtype, "kind", "") == "b":
+        return item.ndim
+    if isinstance(item, (list, tuple)):
+        index = as_index(item)
+        return (<Tensor>index).rank if (<Tensor>index).dt == PT_BOOL else -1
+    return -1
+
+
+cdef int remaining(tuple items) except -1:
+    """Dims taken by what stands behind the Ellipsis."""
+    cdef int n = 0, masks
+    cdef bint behind = False
+    for item in items:
+        if item is Ellipsis:
+            behind = True
+        elif behind and item is not None and not isinstance(item, bool):
+            masks = mask_rank(item)
+            n += masks if masks >= 0 else 1
+    return n
+
+
+cdef Tensor as_index(object item):
+    cdef Tensor t
+    if isinstance(item, Tensor):
+        t = <Tensor>item
+    elif isinstance(item, (list, tuple)) and len(item) == 0:
+        from ptcore._convert import tensor
+        t = tensor([], dtype="int64")
+    elif isinstance(item, (list, tuple)) or hasattr(item, "__array__") or hasattr(
+            item, "__index__"):
+        from ptcore._convert import as_tensor
+        if hasattr(item, "__index__") and not hasattr(item, "__array__"):
+            item = int(item.__index__())
+        t = as_tensor(item)
+    else:
+        raise IndexError(f"index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and "
+                         f"lists are valid indices, got {type(item).__name__}")
+    if CATEGORY[t.dt] > 1:
+        raise IndexError(f"index: tensors used as indices must be integer or bool, got "
+                         f"{dtype_of(t.dt).name}")
+    return t
+
+
+cdef list positions(Tensor mask):
+    """The coordinates of a mask's true elements, one int64 vector for each dim."""
+    from ptcore._ops._methods import nonzero
+    cdef Tensor found = <Tensor>nonzero(mask)
+    return [select_at(found, 1, i) for i in range(mask.rank)]
+
+
+cdef tuple gather_plan(Tensor x, list advanced):
+    """(index tensors broadcast to one shape, the dims they index, shape of the result)."""
+    cdef list tensors = [], dims = []
+    cdef int i, first
+    cdef bint adjacent = True
+    cdef tuple shape = None
+    from ptcore._ops._shapes import broadcast_shapes
+    try:
+        shape = broadcast_shapes("index", *[tuple(t.shape) for _, t in advanced])
+    except ShapeError as e:
+        raise IndexError(f"{e} for the index tensors") from None
+    for dim, t in advanced:
+        if (<Tensor>t).dt != PT_INT64:
+            t = t.to(dtype_of(PT_INT64))
+        tensors.append(t.expand(shape))
+        dims.append(dim)
+    for i in range(1, len(dims)):
+        if dims[i] != dims[i - 1] + 1:
+            adjacent = False
+    rest = [x.dims[i] for i in range(x.rank) if i not in dims]
+    first = dims[0] if adjacent else 0
+    return tuple(tensors), tuple(dims), tuple(rest[:first]) + shape + tuple(rest[first:])
+
+
+cdef int setitem(Tensor x, object key, object value) except -1:
+    cdef Tensor r
+    if x.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
+        type(x).__torch_function__(Tensor.__setitem__, (type(x),), (x, key, value), {})
+        return 0
+    r, advanced = basic(x, key)
+    if advanced is None:
+        if r is x:
+            r = alias_view(x)
+        if isinstance(value, (list, tuple)):
+            value = as_value(r, value)
+        if isinstance(value, Tensor) and (<Tensor>value).rank > r.rank:
+            value = strip(<Tensor>value, r)
+        elementwise_inplace(OP_ASSIGN, (r, value))
+        return 0
+    write(r, advanced, value, False)
+    return 0
+
+
+cdef object as_value(Tensor like, object value):
+    from ptcore._convert import tensor
+    return tensor(value, dtype=dtype_of(like.dt))
+
+
+cdef Tensor strip(Tensor value, Tensor target):
+    """value without leading dims of size 1 that the target does not have."""
+    while value.rank > target.rank and value.dims[0] == 1:
+        value = select_at(value, 0, 0)
+    return value
+
+
+cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1:
+    cdef Tensor v
+    indices, dims, shape = gather_plan(r, advanced)
+    if not isinstance(value, Tensor):
+        value = as_value(r, value)
+    v = <Tensor>value
+    if v.dt != r.dt:
+        if CATEGORY[v.dt] == 3 and CATEGORY[r.dt] != 3:
+            raise RuntimeError(f"index_put: values must have dtype {dtype_of(r.dt).name}, got "
+                               f"{dtype_of(v.dt).name}")
+        v = v.to(dtype_of(r.dt))
+    if v.rank > len(shape):
+        while v.rank > len(shape) and v.dims[0] == 1:
+            v = select_at(v, 0, 0)
+    v = v.expand(shape)
+    op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
+    result = call(op, (r, v, indices, dims, accumulate), None)
+    elementwise_inplace(OP_ASSIGN, (r, result))
+    return 0
+
+
+def index_put_(Tensor self, indices, values, accumulate=False):
+    """Writes (or adds) values at the positions that the index tensors name."""
+    key = tuple([slice(None) if i is None else i for i in indices])
+    r, advanced = basic(self, key)
+    if advanced is None:
+        raise IndexError("index_put_: at least one index tensor is needed")
+    write(<Tensor>r, advanced, values, accumulate)
+    return self
+
+
+def index_put(Tensor input, indices, values, accumulate=False):
+    """``index_put_`` on a copy."""
+    return index_put_(input.clone(), indices, values, accumulate)
+
+
+table.getitem = getitem
+table.setitem = setitem
+Tensor.index_put_ = index_put_
+Tensor.index_put = index_put
+PUBLIC = {"": {"index_put": index_put, "index_put_": index_put_}}

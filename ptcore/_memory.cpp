@@ -1,0 +1,260 @@
+// The caching CPU allocator behind Storage, and the thread-local state word.
+//
+// Every block is header + data in one 64-byte aligned allocation. Free blocks are kept by
+// size class (four classes per power of two): small ones (up to 64 KiB) at most 512 each,
+// large ones until their total passes the cap, oldest first out. All of it runs under the
+// GIL; only the state word is per thread.
+#include "_storage.h"
+#include "_state.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#ifdef _WIN32
+#include <malloc.h>
+#else
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+thread_local pt_state pt_tls = {0, 1, 0, 0, 0};
+
+namespace {
+
+constexpr int64_t HEADER = 64;
+constexpr int64_t SMALL_LIMIT = 64 * 1024;
+constexpr int CLASSES = 4 * 48;
+constexpr int SMALL_KEEP = 512;
+constexpr int64_t HUGE_PAGE = 4 << 20;
+constexpr double IDLE_SECONDS = 10.0;
+constexpr int FOREIGN = -1;
+static_assert(sizeof(pt_storage) <= HEADER, "the header must fit in its 64 bytes");
+
+struct FreeBlock {
+    FreeBlock *next;
+    int64_t bytes;      // of the whole allocation
+    double since;       // seconds, for the idle trim
+};
+
+struct Cache {
+    FreeBlock *head[CLASSES];
+    int count[CLASSES];
+    int64_t cached, allocated, peak, hits, misses, live, cap;
+    double last_sweep;
+};
+Cache cache = {};
+
+double now() {
+    using namespace std::chrono;
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+// Sizes of class c: (4 + c % 4) << (c / 4 + 5); class 0 is 128 bytes in all.
+inline int64_t class_bytes(int c) { return int64_t(4 + (c & 3)) << ((c >> 2) + 5); }
+
+inline int class_of(int64_t bytes) {
+    if (bytes <= 128) return 0;
+    uint64_t b = uint64_t(bytes - 1);
+#if defined(__GNUC__) || defined(__clang__)
+    int top = 63 - __builtin_clzll(b);
+#else
+    int top = 0;
+    for (uint64_t v = b; v >>= 1;) top++;
+#endif
+    return int((top - 7) * 4 + int((b >> (top - 2)) & 3) + 1);
+}
+
+int64_t read_number(const char *path) {
+    int64_t value = -1;
+    if (FILE *f = std::fopen(path, "r")) {
+        long long v;
+        if (std::fscanf(f, "%lld", &v) == 1) value = v;
+        std::fclose(f);
+    }
+    return value;
+}
+
+int64_t default_cap() {
+    int64_t limit = -1;
+#ifndef _WIN32
+    limit = read_number("/sys/fs/cgroup/memory.max");
+    if (limit <= 0) limit = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    int64_t physical = int64_t(sysconf(_SC_PHYS_PAGES)) * int64_t(sysconf(_SC_PAGESIZE));
+    if (physical > 0 && (limit <= 0 || limit > physical)) limit = physical;
+#endif
+    int64_t cap = int64_t(1) << 30;
+    if (limit > 0 && limit / 10 < cap) cap = limit / 10;
+    return cap;
+}
+
+void *system_alloc(int64_t bytes) {
+#ifdef _WIN32
+    return _aligned_malloc(size_t(bytes), 64);
+#else
+    void *p = nullptr;
+    size_t align = bytes >= HUGE_PAGE ? size_t(2) << 20 : 64;
+    if (posix_memalign(&p, align, size_t(bytes)) != 0) return nullptr;
+#ifdef MADV_HUGEPAGE
+    if (bytes >= HUGE_PAGE) madvise(p, size_t(bytes), MADV_HUGEPAGE);
+#endif
+    return p;
+#endif
+}
+
+void system_free(void *p) {
+#ifdef _WIN32
+    _aligned_free(p);
+#else
+    std::free(p);
+#endif
+}
+
+// Frees every cached block that has been idle longer than `seconds`.
+void sweep(double seconds) {
+    double limit = now() - seconds;
+    for (int c = 0; c < CLASSES; c++) {
+        FreeBlock **link = &cache.head[c];
+        while (FreeBlock *b = *link) {
+            if (b->since <= limit) {
+                *link = b->next;
+                cache.cached -= b->bytes;
+                cache.count[c]--;
+                system_free(b);
+            } else {
+                link = &b->next;
+            }
+        }
+    }
+}
+
+void *block_alloc(int c, int64_t bytes) {
+    FreeBlock *b = cache.head[c];
+    if (b) {
+        cache.head[c] = b->next;
+        cache.count[c]--;
+        cache.cached -= bytes;
+        cache.hits++;
+        return b;
+    }
+    cache.misses++;
+    void *p = system_alloc(bytes);
+    if (!p) {
+        pt_memory_empty_cache();
+        p = system_alloc(bytes);
+    }
+    return p;
+}
+
+void block_free(void *p, int c, int64_t bytes) {
+#ifndef PT_NO_CACHE
+    if (!cache.cap) cache.cap = default_cap();
+    bool small = bytes <= SMALL_LIMIT;
+    if (small ? cache.count[c] < SMALL_KEEP : cache.cached + bytes <= cache.cap) {
+        FreeBlock *b = static_cast<FreeBlock *>(p);
+        b->next = cache.head[c];
+        b->bytes = bytes;
+        b->since = 0;
+        if (!small) {
+            b->since = now();
+            if (b->since - cache.last_sweep > IDLE_SECONDS) {
+                cache.last_sweep = b->since;
+                sweep(IDLE_SECONDS);
+            }
+        }
+        b->next = cache.head[c];
+        cache.head[c] = b;
+        cache.count[c]++;
+        cache.cached += bytes;
+        return;
+    }
+#endif
+    system_free(p);
+}
+
+inline void count_in(int64_t bytes) {
+    cache.live++;
+    cache.allocated += bytes;
+    if (cache.allocated > cache.peak) cache.peak = cache.allocated;
+}
+
+}  // namespace
+
+extern "C" {
+
+pt_storage *pt_storage_new(int64_t nbytes) {
+    if (nbytes < 0 || nbytes > (int64_t(1) << 50)) return nullptr;
+    int c = class_of(nbytes + HEADER);
+    int64_t bytes = class_bytes(c);
+    pt_storage *s = static_cast<pt_storage *>(block_alloc(c, bytes));
+    if (!s) return nullptr;
+    std::memset(s, 0, sizeof *s);
+    s->refs = 1;
+    s->nbytes = nbytes;
+    s->data = reinterpret_cast<char *>(s) + HEADER;
+    s->size_class = c;
+    count_in(bytes);
+    return s;
+}
+
+pt_storage *pt_storage_wrap(void *data, int64_t nbytes, void *owner,
+                            void (*deleter)(pt_storage *), int flags) {
+    pt_storage *s = pt_storage_new(0);
+    if (!s) return nullptr;
+    s->data = static_cast<char *>(data);
+    s->nbytes = nbytes;
+    s->owner = owner;
+    s->deleter = deleter;
+    s->flags = uint16_t(flags);
+    return s;
+}
+
+pt_storage *pt_storage_new_meta(int64_t nbytes) {
+    pt_storage *s = pt_storage_wrap(nullptr, nbytes, nullptr, nullptr, PT_STORAGE_META);
+    return s;
+}
+
+void pt_storage_free(pt_storage *s) {
+    if (s->deleter) s->deleter(s);
+    int64_t bytes = class_bytes(s->size_class);
+    cache.live--;
+    cache.allocated -= bytes;
+    block_free(s, s->size_class, bytes);
+}
+
+// A moved storage keeps its header (others point to it) and owns a second block, whose
+// header is this storage's `owner`.
+static void free_moved(pt_storage *s) { pt_storage_decref(static_cast<pt_storage *>(s->owner)); }
+
+int pt_storage_move(pt_storage *s, int64_t nbytes) {
+    pt_storage *block = pt_storage_new(nbytes);
+    if (!block) return -1;
+    int64_t keep = s->nbytes < nbytes ? s->nbytes : nbytes;
+    if (keep > 0) std::memcpy(block->data, s->data, size_t(keep));
+    if (nbytes > keep) std::memset(block->data + keep, 0, size_t(nbytes - keep));
+    if (s->deleter) s->deleter(s);
+    s->data = block->data;
+    s->nbytes = nbytes;
+    s->owner = block;
+    s->deleter = free_moved;
+    s->flags &= uint16_t(~PT_STORAGE_READONLY);
+    return 0;
+}
+
+void pt_memory_empty_cache(void) { sweep(-1.0); }
+
+void pt_memory_get_stats(pt_memory_stats *out) {
+    if (!cache.cap) cache.cap = default_cap();
+    *out = {cache.allocated, cache.peak, cache.cached, cache.hits, cache.misses, cache.live, cache.cap};
+}
+
+void pt_memory_reset_peak(void) { cache.peak = cache.allocated; }
+
+void pt_memory_set_cap(int64_t bytes) {
+    cache.cap = bytes > 0 ? bytes : 1;
+    if (cache.cached > cache.cap) pt_memory_empty_cache();
+}
+
+pt_state *pt_state_get(void) { return &pt_tls; }
+
+}  // extern "C"

@@ -1,0 +1,42 @@
+# Node: one recorded operation, as plain data. See _node.pyx.
+from ptcore._types cimport uint64_t, uint16_t, int32_t
+
+cdef class TensorMeta:
+    cdef readonly object shape
+    cdef readonly object dtype
+    cdef readonly object device
+
+cdef class Node:
+    cdef public uint64_t seq
+    cdef public int op
+    cdef public int nin
+    cdef public int nout
+    cdef public bint freed
+    # edges: a Node, a leaf Tensor, or None; n0.. the output number of that Node
+    cdef public object e0, e1, e2
+    cdef public tuple emore                 # (edge, output number) from the fourth on
+    cdef public int n0, n1, n2
+    # saved: slots 0-2 inputs in plan order, 3 the output, 4... the rest
+    cdef public object s0, s1, s2, s3
+    cdef public uint64_t v0, v1, v2, v3
+    cdef public list smore                  # [object, version, object, version, ...]
+    cdef public tuple params                # the non-tensor arguments in signature order
+    cdef public object spec                 # per input (shape, dtype code) to return to, or None
+    cdef public object fn                   # the rule of a custom Function or of a runtime op
+    cdef public uint64_t run                # stamp of the engine run that owns gbuf
+    cdef public object gbuf                 # the gradient of the output, a list when nout > 1
+    cdef public object hooks                # NodeHooks or None
+    cdef public object out_meta             # per-output (shape, dtype, device) where nout > 1
+    cdef public object trace                # the user's forward frames (anomaly mode)
+    cdef object __weakref__
+
+    cpdef object edge(self, int i)
+    cpdef int edge_nr(self, int i)
+    cdef void set_edge(self, int i, object edge, int nr)
+    cpdef object saved(self, int slot)
+
+cdef Node new_node(int op, int nin)
+# Installed by the tensor module: (object, version) -> the tensor, or raises if written to.
+cdef object (*unpack)(object, uint64_t, Node, int)
+cdef void set_unpack(object (*f)(object, uint64_t, Node, int))
+cpdef uint64_t next_seq()

@@ -1,0 +1,29 @@
+"""Ops: the mapping ``ops`` from names to rows, read lazily by family."""
+import importlib
+
+_families = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
+             "linalg", "normalize", "loss", "scan", "random", "composite")
+_rows = {}
+
+
+def _load():
+    from ptcore._ops import _schema
+    for family in _families:
+        _schema.collect(None)
+        importlib.import_module(f"ptcore._ops.{family}")
+        for r in _schema.collect(family):
+            _rows[r.name] = r
+
+
+def row(name):
+    """The row of an op; KeyError if there is none."""
+    if not _rows:
+        _load()
+    return _rows[name]
+
+
+def rows():
+    """All rows, in the order of declaration."""
+    if not _rows:
+        _load()
+    return list(_rows.values())

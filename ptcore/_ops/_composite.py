@@ -1,0 +1,284 @@
+"""Functions of other ops, behind the composite rows. Compiled, and plain Python to read.
+
+The ops called here record themselves, so nothing in this file knows of gradients.
+"""
+from ptcore._errors import ShapeError
+from ptcore._ops import _results
+from ptcore._ops._creation import full
+from ptcore._ops._functions_arithmetic import (abs, clamp_max, clamp_min, maximum, minimum,
+                                               sqrt)
+from ptcore._ops._functions_copy import cat
+from ptcore._ops._functions_index import scatter_src
+from ptcore._ops._functions_linalg import bmm, dot, mm, mv
+from ptcore._ops._functions_reduction import (all, amax, amin, max_dim, min_dim, prod_dims,
+                                              var_dims, vector_norm)
+from ptcore._ops._functions_view import (expand, permute, reshape, select, slice, transpose,
+                                         unsqueeze)
+from ptcore._tensor import Tensor
+
+
+def _wrap(op, dim, ndim, name="dim"):
+    n = ndim if ndim > 0 else 1
+    if not -n <= dim < n:
+        raise IndexError(f"{op}: {name} must be in [{-n}, {n - 1}], got {dim}")
+    return dim % n
+
+
+def clamp(input, min, max):
+    if min is None and max is None:
+        raise RuntimeError("clamp: at least one of min and max must be given")
+    if min is not None:
+        input = clamp_min(input, min)
+    return input if max is None else clamp_max(input, max)
+
+
+def _extremum(input, dim, keepdim, elementwise, whole, along, result):
+    if dim is None:
+        return whole(input)
+    if isinstance(dim, Tensor):
+        return elementwise(input, dim)
+    if isinstance(dim, (tuple, list)):
+        return whole(input, dim, keepdim)
+    return result(*along(input, dim, keepdim))
+
+
+def max(input, dim, keepdim):
+    return _extremum(input, dim, keepdim, maximum, amax, max_dim, _results.max)
+
+
+def min(input, dim, keepdim):
+    return _extremum(input, dim, keepdim, minimum, amin, min_dim, _results.min)
+
+
+def prod(input, dim, keepdim, dtype):
+    return prod_dims(input, dim, keepdim, dtype=dtype)
+
+
+def var(input, dim, unbiased, keepdim, correction):
+    if isinstance(dim, bool):           # var(unbiased)
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1.0 if unbiased is None or unbiased else 0.0
+    return var_dims(input, dim, float(correction), keepdim)
+
+
+def std(input, dim, unbiased, keepdim, correction):
+    return sqrt(var(input, dim, unbiased, keepdim, correction))
+
+
+def _matmul_error(x, y):
+    return ShapeError(f"matmul: inner sizes must agree and batches broadcast, got shapes "
+                      f"{list(x.shape)} and {list(y.shape)}")
+
+
+def matmul(x, y):
+    if x.ndim == 2 and y.ndim == 2:
+        return mm(x, y)
+    if x.ndim == 0 or y.ndim == 0:
+        raise ShapeError(f"matmul: both arguments need at least one dimension, got shapes "
+                         f"{list(x.shape)} and {list(y.shape)}")
+    if x.ndim == 1 and y.ndim == 1:
+        return dot(x, y)
+    if x.ndim == 2 and y.ndim == 1:
+        return mv(x, y)
+    if x.ndim == 1:
+        if y.ndim == 2:
+            return mv(transpose(y, 0, 1), x)
+        return reshape(matmul(unsqueeze(x, 0), y), y.shape[:-2] + y.shape[-1:])
+    if y.ndim == 1:
+        return reshape(mv(reshape(x, (-1, x.shape[-1])), y), x.shape[:-1]) if x.numel() else \
+            matmul(x, unsqueeze(y, 1)).squeeze(-1)
+    if x.shape[-1] != y.shape[-2]:
+        raise _matmul_error(x, y)
+    if y.ndim == 2 and x.numel():       # one matrix for all batches: one large product
+        return reshape(mm(reshape(x, (-1, x.shape[-1])), y), x.shape[:-1] + y.shape[-1:])
+    batch = _broadcast("matmul", x.shape[:-2], y.shape[:-2])
+    n = 1
+    for size in batch:
+        n *= size
+    x3 = reshape(expand(x, (*batch, *x.shape[-2:])), (n, *x.shape[-2:]))
+    y3 = reshape(expand(y, (*batch, *y.shape[-2:])), (n, *y.shape[-2:]))
+    return reshape(bmm(x3, y3), (*batch, x.shape[-2], y.shape[-1]))
+
+
+def _broadcast(op, a, b):
+    result = []
+    for i in range(-builtin_max(len(a), len(b)), 0):
+        m = a[i] if -i <= len(a) else 1
+        n = b[i] if -i <= len(b) else 1
+        if m != n and m != 1 and n != 1:
+            raise ShapeError(f"{op}: batch shapes must broadcast, got {list(a)} and {list(b)}")
+        result.append(n if m == 1 else m)
+    return tuple(result)
+
+
+def builtin_max(a, b):
+    return a if a > b else b
+
+
+def outer(input, vec2):
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise ShapeError(f"outer: both arguments must be vectors, got shapes "
+                         f"{list(input.shape)} and {list(vec2.shape)}")
+    return unsqueeze(input, 1) * unsqueeze(vec2, 0)
+
+
+def stack(tensors, dim):
+    tensors = list(tensors)
+    if not tensors:
+        raise RuntimeError("stack: tensors must not be empty")
+    for t in tensors:
+        if t.shape != tensors[0].shape:
+            raise ShapeError(f"stack: all tensors must have one shape, got "
+                             f"{list(tensors[0].shape)} and {list(t.shape)}")
+    dim = _wrap("stack", dim, tensors[0].ndim + 1)
+    return cat([unsqueeze(t, dim) for t in tensors], dim)
+
+
+def flatten(input, start_dim, end_dim):
+    if input.ndim == 0:
+        return reshape(input, (1,))
+    start = _wrap("flatten", start_dim, input.ndim, "start_dim")
+    end = _wrap("flatten", end_dim, input.ndim, "end_dim")
+    if start > end:
+        raise RuntimeError(f"flatten: start_dim must not come after end_dim, got {start_dim} and "
+                           f"{end_dim}")
+    if start == end:
+        return input
+    n = 1
+    for size in input.shape[start:end + 1]:
+        n *= size
+    return reshape(input, input.shape[:start] + (n,) + input.shape[end + 1:])
+
+
+def unflatten(input, dim, sizes):
+    dim = _wrap("unflatten", dim, input.ndim)
+    sizes = [sizes] if isinstance(sizes, int) else list(sizes)
+    known = 1
+    for size in sizes:
+        if size != -1:
+            known *= size
+    if sizes.count(-1) > 1 or (known == 0 and -1 in sizes) or (
+            input.shape[dim] != known if -1 not in sizes else input.shape[dim] % known):
+        raise ShapeError(f"unflatten: sizes {sizes} do not multiply to the size "
+                         f"{input.shape[dim]} of dim {dim}")
+    sizes = [input.shape[dim] // known if size == -1 else size for size in sizes]
+    return reshape(input, (*input.shape[:dim], *sizes, *input.shape[dim + 1:]))
+
+
+def movedim(input, source, destination):
+    source = [source] if isinstance(source, int) else list(source)
+    destination = [destination] if isinstance(destination, int) else list(destination)
+    if len(source) != len(destination):
+        raise RuntimeError(f"movedim: source and destination must have one length, got {source} "
+                           f"and {destination}")
+    source = [_wrap("movedim", d, input.ndim, "source") for d in source]
+    destination = [_wrap("movedim", d, input.ndim, "destination") for d in destination]
+    if len(set(source)) < len(source) or len(set(destination)) < len(destination):
+        raise RuntimeError(f"movedim: dims must not repeat, got {source} and {destination}")
+    order = [d for d in range(input.ndim) if d not in source]
+    for d, s in sorted(zip(destination, source)):
+        order.insert(d, s)
+    return permute(input, order)
+
+
+def t(input):
+    if input.ndim > 2:
+        raise RuntimeError(f"t: input must have at most 2 dimensions, got shape "
+                           f"{list(input.shape)}")
+    return transpose(input, 0, 1) if input.ndim == 2 else input
+
+
+def narrow(input, dim, start, length):
+    dim = _wrap("narrow", dim, input.ndim)
+    start = int(start)
+    size = input.shape[dim]
+    if not -size <= start <= size or length < 0 or (start % size if start < 0 else start) + length > size:
+        raise IndexError(f"narrow: start {start} and length {length} exceed size {size} of dim "
+                         f"{dim}")
+    start = start + size if start < 0 else start
+    return slice(input, dim, start, start + length, 1)
+
+
+def split(tensor, split_size_or_sections, dim):
+    dim = _wrap("split", dim, tensor.ndim)
+    size = tensor.shape[dim]
+    sections = split_size_or_sections
+    if isinstance(sections, int):
+        if sections < 0 or (sections == 0 and size):
+            raise RuntimeError(f"split: split_size must be positive, got {sections}")
+        n = -(-size // sections) if sections else 1
+        sections = [sections] * n
+        if n and sections:
+            sections[-1] = size - sum(sections[:-1])
+        if not n:
+            sections = [0]
+    else:
+        sections = [int(s) for s in sections]
+        if sum(sections) != size or any_negative(sections):
+            raise RuntimeError(f"split: sections must be non-negative and sum to the size {size} "
+                               f"of dim {dim}, got {sections}")
+    parts, start = [], 0
+    for n in sections:
+        parts.append(slice(tensor, dim, start, start + n, 1))
+        start += n
+    return tuple(parts)
+
+
+def any_negative(numbers):
+    for n in numbers:
+        if n < 0:
+            return True
+    return False
+
+
+def chunk(input, chunks, dim):
+    if chunks < 1:
+        raise RuntimeError(f"chunk: chunks must be positive, got {chunks}")
+    dim = _wrap("chunk", dim, input.ndim)
+    size = input.shape[dim]
+    if size == 0:
+        return split(input, [0] * chunks, dim)
+    return split(input, -(-size // chunks), dim)
+
+
+def unbind(input, dim):
+    if input.ndim == 0:
+        raise RuntimeError("unbind: input must have at least one dimension")
+    dim = _wrap("unbind", dim, input.ndim)
+    return tuple([select(input, dim, i) for i in range(input.shape[dim])])
+
+
+def norm(input, p, dim, keepdim):
+    order = {"fro": 2.0, None: 2.0, "inf": float("inf"), "-inf": float("-inf")}.get(p, p)
+    if isinstance(order, str):
+        raise RuntimeError(f"norm: p must be a number, 'fro', 'inf' or '-inf', got {p!r}")
+    return vector_norm(input, float(order), dim, keepdim)
+
+
+def scatter(input, dim, index, src):
+    if not isinstance(src, Tensor):
+        src = full(index.shape, src, dtype=input.dtype, device=input.device)
+    return scatter_src(input, dim, index, src)
+
+
+def isclose(input, other, rtol, atol, equal_nan):
+    close = abs(input - other) <= atol + rtol * abs(other)
+    close = close & ((input - other).isfinite()) | (input == other)
+    if equal_nan:
+        close = close | ((input != input) & (other != other))
+    return close
+
+
+def allclose(input, other, rtol, atol, equal_nan):
+    return bool(all(isclose(input, other, rtol, atol, equal_nan)))
+
+
+def equal(input, other):
+    return input.shape == other.shape and bool(all(input == other))
+
+
+def view_dtype(x, dtype):
+    """``x.view(dtype)``: the same bytes read as another dtype."""
+    from ptcore._ops._methods import reinterpret
+    return reinterpret(x, dtype)

@@ -1,0 +1,480 @@
+"""Creation of tensors: empty, filled, ranges, random; and the in-place fills."""
+from libc.string cimport memset
+
+from ptcore._types cimport *
+from ptcore._device cimport CPU, as_device, device
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_float, dtype_of
+from ptcore._shape cimport read_index, read_sizes, sizes_tuple
+from ptcore._tensor cimport *
+from ptcore._ops._dispatch cimport *
+from ptcore._ops._elementwise cimport elementwise_inplace
+from ptcore._ops._dispatch import op_id
+from ptcore._ops._shapes import arange_length
+
+cdef int OP_ASSIGN = op_id("assign")
+cdef int OP_ARANGE = op_id("fill_arange")
+cdef int OP_LINSPACE = op_id("fill_linspace")
+cdef int OP_EYE = op_id("fill_eye")
+cdef int OP_UNIFORM = op_id("random_uniform")
+cdef int OP_NORMAL = op_id("random_normal")
+cdef int OP_EXPONENTIAL = op_id("random_exponential")
+cdef int OP_INTEGERS = op_id("random_integers")
+cdef int OP_RANDPERM = op_id("randperm_values")
+cdef int OP_BERNOULLI = op_id("bernoulli_of")
+
+
+cdef Tensor fresh(tuple size, object size_word, object dtype, object where, const char *op):
+    """Uninitialised memory for the common (*size, dtype, device) head of a creation function."""
+    cdef int64_t[64] sizes
+    cdef int n, code
+    cdef device d
+    if size_word is not None:
+        n = read_sizes(size_word, sizes, op, b"size")
+    elif len(size) == 1:
+        n = read_sizes(size[0], sizes, op, b"size")
+    else:
+        n = read_sizes(size, sizes, op, b"size")
+    code = default_float() if dtype is None else as_code(dtype, op, b"dtype")
+    d = as_device(where, op)
+    return new_tensor(code, n, sizes, d.column, d.number)
+
+
+cdef Tensor fresh_like(object x, object dtype, object where, const char *op):
+    cdef Tensor t
+    cdef device d
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{op.decode()}: input must be a Tensor, got {type(x).__name__}")
+    t = <Tensor>x
+    d = t.device if where is None else as_device(where, op)
+    return new_tensor(t.dt if dtype is None else as_code(dtype, op, b"dtype"), t.rank, t.dims,
+                      d.column, d.number)
+
+
+cdef Tensor zeroed(Tensor t):
+    if t.storage.device == DEVICE_CPU:
+        memset(t.storage.data, 0, t.storage.nbytes)
+    elif t.storage.device != DEVICE_META:
+        elementwise_inplace(OP_ASSIGN, (t, 0))
+        t.storage.version = 0
+    return t
+
+
+cdef Tensor filled(Tensor t, object value):
+    if t.storage.device != DEVICE_META and t.count:
+        elementwise_inplace(OP_ASSIGN, (t, value))
+        t.storage.version = 0
+    return t
+
+
+cdef Tensor asking(Tensor t, bint requires_grad):
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+def empty(*size, dtype=None, device=None, requires_grad=False, pin_memory=False,
+          memory_format=None, layout=None, out=None):
+    """A tensor of uninitialised memory.
+
+    Parameters
+    ----------
+    *size : int or sequence of ints
+    dtype : dtype, optional
+        The default dtype if None.
+    device : device, optional
+    requires_grad : bool
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.empty(2, 3).shape
+    ptcore.Size([2, 3])
+    """
+    return asking(fresh(size, None, dtype, device, b"empty"), requires_grad)
+
+
+def zeros(*size, dtype=None, device=None, requires_grad=False, layout=None, out=None):
+    """A tensor of zeros.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.zeros(2)
+    tensor([0., 0.])
+    """
+    return asking(zeroed(fresh(size, None, dtype, device, b"zeros")), requires_grad)
+
+
+def ones(*size, dtype=None, device=None, requires_grad=False, layout=None, out=None):
+    """A tensor of ones.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.ones(2)
+    tensor([1., 1.])
+    """
+    return asking(filled(fresh(size, None, dtype, device, b"ones"), 1), requires_grad)
+
+
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
+    """A tensor of one value; its dtype is that of the value unless given.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.full((2,), 7)
+    tensor([7, 7])
+    """
+    if isinstance(fill_value, Tensor):
+        if dtype is None:
+            dtype = fill_value.dtype
+        fill_value = fill_value.item()
+    if dtype is None:
+        dtype = bool if isinstance(fill_value, bool) else type(fill_value)
+    return asking(filled(fresh((size,), None, dtype, device, b"full"), fill_value), requires_grad)
+
+
+def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None,
+               layout=None):
+    """Uninitialised memory of input's shape, dtype and device."""
+    return asking(fresh_like(input, dtype, device, b"empty_like"), requires_grad)
+
+
+def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None,
+               layout=None):
+    """Zeros of input's shape, dtype and device."""
+    return asking(zeroed(fresh_like(input, dtype, device, b"zeros_like")), requires_grad)
+
+
+def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None,
+              layout=None):
+    """Ones of input's shape, dtype and device."""
+    return asking(filled(fresh_like(input, dtype, device, b"ones_like"), 1), requires_grad)
+
+
+def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False,
+              memory_format=None, layout=None):
+    """One value in input's shape, dtype and device."""
+    return asking(filled(fresh_like(input, dtype, device, b"full_like"), fill_value),
+                  requires_grad)
+
+
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
+    """Uninitialised memory with given strides."""
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int n = read_sizes(size, sizes, b"empty_strided", b"size")
+    cdef device_ = as_device(device, b"empty_strided")
+    if read_sizes(stride, strides, b"empty_strided", b"stride") != n:
+        raise RuntimeError("empty_strided: size and stride must have one length")
+    for i in range(n):
+        if strides[i] < 0:
+            raise RuntimeError(f"empty_strided: strides must be non-negative, got {stride!r}")
+    code = default_float() if dtype is None else as_code(dtype, b"empty_strided", b"dtype")
+    return asking(new_strided(code, n, sizes, strides, column_of(device_), -1), requires_grad)
+
+
+cdef int column_of(object d):
+    return (<device>d).column
+
+
+def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=False, out=None,
+           layout=None):
+    """Values from ``start`` (0 if only one is given) up to ``end``, ``end`` excluded.
+
+    Raises
+    ------
+    RuntimeError
+        If step is zero or points away from end.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.arange(1, 7, 2)
+    tensor([1, 3, 5])
+    """
+    if end is None:
+        start, end = 0, start
+    numbers = [x.item() if hasattr(x, "item") else x for x in (start, end, step)]
+    start, end, step = numbers
+    if dtype is None:
+        dtype = dtype_of(PT_INT64 if all([isinstance(x, int) for x in numbers])
+                         else default_float())
+    n = arange_length(start, end, step)
+    return asking(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype,
+                                           as_device(device, b"arange")), None), requires_grad)
+
+
+def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False):
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    steps = read_index(steps, b"linspace", b"steps")
+    if steps < 0:
+        raise RuntimeError(f"linspace: steps must be non-negative, got {steps}")
+    numbers = [x.item() if hasattr(x, "item") else x for x in (start, end)]
+    return asking(<Tensor>call(
+        OP_LINSPACE, (numbers[0], numbers[1], steps, (steps,),
+                      dtype_of(default_float()) if dtype is None else dtype,
+                      as_device(device, b"linspace")), None), requires_grad)
+
+
+def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
+    """Ones on the diagonal of an ``(n, m)`` matrix, zeros elsewhere.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return asking(<Tensor>call(
+        OP_EYE, ((n, n if m is None else m), dtype_of(default_float()) if dtype is None else dtype,
+                 as_device(device, b"eye")), None), requires_grad)
+
+
+# -- random -----------------------------------------------------------------------------------
+
+cdef tuple size_of(tuple size, const char *op):
+    cdef int64_t[64] sizes
+    cdef int n = read_sizes(size[0] if len(size) == 1 else size, sizes, op, b"size")
+    return sizes_tuple(n, sizes)
+
+
+cdef object drawn(int op, tuple params, object size, object dtype, object where,
+                  object generator, bint requires_grad):
+    return asking(<Tensor>call(op, params + (
+        size, dtype_of(default_float()) if dtype is None else dtype,
+        as_device(where, info(op).name), generator), None), requires_grad)
+
+
+def rand(*size, generator=None, dtype=None, device=None, requires_grad=False):
+    """Uniform values in [0, 1).
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> bool((ptcore.rand(100) < 1).all())
+    True
+    """
+    return drawn(OP_UNIFORM, (0.0, 1.0), size_of(size, b"rand"), dtype, device, generator,
+                 requires_grad)
+
+
+def randn(*size, generator=None, dtype=None, device=None, requires_grad=False):
+    """Standard normal values.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.randn(2, 3).shape
+    ptcore.Size([2, 3])
+    """
+    return drawn(OP_NORMAL, (0.0, 1.0), size_of(size, b"randn"), dtype, device, generator,
+                 requires_grad)
+
+
+def randint(low, high=None, size=None, *, generator=None, dtype=None, device=None,
+            requires_grad=False):
+    """Uniform integers in [low, high); ``randint(high, size)`` starts at 0.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> int(ptcore.randint(3, 4, (1,)))
+    3
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    if size is None:
+        raise TypeError("randint: size is required")
+    low, high = int(low), int(high)
+    if low >= high:
+        raise RuntimeError(f"randint: low must be below high, got {low} and {high}")
+    return drawn(OP_INTEGERS, (low, high), size_of((size,), b"randint"),
+                 dtype_of(PT_INT64) if dtype is None else dtype, device, generator, requires_grad)
+
+
+def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False):
+    """The integers below ``n`` in random order.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> int(ptcore.randperm(5).sum())
+    10
+    """
+    n = read_index(n, b"randperm", b"n")
+    if n < 0:
+        raise RuntimeError(f"randperm: n must be non-negative, got {n}")
+    return drawn(OP_RANDPERM, (n,), (n,), dtype_of(PT_INT64) if dtype is None else dtype, device,
+                 generator, requires_grad)
+
+
+def rand_like(input, *, dtype=None, device=None, requires_grad=False, generator=None,
+              memory_format=None):
+    """Uniform values in [0, 1) in input's shape."""
+    return drawn(OP_UNIFORM, (0.0, 1.0), input.shape, dtype or input.dtype,
+                 device or input.device, generator, requires_grad)
+
+
+def randn_like(input, *, dtype=None, device=None, requires_grad=False, generator=None,
+               memory_format=None):
+    """Standard normal values in input's shape."""
+    return drawn(OP_NORMAL, (0.0, 1.0), input.shape, dtype or input.dtype,
+                 device or input.device, generator, requires_grad)
+
+
+def randint_like(input, low, high=None, *, dtype=None, device=None, generator=None):
+    """Uniform integers in [low, high) in input's shape and dtype."""
+    if high is None:
+        low, high = 0, low
+    return randint(low, high, input.shape, dtype=dtype or input.dtype,
+                   device=device or input.device, generator=generator)
+
+
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None):
+    """Normal values; mean and std may be tensors, element by element."""
+    for t in (mean, std):
+        if isinstance(t, Tensor):
+            shape = t.shape if size is None else size
+            z = randn(shape, generator=generator, dtype=dtype or t.dtype, device=t.device)
+            return z * std + mean
+    if size is None:
+        raise TypeError("normal: size is required when mean and std are numbers")
+    if std < 0:
+        raise RuntimeError(f"normal: std must be non-negative, got {std}")
+    return drawn(OP_NORMAL, (float(mean), float(std)), size_of((size,), b"normal"), dtype,
+                 device, generator, False)
+
+
+def bernoulli(input, *, generator=None):
+    """1 with the probability that each element of input says, else 0."""
+    return call(OP_BERNOULLI, (input, generator), None)
+
+
+# -- in-place fills, as methods ------------------------------------------------------------------
+
+cdef object refill(Tensor self, int op, tuple params, object generator):
+    """Writes freshly drawn values into self."""
+    check_inplace(self, info(op).name)
+    cdef Tensor values
+    dtype = self.dtype
+    values = <Tensor>call(op, params + (tuple(self.shape), dtype, self.device, generator), None)
+    copy_into(self, values)
+    if needs_grad(self) and self.node is not None and pt_tls.grad_enabled:
+        elementwise_inplace(OP_ASSIGN, (self, values))
+        return self
+    finish_inplace(self, None)
+    return self
+
+
+def uniform_(Tensor self, double low=0.0, double high=1.0, *, generator=None):
+    """Fills with uniform values in [low, high)."""
+    if low > high:
+        raise RuntimeError(f"uniform_: low must not exceed high, got {low} and {high}")
+    return refill(self, OP_UNIFORM, (low, high), generator)
+
+
+def normal_(Tensor self, double mean=0.0, double std=1.0, *, generator=None):
+    """Fills with normal values."""
+    if std < 0:
+        raise RuntimeError(f"normal_: std must be non-negative, got {std}")
+    return refill(self, OP_NORMAL, (mean, std), generator)
+
+
+def exponential_(Tensor self, double lambd=1.0, *, generator=None):
+    """Fills with exponential values of rate lambd."""
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_: lambd must be positive, got {lambd}")
+    return refill(self, OP_EXPONENTIAL, (lambd,), generator)
+
+
+def random_(Tensor self, low=0, high=None, *, generator=None):
+    """Fills with uniform integers in [low, high)."""
+    if high is None and low:
+        low, high = 0, low
+    if high is None:
+        high = {2: 1 << 31, 1: 1 << 7, 0: 2}.get(CATEGORY[self.dt], 1 << 24)
+        if CATEGORY[self.dt] == 2:
+            high = 1 << {PT_FLOAT16: 11, PT_BFLOAT16: 8, PT_FLOAT32: 24}.get(self.dt, 53)
+        elif CATEGORY[self.dt] == 1:
+            high = (1 << (8 * ITEMSIZE[self.dt] - 1)) - 1
+    if low >= high:
+        raise RuntimeError(f"random_: low must be below high, got {low} and {high}")
+    return refill(self, OP_INTEGERS, (int(low), int(high)), generator)
+
+
+def bernoulli_(Tensor self, p=0.5, *, generator=None):
+    """Fills with 1 with probability p (a number or a tensor), else 0."""
+    with_p = p if isinstance(p, Tensor) else full(self.shape, float(p))
+    values = call(OP_BERNOULLI, (with_p, generator), None)
+    elementwise_inplace(OP_ASSIGN, (self, values))
+    return self
+
+
+def fill_(Tensor self, value):
+    """Fills with one value (a number or a tensor of one element)."""
+    if isinstance(value, Tensor) and (<Tensor>value).rank:
+        raise RuntimeError(f"fill_: value must be a number or a 0-d tensor, got shape "
+                           f"{list(value.shape)}")
+    return elementwise_inplace(OP_ASSIGN, (self, value))
+
+
+def zero_(Tensor self):
+    """Fills with zeros."""
+    return elementwise_inplace(OP_ASSIGN, (self, 0))
+
+
+def copy_(Tensor self, src, non_blocking=False):
+    """Copies src, broadcast and converted, into this tensor."""
+    return elementwise_inplace(OP_ASSIGN, (self, src))
+
+
+def new_empty(Tensor self, *size, dtype=None, device=None, requires_grad=False):
+    """Uninitialised memory with this tensor's dtype and device."""
+    return asking(fresh(size, None, dtype or self.dtype, device or self.device, b"new_empty"),
+                  requires_grad)
+
+
+def new_zeros(Tensor self, *size, dtype=None, device=None, requires_grad=False):
+    """Zeros with this tensor's dtype and device."""
+    return zeros(*size, dtype=dtype or self.dtype, device=device or self.device,
+                 requires_grad=requires_grad)
+
+
+def new_ones(Tensor self, *size, dtype=None, device=None, requires_grad=False):
+    """Ones with this tensor's dtype and device."""
+    return ones(*size, dtype=dtype or self.dtype, device=device or self.device,
+                requires_grad=requires_grad)
+
+
+def new_full(Tensor self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+    """One value with this tensor's dtype and device."""
+    return full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device,
+                requires_grad=requires_grad)
+
+
+def new_tensor_method(Tensor self, data, *, dtype=None, device=None, requires_grad=False):
+    """A tensor from data with this tensor's dtype and device."""
+    from ptcore._convert import tensor
+    return tensor(data, dtype=dtype or self.dtype, device=device or self.device,
+                  requires_grad=requires_grad)
+
+
+# What this module adds to Tensor, and to the public namespace.
+for _f in (uniform_, normal_, exponential_, random_, bernoulli_, fill_, zero_, copy_, new_empty,
+           new_zeros, new_ones, new_full):
+    setattr(Tensor, _f.__name__, _f)
+Tensor.new_tensor = new_tensor_method
+PUBLIC = {"": {f.__name__: f for f in (
+    empty, zeros, ones, full, empty_like, zeros_like, ones_like, full_like, empty_strided,
+    arange, linspace, eye, rand, randn, randint, randperm, rand_like, randn_like, randint_like,
+    normal, bernoulli)}}

@@ -1,0 +1,778 @@
+"""Elementwise ops: the fast paths for small dense tensors, and the general path.
+
+The fast paths take exact operands of one dtype, contiguous and of one shape (or a Python
+number), look up one loop and run it; one branch on the ORed flags sends everything else to
+the general path, which promotes, broadcasts, casts in tiles and handles out= and in-place.
+"""
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.object cimport PyObject
+from libc.string cimport memcpy, memset
+
+from ptcore._types cimport *
+from ptcore._device cimport device_of
+from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, ITEMSIZE, PROMOTE, REAL_OF, default_complex,
+                            default_float, dtype_of)
+from ptcore._node cimport Node, TensorMeta, new_node
+from ptcore._shape cimport count, fill_strides, is_dense, same_sizes, sizes_tuple
+from ptcore._tensor cimport *
+from ptcore._ops._dispatch cimport *
+from ptcore._ops._dispatch import op_id
+
+cdef extern from "Python.h":
+    bint PyLong_CheckExact(object)
+    int64_t PyLong_AsLongLongAndOverflow(object, int *)
+
+cdef extern from "ptcore/elementwise.h" nogil:
+    int pt_elementwise_run(const pt_elementwise *op, int compute, int loop_out,
+                           const pt_view *out, const pt_view *inputs, int nin,
+                           const void *params)
+
+cdef extern from "_optable.h":
+    int PT_N_BUILTIN_OPS
+
+cdef extern from "select.h":
+    # The loops of the chosen ISA level: op id -> entry (loop[] all NULL if not elementwise).
+    const pt_elementwise *pt_loops(int op) nogil
+
+cdef enum:
+    SMALL = 16384               # elements below which the GIL is kept and nothing is split
+    MAX_IN = 5
+    MAX_PARAMS = 8
+
+cdef elementwise_runner[8] RUNNERS      # devices other than the CPU
+
+
+def register_elementwise_runner(int column, size_t address):
+    """Enters a device's runner: the function that runs any elementwise op there."""
+    RUNNERS[column] = <elementwise_runner>address
+
+
+cdef inline bint write_number(object value, int dt, char *buffer) noexcept:
+    """Stores a Python int or float as float32/64 or int64/32; False if that takes the long way."""
+    cdef double d
+    cdef int64_t i
+    cdef int overflow = 0
+    if PyFloat_CheckExact(value):
+        d = PyFloat_AS_DOUBLE(value)
+    elif PyLong_CheckExact(value):
+        i = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if overflow:
+            return False
+        if dt == PT_INT64:
+            (<int64_t *>buffer)[0] = i
+            return True
+        if i > (<int64_t>1 << 53) or i < -(<int64_t>1 << 53):
+            return False
+        d = <double>i
+    else:
+        return False
+    if dt == PT_FLOAT32:
+        (<float *>buffer)[0] = <float>d
+        return True
+    if dt == PT_FLOAT64:
+        (<double *>buffer)[0] = d
+        return True
+    return False
+
+
+cdef inline int out_dtype(int op, int dt) noexcept:
+    cdef int rule = info(op).out
+    if rule == PT_OUT_SAME:
+        return dt
+    return PT_BOOL if rule == PT_OUT_BOOL else REAL_OF[dt]
+
+
+cdef object unary(int op, object x):
+    """An op of one tensor without parameters."""
+    cdef Tensor a, r
+    cdef const pt_elementwise *entry
+    cdef (char *)[2] ptr
+    cdef uint32_t key
+    if isinstance(x, Tensor):
+        a = <Tensor>x
+        key = a.flags | pt_tls.mode
+        if not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.count <= SMALL:
+            entry = pt_loops(op)
+            if entry.loop[a.dt] != NULL:
+                r = new_like(a, out_dtype(op, a.dt))
+                ptr[0] = address(r)
+                ptr[1] = address(a)
+                entry.loop[a.dt](ptr, a.count, NULL)
+                if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+                    record_fast(op, r, a, None, key)
+                return r
+    return elementwise(op, (x,), None)
+
+
+cdef object binary(int op, object x, object y):
+    """An op of two operands; at least one is a Tensor if it is called from an operator."""
+    cdef Tensor a, b, r
+    cdef const pt_elementwise *entry
+    cdef (char *)[3] ptr
+    cdef double[2] number_store
+    cdef char *number = <char *>number_store
+    cdef uint32_t key
+    if isinstance(x, Tensor):
+        a = <Tensor>x
+        if isinstance(y, Tensor):
+            b = <Tensor>y
+            key = a.flags | b.flags | pt_tls.mode
+            if (not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.dt == b.dt and a.rank == b.rank
+                    and a.count <= SMALL and same_sizes(a.rank, a.dims, b.dims)):
+                entry = pt_loops(op)
+                if entry.loop[a.dt] != NULL:
+                    r = new_like(a, out_dtype(op, a.dt))
+                    ptr[0] = address(r)
+                    ptr[1] = address(a)
+                    ptr[2] = address(b)
+                    entry.loop[a.dt](ptr, a.count, NULL)
+                    if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+                        record_fast(op, r, a, b, key)
+                    return r
+            return elementwise(op, (x, y), None)
+        key = a.flags | pt_tls.mode
+        if not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.count <= SMALL:
+            entry = pt_loops(op)
+            if entry.vs[a.dt] != NULL and write_number(y, a.dt, number):
+                r = new_like(a, out_dtype(op, a.dt))
+                ptr[0] = address(r)
+                ptr[1] = address(a)
+                ptr[2] = number
+                entry.vs[a.dt](ptr, a.count, NULL)
+                if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+                    record_fast(op, r, a, y, key)
+                return r
+    elif isinstance(y, Tensor):
+        b = <Tensor>y
+        key = b.flags | pt_tls.mode
+        if not key & (PT_SLOW | PT_NONCONTIGUOUS) and b.count <= SMALL:
+            entry = pt_loops(op)
+            if entry.sv[b.dt] != NULL and write_number(x, b.dt, number):
+                r = new_like(b, out_dtype(op, b.dt))
+                ptr[0] = address(r)
+                ptr[1] = number
+                ptr[2] = address(b)
+                entry.sv[b.dt](ptr, b.count, NULL)
+                if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+                    record_fast(op, r, x, b, key)
+                return r
+    return elementwise(op, (x, y), None)
+
+
+cdef object operator(int op, object x, object y):
+    """binary() for Python's operators: NotImplemented for what no tensor op takes."""
+    if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+        if not (operand_ok(x) and operand_ok(y)):
+            return NotImplemented
+    return binary(op, x, y)
+
+
+cdef bint operand_ok(object x):
+    return (isinstance(x, (Tensor, float, int, complex)) or hasattr(x, "__array__")
+            or hasattr(type(x), "__torch_function__"))
+
+
+cdef object inplace_operator(int op, object x, object y):
+    if not operand_ok(y):
+        return NotImplemented
+    return inplace_binary(op, x, y)
+
+
+cdef object inplace_binary(int op, object x, object y):
+    cdef Tensor a
+    cdef Tensor b
+    cdef const pt_elementwise *entry
+    cdef (char *)[3] ptr
+    cdef double[2] number_store
+    cdef char *number = <char *>number_store
+    cdef uint32_t key
+    if isinstance(x, Tensor):
+        a = <Tensor>x
+        key = a.flags | pt_tls.mode
+        if isinstance(y, Tensor):
+            b = <Tensor>y
+            key |= b.flags
+        else:
+            b = None
+        if (not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.count <= SMALL
+                and not (key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled)
+                and not a.storage.flags & PT_STORAGE_READONLY
+                and info(op).out == PT_OUT_SAME):
+            entry = pt_loops(op)
+            ptr[0] = address(a)
+            ptr[1] = ptr[0]
+            if b is None:
+                if entry.vs[a.dt] != NULL and write_number(y, a.dt, number):
+                    ptr[2] = number
+                    entry.vs[a.dt](ptr, a.count, NULL)
+                    a.storage.version += 1
+                    return x
+            elif (a.dt == b.dt and a.rank == b.rank and entry.loop[a.dt] != NULL
+                    and (a.storage != b.storage or a is b)
+                    and same_sizes(a.rank, a.dims, b.dims)):
+                ptr[2] = address(b)
+                entry.loop[a.dt](ptr, a.count, NULL)
+                a.storage.version += 1
+                return x
+    return elementwise_inplace(op, (x, y))
+
+
+# -- recording of the fast paths ------------------------------------------------------------------
+
+cdef int record_fast(int op, Tensor r, object x, object y, uint32_t key) except -1:
+    """Node of a unary or binary op whose operands have one shape and dtype (or are numbers)."""
+    cdef pt_opinfo *o = info(op)
+    cdef Node n
+    cdef uint32_t need = 0
+    cdef int k, code, nin = o.ntensors
+    if not o.differentiable:
+        return 0
+    if key & PT_RECORD_SLOW:
+        if isinstance(x, Tensor) and needs_grad(<Tensor>x):
+            need = 1
+        if isinstance(y, Tensor) and needs_grad(<Tensor>y):
+            need |= 2
+    else:
+        if isinstance(x, Tensor) and (<Tensor>x).flags & PT_REQUIRES_GRAD:
+            need = 1
+        if isinstance(y, Tensor) and (<Tensor>y).flags & PT_REQUIRES_GRAD:
+            need |= 2
+    need &= o.grad_mask
+    if not need:
+        return 0
+    n = new_node(op, nin)
+    if need & 1:
+        n.e0 = <object>(<PyObject *>(<Tensor>x).node) if (<Tensor>x).node is not None else x
+        n.n0 = (<Tensor>x).out_nr if (<Tensor>x).node is not None else 0
+    if need & 2:
+        n.e1 = <object>(<PyObject *>(<Tensor>y).node) if (<Tensor>y).node is not None else y
+        n.n1 = (<Tensor>y).out_nr if (<Tensor>y).node is not None else 0
+    for k in range(o.nsaved):
+        if o.need[k] & need:
+            code = o.saved[k]
+            if code == 0:
+                save(n, k, x)
+            elif code == 1:
+                save(n, k, y)
+            elif code >= PT_SAVE_OUT:
+                save(n, k, alias(r))
+    if key & PT_MODE_ANOMALY:
+        n.trace = trace_of_user()
+    set_node(r, n, 0)
+    return 0
+
+
+# -- the general path -------------------------------------------------------------------------------
+
+cdef class Plan:
+    """What promotion and broadcasting decided for one call."""
+    cdef int compute, ndim, nin, column, number, out_dt
+    cdef int64_t[64] sizes
+    cdef list operands              # Tensors and numbers, in signature order
+    cdef uint32_t flags
+
+
+cdef object scalar_of(object x):
+    """A NumPy scalar as the Python number it weighs as."""
+    if type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 and hasattr(x, "item"):
+        return x.item()
+    return x
+
+
+cdef int scalar_dt(object x, int op) except -1:
+    if isinstance(x, bool):
+        return PT_BOOL
+    if isinstance(x, int):
+        return PT_INT64
+    if isinstance(x, float):
+        return default_float()
+    if isinstance(x, complex):
+        return default_complex()
+    raise TypeError(f"{info(op).name.decode()}: operands must be Tensors or numbers, got "
+                    f"{type(x).__name__}")
+
+
+cdef int combine(int high, int low) except -2:
+    """PyTorch's combination of two priority classes of operands (-1: none in the class)."""
+    if high < 0:
+        return low
+    if low < 0 or CATEGORY[high] == 3:
+        return high
+    if CATEGORY[high] == 2:
+        return COMPLEX_OF[high] if CATEGORY[low] == 3 else high
+    if CATEGORY[high] == 0 or CATEGORY[low] >= 2:
+        return PROMOTE[high][low]
+    return high
+
+
+cdef Plan plan(int op, tuple args):
+    cdef pt_opinfo *o = info(op)
+    cdef Plan p = Plan.__new__(Plan)
+    cdef const char *letters = o.letters
+    cdef int k, i, dim_dt = -1, zero_dt = -1, number_dt = -1, d
+    cdef Tensor t, lead = None
+    cdef object x
+    cdef tuple seen = None
+    cdef bint counts
+    p.operands = []
+    for k in range(len(args)):
+        if letters[k] != b'T' and letters[k] != b'I':
+            continue
+        x = args[k]
+        if isinstance(x, Tensor):
+            if lead is None:
+                lead = <Tensor>x
+        elif not isinstance(x, (int, float, complex)):
+            x = scalar_of(x)
+            if hasattr(x, "__array__"):
+                x = as_tensor_like(x, None)
+                if lead is None:
+                    lead = <Tensor>x
+        counts = letters[k] == b'T' and not (
+            (o.promote == PT_PROMOTE_WHERE or o.promote == PT_PROMOTE_FIRST)
+            and (k == 0) == (o.promote == PT_PROMOTE_WHERE))
+        if isinstance(x, Tensor):
+            t = <Tensor>x
+            p.flags |= t.flags
+            seen = common_device_of(op, t, seen)
+            if counts:
+                if t.rank > 0:
+                    dim_dt = t.dt if dim_dt < 0 else PROMOTE[dim_dt][t.dt]
+                else:
+                    zero_dt = t.dt if zero_dt < 0 else PROMOTE[zero_dt][t.dt]
+        elif counts:
+            d = scalar_dt(x, op)
+            number_dt = d if number_dt < 0 else PROMOTE[number_dt][d]
+        else:
+            scalar_dt(x, op)
+        p.operands.append(x)
+    if lead is None:
+        raise TypeError(f"{o.name.decode()}: {arg_name(op, 0)} must be a Tensor, got "
+                        f"{type(args[0]).__name__}")
+    p.nin = len(p.operands)
+    p.column, p.number = seen[0], seen[1]
+    if o.promote == PT_PROMOTE_FIRST:
+        p.compute = lead.dt if isinstance(p.operands[0], Tensor) else scalar_dt(p.operands[0], op)
+    else:
+        p.compute = combine(dim_dt, combine(zero_dt, number_dt))
+    if o.promote == PT_PROMOTE_FLOAT and CATEGORY[p.compute] < 2:
+        p.compute = default_float()
+    if not o.types & (1 << p.compute):
+        raise unsupported(op, p.compute)
+    p.out_dt = out_dtype(op, p.compute)
+    broadcast(op, p)
+    return p
+
+
+cdef object unsupported(int op, int dt):
+    from ptcore._errors import DTypeError
+    if op_name_is(op, b"sub") and dt == PT_BOOL:
+        return DTypeError("sub: subtraction of bool tensors is not supported; use "
+                          "bitwise_xor or logical_xor, or `~` for negation")
+    allowed = ", ".join([dtype_of(k).name for k in range(15) if info(op).types & (1 << k)])
+    return DTypeError(f"{info(op).name.decode()}: dtype must be one of {allowed}, got "
+                      f"{dtype_of(dt).name}")
+
+
+cdef bint op_name_is(int op, bytes name):
+    return <bytes>info(op).name == name
+
+
+cdef int broadcast(int op, Plan p) except -1:
+    cdef Tensor t
+    cdef int i, shift
+    cdef int64_t n
+    p.ndim = 0
+    for x in p.operands:
+        if isinstance(x, Tensor) and (<Tensor>x).rank > p.ndim:
+            p.ndim = (<Tensor>x).rank
+    for i in range(p.ndim):
+        p.sizes[i] = 1
+    for x in p.operands:
+        if isinstance(x, Tensor):
+            t = <Tensor>x
+            shift = p.ndim - t.rank
+            for i in range(t.rank):
+                n = t.dims[i]
+                if n != 1 and p.sizes[i + shift] != n:
+                    if p.sizes[i + shift] != 1:
+                        raise shape_mismatch(op, p)
+                    p.sizes[i + shift] = n
+    return 0
+
+
+cdef object shape_mismatch(int op, Plan p):
+    from ptcore._errors import ShapeError
+    shapes = [list(shape_of(<Tensor>x)) for x in p.operands if isinstance(x, Tensor)]
+    return ShapeError(f"{info(op).name.decode()}: shapes must broadcast, got "
+                      f"{' and '.join([str(s) for s in shapes])}")
+
+
+cdef Tensor result_for(Plan p):
+    """Uninitialised output: in the operands' common dense layout if they share one."""
+    cdef Tensor t, first = None
+    cdef bint keep = True
+    cdef int i
+    if p.flags & PT_NONCONTIGUOUS:
+        for x in p.operands:
+            if not isinstance(x, Tensor):
+                continue
+            t = <Tensor>x
+            if t.rank != p.ndim or not same_sizes(p.ndim, t.dims, p.sizes):
+                continue
+            if first is None:
+                first = t
+            elif not same_sizes(p.ndim, t.dims + t.rank, first.dims + first.rank):
+                keep = False
+        if (first is not None and keep and first.flags & PT_NONCONTIGUOUS
+                and is_dense(first.rank, first.dims, first.dims + first.rank)):
+            return new_strided(p.out_dt, p.ndim, p.sizes, first.dims + first.rank,
+                               p.column, p.number)
+    return new_tensor(p.out_dt, p.ndim, p.sizes, p.column, p.number)
+
+
+cdef int check_divisors(int op, Plan p) except -1:
+    """Integer division by zero and negative integer powers are errors, as in PyTorch."""
+    cdef bytes name = <bytes>info(op).name
+    if CATEGORY[p.compute] >= 2:
+        return 0
+    if name in (b"floor_divide", b"trunc_divide", b"remainder", b"fmod"):
+        x = p.operands[1]
+        if (x == 0 if not isinstance(x, Tensor) else bool((x == 0).any())):
+            raise ZeroDivisionError(f"{name.decode()}: integer division by zero")
+    elif name == b"pow":
+        x = p.operands[1]
+        if not isinstance(x, Tensor) and x < 0:
+            raise RuntimeError("pow: integers to negative integer powers are not allowed")
+    return 0
+
+
+cdef int fill_params(int op, tuple args, int compute, char *buffer) except -1:
+    """Writes the parameters one after another in the op-math type of the compute dtype."""
+    cdef const char *letters = info(op).letters
+    cdef int k, n = 0
+    cdef object x
+    for k in range(len(args)):
+        if letters[k] == b'T' or letters[k] == b'I' or letters[k] == b'w':
+            continue
+        if n == MAX_PARAMS:
+            raise RuntimeError(f"{info(op).name.decode()}: too many parameters")
+        x = args[k]
+        if not isinstance(x, (int, float, complex)):
+            x = scalar_of(x)
+            if isinstance(x, Tensor):
+                x = x.item()
+            if not isinstance(x, (int, float, complex)):
+                raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be a number, "
+                                f"got {type(x).__name__}")
+        if CATEGORY[compute] == 3:
+            x = complex(x)
+            if compute == PT_COMPLEX64:
+                (<float *>buffer)[2 * n] = x.real
+                (<float *>buffer)[2 * n + 1] = x.imag
+            else:
+                (<double *>buffer)[2 * n] = x.real
+                (<double *>buffer)[2 * n + 1] = x.imag
+        elif isinstance(x, complex):
+            raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be real for "
+                            f"{dtype_of(compute).name} tensors, got complex")
+        elif compute == PT_FLOAT64:
+            (<double *>buffer)[n] = x
+        elif CATEGORY[compute] == 2:
+            (<float *>buffer)[n] = <float><double>x
+        else:
+            if isinstance(x, float):
+                raise RuntimeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be an "
+                                   "integer for integer tensors, got float")
+            (<uint64_t *>buffer)[n] = <uint64_t>(x & 0xFFFFFFFFFFFFFFFF)
+        n += 1
+    return 0
+
+
+cdef int write_scalar(object x, char *buffer) except -1:
+    """Stores a number in the widest dtype of its kind and returns that dtype's code."""
+    if isinstance(x, complex):
+        (<double *>buffer)[0] = x.real
+        (<double *>buffer)[1] = x.imag
+        return PT_COMPLEX128
+    if isinstance(x, float):
+        (<double *>buffer)[0] = x
+        return PT_FLOAT64
+    (<uint64_t *>buffer)[0] = <uint64_t>(int(x) & 0xFFFFFFFFFFFFFFFF)
+    return PT_INT64 if x < 0x8000000000000000 else PT_UINT64
+
+
+cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
+    """Fills r (sizes as planned, any strides and dtype) from the operands."""
+    cdef pt_view[5] views
+    cdef pt_view out
+    cdef int64_t[5][64] strides
+    cdef double[5][2] numbers
+    cdef double[16] params
+    cdef int i, j, shift, status, loop_out = p.out_dt
+    cdef Tensor t
+    cdef const pt_elementwise *entry = pt_loops(op)
+    fill_params(op, args, p.compute, <char *>params)
+    for i in range(p.nin):
+        x = p.operands[i]
+        views[i].sizes = p.sizes
+        views[i].ndim = p.ndim
+        views[i].strides = strides[i]
+        views[i].device = p.column
+        if isinstance(x, Tensor):
+            t = <Tensor>x
+            shift = p.ndim - t.rank
+            for j in range(p.ndim):
+                strides[i][j] = (0 if j < shift or (t.dims[j - shift] == 1 and p.sizes[j] != 1)
+                                 else t.dims[t.rank + j - shift])
+            views[i].data = address(t)
+            views[i].dtype = t.dt
+        else:
+            for j in range(p.ndim):
+                strides[i][j] = 0
+            views[i].data = <char *>numbers[i]
+            views[i].dtype = write_scalar(x, <char *>numbers[i])
+        views[i].numel = r.count
+        views[i].contiguous = False
+    fill_view(r, &out)
+    if p.column == DEVICE_META:
+        return 0
+    if p.column != DEVICE_CPU:
+        if RUNNERS[p.column] == NULL:
+            raise NotImplementedError(f"{info(op).name.decode()}: there is no kernel for device "
+                                      f"{device_of(p.column, p.number)}")
+        status = RUNNERS[p.column](op, entry, p.compute, loop_out, &out, views, p.nin, params)
+    elif r.count > SMALL:
+        with nogil:
+            status = pt_elementwise_run(entry, p.compute, loop_out, &out, views, p.nin, params)
+    else:
+        status = pt_elementwise_run(entry, p.compute, loop_out, &out, views, p.nin, params)
+    if status:
+        raise RuntimeError(f"{info(op).name.decode()}: no loop for "
+                           f"{dtype_of(p.compute).name} (status {status})")
+    return 0
+
+
+cdef object elementwise(int op, tuple args, object out):
+    """Any elementwise call that allocates its result or writes to out=."""
+    cdef pt_opinfo *o = info(op)
+    cdef uint32_t key = pt_tls.mode
+    cdef Plan p
+    cdef Tensor r
+    for x in args:
+        if isinstance(x, Tensor):
+            key |= (<Tensor>x).flags
+    if key & PT_SLOW:
+        result = interpose(op, args, out, 0)
+        if result is not NotImplemented:
+            return result
+    p = plan(op, args)
+    if CATEGORY[p.compute] < 2:
+        check_divisors(op, p)
+    r = result_for(p)
+    run_loops(op, p, args, r)
+    if p.flags & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled:
+        if out is not None and any_needs_grad(p):
+            raise RuntimeError(f"{o.name.decode()}: out= does not support automatic "
+                               "differentiation, but one of the arguments requires grad")
+        if o.differentiable and CATEGORY[r.dt] >= 2:
+            record_general(op, r, p, args, None, None)
+    if out is not None:
+        if not isinstance(out, Tensor):
+            raise TypeError(f"{o.name.decode()}: out must be a Tensor, got {type(out).__name__}")
+        write_out(<Tensor>out, r, o.name)
+        return out
+    return r
+
+
+cdef bint any_needs_grad(Plan p):
+    for x in p.operands:
+        if isinstance(x, Tensor) and needs_grad(<Tensor>x):
+            return True
+    return False
+
+
+cdef object elementwise_inplace(int op, tuple args):
+    """``x.op_(...)``: the first operand is also the output."""
+    cdef pt_opinfo *o = info(op)
+    cdef uint32_t key = pt_tls.mode
+    cdef Plan p
+    cdef Tensor x, r
+    cdef Node n = None
+    cdef Node old_node
+    cdef bint recording
+    cdef object before = None
+    if not isinstance(args[0], Tensor):
+        raise TypeError(f"{o.name.decode()}_: {arg_name(op, 0)} must be a Tensor, got "
+                        f"{type(args[0]).__name__}")
+    for a in args:
+        if isinstance(a, Tensor):
+            key |= (<Tensor>a).flags
+    if key & PT_SLOW:
+        result = interpose(op, args, None, 1)
+        if result is not NotImplemented:
+            return result
+    x = <Tensor>args[0]
+    p = plan(op, args)
+    if p.ndim != x.rank or not same_sizes(p.ndim, p.sizes, x.dims):
+        from ptcore._errors import ShapeError
+        raise ShapeError(f"{o.name.decode()}_: the result has shape "
+                         f"{list(sizes_tuple(p.ndim, p.sizes))}, but the tensor written to has "
+                         f"{list(shape_of(x))}")
+    if CATEGORY[p.out_dt] > CATEGORY[x.dt]:
+        raise RuntimeError(f"{o.name.decode()}_: result type {dtype_of(p.out_dt).name} can't be "
+                           f"cast to the desired output type {dtype_of(x.dt).name}")
+    if CATEGORY[p.compute] < 2:
+        check_divisors(op, p)
+    check_inplace(x, o.name)
+    check_no_self_overlap(op, x)
+    recording = (pt_tls.grad_enabled and p.flags & (PT_REQUIRES_GRAD | PT_VIEW)
+                 and any_needs_grad(p))
+    if recording and uses_first(op):
+        # The rule needs x as it was: keep a copy with x's place in the graph.
+        before = old_value(x)
+    if overlaps_another(x, p):
+        r = result_for(p)
+        run_loops(op, p, args, r)
+        copy_into(x, r)
+    else:
+        run_loops(op, p, args, x)
+    if recording and o.differentiable:
+        n = record_general(op, x, p, args, x, before)
+        finish_inplace(x, n)
+    else:
+        finish_inplace(x, None)
+        if recording:
+            # A zero derivative: x no longer depends on anything.
+            x.node = None
+            x.flags &= ~<uint32_t>PT_REQUIRES_GRAD
+    return x
+
+
+cdef bint uses_first(int op) noexcept:
+    cdef pt_opinfo *o = info(op)
+    cdef int k
+    for k in range(o.nsaved):
+        if o.saved[k] == 0:
+            return True
+    return False
+
+
+cdef Tensor old_value(Tensor x):
+    """A copy of x that stands where x stood in the graph."""
+    cdef Tensor c = new_like(x, x.dt)
+    copy_into(c, x)
+    if needs_grad(x):
+        if x.node is not None:
+            set_node(c, x.node, x.out_nr)
+    return c
+
+
+cdef int check_no_self_overlap(int op, Tensor x) except -1:
+    cdef int i
+    for i in range(x.rank):
+        if x.dims[i] > 1 and x.dims[x.rank + i] == 0:
+            raise RuntimeError(f"{info(op).name.decode()}_: more than one element of the written-to "
+                               "tensor refers to a single memory location; clone() it first")
+    return 0
+
+
+cdef bint overlaps_another(Tensor x, Plan p):
+    """Whether another operand shares x's memory at other positions."""
+    cdef Tensor t
+    for o in p.operands:
+        if isinstance(o, Tensor) and o is not x:
+            t = <Tensor>o
+            if t.storage == x.storage and not (
+                    t.offset == x.offset and t.rank == x.rank and t.dt == x.dt
+                    and same_sizes(x.rank, t.dims, x.dims)
+                    and same_sizes(x.rank, t.dims + t.rank, x.dims + x.rank)):
+                return True
+    return False
+
+
+cdef Node record_general(int op, Tensor r, Plan p, tuple args, Tensor inplace, object before):
+    """Node with edges to the operands; in place, the first edge leads to x's old history."""
+    cdef pt_opinfo *o = info(op)
+    cdef Node n
+    cdef Tensor t
+    cdef uint32_t need = 0
+    cdef int i, k, code
+    cdef list spec = [None] * p.nin
+    cdef bint reduce = False
+    for i in range(p.nin):
+        x = p.operands[i]
+        if isinstance(x, Tensor) and o.grad_mask & (1 << i) and needs_grad(<Tensor>x):
+            need |= 1 << i
+    if not need:
+        return None
+    n = new_node(op, p.nin)
+    for i in range(p.nin):
+        if not need & (1 << i):
+            continue
+        t = <Tensor>p.operands[i]
+        link(n, i, t)
+        if t.rank != p.ndim or not same_sizes(p.ndim, t.dims, p.sizes) or t.dt != p.out_dt:
+            spec[i] = (shape_of(t), dtype_of(t.dt))
+            reduce = True
+    if reduce:
+        n.spec = tuple(spec)
+    if len(args) > p.nin:
+        n.params = tuple([args[k] for k in range(len(args)) if o.letters[k] not in b"TI"])
+    for k in range(o.nsaved):
+        if not o.need[k] & need:
+            continue
+        code = o.saved[k]
+        if code >= PT_SAVE_OUT:
+            save_after(n, k, r, inplace is not None)
+        elif code >= PT_SAVE_META:
+            x = p.operands[code - PT_SAVE_META]
+            if isinstance(x, Tensor):
+                t = <Tensor>x
+                save(n, k, TensorMeta(shape_of(t), dtype_of(t.dt), t.device))
+        else:
+            x = p.operands[code]
+            if inplace is not None and x is inplace:
+                x = before
+            if isinstance(x, Tensor) and (<Tensor>x).dt != p.compute:
+                x = cast(<Tensor>x, p.compute)      # saved values are post-promotion
+            save(n, k, x)
+    if pt_tls.mode & PT_MODE_ANOMALY:
+        n.trace = trace_of_user()
+    if inplace is None:
+        set_node(r, n, 0)
+    return n
+
+
+cdef void save_after(Node n, int slot, Tensor r, bint inplace) except *:
+    """Saves the output; in place its version is about to be counted once more."""
+    save(n, slot, alias(r))
+    if inplace:
+        if slot == 0:
+            n.v0 += 1
+        elif slot == 1:
+            n.v1 += 1
+        elif slot == 2:
+            n.v2 += 1
+        elif slot == 3:
+            n.v3 += 1
+
+
+# -- the ground's table: which op a slot of Tensor means, and who runs it -----------------------------
+
+cdef int enter_slot(int slot, str name) except -1:
+    table.op[slot] = op_id(name)
+    return 0
+
+
+for _slot, _name in (
+        (SLOT_ADD, "add"), (SLOT_SUB, "sub"), (SLOT_MUL, "mul"), (SLOT_DIV, "div"),
+        (SLOT_FLOORDIV, "floor_divide"), (SLOT_MOD, "remainder"), (SLOT_POW, "pow"),
+        (SLOT_AND, "bitwise_and"), (SLOT_OR, "bitwise_or"), (SLOT_XOR, "bitwise_xor"),
+        (SLOT_LSHIFT, "bitwise_left_shift"), (SLOT_RSHIFT, "bitwise_right_shift"),
+        (SLOT_NEG, "neg"), (SLOT_INVERT, "bitwise_not"), (SLOT_ABS, "abs"), (SLOT_LT, "lt"),
+        (SLOT_LE, "le"), (SLOT_EQ, "eq"), (SLOT_NE, "ne"), (SLOT_GT, "gt"), (SLOT_GE, "ge")):
+    enter_slot(_slot, _name)
+table.unary = unary
+table.binary = operator
+table.inplace = inplace_operator

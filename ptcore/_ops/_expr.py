@@ -1,0 +1,142 @@
+"""The expression language of formulas and derivatives: Python syntax, one expression.
+
+Formulas use x, y, z (the tensors in signature order), the parameters by name, ``out`` and
+numbers; ``+ - * / **2``, one comparison, ``and or not & | ^``, ``a if c else b`` and calls of
+functions that exist both in include/ptcore/scalar.h and as ops. vjp texts of structured rows
+are Python expressions over the same names plus ``g``.
+
+Readers: ``to_cpp`` (host loops and NVRTC), ``to_python`` (ops: differentiable again),
+``uses`` (the saved set: names whose data, and names whose metadata alone is needed).
+"""
+import ast
+
+TENSOR_NAMES = ("x", "y", "z", "w")
+META = ("shape", "dtype", "device", "ndim")
+_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&",
+           ast.BitOr: "|", ast.BitXor: "^"}
+_COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
+            ast.NotEq: "!="}
+
+
+class ExpressionError(ValueError):
+    """A text outside the expression language."""
+
+
+def parse(text, where):
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as e:
+        raise ExpressionError(f"{where}: {e.msg} at column {e.offset} of {text!r}") from None
+
+
+def uses(text, where="expression"):
+    """(names whose data is used, names of which only shape, dtype, device or ndim is used)."""
+    data, meta = set(), set()
+
+    def visit(node):
+        if (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+                and node.attr in META):
+            meta.add(node.value.id)
+            return
+        if isinstance(node, ast.Name):
+            data.add(node.id)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            children = [*node.args, *(k.value for k in node.keywords)]
+        else:
+            children = ast.iter_child_nodes(node)
+        for child in children:
+            visit(child)
+
+    visit(parse(text, where))
+    return data, meta - data
+
+
+def function_uses(function, names):
+    """As ``uses``, for the ast.FunctionDef of a structured rule and its parameter names."""
+    data, meta = set(), set()
+
+    def visit(node):
+        if (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+                and node.attr in META and node.value.id in names):
+            meta.add(node.value.id)
+            return
+        if isinstance(node, ast.Name) and node.id in names:
+            data.add(node.id)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    for statement in function.body:
+        visit(statement)
+    return data, meta - data
+
+
+def to_cpp(text, where, params=()):
+    """C++ text over values of type T; parameters become ``p_<name>``."""
+
+    def emit(node):
+        if isinstance(node, ast.Constant):
+            if node.value is True or node.value is False:
+                return "T(1)" if node.value else "T(0)"
+            return f"T({node.value!r})"
+        if isinstance(node, ast.Name):
+            return f"p_{node.id}" if node.id in params else node.id
+        if isinstance(node, ast.UnaryOp):
+            if isinstance(node.op, ast.USub):
+                return f"(-{emit(node.operand)})"
+            if isinstance(node.op, ast.Not):
+                return f"(!{condition(node.operand)})"
+        if isinstance(node, ast.BinOp):
+            if isinstance(node.op, ast.Pow):
+                if isinstance(node.right, ast.Constant) and node.right.value == 2:
+                    return f"pt::square({emit(node.left)})"
+            elif type(node.op) in _BINARY:
+                return f"({emit(node.left)} {_BINARY[type(node.op)]} {emit(node.right)})"
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
+            return (f"({emit(node.left)} {_COMPARE[type(node.ops[0])]} "
+                    f"{emit(node.comparators[0])})")
+        if isinstance(node, ast.BoolOp):
+            sign = " & " if isinstance(node.op, ast.And) else " | "
+            return "(" + sign.join(emit(v) for v in node.values) + ")"
+        if isinstance(node, ast.IfExp):
+            return f"({condition(node.test)} ? {emit(node.body)} : {emit(node.orelse)})"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            if node.func.id == "where":
+                test, a, b = node.args
+                return f"({condition(test)} ? {emit(a)} : {emit(b)})"
+            return f"pt::{node.func.id}({', '.join(emit(a) for a in node.args)})"
+        raise ExpressionError(f"{where}: {ast.unparse(node)!r} is outside the expression "
+                              f"language, in {text!r}")
+
+    def condition(node):
+        if isinstance(node, ast.Name):
+            return f"({emit(node)} != T(0))"
+        return emit(node)
+
+    return emit(parse(text, where))
+
+
+class _ToOps(ast.NodeTransformer):
+    """Conditional expressions and boolean operators have no tensor form of their own."""
+
+    def visit_IfExp(self, node):
+        self.generic_visit(node)
+        return ast.Call(ast.Name("where"), [node.test, node.body, node.orelse], [])
+
+    def visit_BoolOp(self, node):
+        self.generic_visit(node)
+        op = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+        result = node.values[0]
+        for value in node.values[1:]:
+            result = ast.BinOp(result, op, value)
+        return result
+
+
+def to_python(text, where):
+    """The same text as a Python expression over tensors."""
+    return ast.unparse(_ToOps().visit(parse(text, where)))
+
+
+def called(text, where="expression"):
+    """The names of the functions that a text calls."""
+    return {n.func.id for n in ast.walk(parse(text, where))
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}

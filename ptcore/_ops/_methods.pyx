@@ -1,0 +1,380 @@
+"""Methods and functions that are no op of their own: detach, to and its short forms,
+contiguous, transposes as properties, nonzero, as_strided, masked_select, einsum.
+"""
+from ptcore._types cimport *
+from ptcore._device cimport CPU, as_device, device
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype, dtype_of
+from ptcore._shape cimport read_sizes, sizes_tuple, wrap_dim, read_index
+from ptcore._tensor cimport *
+from ptcore._ops._dispatch cimport *
+from ptcore._ops._dispatch import op_id
+from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, transpose)
+from ptcore._ops._functions_copy import clone
+from ptcore._ops._functions_composite import matmul as _matmul
+
+cdef int OP_TO_DTYPE = op_id("to_dtype")
+cdef int OP_CLONE = op_id("clone")
+cdef int OP_MM = op_id("mm")
+
+
+def detach(Tensor self):
+    """The same memory without history.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> x = ptcore.ones(1, requires_grad=True)
+    >>> x.detach().requires_grad
+    False
+    """
+    return alias(self)
+
+
+def detach_(Tensor self):
+    """Drops this tensor's history in place."""
+    if self.flags & PT_VIEW:
+        raise RuntimeError("detach_: can't detach views in place; use detach() instead")
+    self.node = None
+    self.flags &= ~<uint32_t>PT_REQUIRES_GRAD
+    return self
+
+
+cdef Tensor converted(Tensor x, int dt, device d, bint copy):
+    """x in another dtype and on another device; x itself if nothing changes and not copy."""
+    if d is not None and (d.column != x.storage.device or (
+            d.number >= 0 and d.number != x.storage.device_index)):
+        if x.dt != dt:
+            x = <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
+        return transfer(x, d)
+    if x.dt != dt:
+        return <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
+    return <Tensor>call(OP_CLONE, (x,), None) if copy else x
+
+
+_transfers = {}                     # (from column, to column) -> callable(x, device), by backends
+
+
+def register_transfer(int source, int target, function):
+    """Enters how tensors go from one device type to another."""
+    _transfers[(source, target)] = function
+
+
+cdef Tensor transfer(Tensor x, device d):
+    if d.column == DEVICE_META:
+        return new_tensor(x.dt, x.rank, x.dims, DEVICE_META, -1)
+    if x.storage.device == DEVICE_META:
+        raise NotImplementedError("to: cannot copy out of a meta tensor, it has no data; use "
+                                  "torch.nn.Module.to_empty() for modules")
+    f = _transfers.get((x.storage.device, d.column))
+    if f is None:
+        raise RuntimeError(f"to: there is no way from {x.device} to {d}")
+    return <Tensor>f(x, d)
+
+
+def to(Tensor self, *args, dtype=None, device=None, copy=False, non_blocking=False,
+       memory_format=None):
+    """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``,
+    ``to(device, dtype)``, ``to(other)``. The tensor itself if nothing changes and not ``copy``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1.7, -1.7]).to(ptcore.int64)
+    tensor([ 1, -1])
+    """
+    cdef list rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        other = <Tensor>rest.pop(0)
+        dtype, device = dtype or other.dtype, device or other.device
+    if rest and (rest[0] is None or isinstance(rest[0], (str, _device_class, int)) and not isinstance(
+            rest[0], bool) and not is_dtype_name(rest[0])):
+        device = rest.pop(0)
+    if rest and not isinstance(rest[0], bool):
+        dtype = rest.pop(0)
+    if rest:
+        non_blocking = rest.pop(0)
+    if rest:
+        copy = rest.pop(0)
+    if rest:
+        raise TypeError(f"to: too many arguments: {args!r}")
+    return converted(self, self.dt if dtype is None else as_code(dtype, b"to", b"dtype"),
+                     None if device is None else as_device(device, b"to"), bool(copy))
+
+
+_device_class = device
+
+
+cdef bint is_dtype_name(object x):
+    return isinstance(x, str) and x.partition(":")[0] not in ("cpu", "cuda", "meta") and (
+        x in _names)
+
+
+_names = {d: 1 for d in ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64",
+                         "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+                         "complex128")}
+
+
+def _short(name, code_name):
+    cdef int dt = as_code(code_name, b"to", b"dtype")
+
+    def method(Tensor self, memory_format=None):
+        return converted(self, dt, None, False)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"This tensor as {code_name}."
+    return method
+
+
+def cpu(Tensor self, memory_format=None):
+    """This tensor on the CPU."""
+    return converted(self, self.dt, CPU, False)
+
+
+def cuda(Tensor self, device=None, non_blocking=False, memory_format=None):
+    """This tensor on a CUDA device (the current one if None)."""
+    return converted(self, self.dt, as_device("cuda" if device is None else device, b"cuda"), False)
+
+
+def type_(Tensor self, dtype=None, non_blocking=False):
+    """The legacy name of the tensor's type, or the tensor in another dtype."""
+    if dtype is None:
+        words = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short",
+                 "int32": "Int", "int64": "Long", "float16": "Half", "bfloat16": "BFloat16",
+                 "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+                 "complex128": "ComplexDouble"}
+        name = self.dtype.name
+        return f"ptcore.{words.get(name, name.capitalize())}Tensor"
+    return to(self, dtype)
+
+
+def type_as(Tensor self, other):
+    """This tensor in other's dtype and on its device."""
+    return to(self, other)
+
+
+def size(Tensor self, dim=None):
+    """The sizes, or that of one dim."""
+    if dim is None:
+        return shape_of(self)
+    return self.dims[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
+
+
+def contiguous_method(Tensor self, memory_format=None):
+    """This tensor if its elements lie in row-major order, else a copy that does."""
+    return clone(self) if self.flags & PT_NONCONTIGUOUS else self
+
+
+def as_strided(Tensor input, size, stride, storage_offset=None):
+    """A window of the input's storage with given sizes, strides and offset, in elements.
+
+    Raises
+    ------
+    RuntimeError
+        If the window leaves the storage.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.as_strided(ptcore.arange(4), (3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    offset = input.storage_offset() if storage_offset is None else storage_offset
+    return as_strided_of(input, size, stride, offset, (), 0)
+
+
+def view_as(Tensor self, other):
+    """This tensor viewed in other's shape."""
+    return self.view(other.shape)
+
+
+def reshape_as(Tensor self, other):
+    """This tensor in other's shape."""
+    return reshape(self, other.shape)
+
+
+def expand_as(Tensor self, other):
+    """This tensor expanded to other's shape."""
+    return expand(self, other.shape)
+
+
+def broadcast_to(Tensor input, size):
+    """``input`` expanded to a shape."""
+    return expand(input, size)
+
+
+def reinterpret(Tensor x, dtype):
+    """The same bytes read as another dtype (``x.view(dtype)``)."""
+    cdef int code = as_code(dtype, b"view", b"dtype")
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int i, n = x.rank, a = ITEMSIZE[x.dt], b = ITEMSIZE[code]
+    cdef Tensor r
+    for i in range(n):
+        sizes[i] = x.dims[i]
+        strides[i] = x.dims[n + i]
+    if a != b:
+        if n == 0:
+            raise RuntimeError(f"view: a 0-d tensor cannot be viewed as {dtype_of(code).name}, "
+                               "whose size is another")
+        if strides[n - 1] != 1 or (b > a and (sizes[n - 1] * a % b or x.offset % b)):
+            raise RuntimeError(f"view: the last dim of {describe(x)} with strides "
+                               f"{list(x.stride())} cannot be viewed as {dtype_of(code).name}")
+        for i in range(n - 1):
+            if strides[i] * a % b:
+                raise RuntimeError(f"view: stride {strides[i]} of dim {i} cannot be viewed as "
+                                   f"{dtype_of(code).name}")
+            strides[i] = strides[i] * a // b
+        sizes[n - 1] = sizes[n - 1] * a // b
+    pt_storage_incref(x.storage)
+    r = wrap_storage(x.storage, x.offset, code, n, sizes, strides)
+    track(r)
+    r.base = x.base if x.flags & PT_VIEW else x
+    r.flags |= PT_VIEW | PT_NO_GRAD_VIEW
+    r.attr_version = r.storage.version
+    return r
+
+
+def nonzero(Tensor input, *, as_tuple=False):
+    """The coordinates of the nonzero elements: ``(count, ndim)``, or one vector a dim.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nonzero(ptcore.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
+    """
+    from ptcore._ops._functions_index import nonzero_of
+    from ptcore._ops._functions_reduction import count_nonzero
+    found = nonzero_of(input.detach(), int(count_nonzero(input.detach())))
+    if as_tuple:
+        return tuple([found[:, i] for i in range(input.rank)]) if input.rank else (
+            found.new_zeros((found.shape[0],)),)
+    return found
+
+
+def masked_select(input, mask):
+    """The elements of input where mask holds, as a vector; the two broadcast."""
+    from ptcore._ops._shapes import broadcast_shapes
+    shape = broadcast_shapes("masked_select", tuple(input.shape), tuple(mask.shape))
+    return expand(input, shape)[expand(mask, shape)]
+
+
+def transposed(Tensor self):
+    """The dims reversed."""
+    return permute(self, tuple(range(self.rank - 1, -1, -1)))
+
+
+def matrix_transposed(Tensor self):
+    """The last two dims exchanged."""
+    if self.rank < 2:
+        raise RuntimeError(f"mT: the tensor needs at least 2 dimensions, got {self.rank}")
+    return transpose(self, -2, -1)
+
+
+def conj(Tensor input):
+    """The complex conjugate; a real tensor itself."""
+    if CATEGORY[input.dt] < 3:
+        return input
+    from ptcore._ops._functions_math import conj_physical
+    return conj_physical(input)
+
+
+def adjoint(Tensor self):
+    """The conjugate transpose of the last two dims."""
+    return conj(matrix_transposed(self))
+
+
+def iterate(Tensor self):
+    if self.rank == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter([self[i] for i in range(self.dims[0])])
+
+
+def contains(Tensor self, value):
+    return bool((self == value).any())
+
+
+def format_(Tensor self, spec):
+    if self.rank == 0 and spec:
+        return format(self.item(), spec)
+    return object.__format__(self, spec) if spec else str(self)
+
+
+def array_ufunc(Tensor self, ufunc, method, *inputs, **kwargs):
+    """NumPy's ufuncs on tensors: the op of the same name if there is one, else through NumPy."""
+    import numpy
+    name = {"absolute": "abs", "true_divide": "div", "power": "pow", "negative": "neg",
+            "greater": "gt", "less": "lt", "equal": "eq", "not_equal": "ne",
+            "greater_equal": "ge", "less_equal": "le", "multiply": "mul", "subtract": "sub",
+            "invert": "bitwise_not", "arctan2": "atan2"}.get(ufunc.__name__, ufunc.__name__)
+    out = kwargs.get("out")
+    if method == "__call__" and not kwargs and _namespace is not None and hasattr(
+            _namespace, name):
+        from ptcore._convert import as_tensor
+        tensors = [x if isinstance(x, (Tensor, int, float, complex)) else as_tensor(x)
+                   for x in inputs]
+        return getattr(_namespace, name)(*tensors)
+    arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
+    if out is not None:
+        kwargs["out"] = tuple([x.numpy() if isinstance(x, Tensor) else x for x in out])
+    result = getattr(ufunc, method)(*arrays, **kwargs)
+    if out is not None:
+        for x in out:
+            if isinstance(x, Tensor):
+                (<Tensor>x).storage.version += 1
+        return out[0] if len(out) == 1 else out
+    from ptcore._convert import as_tensor
+    if isinstance(result, tuple):
+        return tuple([as_tensor(r) for r in result])
+    return as_tensor(result) if isinstance(result, (numpy.ndarray, numpy.generic)) else result
+
+
+cdef object matmul_operator(object x, object y):
+    """``x @ y``."""
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        if not (hasattr(x, "__array__") and hasattr(y, "__array__")):
+            return NotImplemented
+        from ptcore._convert import as_tensor
+        x, y = as_tensor(x), as_tensor(y)
+    if (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
+        return call(OP_MM, (x, y), None)
+    return _matmul(x, y)
+
+
+table.matmul = matmul_operator
+_namespace = None
+
+
+def set_namespace(module):
+    """Tells where the ops are that NumPy's ufuncs are turned into."""
+    global _namespace
+    _namespace = module
+
+
+def untyped_nbytes(Tensor self):
+    return self.storage.nbytes
+
+
+# What this module adds to Tensor.
+for _f in (detach, detach_, to, cpu, cuda, type_as, size, as_strided, view_as, reshape_as,
+           expand_as, broadcast_to, nonzero, masked_select, conj, adjoint):
+    setattr(Tensor, _f.__name__, _f)
+for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
+               ("bfloat16", "bfloat16"), ("int", "int32"), ("long", "int64"), ("short", "int16"),
+               ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),
+               ("cdouble", "complex128")):
+    setattr(Tensor, _n, _short(_n, _c))
+Tensor.type = type_
+Tensor.contiguous = contiguous_method
+Tensor.T = property(transposed)
+Tensor.mT = property(matrix_transposed)
+Tensor.H = property(adjoint)
+Tensor.mH = property(adjoint)
+Tensor.__iter__ = iterate
+Tensor.__contains__ = contains
+Tensor.__format__ = format_
+Tensor.__array_ufunc__ = array_ufunc
+PUBLIC = {"": {f.__name__: f for f in (detach, as_strided, broadcast_to, nonzero, masked_select,
+                                       conj, adjoint)}}

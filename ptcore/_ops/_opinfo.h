@@ -1,0 +1,37 @@
+/* What dispatch knows of an op: the compiled columns of its row. The generator emits the
+ * table of built-in ops; ops registered at run time get an entry behind them. */
+#ifndef PTCORE_OPINFO_H
+#define PTCORE_OPINFO_H
+#include <stdint.h>
+
+enum pt_kind {
+    PT_ELEMENTWISE, PT_STRUCTURED, PT_VIEWOP, PT_COMPOSITE
+};
+enum pt_promote {
+    PT_PROMOTE_DEFAULT,   /* PyTorch's promotion of all promoting operands */
+    PT_PROMOTE_FLOAT,     /* the same, integers become the default float */
+    PT_PROMOTE_NONE,      /* operands must have one dtype already */
+    PT_PROMOTE_WHERE,     /* the first operand is a condition and stands apart */
+    PT_PROMOTE_FIRST,     /* the first operand's dtype, whatever the others are */
+    PT_PROMOTE_DTYPE      /* the row's dtype argument if given, else as DEFAULT */
+};
+enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
+
+enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 8 };
+
+typedef struct pt_opinfo {
+    const char *name;
+    const char *letters;        /* one per parameter: see _schema.py */
+    const char *argnames;       /* comma-separated */
+    const char *kernel;         /* NULL: none */
+    const char *family;
+    uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill;
+    uint8_t differentiable;     /* 0: results never require grad */
+    uint8_t nsaved;
+    uint16_t types;             /* bit per compute dtype */
+    uint16_t grad_mask;         /* bit per tensor that can receive a gradient */
+    int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */
+    uint16_t need[PT_MAX_SAVED];    /* saved only if one of these tensors requires grad */
+} pt_opinfo;
+
+#endif

@@ -1,0 +1,229 @@
+"""Row constructors: one op is one row of plain data, declared in ``_ops/<family>.py``.
+
+A row is read twice: at build time by ``_build/generate_ops.py`` (loops, typed functions,
+stubs, pages), at run time by autograd's slow paths, the compiler, tests and people. This
+file and the rows import nothing but the standard library.
+
+A signature is Python's, with these annotations (an unannotated parameter without a default
+is a Tensor; a default of float, int or bool says its own type):
+
+=========== ======================================================== ======
+annotation  meaning                                                   letter
+=========== ======================================================== ======
+Tensor      takes part in dtype promotion                             T
+OptTensor   a Tensor or None                                          O
+Index       an integer or bool tensor that keeps its dtype            I
+OptIndex    an Index or None                                          J
+Tensors     a non-empty sequence of Tensors                           L
+Int, Float, Bool, Scalar                                              i f b s
+OptInt, OptFloat                                                      j g
+Dim         a dim of the first tensor                                 d
+OptDim      a dim of the first tensor or None                         e
+NewDim      a dim of the result, which has one more                   n
+Dims        one or several dims; None and () mean all                 D
+Sizes       a shape                                                   z
+DType       a dtype or None                                           t
+"a|b|c"     one of these words                                        w
+Obj         anything else (a Generator); kernels do not see it        o
+=========== ======================================================== ======
+"""
+import ast
+
+BOOL = ("bool",)
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+SIGNED = ("int8", "int16", "int32", "int64")
+INTEGRAL = UNSIGNED + SIGNED
+HALF = ("float16", "bfloat16")
+REAL = HALF + ("float32", "float64")
+COMPLEX = ("complex64", "complex128")
+FLOATING = REAL + COMPLEX
+NUMERIC = INTEGRAL + FLOATING
+ORDERED = BOOL + INTEGRAL + REAL
+ALL = BOOL + NUMERIC
+
+DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
+          "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tensors": "L",
+           "Int": "i", "Float": "f", "Bool": "b", "Scalar": "s", "OptInt": "j", "OptFloat": "g",
+           "Dim": "d", "OptDim": "e", "NewDim": "n", "Dims": "D", "Sizes": "z", "DType": "t",
+           "Obj": "o"}
+TENSOR_LETTERS = "TOIJL"
+KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
+         "nondifferentiable")
+
+
+class Arg:
+    """One parameter of a signature."""
+
+    __slots__ = ("choices", "default", "keyword_only", "letter", "name", "required")
+
+    def __init__(self, name, letter, default, required, keyword_only, choices=None):
+        self.name, self.letter, self.default = name, letter, default
+        self.required, self.keyword_only, self.choices = required, keyword_only, choices
+
+    @property
+    def is_tensor(self):
+        return self.letter in TENSOR_LETTERS
+
+
+class Row:
+    """One op. See the constructors below for the meaning of the columns."""
+
+    def __init__(self, kind, signature, **columns):
+        self.kind = kind
+        self.signature = signature
+        self.name, self.args = parse_signature(signature)
+        self.family = None                      # set by collect()
+        self.types = columns.pop("types", ALL)
+        self.formula = columns.pop("formula", None)
+        self.partial = columns.pop("partial", None)
+        self.vjp = columns.pop("vjp", None)
+        self.jvp = columns.pop("jvp", None)
+        self.promote = columns.pop("promote", "default")
+        self.out = columns.pop("out", "same")
+        self.kernel = columns.pop("kernel", None)
+        self.public = columns.pop("public", None)
+        self.method = columns.pop("method", True)
+        self.inplace = columns.pop("inplace", kind == "elementwise")
+        self.out_argument = columns.pop("out_argument", kind not in ("view",))
+        self.select = columns.pop("select", None)
+        self.scalar_loops = columns.pop("scalar_loops", False)
+        self.alias = columns.pop("alias", ())
+        self.fields = columns.pop("fields", None)
+        self.varargs = columns.pop("varargs", None)
+        self.random = columns.pop("random", False)
+        self.layout = columns.pop("layout", "any")
+        self.prefill = columns.pop("prefill", False)
+        self.batch = columns.pop("batch", "broadcast" if kind == "elementwise" else None)
+        self.autocast = columns.pop("autocast", None)
+        self.cost = columns.pop("cost", 1)
+        self.sample = columns.pop("sample", None)
+        self.reference = columns.pop("reference", None)
+        self.doc = columns.pop("doc", None)
+        self.internal = columns.pop("internal", False)
+        if columns:
+            raise TypeError(f"{self.name}: unknown columns {sorted(columns)}")
+        self.check()
+
+    @property
+    def tensors(self):
+        return [a for a in self.args if a.is_tensor]
+
+    @property
+    def params(self):
+        return [a for a in self.args if not a.is_tensor]
+
+    @property
+    def letters(self):
+        return "".join(a.letter for a in self.args)
+
+    def check(self):
+        """Stops with the row's name when columns contradict each other."""
+        if self.kind not in KINDS:
+            raise ValueError(f"{self.name}: kind must be one of {KINDS}, got {self.kind!r}")
+        if self.kind == "elementwise" and self.formula is None:
+            raise ValueError(f"{self.name}: an elementwise row needs a formula")
+        if self.partial is not None and len(self.partial) != len(self.tensors):
+            raise ValueError(f"{self.name}: one partial for each of {len(self.tensors)} tensors, "
+                             f"got {len(self.partial)}")
+        if self.public is None:
+            self.public = [] if self.internal else [self.name]
+
+    def __repr__(self):
+        return f"<{self.kind} {self.signature}>"
+
+
+def parse_signature(text):
+    """(name, [Arg]) of ``"softplus(input, beta=1.0)"``."""
+    node = ast.parse(f"def {text}: pass").body[0]
+    spec = node.args
+    positional = spec.posonlyargs + spec.args
+    defaults = [None] * (len(positional) - len(spec.defaults)) + list(spec.defaults)
+    args = [_arg(a, d, False) for a, d in zip(positional, defaults)]
+    args += [_arg(a, d, True) for a, d in zip(spec.kwonlyargs, spec.kw_defaults)]
+    return node.name, args
+
+
+def _arg(node, default, keyword_only):
+    required = default is None
+    value = None if required else ast.literal_eval(default)
+    choices = None
+    if node.annotation is None:
+        letter = ("T" if required else {bool: "b", int: "i", float: "f"}[type(value)])
+    elif isinstance(node.annotation, ast.Constant):
+        letter, choices = "w", tuple(node.annotation.value.split("|"))
+    else:
+        letter = LETTERS[node.annotation.id]
+    return Arg(node.arg, letter, value, required, keyword_only, choices)
+
+
+_rows = []
+
+
+def _row(kind, signature, **columns):
+    row = Row(kind, signature, **columns)
+    _rows.append(row)
+    return row
+
+
+def elementwise(signature, **columns):
+    """One formula applied to each element after broadcasting.
+
+    Columns: ``types`` with loops, ``formula`` (x, y, z: the tensors in order; parameters by
+    name), ``partial`` (one text per tensor, None: no gradient), ``promote`` ("default",
+    "float": integers become the default float), ``out`` ("same", "bool", "real"),
+    ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}).
+    """
+    return _row("elementwise", signature, **columns)
+
+
+def structured(signature, **columns):
+    """An op with a kernel by name, a spec (shape and dtype rule) and vjp texts or functions.
+
+    Columns: ``out`` (the spec: an expression of calls to _shapes.py, a tuple for several
+    outputs), ``kernel``, ``vjp`` (a text for each tensor; absent: the function that
+    ``@vjp(name)`` marks in autograd/_rules/), ``fields`` (names of several outputs),
+    ``prefill`` (the output starts as a copy of the first input), ``layout`` ("contiguous":
+    the kernel wants its inputs so).
+    """
+    return _row("structured", signature, **columns)
+
+
+def linear(signature, **columns):
+    """A structured op that is linear in its first tensor: its JVP is the op itself."""
+    return _row("linear", signature, **columns)
+
+
+def bilinear(signature, **columns):
+    """A structured op that is linear in each of two tensors: vjp holds the two transposes."""
+    return _row("bilinear", signature, **columns)
+
+
+def view(signature, **columns):
+    """A window of the input's memory, made by the function of the same name in _views.pyx."""
+    return _row("view", signature, **columns)
+
+
+def composite(signature, **columns):
+    """A Python function of other ops in _composite.py; derivatives are inherited."""
+    return _row("composite", signature, **columns)
+
+
+def nondifferentiable(signature, **columns):
+    """A structured op without a gradient (integer results, random fills, creation)."""
+    return _row("nondifferentiable", signature, **columns)
+
+
+def collect(family):
+    """The rows declared since the last call, marked with their family."""
+    rows = list(_rows)
+    _rows.clear()
+    for row in rows:
+        row.family = family
+    return rows
+
+
+def uniform(low, high):
+    """A sampling domain for tests: uniform reals in [low, high]."""
+    return ("uniform", low, high)

@@ -1,0 +1,30 @@
+"""Chooses the ISA level and loads the generated function modules, in the order of floors."""
+import os
+
+from ptcore._types cimport pt_kernel_entry
+from ptcore._ops._dispatch cimport register_kernels
+
+cdef extern from "select.h":
+    ctypedef int (*pt_enter_kernels)(const pt_kernel_entry *, int)
+    int pt_select(const char *wanted, pt_enter_kernels enter) except -1
+    const char *pt_chosen_level()
+
+
+def cpu_capability():
+    """The ISA level in use: "base", "v3" or "v4"."""
+    return pt_chosen_level().decode()
+
+
+def load_functions():
+    """The modules that hold public functions; importing them attaches their methods."""
+    import importlib
+    from ptcore._ops import _families
+    names = ["_creation"]
+    names += [f"_functions_{f}" for f in _families]
+    names += ["_methods"]
+    modules = [importlib.import_module(f"ptcore._ops.{n}") for n in names]
+    return modules
+
+
+cdef bytes _wanted = os.environ.get("PTCORE_CPU_CAPABILITY", "").encode()
+pt_select(<const char *>_wanted if _wanted else NULL, <pt_enter_kernels>register_kernels)

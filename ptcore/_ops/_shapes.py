@@ -1,0 +1,238 @@
+"""Shape and dtype rules: what the ``out`` column of a row may call.
+
+Plain Python over ints and tuples, so that the same row text runs on real tensors, on meta
+tensors and on symbolic ints. Dims arrive wrapped and sorted out by dispatch; a rule returns
+``(shape, dtype)`` or a list of those, and raises for shapes that do not fit.
+"""
+from ptcore._dtype import as_dtype, promote_types
+from ptcore._errors import DTypeError, ShapeError
+
+BOOL = as_dtype("bool")
+INT64 = as_dtype("int64")
+FLOAT32 = as_dtype("float32")
+
+
+def like(x, dtype=None):
+    return (x.shape, x.dtype if dtype is None else dtype)
+
+
+def reduced_shape(shape, dim, keepdim):
+    if type(dim) is int:
+        dim = (dim,)
+    if len(dim) == len(shape):
+        return (1,) * len(shape) if keepdim else ()
+    if keepdim:
+        return tuple([1 if i in dim else n for i, n in enumerate(shape)])
+    return tuple([n for i, n in enumerate(shape) if i not in dim])
+
+
+def reduced(x, dim, keepdim, dtype=None):
+    return (reduced_shape(x.shape, dim, keepdim), x.dtype if dtype is None else dtype)
+
+
+def nonempty(op, x, dim):
+    """A reduction without identity needs elements along the reduced dims."""
+    if x.numel() == 0:
+        for d in ((dim,) if type(dim) is int else dim):
+            if x.ndim and x.shape[d] == 0:
+                raise IndexError(f"{op}: dim {d} has size 0, but a value for it is needed")
+        if not x.ndim:
+            raise ShapeError(f"{op}: input must not be empty")
+    return True
+
+
+def summed_dtype(x, dtype):
+    """Sums and products of integers and bools are int64."""
+    if dtype is not None:
+        return dtype
+    return INT64 if x.dtype.kind in "biu" else x.dtype
+
+
+def stat_dtype(x):
+    """Statistics kept beside half-precision data are float32."""
+    return FLOAT32 if x.dtype.itemsize == 2 else x.dtype
+
+
+def broadcast_shapes(op, *shapes):
+    ndim = max([len(s) for s in shapes])
+    result = [1] * ndim
+    for shape in shapes:
+        for i, n in enumerate(shape, ndim - len(shape)):
+            if n != 1 and n != result[i]:
+                if result[i] != 1:
+                    raise ShapeError(f"{op}: shapes must broadcast, got "
+                                     f"{' and '.join([str(list(s)) for s in shapes])}")
+                result[i] = n
+    return tuple(result)
+
+
+def matrix(op, name, x, ndim=2):
+    if x.ndim != ndim:
+        raise ShapeError(f"{op}: {name} must have {ndim} dimensions, got shape {list(x.shape)}")
+
+
+def mm_spec(op, x, y):
+    matrix(op, "input", x)
+    matrix(op, "mat2", y)
+    if x.shape[1] != y.shape[0]:
+        raise ShapeError(f"{op}: inner sizes must agree, got shapes {list(x.shape)} and "
+                         f"{list(y.shape)}")
+    return ((x.shape[0], y.shape[1]), x.dtype)
+
+
+def bmm_spec(op, x, y):
+    matrix(op, "input", x, 3)
+    matrix(op, "mat2", y, 3)
+    if x.shape[0] != y.shape[0] or x.shape[2] != y.shape[1]:
+        raise ShapeError(f"{op}: batch and inner sizes must agree, got shapes {list(x.shape)} "
+                         f"and {list(y.shape)}")
+    return ((x.shape[0], x.shape[1], y.shape[2]), x.dtype)
+
+
+def mv_spec(op, x, v):
+    matrix(op, "input", x)
+    matrix(op, "vec", v, 1)
+    if x.shape[1] != v.shape[0]:
+        raise ShapeError(f"{op}: sizes must agree, got shapes {list(x.shape)} and "
+                         f"{list(v.shape)}")
+    return ((x.shape[0],), x.dtype)
+
+
+def dot_spec(op, x, y):
+    matrix(op, "input", x, 1)
+    matrix(op, "tensor", y, 1)
+    if x.shape != y.shape:
+        raise ShapeError(f"{op}: sizes must agree, got shapes {list(x.shape)} and "
+                         f"{list(y.shape)}")
+    return ((), x.dtype)
+
+
+def addmm_spec(op, c, x, y):
+    shape, dtype = mm_spec(op, x, y)
+    if broadcast_shapes(op, c.shape, shape) != shape:
+        raise ShapeError(f"{op}: input of shape {list(c.shape)} does not broadcast to "
+                         f"{list(shape)}")
+    return (shape, dtype)
+
+
+def linear_spec(x, weight, bias):
+    if weight.ndim not in (1, 2):
+        raise ShapeError(f"linear: weight must have 2 dimensions (out_features, in_features), "
+                         f"got shape {list(weight.shape)}")
+    if x.ndim == 0 or x.shape[-1] != weight.shape[-1]:
+        raise ShapeError(f"linear: the last size of input must equal in_features of weight, got "
+                         f"shapes {list(x.shape)} and {list(weight.shape)}")
+    if bias is not None and bias.shape != weight.shape[:-1]:
+        raise ShapeError(f"linear: bias must have shape {list(weight.shape[:-1])}, got "
+                         f"{list(bias.shape)}")
+    return (tuple(x.shape[:-1]) + tuple(weight.shape[:-1]), x.dtype)
+
+
+def cat_spec(op, tensors, dim):
+    rest = [t for t in tensors if not (t.ndim == 1 and t.shape[0] == 0)] or [tensors[0]]
+    first = rest[0]
+    if first.ndim == 0:
+        raise ShapeError(f"{op}: zero-dimensional tensors cannot be concatenated")
+    total = 0
+    for t in rest:
+        if t.ndim != first.ndim or any([a != b for i, (a, b) in enumerate(
+                zip(t.shape, first.shape)) if i != dim]):
+            raise ShapeError(f"{op}: sizes must match except in dim {dim}, got shapes "
+                             f"{list(first.shape)} and {list(t.shape)}")
+        total += t.shape[dim]
+    return (tuple(first.shape[:dim]) + (total,) + tuple(first.shape[dim + 1:]), first.dtype)
+
+
+def index_dtype(op, index, name="index"):
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: {name} must be an integer tensor, got {index.dtype.name}")
+
+
+def gather_spec(op, x, dim, index):
+    index_dtype(op, index)
+    if index.ndim != x.ndim and index.numel():
+        raise ShapeError(f"{op}: index must have as many dimensions as input, got shapes "
+                         f"{list(index.shape)} and {list(x.shape)}")
+    for i, n in enumerate(index.shape):
+        if i != dim and n > x.shape[i]:
+            raise ShapeError(f"{op}: index of shape {list(index.shape)} is larger than input of "
+                             f"shape {list(x.shape)} apart from dim {dim}")
+    return (index.shape, x.dtype)
+
+
+def scatter_spec(op, x, dim, index, src):
+    gather_spec(op, x, dim, index)
+    if src.ndim != index.ndim or any([n > m for n, m in zip(index.shape, src.shape)]):
+        raise ShapeError(f"{op}: index of shape {list(index.shape)} is larger than src of shape "
+                         f"{list(src.shape)}")
+    return like(x)
+
+
+def index_select_spec(op, x, dim, index):
+    index_dtype(op, index)
+    if index.ndim > 1:
+        raise ShapeError(f"{op}: index must be a vector, got shape {list(index.shape)}")
+    n = index.numel()
+    if x.ndim == 0:
+        return ((), x.dtype)
+    return (tuple(x.shape[:dim]) + (n,) + tuple(x.shape[dim + 1:]), x.dtype)
+
+
+def index_add_spec(op, x, dim, index, source):
+    expected, _ = index_select_spec(op, x, dim, index)
+    if tuple(source.shape) != tuple(expected):
+        raise ShapeError(f"{op}: source must have shape {list(expected)}, got "
+                         f"{list(source.shape)}")
+    return like(x)
+
+
+def normalized(op, x, normalized_shape, weight, bias):
+    n = len(normalized_shape)
+    if n == 0 or tuple(x.shape[x.ndim - n:]) != tuple(normalized_shape):
+        raise ShapeError(f"{op}: the last sizes of input must be normalized_shape "
+                         f"{list(normalized_shape)}, got shape {list(x.shape)}")
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and tuple(t.shape) != tuple(normalized_shape):
+            raise ShapeError(f"{op}: {name} must have shape {list(normalized_shape)}, got "
+                             f"{list(t.shape)}")
+    outer = tuple(x.shape[:x.ndim - n])
+    stat = stat_dtype(x)
+    return [like(x), (outer + (1,) * n, stat), (outer + (1,) * n, stat)]
+
+
+def layer_norm_gradients(x, mean):
+    """Input's gradient, and weight's and bias's in the normalised shape."""
+    n = x.ndim
+    while n and mean.shape[n - 1] == 1:
+        n -= 1
+    inner = tuple(x.shape[n:])
+    return [like(x), (inner, x.dtype), (inner, x.dtype)]
+
+
+def loss_spec(op, x, target, weight, reduction):
+    """(shape of the unreduced loss) of a classification loss with class indices."""
+    if x.ndim == 0:
+        raise ShapeError(f"{op}: input must have shape (C), (N, C) or (N, C, ...), got []")
+    expected = tuple(x.shape[:1][:0]) if x.ndim == 1 else (x.shape[0],) + tuple(x.shape[2:])
+    if tuple(target.shape) != expected:
+        raise ShapeError(f"{op}: target must have shape {list(expected)} for input of shape "
+                         f"{list(x.shape)}, got {list(target.shape)}")
+    index_dtype(op, target, "target")
+    classes = x.shape[0] if x.ndim == 1 else x.shape[1]
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise ShapeError(f"{op}: weight must have shape [{classes}], got {list(weight.shape)}")
+    return expected
+
+
+def arange_length(start, end, step):
+    if step == 0:
+        raise RuntimeError("arange: step must not be zero")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"arange: the range from {start} to {end} does not agree with the "
+                           f"sign of step {step}")
+    n = -((start - end) // step) if type(start) is int and type(end) is int and type(step) is int \
+        else -int(-((end - start) / step) // 1)
+    return max(n, 0)
+
+
+__all__ = [_n for _n in dir() if not _n.startswith("_")]

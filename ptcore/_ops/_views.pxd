@@ -1,0 +1,21 @@
+# Views: one function for each view row. See _views.pyx.
+from ptcore._types cimport *
+from ptcore._tensor cimport Tensor
+
+cdef object view(int op, object x, object shape)
+cdef object reshape(int op, object x, object shape)
+cdef object expand(int op, object x, object size)
+cdef object transpose(int op, object x, object dim0, object dim1)
+cdef object permute(int op, object x, object dims)
+cdef object squeeze(int op, object x, object dim)
+cdef object unsqueeze(int op, object x, object dim)
+cdef object select(int op, object x, object dim, object index)
+cdef object slice(int op, object x, object dim, object start, object end, object step)
+cdef object as_strided_of(int op, object x, object size, object stride, object offset,
+                          object input_stride, object input_offset)
+cdef object diagonal(int op, object x, object offset, object dim1, object dim2)
+
+cdef Tensor select_at(Tensor x, int dim, int64_t index)
+cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
+                     object params)
+cdef Tensor unsqueeze_at(Tensor x, int dim)

@@ -1,0 +1,406 @@
+"""Views: tensors that share their base's memory.
+
+Every view keeps its base (the tensor that is no view itself) and the storage version at which
+its grad_fn was right, so that a write through the base or through another view is seen (the
+rules stand in doc/source/dev/views_and_inplace.rst).
+"""
+import builtins as _builtins
+
+from libc.string cimport memcpy
+
+from ptcore._types cimport *
+from ptcore._dtype cimport ITEMSIZE, dtype_of
+from ptcore._node cimport Node, TensorMeta, new_node
+from ptcore._shape cimport (count, fill_strides, infer_size, read_index, read_sizes, sizes_tuple,
+                            view_strides, wrap_dim)
+from ptcore._tensor cimport *
+from ptcore._ops._dispatch cimport *
+from ptcore._ops._dispatch import op_id
+
+cdef int OP_VIEW = op_id("view")
+cdef int OP_SELECT = op_id("select")
+cdef int OP_SLICE = op_id("slice")
+cdef int OP_UNSQUEEZE = op_id("unsqueeze")
+cdef int OP_CLONE = op_id("clone")
+cdef int OP_AS_STRIDED = op_id("as_strided_of")
+
+
+cdef Tensor enter(int op, object x, tuple args):
+    """Checks the input; None means that an interpreter took the call (see `taken`)."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{info(op).name.decode()}: input must be a Tensor, got "
+                        f"{type(x).__name__}")
+    return <Tensor>x
+
+
+cdef inline bint slow(object x) noexcept:
+    return (((<Tensor>x).flags if isinstance(x, Tensor) else 0) | pt_tls.mode) & (
+        PT_SLOW & ~PT_NON_CPU & ~PT_INFERENCE) != 0
+
+
+cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
+    """Gives the window r of x its base and, if x has history, its node."""
+    cdef pt_opinfo *o
+    cdef Node n
+    track(r)
+    r.base = x.base if x.flags & PT_VIEW else x
+    r.flags |= PT_VIEW
+    r.attr_version = r.storage.version
+    if not pt_tls.grad_enabled:
+        r.flags |= PT_NO_GRAD_VIEW
+        return r
+    if x.flags & (PT_REQUIRES_GRAD | PT_VIEW) and needs_grad(x):
+        o = info(op)
+        n = new_node(op, 1)
+        link(n, 0, x)
+        n.params = params() if callable(params) else params
+        if o.nsaved:                    # a view's rule needs at most the input's metadata
+            n.s0 = TensorMeta(shape_of(x), dtype_of(x.dt), x.device)
+        if pt_tls.mode & PT_MODE_ANOMALY:
+            n.trace = trace_of_user()
+        set_node(r, n, 0)
+    return r
+
+
+cdef object view(int op, object input, object shape):
+    cdef Tensor x, r
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int ndim
+    if slow(input):
+        result = interpose(op, (input, shape), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    if not isinstance(shape, (tuple, list, int)):
+        from ptcore._ops._composite import view_dtype
+        return view_dtype(x, shape)
+    ndim = read_sizes(shape, sizes, b"view", b"shape")
+    infer_size(ndim, sizes, x.count, b"view")
+    if not x.flags & PT_NONCONTIGUOUS:
+        fill_strides(ndim, sizes, strides)
+    elif not view_strides(x.rank, x.dims, x.dims + x.rank, ndim, sizes, strides):
+        from ptcore._errors import ShapeError
+        raise ShapeError(f"view: shape {list(sizes_tuple(ndim, sizes))} is not compatible with "
+                         f"the input's shape {list(shape_of(x))} and strides "
+                         f"{list(x.stride())}; use reshape")
+    return window(op, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),))
+
+
+cdef Tensor window(int op, Tensor x, int ndim, const int64_t *sizes, const int64_t *strides,
+                   int64_t offset, object params):
+    cdef Tensor r = shell(ndim)
+    memcpy(r.dims, sizes, ndim * sizeof(int64_t))
+    memcpy(r.dims + ndim, strides, ndim * sizeof(int64_t))
+    share_from(r, x, offset)
+    return finish_view(op, x, r, params)
+
+
+cdef object reshape(int op, object input, object shape):
+    cdef Tensor x
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int ndim
+    if slow(input):
+        result = interpose(op, (input, shape), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    ndim = read_sizes(shape, sizes, b"reshape", b"shape")
+    infer_size(ndim, sizes, x.count, b"reshape")
+    if not x.flags & PT_NONCONTIGUOUS:
+        fill_strides(ndim, sizes, strides)
+    elif not view_strides(x.rank, x.dims, x.dims + x.rank, ndim, sizes, strides):
+        x = <Tensor>call(OP_CLONE, (x,), None)
+        fill_strides(ndim, sizes, strides)
+    return window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),))
+
+
+cdef object expand(int op, object input, object size):
+    cdef Tensor x
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int ndim, i, shift
+    if slow(input):
+        result = interpose(op, (input, size), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    ndim = read_sizes(size, sizes, b"expand", b"size")
+    shift = ndim - x.rank
+    if shift < 0:
+        raise expand_error(x, ndim, sizes)
+    for i in range(ndim):
+        if i < shift:
+            if sizes[i] < 0:
+                raise expand_error(x, ndim, sizes)
+            strides[i] = 0
+        elif sizes[i] == -1 or sizes[i] == x.dims[i - shift]:
+            sizes[i] = x.dims[i - shift]
+            strides[i] = x.dims[x.rank + i - shift]
+        elif x.dims[i - shift] == 1 and sizes[i] >= 0:
+            strides[i] = 0
+        else:
+            raise expand_error(x, ndim, sizes)
+    if count(ndim, sizes) < 0:
+        raise expand_error(x, ndim, sizes)
+    return window(op, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),))
+
+
+cdef object expand_error(Tensor x, int ndim, const int64_t *sizes):
+    from ptcore._errors import ShapeError
+    return ShapeError(f"expand: size {list(sizes_tuple(ndim, sizes))} does not extend the "
+                      f"input's shape {list(shape_of(x))}")
+
+
+cdef object transpose(int op, object input, object dim0, object dim1):
+    cdef Tensor x, r
+    cdef int a, b, n
+    if slow(input):
+        result = interpose(op, (input, dim0, dim1), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    a = wrap_dim(read_index(dim0, b"transpose", b"dim0"), x.rank, b"transpose", b"dim0")
+    b = wrap_dim(read_index(dim1, b"transpose", b"dim1"), x.rank, b"transpose", b"dim1")
+    n = x.rank
+    r = shell(n)
+    memcpy(r.dims, x.dims, 2 * n * sizeof(int64_t))
+    if n:
+        r.dims[a], r.dims[b] = x.dims[b], x.dims[a]
+        r.dims[n + a], r.dims[n + b] = x.dims[n + b], x.dims[n + a]
+    share_from(r, x, x.offset)
+    return finish_view(op, x, r, (a, b))
+
+
+cdef object permute(int op, object input, object dims):
+    cdef Tensor x
+    cdef int64_t[64] order
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int n, i, d
+    cdef uint64_t seen = 0
+    if slow(input):
+        result = interpose(op, (input, dims), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    n = read_sizes(dims, order, b"permute", b"dims")
+    if n != x.rank:
+        raise RuntimeError(f"permute: dims must name all {x.rank} dimensions, got "
+                           f"{list(sizes_tuple(n, order))}")
+    for i in range(n):
+        d = wrap_dim(order[i], n, b"permute", b"dims")
+        if seen & (<uint64_t>1 << d):
+            raise RuntimeError(f"permute: dim {d} appears twice in {list(sizes_tuple(n, order))}")
+        seen |= <uint64_t>1 << d
+        sizes[i] = x.dims[d]
+        strides[i] = x.dims[n + d]
+        order[i] = d
+    return window(op, x, n, sizes, strides, x.offset, (sizes_tuple(n, order),))
+
+
+cdef object squeeze(int op, object input, object dim):
+    cdef Tensor x
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int i, n = 0
+    cdef uint64_t drop = 0
+    if slow(input):
+        result = interpose(op, (input, dim), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    if dim is None:
+        drop = 0xFFFFFFFFFFFFFFFF
+    else:
+        for d in (dim if isinstance(dim, (tuple, list)) else (dim,)):
+            drop |= <uint64_t>1 << wrap_dim(read_index(d, b"squeeze", b"dim"), x.rank,
+                                            b"squeeze", b"dim")
+    for i in range(x.rank):
+        if x.dims[i] != 1 or not drop & (<uint64_t>1 << i):
+            sizes[n] = x.dims[i]
+            strides[n] = x.dims[x.rank + i]
+            n += 1
+    return window(op, x, n, sizes, strides, x.offset, (dim,))
+
+
+cdef object unsqueeze(int op, object input, object dim):
+    if slow(input):
+        result = interpose(op, (input, dim), None, 0)
+        if result is not NotImplemented:
+            return result
+    cdef Tensor x = enter(op, input, None)
+    return unsqueeze_at(x, wrap_dim(read_index(dim, b"unsqueeze", b"dim"), x.rank + 1,
+                                    b"unsqueeze", b"dim"))
+
+
+cdef Tensor unsqueeze_at(Tensor x, int dim):
+    cdef Tensor r
+    cdef int i, n = x.rank
+    if n == 64:
+        raise ValueError("unsqueeze: at most 64 dimensions are supported")
+    r = shell(n + 1)
+    for i in range(n):
+        r.dims[i + (i >= dim)] = x.dims[i]
+        r.dims[n + 1 + i + (i >= dim)] = x.dims[n + i]
+    r.dims[dim] = 1
+    r.dims[n + 1 + dim] = x.dims[dim] * x.dims[n + dim] if dim < n else 1
+    share_from(r, x, x.offset)
+    return finish_view(OP_UNSQUEEZE, x, r, (dim,))
+
+
+cdef object select(int op, object input, object dim, object index):
+    if slow(input):
+        result = interpose(op, (input, dim, index), None, 0)
+        if result is not NotImplemented:
+            return result
+    cdef Tensor x = enter(op, input, None)
+    if x.rank == 0:
+        raise IndexError("select: cannot be applied to a 0-d tensor")
+    return select_at(x, wrap_dim(read_index(dim, b"select", b"dim"), x.rank, b"select", b"dim"),
+                     read_index(index, b"select", b"index"))
+
+
+cdef Tensor select_at(Tensor x, int dim, int64_t index):
+    cdef Tensor r
+    cdef int i, j = 0, n = x.rank
+    cdef int64_t size = x.dims[dim]
+    if index < -size or index >= size:
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+    if index < 0:
+        index += size
+    r = shell(n - 1)
+    for i in range(n):
+        if i != dim:
+            r.dims[j] = x.dims[i]
+            r.dims[n - 1 + j] = x.dims[n + i]
+            j += 1
+    share_from(r, x, x.offset + index * x.dims[n + dim] * ITEMSIZE[x.dt])
+    if x.flags & PT_REQUIRES_GRAD or x.flags & PT_VIEW:
+        return finish_view(OP_SELECT, x, r, (dim, index))
+    return finish_view(OP_SELECT, x, r, None)
+
+
+cdef object slice(int op, object input, object dim, object start, object end, object step):
+    cdef Tensor x
+    cdef int d
+    cdef Py_ssize_t a, b, s, length
+    if slow(input):
+        result = interpose(op, (input, dim, start, end, step), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    d = wrap_dim(read_index(dim, b"slice", b"dim"), x.rank, b"slice", b"dim")
+    a, b, s, length = slice_numbers(start, end, step, x.dims[d])
+    return slice_at(x, d, a, length, s, None)
+
+
+def slice_numbers(start, end, step, int64_t size):
+    """(start, end, step, length) of Python's slice over a dim of ``size``."""
+    s = _builtins.slice(start, end, step)
+    a, b, c = s.indices(size)
+    return a, b, c, len(range(a, b, c))
+
+
+
+
+cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
+                     object params):
+    """length elements of dim from start on, every step-th."""
+    cdef Tensor r
+    cdef int n = x.rank
+    r = shell(n)
+    memcpy(r.dims, x.dims, 2 * n * sizeof(int64_t))
+    r.dims[dim] = length
+    r.dims[n + dim] = x.dims[n + dim] * step
+    share_from(r, x, x.offset + (start * x.dims[n + dim] * ITEMSIZE[x.dt] if length else 0))
+    if x.flags & PT_REQUIRES_GRAD or x.flags & PT_VIEW:
+        stop = start + length * step
+        return finish_view(OP_SLICE, x, r, (dim, start, None if stop < 0 else stop, step))
+    return finish_view(OP_SLICE, x, r, None)
+
+
+cdef object as_strided_of(int op, object input, object size, object stride, object offset,
+                          object input_stride, object input_offset):
+    cdef Tensor x
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int n, i
+    cdef int64_t low, high, first, item, total = 0
+    if slow(input):
+        result = interpose(op, (input, size, stride, offset, input_stride, input_offset), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    n = read_sizes(size, sizes, b"as_strided", b"size")
+    if read_sizes(stride, strides, b"as_strided", b"stride") != n:
+        raise RuntimeError(f"as_strided: size and stride must have one length, got "
+                           f"{size!r} and {stride!r}")
+    first = read_index(offset, b"as_strided", b"storage_offset")
+    item = ITEMSIZE[x.dt]
+    if count(n, sizes) < 0:
+        raise RuntimeError(f"as_strided: sizes must be non-negative, got {size!r}")
+    low = high = first
+    for i in range(n):
+        if sizes[i] > 1:
+            if strides[i] >= 0:
+                high += (sizes[i] - 1) * strides[i]
+            else:
+                low += (sizes[i] - 1) * strides[i]
+    if count(n, sizes) and (low < 0 or high >= x.storage.nbytes // item):
+        raise RuntimeError(f"as_strided: sizes {list(sizes_tuple(n, sizes))}, strides "
+                           f"{list(sizes_tuple(n, strides))} and offset {first} are out of "
+                           f"bounds for storage of {x.storage.nbytes} bytes")
+    return window(OP_AS_STRIDED, x, n, sizes, strides, first * item,
+                  (sizes_tuple(n, sizes), sizes_tuple(n, strides), first,
+                   sizes_tuple(x.rank, x.dims + x.rank), x.offset // item))
+
+
+cdef object diagonal(int op, object input, object offset, object dim1, object dim2):
+    cdef Tensor x
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int a, b, i, n = 0
+    cdef int64_t k, length, start = 0
+    if slow(input):
+        result = interpose(op, (input, offset, dim1, dim2), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    k = read_index(offset, b"diagonal", b"offset")
+    a = wrap_dim(read_index(dim1, b"diagonal", b"dim1"), x.rank, b"diagonal", b"dim1")
+    b = wrap_dim(read_index(dim2, b"diagonal", b"dim2"), x.rank, b"diagonal", b"dim2")
+    if a == b or x.rank < 2:
+        raise RuntimeError(f"diagonal: dim1 and dim2 must differ, got {a} and {b}")
+    if k >= 0:
+        length = min(x.dims[a], x.dims[b] - k)
+    else:
+        length = min(x.dims[a] + k, x.dims[b])
+    length = max(length, 0)
+    if length:
+        start = k * x.dims[x.rank + b] if k >= 0 else -k * x.dims[x.rank + a]
+    for i in range(x.rank):
+        if i != a and i != b:
+            sizes[n] = x.dims[i]
+            strides[n] = x.dims[x.rank + i]
+            n += 1
+    sizes[n] = length
+    strides[n] = x.dims[x.rank + a] + x.dims[x.rank + b]
+    return window(op, x, n + 1, sizes, strides, x.offset + start * ITEMSIZE[x.dt], (k, a, b))
+
+
+cdef void rebuild_view(Tensor t) except *:
+    """After its base was written to: t's history is that of a window of the base."""
+    cdef Tensor base = <Tensor>t.base
+    cdef Node n = new_node(OP_AS_STRIDED, 1)
+    cdef int64_t item = ITEMSIZE[t.dt]
+    link(n, 0, base)
+    n.params = (sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank),
+                t.offset // item, sizes_tuple(base.rank, base.dims + base.rank),
+                base.offset // item)
+    n.s0 = TensorMeta(shape_of(base), dtype_of(base.dt), base.device)
+    set_node(t, n, 0)
+
+
+set_view_rebuild(rebuild_view)

@@ -1,0 +1,202 @@
+"""Rows: functions of other ops, written in _composite.py. Derivatives are inherited."""
+from ptcore._ops._schema import composite
+
+composite(
+    "clamp(input, min: Obj = None, max: Obj = None)", alias=("clip",), reference="clip(x, min, max)",
+    doc="""Elements limited to ``[min, max]``; either bound may be absent, a number or a tensor.
+
+>>> import ptcore
+>>> ptcore.clamp(ptcore.tensor([-1., 0.5, 2.]), 0, 1)
+tensor([0.0000, 0.5000, 1.0000])
+""")
+
+composite(
+    "max(input, dim: Obj = None, keepdim=False)", reference="max(x, axis=dim)",
+    doc="""The largest element; with ``dim`` a pair (values, indices), with a tensor in its
+place the elementwise maximum.
+
+>>> import ptcore
+>>> ptcore.max(ptcore.tensor([[1, 5], [7, 2]]), 1).indices
+tensor([1, 0])
+""")
+
+composite(
+    "min(input, dim: Obj = None, keepdim=False)", reference="min(x, axis=dim)",
+    doc="""The smallest element; with ``dim`` a pair (values, indices), with a tensor in its
+place the elementwise minimum.
+
+>>> import ptcore
+>>> ptcore.min(ptcore.tensor([[1, 5], [7, 2]]), 1).values
+tensor([1, 2])
+""")
+
+composite(
+    "prod(input, dim: Obj = None, keepdim=False, *, dtype: Obj = None)", reference="prod(x, axis=dim)",
+    doc="""Product over ``dim`` (all dims if None).
+
+>>> import ptcore
+>>> ptcore.prod(ptcore.tensor([2., 3.]))
+tensor(6.)
+""")
+
+for _name, _text in (("var", "Variance"), ("std", "Standard deviation")):
+    composite(
+        f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None)",
+        reference=f"{_name}(x, axis=dim, ddof=1)",
+        doc=f"""{_text} over ``dim`` (all dims if None) with the divisor ``n - correction``
+(correction is 1 unless given).
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([1., 1.]))
+tensor(0.)
+""")
+
+composite(
+    "matmul(input, other)", reference="matmul(x, y)",
+    doc="""Matrix product with NumPy's rules: vectors are promoted to matrices, leading dims
+broadcast as batches.
+
+>>> import ptcore
+>>> ptcore.matmul(ptcore.ones(2, 3), ptcore.ones(3))
+tensor([3., 3.])
+""")
+
+composite(
+    "outer(input, vec2)", reference="outer(x, y)",
+    doc="""Products of all pairs of two vectors' elements.
+
+>>> import ptcore
+>>> ptcore.outer(ptcore.tensor([1, 2]), ptcore.tensor([3, 4]))
+tensor([[3, 4],
+        [6, 8]])
+""")
+
+composite(
+    "stack(tensors: Obj, dim=0)", method=False, reference="stack(x, axis=dim)",
+    doc="""Tensors of one shape along a new dim.
+
+>>> import ptcore
+>>> ptcore.stack([ptcore.tensor([1, 2]), ptcore.tensor([3, 4])], dim=1)
+tensor([[1, 3],
+        [2, 4]])
+""")
+
+composite(
+    "flatten(input, start_dim=0, end_dim=-1)", reference="_flatten(x, start_dim, end_dim)",
+    doc="""The dims from start_dim to end_dim made one.
+
+>>> import ptcore
+>>> ptcore.flatten(ptcore.ones(2, 3, 4), 1).shape
+ptcore.Size([2, 12])
+""")
+
+composite(
+    "unflatten(input, dim: Int, sizes: Obj)", reference="_unflatten(x, dim, sizes)",
+    doc="""One dim split into several; one size may be -1.
+
+>>> import ptcore
+>>> ptcore.unflatten(ptcore.ones(2, 12), 1, (3, -1)).shape
+ptcore.Size([2, 3, 4])
+""")
+
+composite(
+    "movedim(input, source: Obj, destination: Obj)", alias=("moveaxis",),
+    reference="moveaxis(x, source, destination)",
+    doc="""Dims moved to other positions, the others keeping their order.
+
+>>> import ptcore
+>>> ptcore.movedim(ptcore.ones(2, 3, 4), 0, -1).shape
+ptcore.Size([3, 4, 2])
+""")
+
+composite(
+    "t(input)", reference="transpose(x)",
+    doc="""The transpose of a matrix; vectors and 0-d tensors as they are.
+
+>>> import ptcore
+>>> ptcore.t(ptcore.ones(2, 3)).shape
+ptcore.Size([3, 2])
+""")
+
+composite(
+    "narrow(input, dim: Int, start: Obj, length: Int)", reference="_narrow(x, dim, start, length)",
+    doc="""``length`` elements of ``dim`` from ``start`` on, as a view.
+
+>>> import ptcore
+>>> ptcore.narrow(ptcore.arange(5), 0, 1, 2)
+tensor([1, 2])
+""")
+
+composite(
+    "split(tensor, split_size_or_sections: Obj, dim=0)", reference="_split(x, split_size_or_sections, dim)",
+    doc="""Views of consecutive parts: of one size, or of the sizes listed.
+
+>>> import ptcore
+>>> ptcore.split(ptcore.arange(5), 2)
+(tensor([0, 1]), tensor([2, 3]), tensor([4]))
+""")
+
+composite(
+    "chunk(input, chunks: Int, dim=0)", reference="_chunk(x, chunks, dim)",
+    doc="""Views of at most ``chunks`` equal parts.
+
+>>> import ptcore
+>>> ptcore.chunk(ptcore.arange(4), 2)
+(tensor([0, 1]), tensor([2, 3]))
+""")
+
+composite(
+    "unbind(input, dim=0)", reference="_unbind(x, dim)",
+    doc="""All slices along a dim, as views.
+
+>>> import ptcore
+>>> ptcore.unbind(ptcore.tensor([1, 2]))
+(tensor(1), tensor(2))
+""")
+
+composite(
+    "norm(input, p: Obj = 2, dim: Obj = None, keepdim=False)", reference="_norm(x, p, dim)",
+    doc="""Vector norm of the elements over ``dim`` (all dims if None).
+
+>>> import ptcore
+>>> ptcore.norm(ptcore.tensor([3., 4.]))
+tensor(5.)
+""")
+
+composite(
+    "scatter(input, dim: Int, index: Obj, src: Obj)", reference="_scatter(x, dim, index, src)",
+    doc="""``input`` with ``src`` (a tensor or a number) written at positions along ``dim``.
+
+>>> import ptcore
+>>> ptcore.scatter(ptcore.zeros(3), 0, ptcore.tensor([2]), 5.)
+tensor([0., 0., 5.])
+""")
+
+composite(
+    "allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)",
+    reference="allclose(x, y, rtol, atol)",
+    doc="""Whether all elements agree within ``atol + rtol * abs(other)``.
+
+>>> import ptcore
+>>> ptcore.allclose(ptcore.tensor([1.]), ptcore.tensor([1. + 1e-7]))
+True
+""")
+
+composite(
+    "isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)",
+    reference="isclose(x, y, rtol, atol)",
+    doc="""Which elements agree within ``atol + rtol * abs(other)``.
+
+>>> import ptcore
+>>> ptcore.isclose(ptcore.tensor([1., 2.]), ptcore.tensor([1., 3.]))
+tensor([ True, False])
+""")
+
+composite(
+    "equal(input, other)", reference="array_equal(x, y)",
+    doc="""Whether two tensors have the same shape and elements, as a Python bool.
+
+>>> import ptcore
+>>> ptcore.equal(ptcore.tensor([1]), ptcore.tensor([1]))
+True
+""")

@@ -1,0 +1,50 @@
+"""Rows: copies, casts and the joining of tensors."""
+from ptcore._ops._schema import linear
+
+linear(
+    "to_dtype(input, dtype: DType)", kernel="copy", internal=True, promote="first",
+    out="like(input, dtype)", vjp=["to_dtype(g, x.dtype)"], reference="x.astype(dtype)",
+    doc="The values in another dtype.")
+
+linear(
+    "clone(input)", kernel="copy", out="like(input)", vjp=["g"], reference="x + 0",
+    out_argument=False,
+    doc="""A copy with its own memory; gradients flow through it.
+
+>>> import ptcore
+>>> x = ptcore.tensor([1., 2.])
+>>> ptcore.clone(x).data_ptr() == x.data_ptr()
+False
+""")
+
+linear(
+    "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat_spec('cat', tensors, dim)",
+    alias=("concat", "concatenate"), method=False, reference="concatenate(x, axis=dim)",
+    doc="""Tensors one after another along ``dim``.
+
+>>> import ptcore
+>>> ptcore.cat([ptcore.tensor([1., 2.]), ptcore.tensor([3.])])
+tensor([1., 2., 3.])
+""")
+
+linear(
+    "flip(input, dims: Dims)", kernel="flip", out="like(input)", vjp=["flip(g, dims)"],
+    varargs="dims", reference="flip(x, axis=dims)",
+    doc="""Reversed along ``dims``, as a copy.
+
+>>> import ptcore
+>>> ptcore.flip(ptcore.tensor([1, 2, 3]), (0,))
+tensor([3, 2, 1])
+""")
+
+for _name, _text in (("tril", "Lower"), ("triu", "Upper")):
+    linear(
+        f"{_name}(input, diagonal=0)", kernel=_name,
+        out=f"like(input) if input.ndim >= 2 else matrix('{_name}', 'input', input)",
+        vjp=[f"{_name}(g, diagonal)"], reference=f"{_name}(x, diagonal)",
+        doc=f"""{_text} triangle of matrices; zero elsewhere.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.ones(2, 2)).sum()
+tensor(3.)
+""")

@@ -1,0 +1,34 @@
+// Integer and bit functions of formulas, and the real type that belongs to a type.
+#pragma once
+#include "ptcore/config.h"
+#include "ptcore/complex.h"
+#include "ptcore/scalar.h"
+
+namespace pt {
+namespace {
+
+template <class T> struct RealOf { using type = T; };
+template <class T> struct RealOf<complex<T>> { using type = T; };
+template <class T> using real_of = typename RealOf<T>::type;
+
+PT_INLINE bool bitwise_not(bool x) { return !x; }
+template <class T> PT_INLINE T bitwise_not(T x) { return T(~x); }
+
+// sgn of complex numbers stands in complex.h; of real ones it is the sign.
+template <class T> PT_INLINE T sgn(T x) { return sign(x); }
+
+// A shift that is negative or not below the width shifts everything out.
+template <class T> PT_INLINE T left_shift(T x, T y) {
+    const int bits = int(sizeof(T) * 8);
+    if (!(y >= T(0)) || y >= T(bits)) return T(0);
+    return T(uint64_t(x) << int(y));
+}
+template <class T> PT_INLINE T right_shift(T x, T y) {
+    const int bits = int(sizeof(T) * 8);
+    int n = (!(y >= T(0)) || y >= T(bits)) ? bits - 1 : int(y);
+    if (T(-1) > T(0) && n == bits - 1 && y != T(bits - 1)) return T(0);
+    return T(x >> n);
+}
+
+}  // namespace
+}  // namespace pt

@@ -1,0 +1,83 @@
+"""Rows: reading and writing by integer positions."""
+from ptcore._ops._schema import ALL, NUMERIC, linear, nondifferentiable, structured
+
+linear(
+    "gather(input, dim: Dim, index: Index)", kernel="gather",
+    out="gather_spec('gather', input, dim, index)",
+    vjp=["scatter_add(zeros_for(g, x.shape), dim, index, g)", None],
+    reference="_gather(x, dim, index)",
+    doc="""Elements picked along ``dim``: ``out[i][j] = input[index[i][j]][j]`` for dim 0.
+
+>>> import ptcore
+>>> ptcore.gather(ptcore.tensor([[1, 2], [3, 4]]), 1, ptcore.tensor([[0, 0], [1, 0]]))
+tensor([[1, 1],
+        [4, 3]])
+""")
+
+structured(
+    "scatter_add(input, dim: Dim, index: Index, src)", types=NUMERIC, kernel="scatter_add",
+    promote="none", out="scatter_spec('scatter_add', input, dim, index, src)",
+    vjp=["g", None, "gather(g, dim, index)"], reference="_scatter_add(x, dim, index, src)",
+    doc="""``input`` with ``src`` added at positions along ``dim``, the inverse of gather.
+
+>>> import ptcore
+>>> ptcore.scatter_add(ptcore.zeros(3), 0, ptcore.tensor([0, 0, 2]), ptcore.ones(3))
+tensor([2., 0., 1.])
+""")
+
+structured(
+    "scatter_src(input, dim: Dim, index: Index, src)", kernel="scatter", promote="none",
+    internal=True, out="scatter_spec('scatter', input, dim, index, src)",
+    vjp=["scatter_src(g, dim, index, zeros_for(g, index.shape))", None, "gather(g, dim, index)"],
+    reference="_scatter(x, dim, index, src)", doc="``input`` with ``src`` written along dim.")
+
+linear(
+    "index_select(input, dim: Dim, index: Index)", kernel="index_select",
+    out="index_select_spec('index_select', input, dim, index)",
+    vjp=["index_add(zeros_for(g, x.shape), dim, index, g)", None],
+    reference="take(x, index, axis=dim)",
+    doc="""The slices of ``input`` along ``dim`` at the positions in a vector.
+
+>>> import ptcore
+>>> ptcore.index_select(ptcore.tensor([[1, 2], [3, 4]]), 0, ptcore.tensor([1, 1]))
+tensor([[3, 4],
+        [3, 4]])
+""")
+
+structured(
+    "index_add(input, dim: Dim, index: Index, source, *, alpha: Scalar = 1)", types=NUMERIC,
+    kernel="index_add", promote="none", out="index_add_spec('index_add', input, dim, index, source)",
+    vjp=["g", None, "index_select(g, dim, index) * alpha"],
+    reference="_index_add(x, dim, index, source, alpha)",
+    doc="""``input`` with slices of ``source`` added at positions along ``dim``.
+
+>>> import ptcore
+>>> ptcore.index_add(ptcore.zeros(3), 0, ptcore.tensor([1, 1]), ptcore.ones(2))
+tensor([0., 2., 0.])
+""")
+
+linear(
+    "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", kernel="index_get", internal=True,
+    out="(shape, input.dtype)", vjp=["index_accumulate(zeros_for(g, x.shape), g, indices, dims)"],
+    reference="_index_get(x, indices, dims, shape)",
+    doc="Advanced indexing: index tensors, broadcast to one shape, for the dims named.")
+
+structured(
+    "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)",
+    kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
+    prefill=True, vjp=["g", "index_get(g, indices, dims, y.shape)"],
+    reference="_index_accumulate(x, values, indices, dims)",
+    doc="A copy of input with values added at advanced indices.")
+
+structured(
+    "index_write(input, values, indices: Obj, dims: Obj, accumulate=False)",
+    kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
+    prefill=True, vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
+                       "index_get(g, indices, dims, y.shape)"],
+    reference="_index_write(x, values, indices, dims)",
+    doc="A copy of input with values written at advanced indices.")
+
+nondifferentiable(
+    "nonzero_of(input, count: Int)", types=ALL, kernel="nonzero", internal=True,
+    out="((count, input.ndim), INT64)", reference="_nonzero(x)",
+    doc="Coordinates of the nonzero elements, whose number is known.")

@@ -1,0 +1,314 @@
+/* Indexing by several tensors and by masks.
+ *
+ *    index_get(input, idx0, idx1...; dims) -> out
+ *    index_put(input, values, idx0, idx1...; dims, accumulate) writes into out[0], which holds the data
+ *    nonzero(input) -> (k, ndim) int64           masked_select(input, mask) -> (k,)
+ *
+ * dims, ascending, are the dims of input that the int64 index tensors (already broadcast to one shape) stand
+ * for. The index's dims take their place where dims are neighbours, else come first. Indices may be
+ * negative; all are checked before anything is written. index_put is the one kernel whose out[0] may
+ * have any strides; values broadcast to the indexed shape; of equal places the last write stays.
+ */
+#include "indexing.hpp"
+
+namespace {
+
+constexpr int64_t MASK_CHUNK = 32768;
+
+/* The indexed tensor's dims as (before, index, after); `place` holds the offset of each index. */
+struct pick {
+    space<2> before, after;         /* element offsets: indexed tensor, other tensor */
+    int64_t count = 1;              /* positions of the index */
+    bool adjacent = true;
+    int ndim = 0;                   /* dims of the result */
+    int64_t sizes[2 * PT_MAX_DIM];
+};
+
+/* Checks the indices and fills place[count]. `first` is the input number of the first index. */
+inline int fill_places(pt_call *call, const pt_view &x, int first, int64_t *place) {
+    const pt_param &dims = call->params[0];
+    for (int i = 0; i < dims.count; ++i) {
+        const pt_view &index = call->in[first + i];
+        const int64_t dim = dims.list[i], size = x.sizes[dim], stride = x.strides[dim];
+        space<1> walk;
+        for (int d = 0; d < index.ndim; ++d) walk.push(index.sizes[d], {index.strides[d]});
+        cursor<1> at(walk, 0);
+        for (int64_t p = 0; p < index.numel; ++p, at.next()) {
+            int64_t v = reinterpret_cast<const int64_t *>(index.data)[at.offset[0]];
+            v += v < 0 ? size : 0;
+            place[p] = (i ? place[p] : 0) + v * stride;
+        }
+    }
+    return PT_OK;
+}
+
+/* Shapes of the index and of the result for `x` indexed at call->params[0]. */
+inline int open_pick(pt_call *call, const pt_view &x, int first, pick &q) {
+    const pt_param &dims = call->params[0];
+    if (dims.kind != PT_PARAM_INTS || dims.count < 1 || dims.count != call->nin - first)
+        return fail(call, PT_INDEX_ERROR, "expected one index tensor for each of the indexed dims");
+    const pt_view &shape = call->in[first];
+    for (int i = 0; i < dims.count; ++i) {
+        const pt_view &index = call->in[first + i];
+        const int64_t dim = dims.list[i];
+        if (dim < 0 || dim >= x.ndim || (i && dim <= dims.list[i - 1]))
+            return fail(call, PT_INDEX_ERROR, "too many indices: dim %lld of a tensor with %d", (long long)dim, x.ndim);
+        bool alike = index.ndim == shape.ndim;
+        for (int d = 0; alike && d < shape.ndim; ++d) alike = index.sizes[d] == shape.sizes[d];
+        if (!alike) return fail(call, PT_INDEX_ERROR, "index tensors could not be broadcast together");
+        if (int status = check_index(call, index, -x.sizes[dim], x.sizes[dim], dim)) return status;
+        q.adjacent = q.adjacent && (i == 0 || dim == dims.list[i - 1] + 1);
+    }
+    q.count = shape.numel;
+    auto indexed = [&](int d) {
+        for (int i = 0; i < dims.count; ++i)
+            if (dims.list[i] == d) return true;
+        return false;
+    };
+    const int at = q.adjacent ? int(dims.list[0]) : 0;
+    for (int d = 0; d < at; ++d) q.sizes[q.ndim++] = x.sizes[d];
+    for (int d = 0; d < shape.ndim; ++d) q.sizes[q.ndim++] = shape.sizes[d];
+    for (int d = at; d < x.ndim; ++d)
+        if (!indexed(d)) q.sizes[q.ndim++] = x.sizes[d];
+    if (q.ndim > PT_MAX_DIM) return fail(call, PT_INDEX_ERROR, "expected a result of at most %d dimensions, got %d", PT_MAX_DIM, q.ndim);
+    return PT_OK;
+}
+/* Walks of the dims that are not indexed; other[] are the strides of the tensor of the result's shape. */
+inline void open_walks(pt_call *call, const pt_view &x, const int64_t *other, int index_ndim, pick &q) {
+    const pt_param &dims = call->params[0];
+    const int at = q.adjacent ? int(dims.list[0]) : 0;
+    int r = q.adjacent ? 0 : index_ndim;
+    for (int d = 0, i = 0; d < x.ndim; ++d) {
+        if (i < dims.count && dims.list[i] == d) {
+            ++i;
+            continue;
+        }
+        if (q.adjacent && d > at && r == at) r += index_ndim;
+        (d < at ? q.before : q.after).push(x.sizes[d], {x.strides[d], other[r]});
+        ++r;
+    }
+}
+
+int index_get_kernel(pt_call *call) {
+    const pt_view &x = call->in[0], &out = call->out[0];
+    pick q;
+    if (int status = open_pick(call, x, 1, q)) return status;
+    int64_t numel = 1, strides[PT_MAX_DIM];
+    for (int d = q.ndim - 1; d >= 0; --d) {
+        strides[d] = numel;
+        numel *= q.sizes[d];
+    }
+    if (numel != out.numel) return fail(call, PT_RUNTIME_ERROR, "expected an output of %lld elements", (long long)numel);
+    if (numel == 0) return PT_OK;
+    open_walks(call, x, strides, call->in[1].ndim, q);
+    scratch<int64_t> place(q.count);
+    if (!place) return no_memory(call, 8 * q.count);
+    fill_places(call, x, 1, place.data);
+    space<2> rows = q.after;
+    int64_t step[2];
+    const int64_t width = rows.pop(step), lines = rows.numel();
+    /* out strides of the index: it is contiguous, in front of the dims after it */
+    const int64_t after = q.after.numel(), jump = after;
+    return visit_size(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        const T *in = input<T>(call);
+        T *to = output<T>(call);
+        parallel_for(q.before.numel() * q.count, grain_rows(after), [&](int64_t begin, int64_t end) {
+            cursor<2> at(q.before, begin / q.count);
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t p = u % q.count;
+                const T *from = in + at.offset[0] + place[p];
+                T *dst = to + at.offset[1] + p * jump;
+                if (after == 1) *dst = *from;
+                else {
+                    cursor<2> row(rows, 0);
+                    for (int64_t r = 0; r < lines; ++r, row.next()) load(dst + row.offset[1], from + row.offset[0], step[0], width);
+                }
+                if (p == q.count - 1) at.next();
+            }
+        });
+        return int(PT_OK);
+    });
+}
+
+/* dst[0...n) op= src, both strided */
+template <class E, class T, class Combine>
+inline void combine_row(E *dst, int64_t to, const T *src, int64_t from, int64_t n, Combine &&combine) {
+    for (int64_t j = 0; j < n; ++j) dst[j * to] = combine(dst[j * to], src[j * from]);
+}
+
+/* values over the places of dst (strides of x): one walk in the order of the result */
+template <class E, class T, class Combine>
+inline void put_values(pt_call *call, const pick &q, const space<1> &index, const int64_t *place, E *dst, Combine &&combine) {
+    space<2> rows = q.after;
+    int64_t step[2];
+    const int64_t width = rows.pop(step), lines = rows.numel();
+    const T *values = input<T>(call, 1);
+    parallel_for(q.before.numel(), grain_rows(q.count * width * lines), [&](int64_t begin, int64_t end) {
+        cursor<2> at(q.before, begin);
+        for (int64_t o = begin; o < end; ++o, at.next()) {
+            cursor<1> v(index, 0);
+            for (int64_t p = 0; p < q.count; ++p, v.next()) {
+                cursor<2> row(rows, 0);
+                for (int64_t r = 0; r < lines; ++r, row.next())
+                    combine_row(dst + at.offset[0] + place[p] + row.offset[0], step[0],
+                                values + at.offset[1] + v.offset[0] + row.offset[1], step[1], width, combine);
+            }
+        }
+    });
+}
+
+int index_put_kernel(pt_call *call) {
+    const pt_view &x = call->out[0], &values = call->in[1];
+    const bool accumulate = call->params[1].i != 0;
+    pick q;
+    if (int status = open_pick(call, x, 2, q)) return status;
+    if (values.dtype != x.dtype)
+        return fail(call, PT_RUNTIME_ERROR, "expected values of the destination's dtype %s", x.dtype < PT_NDTYPES ? DTYPE_NAME[x.dtype] : "none");
+    /* values broadcast to the result's shape, aligned at the last dim */
+    int64_t strides[PT_MAX_DIM], numel = 1;
+    const int lead = values.ndim - q.ndim;
+    bool fits = true;
+    for (int d = 0; d < lead; ++d) fits = fits && values.sizes[d] == 1;
+    for (int d = 0; d < q.ndim; ++d) {
+        const int v = d + lead;
+        strides[d] = v >= 0 && values.sizes[v] != 1 ? values.strides[v] : 0;
+        fits = fits && (v < 0 || values.sizes[v] == 1 || values.sizes[v] == q.sizes[d]);
+        numel *= q.sizes[d];
+    }
+    if (!fits) return fail(call, PT_RUNTIME_ERROR, "shape mismatch: values cannot be broadcast to the indexed shape");
+    if (numel == 0) return PT_OK;
+    const int index_ndim = call->in[2].ndim, at = q.adjacent ? int(call->params[0].list[0]) : 0;
+    space<1> index;
+    for (int d = 0; d < index_ndim; ++d) index.push(q.sizes[at + d], {strides[at + d]});
+    scratch<int64_t> place(q.count);
+    if (!place) return no_memory(call, 8 * q.count);
+    if (!accumulate) {
+        open_walks(call, x, strides, index_ndim, q);
+        fill_places(call, x, 2, place.data);
+        return visit_size(call, x.dtype, [&](auto tag) {
+            using T = PT_TYPE(tag);
+            put_values<T, T>(call, q, index, place.data, output<T>(call), [](const T &, const T &v) { return v; });
+            return int(PT_OK);
+        });
+    }
+    return visit_adding(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        if constexpr (is_half<T>) {
+            /* added in float32: a contiguous copy is indexed instead and written back */
+            scratch<float> wide(x.numel);
+            scratch<T> narrow(x.numel);
+            if (!wide || !narrow) return no_memory(call, 6 * x.numel);
+            copy_contiguous(narrow.data, x);
+            load(wide.data, narrow.data, 1, x.numel);
+            int64_t contiguous[PT_MAX_DIM];
+            space<1> all;
+            for (int64_t d = x.ndim - 1, s = 1; d >= 0; s *= x.sizes[d--]) contiguous[d] = s;
+            for (int d = 0; d < x.ndim; ++d) all.push(x.sizes[d], {x.strides[d]});
+            pt_view copy = x;
+            copy.strides = contiguous;
+            open_walks(call, copy, strides, index_ndim, q);
+            fill_places(call, copy, 2, place.data);
+            put_values<float, T>(call, q, index, place.data, wide.data, [](float t, T v) { return t + pt::to_float(v); });
+            cursor<1> to(all, 0);
+            for (int64_t i = 0; i < x.numel; ++i, to.next()) output<T>(call)[to.offset[0]] = convert<T>(wide[i]);
+        }
+        else {
+            open_walks(call, x, strides, index_ndim, q);
+            fill_places(call, x, 2, place.data);
+            put_values<T, T>(call, q, index, place.data, output<T>(call), [](T t, T v) { return T(t + v); });
+        }
+        return int(PT_OK);
+    });
+}
+
+/* ---- masks ------------------------------------------------------------------------------- */
+
+/* Calls found(linear position, k) for the k-th non-zero element of `mask`, chunk by chunk on the pool. */
+template <class T, class Found>
+inline int for_each_true(pt_call *call, const pt_view &mask, int64_t expected, Found &&found) {
+    space<1> walk;
+    for (int d = 0; d < mask.ndim; ++d) walk.push(mask.sizes[d], {mask.strides[d]});
+    int64_t step[1];
+    space<1> outer = walk;
+    const int64_t n = outer.pop(step), chunks = ceil_div(mask.numel, MASK_CHUNK);
+    scratch<int64_t> start(chunks + 1);
+    scratch<uint8_t> truth(mask.numel);
+    if (!start || !truth) return no_memory(call, mask.numel + 8 * chunks);
+    const T *data = reinterpret_cast<const T *>(mask.data);
+    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c) {
+            const int64_t first = c * MASK_CHUNK, last = min64(mask.numel, first + MASK_CHUNK);
+            cursor<1> at(outer, first / n);
+            int64_t within = first % n, total = 0;
+            for (int64_t i = first; i < last;) {
+                const int64_t run = min64(n - within, last - i);
+                fetch_truth<T>(truth.data + i, data + at.offset[0] + within * step[0], n == 1 ? 1 : step[0], run);
+                i += run;
+                within = 0;
+                at.next();
+            }
+            for (int64_t i = first; i < last; ++i) total += truth[i];
+            start[c + 1] = total;
+        }
+    });
+    start[0] = 0;
+    for (int64_t c = 0; c < chunks; ++c) start[c + 1] += start[c];
+    if (start[chunks] != expected)
+        return fail(call, PT_RUNTIME_ERROR, "expected an output for %lld elements, got one for %lld", (long long)start[chunks], (long long)expected);
+    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c)
+            found(truth.data, c * MASK_CHUNK, min64(mask.numel, (c + 1) * MASK_CHUNK), start[c]);
+    });
+    return PT_OK;
+}
+
+int nonzero_kernel(pt_call *call) {
+    const pt_view &x = call->in[0], &out = call->out[0];
+    const int ndim = x.ndim;
+    if (out.ndim != 2 || out.sizes[1] != ndim) return fail(call, PT_RUNTIME_ERROR, "expected an output of shape (k, %d)", ndim);
+    return visit<ALL>(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        return for_each_true<T>(call, x, out.sizes[0], [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
+            int64_t index[PT_MAX_DIM];
+            for (int64_t d = ndim - 1, rest = first; d >= 0; rest /= x.sizes[d--]) index[d] = rest % x.sizes[d];
+            int64_t *to = output<int64_t>(call) + k * ndim;
+            for (int64_t i = first; i < last; ++i) {
+                if (truth[i])
+                    for (int d = 0; d < ndim; ++d) *to++ = index[d];
+                for (int d = ndim - 1; d >= 0; --d) {
+                    if (++index[d] < x.sizes[d]) break;
+                    index[d] = 0;
+                }
+            }
+        });
+    });
+}
+
+int masked_select_kernel(pt_call *call) {
+    const pt_view &x = call->in[0], &mask = call->in[1], &out = call->out[0];
+    if (mask.dtype != PT_BOOL) return fail(call, PT_RUNTIME_ERROR, "expected a mask of dtype bool");
+    if (x.ndim != mask.ndim || x.numel != mask.numel) return fail(call, PT_RUNTIME_ERROR, "expected a mask of the input's shape");
+    space<1> walk;
+    for (int d = 0; d < x.ndim; ++d) walk.push(x.sizes[d], {x.strides[d]});
+    return visit_size(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        return for_each_true<uint8_t>(call, mask, out.numel, [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
+            const T *from = input<T>(call);
+            T *to = output<T>(call) + k;
+            cursor<1> at(walk, first);
+            for (int64_t i = first; i < last; ++i, at.next())
+                if (truth[i]) *to++ = from[at.offset[0]];
+        });
+    });
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_advanced_index_, PT_ISA)[] = {
+    {"index_get", index_get_kernel},
+    {"index_put", index_put_kernel},
+    {"nonzero", nonzero_kernel},
+    {"masked_select", masked_select_kernel},
+    {nullptr, nullptr},
+};

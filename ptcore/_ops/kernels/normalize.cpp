@@ -1,0 +1,304 @@
+/* layer_norm and its derivative.
+ *
+ *    layer_norm(input, weight?, bias?; normalized_ndim, eps) -> out, mean, rstd
+ *    layer_norm_backward(g, input, mean, rstd, weight?) -> gx, gw, gb      (an output without data is skipped)
+ *
+ * Rows are the trailing dims, in any layout; half types are computed in float32 and have float32 mean
+ * and rstd. The sums over rows of gw and gb are taken in chunks that depend on the shape only.
+ */
+#include "rows.hpp"
+
+#include <atomic>
+
+namespace {
+
+/* A floating tensor read row by row as E: in place where its memory allows. */
+template <class E>
+struct row_reader {
+    const char *data;
+    int dtype;
+    bool direct;
+    space<1> outer, inner;
+
+    /* the last `ndim` dims of v are a row */
+    void open(const pt_view &v, int ndim) {
+        data = v.data;
+        dtype = v.dtype;
+        for (int d = 0; d < v.ndim - ndim; ++d) outer.push(v.sizes[d], {v.strides[d]});
+        for (int d = v.ndim - ndim; d < v.ndim; ++d) inner.push(v.sizes[d], {v.strides[d]});
+        direct = dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64) &&
+                 (inner.ndim == 0 || (inner.ndim == 1 && inner.stride[0][0] == 1));
+    }
+    template <class T>
+    void gather(int64_t offset, E *buffer) const {
+        space<1> rows = inner;
+        int64_t step[1];
+        const int64_t length = rows.pop(step), count = rows.numel();
+        cursor<1> at(rows, 0);
+        for (int64_t r = 0; r < count; ++r, at.next())
+            load(buffer + r * length, reinterpret_cast<const T *>(data) + offset + at.offset[0], length == 1 ? 1 : step[0], length);
+    }
+    const E *row(int64_t offset, E *buffer) const {
+        if (direct) return reinterpret_cast<const E *>(data) + offset;
+        switch (dtype) {
+        case PT_FLOAT16: gather<half>(offset, buffer); break;
+        case PT_BFLOAT16: gather<bfloat16>(offset, buffer); break;
+        case PT_FLOAT32: gather<float>(offset, buffer); break;
+        default: gather<double>(offset, buffer); break;
+        }
+        return buffer;
+    }
+};
+
+/* n values of E to positions [first, first + n) of a contiguous output of any floating dtype */
+template <class E>
+PT_NOINLINE void write(const pt_view &out, int64_t first, const E *x, int64_t n) {
+    switch (out.dtype) {
+    case PT_FLOAT16: store(reinterpret_cast<half *>(out.data) + first, x, n); break;
+    case PT_BFLOAT16: store(reinterpret_cast<bfloat16 *>(out.data) + first, x, n); break;
+    case PT_FLOAT32: store(reinterpret_cast<float *>(out.data) + first, x, n); break;
+    default: store(reinterpret_cast<double *>(out.data) + first, x, n); break;
+    }
+}
+template <class E>
+inline E *in_place(const pt_view &out, int64_t first, E *buffer) {
+    return out.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64) ? reinterpret_cast<E *>(out.data) + first : buffer;
+}
+
+inline int check_floats(pt_call *call) {
+    for (int i = 0; i < call->nin; ++i)
+        if (call->in[i].dtype != PT_NONE && !in_set(FLOATS, call->in[i].dtype)) return bad_dtype(call, call->in[i].dtype);
+    for (int i = 0; i < call->nout; ++i)
+        if (present(call->out[i]) && !in_set(FLOATS, call->out[i].dtype)) return bad_dtype(call, call->out[i].dtype);
+    return PT_OK;
+}
+
+template <class E>
+int layer_norm_as(pt_call *call, int ndim, double eps) {
+    row_reader<E> x, w, b;
+    x.open(call->in[0], ndim);
+    const int64_t rows = x.outer.numel(), n = x.inner.numel();
+    scratch<E> affine(2 * n);
+    if (!affine) return no_memory(call, 2 * n * int64_t(sizeof(E)));
+    const E *weight = nullptr, *bias = nullptr;
+    if (present(call->in[1])) {
+        w.open(call->in[1], call->in[1].ndim);
+        weight = w.row(0, affine.data);
+    }
+    if (present(call->in[2])) {
+        b.open(call->in[2], call->in[2].ndim);
+        bias = b.row(0, affine.data + n);
+    }
+    std::atomic<bool> starved{false};
+    parallel_for(rows, grain_rows(4 * n), [&](int64_t begin, int64_t end) {
+        scratch<E> space(2 * n);
+        if (!space) {
+            starved = true;
+            return;
+        }
+        cursor<1> at(x.outer, begin);
+        for (int64_t r = begin; r < end; ++r, at.next()) {
+            const E *PT_RESTRICT p = x.row(at.offset[0], space.data);
+            E *PT_RESTRICT q = in_place(call->out[0], r * n, space.data + n);
+            const E mean = E(row_sum(p, p, n, [](auto a, auto) { return a; }) / double(n));
+            const auto vector_mean = simd<E>::fill(mean);
+            const double m2 = row_sum(p, p, n, [=](auto a, auto) {
+                if constexpr (is_same<decltype(a), E>) return (a - mean) * (a - mean);
+                else return (a - vector_mean) * (a - vector_mean);
+            });
+            const E rstd = E(1 / sqrt(m2 / double(n) + eps));
+            if (weight && bias)
+                for (int64_t j = 0; j < n; ++j) q[j] = (p[j] - mean) * rstd * weight[j] + bias[j];
+            else if (weight)
+                for (int64_t j = 0; j < n; ++j) q[j] = (p[j] - mean) * rstd * weight[j];
+            else
+                for (int64_t j = 0; j < n; ++j) q[j] = (p[j] - mean) * rstd + (bias ? bias[j] : E(0));
+            if (q == space.data + n) write(call->out[0], r * n, q, n);
+            put_real(call->out[1], r, double(mean));
+            put_real(call->out[2], r, double(rstd));
+        }
+    });
+    return starved ? no_memory(call, 2 * n * int64_t(sizeof(E))) : int(PT_OK);
+}
+
+int layer_norm_kernel(pt_call *call) {
+    if (int status = check_floats(call)) return status;
+    const pt_view &x = call->in[0];
+    const int64_t ndim = call->params[0].i;
+    if (ndim < 1 || ndim > x.ndim)
+        return fail(call, PT_RUNTIME_ERROR, "expected 1 to %d normalized dimensions, got %lld", x.ndim, (long long)ndim);
+    int64_t n = 1;
+    for (int64_t d = x.ndim - ndim; d < x.ndim; ++d) n *= x.sizes[d];
+    for (int i = 1; i <= 2; ++i)
+        if (present(call->in[i]) && call->in[i].numel != n)
+            return fail(call, PT_RUNTIME_ERROR, "expected %s with %lld elements, got %lld", i == 1 ? "weight" : "bias", (long long)n,
+                        (long long)call->in[i].numel);
+    if (x.dtype == PT_FLOAT64) return layer_norm_as<double>(call, int(ndim), call->params[1].d);
+    return layer_norm_as<float>(call, int(ndim), call->params[1].d);
+}
+
+template <class E>
+inline void input_row_sums(const E *PT_RESTRICT g, const E *PT_RESTRICT x, const E *PT_RESTRICT w, int64_t n, E mean, double &first, double &second) {
+    using V = simd<E>;
+    constexpr int W = V::width, REGS = LANES<E> / W / 2;        /* two sums: half the lanes each */
+    first = second = 0;
+    for (int64_t start = 0; start < n; start += ROW_RUN) {
+        const int64_t end = min64(n, start + ROW_RUN);
+        typename V::vector a[REGS], b[REGS];
+        const typename V::vector m = V::fill(mean);
+        alignas(64) E lane_a[REGS * W], lane_b[REGS * W];
+        for (int r = 0; r < REGS; ++r) a[r] = b[r] = V::fill(E(0));
+        int64_t i = start;
+        for (; i + REGS * W <= end; i += REGS * W)
+            for (int r = 0; r < REGS; ++r) {
+                const typename V::vector gh = V::load(g + i + r * W) * V::load(w + i + r * W);
+                a[r] += gh;
+                b[r] += gh * (V::load(x + i + r * W) - m);
+            }
+        for (int r = 0; r < REGS; ++r) {
+            V::store(lane_a + r * W, a[r]);
+            V::store(lane_b + r * W, b[r]);
+        }
+        for (int l = 0; i < end; ++i, ++l) {
+            lane_a[l] += g[i] * w[i];
+            lane_b[l] += g[i] * w[i] * (x[i] - mean);
+        }
+        first += double(fold<add_fold>(lane_a, REGS * W, E(0)));
+        second += double(fold<add_fold>(lane_b, REGS * W, E(0)));
+    }
+}
+template <class E>
+inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_RESTRICT x, const E *PT_RESTRICT w, int64_t n, E mean, E rstd) {
+    double first, second;
+    input_row_sums(g, x, w, n, mean, first, second);
+    /* gx = rstd (g w - mean(g w) - xhat mean(g w xhat)), xhat = (x - mean) rstd */
+    const E a = E(first / double(n)), b = E(second / double(n)) * rstd * rstd;
+    for (int64_t j = 0; j < n; ++j) q[j] = rstd * (g[j] * w[j] - a - (x[j] - mean) * b);
+}
+template <int ROWS, class E>
+inline void add_rows(E *PT_RESTRICT gw, E *PT_RESTRICT gb, const E *const *g, const E *const *x, const E *mean, const E *rstd, int64_t n) {
+    const E *PT_RESTRICT a[ROWS], *PT_RESTRICT b[ROWS];
+    E m[ROWS], s[ROWS];
+    for (int i = 0; i < ROWS; ++i) {
+        a[i] = g[i];
+        b[i] = x[i];
+        m[i] = mean[i];
+        s[i] = rstd[i];
+    }
+    PT_IVDEP
+    for (int64_t j = 0; j < n; ++j) {
+        E first = 0, second = 0;
+        for (int i = 0; i < ROWS; ++i) {
+            first += a[i][j] * ((b[i][j] - m[i]) * s[i]);
+            second += a[i][j];
+        }
+        gw[j] += first;
+        gb[j] += second;
+    }
+}
+
+template <class E>
+int layer_norm_backward_as(pt_call *call, int ndim) {
+    constexpr int GROUP = 4;                    /* rows whose gw and gb are added together */
+    row_reader<E> g, x, w;
+    g.open(call->in[0], ndim);
+    x.open(call->in[1], ndim);
+    space<2> moments;                           /* mean and rstd */
+    for (int d = 0; d < call->in[2].ndim; ++d) moments.push(call->in[2].sizes[d], {call->in[2].strides[d], call->in[3].strides[d]});
+    const int64_t rows = x.outer.numel(), n = x.inner.numel();
+    const bool want_x = present(call->out[0]), want_w = call->nout > 1 && present(call->out[1]),
+               want_b = call->nout > 2 && present(call->out[2]);
+    /* at most 64 chunks, of at least 16 rows and 64 Ki elements */
+    int64_t chunk = max64(max64(16, 65536 / max64(1, n)), ceil_div(rows, 64));
+    chunk = ceil_div(chunk, GROUP) * GROUP;
+    const int64_t chunks = ceil_div(rows, chunk);
+    scratch<E> affine(n), sums(max64(1, chunks) * 2 * n);
+    if (!affine || !sums) return no_memory(call, (chunks * 2 + 1) * n * int64_t(sizeof(E)));
+    const E *weight = nullptr;
+    if (present(call->in[4])) {
+        w.open(call->in[4], call->in[4].ndim);
+        weight = w.row(0, affine.data);
+    }
+    else {
+        for (int64_t j = 0; j < n; ++j) affine[j] = 1;
+        weight = affine.data;
+    }
+    std::atomic<bool> starved{false};
+    parallel_for(chunks, 1, [&](int64_t first, int64_t last) {
+        scratch<E> space((2 * GROUP + 1) * n);
+        if (!space) {
+            starved = true;
+            return;
+        }
+        for (int64_t c = first; c < last; ++c) {
+            E *PT_RESTRICT gw = sums.data + c * 2 * n, *PT_RESTRICT gb = gw + n;
+            for (int64_t j = 0; j < 2 * n; ++j) gw[j] = 0;
+            const int64_t begin = c * chunk, end = min64(rows, begin + chunk);
+            cursor<1> at_g(g.outer, begin), at_x(x.outer, begin);
+            cursor<2> at_moments(moments, begin);
+            for (int64_t r0 = begin; r0 < end; r0 += GROUP) {
+                const int count = int(min64(GROUP, end - r0));
+                const E *rows_g[GROUP], *rows_x[GROUP];
+                E mean[GROUP], rstd[GROUP];
+                for (int i = 0; i < count; ++i) {
+                    rows_g[i] = g.row(at_g.offset[0], space.data + 2 * i * n);
+                    rows_x[i] = x.row(at_x.offset[0], space.data + (2 * i + 1) * n);
+                    mean[i] = E(get_real(call->in[2], at_moments.offset[0]));
+                    rstd[i] = E(get_real(call->in[3], at_moments.offset[1]));
+                    at_g.next();
+                    at_x.next();
+                    at_moments.next();
+                    if (want_x) {
+                        E *q = in_place(call->out[0], (r0 + i) * n, space.data + 2 * GROUP * n);
+                        input_row(q, rows_g[i], rows_x[i], weight, n, mean[i], rstd[i]);
+                        if (q == space.data + 2 * GROUP * n) write(call->out[0], (r0 + i) * n, q, n);
+                    }
+                }
+                if (!want_w && !want_b) continue;
+                if (count == GROUP) add_rows<GROUP>(gw, gb, rows_g, rows_x, mean, rstd, n);
+                else
+                    for (int i = 0; i < count; ++i) add_rows<1>(gw, gb, rows_g + i, rows_x + i, mean + i, rstd + i, n);
+            }
+        }
+    });
+    if (starved) return no_memory(call, (2 * GROUP + 1) * n * int64_t(sizeof(E)));
+    for (int64_t j = 0; j < n; ++j) {
+        double gw = 0, gb = 0;
+        for (int64_t c = 0; c < chunks; ++c) {
+            gw += double(sums[c * 2 * n + j]);
+            gb += double(sums[c * 2 * n + n + j]);
+        }
+        if (want_w) put_real(call->out[1], j, gw);
+        if (want_b) put_real(call->out[2], j, gb);
+    }
+    return PT_OK;
+}
+
+int layer_norm_backward_kernel(pt_call *call) {
+    if (int status = check_floats(call)) return status;
+    const pt_view &g = call->in[0], &x = call->in[1], &mean = call->in[2], &rstd = call->in[3], &w = call->in[4];
+    /* a row is what weight, gw or gb cover, else the trailing dims of which mean has one element */
+    const pt_view *row = present(w) ? &w : nullptr;
+    for (int i = 1; i < call->nout && !row; ++i)
+        if (present(call->out[i])) row = &call->out[i];
+    int ndim = 0;
+    int64_t rows = x.numel, n = 1;
+    while (ndim < x.ndim && (row ? ndim < row->ndim : rows > mean.numel)) {
+        ++ndim;
+        n *= x.sizes[x.ndim - ndim];
+        rows = n ? x.numel / n : 0;
+    }
+    if (mean.numel != rstd.numel || mean.ndim != rstd.ndim || g.numel != x.numel || g.ndim != x.ndim || (row && row->numel != n) ||
+        (x.numel && (rows != mean.numel || mean.numel * n != x.numel)))
+        return fail(call, PT_RUNTIME_ERROR, "expected g and input of one shape and mean, rstd, weight that match it");
+    if (x.dtype == PT_FLOAT64) return layer_norm_backward_as<double>(call, ndim);
+    return layer_norm_backward_as<float>(call, ndim);
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_normalize_, PT_ISA)[] = {
+    {"layer_norm", layer_norm_kernel},
+    {"layer_norm_backward", layer_norm_backward_kernel},
+    {nullptr, nullptr},
+};

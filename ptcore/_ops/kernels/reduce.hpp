@@ -1,0 +1,285 @@
+/* The engine of all reductions: turns (layout, reduced dims) into runs of contiguous tiles, cuts
+ * them into chunks that depend on the shape only, and merges the chunks' states in order.
+ *
+ * The engine itself knows no type: it is compiled once and calls a `reducer` (an op at one element
+ * type) and a `source` (how elements of the input's dtype reach a tile) through pointers, one call
+ * per run of up to 8192 elements. An Op, made a reducer by reducer_of<Op>(), has
+ *    elem                       type of a tile's elements
+ *    state                      trivially copyable partial result, at most STATE_BYTES
+ *    static state identity()
+ *    static void merge(state &a, const state &b)      b follows a in the reduced order
+ *    static bool settled(const state &s)              nothing more can change the result
+ *    void run(state &s, const elem *x, int64_t n, int64_t position) const         n <= RUN
+ *    void columns(state *s, const elem *x, int64_t stride, int64_t rows, int64_t width,
+ *                 int64_t position) const             rows <= COLUMN_ROWS, width <= COLUMN_WIDTH
+ * `position` is the linear index in the reduced dims of the first element.
+ */
+#ifndef PTCORE_KERNELS_REDUCE_HPP
+#define PTCORE_KERNELS_REDUCE_HPP
+#include "common.hpp"
+
+namespace {
+
+constexpr int64_t RUN = 8192;           /* elements that one run() may take */
+constexpr int64_t TILE = 2048;          /* elements gathered at once when a layout needs it */
+constexpr int64_t CHUNK = 32768;        /* reduced elements in one state of a row reduction */
+constexpr int64_t COLUMN_ROWS = 128;
+constexpr int64_t COLUMN_WIDTH = 512;
+constexpr int64_t STATE_BYTES = 24;
+
+struct reduction_plan {
+    space<1> kept, reduced;
+    int64_t outputs, count;             /* sizes of the two spaces */
+    int64_t shift;                      /* where the walk over the reduced dims begins */
+};
+
+/* Reads a dim list (empty: all dims) into a mask. */
+inline int dims_mask(pt_call *call, const int64_t *list, int count, int ndim, bool (&mask)[PT_MAX_DIM]) {
+    for (int d = 0; d < ndim; ++d) mask[d] = count == 0;
+    for (int i = 0; i < count; ++i) {
+        int64_t d = wrap_dim(list[i], ndim);
+        if (ndim == 0 && (d == 0 || d == -1)) continue;
+        if (d < 0 || d >= ndim)
+            return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)list[i]);
+        mask[d] = true;
+    }
+    return PT_OK;
+}
+
+/* `ordered`: positions must count in logical order; else the reduced dims are walked as memory lies. */
+inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bool ordered, reduction_plan &plan) {
+    plan.shift = 0;
+    int64_t size[PT_MAX_DIM], stride[PT_MAX_DIM];
+    int reduced = 0;
+    for (int d = 0; d < in.ndim; ++d) {
+        if (!mask[d]) {
+            plan.kept.push(in.sizes[d], {in.strides[d]});
+            continue;
+        }
+        int64_t s = in.strides[d];
+        if (!ordered && s < 0 && in.sizes[d] > 0) {
+            plan.shift += s * (in.sizes[d] - 1);
+            s = -s;
+        }
+        int at = reduced++;
+        for (; !ordered && at > 0 && stride[at - 1] < s; --at) {
+            size[at] = size[at - 1];
+            stride[at] = stride[at - 1];
+        }
+        size[at] = in.sizes[d];
+        stride[at] = s;
+    }
+    for (int i = 0; i < reduced; ++i) plan.reduced.push(size[i], {stride[i]});
+    plan.outputs = plan.kept.numel();
+    plan.count = plan.reduced.numel();
+}
+
+struct reducer {
+    int64_t elem_size, state_size;
+    void (*identity)(void *s, int64_t n);
+    void (*merge)(void *a, const void *b);
+    bool (*settled)(const void *s);
+    void (*run)(const void *op, void *s, const void *x, int64_t n, int64_t position);
+    void (*columns)(const void *op, void *s, const void *x, int64_t stride, int64_t rows, int64_t width, int64_t position);
+    const void *op;
+};
+
+template <class Op>
+inline reducer reducer_of(const Op *op) {
+    using S = typename Op::state;
+    using E = typename Op::elem;
+    static_assert(sizeof(S) <= STATE_BYTES && std::is_trivially_copyable<S>::value, "");
+    reducer r;
+    r.elem_size = sizeof(E);
+    r.state_size = sizeof(S);
+    r.identity = [](void *s, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) static_cast<S *>(s)[i] = Op::identity();
+    };
+    r.merge = [](void *a, const void *b) { Op::merge(*static_cast<S *>(a), *static_cast<const S *>(b)); };
+    r.settled = [](const void *s) { return Op::settled(*static_cast<const S *>(s)); };
+    r.run = [](const void *self, void *s, const void *x, int64_t n, int64_t position) {
+        static_cast<const Op *>(self)->run(*static_cast<S *>(s), static_cast<const E *>(x), n, position);
+    };
+    r.columns = [](const void *self, void *s, const void *x, int64_t stride, int64_t rows, int64_t width, int64_t position) {
+        static_cast<const Op *>(self)->columns(static_cast<S *>(s), static_cast<const E *>(x), stride, rows, width, position);
+    };
+    r.op = op;
+    return r;
+}
+
+/* How the input is read: fetch(tile, elements, stride, n), or in place when fetch is null. */
+struct source {
+    const char *data;
+    int64_t itemsize;
+    void (*fetch)(void *dst, const void *src, int64_t stride, int64_t n);   /* any stride */
+    bool direct;                                                            /* elements are the tile's */
+};
+template <class E, class T>
+inline void fetch_plain(void *dst, const void *src, int64_t stride, int64_t n) {
+    load(static_cast<E *>(dst), static_cast<const T *>(src), stride, n);
+}
+template <class E, class T>
+inline source source_of(const pt_view &v) {
+    return {v.data, int64_t(sizeof(T)), fetch_plain<E, T>, is_same<E, T>};
+}
+
+/* Writes outputs [first, first + n) from their states. */
+struct sink {
+    void (*write)(const sink &self, int64_t first, const void *states, int64_t n);
+    char *out, *out2;
+    double a, b;
+};
+
+/* Reduces positions [begin, end) of one output's elements. */
+inline void reduce_row(const reducer &op, void *s, const source &from, int64_t offset, const space<1> &outer, int64_t length,
+                       int64_t stride, int64_t begin, int64_t end) {
+    const char *x = from.data + offset * from.itemsize;
+    int64_t within = begin % length;
+    if (outer.ndim == 0 && stride == 1 && from.direct && end - begin <= RUN)
+        return op.run(op.op, s, x + begin * from.itemsize, end - begin, begin);
+    cursor<1> at(outer, begin / length);
+    const bool in_place = from.direct && stride == 1 && (length >= 256 || outer.ndim == 0);
+    alignas(64) char tile[TILE * 16];
+    for (int64_t i = begin; i < end && !op.settled(s);) {
+        const void *run = tile;
+        int64_t fill = 0, goal = in_place ? min64(min64(length - within, end - i), RUN) : min64(end - i, TILE);
+        while (fill < goal) {
+            const int64_t n = min64(length - within, goal - fill);
+            const char *p = x + (at.offset[0] + within * stride) * from.itemsize;
+            if (in_place) run = p;
+            else from.fetch(tile + fill * op.elem_size, p, stride, n);
+            fill += n;
+            within += n;
+            if (within == length) {
+                within = 0;
+                at.next();
+            }
+        }
+        op.run(op.op, s, run, fill, i);
+        i += fill;
+    }
+}
+
+/* Reduces rows [begin, end) of `width` neighbouring outputs. */
+inline void reduce_columns(const reducer &op, void *s, const source &from, int64_t offset, const space<1> &outer, int64_t length,
+                           int64_t stride, int64_t width, int64_t begin, int64_t end) {
+    constexpr int64_t BYTES = 8 * COLUMN_WIDTH * 8;
+    alignas(64) char tile[BYTES];
+    cursor<1> at(outer, begin / length);
+    int64_t within = begin % length;
+    for (int64_t i = begin; i < end;) {
+        int64_t rows = min64(min64(length - within, end - i), COLUMN_ROWS);
+        const char *p = from.data + (offset + at.offset[0] + within * stride) * from.itemsize;
+        if (from.direct) op.columns(op.op, s, p, stride, rows, width, i);
+        else {
+            rows = min64(rows, BYTES / (width * op.elem_size));
+            for (int64_t r = 0; r < rows; ++r)
+                from.fetch(tile + r * width * op.elem_size, p + r * stride * from.itemsize, 1, width);
+            op.columns(op.op, s, tile, width, rows, width, i);
+        }
+        i += rows;
+        within += rows;
+        if (within == length) {
+            within = 0;
+            at.next();
+        }
+    }
+}
+
+/* Merges `chunks` states per output, `apart` bytes from one to the next, and writes the outputs. */
+inline void merge_chunks(const reducer &op, const sink &to, const char *states, int64_t outputs, int64_t chunks, int64_t between,
+                         int64_t apart) {
+    alignas(16) char s[STATE_BYTES];
+    for (int64_t o = 0; o < outputs; ++o) {
+        const char *p = states + o * between;
+        memcpy(s, p, size_t(op.state_size));
+        for (int64_t c = 1; c < chunks; ++c) op.merge(s, p + c * apart);
+        to.write(to, o, s, 1);
+    }
+}
+
+/* Runs `op` over the plan and hands the outputs' states to the sink. */
+inline int reduce(pt_call *call, const reducer &op, source from, const reduction_plan &plan, const sink &to) {
+    from.data += plan.shift * from.itemsize;
+    const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size;
+    if (outputs == 0) return PT_OK;
+    if (count == 0) {
+        alignas(16) char s[STATE_BYTES];
+        op.identity(s, 1);
+        for (int64_t o = 0; o < outputs; ++o) to.write(to, o, s, 1);
+        return PT_OK;
+    }
+    space<1> outer = plan.reduced, kept = plan.kept;
+    int64_t step[1], across[1];
+    const int64_t length = outer.pop(step), stride = count == 1 ? 1 : step[0];
+    const int64_t width = kept.pop(across);
+
+    if (stride == 1 || across[0] != 1 || width < 8) {
+        const int64_t chunks = ceil_div(count, CHUNK);
+        if (chunks == 1) {
+            parallel_for(outputs, grain_rows(count + 16), [&](int64_t begin, int64_t end) {
+                alignas(16) char s[16 * STATE_BYTES];
+                cursor<1> at(plan.kept, begin);
+                for (int64_t o = begin; o < end;) {
+                    const int64_t group = min64(16, end - o);
+                    op.identity(s, group);
+                    for (int64_t k = 0; k < group; ++k, at.next())
+                        reduce_row(op, s + k * S, from, at.offset[0], outer, length, stride, 0, count);
+                    to.write(to, o, s, group);
+                    o += group;
+                }
+            });
+            return PT_OK;
+        }
+        scratch<char> partial(outputs * chunks * S);
+        if (!partial) return no_memory(call, outputs * chunks * S);
+        parallel_for(outputs * chunks, 1, [&](int64_t begin, int64_t end) {
+            op.identity(partial.data + begin * S, end - begin);
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t first = u % chunks * CHUNK;
+                cursor<1> at(plan.kept, u / chunks);
+                reduce_row(op, partial.data + u * S, from, at.offset[0], outer, length, stride, first, min64(first + CHUNK, count));
+            }
+        });
+        merge_chunks(op, to, partial.data, outputs, chunks, chunks * S, S);
+        return PT_OK;
+    }
+
+    const int64_t blocks = ceil_div(width, COLUMN_WIDTH), groups = outputs / width, block = min64(width, COLUMN_WIDTH);
+    const int64_t rows = groups * blocks >= 256 ? count : min64(count, max64(COLUMN_ROWS, 2 * CHUNK / block));
+    const int64_t chunks = ceil_div(count, rows);
+    scratch<char> partial(chunks > 1 ? outputs * chunks * S : 0);
+    if (!partial) return no_memory(call, outputs * chunks * S);
+    parallel_for(groups * blocks * chunks, grain_rows(rows * block), [&](int64_t begin, int64_t end) {
+        alignas(16) char local[COLUMN_WIDTH * STATE_BYTES];
+        for (int64_t u = begin; u < end; ++u) {
+            const int64_t c = u % chunks, b = u / chunks % blocks, g = u / chunks / blocks;
+            const int64_t first = b * COLUMN_WIDTH, w = min64(COLUMN_WIDTH, width - first);
+            cursor<1> at(kept, g);
+            char *s = chunks > 1 ? partial.data + ((c * groups + g) * width + first) * S : local;
+            op.identity(s, w);
+            reduce_columns(op, s, from, at.offset[0] + first, outer, length, stride, w, c * rows, min64(count, (c + 1) * rows));
+            if (chunks == 1) to.write(to, g * width + first, s, w);
+        }
+    });
+    if (chunks > 1) merge_chunks(op, to, partial.data, outputs, chunks, S, outputs * S);
+    return PT_OK;
+}
+
+/* A sink that calls Write::apply(output i, its state, parameters, i) on outputs of type O. */
+template <class O, class S, class Write>
+inline sink sink_of(const pt_call *call, double a = 0, double b = 0) {
+    sink to;
+    to.write = [](const sink &self, int64_t first, const void *states, int64_t n) {
+        O *out = reinterpret_cast<O *>(self.out) + first;
+        for (int64_t i = 0; i < n; ++i) Write::apply(out[i], static_cast<const S *>(states)[i], self, first + i);
+    };
+    to.out = call->out[0].data;
+    to.out2 = call->nout > 1 ? call->out[1].data : nullptr;
+    to.a = a;
+    to.b = b;
+    return to;
+}
+
+} // namespace
+#endif

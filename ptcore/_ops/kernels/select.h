@@ -1,0 +1,17 @@
+/* What the generated _select.cpp offers to Cython. */
+#ifndef PTCORE_SELECT_H
+#define PTCORE_SELECT_H
+#include "ptcore/kernel.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Takes over a table of kernels for a device column; negative on failure. */
+typedef int (*pt_enter_kernels)(const pt_kernel_entry *entries, int column);
+
+const pt_elementwise *pt_loops(int op);
+int pt_select(const char *wanted, pt_enter_kernels enter);
+const char *pt_chosen_level(void);
+#ifdef __cplusplus
+}
+#endif
+#endif

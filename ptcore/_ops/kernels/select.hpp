@@ -1,0 +1,66 @@
+// Choosing an ISA level at import: the best one that both the build and the CPU have, or the
+// one that PTCORE_CPU_CAPABILITY names (base, v3, v4), capped by what the CPU has.
+#pragma once
+#include <cstring>
+
+#include "ptcore/kernel.h"
+#include "select.h"
+
+extern "C" const pt_loop (*pt_casts)[PT_NDTYPES];
+
+struct pt_loop_family {
+    const pt_elementwise *entries;
+    const int *ids;
+};
+struct pt_level {
+    const char *name;
+    const pt_loop_family *loops;
+    const pt_kernel_entry *const *kernels;
+    const pt_loop (*casts)[PT_NDTYPES];
+};
+
+static const char *chosen_level = "base";
+
+static inline bool cpu_has(const char *name) {
+    if (std::strcmp(name, "base") == 0) return true;
+#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
+    __builtin_cpu_init();
+    bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    if (std::strcmp(name, "v3") == 0) return v3;
+    return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512cd");
+#else
+    return false;
+#endif
+}
+
+static inline void merge(pt_elementwise *into, const pt_elementwise *from) {
+    into->name = from->name;
+    into->nin = from->nin;
+    into->cost = from->cost;
+    for (int d = 0; d < PT_NDTYPES; d++) {
+        if (from->loop[d]) into->loop[d] = from->loop[d];
+        if (from->vs[d]) into->vs[d] = from->vs[d];
+        if (from->sv[d]) into->sv[d] = from->sv[d];
+    }
+}
+
+// Levels stand in rising order; a higher one lays its entries over the lower ones.
+static int select_level(const pt_level *levels, pt_elementwise *merged, const char *wanted,
+                        pt_enter_kernels enter) {
+    for (const pt_level *level = levels; level->name; level++) {
+        if (!cpu_has(level->name)) break;
+        for (const pt_loop_family *f = level->loops; f->entries; f++)
+            for (int k = 0; f->entries[k].name; k++) merge(&merged[f->ids[k]], &f->entries[k]);
+        for (int k = 0; level->kernels[k]; k++)
+            if (enter(level->kernels[k], 0) < 0) return -1;
+        pt_casts = level->casts;
+        chosen_level = level->name;
+        if (wanted && std::strcmp(wanted, level->name) == 0) break;
+    }
+    return 0;
+}
+
+extern "C" const char *pt_chosen_level(void) { return chosen_level; }

@@ -1,0 +1,211 @@
+/* softmax, log_softmax and their derivatives along any dim, without a copy of the tensor.
+ *
+ * Where the dim is the innermost one of the output, rows are taken one by one; else blocks of
+ * neighbouring columns are taken together. Operands whose elements are not the compute type side by
+ * side (half types, odd strides) go through a scratch block of rows or columns.
+ */
+#include "rows.hpp"
+
+#include <atomic>
+
+namespace {
+
+constexpr int64_t COLUMN_BLOCK = 128;
+
+/* sum[j] over n rows that add(r, part) adds to part: float64 beyond 128 rows */
+template <class E, class Add>
+inline void columns_sum(E *sum, int64_t n, int64_t width, Add &&add) {
+    constexpr int64_t ROWS = 128;
+    double total[COLUMN_BLOCK];
+    for (int64_t r = 0; r < n || r == 0; r += ROWS) {
+        for (int64_t j = 0; j < width; ++j) sum[j] = 0;
+        for (int64_t i = r; i < min64(n, r + ROWS); ++i) add(i, sum);
+        if (n > ROWS)
+            for (int64_t j = 0; j < width; ++j) total[j] = double(sum[j]) + (r ? total[j] : 0);
+    }
+    if (n > ROWS)
+        for (int64_t j = 0; j < width; ++j) sum[j] = E(total[j]);
+}
+
+/* Each op: one row x[0][...n), and a block of columns. Inputs and out may be the same memory. */
+template <class E, bool LOG>
+struct softmax_op {
+    static constexpr int inputs = 1;
+    static void row(const E *const *in, E *out, int64_t n) {
+        const E *x = in[0];
+        const E top = row_max(x, n);
+        if (LOG) {
+            const E shift = E(log(row_exp_sum<false>(x, out, n, top)));
+            for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - top) - shift;
+        }
+        else {
+            const E scale = E(1 / row_exp_sum<true>(x, out, n, top));
+            for (int64_t i = 0; i < n; ++i) out[i] *= scale;
+        }
+    }
+    static void columns(const E *const *in, const int64_t *stride, E *out, int64_t step, int64_t n, int64_t width) {
+        alignas(64) E top[COLUMN_BLOCK], sum[COLUMN_BLOCK];
+        const E *x = in[0];
+        columns_max(top, x, stride[0], n, width);
+        columns_sum(sum, n, width, [&](int64_t r, E *PT_RESTRICT part) {
+            const E *p = x + r * stride[0];
+            E *q = out + r * step;
+            PT_IVDEP
+            for (int64_t j = 0; j < width; ++j) {
+                const E e = pt::exp(p[j] - top[j]);
+                if (!LOG) q[j] = e;
+                part[j] += e;
+            }
+        });
+        for (int64_t j = 0; j < width; ++j) sum[j] = LOG ? pt::log(sum[j]) : 1 / sum[j];
+        for (int64_t r = 0; r < n; ++r) {
+            const E *p = x + r * stride[0];
+            E *q = out + r * step;
+            PT_IVDEP
+            for (int64_t j = 0; j < width; ++j) q[j] = LOG ? (p[j] - top[j]) - sum[j] : q[j] * sum[j];
+        }
+    }
+};
+
+/* in: gradient g and the forward's output y */
+template <class E, bool LOG>
+struct softmax_backward_op {
+    static constexpr int inputs = 2;
+    static E term(E g, E y, E sum) { return LOG ? g - pt::exp(y) * sum : y * (g - sum); }
+    static void row(const E *const *in, E *out, int64_t n) {
+        const E *g = in[0], *y = in[1];
+        const double total = row_sum(g, y, n, [](auto a, auto b) {
+            (void)b;
+            if constexpr (LOG) return a;
+            else return a * b;
+        });
+        const E sum = E(total);
+        PT_IVDEP
+        for (int64_t i = 0; i < n; ++i) out[i] = term(g[i], y[i], sum);
+    }
+    static void columns(const E *const *in, const int64_t *stride, E *out, int64_t step, int64_t n, int64_t width) {
+        alignas(64) E sum[COLUMN_BLOCK];
+        columns_sum(sum, n, width, [&](int64_t r, E *PT_RESTRICT part) {
+            const E *g = in[0] + r * stride[0], *y = in[1] + r * stride[1];
+            PT_IVDEP
+            for (int64_t j = 0; j < width; ++j) part[j] += LOG ? g[j] : g[j] * y[j];
+        });
+        for (int64_t r = 0; r < n; ++r) {
+            const E *g = in[0] + r * stride[0], *y = in[1] + r * stride[1];
+            E *q = out + r * step;
+            PT_IVDEP
+            for (int64_t j = 0; j < width; ++j) q[j] = term(g[j], y[j], sum[j]);
+        }
+    }
+};
+
+/* An op at one dtype, seen through pointers: elements of `item` bytes, computed as `tile` bytes. */
+struct along_op {
+    int inputs;
+    int64_t item, tile;
+    bool same;                  /* stored as computed */
+    void (*row)(const void *const *in, void *out, int64_t n);
+    void (*columns)(const void *const *in, const int64_t *stride, void *out, int64_t step, int64_t n, int64_t width);
+    void (*fetch)(void *dst, const void *src, int64_t stride, int64_t n);
+    void (*put)(void *dst, const void *src, int64_t n);
+};
+template <class Op, class T, class E>
+inline along_op along_of() {
+    along_op op{Op::inputs, sizeof(T), sizeof(E), is_same<T, E>, nullptr, nullptr, nullptr, nullptr};
+    op.row = [](const void *const *in, void *out, int64_t n) {
+        Op::row(reinterpret_cast<const E *const *>(in), static_cast<E *>(out), n);
+    };
+    op.columns = [](const void *const *in, const int64_t *stride, void *out, int64_t step, int64_t n, int64_t width) {
+        Op::columns(reinterpret_cast<const E *const *>(in), stride, static_cast<E *>(out), step, n, width);
+    };
+    op.fetch = [](void *dst, const void *src, int64_t stride, int64_t n) {
+        load(static_cast<E *>(dst), static_cast<const T *>(src), stride, n);
+    };
+    op.put = [](void *dst, const void *src, int64_t n) { store(static_cast<T *>(dst), static_cast<const E *>(src), n); };
+    return op;
+}
+
+int along(pt_call *call, const along_op &op, int64_t dim) {
+    const int N = op.inputs;
+    const pt_view &shape = call->out[0];
+    if (shape.numel == 0) return PT_OK;
+    int64_t n = 1, step[3] = {}, contiguous[PT_MAX_DIM];
+    space<3> kept;              /* both inputs (the first twice if there is one), the output */
+    for (int64_t d = shape.ndim - 1, s = 1; d >= 0; s *= shape.sizes[d--]) contiguous[d] = s;
+    for (int d = 0; d < shape.ndim; ++d) {
+        const int64_t s[3] = {call->in[0].strides[d], call->in[N - 1].strides[d], contiguous[d]};
+        if (d == dim) {
+            n = shape.sizes[d];
+            memcpy(step, s, sizeof s);
+        }
+        else kept.push(shape.sizes[d], s);
+    }
+    const bool by_rows = n == 1 || step[2] == 1;
+    int64_t side[3] = {};
+    const int64_t width = by_rows ? 1 : kept.pop(side);
+    bool direct = op.same;
+    for (int k = 0; k < N; ++k) direct = direct && (by_rows ? step[k] == 1 || n == 1 : side[k] == 1);
+    /* a scratch block stays within about 64 KB where n allows */
+    const int64_t block = by_rows ? 1 : direct ? COLUMN_BLOCK : min64(COLUMN_BLOCK, max64(16, 16384 / n));
+    const int64_t blocks = ceil_div(width, block), bytes = n * block * op.tile;
+    std::atomic<bool> starved{false};
+    parallel_for(kept.numel() * blocks, grain_rows(8 * n * min64(width, block)), [&](int64_t begin, int64_t end) {
+        scratch<char> space(direct ? 0 : N * bytes);
+        if (!space) {
+            starved = true;
+            return;
+        }
+        cursor<3> at(kept, begin / blocks);
+        for (int64_t u = begin; u < end; ++u) {
+            const int64_t b = u % blocks * block, w = min64(block, width - b);
+            const void *tile[2];
+            int64_t apart[2];
+            for (int k = 0; k < N; ++k) {
+                const char *from = call->in[k].data + (at.offset[k] + b * side[k]) * op.item;
+                tile[k] = from;
+                apart[k] = step[k];
+                if (direct) continue;
+                char *copy = space.data + k * bytes;
+                if (by_rows) op.fetch(copy, from, step[k], n);
+                else
+                    for (int64_t r = 0; r < n; ++r) op.fetch(copy + r * w * op.tile, from + r * step[k] * op.item, side[k], w);
+                tile[k] = copy;
+                apart[k] = w;
+            }
+            char *to = call->out[0].data + (at.offset[2] + b) * op.item;
+            void *result = op.same ? to : space.data;
+            if (by_rows) op.row(tile, result, n);
+            else op.columns(tile, apart, result, op.same ? step[2] : w, n, w);
+            if (!op.same && by_rows) op.put(to, result, n);
+            else if (!op.same)
+                for (int64_t r = 0; r < n; ++r) op.put(to + r * step[2] * op.item, space.data + r * w * op.tile, w);
+            if (u % blocks == blocks - 1) at.next();
+        }
+    });
+    return starved ? no_memory(call, N * bytes) : int(PT_OK);
+}
+
+template <template <class, bool> class Op, bool LOG>
+int softmax_kernel(pt_call *call) {
+    const pt_view &out = call->out[0];
+    int64_t dim = out.ndim ? wrap_dim(call->params[0].i, out.ndim) : 0;
+    if (out.ndim && (dim < 0 || dim >= out.ndim))
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -out.ndim, out.ndim - 1, (long long)call->params[0].i);
+    for (int k = 0; k < call->nin; ++k)
+        if (call->in[k].dtype != out.dtype || call->in[k].ndim != out.ndim)
+            return fail(call, PT_RUNTIME_ERROR, "expected input %d with the output's dtype and shape", k);
+    return visit<FLOATS>(call, out.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        return along(call, along_of<Op<compute<T>, LOG>, T, compute<T>>(), dim);
+    });
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_softmax_, PT_ISA)[] = {
+    {"softmax", softmax_kernel<softmax_op, false>},
+    {"log_softmax", softmax_kernel<softmax_op, true>},
+    {"softmax_backward", softmax_kernel<softmax_backward_op, false>},
+    {"log_softmax_backward", softmax_kernel<softmax_backward_op, true>},
+    {nullptr, nullptr},
+};

@@ -1,0 +1,73 @@
+"""Rows: products of matrices and vectors, and decompositions."""
+from ptcore._ops._schema import NUMERIC, bilinear, structured
+
+bilinear(
+    "mm(input, mat2)", types=NUMERIC, kernel="mm", promote="none",
+    out="mm_spec('mm', input, mat2)", vjp=["mm(g, adjoint(y))", "mm(adjoint(x), g)"],
+    autocast="lower", reference="matmul(x, y)",
+    doc="""Product of two matrices, ``(N, K)`` by ``(K, M)``.
+
+>>> import ptcore
+>>> ptcore.mm(ptcore.tensor([[1., 2.]]), ptcore.tensor([[3.], [4.]]))
+tensor([[11.]])
+""")
+
+bilinear(
+    "bmm(input, mat2)", types=NUMERIC, kernel="bmm", promote="none",
+    out="bmm_spec('bmm', input, mat2)", vjp=["bmm(g, adjoint(y))", "bmm(adjoint(x), g)"],
+    autocast="lower", reference="matmul(x, y)",
+    doc="""Batch of matrix products, ``(B, N, K)`` by ``(B, K, M)``.
+
+>>> import ptcore
+>>> ptcore.bmm(ptcore.ones(2, 1, 3), ptcore.ones(2, 3, 1)).shape
+ptcore.Size([2, 1, 1])
+""")
+
+bilinear(
+    "mv(input, vec)", types=NUMERIC, kernel="mv", promote="none",
+    out="mv_spec('mv', input, vec)", vjp=["outer_conj(g, y)", "mv(adjoint(x), g)"],
+    autocast="lower", reference="matmul(x, y)",
+    doc="""Product of a matrix and a vector.
+
+>>> import ptcore
+>>> ptcore.mv(ptcore.ones(2, 3), ptcore.ones(3))
+tensor([3., 3.])
+""")
+
+bilinear(
+    "dot(input, tensor)", types=NUMERIC, kernel="dot", promote="none",
+    out="dot_spec('dot', input, tensor)", vjp=["g * conj_of(y)", "g * conj_of(x)"],
+    autocast="lower", reference="dot(x, y)",
+    doc="""Sum of the products of two vectors' elements (no conjugation).
+
+>>> import ptcore
+>>> ptcore.dot(ptcore.tensor([1., 2.]), ptcore.tensor([3., 4.]))
+tensor(11.)
+""")
+
+structured(
+    "addmm(input, mat1, mat2, *, beta: Scalar = 1, alpha: Scalar = 1)", types=NUMERIC,
+    kernel="addmm", promote="none", out="addmm_spec('addmm', input, mat1, mat2)",
+    vjp=["sum_to(g * conj_of(beta), x.shape)", "mm(g, adjoint(z)) * conj_of(alpha)",
+         "mm(adjoint(y), g) * conj_of(alpha)"],
+    autocast="lower", reference="beta * x + alpha * matmul(y, z)",
+    doc="""``beta * input + alpha * (mat1 @ mat2)``, input broadcast to the product's shape.
+
+>>> import ptcore
+>>> ptcore.addmm(ptcore.ones(1), ptcore.ones(1, 2), ptcore.ones(2, 1))
+tensor([[3.]])
+""")
+
+structured(
+    "linear(input, weight, bias: OptTensor = None)", types=NUMERIC, kernel="linear",
+    promote="none", out="linear_spec(input, weight, bias)", public=["nn.functional.linear"],
+    method=False, vjp=["linear_input(g, y)", "linear_weight(g, x, y.shape)",
+                       "sum_to(g, z.shape)"],
+    autocast="lower", reference="matmul(x, y.T) + z",
+    doc="""``input @ weight.T + bias`` for input ``(*, in_features)``, weight
+``(out_features, in_features)`` and bias ``(out_features)``.
+
+>>> import ptcore
+>>> ptcore.nn.functional.linear(ptcore.ones(1, 2), ptcore.ones(3, 2), ptcore.zeros(3))
+tensor([[2., 2., 2.]])
+""")

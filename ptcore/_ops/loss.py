@@ -1,0 +1,34 @@
+"""Rows: losses with fused kernels."""
+from ptcore._ops._schema import REAL, nondifferentiable, structured
+
+structured(
+    'cross_entropy_stats(input, target: Index, weight: OptTensor = None, '
+    'reduction: "none|mean|sum" = "mean", ignore_index=-100, label_smoothing=0.0)', types=REAL,
+    promote="none", kernel="cross_entropy", internal=True, fields=("out", "lse", "total_weight"),
+    out="[(loss_spec('cross_entropy', input, target, weight, reduction) if reduction == 'none' "
+        "else (), input.dtype), (loss_spec('cross_entropy', input, target, weight, reduction), "
+        "stat_dtype(input)), ((), stat_dtype(input))]", autocast="fp32",
+    reference="_cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing)",
+    doc="Cross entropy with the log-sum-exp and the total weight that its gradient needs.")
+
+nondifferentiable(
+    'cross_entropy_backward(g, input, target: Index, weight: OptTensor, lse: Index, '
+    'total_weight: Index, reduction: "none|mean|sum", ignore_index: Int, label_smoothing: Float)',
+    types=REAL, promote="none", kernel="cross_entropy_backward", internal=True, out="like(input)",
+    reference="_cross_entropy_backward",
+    doc="The fused gradient of cross entropy for a backward that is not recorded.")
+
+structured(
+    'nll_loss_stats(input, target: Index, weight: OptTensor = None, '
+    'reduction: "none|mean|sum" = "mean", ignore_index=-100)', types=REAL, promote="none",
+    kernel="nll_loss", internal=True, fields=("out", "total_weight"),
+    out="[(loss_spec('nll_loss', input, target, weight, reduction) if reduction == 'none' "
+        "else (), input.dtype), ((), input.dtype)]", autocast="fp32",
+    reference="_nll_loss(x, target, weight, reduction, ignore_index)",
+    doc="Negative log-likelihood with the total weight that its gradient needs.")
+
+structured(
+    'nll_loss_backward(grad, target: Index, weight: OptTensor, total_weight: Index, '
+    'reduction: "none|mean|sum", ignore_index: Int, shape: Sizes)', types=REAL, promote="none",
+    kernel="nll_loss_backward", internal=True, out="(shape, grad.dtype)",
+    reference="_nll_loss_backward", doc="Gradient of the negative log-likelihood.")

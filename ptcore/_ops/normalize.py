@@ -1,0 +1,34 @@
+"""Rows: softmax and normalisation over dims."""
+from ptcore._ops._schema import REAL, nondifferentiable, structured
+
+for _name, _formula in (("softmax", "exp(input) / sum(exp(input))"),
+                        ("log_softmax", "input - log(sum(exp(input)))")):
+    structured(
+        f"{_name}(input, dim: Dim, *, dtype: DType = None)", types=REAL, promote="dtype",
+        kernel=_name, out="like(input)", public=[_name],
+        autocast="fp32", batch="shift_dim", reference=f"special.{_name}(x, axis=dim)",
+        doc=f"""``{_formula}`` along ``dim``, without overflow.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([0., 0.]), 0).shape
+ptcore.Size([2])
+""")
+    nondifferentiable(
+        f"{_name}_backward(grad, output, dim: Dim)", types=REAL, kernel=f"{_name}_backward",
+        internal=True, out="like(grad)", reference=f"_{_name}_backward(grad, output, dim)",
+        doc=f"The fused gradient of {_name} for a backward that is not recorded.")
+
+structured(
+    "layer_norm_stats(input, weight: OptTensor, bias: OptTensor, normalized_ndim: Int, "
+    "eps: Float)", types=REAL, promote="none", kernel="layer_norm",
+    internal=True, fields=("out", "mean", "rstd"),
+    out="normalized('layer_norm', input, input.shape[input.ndim - normalized_ndim:], weight, bias)", autocast="fp32",
+    reference="_layer_norm(x, weight, bias, normalized_ndim, eps)",
+    doc="Layer normalisation with the statistics that its gradient needs.")
+
+nondifferentiable(
+    "layer_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor = None)", types=REAL,
+    promote="none", kernel="layer_norm_backward", internal=True, fields=("input", "weight", "bias"),
+    out="layer_norm_gradients(input, mean)",
+    reference="_layer_norm_backward(g, x, mean, rstd, weight)",
+    doc="The fused gradient of layer normalisation for a backward that is not recorded.")

@@ -1,0 +1,112 @@
+"""Rows: reductions over one, several or all dims."""
+from ptcore._ops._schema import ALL, FLOATING, ORDERED, REAL, linear, nondifferentiable, structured, uniform
+
+linear(
+    "sum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)",
+    kernel="sum", promote="dtype", out="reduced(input, dim, keepdim, summed_dtype(input, dtype))",
+    reference="sum(x, axis=dim, keepdims=keepdim)", batch="reduce",
+    doc="""Sum over ``dim`` (all dims if None). Integers and bools give int64 unless ``dtype``
+says otherwise.
+
+>>> import ptcore
+>>> ptcore.sum(ptcore.tensor([[1., 2.], [3., 4.]]), dim=0)
+tensor([4., 6.])
+""")
+
+structured(
+    "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", internal=True,
+    kernel="prod", promote="dtype", out="reduced(input, dim, keepdim, summed_dtype(input, dtype))",
+    reference="prod(x, axis=dim, keepdims=keepdim)", sample=uniform(0.5, 2),
+    doc="Product over dims.")
+
+linear(
+    "mean(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", types=FLOATING,
+    kernel="mean", promote="dtype", out="reduced(input, dim, keepdim, dtype)",
+    reference="mean(x, axis=dim, keepdims=keepdim)", batch="reduce",
+    doc="""Mean over ``dim`` (all dims if None) of a floating-point tensor.
+
+>>> import ptcore
+>>> ptcore.mean(ptcore.tensor([1., 2., 6.]))
+tensor(3.)
+""")
+
+for _name, _text in (("amax", "Largest"), ("amin", "Smallest")):
+    structured(
+        f"{_name}(input, dim: Dims = None, keepdim=False)", types=ORDERED, kernel=_name,
+        out=f"nonempty('{_name}', input, dim) and reduced(input, dim, keepdim)",
+        reference=f"{_name}(x, axis=dim, keepdims=keepdim)", batch="reduce",
+        doc=f"""{_text} value over ``dim``; equal ones share the gradient. NaN wins.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([[1., 1.], [1., 1.]]), dim=1)
+tensor([1., 1.])
+""")
+
+for _name in ("max_dim", "min_dim"):
+    structured(
+        f"{_name}(input, dim: Dim, keepdim=False)", types=ORDERED, kernel=_name, internal=True,
+        fields=("values", "indices"),
+        out=f"nonempty('{_name[:3]}', input, dim) and [reduced(input, dim, keepdim), "
+            "reduced(input, dim, keepdim, INT64)]",
+        reference="_" + _name, batch="reduce",
+        doc="Values and the index of the first occurrence.")
+
+for _name in ("argmax", "argmin"):
+    nondifferentiable(
+        f"{_name}(input, dim: OptDim = None, keepdim=False)", types=ORDERED, kernel=_name,
+        out=f"nonempty('{_name}', input, tuple(range(input.ndim)) if dim is None else dim) and "
+            "reduced(input, tuple(range(input.ndim)) if dim is None else dim, keepdim, INT64)",
+        reference=f"{_name}(x, axis=dim, keepdims=keepdim)",
+        doc=f"""Index of the {'largest' if _name == 'argmax' else 'smallest'} value, the first
+among equals; of the flattened tensor if ``dim`` is None.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([5., 5.]))
+tensor(0)
+""")
+
+for _name, _text in (("any", "Whether any element is nonzero."),
+                     ("all", "Whether all elements are nonzero.")):
+    nondifferentiable(
+        f"{_name}(input, dim: Dims = None, keepdim=False)", types=ALL, kernel=_name,
+        out="reduced(input, dim, keepdim, BOOL)",
+        reference=f"{_name}(x, axis=dim, keepdims=keepdim)",
+        doc=f"""{_text}
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([True, True]))
+tensor(True)
+""")
+
+nondifferentiable(
+    "count_nonzero(input, dim: Dims = None)", types=ALL, kernel="count_nonzero",
+    out="reduced(input, dim, False, INT64)", reference="count_nonzero(x, axis=dim)",
+    doc="""Number of nonzero elements.
+
+>>> import ptcore
+>>> ptcore.count_nonzero(ptcore.tensor([0, 3, 4]))
+tensor(2)
+""")
+
+structured(
+    "var_dims(input, dim: Dims = None, correction: Float = 1.0, keepdim=False)", types=REAL,
+    kernel="var", internal=True, out="reduced(input, dim, keepdim)",
+    reference="var(x, axis=dim, ddof=correction, keepdims=keepdim)",
+    doc="Variance with a correction to the divisor.")
+
+structured(
+    "logsumexp(input, dim: Dims, keepdim=False)", types=REAL, promote="float",
+    kernel="logsumexp", out="reduced(input, dim, keepdim)",
+    reference="special.logsumexp(x, axis=dim, keepdims=keepdim)",
+    doc="""``log(sum(exp(input)))`` over ``dim``, without overflow.
+
+>>> import ptcore
+>>> ptcore.logsumexp(ptcore.tensor([1000., 1000.]), 0)
+tensor(1000.6931)
+""")
+
+structured(
+    "vector_norm(input, ord: Float = 2.0, dim: Dims = None, keepdim=False)", types=REAL,
+    kernel="vector_norm", internal=True, out="reduced(input, dim, keepdim)",
+    sample=uniform(0.2, 3), reference="_vector_norm(x, ord, dim, keepdim)",
+    doc="Norm of the elements over dims.")

@@ -1,0 +1,226 @@
+"""How a tensor prints: PyTorch's rules for precision, threshold, edge items and suffixes."""
+import math
+
+from ptcore._dtype import as_dtype, get_default_dtype
+from ptcore._tensor import Tensor
+
+
+class _Options:
+    precision = 4
+    threshold = 1000
+    edgeitems = 3
+    linewidth = 80
+    sci_mode = None
+
+
+_options = _Options()
+_profiles = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80),
+             "full": (4, math.inf, 3, 80)}
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None,
+                     profile=None, sci_mode=None):
+    """Sets how tensors print.
+
+    Parameters
+    ----------
+    precision : int
+        Digits behind the point (4).
+    threshold : int
+        Tensors of more elements are summarised (1000).
+    edgeitems : int
+        Elements shown at each end of a summarised dim (3).
+    linewidth : int
+        Characters a line (80).
+    profile : {"default", "short", "full"}
+    sci_mode : bool or None
+        Scientific notation: always, never, or where the values ask for it.
+    """
+    if profile is not None:
+        if profile not in _profiles:
+            raise ValueError(f"set_printoptions: profile must be one of {sorted(_profiles)}, got "
+                             f"{profile!r}")
+        (_options.precision, _options.threshold, _options.edgeitems,
+         _options.linewidth) = _profiles[profile]
+    for name, value in (("precision", precision), ("threshold", threshold),
+                        ("edgeitems", edgeitems), ("linewidth", linewidth)):
+        if value is not None:
+            setattr(_options, name, value)
+    _options.sci_mode = sci_mode
+
+
+class _Formatter:
+    """One width and notation for all the values shown."""
+
+    def __init__(self, values, floating):
+        self.floating = floating
+        self.int_mode, self.sci_mode, self.width = True, False, 1
+        if not floating:
+            self.width = max([len(str(v)) for v in values], default=1)
+            return
+        finite = [v for v in values if math.isfinite(v) and v != 0]
+        if finite:
+            sizes = [abs(v) for v in finite]
+            low, high = min(sizes), max(sizes)
+            self.int_mode = all(v == math.ceil(v) for v in finite)
+            self.sci_mode = (high / low > 1000.0 if low else True) or high > 1e8 or (
+                not self.int_mode and low < 1e-4)
+        if _options.sci_mode is not None:
+            self.sci_mode = _options.sci_mode
+        self.width = max([len(self.text(v)) for v in finite]
+                         + [len(self.text(v)) for v in values if not math.isfinite(v)]
+                         + [1 if finite else len(self.text(0.0))])
+
+    def text(self, v):
+        if not self.floating:
+            return str(v)
+        if self.sci_mode:
+            return f"{v:.{_options.precision}e}"
+        if self.int_mode:
+            t = f"{v:.0f}"
+            return t + "." if math.isfinite(v) else t
+        return f"{v:.{_options.precision}f}"
+
+    def __call__(self, v):
+        return self.text(v).rjust(self.width)
+
+
+class _ComplexFormatter:
+    def __init__(self, values):
+        self.real = _Formatter([v.real for v in values], True)
+        self.imag = _Formatter([v.imag for v in values], True)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, v):
+        real = self.real(v.real)
+        imag = self.imag(v.imag).lstrip()
+        sign = "" if imag.startswith("-") else "+"
+        return f"{real}{sign}{imag}j"
+
+
+def _summarised(t, edge):
+    """Nested lists with None where elements are left out; only the shown parts are read."""
+    if t.ndim == 0:
+        return t.item()
+    n = t.shape[0]
+    if n > 2 * edge:
+        head = [_summarised(t[i], edge) for i in range(edge)]
+        return [*head, None, *[_summarised(t[i], edge) for i in range(n - edge, n)]]
+    return [_summarised(t[i], edge) for i in range(n)]
+
+
+def _flat(nested):
+    if isinstance(nested, list):
+        for item in nested:
+            yield from _flat(item)
+    elif nested is not None:
+        yield nested
+
+
+def _vector(values, formatter, indent):
+    items = ["..." if v is None else formatter(v) for v in values]
+    width = formatter.width + 2
+    per_line = max(1, (_options.linewidth - indent) // width)
+    lines = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
+    if None in values:                  # PyTorch puts the ellipsis on the line as " ..., "
+        lines = [line.replace(", ...", ",  ...") for line in lines]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _nested_text(nested, formatter, ndim, indent):
+    if ndim == 0:
+        return formatter(nested)
+    if ndim == 1:
+        return _vector(nested, formatter, indent)
+    parts = ["..." if v is None else _nested_text(v, formatter, ndim - 1, indent + 1)
+             for v in nested]
+    return "[" + ("," + "\n" * (ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _body(t, indent):
+    if t.numel() == 0:
+        return "[]"
+    data = t.detach()
+    if data.numel() > _options.threshold:
+        nested = _summarised(data, _options.edgeitems)
+    else:
+        nested = data.tolist()
+    values = list(_flat(nested))
+    kind = t.dtype.kind
+    if kind == "b":
+        nested = _as_words(nested)
+        values = ["True" if v else "False" for v in values]
+        formatter = _Words(values)
+    elif kind == "c":
+        formatter = _ComplexFormatter(values)
+    else:
+        formatter = _Formatter(values, kind == "f")
+    return _nested_text(nested, formatter, t.ndim, indent)
+
+
+def _as_words(nested):
+    if isinstance(nested, list):
+        return [_as_words(v) for v in nested]
+    return None if nested is None else str(nested)
+
+
+class _Words:
+    def __init__(self, words):
+        self.width = max(len(w) for w in words)
+
+    def __call__(self, word):
+        return word.rjust(self.width)
+
+
+def _tensor_text(self):
+    prefix = f"{_prefix(self)}("
+    indent = len(prefix)
+    suffixes = []
+    dtype = self.dtype
+    plain = dtype in (get_default_dtype(), as_dtype("int64"), as_dtype("bool")) or (
+        dtype is get_default_dtype().to_complex())
+    if self.device.type != "cpu":
+        suffixes.append(f"device='{self.device}'")
+    if self.is_meta:
+        suffixes.append(f"size={tuple(self.shape)}")
+        body = "..."
+        if dtype is not get_default_dtype():
+            suffixes.append(f"dtype={dtype!r}")
+    else:
+        if self.numel() == 0:
+            if self.ndim != 1:
+                suffixes.append(f"size={tuple(self.shape)}")
+            plain = dtype is get_default_dtype()
+        if not plain:
+            suffixes.append(f"dtype={dtype!r}")
+        body = _body(self, indent)
+    grad_fn = self.grad_fn
+    if grad_fn is not None:
+        from ptcore._ops._dispatch import node_name
+        suffixes.append(f"grad_fn=<{node_name(grad_fn)}>")
+    elif self.requires_grad:
+        suffixes.append("requires_grad=True")
+    text = prefix + body
+    last = len(text) - text.rfind("\n") - 1
+    for s in suffixes:
+        if last + len(s) + 3 > _options.linewidth:
+            text += ",\n" + " " * indent + s
+            last = indent + len(s)
+        else:
+            text += ", " + s
+            last += len(s) + 2
+    return text + ")"
+
+
+def _prefix(t):
+    name = type(t).__name__
+    return "tensor" if name == "Tensor" else name
+
+
+def _repr(self):
+    return _tensor_text(self)
+
+
+# What this module adds to Tensor.
+Tensor.__repr__ = _repr
+Tensor.__str__ = _repr

@@ -1,0 +1,68 @@
+# Sizes, strides and broadcasting as plain C: every loop here runs without Python objects.
+# Strides count elements; a size of 0 or 1 puts no constraint on its stride.
+from ptcore._types cimport int64_t
+
+cdef enum:
+    MAX_DIM = 64
+
+
+# The number of elements, or -1 when a size is negative or the product exceeds 2**62.
+cdef inline int64_t count(int ndim, const int64_t *sizes) noexcept nogil:
+    cdef int64_t n = 1
+    cdef int i
+    for i in range(ndim):
+        if sizes[i] < 0:
+            return -1
+        if sizes[i] == 0:
+            n = 0
+    if n == 0:
+        return 0
+    for i in range(ndim):
+        if sizes[i] > (<int64_t>1 << 62) // n:
+            return -1
+        n *= sizes[i]
+    return n
+
+
+cdef inline void fill_strides(int ndim, const int64_t *sizes, int64_t *strides) noexcept nogil:
+    cdef int64_t step = 1
+    cdef int i
+    for i in range(ndim - 1, -1, -1):
+        strides[i] = step
+        if sizes[i] > 1:
+            step *= sizes[i]
+
+
+cdef inline bint is_contiguous(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil:
+    cdef int64_t step = 1
+    cdef int i
+    for i in range(ndim):
+        if sizes[i] == 0:
+            return True
+    for i in range(ndim - 1, -1, -1):
+        if sizes[i] != 1:
+            if strides[i] != step:
+                return False
+            step *= sizes[i]
+    return True
+
+
+cdef inline bint same_sizes(int ndim, const int64_t *a, const int64_t *b) noexcept nogil:
+    cdef int i
+    for i in range(ndim):
+        if a[i] != b[i]:
+            return False
+    return True
+
+
+cdef int64_t min_offset(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
+cdef int64_t max_offset(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
+cdef bint is_dense(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
+cdef bint view_strides(int ndim, const int64_t *sizes, const int64_t *strides,
+                       int new_ndim, const int64_t *new_sizes, int64_t *out) noexcept nogil
+cdef int read_sizes(object value, int64_t *out, const char *op, const char *arg) except -1
+cdef int64_t read_index(object value, const char *op, const char *arg) except? -1
+cdef int wrap_dim(int64_t dim, int ndim, const char *op, const char *arg) except -1
+cdef int infer_size(int ndim, int64_t *sizes, int64_t numel, const char *op) except -1
+cdef object sizes_tuple(int ndim, const int64_t *sizes)
+cdef object make_size(int ndim, const int64_t *sizes)

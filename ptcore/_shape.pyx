@@ -1,0 +1,232 @@
+"""Shape arithmetic that needs more than a line, the reading of sizes and dims from Python
+objects with their errors, and ``Size``.
+"""
+from cpython.object cimport PyTypeObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_SET_ITEM
+
+from ptcore._types cimport *
+
+cdef extern from "Python.h":
+    object PyType_GenericAlloc(PyTypeObject *type, Py_ssize_t nitems)
+    object PyNumber_Index(object)
+    int64_t PyLong_AsLongLong(object) except? -1
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints with ``numel()``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.Size([2, 3]).numel()
+    6
+    """
+
+    __slots__ = ()
+
+    def numel(self):
+        """The product of the sizes: the number of elements."""
+        n = 1
+        for size in self:
+            n *= size
+        return n
+
+    def __getitem__(self, key):
+        item = tuple.__getitem__(self, key)
+        return Size(item) if isinstance(key, slice) else item
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, n):
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    def __repr__(self):
+        return f"ptcore.Size({list(self)})"
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+cdef object sizes_tuple(int ndim, const int64_t *sizes):
+    cdef tuple t = PyType_GenericAlloc(<PyTypeObject *>tuple, ndim)
+    cdef int i
+    cdef object item
+    for i in range(ndim):
+        item = sizes[i]
+        Py_INCREF(item)
+        PyTuple_SET_ITEM(t, i, item)
+    return t
+
+
+cdef object make_size(int ndim, const int64_t *sizes):
+    cdef object t = PyType_GenericAlloc(<PyTypeObject *>Size, ndim)
+    cdef int i
+    cdef object item
+    for i in range(ndim):
+        item = sizes[i]
+        Py_INCREF(item)
+        PyTuple_SET_ITEM(<tuple>t, i, item)
+    return t
+
+
+# The offsets, in elements from element [0, ..., 0], of the lowest and the highest element.
+cdef int64_t min_offset(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil:
+    cdef int64_t low = 0
+    cdef int i
+    for i in range(ndim):
+        if strides[i] < 0 and sizes[i] > 1:
+            low += strides[i] * (sizes[i] - 1)
+    return low
+
+
+cdef int64_t max_offset(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil:
+    cdef int64_t high = 0
+    cdef int i
+    for i in range(ndim):
+        if strides[i] > 0 and sizes[i] > 1:
+            high += strides[i] * (sizes[i] - 1)
+    return high
+
+
+# Non-overlapping and dense: some permutation of the dims is contiguous.
+cdef bint is_dense(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil:
+    cdef int64_t step = 1
+    cdef int i, found, used = 0
+    cdef bint[64] taken
+    for i in range(ndim):
+        taken[i] = sizes[i] <= 1
+        if sizes[i] == 0:
+            return True
+        if taken[i]:
+            used += 1
+    while used < ndim:
+        found = -1
+        for i in range(ndim):
+            if not taken[i] and strides[i] == step:
+                found = i
+                break
+        if found < 0:
+            return False
+        taken[found] = True
+        used += 1
+        step *= sizes[found]
+    return True
+
+
+# Strides under which the same memory has new_sizes, in row-major order; False if none exist.
+cdef bint view_strides(int ndim, const int64_t *sizes, const int64_t *strides,
+                       int new_ndim, const int64_t *new_sizes, int64_t *out) noexcept nogil:
+    cdef int64_t chunk_stride, view_n = 1, chunk_n = 1
+    cdef int i, v = new_ndim - 1
+    for i in range(ndim):
+        if sizes[i] == 0:
+            fill_strides(new_ndim, new_sizes, out)
+            return True
+    if ndim == 0:
+        for i in range(new_ndim):
+            out[i] = 1
+        return True
+    chunk_stride = strides[ndim - 1]
+    for i in range(ndim - 1, -1, -1):
+        chunk_n *= sizes[i]
+        if i == 0 or (sizes[i - 1] != 1 and strides[i - 1] != chunk_n * chunk_stride):
+            while v >= 0 and (view_n < chunk_n or new_sizes[v] == 1):
+                out[v] = view_n * chunk_stride
+                view_n *= new_sizes[v]
+                v -= 1
+            if view_n != chunk_n:
+                return False
+            if i > 0:
+                chunk_stride = strides[i - 1]
+                chunk_n = 1
+                view_n = 1
+    return v < 0
+
+
+cdef int64_t read_index(object value, const char *op, const char *arg) except? -1:
+    """An int from an int, an object with __index__ (bool excluded by nobody, as in Python)."""
+    if type(value) is int:
+        try:
+            return PyLong_AsLongLong(value)
+        except OverflowError:
+            raise OverflowError(f"{op.decode()}: {arg.decode()} is out of range: {value}") from None
+    try:
+        return PyLong_AsLongLong(PyNumber_Index(value))
+    except TypeError:
+        raise TypeError(f"{op.decode()}: {arg.decode()} must be int, got "
+                        f"{type(value).__name__}") from None
+
+
+cdef int read_sizes(object value, int64_t *out, const char *op, const char *arg) except -1:
+    """Fills out from an int or a sequence of ints; returns how many there are."""
+    cdef int n = 0
+    if type(value) is int:
+        out[0] = read_index(value, op, arg)
+        return 1
+    if not isinstance(value, (tuple, list)):
+        if hasattr(value, "__index__") and getattr(value, "ndim", 0) == 0:
+            out[0] = read_index(value, op, arg)
+            return 1
+        try:
+            value = tuple(value)
+        except TypeError:
+            raise TypeError(f"{op.decode()}: {arg.decode()} must be int or a sequence of ints, "
+                            f"got {type(value).__name__}") from None
+    if len(value) > MAX_DIM:
+        raise ValueError(f"{op.decode()}: at most {MAX_DIM} dimensions are supported, "
+                         f"got {len(value)}")
+    for item in value:
+        out[n] = read_index(item, op, arg)
+        n += 1
+    return n
+
+
+cdef int wrap_dim(int64_t dim, int ndim, const char *op, const char *arg) except -1:
+    cdef int n = ndim if ndim > 0 else 1
+    if dim < -n or dim >= n:
+        raise IndexError(f"{op.decode()}: {arg.decode()} must be in [{-n}, {n - 1}], got {dim}")
+    return <int>(dim + n if dim < 0 else dim)
+
+
+cdef int infer_size(int ndim, int64_t *sizes, int64_t numel, const char *op) except -1:
+    """Replaces one -1 in sizes so that the sizes multiply to numel."""
+    cdef int64_t known = 1
+    cdef int i, hole = -1
+    cdef object shape = sizes_tuple(ndim, sizes)
+    for i in range(ndim):
+        if sizes[i] == -1:
+            if hole >= 0:
+                raise _errors().ShapeError(
+                    f"{op.decode()}: only one dimension can be inferred, got {list(shape)}")
+            hole = i
+        elif sizes[i] < 0:
+            raise _errors().ShapeError(
+                f"{op.decode()}: sizes must be non-negative or one -1, got {list(shape)}")
+        elif sizes[i] != 0 and known > (<int64_t>1 << 62) // sizes[i]:
+            known = -2
+            break
+        else:
+            known *= sizes[i]
+    if hole >= 0 and known > 0 and numel % known == 0:
+        sizes[hole] = numel // known
+        return 0
+    if hole >= 0 and known == 0 and numel == 0:
+        raise _errors().ShapeError(
+            f"{op.decode()}: the size of -1 is ambiguous for a tensor of 0 elements, "
+            f"got {list(shape)}")
+    if hole < 0 and known == numel:
+        return 0
+    raise _errors().ShapeError(
+        f"{op.decode()}: shape {list(shape)} is invalid for input of size {numel}")
+
+
+cdef object _errors():
+    import ptcore._errors
+    return ptcore._errors

@@ -1,0 +1,52 @@
+/* The per-thread state that every op consults, and the flag bits of a Tensor.
+ *
+ * One test guards the fast path: (flags of all operands | pt_tls.mode) & PT_SLOW.
+ * Mode bits and flag bits share one numbering so that they can be ORed.
+ */
+#ifndef PTCORE_STATE_H
+#define PTCORE_STATE_H
+#include <stdint.h>
+
+enum {
+    /* tensor flags */
+    PT_REQUIRES_GRAD = 1 << 0,  /* a leaf that asks for grad, or a result with a grad_fn */
+    PT_NONCONTIGUOUS = 1 << 1,  /* set iff not C-contiguous */
+    PT_SUBCLASS = 1 << 2,       /* its class overrides __torch_function__ */
+    PT_NON_CPU = 1 << 3,        /* any device but the CPU, meta included */
+    PT_INTERPOSED = 1 << 4,     /* tensor: carries an interpreter's payload; mode: one is active */
+    PT_VIEW = 1 << 5,           /* a differentiable view: base is set */
+    PT_DATA = 1 << 6,           /* made by .data or detach-for-saving: own version story */
+    PT_INFERENCE = 1 << 7,      /* made under inference_mode */
+    PT_TANGENT = 1 << 8,        /* carries a forward-mode tangent */
+    PT_NOT_EXACT = 1 << 9,      /* its type is a subclass of Tensor (Parameter included) */
+    PT_NO_GRAD_VIEW = 1 << 10,  /* a view made where history was not recorded */
+    PT_MULTI_VIEW = 1 << 11,    /* one of several views made by one call (split, unbind) */
+    PT_RETAIN_GRAD = 1 << 12,
+    /* mode bits only */
+    PT_MODE_AUTOCAST = 1 << 16,
+    PT_MODE_FUNCTION = 1 << 17, /* a TorchFunctionMode is active */
+    PT_MODE_SAVED_HOOKS = 1 << 18,
+    PT_MODE_ANOMALY = 1 << 19,
+
+    PT_SLOW = PT_SUBCLASS | PT_NON_CPU | PT_INTERPOSED | PT_TANGENT | PT_INFERENCE |
+              PT_MODE_AUTOCAST | PT_MODE_FUNCTION,
+    PT_RECORD_SLOW = PT_VIEW | PT_MODE_SAVED_HOOKS | PT_MODE_ANOMALY
+};
+
+typedef struct pt_state {
+    uint32_t mode;
+    uint8_t grad_enabled;
+    uint8_t inference;
+    uint8_t torch_function_off;
+    uint8_t reserved;
+} pt_state;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+pt_state *pt_state_get(void);
+#ifdef __cplusplus
+}
+extern thread_local pt_state pt_tls;
+#endif
+#endif

@@ -1,0 +1,189 @@
+"""Thread-local modes as Python sees them: grad mode, inference mode, the interpreter stack.
+
+Each context manager also decorates functions and generator functions, with or without
+parentheses, as in PyTorch.
+"""
+import threading
+
+from ptcore._types cimport *
+
+_local = threading.local()
+
+
+cdef object decorate(object manager, object function):
+    """function run under a fresh copy of manager at each call (at each step of a generator)."""
+    import functools
+    import inspect
+    if isinstance(function, type):
+        raise TypeError("grad modes decorate functions, not classes")
+    if inspect.isgeneratorfunction(function):
+        @functools.wraps(function)
+        def stepped(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            value, error = None, None
+            while True:
+                try:
+                    with manager.clone():
+                        value = (generator.throw(error) if error is not None
+                                 else generator.send(value))
+                except StopIteration as stop:
+                    return stop.value
+                error = None
+                try:
+                    value = yield value
+                except GeneratorExit:
+                    generator.close()
+                    raise
+                except BaseException as e:
+                    error = e
+        return stepped
+
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        with manager.clone():
+            return function(*args, **kwargs)
+    return wrapped
+
+
+cdef class GradMode:
+    """What no_grad, enable_grad and set_grad_enabled share."""
+    cdef uint8_t wanted, before
+
+    def __enter__(self):
+        self.before = pt_tls.grad_enabled
+        pt_tls.grad_enabled = self.wanted
+
+    def __exit__(self, kind, value, trace):
+        pt_tls.grad_enabled = self.before
+
+    def __call__(self, function):
+        return decorate(self, function)
+
+    def clone(self):
+        return type(self)()
+
+
+cdef class no_grad(GradMode):
+    """Context manager and decorator: operations inside are not recorded.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> x = ptcore.ones(1, requires_grad=True)
+    >>> with ptcore.no_grad():
+    ...     y = 2 * x
+    >>> y.requires_grad
+    False
+    """
+    def __cinit__(self):
+        self.wanted = 0
+
+
+cdef class enable_grad(GradMode):
+    """Context manager and decorator: operations inside are recorded again under no_grad."""
+    def __cinit__(self):
+        self.wanted = 1
+
+
+cdef class set_grad_enabled(GradMode):
+    """Switches recording on or off, at once and, as a context manager, for a block."""
+    def __cinit__(self, mode):
+        self.wanted = bool(mode)
+        self.before = pt_tls.grad_enabled
+        pt_tls.grad_enabled = self.wanted
+
+    def __enter__(self):
+        pt_tls.grad_enabled = self.wanted
+
+    def __call__(self, function):
+        pt_tls.grad_enabled = self.before
+        return decorate(self, function)
+
+    def clone(self):
+        return set_grad_enabled(self.wanted)
+
+
+cdef class inference_mode:
+    """Context manager and decorator: no recording, and results that never join a graph."""
+    cdef uint8_t wanted, before, before_grad
+
+    def __cinit__(self, mode=True):
+        self.wanted = bool(mode) if not callable(mode) else 1
+
+    def __enter__(self):
+        self.before = pt_tls.inference
+        self.before_grad = pt_tls.grad_enabled
+        pt_tls.inference = self.wanted
+        if self.wanted:
+            pt_tls.grad_enabled = 0
+
+    def __exit__(self, kind, value, trace):
+        pt_tls.inference = self.before
+        pt_tls.grad_enabled = self.before_grad
+
+    def __call__(self, function):
+        return decorate(self, function)
+
+    def clone(self):
+        return inference_mode(bool(self.wanted))
+
+
+def is_grad_enabled():
+    """Whether operations are recorded on this thread."""
+    return pt_tls.grad_enabled != 0
+
+
+def is_inference_mode_enabled():
+    """Whether inference mode is on."""
+    return pt_tls.inference != 0
+
+
+def _set_grad_enabled(bint mode):
+    pt_tls.grad_enabled = mode
+
+
+cdef void set_bit(uint32_t bit, bint on):
+    if on:
+        pt_tls.mode |= bit
+    else:
+        pt_tls.mode &= ~bit
+
+
+def set_saved_hooks(bint on):
+    set_bit(PT_MODE_SAVED_HOOKS, on)
+
+
+def set_anomaly(bint on):
+    set_bit(PT_MODE_ANOMALY, on)
+
+
+def is_anomaly_enabled():
+    return (pt_tls.mode & PT_MODE_ANOMALY) != 0
+
+
+def mode_word():
+    """The thread's mode bits, for tests and debugging."""
+    return pt_tls.mode
+
+
+class _Interpreters:
+    """The interpreter stack of each thread; dispatch offers an op to the innermost one."""
+
+    @property
+    def stack(self):
+        found = getattr(_local, "interpreters", None)
+        if found is None:
+            found = _local.interpreters = []
+        return found
+
+    def push(self, interpreter):
+        self.stack.append(interpreter)
+        set_bit(PT_INTERPOSED, True)
+
+    def pop(self):
+        top = self.stack.pop()
+        set_bit(PT_INTERPOSED, bool(self.stack))
+        return top
+
+
+interpreters = _Interpreters()

@@ -1,0 +1,65 @@
+/* Storage blocks and the allocator behind them (implemented in _memory.cpp).
+ *
+ * Invariants:
+ *  (a) a block is one 64-byte aligned allocation: a 64-byte header, then the data, unless
+ *      the memory is foreign (owner set) or has been moved (resize_, share_memory_);
+ *  (b) refs and version change only while the GIL is held (PT_REF_* hide how);
+ *  (c) nobody keeps `data` across a call that may run Python code: memory can move;
+ *  (d) PT_STORAGE_EXPORTED is sticky: an address that has left (NumPy, buffer, DLPack)
+ *      stays valid until the storage dies, so such a storage is never resized.
+ */
+#ifndef PTCORE_STORAGE_H
+#define PTCORE_STORAGE_H
+#include <stdint.h>
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    PT_STORAGE_READONLY = 1,
+    PT_STORAGE_EXPORTED = 2,
+    PT_STORAGE_SHARED = 4,      /* in memory that other processes can map */
+    PT_STORAGE_META = 8         /* no memory at all */
+};
+
+typedef struct pt_storage {
+    int64_t refs;
+    int64_t nbytes;
+    char *data;
+    uint64_t version;
+    void *owner;                          /* what keeps foreign memory alive */
+    void (*deleter)(struct pt_storage *); /* releases owner and data; NULL: own block */
+    int32_t size_class;
+    uint8_t device;                       /* column of the kernel table */
+    int8_t device_index;
+    uint16_t flags;
+    void *handle;                         /* Python's UntypedStorage, borrowed, or NULL */
+} pt_storage;
+
+typedef struct pt_memory_stats {
+    int64_t allocated, peak_allocated, cached, hits, misses, live_blocks, cap;
+} pt_memory_stats;
+
+/* NULL when memory is exhausted, after the cache has been given back and a second try. */
+pt_storage *pt_storage_new(int64_t nbytes);
+pt_storage *pt_storage_new_meta(int64_t nbytes);
+pt_storage *pt_storage_wrap(void *data, int64_t nbytes, void *owner,
+                            void (*deleter)(pt_storage *), int flags);
+void pt_storage_free(pt_storage *s);
+/* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. */
+int pt_storage_move(pt_storage *s, int64_t nbytes);
+void pt_memory_empty_cache(void);
+void pt_memory_get_stats(pt_memory_stats *out);
+void pt_memory_reset_peak(void);
+void pt_memory_set_cap(int64_t bytes);
+
+static inline void pt_storage_incref(pt_storage *s) { s->refs++; }
+static inline void pt_storage_decref(pt_storage *s) {
+    if (--s->refs == 0) pt_storage_free(s);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

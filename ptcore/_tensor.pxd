@@ -1,0 +1,91 @@
+# Tensor and the C functions that make one. See _tensor.pyx for the invariants.
+from ptcore._types cimport *
+from ptcore._node cimport Node
+from ptcore._device cimport device
+
+ctypedef pt_storage *(*allocator_function)(int64_t nbytes, int number) except NULL
+
+cdef enum:
+    INLINE_DIMS = 5
+
+cdef class TensorExtras:
+    cdef public dict attrs              # the user's own attributes
+    cdef public object hooks            # dict id -> hook on the gradient, or None
+    cdef public object post_hooks       # dict id -> post-accumulate-grad hook, or None
+    cdef public object payload          # what an interpreter carries in place of data
+    cdef public int level               # the level of that interpreter
+    cdef public object tangent          # forward mode
+    cdef public object rebuild          # how an in-place-written view is derived from its base
+
+cdef class Tensor:
+    cdef pt_storage *storage
+    cdef int64_t offset                 # bytes from the storage's start to element [0, ..., 0]
+    cdef int64_t count
+    cdef int64_t *dims                  # sizes, then strides (in elements)
+    cdef uint32_t flags
+    cdef uint8_t rank
+    cdef uint8_t dt                     # dtype code
+    cdef uint16_t out_nr                # which output of grad_fn this is
+    cdef uint64_t attr_version          # of a view: the version its grad_fn speaks of
+    cdef int64_t[10] inline_dims
+    cdef Node node                      # grad_fn
+    cdef object grad_
+    cdef object base                    # of a view: the tensor that is no view itself
+    cdef object extras                  # TensorExtras or None
+    cdef object __weakref__
+
+# Slots of the table that the dispatch floor fills. The ground knows no op by name.
+cdef enum:
+    SLOT_ADD, SLOT_SUB, SLOT_MUL, SLOT_DIV, SLOT_FLOORDIV, SLOT_MOD, SLOT_POW, SLOT_MATMUL
+    SLOT_AND, SLOT_OR, SLOT_XOR, SLOT_LSHIFT, SLOT_RSHIFT, SLOT_NEG, SLOT_INVERT, SLOT_ABS
+    SLOT_LT, SLOT_LE, SLOT_EQ, SLOT_NE, SLOT_GT, SLOT_GE, SLOT_GETITEM
+    N_SLOTS
+
+cdef struct OpTable:
+    int[32] op
+    object (*unary)(int op, object x)
+    object (*binary)(int op, object x, object y)
+    object (*inplace)(int op, object x, object y)
+    object (*matmul)(object x, object y)
+    object (*getitem)(Tensor x, object key)
+    int (*setitem)(Tensor x, object key, object value) except -1
+    object (*convert)(object value, Tensor like)
+
+cdef OpTable table
+
+# Makers: uninitialised memory unless said otherwise; all raise MemoryError.
+cdef Tensor new_tensor(int dt, int ndim, const int64_t *sizes, int column, int number)
+cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *strides,
+                        int column, int number)
+cdef Tensor new_like(Tensor x, int dt)
+cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
+                         const int64_t *sizes, const int64_t *strides)
+cdef Tensor alias(Tensor x)
+cdef Tensor shell(int ndim)
+cdef void finish(Tensor t)
+cdef void share_from(Tensor t, Tensor x, int64_t offset)
+cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL
+cdef void set_allocator(int column, allocator_function f)
+
+cdef TensorExtras extras_of(Tensor t)
+cdef void track(Tensor t)
+cdef Node grad_fn_of(Tensor t)
+cdef bint needs_grad(Tensor t)
+cdef void set_node(Tensor t, Node n, int nr)
+cdef void sync_view(Tensor t)
+cdef void set_view_rebuild(void (*f)(Tensor t) except *)
+cdef object shape_of(Tensor t)
+cdef object describe(Tensor t)
+
+cdef inline char *address(Tensor t) noexcept nogil:
+    return t.storage.data + t.offset
+
+cdef inline void fill_view(Tensor t, pt_view *v) noexcept nogil:
+    v.data = t.storage.data + t.offset
+    v.sizes = t.dims
+    v.strides = t.dims + t.rank
+    v.numel = t.count
+    v.ndim = t.rank
+    v.dtype = t.dt
+    v.contiguous = (t.flags & PT_NONCONTIGUOUS) == 0
+    v.device = t.storage.device

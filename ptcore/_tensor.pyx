@@ -1,0 +1,746 @@
+"""Tensor: sizes, strides and autograd metadata over a storage block.
+
+Invariants:
+(a) ``dims`` points to ``inline_dims`` up to 5 dims and to one heap block above;
+(b) PT_NONCONTIGUOUS is set iff the strides are not row-major (sizes 0 and 1 apart);
+(c) PT_REQUIRES_GRAD is set iff the tensor is a leaf that asks for grad or has a grad_fn
+    (of a view, after sync_view: its base may have been written to since);
+(d) an exact Tensor is untracked by the garbage collector exactly while node, grad_, base
+    and extras are all None; every setter of those calls track();
+(e) the address is read through the storage at each use, never cached: memory can move;
+(f) compiled code reads C fields, never attributes that a user could overwrite.
+
+Methods are attached by the floors above (see each floor's visible list); only the number,
+mapping and comparison slots stand here, and call through the table that dispatch fills.
+"""
+cimport cython
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject, PyTypeObject
+from libc.string cimport memcpy
+
+from ptcore._types cimport *
+from ptcore._device cimport CPU, device, device_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._node cimport Node
+from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
+                            min_offset, sizes_tuple, wrap_dim)
+
+cdef extern from "Python.h":
+    void PyObject_GC_Track(PyObject *)
+    void PyObject_GC_UnTrack(PyObject *)
+    int PyObject_GC_IsTracked(PyObject *)
+    int PyObject_GenericSetAttr(object, object, PyObject *) except -1
+
+# What a Tensor has before a maker fills it, so that no attribute meets a NULL.
+cdef pt_storage _nothing
+_nothing.refs = 1
+
+cdef (const char *)[15] _FORMATS = [
+    b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"Q", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
+cdef allocator_function[8] _allocators
+cdef void (*_rebuild_view)(Tensor t) except *
+
+
+cdef class TensorExtras:
+    """What few tensors have: hooks, user attributes, an interpreter's payload."""
+
+
+@cython.trashcan(True)
+cdef class Tensor:
+    """A multi-dimensional array of one dtype, with the tape-based autograd of PyTorch.
+
+    Tensors are made by ``ptcore.tensor``, ``ptcore.zeros`` and their companions; the class
+    itself is a type to test against and to subclass.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> x = ptcore.tensor([[1., 2.], [3., 4.]])
+    >>> x.shape, x.dtype
+    (ptcore.Size([2, 2]), ptcore.float32)
+    """
+
+    def __cinit__(self):
+        self.dims = self.inline_dims
+        self.storage = &_nothing
+        self.dt = PT_FLOAT32
+        if type(self) is not Tensor:
+            self.flags = class_flags(type(self))
+
+    def __init__(self, *args, **kwargs):
+        # A bare Tensor has no storage until a maker fills it: constructing one from Python
+        # (Tensor(3), Tensor([1, 2])) goes through the legacy constructor.
+        if self.storage == &_nothing:
+            _adopt(self, legacy_constructor(*args, **kwargs))
+
+    def __dealloc__(self):
+        if self.storage != &_nothing:
+            pt_storage_decref(self.storage)
+        if self.dims != self.inline_dims:
+            PyMem_Free(self.dims)
+
+    # -- numbers: the table's functions know what to do ------------------------------
+
+    def __add__(x, y):
+        return table.binary(table.op[SLOT_ADD], x, y)
+
+    def __sub__(x, y):
+        return table.binary(table.op[SLOT_SUB], x, y)
+
+    def __mul__(x, y):
+        return table.binary(table.op[SLOT_MUL], x, y)
+
+    def __truediv__(x, y):
+        return table.binary(table.op[SLOT_DIV], x, y)
+
+    def __floordiv__(x, y):
+        return table.binary(table.op[SLOT_FLOORDIV], x, y)
+
+    def __mod__(x, y):
+        return table.binary(table.op[SLOT_MOD], x, y)
+
+    def __pow__(x, y, z):
+        return table.binary(table.op[SLOT_POW], x, y)
+
+    def __matmul__(x, y):
+        return table.matmul(x, y)
+
+    def __and__(x, y):
+        return table.binary(table.op[SLOT_AND], x, y)
+
+    def __or__(x, y):
+        return table.binary(table.op[SLOT_OR], x, y)
+
+    def __xor__(x, y):
+        return table.binary(table.op[SLOT_XOR], x, y)
+
+    def __lshift__(x, y):
+        return table.binary(table.op[SLOT_LSHIFT], x, y)
+
+    def __rshift__(x, y):
+        return table.binary(table.op[SLOT_RSHIFT], x, y)
+
+    def __iadd__(self, y):
+        return table.inplace(table.op[SLOT_ADD], self, y)
+
+    def __isub__(self, y):
+        return table.inplace(table.op[SLOT_SUB], self, y)
+
+    def __imul__(self, y):
+        return table.inplace(table.op[SLOT_MUL], self, y)
+
+    def __itruediv__(self, y):
+        return table.inplace(table.op[SLOT_DIV], self, y)
+
+    def __ifloordiv__(self, y):
+        return table.inplace(table.op[SLOT_FLOORDIV], self, y)
+
+    def __imod__(self, y):
+        return table.inplace(table.op[SLOT_MOD], self, y)
+
+    def __ipow__(self, y):
+        return table.inplace(table.op[SLOT_POW], self, y)
+
+    def __iand__(self, y):
+        return table.inplace(table.op[SLOT_AND], self, y)
+
+    def __ior__(self, y):
+        return table.inplace(table.op[SLOT_OR], self, y)
+
+    def __ixor__(self, y):
+        return table.inplace(table.op[SLOT_XOR], self, y)
+
+    def __ilshift__(self, y):
+        return table.inplace(table.op[SLOT_LSHIFT], self, y)
+
+    def __irshift__(self, y):
+        return table.inplace(table.op[SLOT_RSHIFT], self, y)
+
+    def __neg__(self):
+        return table.unary(table.op[SLOT_NEG], self)
+
+    def __pos__(self):
+        return self
+
+    def __invert__(self):
+        return table.unary(table.op[SLOT_INVERT], self)
+
+    def __abs__(self):
+        return table.unary(table.op[SLOT_ABS], self)
+
+    def __richcmp__(self, y, int kind):
+        # kind: < 0, <= 1, == 2, != 3, > 4, >= 5, in the order of the slots
+        return table.binary(table.op[SLOT_LT + kind], self, y)
+
+    def __hash__(self):
+        return <Py_hash_t>(<size_t><PyObject *>self >> 4)
+
+    # -- buffer protocol ------------------------------------------------------------------
+
+    def __getbuffer__(self, Py_buffer *view, int wanted):
+        cdef int64_t *block
+        cdef int i
+        if self.storage.device != DEVICE_CPU:
+            raise BufferError(f"buffer: the tensor must be on the CPU, got {self.device}")
+        if needs_grad(self):
+            raise BufferError("buffer: the tensor requires grad; use detach() first")
+        if _FORMATS[self.dt] == NULL:
+            raise BufferError(f"buffer: {dtype_of(self.dt).name} has no buffer format")
+        if wanted & PyBUF_WRITABLE and self.storage.flags & PT_STORAGE_READONLY:
+            raise BufferError("buffer: the tensor's memory is read-only")
+        if self.flags & PT_NONCONTIGUOUS and wanted & PyBUF_STRIDES != PyBUF_STRIDES:
+            raise BufferError("buffer: the tensor is not contiguous")
+        block = <int64_t *>PyMem_Malloc((2 * self.rank + 1) * sizeof(int64_t))
+        if block == NULL:
+            raise MemoryError()
+        for i in range(self.rank):
+            block[i] = self.dims[i]
+            block[self.rank + i] = self.dims[self.rank + i] * ITEMSIZE[self.dt]
+        self.storage.flags |= PT_STORAGE_EXPORTED
+        view.buf = address(self)
+        view.obj = self
+        view.len = self.count * ITEMSIZE[self.dt]
+        view.itemsize = ITEMSIZE[self.dt]
+        view.readonly = (self.storage.flags & PT_STORAGE_READONLY) != 0
+        view.ndim = self.rank
+        view.format = <char *>_FORMATS[self.dt] if wanted & PyBUF_FORMAT else NULL
+        view.shape = <Py_ssize_t *>block if wanted & PyBUF_ND else NULL
+        view.strides = (<Py_ssize_t *>(block + self.rank)
+                        if wanted & PyBUF_STRIDES == PyBUF_STRIDES else NULL)
+        view.suboffsets = NULL
+        view.internal = block
+
+    def __releasebuffer__(self, Py_buffer *view):
+        PyMem_Free(view.internal)
+
+    # -- mapping ----------------------------------------------------------------------
+
+    def __getitem__(self, key):
+        return table.getitem(self, key)
+
+    def __setitem__(self, key, value):
+        table.setitem(self, key, value)
+
+    def __len__(self):
+        if self.rank == 0:
+            raise TypeError("len: a 0-d tensor has no length")
+        return self.dims[0]
+
+    # -- attributes -------------------------------------------------------------------
+
+    def __getattr__(self, name):
+        # Reached on a miss only.
+        if self.extras is not None:
+            attrs = (<TensorExtras>self.extras).attrs
+            if attrs is not None and name in attrs:
+                return attrs[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name, value):
+        if self.flags & PT_NOT_EXACT or hasattr(type(self), name):
+            PyObject_GenericSetAttr(self, name, <PyObject *>value)
+            return
+        extras = extras_of(self)
+        if (<TensorExtras>extras).attrs is None:
+            (<TensorExtras>extras).attrs = {}
+        (<TensorExtras>extras).attrs[name] = value
+
+    def __delattr__(self, name):
+        if self.flags & PT_NOT_EXACT or hasattr(type(self), name):
+            PyObject_GenericSetAttr(self, name, NULL)
+            return
+        attrs = None if self.extras is None else (<TensorExtras>self.extras).attrs
+        if attrs is None or name not in attrs:
+            raise AttributeError(name)
+        del attrs[name]
+
+    @property
+    def __dict__(self):
+        extras = extras_of(self)
+        if (<TensorExtras>extras).attrs is None:
+            (<TensorExtras>extras).attrs = {}
+        return (<TensorExtras>extras).attrs
+
+    # -- metadata ---------------------------------------------------------------------
+
+    @property
+    def shape(self):
+        """The sizes, as a ``Size`` (a tuple)."""
+        return shape_of(self)
+
+    def stride(self, dim=None):
+        """The strides in elements, or that of one dim."""
+        if dim is None:
+            return sizes_tuple(self.rank, self.dims + self.rank)
+        return self.dims[self.rank + wrap_dim(dim, self.rank, b"stride", b"dim")]
+
+    def storage_offset(self):
+        """Elements from the start of the storage to element [0, ..., 0]."""
+        return self.offset // ITEMSIZE[self.dt]
+
+    @property
+    def ndim(self):
+        return self.rank
+
+    def dim(self):
+        """The number of dimensions."""
+        return self.rank
+
+    ndimension = dim
+
+    def numel(self):
+        """The number of elements."""
+        return self.count
+
+    nelement = numel
+
+    @property
+    def dtype(self):
+        return dtype_of(self.dt)
+
+    @property
+    def device(self):
+        return device_of(self.storage.device, self.storage.device_index)
+
+    @property
+    def itemsize(self):
+        return ITEMSIZE[self.dt]
+
+    def element_size(self):
+        """Bytes an element."""
+        return ITEMSIZE[self.dt]
+
+    @property
+    def nbytes(self):
+        return self.count * ITEMSIZE[self.dt]
+
+    def data_ptr(self):
+        """The address of element [0, ..., 0] as an int (0 on the meta device)."""
+        if self.storage.data == NULL:
+            return 0
+        self.storage.flags |= PT_STORAGE_EXPORTED
+        return <size_t>address(self)
+
+    def is_contiguous(self, memory_format=None):
+        """Whether the elements lie in row-major order without gaps."""
+        return not self.flags & PT_NONCONTIGUOUS
+
+    def is_floating_point(self):
+        return CATEGORY[self.dt] == 2
+
+    def is_complex(self):
+        return CATEGORY[self.dt] == 3
+
+    def is_signed(self):
+        return dtype_of(self.dt).is_signed
+
+    @property
+    def is_cuda(self):
+        return self.storage.device == DEVICE_CUDA
+
+    @property
+    def is_cpu(self):
+        return self.storage.device == DEVICE_CPU
+
+    @property
+    def is_meta(self):
+        return self.storage.device == DEVICE_META
+
+    @property
+    def _version(self):
+        return self.storage.version
+
+    @property
+    def _base(self):
+        return self.base
+
+    def _is_view(self):
+        return self.base is not None
+
+    # -- autograd metadata --------------------------------------------------------------
+
+    @property
+    def requires_grad(self):
+        if self.flags & PT_VIEW:
+            sync_view(self)
+        return (self.flags & PT_REQUIRES_GRAD) != 0
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        cdef bint on = value
+        if self.flags & PT_VIEW:
+            sync_view(self)
+        if on == ((self.flags & PT_REQUIRES_GRAD) != 0):
+            return
+        if self.node is not None:
+            raise RuntimeError("requires_grad: can only be changed on leaf tensors; use "
+                               "detach() for a tensor without history")
+        if on and CATEGORY[self.dt] < 2:
+            raise RuntimeError("requires_grad: only floating-point and complex tensors can "
+                               f"require gradients, got {dtype_of(self.dt).name}")
+        if on:
+            self.flags |= PT_REQUIRES_GRAD
+        else:
+            self.flags &= ~<uint32_t>PT_REQUIRES_GRAD
+
+    @property
+    def grad_fn(self):
+        return grad_fn_of(self)
+
+    @property
+    def is_leaf(self):
+        return grad_fn_of(self) is None
+
+    @property
+    def output_nr(self):
+        return self.out_nr
+
+    @property
+    def grad(self):
+        return self.grad_
+
+    @grad.setter
+    def grad(self, value):
+        cdef Tensor g
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"grad: must be a Tensor or None, got {type(value).__name__}")
+            g = <Tensor>value
+            if g is self:
+                raise RuntimeError("grad: a tensor cannot be its own gradient")
+            if g.rank != self.rank or shape_of(g) != shape_of(self):
+                raise RuntimeError(f"grad: shape must be {list(shape_of(self))}, "
+                                   f"got {list(shape_of(g))}")
+            if g.dt != self.dt:
+                raise RuntimeError(f"grad: dtype must be {dtype_of(self.dt).name}, "
+                                   f"got {dtype_of(g.dt).name}")
+            if g.storage.device != self.storage.device:
+                raise RuntimeError(f"grad: device must be {self.device}, got {g.device}")
+            track(self)
+        self.grad_ = value
+
+    @grad.deleter
+    def grad(self):
+        self.grad_ = None
+
+    @property
+    def _extras(self):
+        return extras_of(self)
+
+    def _retains_grad(self):
+        return (self.flags & PT_RETAIN_GRAD) != 0
+
+    def _set_retain_grad(self):
+        self.flags |= PT_RETAIN_GRAD
+
+
+# -- makers -------------------------------------------------------------------------------
+
+cdef Tensor shell(int ndim):
+    """A Tensor with room for ndim dims and no storage yet: fill dims, storage, then finish."""
+    cdef Tensor t = Tensor.__new__(Tensor)
+    t.rank = ndim
+    if ndim <= INLINE_DIMS:
+        t.dims = t.inline_dims
+    else:
+        t.dims = <int64_t *>PyMem_Malloc(2 * ndim * sizeof(int64_t))
+        if t.dims == NULL:
+            t.dims = t.inline_dims
+            raise MemoryError()
+    PyObject_GC_UnTrack(<PyObject *>t)
+    return t
+
+
+cdef void finish(Tensor t):
+    """Derives count and flags from dims and storage."""
+    t.count = count(t.rank, t.dims)
+    if not is_contiguous(t.rank, t.dims, t.dims + t.rank):
+        t.flags |= PT_NONCONTIGUOUS
+    if t.storage.device != DEVICE_CPU:
+        t.flags |= PT_NON_CPU
+    if pt_tls.inference:
+        t.flags |= PT_INFERENCE
+
+
+cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL:
+    cdef pt_storage *s
+    if column == DEVICE_CPU:
+        s = pt_storage_new(nbytes)
+        if s == NULL:
+            raise _out_of_memory(nbytes)
+        return s
+    if column == DEVICE_META:
+        s = pt_storage_new_meta(nbytes)
+        if s == NULL:
+            raise _out_of_memory(nbytes)
+    else:
+        if _allocators[column] == NULL:
+            raise RuntimeError(f"device {device_of(column, number)} cannot allocate: its "
+                               "backend is not loaded")
+        s = _allocators[column](nbytes, number)
+    s.device = column
+    s.device_index = number
+    return s
+
+
+cdef void set_allocator(int column, allocator_function f):
+    _allocators[column] = f
+
+
+cdef object _out_of_memory(int64_t nbytes):
+    from ptcore._errors import OutOfMemoryError
+    cdef pt_memory_stats stats
+    pt_memory_get_stats(&stats)
+    return OutOfMemoryError(f"allocation of {nbytes} bytes failed; {stats.allocated} bytes are "
+                            f"in use by tensors and {stats.cached} bytes cached")
+
+
+cdef object _too_large(int ndim, const int64_t *sizes):
+    from ptcore._errors import ShapeError
+    shape = list(sizes_tuple(ndim, sizes))
+    for i in range(ndim):
+        if sizes[i] < 0:
+            return ShapeError(f"sizes must be non-negative, got {shape}")
+    return ShapeError(f"a tensor of sizes {shape} has too many elements to be addressed")
+
+
+cdef Tensor new_tensor(int dt, int ndim, const int64_t *sizes, int column, int number):
+    cdef Tensor t = shell(ndim)
+    cdef int64_t n = count(ndim, sizes)
+    if n < 0:
+        raise _too_large(ndim, sizes)
+    memcpy(t.dims, sizes, ndim * sizeof(int64_t))
+    fill_strides(ndim, t.dims, t.dims + ndim)
+    t.storage = allocate(n * ITEMSIZE[dt], column, number)
+    t.dt = dt
+    t.count = n
+    if column != DEVICE_CPU:
+        t.flags = PT_NON_CPU
+    if pt_tls.inference:
+        t.flags |= PT_INFERENCE
+    return t
+
+
+cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *strides,
+                        int column, int number):
+    """New memory in the given (non-negative) strides."""
+    cdef Tensor t = shell(ndim)
+    cdef int64_t n = count(ndim, sizes)
+    if n < 0:
+        raise _too_large(ndim, sizes)
+    memcpy(t.dims, sizes, ndim * sizeof(int64_t))
+    memcpy(t.dims + ndim, strides, ndim * sizeof(int64_t))
+    t.dt = dt
+    t.storage = allocate((max_offset(ndim, sizes, strides) + 1 if n else 0) * ITEMSIZE[dt],
+                         column, number)
+    finish(t)
+    return t
+
+
+cdef Tensor new_like(Tensor x, int dt):
+    """Contiguous, with x's sizes and device."""
+    return new_tensor(dt, x.rank, x.dims, x.storage.device, x.storage.device_index)
+
+
+cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
+                         const int64_t *sizes, const int64_t *strides):
+    """A tensor over s; takes over the caller's reference."""
+    cdef Tensor t
+    try:
+        t = shell(ndim)
+    except:
+        pt_storage_decref(s)
+        raise
+    t.storage = s
+    t.offset = offset
+    t.dt = dt
+    memcpy(t.dims, sizes, ndim * sizeof(int64_t))
+    memcpy(t.dims + ndim, strides, ndim * sizeof(int64_t))
+    finish(t)
+    return t
+
+
+cdef void share_from(Tensor t, Tensor x, int64_t offset):
+    """Makes the shell t (dims filled) a window of x's storage; offset in bytes."""
+    t.storage = x.storage
+    pt_storage_incref(t.storage)
+    t.offset = offset
+    t.dt = x.dt
+    t.count = count(t.rank, t.dims)
+    t.flags |= x.flags & (PT_NON_CPU | PT_INFERENCE)
+    if not is_contiguous(t.rank, t.dims, t.dims + t.rank):
+        t.flags |= PT_NONCONTIGUOUS
+
+
+cdef Tensor alias(Tensor x):
+    """The same memory without history: what detach returns and what saving an output keeps."""
+    cdef Tensor t = shell(x.rank)
+    memcpy(t.dims, x.dims, 2 * x.rank * sizeof(int64_t))
+    t.storage = x.storage
+    pt_storage_incref(t.storage)
+    t.offset = x.offset
+    t.dt = x.dt
+    t.count = x.count
+    t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE)
+    return t
+
+
+# -- autograd metadata ----------------------------------------------------------------------
+
+cdef void track(Tensor t):
+    if not PyObject_GC_IsTracked(<PyObject *>t):
+        PyObject_GC_Track(<PyObject *>t)
+
+
+cdef TensorExtras extras_of(Tensor t):
+    if t.extras is None:
+        track(t)
+        t.extras = TensorExtras.__new__(TensorExtras)
+    return <TensorExtras>t.extras
+
+
+cdef void set_view_rebuild(void (*f)(Tensor t) except *):
+    global _rebuild_view
+    _rebuild_view = f
+
+
+cdef void sync_view(Tensor t):
+    """A view whose base was written to since gets a grad_fn derived from the base again."""
+    if t.attr_version != t.storage.version and not t.flags & PT_NO_GRAD_VIEW:
+        if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
+            _rebuild_view(t)
+        t.attr_version = t.storage.version
+
+
+cdef Node grad_fn_of(Tensor t):
+    if t.flags & PT_VIEW:
+        sync_view(t)
+    return t.node
+
+
+cdef bint needs_grad(Tensor t):
+    if t.flags & PT_VIEW:
+        sync_view(t)
+    return (t.flags & PT_REQUIRES_GRAD) != 0
+
+
+cdef void set_node(Tensor t, Node n, int nr):
+    track(t)
+    t.node = n
+    t.out_nr = nr
+    t.flags |= PT_REQUIRES_GRAD
+
+
+cdef object shape_of(Tensor t):
+    return make_size(t.rank, t.dims)
+
+
+cdef object describe(Tensor t):
+    """``float32[2, 3]``: how error messages show a tensor."""
+    return f"{dtype_of(t.dt).name}{list(sizes_tuple(t.rank, t.dims))}"
+
+
+# -- subclassing ------------------------------------------------------------------------------
+
+legacy_constructor = None           # installed by the conversion module
+cdef dict _overrides = {}           # class -> whether it overrides __torch_function__
+
+
+def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
+    """The ``__torch_function__`` of classes (Parameter) that stay on the fast path."""
+    cdef uint8_t before = pt_tls.torch_function_off
+    pt_tls.torch_function_off = 1
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        pt_tls.torch_function_off = before
+
+
+def _default_torch_function(cls, func, types, args=(), kwargs=None):
+    """``Tensor.__torch_function__``: runs func and keeps a plain subclass's type."""
+    for t in types:
+        if not issubclass(cls, t):
+            return NotImplemented
+    result = _disabled_torch_function_impl(func, types, args, kwargs)
+    return _keep_type(result, cls)
+
+
+cdef object _keep_type(object result, cls):
+    if type(result) is Tensor:
+        return as_subclass(result, cls)
+    if isinstance(result, (tuple, list)) and any(type(r) is Tensor for r in result):
+        items = [_keep_type(r, cls) for r in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+    return result
+
+
+cdef uint32_t class_flags(cls):
+    found = _overrides.get(cls)
+    if found is None:
+        impl = getattr(cls, "__torch_function__", None)
+        found = impl is not _disabled_torch_function_impl and cls is not Tensor
+        _overrides[cls] = found
+    return (PT_SUBCLASS if found else 0) | PT_NOT_EXACT
+
+
+def as_subclass(Tensor t, cls):
+    """A tensor of class ``cls`` (a subclass of Tensor) with the same memory and history."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls!r}")
+    if cls is Tensor and type(t) is Tensor:
+        return t
+    cdef Tensor r = Tensor.__new__(cls)
+    _adopt(r, t)
+    r.flags |= t.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
+    r.node, r.out_nr, r.base, r.attr_version = t.node, t.out_nr, t.base, t.attr_version
+    return r
+
+
+cdef void _adopt(Tensor r, Tensor t) except *:
+    """Gives the fresh instance r (any subclass) t's memory and geometry, no history."""
+    r.rank = t.rank
+    if t.rank > INLINE_DIMS:
+        r.dims = <int64_t *>PyMem_Malloc(2 * t.rank * sizeof(int64_t))
+        if r.dims == NULL:
+            r.dims = r.inline_dims
+            raise MemoryError()
+    memcpy(r.dims, t.dims, 2 * t.rank * sizeof(int64_t))
+    if r.storage != &_nothing:
+        pt_storage_decref(r.storage)
+    r.storage = t.storage
+    pt_storage_incref(r.storage)
+    r.offset, r.dt, r.count = t.offset, t.dt, t.count
+    r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (
+        t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
+
+
+def make_subclass(cls, Tensor data, bint require_grad=False):
+    """``Tensor._make_subclass``: a leaf of class ``cls`` over the memory of ``data``."""
+    cdef Tensor r = Tensor.__new__(cls)
+    _adopt(r, data)
+    if require_grad:
+        r.requires_grad = True
+    return r
+
+
+def set_data(Tensor t, Tensor data):
+    """``t.data = data``: t takes over the memory and geometry of data, keeps its history."""
+    cdef uint32_t keep = t.flags & (PT_REQUIRES_GRAD | PT_SUBCLASS | PT_NOT_EXACT
+                                    | PT_RETAIN_GRAD)
+    if t.dt != data.dt and t.flags & PT_REQUIRES_GRAD and CATEGORY[data.dt] < 2:
+        raise RuntimeError(f"data: dtype must be floating or complex, got "
+                           f"{dtype_of(data.dt).name}")
+    if t.dims != t.inline_dims:
+        PyMem_Free(t.dims)
+        t.dims = t.inline_dims
+    _adopt(t, data)
+    t.flags |= keep
+
+
+def get_data(Tensor t):
+    """``t.data``: the same memory without history, outside the version checks."""
+    cdef Tensor r = alias(t)
+    r.flags |= PT_DATA
+    return r
+

@@ -1,0 +1,158 @@
+"""Tape-based automatic differentiation: ``backward``, ``grad``, custom functions, hooks."""
+from ptcore._ops._creation import ones_like
+from ptcore._state import (enable_grad, inference_mode, is_grad_enabled, no_grad,
+                           set_grad_enabled)
+from ptcore._tensor import Tensor
+from ptcore.autograd._engine import run_backward
+
+_LAZY = {
+    "Function": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+    "detect_anomaly": "_anomaly", "set_detect_anomaly": "_anomaly",
+}
+_MODULES = ("function", "graph", "functional", "forward_ad")
+
+
+def __getattr__(name):
+    import importlib
+    if name in _LAZY:
+        return getattr(importlib.import_module(f"ptcore.autograd.{_LAZY[name]}"), name)
+    if name in _MODULES:
+        return importlib.import_module(f"ptcore.autograd.{name}")
+    raise AttributeError(f"module 'ptcore.autograd' has no attribute {name!r}")
+
+
+def _sequence(value, op, arg):
+    if isinstance(value, Tensor):
+        return [value]
+    if hasattr(value, "edge") and hasattr(value, "node"):
+        raise TypeError(f"{op}: {arg} must be tensors, got a GradientEdge")
+    value = list(value)
+    for t in value:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{op}: {arg} must hold Tensors, got {type(t).__name__}")
+    return value
+
+
+def _initial(op, outputs, grads, create_graph):
+    """The gradients that start the walk: given ones checked, ones for scalars."""
+    if grads is None:
+        grads = [None] * len(outputs)
+    elif isinstance(grads, Tensor):
+        grads = [grads]
+    else:
+        grads = list(grads)
+    if len(grads) != len(outputs):
+        raise RuntimeError(f"{op}: got {len(outputs)} tensors and {len(grads)} gradients")
+    result = []
+    for t, g in zip(outputs, grads):
+        if not t.requires_grad:
+            raise RuntimeError(f"{op}: a tensor does not require grad and does not have a "
+                               "grad_fn")
+        if g is None:
+            if t.numel() != 1:
+                raise RuntimeError(f"{op}: grad can be implicitly created only for scalar "
+                                   f"outputs, got shape {list(t.shape)}")
+            if not t.dtype.is_floating_point:
+                raise RuntimeError(f"{op}: grad can be implicitly created only for real scalar "
+                                   f"outputs, got dtype {t.dtype.name}")
+            with no_grad():
+                g = ones_like(t)
+        elif not isinstance(g, Tensor):
+            raise TypeError(f"{op}: gradients must be Tensors or None, got {type(g).__name__}")
+        elif g.shape != t.shape:
+            raise RuntimeError(f"{op}: the gradient of a tensor of shape {list(t.shape)} must "
+                               f"have that shape, got {list(g.shape)}")
+        elif g.dtype.is_complex and not t.dtype.is_complex:
+            raise RuntimeError(f"{op}: the gradient of a real tensor must be real, got "
+                               f"{g.dtype.name}")
+        elif g.dtype is not t.dtype:
+            g = g.to(t.dtype)
+        result.append(g)
+    return result
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+    """Accumulates the gradients of ``tensors`` into the ``.grad`` of the graph's leaves.
+
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensors
+    grad_tensors : Tensor, None or a sequence of them
+        The vector of the vector-Jacobian product; ones for scalars if None.
+    retain_graph : bool, optional
+        Keep what was saved, for another backward; defaults to ``create_graph``.
+    create_graph : bool
+        Record the backward itself, for higher derivatives.
+    inputs : sequence of Tensors, optional
+        Only these get a gradient; no other ``.grad`` is touched.
+
+    Raises
+    ------
+    RuntimeError
+        If a tensor has no history, a gradient has the wrong shape, or the graph was freed.
+    """
+    tensors = _sequence(tensors, "backward", "tensors")
+    if inputs is not None:
+        inputs = _sequence(inputs, "backward", "inputs")
+        if not inputs:
+            raise RuntimeError("backward: inputs must not be empty")
+    grads = _initial("backward", tensors, grad_tensors, create_graph)
+    run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph,
+                 create_graph, inputs, True)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False,
+         only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False):
+    """The gradients of ``outputs`` with respect to ``inputs``, without touching ``.grad``.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor or sequence of Tensors
+    grad_outputs : Tensor, None or a sequence of them
+        The vector of the vector-Jacobian product; ones for scalars if None.
+    retain_graph, create_graph : bool
+        As in ``backward``.
+    allow_unused : bool, optional
+        Return None for an input that the outputs do not depend on, instead of raising.
+    materialize_grads : bool
+        Zeros in place of None.
+
+    Returns
+    -------
+    tuple of Tensor
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> x = ptcore.tensor(3., requires_grad=True)
+    >>> ptcore.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    outputs = _sequence(outputs, "grad", "outputs")
+    inputs = _sequence(inputs, "grad", "inputs")
+    if not inputs:
+        raise ValueError("grad: inputs must not be empty")
+    if is_grads_batched:
+        raise RuntimeError("grad: is_grads_batched needs ptcore.func.vmap")
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    for t in inputs:
+        if not t.requires_grad:
+            raise RuntimeError("grad: one of the differentiated inputs does not require grad")
+    grads = _initial("grad", outputs, grad_outputs, create_graph)
+    found = run_backward(outputs, grads, create_graph if retain_graph is None else retain_graph,
+                         create_graph, inputs, False)
+    for k, g in enumerate(found):
+        if g is None:
+            if not allow_unused:
+                raise RuntimeError("grad: one of the differentiated inputs appears to not have "
+                                   "been used in the graph; pass allow_unused=True if this is "
+                                   "what you want")
+            if materialize_grads:
+                found[k] = ones_like(inputs[k]) * 0
+    return tuple(found)
+
+
+__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
+           "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
+           "set_grad_enabled"]

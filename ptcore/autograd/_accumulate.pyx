@@ -1,0 +1,71 @@
+"""What the engine needs from the compiled core: rules by op id, and the gradient of leaves."""
+from cpython.object cimport PyObject
+
+from ptcore._types cimport *
+from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._node cimport Node
+from ptcore._shape cimport same_sizes
+from ptcore._tensor cimport *
+from ptcore._ops._dispatch cimport VJPS, copy_into, info
+from ptcore.autograd._helpers import reduce_to, sum_to
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(object)
+
+
+cpdef object rule_of(int op):
+    """The compiled rule of an op, or None if its family is not loaded yet."""
+    return VJPS[op]
+
+
+def load_rule(int op):
+    """Loads the family of an op and returns the op's rule."""
+    import importlib
+    importlib.import_module(f"ptcore.autograd._vjp_{info(op).family.decode()}")
+    rule = VJPS[op]
+    if rule is None:
+        raise NotImplementedError(f"{info(op).name.decode()}: there is no derivative")
+    return rule
+
+
+cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, bint steal):
+    """Adds a gradient to ``leaf.grad``.
+
+    The gradient itself becomes ``.grad`` only when nobody else can see its memory: the caller
+    says that the rule made it (steal), no other storage view and no other reference exists.
+    """
+    cdef Tensor t = <Tensor>leaf
+    cdef Tensor g = <Tensor>gradient
+    cdef Tensor own
+    cdef object total
+    if g.dt != t.dt:
+        g = <Tensor>(g.real if CATEGORY[g.dt] == 3 and CATEGORY[t.dt] < 3 else g).to(
+            dtype_of(t.dt))
+        gradient = g
+    if g.rank != t.rank or not same_sizes(t.rank, t.dims, g.dims):
+        gradient = sum_to(g, shape_of(t))
+        g = <Tensor>gradient
+    track(t)
+    if t.grad_ is None:
+        if create_graph:
+            t.grad_ = gradient
+        elif (steal and g.storage.refs == 1 and not g.flags & (PT_NONCONTIGUOUS | PT_SLOW)
+                and g.storage.owner == NULL and Py_REFCNT(g) <= STEAL_REFS
+                and type(g) is Tensor):
+            t.grad_ = g
+        else:
+            own = new_like(g, g.dt)
+            copy_into(own, alias(g))
+            t.grad_ = own
+    elif create_graph or (<Tensor>t.grad_).flags & PT_REQUIRES_GRAD:
+        total = t.grad_ + gradient
+        t.grad_ = total
+    else:
+        t.grad_ += gradient
+    return None
+
+
+# References to a gradient that only the engine holds when it hands it over: measured by
+# tests/autograd/test_engine.py::test_no_two_grads_share_memory.
+cdef enum:
+    STEAL_REFS = 3

@@ -1,0 +1,70 @@
+"""Writes through views: the node that stands for "the base, with one window replaced".
+
+Before the write the base had a history B; the op wrote a window W of it by node N. After it,
+the base's history is a CopySlices node with an edge to B and the edges of N: its gradient g
+for the whole base splits into g with W zeroed, for B, and g's window, which N's rule takes.
+"""
+
+from ptcore._ops._dispatch import hang, window_of
+from ptcore._ops._functions_copy import clone
+from ptcore.autograd._accumulate import load_rule, reduce_to, rule_of
+
+
+class CopySlices:
+    """The rule of one write through a view."""
+
+    __name__ = "CopySlices"
+
+    def __init__(self, inner, base, view):
+        self.inner = inner
+        self.size, self.stride = tuple(view.shape), view.stride()
+        self.offset = view.storage_offset() - base.storage_offset()
+        self.base_size, self.base_stride = tuple(base.shape), base.stride()
+
+    def __call__(self, node, g, needs):
+        inner = self.inner
+        # g in the base's own layout, so that the window is the same window.
+        whole = laid_out(g, self.base_size, self.base_stride)
+        window = window_of(whole, self.size, self.stride, self.offset)
+        part = clone(window)
+        rule = inner.fn if inner.op < 0 else rule_of(inner.op) or load_rule(inner.op)
+        inner_needs = 0
+        for i in range(inner.nin):
+            if inner.edge(i) is not None:
+                inner_needs |= 1 << min(i, 15)
+        grads = rule(inner, part, inner_needs)
+        if not isinstance(grads, tuple):
+            grads = (grads,)
+        grads = list(grads)
+        if inner.spec is not None:
+            for i, spec in enumerate(inner.spec):
+                if spec is not None and grads[i] is not None:
+                    grads[i] = reduce_to(grads[i], spec)
+        first = grads[0]
+        if first is None:
+            window.zero_()
+        else:
+            window.copy_(first)
+        return (whole, *grads[1:])
+
+    def release(self):
+        self.inner.release()
+
+
+def laid_out(g, size, stride):
+    """A copy of g with the given strides (a dense layout)."""
+    from ptcore._ops._creation import empty_strided, zeros_like
+    if any(s < 0 for s in stride):
+        raise RuntimeError("in-place: a write through a view of a base with negative strides "
+                           "cannot be differentiated")
+    if any(s == 0 and n > 1 for s, n in zip(stride, size)):
+        return clone(g) if not size else zeros_like(g) + g
+    whole = empty_strided(size, stride, dtype=g.dtype, device=g.device)
+    whole.copy_(g)
+    return whole
+
+
+def rebase(base, view, inner):
+    """Gives base the history "base before, with view's window written by inner"."""
+    rule = CopySlices(inner, base, view)
+    hang(base, rule, inner)

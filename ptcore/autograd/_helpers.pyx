@@ -1,0 +1,144 @@
+"""Small functions that derivative texts and rules call."""
+from ptcore._types cimport *
+from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._shape cimport same_sizes
+from ptcore._tensor cimport Tensor, shape_of
+from ptcore._ops._creation import full, zeros
+from ptcore._ops._functions_linalg import mm
+from ptcore._ops._functions_reduction import sum
+from ptcore._ops._functions_view import (as_strided_of, diagonal, permute, reshape, select, slice,
+                                         transpose, unsqueeze)
+
+
+cpdef object conj_of(object d):
+    """The conjugate of a factor; real factors are their own."""
+    if isinstance(d, Tensor) and CATEGORY[(<Tensor>d).dt] < 3:
+        return d
+    return d.conjugate() if isinstance(d, complex) else d.conj() if isinstance(d, Tensor) else d
+
+
+cdef bint fusible(object g):
+    """Whether the fused gradient loop may run: nobody records, traces or batches, g is real."""
+    cdef Tensor t = <Tensor>g
+    return (not pt_tls.grad_enabled and not (t.flags | pt_tls.mode) & (PT_SLOW & ~PT_NON_CPU)
+            and CATEGORY[t.dt] == 2)
+
+
+def recording():
+    """Whether the backward pass itself is being recorded, traced or batched."""
+    return pt_tls.grad_enabled or (pt_tls.mode & PT_INTERPOSED) != 0
+
+
+cdef object lift(object value, object g):
+    """A number that stood where a tensor may stand, as a 0-d tensor beside g."""
+    if isinstance(value, Tensor):
+        return value
+    return full((), value, dtype=g.dtype, device=g.device)
+
+
+def sum_to(g, shape):
+    """g summed over the dims by which ``shape`` was broadcast to it."""
+    cdef Tensor t = <Tensor>g
+    cdef int lead = t.rank - len(shape), i
+    if lead == 0 and tuple(shape_of(t)) == tuple(shape):
+        return g
+    dims = list(range(lead))
+    for i in range(len(shape)):
+        if shape[i] == 1 and t.dims[lead + i] != 1:
+            dims.append(lead + i)
+    if dims:
+        g = sum(g, tuple(dims), True)
+    return reshape(g, shape) if lead else g
+
+
+def reduce_to(g, spec):
+    """g brought to the shape and dtype of an operand that was broadcast or promoted."""
+    shape, dtype = spec
+    if g.dtype is not dtype:
+        if g.dtype.is_complex and not dtype.is_complex:
+            g = g.real
+        if g.dtype is not dtype:
+            g = g.to(dtype)
+    return sum_to(g, shape)
+
+
+def zeros_for(g, shape):
+    """Zeros of a shape with g's dtype and device."""
+    return zeros(shape, dtype=g.dtype, device=g.device)
+
+
+def adjoint(x):
+    """The conjugate transpose of the last two dims."""
+    return conj_of(transpose(x, -2, -1))
+
+
+def outer_conj(g, y):
+    return unsqueeze(g, 1) * unsqueeze(conj_of(y), 0)
+
+
+def inverse_permutation(dims):
+    result = [0] * len(dims)
+    for i, d in enumerate(dims):
+        result[d] = i
+    return tuple(result)
+
+
+def select_backward(g, shape, dim, index):
+    z = zeros_for(g, shape)
+    select(z, dim, index).copy_(g)
+    return z
+
+
+def slice_backward(g, shape, dim, start, end, step):
+    z = zeros_for(g, shape)
+    slice(z, dim, start, end, step).copy_(g)
+    return z
+
+
+def diagonal_backward(g, shape, offset, dim1, dim2):
+    z = zeros_for(g, shape)
+    diagonal(z, offset, dim1, dim2).copy_(g)
+    return z
+
+
+def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, input_offset):
+    """Adds g to the elements that the window showed and reads them as the input lay."""
+    from ptcore._ops._creation import arange
+    from ptcore._ops._functions_index import index_add
+    low, high = _extent(size, stride, storage_offset)
+    low2, high2 = _extent(shape, input_stride, input_offset)
+    low, high = min(low, low2), max(high, high2)
+    n = high - low + 1
+    places = as_strided_of(arange(n, device=g.device), size, stride, storage_offset - low, (n,), 0)
+    flat = index_add(zeros_for(g, (n,)), 0, reshape(places, (-1,)), reshape(g, (-1,)))
+    return as_strided_of(flat, shape, input_stride, input_offset - low, (1,), 0)
+
+
+def _extent(size, stride, offset):
+    low = high = offset
+    for n, s in zip(size, stride):
+        if n == 0:
+            return offset, offset
+        if s > 0:
+            high += (n - 1) * s
+        else:
+            low += (n - 1) * s
+    return low, high
+
+
+def linear_input(g, weight):
+    """Gradient of linear for its input, from weight (out_features, in_features)."""
+    if weight.ndim == 1:
+        return unsqueeze(g, -1) * conj_of(weight)
+    rows = reshape(g, (-1, g.shape[-1])) if g.ndim != 2 else g
+    r = mm(rows, conj_of(weight))
+    return r if g.ndim == 2 else reshape(r, g.shape[:-1] + weight.shape[1:])
+
+
+def linear_weight(g, x, shape):
+    """Gradient of linear for its weight."""
+    rows = reshape(x, (-1, x.shape[-1])) if x.ndim != 2 else x
+    if len(shape) == 1:
+        return reshape(mm(reshape(g, (1, -1)), conj_of(rows)), shape)
+    g = reshape(g, (-1, g.shape[-1])) if g.ndim != 2 else g
+    return mm(transpose(g, 0, 1), conj_of(rows))

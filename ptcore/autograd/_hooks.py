@@ -1,0 +1,133 @@
+"""Hooks on tensors and nodes, and their handles."""
+import itertools
+import weakref
+
+from ptcore.autograd._engine import count_leaf_hooks
+
+_ids = itertools.count()
+
+
+class RemovableHandle:
+    """``remove()`` takes a hook off; also a context manager."""
+
+    def __init__(self, hooks, on_remove=None):
+        self.id = next(_ids)
+        self._hooks, self._on_remove = weakref.ref(hooks), on_remove
+
+    def remove(self):
+        hooks = self._hooks()
+        if hooks is not None and self.id in hooks:
+            del hooks[self.id]
+            if self._on_remove is not None:
+                self._on_remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+class HookDict(dict):
+    """A dict that can be referred to weakly."""
+
+    __slots__ = ("__weakref__",)
+
+
+class NodeHooks:
+    """The hooks of one node: before its rule (by output) and after it."""
+
+    def __init__(self):
+        self.tensor = {}                # output number -> HookDict of hooks on that gradient
+        self.retain = {}                # output number -> weak reference to the tensor
+        self.pre = HookDict()
+        self.post = HookDict()
+
+    def before(self, node, g):
+        grads = [g] if node.nout == 1 else list(g)
+        for hook in list(self.pre.values()):
+            result = hook(tuple(grads))
+            if result is not None:
+                grads = list(result) if isinstance(result, tuple) else [result]
+        for nr, hooks in self.tensor.items():
+            for hook in list(hooks.values()):
+                if grads[nr] is not None:
+                    result = hook(grads[nr])
+                    if result is not None:
+                        grads[nr] = result
+        for nr, ref in self.retain.items():
+            t = ref()
+            if t is not None and grads[nr] is not None:
+                t.grad = grads[nr] if t.grad is None else t.grad + grads[nr]
+        return grads[0] if node.nout == 1 else grads
+
+    def after(self, node, grads, g):
+        for hook in list(self.post.values()):
+            result = hook(grads, (g,) if node.nout == 1 else tuple(g))
+            if result is not None:
+                grads = result if isinstance(result, tuple) else (result,)
+        return grads
+
+
+def node_hooks(node):
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+    return node.hooks
+
+
+def register_tensor_hook(t, hook):
+    if not t.requires_grad:
+        raise RuntimeError("register_hook: cannot register a hook on a tensor that doesn't "
+                           "require gradient")
+    node = t.grad_fn
+    if node is not None:
+        hooks = node_hooks(node).tensor.setdefault(t.output_nr, HookDict())
+        handle = RemovableHandle(hooks)
+    else:
+        extras = t._extras
+        if extras.hooks is None:
+            extras.hooks = HookDict()
+        hooks = extras.hooks
+        count_leaf_hooks(1)
+        handle = RemovableHandle(hooks, lambda: count_leaf_hooks(-1))
+    hooks[handle.id] = hook
+    return handle
+
+
+def register_post_hook(t, hook):
+    if t.grad_fn is not None or not t.requires_grad:
+        raise RuntimeError("register_post_accumulate_grad_hook: only leaf tensors that require "
+                           "grad accumulate gradients")
+    extras = t._extras
+    if extras.post_hooks is None:
+        extras.post_hooks = HookDict()
+    count_leaf_hooks(1)
+    handle = RemovableHandle(extras.post_hooks, lambda: count_leaf_hooks(-1))
+    extras.post_hooks[handle.id] = hook
+    return handle
+
+
+def retain_grad(t):
+    if not t.requires_grad:
+        raise RuntimeError("retain_grad: the tensor does not require grad")
+    node = t.grad_fn
+    if node is None or t._retains_grad():
+        return
+    node_hooks(node).retain[t.output_nr] = weakref.ref(t)
+    t._set_retain_grad()
+
+
+def register_node_hook(node, hook):
+    """``node.register_hook(hook)``: ``hook(grad_inputs, grad_outputs)`` after the rule."""
+    hooks = node_hooks(node).post
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def register_node_prehook(node, hook):
+    """``node.register_prehook(hook)``: ``hook(grad_outputs)`` before the rule."""
+    hooks = node_hooks(node).pre
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle

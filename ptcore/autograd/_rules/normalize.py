@@ -1,0 +1,48 @@
+"""Rules of softmax and normalisation. The fused kernels serve a backward that is not recorded."""
+from ptcore._ops._functions_math import exp
+from ptcore._ops._functions_normalize import layer_norm_backward as fused_layer_norm
+from ptcore._ops._functions_normalize import log_softmax_backward, softmax_backward
+from ptcore._ops._functions_reduction import mean as mean_of
+from ptcore._ops._functions_reduction import sum as sum_of
+from ptcore.autograd._helpers import recording, sum_to
+from ptcore.autograd._rules import vjp
+
+
+@vjp("softmax")
+def softmax(g, out, dim):
+    if not recording():
+        return softmax_backward(g, out, dim)
+    gy = g * out
+    return gy - out * sum_of(gy, dim, True)
+
+
+@vjp("log_softmax")
+def log_softmax(g, out, dim):
+    if not recording():
+        return log_softmax_backward(g, out, dim)
+    return g - exp(out) * sum_of(g, dim, True)
+
+
+@vjp("layer_norm_stats")
+def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs):
+    """Through x_hat = (x - mean) * rstd; recorded, the statistics are computed again from x."""
+    g, mean, rstd = gs[0], out1, out2
+    if g is None:
+        return None, None, None
+    if not recording():
+        gx, gw, gb = fused_layer_norm(g, input, mean, rstd, weight)
+        return gx, gw if needs & 2 else None, gb if needs & 4 else None
+    dims = tuple(range(-normalized_ndim, 0))
+    centred = input - mean_of(input, dims, True)
+    rstd = (mean_of(centred * centred, dims, True) + eps).rsqrt()
+    x_hat = centred * rstd
+    gy = g if weight is None else g * weight
+    gx = rstd * (gy - mean_of(gy, dims, True) - x_hat * mean_of(gy * x_hat, dims, True))
+    shape = input.shape[len(input.shape) - normalized_ndim:]
+    return (gx, sum_to(g * x_hat, shape) if needs & 2 else None,
+            sum_to(g, shape) if needs & 4 else None)
+
+
+@vjp("dropout_masked")
+def dropout_masked(gs, out1, p):
+    return gs[0] * out1 * (1.0 / (1.0 - p) if p < 1 else 0.0)

@@ -1,0 +1,56 @@
+"""What autograd adds to Tensor, and how a write through a view becomes its base's history."""
+from ptcore._ops._dispatch import set_rebase_view
+from ptcore._tensor import Tensor
+from ptcore.autograd import backward as _backward
+
+
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Accumulates the gradient of this tensor into the leaves of its graph.
+
+    See ``ptcore.autograd.backward``.
+    """
+    _backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+def requires_grad_(self, requires_grad=True):
+    """Sets ``requires_grad`` in place and returns the tensor."""
+    self.requires_grad = requires_grad
+    return self
+
+
+def register_hook(self, hook):
+    """Calls ``hook(grad)`` whenever this tensor's gradient is known; what it returns, if not
+    None, takes the gradient's place.
+
+    Returns
+    -------
+    handle
+        Its ``remove()`` takes the hook off.
+    """
+    from ptcore.autograd import _hooks
+    return _hooks.register_tensor_hook(self, hook)
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    """Calls ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
+    from ptcore.autograd import _hooks
+    return _hooks.register_post_hook(self, hook)
+
+
+def retain_grad(self):
+    """Keeps ``.grad`` of this non-leaf tensor in backward."""
+    from ptcore.autograd import _hooks
+    _hooks.retain_grad(self)
+
+
+for _f in (backward, requires_grad_, register_hook, register_post_accumulate_grad_hook,
+           retain_grad):
+    setattr(Tensor, _f.__name__, _f)
+
+
+def _rebase_view(base, view, node):
+    from ptcore.autograd import _copy_slices
+    _copy_slices.rebase(base, view, node)
+
+
+set_rebase_view(_rebase_view)

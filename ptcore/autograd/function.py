@@ -1,0 +1,211 @@
+"""Custom functions: ``Function`` with ``forward``, ``backward`` and their context."""
+import functools
+
+from ptcore._ops._creation import zeros
+from ptcore._ops._dispatch import attach_history, check_dirty, custom_node
+from ptcore._state import is_grad_enabled, no_grad
+from ptcore._tensor import Tensor
+
+
+class FunctionCtx:
+    """What ``forward`` and ``backward`` of one call share.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple of bool
+        One for each argument of ``apply``.
+    saved_tensors : tuple of Tensor
+        What ``save_for_backward`` was given, checked for in-place changes since.
+    """
+
+    _saved = ()
+    _dirty = ()
+    _non_differentiable = ()
+    _materialize = True
+    _node = None
+    _from_output = None
+    needs_input_grad = ()
+
+    def save_for_backward(self, *tensors):
+        """Keeps tensors (or None) for ``backward``."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward: only Tensors can be saved, got "
+                                f"{type(t).__name__}")
+        self._saved = tensors
+
+    def save_for_forward(self, *tensors):
+        """Keeps tensors for ``jvp``."""
+        self._saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors):
+        """Says which inputs ``forward`` wrote to in place; they must be returned."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Says which outputs have no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value):
+        """Whether ``backward`` gets zeros (True) or None for outputs without gradient."""
+        self._materialize = bool(value)
+
+    @property
+    def saved_tensors(self):
+        if self._node is None:
+            return tuple(self._saved)
+        values = []
+        for k in range(self._n_saved):
+            t = self._node.saved(k)
+            if k in self._from_output and is_grad_enabled():
+                t = attach_history(t, self._node, self._from_output[k])
+            values.append(t)
+        return tuple(values)
+
+
+class _Rule:
+    """The rule of one call, as the engine calls it."""
+
+    def __init__(self, ctx, cls, metas, n_inputs):
+        self.ctx, self.cls, self.metas, self.n_inputs = ctx, cls, metas, n_inputs
+        self.__name__ = cls.__name__ + "Backward"
+
+    def __call__(self, node, g, needs):
+        ctx = self.ctx
+        grads = list(g) if len(self.metas) > 1 else [g]
+        if ctx._materialize:
+            for i, meta in enumerate(self.metas):
+                if grads[i] is None and meta is not None:
+                    shape, dtype, device = meta
+                    grads[i] = zeros(shape, dtype=dtype, device=device)
+        backward = self.cls.backward
+        if backward is Function.backward:
+            backward = self.cls.vjp
+        result = backward(ctx, *grads)
+        result = result if isinstance(result, tuple) else (result,)
+        if len(result) > self.n_inputs and all(r is None for r in result[self.n_inputs:]):
+            result = result[:self.n_inputs]
+        if len(result) != self.n_inputs:
+            raise RuntimeError(f"{self.__name__}: backward returned {len(result)} gradients, "
+                               f"expected {self.n_inputs}")
+        for i, r in enumerate(result):
+            if r is not None and not isinstance(r, Tensor):
+                raise TypeError(f"{self.__name__}: gradient {i} must be a Tensor or None, got "
+                                f"{type(r).__name__}")
+        return result
+
+
+class _FunctionMeta(type):
+    """Gives each Function its own context class, so that ctx can be asked for its function."""
+
+    def __init__(cls, name, bases, attrs):
+        super().__init__(name, bases, attrs)
+        cls._ctx_class = type(name + "Backward", (FunctionCtx,), {"_forward_cls": cls})
+
+
+class Function(metaclass=_FunctionMeta):
+    """Base of custom differentiable functions.
+
+    Subclasses define static methods ``forward(ctx, *args)`` (or ``forward(*args)`` with
+    ``setup_context(ctx, inputs, output)``) and ``backward(ctx, *grad_outputs)``, and are called
+    by ``apply``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> class Double(ptcore.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> x = ptcore.tensor(3., requires_grad=True)
+    >>> Double.apply(x).backward()
+    >>> x.grad
+    tensor(2.)
+    """
+
+    generate_vmap_rule = False
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError("a custom Function must define forward")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        raise NotImplementedError("a custom Function must define setup_context")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError("a custom Function must define backward or vjp to be "
+                                  "differentiated")
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        ctx = cls._ctx_class()
+        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        recording = is_grad_enabled() and any(ctx.needs_input_grad)
+        with no_grad():
+            if cls.setup_context is not Function.setup_context:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args, **kwargs)
+        single = not isinstance(output, (tuple, list))
+        outputs = [output] if single else list(output)
+        dirty = {id(t) for t in ctx._dirty}
+        inputs = {id(a) for a in args if isinstance(a, Tensor)}
+        saved = tuple(ctx._saved)
+        for i, t in enumerate(outputs):
+            if not isinstance(t, Tensor):
+                continue
+            if id(t) in inputs and id(t) not in dirty:
+                # An input handed through: the output is a tensor of its own.
+                outputs[i] = t.detach()
+        for t in ctx._dirty:
+            if recording:
+                check_dirty(t)
+            if not any(t is o for o in outputs):
+                raise RuntimeError(f"{cls.__name__}: a tensor marked dirty must be returned")
+        if recording:
+            without = {id(t) for t in ctx._non_differentiable}
+            tracked = [t if isinstance(t, Tensor) and id(t) not in without
+                       and t.dtype.kind in "fc" else None for t in outputs]
+            metas = [None if t is None else (t.shape, t.dtype, t.device) for t in tracked]
+            rule = _Rule(ctx, cls, metas, len(args))
+            ctx._node, ctx._from_output = custom_node(rule, list(args), tracked, saved, dirty)
+            ctx._n_saved = len(saved)
+            ctx._saved = ()
+        if single:
+            return outputs[0]
+        return tuple(outputs) if isinstance(output, tuple) else outputs
+
+
+def once_differentiable(fn):
+    """Decorator of a ``backward`` that cannot itself be differentiated: doing so raises."""
+    @functools.wraps(fn)
+    def wrapper(ctx, *args):
+        with no_grad():
+            result = fn(ctx, *args)
+        if not is_grad_enabled() or not any(isinstance(a, Tensor) and a.requires_grad
+                                            for a in args):
+            return result
+        single = not isinstance(result, tuple)
+        results = [result] if single else list(result)
+        results = [None if r is None else _Refuse.apply(r, *args) for r in results]
+        return results[0] if single else tuple(results)
+    return wrapper
+
+
+class _Refuse(Function):
+    @staticmethod
+    def forward(ctx, result, *args):
+        return result.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        raise RuntimeError("trying to differentiate twice a function that was marked with "
+                           "@once_differentiable")

@@ -1,0 +1,216 @@
+"""Functions of neural networks. Elementwise ones are the compiled ops themselves."""
+from ptcore import PUBLIC
+from ptcore._errors import ShapeError
+from ptcore._ops._functions_loss import cross_entropy_stats, nll_loss_stats
+from ptcore._ops._functions_normalize import layer_norm_stats
+from ptcore._ops._functions_normalize import log_softmax as _log_softmax
+from ptcore._ops._functions_normalize import softmax as _softmax
+from ptcore._ops._functions_random import dropout_masked
+
+globals().update(PUBLIC["nn.functional"])
+tanh, sigmoid = PUBLIC[""]["tanh"], PUBLIC[""]["sigmoid"]
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """``exp(input) / sum(exp(input))`` along ``dim``.
+
+    Parameters
+    ----------
+    input : Tensor
+    dim : int
+    dtype : dtype, optional
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.functional.softmax(ptcore.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return _softmax(input, _implicit_dim("softmax", input, dim), dtype=dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """``log(softmax(input))`` along ``dim``, without overflow."""
+    return _log_softmax(input, _implicit_dim("log_softmax", input, dim), dtype=dtype)
+
+
+def _implicit_dim(name, input, dim):
+    if dim is None:
+        import warnings
+        warnings.warn(f"{name}: the implicit dim is deprecated; pass dim", stacklevel=3)
+        return 0 if input.ndim in (0, 1, 3) else 1
+    return dim
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zeroes elements with probability ``p`` and scales the others by ``1 / (1 - p)``.
+
+    Raises
+    ------
+    ValueError
+        If ``p`` is outside [0, 1].
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.functional.dropout(ptcore.ones(3), training=False)
+    tensor([1., 1., 1.])
+    """
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout: p must be in [0, 1], got {p}")
+    if not training or p == 0:
+        return input
+    out = dropout_masked(input, float(p), None)[0]
+    return input.copy_(out) if inplace else out
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims.
+
+    Parameters
+    ----------
+    input : Tensor
+        Shape ``(*, *normalized_shape)``.
+    normalized_shape : int or sequence of ints
+    weight, bias : Tensor, optional
+        Shape ``normalized_shape``.
+    eps : float
+
+    Raises
+    ------
+    ShapeError
+        If the last sizes of input are not ``normalized_shape``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.functional.layer_norm(ptcore.tensor([[1., 3.]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+    """
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    n = len(shape)
+    if n == 0 or tuple(input.shape[input.ndim - n:]) != shape or n > input.ndim:
+        raise ShapeError(f"layer_norm: the last sizes of input must be normalized_shape "
+                         f"{list(shape)}, got shape {list(input.shape)}")
+    return layer_norm_stats(input, weight, bias, n, float(eps))[0]
+
+
+def _reduction(name, reduction, size_average, reduce):
+    if size_average is not None or reduce is not None:
+        if reduce is False:
+            return "none"
+        return "mean" if size_average in (None, True) else "sum"
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{name}: reduction must be one of 'none', 'mean', 'sum', got "
+                         f"{reduction!r}")
+    return reduction
+
+
+def _reduced(loss, reduction):
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
+
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+                  reduction="mean", label_smoothing=0.0):
+    """Cross entropy between logits and class indices or class probabilities.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logits of shape ``(C)``, ``(N, C)`` or ``(N, C, d1, ...)``.
+    target : Tensor
+        int64 class indices of shape ``()``, ``(N)`` or ``(N, d1, ...)``, or probabilities of
+        input's shape.
+    weight : Tensor, optional
+        A weight for each class, shape ``(C)``.
+    ignore_index : int
+        Targets of this value do not count.
+    reduction : {"mean", "sum", "none"}
+    label_smoothing : float
+        Share of the target spread evenly over the classes, in [0, 1].
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not agree.
+    IndexError
+        If a class index is out of range.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.functional.cross_entropy(ptcore.zeros(1, 2), ptcore.tensor([0]))
+    tensor(0.6931)
+    """
+    reduction = _reduction("cross_entropy", reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"cross_entropy: label_smoothing must be in [0, 1], got "
+                         f"{label_smoothing}")
+    if target.is_floating_point():
+        return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
+    return cross_entropy_stats(input, target, weight, reduction, ignore_index,
+                               float(label_smoothing))[0]
+
+
+def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
+    if input.shape != target.shape:
+        raise ShapeError(f"cross_entropy: probabilities must have input's shape "
+                         f"{list(input.shape)}, got {list(target.shape)}")
+    axis = 0 if input.ndim == 1 else 1
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+    terms = _log_softmax(input, axis) * target
+    if weight is not None:
+        shape = [1] * input.ndim
+        shape[axis] = -1
+        terms = terms * weight.view(shape)
+    loss = -terms.sum(axis)
+    if reduction == "mean":
+        return loss.sum() / max(input.numel() // input.shape[axis], 1)
+    return _reduced(loss, reduction)
+
+
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+             reduction="mean"):
+    """Negative log-likelihood: ``-weight[target] * input[target]`` of log-probabilities.
+
+    Shapes as in ``cross_entropy``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.functional.nll_loss(ptcore.tensor([[-1., -2.]]), ptcore.tensor([1]))
+    tensor(2.)
+    """
+    reduction = _reduction("nll_loss", reduction, size_average, reduce)
+    return nll_loss_stats(input, target, weight, reduction, ignore_index)[0]
+
+
+def _check_same(name, input, target):
+    if input.shape != target.shape:
+        import warnings
+        warnings.warn(f"{name}: target of shape {list(target.shape)} is broadcast against input "
+                      f"of shape {list(input.shape)}; this is rarely meant", stacklevel=3)
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Mean of ``(input - target)**2`` (or the sum, or each element).
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.functional.mse_loss(ptcore.tensor([1., 2.]), ptcore.tensor([1., 4.]))
+    tensor(2.)
+    """
+    _check_same("mse_loss", input, target)
+    d = input - target
+    d = d * d
+    if weight is not None:
+        d = d * weight
+    return _reduced(d, _reduction("mse_loss", reduction, size_average, reduce))
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """Mean of ``abs(input - target)`` (or the sum, or each element)."""
+    _check_same("l1_loss", input, target)
+    return _reduced((input - target).abs(), _reduction("l1_loss", reduction, size_average, reduce))

@@ -1,0 +1,340 @@
+"""Initialisers: fill a tensor in place, without recording, and return it.
+
+Random ones take a `generator`; the default generator of the CPU otherwise.
+"""
+
+import math
+
+import ptcore
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+_UNIT_GAIN = frozenset(
+    f"{kind}{n}d" for kind in ("conv", "conv_transpose") for n in (1, 2, 3)
+) | {"linear", "sigmoid"}
+
+
+def calculate_gain(nonlinearity, param=None):
+    """Return the recommended gain of a nonlinearity.
+
+    Parameters
+    ----------
+    nonlinearity : str
+        Name of the function in ``nn.functional``.
+    param : float, optional
+        Negative slope of 'leaky_relu' (0.01 by default).
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or `param` is not a number.
+
+    Examples
+    --------
+    >>> round(calculate_gain("relu"), 4)
+    1.4142
+    """
+    if nonlinearity in _UNIT_GAIN:
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            param = 0.01
+        elif isinstance(param, bool) or not isinstance(param, (int, float)):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + param**2))
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Fill with values uniform in ``[a, b)``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> w = uniform_(ptcore.empty(100), -1, 1)
+    >>> bool((w >= -1).all())
+    True
+    """
+    with ptcore.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Fill with values of the normal distribution.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> normal_(ptcore.empty(3)).shape
+    ptcore.Size([3])
+    """
+    with ptcore.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def constant_(tensor, val):
+    """Fill with `val`.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> constant_(ptcore.empty(2), 3.0).tolist()
+    [3.0, 3.0]
+    """
+    with ptcore.no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor):
+    """Fill with ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor):
+    """Fill with zeros."""
+    return constant_(tensor, 0.0)
+
+
+def _check_2d(name, tensor):
+    if tensor.ndim != 2:
+        raise ValueError(
+            f"{name}: only tensors with 2 dimensions are supported, got {tensor.ndim}"
+        )
+
+
+def eye_(tensor):
+    """Fill a 2-D tensor with the identity matrix.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> eye_(ptcore.empty(2, 2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    _check_2d("eye_", tensor)
+    with ptcore.no_grad():
+        tensor.copy_(
+            ptcore.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device)
+        )
+    return tensor
+
+
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    """Fill with values of the normal distribution truncated to ``[a, b]``.
+
+    Notes
+    -----
+    By inversion: ``x = mean + std * Phi^-1(u)`` with `u` uniform in
+    ``[Phi((a - mean) / std), Phi((b - mean) / std)]``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> w = trunc_normal_(ptcore.empty(1000))
+    >>> bool((w.abs() <= 2).all())
+    True
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        import warnings
+
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+            "The distribution of values may be incorrect.",
+            stacklevel=2,
+        )
+
+    from scipy.special import ndtr, ndtri
+
+    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
+    with ptcore.no_grad():
+        share = ptcore.empty(tensor.shape, dtype=ptcore.float64)
+        share.uniform_(low, high, generator=generator)
+        values = ptcore.from_numpy(mean + std * ndtri(share.numpy()))
+        return tensor.copy_(values.clamp(min=a, max=b))
+
+
+def _calculate_fan_in_and_fan_out(tensor):
+    if tensor.ndim < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 "
+            f"dimensions, got {tensor.ndim}"
+        )
+    receptive = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * receptive, tensor.shape[0] * receptive
+
+
+def _calculate_correct_fan(tensor, mode):
+    modes = ("fan_in", "fan_out")
+    if not isinstance(mode, str) or mode.lower() not in modes:
+        raise ValueError(f"Mode {mode} not supported, please use one of {list(modes)}")
+    return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
+
+
+def xavier_uniform_(tensor, gain=1.0, generator=None):
+    """Fill uniformly in ``[-k, k]``, ``k = gain * sqrt(6 / (fan_in + fan_out))``.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than 2 dimensions.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> w = xavier_uniform_(ptcore.empty(3, 3))
+    >>> bool((w.abs() <= 1).all())
+    True
+    """
+    k = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return uniform_(tensor, -k, k, generator)
+
+
+def xavier_normal_(tensor, gain=1.0, generator=None):
+    """Fill normally with ``std = gain * sqrt(2 / (fan_in + fan_out))``.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than 2 dimensions.
+    """
+    std = gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def _kaiming_std(name, tensor, a, mode, nonlinearity):
+    """Standard deviation, or None for a tensor without elements."""
+    if 0 in tensor.shape:
+        import warnings
+
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return None
+    fan = _calculate_correct_fan(tensor, mode)
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def kaiming_uniform_(
+    tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None
+):
+    """Fill uniformly in ``[-k, k]``, ``k = gain * sqrt(3 / fan)``.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Tensor with at least 2 dimensions.
+    a : float, default: 0
+        Negative slope of the rectifier, used with 'leaky_relu'.
+    mode : {'fan_in', 'fan_out'}, default: 'fan_in'
+        Keep the variance in the forward or the backward pass.
+    nonlinearity : str, default: 'leaky_relu'
+        Name for :func:`calculate_gain`.
+    generator : Generator, optional
+        Source of random numbers.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> kaiming_uniform_(ptcore.empty(3, 5), nonlinearity="relu").shape
+    ptcore.Size([3, 5])
+    """
+    std = _kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
+    if std is None:
+        return tensor
+    k = math.sqrt(3.0) * std
+    return uniform_(tensor, -k, k, generator)
+
+
+def kaiming_normal_(
+    tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None
+):
+    """Fill normally with ``std = gain / sqrt(fan)``.
+
+    Parameters as :func:`kaiming_uniform_`.
+    """
+    std = _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity)
+    if std is None:
+        return tensor
+    return normal_(tensor, 0.0, std, generator)
+
+
+def orthogonal_(tensor, gain=1, generator=None):
+    """Fill with a (semi-)orthogonal matrix times `gain`.
+
+    Dimensions after the first are flattened. Uniformly distributed (Haar).
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than 2 dimensions.
+
+    Notes
+    -----
+    The factor `q` of the QR decomposition of a matrix of normal numbers, its
+    columns multiplied by the signs of the diagonal of `r`.
+    """
+    if tensor.ndim < 2:
+        raise ValueError(
+            "orthogonal_: only tensors with 2 or more dimensions are supported, got "
+            f"{tensor.ndim}"
+        )
+    if tensor.numel() == 0:
+        return tensor
+    import numpy as np
+
+    with ptcore.no_grad():
+        rows = tensor.shape[0]
+        normal = ptcore.empty((rows, tensor.numel() // rows), dtype=ptcore.float64)
+        matrix = normal.normal_(0, 1, generator=generator).numpy()
+        wide = matrix.shape[0] < matrix.shape[1]
+        q, r = np.linalg.qr(matrix.T if wide else matrix)
+        q *= gain * np.copysign(1.0, np.diagonal(r))
+        q = np.ascontiguousarray(q.T if wide else q).reshape(tuple(tensor.shape))
+        return tensor.copy_(ptcore.from_numpy(q))
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Fill a 2-D tensor normally and set a share of each column to zero.
+
+    Parameters
+    ----------
+    tensor : Tensor, shape (rows, columns)
+        Tensor to fill.
+    sparsity : float
+        Share of zeros in each column.
+    std : float, default: 0.01
+        Standard deviation of the other elements.
+    generator : Generator, optional
+        Source of random numbers.
+    """
+    _check_2d("sparse_", tensor)
+    rows, cols = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with ptcore.no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for j in range(cols):
+            tensor[ptcore.randperm(rows, generator=generator)[:zeros], j] = 0
+    return tensor

@@ -1,0 +1,285 @@
+"""Activation layers: each holds its options and calls the function of the
+same meaning in :mod:`ptcore.nn.functional`."""
+
+from ptcore.nn import functional as F
+from ptcore.nn.modules.module import Module
+
+__all__ = [
+    "ELU",
+    "GELU",
+    "LeakyReLU",
+    "LogSoftmax",
+    "ReLU",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "Tanh",
+]
+
+
+class _InPlace(Module):
+    """Options of a layer that may write into its input."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self):
+        """The option, where it is set."""
+        return "inplace=True" if self.inplace else ""
+
+
+class ReLU(_InPlace):
+    """``max(x, 0)``, elementwise.
+
+    Parameters
+    ----------
+    inplace : bool, default: False
+        Whether to write into the input.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.ReLU()(ptcore.tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return input.relu_() if self.inplace else F.relu(input)
+
+
+class SiLU(_InPlace):
+    """``x * sigmoid(x)``, elementwise.
+
+    Parameters
+    ----------
+    inplace : bool, default: False
+        Whether to write into the input.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.SiLU()(ptcore.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.silu(input, self.inplace)
+
+
+class GELU(Module):
+    """``x * Phi(x)``, Phi the normal distribution function, elementwise.
+
+    Parameters
+    ----------
+    approximate : {'none', 'tanh'}, default: 'none'
+        Whether to use the approximation by tanh.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.GELU()(ptcore.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+
+    def __init__(self, approximate="none"):
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self):
+        """The option."""
+        return f"approximate={self.approximate!r}"
+
+
+class Tanh(Module):
+    """Hyperbolic tangent, elementwise.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.Tanh()(ptcore.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return input.tanh()
+
+
+class Sigmoid(Module):
+    """``1 / (1 + exp(-x))``, elementwise.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.Sigmoid()(ptcore.zeros(2)).tolist()
+    [0.5, 0.5]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return input.sigmoid()
+
+
+class LeakyReLU(_InPlace):
+    """``x`` where positive, else ``negative_slope * x``, elementwise.
+
+    Parameters
+    ----------
+    negative_slope : float, default: 0.01
+        Slope for negative inputs.
+    inplace : bool, default: False
+        Whether to write into the input.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.LeakyReLU(0.5)(ptcore.tensor([-2.0, 3.0])).tolist()
+    [-1.0, 3.0]
+    """
+
+    def __init__(self, negative_slope=0.01, inplace=False):
+        super().__init__(inplace)
+        self.negative_slope = negative_slope
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self):
+        """The options."""
+        text = f"negative_slope={self.negative_slope}"
+        return text + ", inplace=True" if self.inplace else text
+
+
+class ELU(_InPlace):
+    """``x`` where positive, else ``alpha * (exp(x) - 1)``, elementwise.
+
+    Parameters
+    ----------
+    alpha : float, default: 1.0
+        Limit at minus infinity, negated.
+    inplace : bool, default: False
+        Whether to write into the input.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.ELU()(ptcore.tensor([0.0, 3.0])).tolist()
+    [0.0, 3.0]
+    """
+
+    def __init__(self, alpha=1.0, inplace=False):
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.elu(input, self.alpha, self.inplace)
+
+    def extra_repr(self):
+        """The options."""
+        text = f"alpha={self.alpha}"
+        return text + ", inplace=True" if self.inplace else text
+
+
+class Softplus(Module):
+    """``log(1 + exp(beta * x)) / beta``, elementwise.
+
+    Parameters
+    ----------
+    beta : float, default: 1.0
+        Sharpness.
+    threshold : float, default: 20.0
+        The input is returned where ``beta * x`` is larger.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.Softplus()(ptcore.tensor([30.0])).tolist()
+    [30.0]
+    """
+
+    def __init__(self, beta=1.0, threshold=20.0):
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self):
+        """The options."""
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class _AlongDim(Module):
+    """Option `dim`; where it is None, PyTorch's old choice of it."""
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def _dim(self, input):
+        if self.dim is not None:
+            return self.dim
+        import warnings
+
+        warnings.warn(
+            f"Implicit dimension choice for {self._get_name()} has been deprecated. "
+            "Change the call to include dim=X as an argument.",
+            stacklevel=4,
+        )
+        return 0 if input.ndim in (0, 1, 3) else 1
+
+    def extra_repr(self):
+        """The dimension."""
+        return f"dim={self.dim}"
+
+
+class Softmax(_AlongDim):
+    """``exp(x) / sum(exp(x))`` along a dimension.
+
+    Parameters
+    ----------
+    dim : int, optional
+        Dimension that sums to one.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.Softmax(dim=0)(ptcore.zeros(2)).tolist()
+    [0.5, 0.5]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.softmax(input, self._dim(input))
+
+
+class LogSoftmax(_AlongDim):
+    """Logarithm of the softmax along a dimension.
+
+    Parameters
+    ----------
+    dim : int, optional
+        Dimension along which the exponentials sum to one.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.LogSoftmax(dim=0)(ptcore.zeros(1)).tolist()
+    [0.0]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.log_softmax(input, self._dim(input))

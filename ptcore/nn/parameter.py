@@ -1,0 +1,150 @@
+"""Parameter and Buffer: tensors that a module registers when assigned.
+
+Both are plain subclasses that carry the disabled ``__torch_function__``, so
+operations on them stay on the core's fast path and return plain tensors.
+"""
+
+import ptcore
+from ptcore import Tensor
+
+__all__ = ["Buffer", "Parameter"]
+
+
+def _plain(data, name):
+    if data is None:
+        return ptcore.empty(0)
+    if not isinstance(data, Tensor):
+        raise TypeError(f"{name}: data must be a Tensor, got {type(data).__name__}")
+    return data
+
+
+def _rebuild_parameter(cls, data, requires_grad, state):
+    param = cls(data, requires_grad)
+    for key, value in (state or {}).items():
+        setattr(param, key, value)
+    return param
+
+
+def _attributes(tensor):
+    """User attributes of `tensor` (None when there are none)."""
+    state = getattr(tensor, "__dict__", None)
+    return dict(state) if state else None
+
+
+class _ParameterMeta(type(Tensor)):
+    """Also counts tensors of other classes flagged ``_is_param``."""
+
+    def __instancecheck__(cls, instance):
+        if type.__instancecheck__(cls, instance):
+            return True
+        return (
+            cls is Parameter
+            and isinstance(instance, Tensor)
+            and getattr(instance, "_is_param", False)
+        )
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """Tensor that is a module parameter.
+
+    Assigned as an attribute of a :class:`~ptcore.nn.Module` it is registered
+    and appears in :meth:`~ptcore.nn.Module.parameters`.
+
+    Parameters
+    ----------
+    data : Tensor, optional
+        Values; memory is shared with it. An empty tensor by default.
+    requires_grad : bool, default: True
+        Whether the parameter needs a gradient. Not affected by ``no_grad``.
+
+    Raises
+    ------
+    TypeError
+        If `data` is not a tensor.
+    RuntimeError
+        If a gradient is asked for a dtype that is neither floating nor complex.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> w = ptcore.nn.Parameter(ptcore.zeros(2))
+    >>> w.requires_grad
+    True
+    """
+
+    def __new__(cls, data=None, requires_grad=True):
+        data = _plain(data, "Parameter")
+        if type(data) is Tensor or issubclass(type(data), Parameter):
+            return Tensor._make_subclass(cls, data, requires_grad)
+        # Another Tensor subclass keeps its own type and is only flagged.
+        t = data.detach().requires_grad_(requires_grad)
+        if type(t) is not type(data):
+            raise RuntimeError(
+                f"Parameter: detach() of {type(data).__name__} must return the "
+                f"same type, got {type(t).__name__}"
+            )
+        t._is_param = True
+        return t
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        result = type(self)(self.data.clone(), self.requires_grad)
+        memo[id(self)] = result
+        return result
+
+    def __repr__(self, *, tensor_contents=None):
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, proto):
+        return (
+            _rebuild_parameter,
+            (type(self), self.data, self.requires_grad, _attributes(self)),
+        )
+
+    __torch_function__ = ptcore._disabled_torch_function_impl
+
+
+class _BufferMeta(type(Tensor)):
+    """A Buffer is any tensor flagged ``_is_buffer``."""
+
+    def __instancecheck__(cls, instance):
+        if type.__instancecheck__(cls, instance):
+            return True
+        return (
+            cls is Buffer
+            and isinstance(instance, Tensor)
+            and getattr(instance, "_is_buffer", False)
+        )
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """Tensor that is a module's buffer.
+
+    Assigned as an attribute of a :class:`~ptcore.nn.Module` it is registered
+    with :meth:`~ptcore.nn.Module.register_buffer`. The result is an ordinary
+    tensor that carries the flag ``_is_buffer``, as in PyTorch.
+
+    Parameters
+    ----------
+    data : Tensor, optional
+        Values; memory is shared with it. An empty tensor by default.
+    persistent : bool, default: True
+        Whether the buffer is part of the module's ``state_dict``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> b = ptcore.nn.Buffer(ptcore.ones(3), persistent=False)
+    >>> b.persistent
+    False
+    """
+
+    def __new__(cls, data=None, *, persistent=True):
+        data = _plain(data, "Buffer")
+        t = data.detach().requires_grad_(data.requires_grad)
+        t.persistent = persistent
+        t._is_buffer = True
+        return t
+
+    __torch_function__ = ptcore._disabled_torch_function_impl

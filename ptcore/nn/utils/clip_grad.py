@@ -1,0 +1,148 @@
+"""Clipping of gradients by their norm or by value, in place."""
+
+import math
+
+import ptcore
+from ptcore import Tensor
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+]
+
+
+def _as_list(parameters):
+    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+
+
+def _grads(parameters):
+    return [p.grad for p in _as_list(parameters) if p.grad is not None]
+
+
+def _norm(tensor, p):
+    """Vector norm of order `p` of all elements, from elementary operations."""
+    size = tensor.abs()
+    if p == math.inf:
+        return size.max()
+    if p == -math.inf:
+        return size.min()
+    if p == 0:
+        return (size != 0).sum().to(size.dtype)
+    if p == 1:
+        return size.sum()
+    if p == 2:
+        return (size * size).sum().sqrt()
+    return (size**p).sum() ** (1.0 / p)
+
+
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Return the norm of the vector of all elements of all tensors.
+
+    Parameters
+    ----------
+    tensors : Tensor or iterable of Tensor
+        The tensors.
+    norm_type : float, default: 2.0
+        Order of the norm; ``inf`` is allowed.
+    error_if_nonfinite : bool, default: False
+        Whether a norm that is not finite is an error.
+    foreach : bool, optional
+        Accepted for compatibility.
+
+    Returns
+    -------
+    Tensor
+        0-d.
+
+    Raises
+    ------
+    RuntimeError
+        If the norm is not finite and `error_if_nonfinite` is set.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> get_total_norm([ptcore.tensor([3.0]), ptcore.tensor([4.0])]).item()
+    5.0
+    """
+    tensors = _as_list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return ptcore.tensor(0.0)
+    device = tensors[0].device
+    norms = [_norm(t.detach(), norm_type).to(device) for t in tensors if t.numel()]
+    if not norms:
+        return ptcore.tensor(0.0, device=device)
+    total = _norm(ptcore.stack(norms), norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is "
+            "non-finite, so it cannot be clipped. To disable this error and scale the "
+            "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scale the gradients by ``min(1, max_norm / (total_norm + 1e-6))``."""
+    coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    with ptcore.no_grad():
+        for grad in _grads(parameters):
+            grad.mul_(coefficient.to(grad.device))
+
+
+def clip_grad_norm_(
+    parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None
+):
+    """Scale the gradients so that their total norm is at most `max_norm`.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        Their ``grad`` is changed in place.
+    max_norm : float
+        Largest norm.
+    norm_type : float, default: 2.0
+        Order of the norm; ``inf`` is allowed.
+    error_if_nonfinite : bool, default: False
+        Whether a norm that is not finite is an error.
+    foreach : bool, optional
+        Accepted for compatibility.
+
+    Returns
+    -------
+    Tensor
+        Total norm before clipping, 0-d.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> p = ptcore.nn.Parameter(ptcore.zeros(2))
+    >>> p.grad = ptcore.tensor([3.0, 4.0])
+    >>> clip_grad_norm_([p], 1.0).item()
+    5.0
+    """
+    parameters = _as_list(parameters)
+    total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
+    return total
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Clamp the gradients to ``[-clip_value, clip_value]`` in place.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> p = ptcore.nn.Parameter(ptcore.zeros(2))
+    >>> p.grad = ptcore.tensor([3.0, -4.0])
+    >>> clip_grad_value_(p, 1.0)
+    >>> p.grad.tolist()
+    [1.0, -1.0]
+    """
+    clip_value = float(clip_value)
+    with ptcore.no_grad():
+        for grad in _grads(parameters):
+            grad.clamp_(min=-clip_value, max=clip_value)

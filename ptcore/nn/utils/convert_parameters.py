@@ -1,0 +1,52 @@
+"""Conversion between parameters and one vector."""
+
+import ptcore
+from ptcore import Tensor
+
+__all__ = ["parameters_to_vector", "vector_to_parameters"]
+
+
+def parameters_to_vector(parameters):
+    """Return all elements of the parameters as one vector.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> parameters_to_vector([ptcore.ones(2), ptcore.zeros(1, 1)]).tolist()
+    [1.0, 1.0, 0.0]
+    """
+    return ptcore.cat([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec, parameters):
+    """Make consecutive slices of `vec` the data of the parameters.
+
+    Raises
+    ------
+    TypeError
+        If `vec` is not a tensor.
+    ValueError
+        If `vec` is not a vector with as many elements as the parameters.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> p = ptcore.zeros(2)
+    >>> vector_to_parameters(ptcore.ones(2), [p])
+    >>> p.tolist()
+    [1.0, 1.0]
+    """
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected ptcore.Tensor, but got: {type(vec).__name__}")
+    parameters = list(parameters)
+    total = sum(p.numel() for p in parameters)
+    if tuple(vec.shape) != (total,):
+        raise ValueError(
+            f"vector_to_parameters: vec must have shape ({total},), got "
+            f"{tuple(vec.shape)}"
+        )
+    start = 0
+    for param in parameters:
+        stop = start + param.numel()
+        param.data = vec[start:stop].view(param.shape).data
+        start = stop

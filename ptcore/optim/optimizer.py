@@ -1,0 +1,435 @@
+"""Optimizer, the base class of optimisers.
+
+(a) ``param_groups`` is a list of dictionaries; ``group["params"]`` a list of
+    leaf tensors, each in one group only; all other entries are options.
+(b) ``state`` maps a parameter (by identity) to its dictionary. Nothing else is
+    kept between steps, so changing either by hand is always seen.
+(c) ``state_dict`` numbers the parameters through all groups in order and holds
+    no reference to them.
+"""
+
+from collections import OrderedDict, defaultdict
+from copy import deepcopy
+from functools import wraps
+from itertools import chain
+
+import ptcore
+from ptcore import Tensor
+from ptcore.utils.hooks import RemovableHandle
+
+__all__ = [
+    "Optimizer",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+]
+
+_HOOK_TABLES = (
+    "_optimizer_step_pre_hooks",
+    "_optimizer_step_post_hooks",
+    "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks",
+    "_optimizer_load_state_dict_pre_hooks",
+    "_optimizer_load_state_dict_post_hooks",
+)
+_global_step_pre_hooks = OrderedDict()
+_global_step_post_hooks = OrderedDict()
+
+
+class _RequiredParameter:
+    """Default of an option that every group has to give."""
+
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
+
+
+def _add_hook(table, hook, prepend=False):
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Register ``hook(optimizer, args, kwargs)`` before every optimiser's step."""
+    return _add_hook(_global_step_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """Register ``hook(optimizer, args, kwargs)`` after every optimiser's step."""
+    return _add_hook(_global_step_post_hooks, hook)
+
+
+def _with_hooks(step):
+    """Wrap a class's `step` so that it runs the step hooks around itself."""
+
+    @wraps(step)
+    def wrapper(self, *args, **kwargs):
+        if not (
+            self._optimizer_step_pre_hooks
+            or self._optimizer_step_post_hooks
+            or _global_step_pre_hooks
+            or _global_step_post_hooks
+        ):
+            return step(self, *args, **kwargs)
+        if type(self).step is not wrapper:  # called by a subclass's step
+            return step(self, *args, **kwargs)
+        args = (self, *args)
+        for hook in chain(
+            _global_step_pre_hooks.values(), self._optimizer_step_pre_hooks.values()
+        ):
+            changed = hook(self, args, kwargs)
+            if changed is None:
+                continue
+            if not (isinstance(changed, tuple) and len(changed) == 2):
+                raise RuntimeError(
+                    f"{step.__qualname__}: a step pre-hook must return None or a "
+                    f"tuple of (new_args, new_kwargs), but got {changed}."
+                )
+            args, kwargs = changed
+        result = step(*args, **kwargs)
+        for hook in chain(
+            self._optimizer_step_post_hooks.values(), _global_step_post_hooks.values()
+        ):
+            hook(self, args, kwargs)
+        return result
+
+    return wrapper
+
+
+def check_nonnegative(**values):
+    """Raise ValueError for an option that is negative or NaN."""
+    for name, value in values.items():
+        if not value >= 0:
+            raise ValueError(f"Invalid {name}: {value}")
+
+
+def check_implementation(name, foreach, fused, differentiable):
+    """Check the flags that choose among PyTorch's implementations.
+
+    There is one implementation here, as fast as a fused one; a step that is
+    itself differentiated does not exist.
+    """
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    if differentiable:
+        raise RuntimeError(f"{name}: differentiable must be False, got True")
+
+
+class Optimizer:
+    """Base class of all optimisers.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor) or of dict
+        What to optimise; dictionaries define groups with their own options.
+    defaults : dict
+        Options of groups that do not give their own.
+
+    Notes
+    -----
+    A subclass defines :meth:`step`, reads the options from each group and keeps
+    what it remembers about a parameter `p` in ``self.state[p]``.
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.__dict__["step"])
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        for name in _HOOK_TABLES:
+            setattr(self, name, OrderedDict())
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of "
+                f"Tensors or dicts, but got {type(params).__name__}"
+            )
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def __getstate__(self):
+        return {
+            "defaults": self.defaults,
+            "state": self.state,
+            "param_groups": self.param_groups,
+        }
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for name in _HOOK_TABLES:
+            if name not in self.__dict__:
+                setattr(self, name, OrderedDict())
+
+    def __repr__(self):
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
+        return "\n".join(lines) + "\n)"
+
+    def register_step_pre_hook(self, hook):
+        """Register ``hook(optimizer, args, kwargs)``, run before :meth:`step`.
+
+        It may return a new ``(args, kwargs)``; `args` begins with the optimiser.
+        """
+        return _add_hook(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """Register ``hook(optimizer, args, kwargs)``, run after :meth:`step`."""
+        return _add_hook(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Register ``hook(optimizer)``, run before :meth:`state_dict`."""
+        return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Register ``hook(optimizer, state_dict) -> None or state_dict``."""
+        return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Register ``hook(optimizer, state_dict) -> None or state_dict``."""
+        return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Register ``hook(optimizer)``, run after :meth:`load_state_dict`."""
+        return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    def state_dict(self):
+        """Return the state as plain data.
+
+        Returns
+        -------
+        dict
+            ``state``: number of a parameter to its state; ``param_groups``: the
+            groups with numbers in place of parameters.
+
+        Examples
+        --------
+        >>> import ptcore
+        >>> w = ptcore.nn.Parameter(ptcore.zeros(2))
+        >>> ptcore.optim.SGD([w], lr=0.5).state_dict()["param_groups"][0]["params"]
+        [0]
+        """
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        number = {}
+        for group in self.param_groups:
+            for p in group["params"]:
+                number.setdefault(id(p), len(number))
+        result = {
+            "state": {
+                number[id(k)] if isinstance(k, Tensor) else k: v
+                for k, v in self.state.items()
+            },
+            "param_groups": [
+                {
+                    **{k: v for k, v in group.items() if k != "params"},
+                    "params": [number[id(p)] for p in group["params"]],
+                }
+                for group in self.param_groups
+            ],
+        }
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            changed = hook(self, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    def load_state_dict(self, state_dict):
+        """Take over the options and the state that `state_dict` holds.
+
+        Parameters
+        ----------
+        state_dict : dict
+            As returned by :meth:`state_dict` of an optimiser with groups of the
+            same sizes. Floating state is cast to its parameter's dtype and device.
+
+        Raises
+        ------
+        ValueError
+            If the number of groups or of their parameters differs.
+        """
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = hook(self, state_dict)
+            if changed is not None:
+                state_dict = changed
+
+        groups = self.param_groups
+        saved_groups = deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved_groups):
+            raise ValueError(
+                "loaded state dict has a different number of parameter groups: "
+                f"expected {len(groups)}, got {len(saved_groups)}"
+            )
+        for i, (group, saved) in enumerate(zip(groups, saved_groups, strict=True)):
+            if len(group["params"]) != len(saved["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match "
+                    f"the size of optimizer's group: group {i} has "
+                    f"{len(group['params'])} parameters, got {len(saved['params'])}"
+                )
+        param_of = dict(
+            zip(
+                chain.from_iterable(g["params"] for g in saved_groups),
+                chain.from_iterable(g["params"] for g in groups),
+                strict=True,
+            )
+        )
+        state = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in param_of:
+                state[param_of[key]] = _as_state(param_of[key], value)
+            else:
+                state[key] = value
+        for group, saved in zip(groups, saved_groups, strict=True):
+            saved["params"] = group["params"]
+            if "param_names" in group:
+                saved.setdefault("param_names", group["param_names"])
+        self.__setstate__({"state": state, "param_groups": saved_groups})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def zero_grad(self, set_to_none=True):
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                if set_to_none:
+                    p.grad = None
+                else:
+                    if p.grad.grad_fn is not None:
+                        p.grad.detach_()
+                    else:
+                        p.grad.requires_grad_(False)
+                    p.grad.zero_()
+
+    def step(self, closure=None):
+        """Update the parameters; every optimiser defines it.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss and its gradients anew and returns the loss.
+
+        Returns
+        -------
+        The closure's result, or None.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def _run_closure(closure):
+        if closure is None:
+            return None
+        with ptcore.enable_grad():
+            return closure()
+
+    @staticmethod
+    def _with_grad(group):
+        """Lists of the parameters that have a gradient, and of the gradients."""
+        params = group["params"]
+        grads = [p.grad for p in params]
+        kept = [g for g in grads if g is not None]
+        if len(kept) != len(grads):
+            params = [p for p, g in zip(params, grads, strict=True) if g is not None]
+        return params, kept
+
+    def add_param_group(self, param_group):
+        """Add a group of parameters with its own options.
+
+        Parameters
+        ----------
+        param_group : dict
+            ``params`` and options.
+
+        Raises
+        ------
+        TypeError
+            If it is no dictionary, or holds something that is no tensor.
+        ValueError
+            If a parameter is no leaf, stands in another group already, or a
+            required option is missing.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but "
+                "the ordering of tensors in sets will change between runs. Please use "
+                "a list instead."
+            )
+        params = [params] if isinstance(params, Tensor) else list(params)
+        named = [isinstance(p, tuple) for p in params]
+        if any(named):
+            if not all(named):
+                raise ValueError(
+                    "all optimizer params should be with/without names. Some param "
+                    "names are missing"
+                )
+            param_group["param_names"] = [p[0] for p in params]
+            params = [p[1] for p in params]
+        param_group["params"] = params
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    f"{type(p).__name__}"
+                )
+            if not (p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(
+                    "parameter group didn't specify a value of required optimization "
+                    f"parameter {name}"
+                )
+            param_group.setdefault(name, default)
+        if len({id(p) for p in params}) != len(params):
+            import warnings
+
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in "
+                "future, this will cause an error",
+                stacklevel=3,
+            )
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if not known.isdisjoint(map(id, params)):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and ("param_names" in param_group) != (
+            "param_names" in self.param_groups[0]
+        ):
+            raise ValueError(
+                "all optimizer param groups should be with/without names: expected "
+                f"{'names' if 'param_names' in self.param_groups[0] else 'no names'}"
+            )
+        self.param_groups.append(param_group)
+
+
+def _as_state(param, value, key=None):
+    """`value` of a saved state with its tensors made to match `param`."""
+    if isinstance(value, Tensor):
+        if key == "step":
+            return value
+        if param.is_floating_point():
+            return value.to(dtype=param.dtype, device=param.device)
+        return value.to(device=param.device)
+    if isinstance(value, dict):
+        return {k: _as_state(param, v, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return type(value)(_as_state(param, v) for v in value)
+    return value

@@ -1,0 +1,1 @@
+"""Collation of samples into batches, under PyTorch's module path."""

@@ -1,0 +1,297 @@
+"""DataLoader: batches of a dataset, in this process.
+
+A batch is fetched by the cheapest way the dataset offers: one gather for each
+tensor (``_gather``, with the default collation only), ``__getitems__``, or one
+sample after the other. All give equal batches.
+"""
+
+import ptcore
+from ptcore.utils.data._utils.collate import default_collate, default_convert
+from ptcore.utils.data.dataset import IterableDataset, fetch_many
+from ptcore.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+)
+
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+_FIXED = frozenset(
+    (
+        "batch_size",
+        "batch_sampler",
+        "sampler",
+        "drop_last",
+        "dataset",
+        "persistent_workers",
+    )
+)
+
+
+def get_worker_info():
+    """Information about the present worker process: None, there are none yet."""
+    return None
+
+
+class _Endless(Sampler):
+    """Sampler of a stream: asks for the next sample for ever."""
+
+    def __iter__(self):
+        while True:
+            yield None
+
+
+class DataLoader:
+    """Iterable over batches of a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Map-style dataset (any object with ``__getitem__`` and ``__len__``) or
+        :class:`IterableDataset`.
+    batch_size : int or None, default: 1
+        Samples in a batch; None gives single samples.
+    shuffle : bool, optional
+        Whether to visit the samples in a new random order every time.
+    sampler, batch_sampler : iterable, optional
+        Own order of indices, or of lists of indices.
+    num_workers : int, default: 0
+        Must be 0: the process itself loads the data.
+    collate_fn : callable, optional
+        Makes a batch of a list of samples; :func:`default_collate` by default.
+    pin_memory : bool, default: False
+        Whether to put batches into page-locked memory, where there is an
+        accelerator.
+    drop_last : bool, default: False
+        Whether a last, smaller batch is left out.
+    timeout : float, default: 0
+        Seconds to wait for a worker; without workers it has no effect.
+    worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers
+        Of workers, as in PyTorch.
+    generator : Generator, optional
+        Source of random numbers of `shuffle`.
+
+    Raises
+    ------
+    ValueError
+        If options exclude each other or are out of range.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> data = ptcore.utils.data.TensorDataset(ptcore.arange(5))
+    >>> [x.tolist() for (x,) in DataLoader(data, batch_size=2)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+    _initialized = False
+
+    def __init__(
+        self,
+        dataset,
+        batch_size=1,
+        shuffle=None,
+        sampler=None,
+        batch_sampler=None,
+        num_workers=0,
+        collate_fn=None,
+        pin_memory=False,
+        drop_last=False,
+        timeout=0,
+        worker_init_fn=None,
+        multiprocessing_context=None,
+        generator=None,
+        *,
+        prefetch_factor=None,
+        persistent_workers=False,
+        pin_memory_device="",
+        in_order=True,
+    ):
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = prefetch_factor
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.persistent_workers = persistent_workers
+        self.in_order = in_order
+        self.generator = generator
+
+        is_stream = isinstance(dataset, IterableDataset)
+        if is_stream:
+            if shuffle not in (False, None):
+                raise ValueError(
+                    "DataLoader with IterableDataset: expected unspecified shuffle "
+                    f"option, but got shuffle={shuffle}"
+                )
+            for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+                if value is not None:
+                    raise ValueError(
+                        f"DataLoader with IterableDataset: expected unspecified {name} "
+                        f"option, but got {name}={value}"
+                    )
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, "
+                    "shuffle, sampler, and drop_last"
+                )
+            batch_size, drop_last = None, False
+        elif batch_size is None and drop_last:
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually "
+                "exclusive with drop_last"
+            )
+        if sampler is None:
+            if is_stream:
+                sampler = _Endless()
+            elif shuffle:
+                sampler = RandomSampler(dataset, generator=generator)
+            else:
+                sampler = SequentialSampler(dataset)
+        if batch_size is not None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        if collate_fn is None:
+            collate_fn = default_convert if batch_sampler is None else default_collate
+        self.collate_fn = collate_fn
+        self._initialized = True
+
+    def __setattr__(self, name, value):
+        if self._initialized and name in _FIXED:
+            raise ValueError(
+                f"{name} attribute should not be set after {type(self).__name__} is "
+                "initialized"
+            )
+        object.__setattr__(self, name, value)
+
+    @property
+    def _auto_collation(self):
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self):
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    def __iter__(self):
+        iterator = _LoaderIterator(self)
+        if self.pin_memory and ptcore.cuda.is_available():
+            return map(_pin, iterator)
+        return iterator
+
+    def __len__(self):
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self._index_sampler)
+        size = len(self.dataset)
+        if self.batch_size is None:
+            return size
+        whole, rest = divmod(size, self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+
+def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable "
+            "multiprocessing."
+        )
+    if num_workers > 0:
+        raise ValueError(
+            "DataLoader: num_workers must be 0 (worker processes arrive with "
+            f"ptcore.multiprocessing), got {num_workers}"
+        )
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing; it "
+            "needs num_workers > 0"
+        )
+    if persistent_workers:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+def _pin(batch):
+    """Page-locked copies of the tensors inside `batch`."""
+    if isinstance(batch, ptcore.Tensor):
+        return batch.pin_memory()
+    if isinstance(batch, dict):
+        return {k: _pin(v) for k, v in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        values = [_pin(v) for v in batch]
+        return (
+            type(batch)(*values) if hasattr(batch, "_fields") else type(batch)(values)
+        )
+    return batch.pin_memory() if hasattr(batch, "pin_memory") else batch
+
+
+class _LoaderIterator:
+    """One pass over a loader."""
+
+    def __init__(self, loader):
+        self._loader = loader
+        self._collate = loader.collate_fn
+        self._batched = loader._auto_collation
+        self._drop_last = loader.drop_last
+        self._indices = iter(loader._index_sampler)
+        self._dataset = loader.dataset
+        self._yielded = 0
+        self._samples = None
+        self._gather = None
+        if isinstance(loader.dataset, IterableDataset):
+            self._samples = iter(loader.dataset)
+            self._size = len(loader) if hasattr(loader.dataset, "__len__") else None
+        elif self._batched and loader.collate_fn is default_collate:
+            self._gather = getattr(loader.dataset, "_gather", None)
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        return len(self._loader._index_sampler)
+
+    def __next__(self):
+        index = next(self._indices)
+        if self._samples is not None:
+            return self._next_of_stream(index)
+        if self._gather is not None:
+            batch = self._gather(index)
+            if batch is not None:
+                return batch
+            self._gather = None
+        if self._batched:
+            return self._collate(fetch_many(self._dataset, index))
+        return self._collate(self._dataset[index])
+
+    def _next_of_stream(self, index):
+        if self._batched:
+            data = []
+            for _ in index:
+                try:
+                    data.append(next(self._samples))
+                except StopIteration:
+                    self._indices = iter(())
+                    break
+            if not data or (self._drop_last and len(data) < len(index)):
+                raise StopIteration
+        else:
+            data = next(self._samples)
+        self._yielded += 1
+        if self._size is not None and self._yielded > self._size:
+            import warnings
+
+            warnings.warn(
+                f"Length of IterableDataset {self._dataset} was reported to be "
+                f"{self._size}, but {self._yielded} batches have been fetched.",
+                stacklevel=2,
+            )
+        return self._collate(data)

@@ -1,0 +1,71 @@
+"""The digits example: it learns, it reproduces itself, it explains what it lacks."""
+
+import builtins
+
+import pytest
+
+import ptcore as pt
+
+pytestmark = pytest.mark.core
+
+for package in ("sklearn", "tqdm", "matplotlib"):
+    pytest.importorskip(package)
+
+from ptcore.examples import digits  # noqa: E402
+
+
+def run(folder, *extra):
+    return digits.main(["--output", str(folder), "--quiet", *extra])
+
+
+def test_short_run(tmp_path, capsys):
+    result = run(tmp_path, "--seeds", "0", "--epochs", "8")
+    assert result["mean"] > 0.9  # chance is 0.1
+    assert result["same"]
+    assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert set(pt.load(tmp_path / "digits.npz")) == {
+        "model", "optimizer", "seed", "options",
+    }  # fmt: skip
+    printed = capsys.readouterr().out
+    assert "mean test accuracy" in printed
+    assert "equal predictions" in printed
+
+
+def test_threads_do_not_change_the_result(tmp_path):
+    before = pt.get_num_threads()
+    try:
+        digests = [
+            run(tmp_path, "--seeds", "1", "--epochs", "2", "--threads", str(n))[
+                "digest"
+            ]
+            for n in (1, 2)
+        ]
+    finally:
+        pt.set_num_threads(before)
+    assert digests[0] == digests[1]
+    assert run(tmp_path, "--seeds", "2", "--epochs", "2")["digest"][2] != digests[0][1]
+
+
+def test_split_is_stratified_and_fixed():
+    import numpy as np
+
+    train, test = digits.load_data()
+    assert (len(train), len(test)) == (1437, 360)
+    counts = np.bincount(test.tensors[1].numpy())
+    assert counts.min() >= 34
+    assert counts.max() <= 37
+    assert float(train.tensors[0].max()) == 1.0
+
+
+@pytest.mark.parametrize("package", ["sklearn", "tqdm", "matplotlib"])
+def test_missing_extra_is_named(package, tmp_path, monkeypatch):
+    original = builtins.__import__
+
+    def fails(name, *args, **kwargs):
+        if name.partition(".")[0] == package:
+            raise ImportError(f"No module named {name!r}")
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", fails)
+    with pytest.raises(SystemExit, match=r"pip install ptcore\[examples\]"):
+        run(tmp_path, "--seeds", "0", "--epochs", "1")

@@ -1,0 +1,313 @@
+"""SGD, Adam, AdamW against their formulas in NumPy; Optimizer's bookkeeping."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import ptcore as pt
+from ptcore import nn, optim
+from ptcore.optim.optimizer import register_optimizer_step_post_hook
+
+pytestmark = pytest.mark.core
+
+STEPS = 7
+
+
+def sgd(p, grads, lr, momentum=0, dampening=0, weight_decay=0, nesterov=False,
+        maximize=False):  # fmt: skip
+    buffer = None
+    for g in grads:
+        g = (-g if maximize else g) + weight_decay * p
+        if momentum:
+            buffer = g if buffer is None else momentum * buffer + (1 - dampening) * g
+            g = g + momentum * buffer if nesterov else buffer
+        p = p - lr * g
+    return p
+
+
+def adam(p, grads, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+         amsgrad=False, maximize=False, decoupled=False):  # fmt: skip
+    m = v = largest = np.zeros_like(p)
+    for t, g in enumerate(grads, 1):
+        g = -g if maximize else g
+        if decoupled:
+            p = p * (1 - lr * weight_decay)
+        else:
+            g = g + weight_decay * p
+        m = betas[0] * m + (1 - betas[0]) * g
+        v = betas[1] * v + (1 - betas[1]) * g**2
+        largest = np.maximum(largest, v)
+        second = largest if amsgrad else v
+        denominator = np.sqrt(second / (1 - betas[1] ** t)) + eps
+        p = p - lr * m / (1 - betas[0] ** t) / denominator
+    return p
+
+
+CASES = [
+    (optim.SGD, sgd, {"lr": 0.1}),
+    (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9}),
+    (
+        optim.SGD,
+        sgd,
+        {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1},
+    ),
+    (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    (optim.Adam, adam, {}),
+    (
+        optim.Adam,
+        adam,
+        {"lr": 0.1, "betas": (0.5, 0.7), "eps": 1e-3, "weight_decay": 0.3},
+    ),
+    (optim.Adam, adam, {"lr": 0.1, "amsgrad": True, "maximize": True}),
+    (optim.AdamW, adam, {"lr": 0.1, "weight_decay": 0.2}),
+    (optim.AdamW, adam, {"lr": 0.1, "weight_decay": 0.2, "amsgrad": True}),
+]
+
+
+def reference(cls, function, start, grads, options):
+    options = dict(options)
+    if cls is optim.AdamW:
+        options["decoupled"] = True
+    return function(start, grads, **options)
+
+
+@pytest.mark.parametrize(("cls", "function", "options"), CASES)
+def test_trajectories(cls, function, options):
+    rng = np.random.default_rng(3)
+    starts = [rng.normal(size=s) for s in [(3, 4), (5,), (), (0, 2)]]
+    grads = [[rng.normal(size=s.shape) for _ in range(STEPS)] for s in starts]
+    params = [pt.tensor(s, requires_grad=True) for s in starts]
+    optimizer = cls(params, **options)
+    for i in range(STEPS):
+        for p, g in zip(params, grads, strict=True):
+            p.grad = pt.tensor(g[i])
+        assert optimizer.step() is None
+    for p, start, g in zip(params, starts, grads, strict=True):
+        expected = reference(cls, function, start, g, options)
+        np.testing.assert_allclose(p.detach().numpy(), expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize(("cls", "function", "options"), CASES)
+def test_parameters_without_gradient_wait(cls, function, options):
+    rng = np.random.default_rng(4)
+    starts, grads = rng.normal(size=(2, 3)), rng.normal(size=(STEPS, 2, 3))
+    params = [pt.tensor(s, requires_grad=True) for s in starts]
+    optimizer = cls(params, **options)
+    for i, g in enumerate(grads):
+        params[0].grad = pt.tensor(g[0])
+        params[1].grad = pt.tensor(g[1]) if i % 2 else None
+        optimizer.step()
+    for p, s, g in zip(params, starts, (grads[:, 0], grads[1::2, 1]), strict=True):
+        expected = reference(cls, function, s, list(g), options)
+        np.testing.assert_allclose(p.detach().numpy(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("cls", "function", "options"), CASES)
+def test_resuming_continues_the_trajectory(cls, function, options):
+    rng = np.random.default_rng(5)
+    start, grads = rng.normal(size=3), list(rng.normal(size=(STEPS, 3)))
+    p = pt.tensor(start, requires_grad=True)
+    optimizer = cls([p], **options)
+    makers = [
+        lambda o: cls([p], **options),
+        lambda o: copy.copy(o),
+        lambda o: cls([p], lr=99.0),
+    ]
+    for i, g in enumerate(grads):
+        state = optimizer.state_dict()
+        optimizer = makers[i % 3](optimizer)
+        optimizer.load_state_dict(state)
+        p.grad = pt.tensor(g)
+        optimizer.step()
+    expected = reference(cls, function, start, grads, options)
+    np.testing.assert_allclose(p.detach().numpy(), expected, rtol=1e-10)
+
+
+def test_groups_have_their_own_options():
+    a, b = (pt.ones(1, requires_grad=True) for _ in range(2))
+    optimizer = optim.SGD([{"params": a}, {"params": [b], "lr": 0.5}], lr=0.25)
+    a.grad, b.grad = pt.ones(1), pt.ones(1)
+    optimizer.step()
+    assert (a.item(), b.item()) == (0.75, 0.5)
+    optimizer.param_groups[0]["lr"] = 1.0
+    c = pt.ones(1, requires_grad=True)
+    optimizer.add_param_group({"params": c, "lr": 2.0})
+    c.grad = pt.ones(1)
+    optimizer.step()
+    assert (a.item(), b.item(), c.item()) == (-0.25, 0.0, -1.0)
+
+
+def test_state_dict_layout():
+    a, b, c = (pt.ones(2, requires_grad=True) for _ in range(3))
+    optimizer = optim.Adam([{"params": [a, b]}, {"params": [c], "lr": 1.0}])
+    b.grad = c.grad = pt.ones(2)
+    optimizer.step()
+    state = optimizer.state_dict()
+    assert [g["params"] for g in state["param_groups"]] == [[0, 1], [2]]
+    assert list(state["state"]) == [1, 2]
+    assert set(state["state"][1]) == {"step", "exp_avg", "exp_avg_sq"}
+    assert float(state["state"][1]["step"]) == 1
+    assert "momentum_buffer" not in optim.SGD([a], lr=1).state_dict()["state"]
+
+
+def test_loading_casts_state_but_not_step():
+    source = pt.ones(2, requires_grad=True)
+    target = pt.ones(2, dtype=pt.float64, requires_grad=True)
+    source.grad = pt.ones(2)
+    a, b = optim.Adam([source]), optim.Adam([target])
+    a.step()
+    b.load_state_dict(a.state_dict())
+    assert b.state[target]["exp_avg"].dtype == pt.float64
+    assert b.state[target]["step"].dtype == pt.float32
+
+
+def test_state_dict_mismatch():
+    a, b = (pt.ones(1, requires_grad=True) for _ in range(2))
+    two = optim.SGD([{"params": [a]}, {"params": [b]}], lr=1).state_dict()
+    with pytest.raises(ValueError, match="different number of parameter groups"):
+        optim.SGD([a, b], lr=1).load_state_dict(two)
+    with pytest.raises(ValueError, match="doesn't match the size"):
+        optim.SGD([a, b], lr=1).load_state_dict(optim.SGD([a], lr=1).state_dict())
+
+
+def test_copies_share_nothing():
+    layer = nn.Linear(2, 1)
+    optimizer = optim.Adam(layer.parameters())
+    layer(pt.ones(1, 2)).sum().backward()
+    optimizer.step()
+    both = copy.deepcopy((layer, optimizer))
+    assert both[1].param_groups[0]["params"][0] is both[0].weight
+    loaded = pickle.loads(pickle.dumps(optimizer))
+    for other in (both[1], loaded):
+        param = other.param_groups[0]["params"][0]
+        assert param is not layer.weight
+        assert float(other.state[param]["step"]) == 1
+        other.step()
+    assert float(optimizer.state[layer.weight]["step"]) == 1
+
+
+def test_closure_runs_with_gradients():
+    p = pt.tensor([2.0], requires_grad=True)
+    optimizer = optim.SGD([p], lr=0.25)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with pt.no_grad():
+        loss = optimizer.step(closure)
+    assert (loss.item(), p.item()) == (4.0, 1.0)
+
+
+def test_zero_grad():
+    p = pt.ones(2, requires_grad=True)
+    optimizer = optim.SGD([p], lr=1)
+    p.grad = pt.ones(2)
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0, 0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+def test_step_hooks():
+    p, log = pt.ones(1, requires_grad=True), []
+    optimizer = optim.SGD([p], lr=1.0)
+    optimizer.register_step_pre_hook(
+        lambda o, args, kwargs: log.append(("pre", args[0] is o))
+    )
+    handle = optimizer.register_step_post_hook(
+        lambda o, args, kwargs: log.append("post")
+    )
+    with register_optimizer_step_post_hook(
+        lambda o, args, kwargs: log.append("global")
+    ):
+        optimizer.step()
+    assert log == [("pre", True), "post", "global"]
+    handle.remove()
+    optimizer.step()
+    assert log[3:] == [("pre", True)]
+
+    class Loud(optim.SGD):
+        def step(self, closure=None):
+            log.append("loud")
+            return super().step(closure)
+
+    log.clear()
+    loud = Loud([p], lr=1.0)
+    loud.register_step_pre_hook(lambda *a: log.append("pre"))
+    loud.step()
+    assert log == ["pre", "loud"]  # once, around the outermost step
+    loud.register_step_pre_hook(lambda *a: 3)
+    with pytest.raises(RuntimeError, match="must return None or"):
+        loud.step()
+
+
+def test_state_dict_hooks():
+    p = pt.ones(1, requires_grad=True)
+    optimizer, log = optim.SGD([p], lr=1.0), []
+    optimizer.register_state_dict_pre_hook(lambda o: log.append("pre"))
+    optimizer.register_state_dict_post_hook(lambda o, s: {**s, "extra": 1})
+    optimizer.register_load_state_dict_pre_hook(lambda o, s: log.append(s["extra"]))
+    optimizer.register_load_state_dict_post_hook(lambda o: log.append("loaded"))
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert log == ["pre", 1, "loaded"]
+
+
+def test_user_defined_optimizer():
+    class SignDescent(optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    state = self.state[p]
+                    state["count"] = state.get("count", 0) + 1
+                    p.data.add_(p.grad.sign(), alpha=-group["lr"])
+
+    p = pt.tensor([1.0, -1.0], requires_grad=True)
+    optimizer = SignDescent([p], lr=0.5)
+    p.grad = pt.tensor([3.0, -0.1])
+    optimizer.step()
+    assert p.tolist() == [0.5, -0.5]
+    assert optimizer.state_dict()["state"] == {0: {"count": 1}}
+
+
+def test_bad_arguments():
+    p = pt.ones(1, requires_grad=True)
+    for call, error, text in [
+        (lambda: optim.SGD([], lr=1), ValueError, "empty parameter list"),
+        (lambda: optim.SGD(p, lr=1), TypeError, "iterable of Tensors"),
+        (lambda: optim.SGD([3], lr=1), TypeError, "can only optimize Tensors"),
+        (lambda: optim.SGD([p * 2], lr=1), ValueError, "non-leaf"),
+        (lambda: optim.SGD([p], lr=-1), ValueError, "Invalid learning rate: -1"),
+        (lambda: optim.SGD([p], lr=1, nesterov=True), ValueError, "Nesterov"),
+        (lambda: optim.Adam([p], betas=(1.0, 0.9)), ValueError, "index 0: 1.0"),
+        (lambda: optim.Adam([p], eps=float("nan")), ValueError, "epsilon"),
+        (lambda: optim.Adam([p], fused=True, foreach=True), RuntimeError, "together"),
+        (lambda: optim.Adam([p], differentiable=True), RuntimeError, "differentiable"),
+        (
+            lambda: optim.SGD([{"params": [p]}, {"params": p}], lr=1),
+            ValueError,
+            "more than",
+        ),
+        (lambda: optim.SGD([{"params": {p}}], lr=1), TypeError, "ordered collections"),
+        (lambda: optim.SGD([("a", p), p], lr=1), ValueError, "names"),
+    ]:
+        with pytest.raises(error, match=text):
+            call()
+    with pytest.warns(UserWarning, match="duplicate"):
+        optim.SGD([p, p], lr=1)
+    named = optim.SGD([("w", p)], lr=1)
+    assert named.param_groups[0]["param_names"] == ["w"]
+
+
+def test_repr():
+    text = repr(optim.SGD([pt.ones(1, requires_grad=True)], lr=0.5))
+    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
+    assert "    lr: 0.5\n" in text
+    assert text.endswith("\n)")

@@ -1,0 +1,170 @@
+"""Optimisers and schedules against torch.optim, to the last bits."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+import ptcore as pt
+from ptcore import optim
+from ptcore.optim import lr_scheduler
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.parity
+LIBRARIES = ((pt, optim), (torch, torch.optim))
+
+OPTIMIZERS = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    ("Adam", {"lr": 0.05, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.05, "amsgrad": True, "maximize": True}),
+    ("Adam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("AdamW", {"lr": 0.05, "betas": (0.6, 0.8), "eps": 1e-4}),
+    ("AdamW", {"lr": 0.05, "amsgrad": True}),
+]
+
+
+def trajectory(pt, om, name, options, dtype, steps=12):
+    rng = np.random.default_rng(7)
+    params = [
+        pt.tensor(rng.normal(size=s).tolist(), dtype=dtype, requires_grad=True)
+        for s in [(3, 2), (4,), ()]
+    ]
+    optimizer = getattr(om, name)(
+        [{"params": params[:2]}, {"params": params[2:], "lr": 0.2}], **options
+    )
+    for i in range(steps):
+        for j, p in enumerate(params):
+            gradient = rng.normal(size=tuple(p.shape)).tolist()
+            p.grad = None if (i + j) % 5 == 0 else pt.tensor(gradient, dtype=dtype)
+        optimizer.step()
+    return params, optimizer
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_trajectories_and_state(name, options, dtype):
+    (a, ours), (b, theirs) = (
+        trajectory(pt, om, name, options, getattr(pt, dtype)) for pt, om in LIBRARIES
+    )
+    rtol = 1e-12 if dtype == "float64" else 2e-5
+    for p, q in zip(a, b, strict=True):
+        np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=rtol)
+    ours, theirs = ours.state_dict(), theirs.state_dict()
+    assert ours["param_groups"] == theirs["param_groups"]
+    assert list(ours["state"]) == list(theirs["state"])
+    for key, state in theirs["state"].items():
+        assert list(ours["state"][key]) == list(state)
+        for option, value in state.items():
+            np.testing.assert_allclose(
+                ours["state"][key][option].tolist(), value.tolist(), rtol=rtol
+            )
+
+
+SCHEDULES = [
+    ("StepLR", (3, 0.5)),
+    ("MultiStepLR", ([2, 2, 5],)),
+    ("ConstantLR", ()),
+    ("LinearLR", (0.2, 0.9, 7)),
+    ("ExponentialLR", (0.9,)),
+    ("CosineAnnealingLR", (7, 0.01)),
+    ("LambdaLR", (lambda e: 1 / (1 + e),)),
+    ("OneCycleLR", (0.5, 30)),
+    (
+        "OneCycleLR",
+        (0.5, 30, None, None, 0.3, "linear", True, 0.8, 0.9, 20.0, 1e3, True),
+    ),
+]
+
+
+def steps(om, optimizer, schedule, n=29):
+    rates = []
+    for i in range(n):
+        if i == 11:
+            optimizer.param_groups[0]["lr"] *= 0.7  # changed by hand
+        optimizer.step()
+        schedule.step()
+        group = optimizer.param_groups[0]
+        rates.append((group["lr"], group.get("momentum"), group.get("betas")))
+    return rates
+
+
+@pytest.mark.parametrize(("name", "args"), SCHEDULES)
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_schedules_are_equal_to_the_last_bit(name, args, kind):
+    rates = []
+    for pt_, om in LIBRARIES:
+        optimizer = getattr(om, kind)([pt_.zeros(1, requires_grad=True)], lr=0.3)
+        rates.append(
+            steps(om, optimizer, getattr(om.lr_scheduler, name)(optimizer, *args))
+        )
+    assert rates[0] == rates[1]
+
+
+def test_sequence_of_schedules():
+    rates = []
+    for pt_, om in LIBRARIES:
+        optimizer, ls = (
+            om.SGD([pt_.zeros(1, requires_grad=True)], lr=0.3),
+            om.lr_scheduler,
+        )
+        parts = [ls.LinearLR(optimizer, 0.1, 1.0, 4), ls.CosineAnnealingLR(optimizer, 10),
+                 ls.StepLR(optimizer, 2)]  # fmt: skip
+        rates.append(steps(om, optimizer, ls.SequentialLR(optimizer, parts, [4, 9])))
+    assert rates[0] == rates[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "max"},
+        {"threshold_mode": "abs", "cooldown": 3, "min_lr": 0.01},
+        {"mode": "max", "threshold_mode": "abs", "factor": 0.7},
+    ],
+)
+def test_plateau(options):
+    rates = []
+    for pt_, om in LIBRARIES:
+        optimizer = om.SGD([pt_.zeros(1, requires_grad=True)], lr=0.3)
+        schedule = om.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2, **options)
+        rates.append([])
+        for i in range(60):
+            schedule.step(math.sin(i) + i % 7)
+            rates[-1].append(optimizer.param_groups[0]["lr"])
+    assert rates[0] == rates[1]
+
+
+def arguments(function):
+    parameters = inspect.signature(function).parameters.values()
+    return [(p.name, p.kind, p.default) for p in parameters]
+
+
+SCHEDULE_MODULES = lr_scheduler, torch.optim.lr_scheduler
+CLASSES = [
+    *[
+        (getattr(optim, name), getattr(torch.optim, name))
+        for name in ("Optimizer", "SGD", "Adam", "AdamW")
+    ],
+    *[tuple(getattr(m, name) for m in SCHEDULE_MODULES) for name in lr_scheduler.__all__],
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), CLASSES, ids=lambda c: c.__name__)
+def test_signatures(ours, theirs):
+    assert arguments(ours.__init__) == arguments(theirs.__init__)
+    for method, function in vars(theirs).items():
+        if not method.startswith("_") and inspect.isfunction(function):
+            if method not in ("recursive_undo", "profile_hook_step"):
+                assert hasattr(ours, method), method
+
+
+def test_repr():
+    texts = [
+        repr(om.AdamW([pt_.zeros(1, requires_grad=True)], lr=0.5))
+        for pt_, om in LIBRARIES
+    ]
+    assert texts[0] == texts[1]
