@@ -9,7 +9,7 @@ import builtins as _builtins
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
-from ptcore._dtype cimport ITEMSIZE, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, REAL_OF, dtype_of
 from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport (count, fill_strides, infer_size, read_index, read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
@@ -21,6 +21,8 @@ cdef int OP_VIEW = op_id("view")
 cdef int OP_SELECT = op_id("select")
 cdef int OP_SLICE = op_id("slice")
 cdef int OP_UNSQUEEZE = op_id("unsqueeze")
+cdef int OP_REAL = op_id("real")
+cdef int OP_IMAG = op_id("imag")
 cdef int OP_CLONE = op_id("clone")
 cdef int OP_AS_STRIDED = op_id("as_strided_of")
 
@@ -390,9 +392,43 @@ cdef object diagonal(int op, object input, object offset, object dim1, object di
     return window(op, x, n + 1, sizes, strides, x.offset + start * ITEMSIZE[x.dt], (k, a, b))
 
 
+cdef object real(int op, object input):
+    return part(op, input, 0)
+
+
+cdef object imag(int op, object input):
+    return part(op, input, 1)
+
+
+cdef object part(int op, object input, int which):
+    """The real (0) or imaginary (1) numbers of a complex tensor, as a window."""
+    cdef Tensor x, r
+    cdef int64_t[64] strides
+    cdef int i, n
+    if slow(input):
+        result = interpose(op, (input,), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    if CATEGORY[x.dt] < 3:
+        if which == 0:
+            return x
+        raise RuntimeError(f"imag: input must be complex, got {dtype_of(x.dt).name}")
+    n = x.rank
+    for i in range(n):
+        strides[i] = 2 * x.dims[n + i]
+    pt_storage_incref(x.storage)
+    r = wrap_storage(x.storage, x.offset + which * ITEMSIZE[REAL_OF[x.dt]], REAL_OF[x.dt], n,
+                     x.dims, strides)
+    return finish_view(op, x, r, ())
+
+
 cdef void rebuild_view(Tensor t) except *:
     """After its base was written to: t's history is that of a window of the base."""
     cdef Tensor base = <Tensor>t.base
+    if t.dt != base.dt:
+        raise RuntimeError(f"a view of dtype {dtype_of(t.dt).name} cannot follow an in-place "
+                           f"change of the history of its base, of {dtype_of(base.dt).name}")
     cdef Node n = new_node(OP_AS_STRIDED, 1)
     cdef int64_t item = ITEMSIZE[t.dt]
     link(n, 0, base)
@@ -404,3 +440,18 @@ cdef void rebuild_view(Tensor t) except *:
 
 
 set_view_rebuild(rebuild_view)
+
+
+def _real(Tensor self):
+    """The real parts, as a view; a real tensor itself."""
+    return real(OP_REAL, self)
+
+
+def _imag(Tensor self):
+    """The imaginary parts of a complex tensor, as a view."""
+    return imag(OP_IMAG, self)
+
+
+# What this module adds to Tensor.
+Tensor.real = property(_real)
+Tensor.imag = property(_imag)

@@ -121,7 +121,7 @@ tensor([-1.,  2.])
 """)
 
 elementwise(
-    "abs(input)", types=INTEGRAL + FLOATING, out="real", formula="abs(x)", partial=["sgn(x)"],
+    "abs(input)", types=INTEGRAL + FLOATING, out="real", formula="abs(x)", vjp=["g * sgn(x)"],
     reference="abs(x)", alias=("absolute",),
     doc="""Absolute value; of complex numbers the magnitude, with a real dtype.
 
@@ -140,8 +140,8 @@ tensor([-1.,  0.,  1.])
 """)
 
 elementwise(
-    "sgn(input)", types=ALL, formula="sgn(x)",
-    partial=["0"], reference="sign(x)",
+    "sgn(input)", types=ALL, formula="sgn(x)", vjp=["sgn_backward(g, x, out)"],
+    reference="sign(x)",
     doc="""The sign of real numbers; of complex ones ``x / abs(x)``, and 0 for 0.
 
 >>> import ptcore
@@ -280,5 +280,5 @@ tensor([0., 2.])
 
 elementwise(
     "assign(input, other)", types=ALL, formula="y", promote="first", partial=[None, "1"],
-    internal=True, reference="y",
+    internal=True, reference="broadcast_to(y, x.shape)",
     doc="``other`` in the dtype of ``input``; its in-place form is ``copy_``.")

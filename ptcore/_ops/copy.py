@@ -19,7 +19,7 @@ False
 
 linear(
     "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat_spec('cat', tensors, dim)",
-    alias=("concat", "concatenate"), method=False, reference="concatenate(x, axis=dim)",
+    alias=("concat", "concatenate"), method=False, reference="_cat(x, dim)",
     doc="""Tensors one after another along ``dim``.
 
 >>> import ptcore

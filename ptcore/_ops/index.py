@@ -17,7 +17,8 @@ tensor([[1, 1],
 structured(
     "scatter_add(input, dim: Dim, index: Index, src)", types=NUMERIC, kernel="scatter_add",
     promote="none", out="scatter_spec('scatter_add', input, dim, index, src)",
-    vjp=["g", None, "gather(g, dim, index)"], reference="_scatter_add(x, dim, index, src)",
+    vjp=["g", None, "corner_of(gather(g, dim, index), z.shape)"],
+    reference="_scatter_add(x, dim, index, src)",
     inplace=True,
     doc="""``input`` with ``src`` added at positions along ``dim``, the inverse of gather.
 
@@ -29,7 +30,8 @@ tensor([2., 0., 1.])
 structured(
     "scatter_src(input, dim: Dim, index: Index, src)", kernel="scatter", promote="none",
     internal=True, out="scatter_spec('scatter', input, dim, index, src)",
-    vjp=["scatter_src(g, dim, index, zeros_for(g, index.shape))", None, "gather(g, dim, index)"],
+    vjp=["scatter_src(g, dim, index, zeros_for(g, index.shape))", None,
+         "corner_of(gather(g, dim, index), z.shape)"],
     reference="_scatter(x, dim, index, src)", doc="``input`` with ``src`` written along dim.")
 
 linear(

@@ -30,5 +30,5 @@ nondifferentiable(
     "layer_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor = None)", types=REAL,
     promote="none", kernel="layer_norm_backward", internal=True, fields=("input", "weight", "bias"),
     out="layer_norm_gradients(input, mean)",
-    reference="_layer_norm_backward(g, x, mean, rstd, weight)",
+    reference="_layer_norm_backward(g, input, mean, rstd, weight)",
     doc="The fused gradient of layer normalisation for a backward that is not recorded.")

@@ -2,11 +2,12 @@
 parameters; the generator comes last."""
 from ptcore._ops._schema import ALL, NUMERIC, REAL, nondifferentiable, structured
 
-for _name, _params in (("arange", "start: Scalar, end: Scalar, step: Scalar"),
-                       ("linspace", "start: Scalar, end: Scalar, steps: Int")):
+for _name, _params, _numbers in (
+        ("arange", "start: Scalar, end: Scalar, step: Scalar", "start, end, step"),
+        ("linspace", "start: Scalar, end: Scalar, steps: Int", "start, end, steps")):
     nondifferentiable(
         f"fill_{_name}({_params}, shape: Sizes, dtype: DType, device: Obj)", types=NUMERIC,
-        kernel=_name, internal=True, out="(shape, dtype)", reference=f"{_name}",
+        kernel=_name, internal=True, out="(shape, dtype)", reference=f"{_name}({_numbers})",
         doc=f"The values of {_name}.")
 
 nondifferentiable(

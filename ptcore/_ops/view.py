@@ -100,6 +100,19 @@ view(
     reference="_as_strided(x, size, stride, storage_offset)",
     doc="A window of given sizes, strides and offset; the input's geometry is for the gradient.")
 
+for _name, _rule, _text, _result in (
+        ("real", "to_dtype(g, x.dtype)", "real", "1., 3."),
+        ("imag", "to_dtype(g, x.dtype) * 1j", "imaginary", "2., 4.")):
+    view(
+        f"{_name}(input)", method=False, vjp=[_rule], reference=f"{_name}(x)",
+        doc=f"""The {_text} parts of complex numbers, as a view{
+            "; a real tensor itself" if _name == "real" else ""}.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([1 + 2j, 3 + 4j]))
+tensor([{_result}])
+""")
+
 view(
     "diagonal(input, offset=0, dim1: Dim = 0, dim2: Dim = 1)",
     vjp=["diagonal_backward(g, x.shape, offset, dim1, dim2)"],

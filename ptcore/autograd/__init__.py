@@ -6,7 +6,7 @@ from ptcore.autograd._accumulate import seed_like
 from ptcore.autograd._engine import run_backward
 
 _LAZY = {
-    "Function": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+    "Function": "function", "gradcheck": "_gradcheck", "gradgradcheck": "_gradcheck",
     "detect_anomaly": "_anomaly", "set_detect_anomaly": "_anomaly",
 }
 _MODULES = ("function", "graph", "functional", "forward_ad")

@@ -66,5 +66,8 @@ def laid_out(g, size, stride):
 
 def rebase(base, view, inner):
     """Gives base the history "base before, with view's window written by inner"."""
+    if view.dtype is not base.dtype:
+        raise RuntimeError(f"in-place: a write through a view of dtype {view.dtype.name} into a "
+                           f"{base.dtype.name} tensor that requires grad is not supported")
     rule = CopySlices(inner, base, view)
     hang(base, rule, inner)

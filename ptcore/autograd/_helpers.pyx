@@ -4,6 +4,7 @@ from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport Tensor, shape_of
 from ptcore._ops._creation import full, zeros
+from ptcore._ops._functions_arithmetic import abs, masked_fill
 from ptcore._ops._functions_linalg import mm
 from ptcore._ops._functions_reduction import sum
 from ptcore._ops._functions_view import (as_strided_of, diagonal, permute, reshape, select, slice,
@@ -99,6 +100,26 @@ def diagonal_backward(g, shape, offset, dim1, dim2):
     z = zeros_for(g, shape)
     diagonal(z, offset, dim1, dim2).copy_(g)
     return z
+
+
+def corner_of(g, shape):
+    """g as the first elements along each dim of zeros of a shape that is no smaller."""
+    if g.shape == tuple(shape):
+        return g
+    z = window = zeros_for(g, shape)
+    for dim, n in enumerate(g.shape):
+        window = slice(window, dim, 0, n, 1)
+    window.copy_(g)
+    return z
+
+
+def sgn_backward(g, x, out):
+    """Through ``x / abs(x)``: what turns the direction of a complex x; nothing for real x."""
+    if CATEGORY[(<Tensor>x).dt] < 3:
+        return g * 0
+    size = abs(x)
+    along = (g * conj_of(out)).real
+    return (g - along * out) / masked_fill(size, size == 0, float("inf"))
 
 
 def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, input_offset):

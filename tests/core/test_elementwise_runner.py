@@ -100,7 +100,15 @@ def views(*arrays, codes=None):
 @pytest.fixture(scope="module", params=[(level, threads) for level in isa_levels() for threads in (1, 2)],
                 ids=lambda p: f"{p[0]}-{p[1]}")
 def lib(request):
-    level, threads = request.param
+    return runner(*request.param)
+
+
+@pytest.fixture(scope="module", params=list(isa_levels()))
+def casts(request):
+    return runner(request.param, 1)
+
+
+def runner(level, threads):
     lib = build(SOURCE, "elementwise.cpp", "parallel.cpp", level=level, per_level=["cast.cpp"])
     lib.setup(threads)
     return lib
@@ -170,7 +178,7 @@ def sample(code, n, rng):
 
 @pytest.mark.parametrize("to", range(15), ids=CODES)
 @pytest.mark.parametrize("source", range(15), ids=CODES)
-def test_cast_loops(lib, source, to):
+def test_cast_loops(casts, source, to):
     rng = np.random.default_rng(source * 15 + to)
     for n in (1000, 37, 1, 0):
         for wild in (True, False):
@@ -178,7 +186,7 @@ def test_cast_loops(lib, source, to):
             if not wild and x.dtype.kind == "f":
                 x = np.where(abs(x) < 1e6, x, 0).astype(x.dtype)
             got = np.empty(n, NUMPY[to])
-            lib.cast(source, to, address(x), address(got), ctypes.c_int64(n))
+            casts.cast(source, to, address(x), address(got), ctypes.c_int64(n))
             if source == to:
                 np.testing.assert_array_equal(got.view(np.uint8), x.view(np.uint8))
                 continue
@@ -227,7 +235,7 @@ ALL = [c for c in CODES if c != "bfloat16"]
 PAIRS = ["uint8", "int16", "int32", "int64", "float16", "float32", "float64"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(arrays=problem(PAIRS, 3), compute=st.sampled_from(["int32", "int64", "float16", "float32", "float64", "complex128"]),
        op=st.sampled_from(["add", "add_scalar"]))
 def test_binary(lib, arrays, compute, op):
@@ -242,7 +250,7 @@ def test_binary(lib, arrays, compute, op):
     np.testing.assert_array_equal(out, want)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(arrays=problem(PAIRS, 3))
 def test_comparison(lib, arrays):
     out, x, y = arrays
@@ -251,7 +259,7 @@ def test_comparison(lib, arrays):
     np.testing.assert_array_equal(out, want)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(arrays=problem(["float32", "float64", "int8"], 4))
 def test_three_inputs(lib, arrays):
     out, x, y, z = arrays
@@ -261,7 +269,7 @@ def test_three_inputs(lib, arrays):
     np.testing.assert_array_equal(out, want)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(arrays=problem(ALL, 2))
 def test_copy(lib, arrays):
     dst, src = arrays
@@ -269,7 +277,7 @@ def test_copy(lib, arrays):
     np.testing.assert_array_equal(dst, reference_cast(src, CODES.index(dst.dtype.name)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(arrays=problem(ALL, 1))
 def test_fill(lib, arrays):
     (dst,) = arrays
@@ -278,7 +286,7 @@ def test_fill(lib, arrays):
     np.testing.assert_array_equal(dst, np.full(dst.shape, value[0]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(arrays=problem(["float32", "int64"], 1))
 def test_in_place(lib, arrays):
     (x,) = arrays

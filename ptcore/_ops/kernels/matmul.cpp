@@ -318,21 +318,24 @@ inline void copy_rows(T *to, const pt_view &x, const space<1> &outer, int64_t ro
     });
 }
 int linear_kernel(pt_call *call) {
-    if (int status = expect(call, 1, 2)) return status;
     const pt_view &x = call->in[0], &w = call->in[1], &bias = call->in[2];
-    if (x.ndim == 0 || x.sizes[x.ndim - 1] != w.sizes[1])
-        return fail(call, PT_RUNTIME_ERROR, "expected input with last dimension %lld, got %lld", (long long)w.sizes[1],
+    const bool vector = w.ndim == 1;    /* one output feature, whose dimension is dropped */
+    if (!vector)
+        if (int status = expect(call, 1, 2)) return status;
+    const int64_t k = w.sizes[w.ndim - 1], m = vector ? 1 : w.sizes[0];
+    if (x.ndim == 0 || x.sizes[x.ndim - 1] != k)
+        return fail(call, PT_RUNTIME_ERROR, "expected input with last dimension %lld, got %lld", (long long)k,
                     (long long)(x.ndim ? x.sizes[x.ndim - 1] : 0));
-    if (bias.dtype != PT_NONE && (bias.ndim != 1 || bias.sizes[0] != w.sizes[0]))
-        return fail(call, PT_RUNTIME_ERROR, "expected bias of shape (%lld,)", (long long)w.sizes[0]);
+    if (bias.dtype != PT_NONE && (bias.ndim != w.ndim - 1 || bias.numel != m))
+        return fail(call, PT_RUNTIME_ERROR, "expected bias with %lld elements", (long long)m);
     task t;
     space<1> outer;
     for (int d = 0; d < x.ndim - 1; ++d) outer.push(x.sizes[d], {x.strides[d]});
     t.n = outer.numel();
-    t.k = w.sizes[1];
-    t.m = w.sizes[0];
+    t.k = k;
+    t.m = m;
     t.a = {x.data, outer.ndim ? outer.stride[0][0] : 0, x.strides[x.ndim - 1], 0};
-    t.b = {w.data, w.strides[1], w.strides[0], 0};
+    t.b = {w.data, w.strides[w.ndim - 1], vector ? 0 : w.strides[0], 0};
     t.c = broadcast_operand(bias, t.n, t.m);
     if (outer.ndim <= 1) return multiply(call, t);
     /* leading dims that no single stride describes */

@@ -41,6 +41,7 @@ def cross_entropy_stats(gs, input, target, weight, out1, out2, reduction, ignore
         return (cross_entropy_backward(g, input, target, weight, lse, total_weight, reduction,
                                        ignore_index, label_smoothing), None, None)
     axis = 0 if len(input.shape) == 1 else 1
+    total_weight = total_weight.detach()        # depends on the targets alone
     scale, safe, axis = nll_weights(target, weight, total_weight, reduction, ignore_index, g,
                                     input.shape)
     classes = input.shape[axis]

@@ -7,7 +7,7 @@ from ptcore._ops._functions_reduction import prod_dims as prod_of
 from ptcore._ops._functions_reduction import sum as sum_of
 from ptcore._ops._functions_view import expand, reshape, unsqueeze
 from ptcore._ops._shapes import reduced_shape
-from ptcore.autograd._helpers import zeros_for
+from ptcore.autograd._helpers import conj_of, zeros_for
 from ptcore.autograd._rules import vjp
 
 
@@ -42,8 +42,8 @@ def prod_dims(g, input, out, dim, keepdim):
     others = prod_of(masked_fill(input, zero, 1), dim, True)
     g = restored(g, input.shape, dim, keepdim)
     out = restored(out, input.shape, dim, keepdim)
-    plain = g * out / masked_fill(input, zero, 1)
-    lonely = where(zero & (count == 1), g * others, plain * 0)
+    plain = g * conj_of(out / masked_fill(input, zero, 1))
+    lonely = where(zero & (count == 1), g * conj_of(others), plain * 0)
     return where(count == 0, plain, lonely)
 
 

@@ -54,8 +54,12 @@ typedef unsigned long long uint64_t;
 #endif
 
 /* A fused multiply-add that is one instruction, for error terms. */
-#if defined(__FMA__) && (defined(__GNUC__) || defined(__clang__))
+#if defined(__CUDACC_RTC__)
 #  define PT_HAVE_FMA 1
+#  define PT_FMA(a, b, c) fma(a, b, c)
+#elif defined(__FMA__) && (defined(__GNUC__) || defined(__clang__))
+#  define PT_HAVE_FMA 1
+#  define PT_FMA(a, b, c) __builtin_fma(a, b, c)
 #else
 #  define PT_HAVE_FMA 0
 #endif

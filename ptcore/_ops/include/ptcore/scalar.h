@@ -122,7 +122,7 @@ PT_INLINE double fmod(double x, double y) {
 #if PT_HAVE_FMA
     double a = abs(x), b = abs(y);
     if (a < b * 4503599627370496.0 && b < infinity<double>()) {
-        double q = trunc(a / b), r = __builtin_fma(-q, b, a);       /* exact: |r| <= b */
+        double q = trunc(a / b), r = PT_FMA(-q, b, a);       /* exact: |r| <= b */
         return copysign(r < 0 ? r + b : r, x);
     }
 #endif

@@ -54,9 +54,18 @@ PT_INLINE double exp_reduce(double x, double *n) {
     return (x - *n * 0.6931471803691238) - *n * 1.9082149292705877e-10;
 }
 
+/* |x| cut at `limit` through its bits (also that of a NaN): compilers turn a comparison of floats
+ * into masks around the whole function, this into one minimum. */
+template<class T> PT_INLINE T clamp_bits(T x, T limit) {
+    typedef typename fp<T>::bits U;
+    U b = to_bits(x), m = b & ~fp<T>::sign, top = to_bits(limit);
+    return from_bits((U)((m < top ? m : top) | (b & fp<T>::sign)));
+}
+
 template<class T> PT_INLINE T real_exp(T x) {
-    T n, r = exp_reduce(clamp_pass_nan(x, exp_limit_low(x), exp_limit_high(x)), &n);
-    return scale(T(1) + (r + r * r * exp_tail(r)), n);
+    T n, r = exp_reduce(clamp_bits(x, -exp_limit_low(x)), &n);
+    T y = scale(T(1) + (r + r * r * exp_tail(r)), n);
+    return x == x ? y : x;
 }
 PT_REAL_1(exp)
 
@@ -248,9 +257,9 @@ PT_REAL_1(atanh)
 /* e^-|x|: n <= 0 needs no halving, only room for denormals */
 template<class T> PT_INLINE T exp_minus_abs(T x) {
     const int room = fp<T>::mantissa + 2;
-    T n, r = exp_reduce(clamp_pass_nan(-abs(x), exp_limit_low(x), T(0)), &n);
+    T n, r = exp_reduce(-abs(clamp_bits(x, -exp_limit_low(x))), &n);
     T y = (T(1) + (r + r * r * exp_tail(r))) * two_to(n + T(room));
-    return y * two_to(T(-room));
+    return x == x ? y * two_to(T(-room)) : x;
 }
 
 template<class T> PT_INLINE T real_sigmoid(T x) {

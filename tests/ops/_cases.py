@@ -1,0 +1,415 @@
+"""From rows to test cases: the arguments, dtypes and memory layouts an op is tried with.
+
+A case is a list of arguments in signature order, where ``F`` (data of the dtype under test),
+``I`` (int64 positions), ``B`` (a mask) and lists of ``F`` stand for tensors and everything else
+is a parameter. ``Sample`` draws NumPy arrays for a case and makes the ptcore arguments from
+them in a given layout; the arrays themselves go to the reference. Elementwise rows need no
+entry here: their cases follow from the signature and the ``sample`` column.
+"""
+import importlib
+import math
+
+import numpy as np
+
+import ptcore
+from ptcore._ops import _schema, rows
+
+LAYOUTS = ("contiguous", "transposed", "sliced", "reversed", "offset")
+INTEGERS = _schema.INTEGRAL
+WIDE = {"float16": "float64", "bfloat16": "float64", "float32": "float64",
+        "complex64": "complex128"}
+ROWS = {r.name: r for r in rows()}
+ELEMENTWISE = [r for r in ROWS.values() if r.kind == "elementwise"]
+
+
+class F:
+    """Data of the dtype under test, in a domain of its own if the row's does not fit."""
+
+    def __init__(self, *shape, domain=None):
+        self.shape, self.domain = shape, domain
+
+
+class C(F):
+    """Data that takes part in the result but has no gradient, as the class weights of losses."""
+
+
+class I:  # noqa: E742
+    """Positions: int64, not to be differentiated."""
+
+    def __init__(self, values):
+        self.values = np.array(values, np.int64)
+
+
+class Of:
+    """A constant worked out from the data drawn before it."""
+
+    def __init__(self, function):
+        self.function = function
+
+
+class B:
+    """A mask."""
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+
+def function(row):
+    """The compiled function of a row, internal ones included."""
+    module = importlib.import_module(f"ptcore._ops._functions_{row.family}")
+    return getattr(module, row.name)
+
+
+def inplace_function(row):
+    module = importlib.import_module(f"ptcore._ops._functions_{row.family}")
+    return getattr(module, row.name + "_")
+
+
+def run_args(row):
+    """The parameters that the op itself takes (a selecting parameter picks another op)."""
+    return [a for a in row.args if a.name not in (row.select or {})]
+
+
+# -- values --------------------------------------------------------------------------------------
+
+def draw(rng, shape, dtype, domain=None, away_from_kinks=False):
+    """Values of a dtype, rounded to it, held in NumPy's dtype of that name (bfloat16: float32)."""
+    kind, low, high = domain or ("uniform", -3, 3)
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if dtype in INTEGERS:
+        low, high = math.ceil(low), math.floor(high)
+        if dtype.startswith("u"):
+            low = max(low, 0)
+        return rng.integers(low, high + 1, shape).astype(dtype)
+    if kind == "integers":
+        return rng.integers(low, high + 1, shape).astype(storage_dtype(dtype))
+    values = rng.uniform(low, high, shape)
+    if away_from_kinks:
+        near = np.abs(values * 2 - np.rint(values * 2)) < 0.1
+        values = np.where(near, values + (0.11 if high > 0.5 else -0.11), values)
+        values = np.clip(values, low, high)
+    if dtype.startswith("complex"):
+        return (values + 1j * rng.uniform(low, high, shape)).astype(dtype)
+    return rounded(values, dtype)
+
+
+def storage_dtype(dtype):
+    return "float32" if dtype == "bfloat16" else dtype
+
+
+def rounded(values, dtype):
+    values = np.asarray(values).astype(storage_dtype(dtype))
+    return from_bits(to_bits(values)) if dtype == "bfloat16" else values
+
+
+def to_bits(values):
+    """The bits of the nearest bfloat16, ties to even."""
+    values = np.asarray(values, np.float32)
+    bits = values.view(np.uint32).astype(np.uint64)
+    bits = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(values), np.uint16(0x7FC0), bits)
+
+
+def from_bits(bits):
+    return (np.asarray(bits, np.uint32) << 16).view(np.float32)
+
+
+def widened(values, dtype):
+    """What the reference computes with."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fc":
+        return values.astype(WIDE.get(dtype, values.dtype))
+    return values
+
+
+# -- layouts -------------------------------------------------------------------------------------
+
+def laid_out(values, layout):
+    """An ndarray equal to values whose memory is laid out otherwise."""
+    values = np.array(values, order="C")
+    if values.ndim == 0:
+        return values
+    if layout == "transposed":
+        return np.asfortranarray(values)
+    if layout == "sliced":              # every second element of the last dim of a larger array
+        wide = np.zeros((*values.shape[:-1], 2 * values.shape[-1] + 1), values.dtype)
+        wide[..., 1::2] = values
+        return wide[..., 1::2]
+    if layout == "reversed":
+        flipped = values[(slice(None, None, -1),) * values.ndim].copy()
+        return flipped[(slice(None, None, -1),) * values.ndim]
+    if layout == "offset":              # not at the start of its storage, rows apart
+        larger = np.zeros([n + 2 for n in values.shape], values.dtype)
+        window = larger[(slice(1, -1),) * values.ndim]
+        window[...] = values
+        return window
+    return values
+
+
+def tensor(values, dtype, layout="contiguous"):
+    """A ptcore tensor of a dtype with these values in a layout."""
+    if dtype == "bfloat16":
+        return ptcore.from_numpy(laid_out(to_bits(values), layout)).view(ptcore.bfloat16)
+    return ptcore.from_numpy(laid_out(values, layout))
+
+
+def array(t):
+    """The values of a tensor as an ndarray (bfloat16 as float32), by memory, without casts."""
+    t = t.detach()
+    if t.dtype is ptcore.bfloat16:
+        return from_bits(t.view(ptcore.uint16).numpy())
+    return t.numpy()
+
+
+# -- cases ---------------------------------------------------------------------------------------
+
+class Sample:
+    """One case drawn for a dtype: ``values`` for the reference, ``arguments`` for the op."""
+
+    def __init__(self, row, case, dtype, rng, away_from_kinks=False):
+        self.row, self.dtype = row, dtype
+        self.args = run_args(row)
+        if len(case) < len(self.args):
+            case = [*case, *[a.default for a in self.args[len(case):]]]
+        self.case = case
+
+        def drawn(spec, i):
+            if isinstance(spec, F):
+                own = "bool" if row.promote == "where" and i == 0 else dtype
+                return np.asarray(draw(rng, spec.shape, own, spec.domain or row.sample,
+                                       away_from_kinks))
+            if isinstance(spec, B):
+                return np.asarray(rng.random(spec.shape) < 0.5)
+            if isinstance(spec, I):
+                return spec.values
+            if isinstance(spec, (list, tuple)) and spec and isinstance(spec[0], (F, I)):
+                return tuple(drawn(s, -1) for s in spec)
+            return spec
+
+        self.data = []
+        for i, spec in enumerate(case):
+            self.data.append(drawn(spec, i) if not isinstance(spec, Of) else self.derived(spec))
+
+    def derived(self, spec):
+        """In the dtype of statistics: float32 beside halves."""
+        values = spec.function(*[widened(v, self.dtype) for v in self.data])
+        return values.astype("float64" if self.dtype == "float64" else "float32")
+
+    @property
+    def values(self):
+        """What the reference gets: arrays widened, dtypes by NumPy's name."""
+        def plain(v):
+            if isinstance(v, tuple):
+                return tuple(plain(x) for x in v)
+            if isinstance(v, ptcore.dtype):
+                return storage_dtype(v.name)
+            if floats and isinstance(v, np.ndarray) and v.dtype.kind in "biu":
+                return v.astype(float)
+            return widened(v, self.dtype)
+
+        floats = self.row.promote == "float"
+        return [plain(v) for v in self.data]
+
+    def arguments(self, layout="contiguous", make=tensor):
+        """The ptcore arguments: (positional, keyword)."""
+        def convert(v, spec):
+            if isinstance(v, np.ndarray):
+                own = self.dtype if isinstance(spec, F) and v.dtype != bool else v.dtype.name
+                return make(v, own, layout)
+            if isinstance(v, tuple) and v and isinstance(v[0], np.ndarray):
+                return tuple(convert(x, s) for x, s in zip(v, spec))
+            return v
+
+        made = [convert(v, s) for v, s in zip(self.data, self.case)]
+        positional = [v for v, a in zip(made, self.args) if not a.keyword_only]
+        return positional, {a.name: v for v, a in zip(made, self.args) if a.keyword_only}
+
+    def expected(self):
+        """The reference's results as a list, None where there is no reference value."""
+        from _references import evaluate
+        result = evaluate(self.row.reference, "".join(a.letter for a in self.args),
+                          [a.name for a in self.args], self.values)
+        return list(result) if isinstance(result, tuple) else [result]
+
+
+def elementwise_cases(row):
+    """Cases of an elementwise row: one shape, broadcasting, 0-d, empty."""
+    def case(*shapes):
+        shapes = iter(shapes)
+        result = []
+        for a in run_args(row):
+            if a.letter == "I":
+                result.append(B(*next(shapes)))
+            elif a.is_tensor:
+                result.append(F(*next(shapes)))
+            else:
+                result.append(PARAMETERS.get((row.name, a.name), a.default))
+        return result
+
+    n = len(row.tensors)
+    if row.name == "assign":            # its result has the first operand's shape
+        return [case((3, 5), (3, 5)), case((3, 5), (5,)), case((2, 67), ()), case((), ())]
+    cases = [case(*[(3, 5)] * n), case(*[(2, 3, 67)] * n), case(*[()] * n), case(*[(0, 3)] * n)]
+    if n > 1:
+        cases += [case(*[(4, 1), (1, 3), (4, 3)][:n]), case(*[(), (3,), (2, 1)][:n]),
+                  case(*[(2, 3), (), (3,)][:n]), case(*[(0, 1), (1, 3), ()][:n])]
+    return cases
+
+
+PARAMETERS = {("add_scaled", "alpha"): 2, ("sub_scaled", "alpha"): 3}
+
+
+def reductions(extra=()):
+    return [[F(3, 5), None, *extra], [F(3, 5), 0, *extra], [F(2, 3, 4), (0, 2), *extra],
+            [F(2, 3, 4), -1, *extra], [F(), None, *extra], [F(2, 40, 33), 1, *extra]]
+
+
+ROW_MEAN = Of(lambda g, x: x.mean(axis=1, keepdims=True))
+ROW_RSTD = Of(lambda g, x, mean: 1 / x.std(axis=1, keepdims=True))
+POSITIONS = I([[0, 2, 1], [1, 1, 0]])
+CASES = {
+    "sum": [*reductions(), *reductions([True]), [F(0, 3), 0], [F(2, 0), 1]],
+    "prod_dims": [*reductions()[:5], [F(3, 4), 1, True]],
+    "mean": [*reductions(), *reductions([True])],
+    "amax": [*reductions(), *reductions([True])], "amin": [*reductions(), *reductions([True])],
+    "max_dim": [[F(3, 5), 1], [F(3, 5), 0, True], [F(2, 40, 5), -2]],
+    "min_dim": [[F(3, 5), 1], [F(3, 5), 0, True], [F(2, 40, 5), -2]],
+    "argmax": [[F(3, 5), None], [F(3, 5), 0], [F(3, 5), 1, True]],
+    "argmin": [[F(3, 5), None], [F(3, 5), 0], [F(3, 5), 1, True]],
+    "any": [*reductions(), [F(0, 2), 0]], "all": [*reductions(), [F(0, 2), 0]],
+    "count_nonzero": [[F(3, 5), None], [F(3, 5), 0], [F(2, 3, 4), (0, 2)]],
+    "var_dims": [*reductions([1.0]), *reductions([0.0, True])[:4], [F(3, 5), 1, 2.0]],
+    "logsumexp": [[F(3, 5), 0], [F(3, 5), (0, 1)], [F(2, 3, 4), -1, True]],
+    "vector_norm": [[F(3, 5), p, dim, keep] for p in (2.0, 1.0, 0.0, 3.0, math.inf, -math.inf)
+                    for dim, keep in ((None, False), (1, True))],
+    "cumsum": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1]],
+    "view": [[F(2, 6), (3, 4)], [F(2, 6), (-1,)], [F(), (1, 1)]],
+    "reshape": [[F(2, 6), (3, 4)], [F(2, 6), (4, -1)], [F(), (1,)], [F(2, 3, 4), (6, 4)]],
+    "expand": [[F(3, 1), (3, 4)], [F(3, 1), (2, -1, 5)], [F(), (2, 2)]],
+    "transpose": [[F(2, 3), 0, 1], [F(2, 3, 4), -1, 0]],
+    "permute": [[F(2, 3, 4), (2, 0, 1)], [F(2, 3), (-1, 0)]],
+    "squeeze": [[F(1, 3, 1), None], [F(1, 3, 1), 0], [F(1, 3, 1), (0, 2)], [F(2, 3), 0]],
+    "unsqueeze": [[F(2, 3), 0], [F(2, 3), -1], [F(), 0]],
+    "select": [[F(2, 3), 0, 1], [F(2, 3, 4), -2, -1]],
+    "slice": [[F(5, 3), 0, 1, 4, 2], [F(3, 5), 1, None, None, -1], [F(3, 5), -1, 4, 0, -2],
+              [F(3, 5), 0, 2, 1, 1]],
+    "as_strided_of": [[F(12), (3, 2), (4, 1), 1, (1,), 0], [F(12), (3, 4), (2, 1), 0, (1,), 0]],
+    "real": [[F(3, 4)], [F()]], "imag": [[F(3, 4)], [F()]],
+    "diagonal": [[F(3, 4), 0, 0, 1], [F(3, 4), 1, 0, 1], [F(3, 4), -1, 0, 1],
+                 [F(2, 3, 3), 0, -2, -1]],
+    "to_dtype": [[F(3, 4), ptcore.float64], [F(3, 4), ptcore.float32]],
+    "clone": [[F(3, 4)], [F()], [F(0, 2)]],
+    "cat": [[[F(2, 3), F(1, 3)], 0], [[F(2, 3), F(2, 1), F(2, 4)], -1], [[F(0,), F(2, 3)], 0],
+            [[F(4)], 0]],
+    "flip": [[F(3, 4), (0,)], [F(3, 4), (0, 1)], [F(2, 3, 4), (-1, 0)]],
+    "tril": [[F(3, 4)], [F(2, 3, 3), 1], [F(3, 3), -1]],
+    "triu": [[F(3, 4)], [F(2, 3, 3), 1], [F(3, 3), -1]],
+    "gather": [[F(3, 3), 1, POSITIONS], [F(3, 3), 0, POSITIONS], [F(3, 3), -1, I([[2], [0]])]],
+    "scatter_add": [[F(3, 3), 1, POSITIONS, F(2, 3)], [F(3, 3), 0, POSITIONS, F(3, 4)]],
+    "scatter_src": [[F(3, 3), 1, I([[0, 2], [2, 1]]), F(2, 2)],
+                    [F(3, 3), 0, I([[0, 1, 2]]), F(2, 3)]],
+    "index_select": [[F(4, 3), 0, I([3, 0, 0])], [F(2, 3, 4), -1, I([1])], [F(3, 2), 1, I([])]],
+    "index_add": [[F(4, 3), 0, I([3, 0, 0]), F(3, 3)], [F(2, 4), 1, I([1, 1]), F(2, 2), 2]],
+    "index_get": [[F(4, 3), (I([0, 3, 3]),), (0,), (3, 3)],
+                  [F(4, 3), (I([0, 3, 3]), I([2, 2, 0])), (0, 1), (3,)]],
+    "index_accumulate": [[F(4, 3), F(3, 3), (I([0, 3, 3]),), (0,), True],
+                         [F(4, 3), F(3), (I([0, 3, 3]), I([2, 2, 0])), (0, 1), True]],
+    "index_write": [[F(4, 3), F(2, 3), (I([0, 3]),), (0,), False],
+                    [F(4, 3), F(3), (I([0, 3, 1]), I([2, 2, 0])), (0, 1), False]],
+    "mm": [[F(3, 4), F(4, 2)], [F(1, 5), F(5, 1)], [F(0, 3), F(3, 2)], [F(2, 0), F(0, 3)],
+           [F(17, 33), F(33, 20)]],
+    "bmm": [[F(2, 3, 4), F(2, 4, 5)], [F(1, 2, 0), F(1, 0, 3)]],
+    "mv": [[F(3, 4), F(4)], [F(2, 0), F(0)]], "dot": [[F(5), F(5)], [F(0), F(0)]],
+    "addmm": [[F(3, 2), F(3, 4), F(4, 2)], [F(2), F(3, 4), F(4, 2), 2, 3],
+              [F(), F(3, 4), F(4, 2), 0, 1], [F(3, 1), F(3, 0), F(0, 2)]],
+    "linear": [[F(5, 4), F(3, 4), F(3)], [F(2, 5, 4), F(3, 4), F(3)], [F(4), F(3, 4), F(3)],
+               [F(5, 4), F(4), F()]],
+    "softmax": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 40, 3), 1], [F(), 0]],
+    "log_softmax": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 40, 3), 1]],
+    "softmax_backward": [[F(3, 5), F(3, 5, domain=("uniform", 0.1, 0.3)), 1]],
+    "log_softmax_backward": [[F(3, 5), F(3, 5, domain=("uniform", -2, -1)), 0]],
+    "layer_norm_stats": [[F(3, 5), F(5), F(5), 1, 1e-5], [F(3, 5), None, None, 1, 1e-5],
+                         [F(2, 3, 4), F(3, 4), None, 2, 1e-3]],
+    "layer_norm_backward": [[F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, F(5)],
+                            [F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, None]],
+    "cross_entropy_stats": [
+        [F(4, 3), I([0, 2, 1, 2]), weight, reduction, ignore, smoothing]
+        for weight in (None, C(3, domain=("uniform", 0.5, 2)))
+        for reduction, ignore, smoothing in (("mean", -100, 0.0), ("sum", 2, 0.1), ("none", 1, 0.2))
+    ] + [[F(3), I(1)], [F(2, 3, 4), I([[0, 1, 2, 0], [2, 2, 1, 0]])]],
+    "cross_entropy_backward": [
+        [F(), F(4, 3), I([0, 2, 1, 2]), None, F(4), C(domain=("uniform", 3, 4)), "mean", -100, 0.1]],
+    "nll_loss_stats": [
+        [F(4, 3), I([0, 2, 1, 2]), weight, reduction, ignore]
+        for weight in (None, C(3, domain=("uniform", 0.5, 2)))
+        for reduction, ignore in (("mean", -100), ("sum", 2), ("none", 1))
+    ] + [[F(3), I(1)], [F(2, 3, 4), I([[0, 1, 2, 0], [2, 2, 1, 0]])]],
+    "nll_loss_backward": [
+        [F(), I([0, 2, 1]), None, Of(lambda *data: np.array(3.0)), "mean", -100, (3, 3)],
+        [F(3), I([0, 2, 1]), C(3), C(domain=("uniform", 3, 4)), "none", 2, (3, 3)]],
+    "nonzero_of": [],                   # its count depends on the data: tested by itself
+    "clamp": [[F(3, 5), 1, 2], [F(3, 5), None, 1], [F(3, 5), F(3, 5), None],
+              [F(3, 5), F(5), F(3, 1)]],
+    "max": [[F(3, 5)]], "min": [[F(3, 5)]], "prod": [[F(3, 4), 1], [F(2, 3), None]],
+    "var": [[F(3, 5)], [F(3, 5), 1]], "std": [[F(3, 5)], [F(3, 5), 1]],
+    "matmul": [[F(3, 4), F(4, 2)], [F(4), F(4)], [F(3, 4), F(4)], [F(4), F(4, 2)],
+               [F(2, 3, 4), F(4, 2)], [F(2, 1, 3, 4), F(5, 4, 2)], [F(4), F(2, 4, 3)],
+               [F(2, 3, 4), F(4)]],
+    "outer": [[F(3), F(4)]],
+    "stack": [[[F(2, 3), F(2, 3)], 0], [[F(2, 3), F(2, 3), F(2, 3)], -1], [[F()], 0]],
+    "flatten": [[F(2, 3, 4)], [F(2, 3, 4), 1], [F(2, 3, 4), 0, 1], [F()]],
+    "unflatten": [[F(2, 12), 1, (3, 4)], [F(12), 0, (3, -1)]],
+    "movedim": [[F(2, 3, 4), 0, -1], [F(2, 3, 4), (0, 1), (1, 2)]],
+    "t": [[F(2, 3)], [F(3)], [F()]],
+    "narrow": [[F(5, 2), 0, 1, 3], [F(2, 5), -1, -3, 2]],
+    "split": [[F(5, 2), 2], [F(2, 5), [1, 4], 1]],
+    "chunk": [[F(5, 2), 2], [F(2, 6), 3, 1]], "unbind": [[F(3, 2)], [F(3, 2), 1]],
+    "norm": [[F(3, 5)], [F(3, 5), 1], [F(3, 5), 2, 1]],
+    "scatter": [[F(3, 3), 1, I([[0, 2], [2, 1]]), F(2, 2)], [F(3, 3), 0, I([[0, 1, 2]]), 2]],
+    "allclose": [[F(3), F(3)]], "isclose": [[F(3), F(3)], [F(2, 1), F(3)]],
+    "equal": [[F(3), F(3)]],
+    "fill_arange": [[0, 7, 1, (7,), ptcore.int64, None], [1.0, 2.0, 0.25, (4,), ptcore.float64, None]],
+    "fill_linspace": [[0.0, 1.0, 5, (5,), ptcore.float64, None]],
+    "fill_eye": [[(3, 4), ptcore.float32, None]],
+}
+
+
+def cases(row):
+    """All cases of a row; random rows have none (their kernels have tests of their own)."""
+    if row.kind == "elementwise":
+        return elementwise_cases(row)
+    return CASES.get(row.name, [])
+
+
+# composite rows take what the ops they call take
+TYPES = {"imag": _schema.COMPLEX, "var": _schema.REAL, "std": _schema.REAL, "norm": _schema.REAL, "t": _schema.ALL,
+         "clamp": _schema.ORDERED, "max": _schema.ORDERED, "min": _schema.ORDERED,
+         "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
+         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",)}
+# ops whose result depends on strides, which fail where a copy would be needed
+FIXED_LAYOUT = ("view", "as_strided_of")
+
+
+def layouts(row):
+    return LAYOUTS[:1] if row.name in FIXED_LAYOUT else LAYOUTS
+
+
+def dtypes(row):
+    """The dtypes a row is tried with: those it has kernels for, and those it promotes."""
+    types = list(TYPES.get(row.name, row.types))
+    if row.promote == "float":
+        types += [t for t in (*_schema.BOOL, *INTEGERS) if t not in types]
+    return types
+
+
+def case_id(row, case):
+    def word(v):
+        if isinstance(v, F):
+            return "x".join(map(str, v.shape)) or "0d"
+        if isinstance(v, (I, B)):
+            return type(v).__name__
+        if isinstance(v, (list, tuple)):
+            return "(" + ",".join(word(x) for x in v) + ")"
+        return str(v)
+
+    return f"{row.name}[{' '.join(word(v) for v in case)}]"

@@ -1,0 +1,304 @@
+"""The oracle of the op tests: a row's ``reference`` text, evaluated with NumPy and SciPy.
+
+Independent of ptcore: nothing here imports it. Tensors are ndarrays, called x, y, z, w in
+signature order and by their own names as well; parameters keep their names. Floating-point
+arrays arrive in double precision (what float16 or float32 values are is exact there), integers
+in their own dtype, so that wrap-around is NumPy's.
+"""
+import warnings
+
+import numpy as np
+from scipy import special
+
+
+def evaluate(text, letters, names, values):
+    """The reference's result: an ndarray, a tuple of them or a Python value."""
+    scope = dict(NAMESPACE)
+    tensors = []
+    for letter, name, value in zip(letters, names, values):
+        scope[name] = value
+        if letter in "TOIJL" or (letter == "o" and _is_data(value) and name in _DATA):
+            tensors.append(value)
+    scope.update(zip("xyzw", tensors))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = eval(text, scope)      # the rows are ours
+        if callable(result):
+            result = result(*values)
+    return result
+
+
+# parameters of composite rows that hold tensors
+_DATA = {"tensors", "index", "src"}
+
+
+def _is_data(value):
+    return isinstance(value, (np.ndarray, list, tuple))
+
+
+def _axes(dim, ndim):
+    if dim is None or (isinstance(dim, tuple) and not dim):
+        return tuple(range(ndim))
+    return dim
+
+
+# -- windows -----------------------------------------------------------------------------------
+
+def _expand(x, size):
+    lead = len(size) - x.ndim
+    return np.broadcast_to(x, [x.shape[i - lead] if n == -1 else n for i, n in enumerate(size)])
+
+
+def _squeeze(x, dim):
+    dims = range(x.ndim) if dim is None else dim if isinstance(dim, tuple) else (dim,)
+    return np.squeeze(x, tuple(d for d in dims if x.shape[d] == 1))
+
+
+def _slice(x, dim, start, end, step):
+    key = [slice(None)] * x.ndim
+    key[dim] = slice(start, end, step)
+    return x[tuple(key)]
+
+
+def _narrow(x, dim, start, length):
+    start = start % x.shape[dim] if start < 0 else start
+    return _slice(x, dim, start, start + length, 1)
+
+
+def _as_strided(x, size, stride, storage_offset):
+    flat = np.ascontiguousarray(x).reshape(-1)
+    return np.array([flat[storage_offset + sum(i * s for i, s in zip(place, stride))]
+                     for place in np.ndindex(*size)], x.dtype).reshape(size)
+
+
+def _flatten(x, start_dim, end_dim):
+    if x.ndim == 0:
+        return x.reshape(1)
+    start, end = start_dim % x.ndim, end_dim % x.ndim
+    middle = int(np.prod(x.shape[start:end + 1]))
+    return x.reshape(*x.shape[:start], middle, *x.shape[end + 1:])
+
+
+def _unflatten(x, dim, sizes):
+    dim %= x.ndim
+    known = -int(np.prod(sizes)) if -1 in sizes else 1
+    sizes = [x.shape[dim] // known if n == -1 else n for n in sizes]
+    return x.reshape(*x.shape[:dim], *sizes, *x.shape[dim + 1:])
+
+
+def _split(x, size_or_sections, dim):
+    if isinstance(size_or_sections, int):
+        points = range(size_or_sections, x.shape[dim], size_or_sections)
+    else:
+        points = np.cumsum(size_or_sections)[:-1]
+    return tuple(np.split(x, points, axis=dim))
+
+
+def _chunk(x, chunks, dim):
+    return _split(x, -(-x.shape[dim] // chunks), dim)
+
+
+def _unbind(x, dim):
+    return tuple(np.moveaxis(x, dim, 0))
+
+
+def _cat(tensors, dim):
+    rest = [t for t in tensors if t.shape != (0,)] or tensors[:1]
+    return np.concatenate(rest, axis=dim)
+
+
+# -- positions ---------------------------------------------------------------------------------
+
+def _places(index, dim):
+    """The open mesh of an index array's own coordinates, with index in the place of dim."""
+    mesh = list(np.indices(index.shape, sparse=True))
+    mesh[dim] = index
+    return tuple(mesh)
+
+
+def _gather(x, dim, index):
+    return x[_places(index, dim)]
+
+
+def _scatter(x, dim, index, src):
+    result = x.copy()
+    if isinstance(src, np.ndarray):
+        src = src[tuple(slice(n) for n in index.shape)]
+    result[_places(index, dim)] = src
+    return result
+
+
+def _scatter_add(x, dim, index, src):
+    result = x.copy()
+    np.add.at(result, _places(index, dim), src[tuple(slice(n) for n in index.shape)])
+    return result
+
+
+def _index_add(x, dim, index, source, alpha):
+    result = x.copy()
+    np.add.at(result, (slice(None),) * (dim % x.ndim) + (index,), alpha * source)
+    return result
+
+
+def _key(x, indices, dims):
+    key = [slice(None)] * x.ndim
+    for dim, index in zip(dims, indices):
+        key[dim] = index
+    return tuple(key)
+
+
+def _index_get(x, indices, dims, shape):
+    return x[_key(x, indices, dims)].reshape(shape)
+
+
+def _index_accumulate(x, values, indices, dims, accumulate=True):
+    result = x.copy()
+    np.add.at(result, _key(x, indices, dims), values)
+    return result
+
+
+def _index_write(x, values, indices, dims, accumulate=False):
+    result = x.copy()
+    result[_key(x, indices, dims)] = values
+    return result
+
+
+def _nonzero(x):
+    return np.argwhere(x)
+
+
+# -- reductions --------------------------------------------------------------------------------
+
+def _max_dim(x, dim, keepdim):
+    return np.max(x, axis=dim, keepdims=keepdim), np.argmax(x, axis=dim, keepdims=keepdim)
+
+
+def _min_dim(x, dim, keepdim):
+    return np.min(x, axis=dim, keepdims=keepdim), np.argmin(x, axis=dim, keepdims=keepdim)
+
+
+def _vector_norm(x, ord, dim, keepdim):
+    axes = _axes(dim, x.ndim)
+    size = np.abs(x)
+    if ord == 0:
+        return np.sum(size != 0, axis=axes, keepdims=keepdim).astype(float)
+    if ord == np.inf:
+        return np.max(size, axis=axes, keepdims=keepdim)
+    if ord == -np.inf:
+        return np.min(size, axis=axes, keepdims=keepdim)
+    return np.sum(size**ord, axis=axes, keepdims=keepdim) ** (1 / ord)
+
+
+def _norm(x, p, dim, keepdim=False):
+    order = {"fro": 2.0, None: 2.0, "inf": np.inf, "-inf": -np.inf}.get(p, p)
+    return _vector_norm(x, order, dim, keepdim)
+
+
+# -- normalisation and losses --------------------------------------------------------------------
+
+def _gelu_tanh_grad(x):
+    c = np.sqrt(2 / np.pi)
+    u = np.tanh(c * (x + 0.044715 * x**3))
+    return 0.5 * (1 + u) + 0.5 * x * (1 - u**2) * c * (1 + 3 * 0.044715 * x**2)
+
+
+def _softmax_backward(grad, output, dim):
+    return output * (grad - np.sum(grad * output, axis=dim, keepdims=True))
+
+
+def _log_softmax_backward(grad, output, dim):
+    return grad - np.exp(output) * np.sum(grad, axis=dim, keepdims=True)
+
+
+def _layer_norm(x, weight, bias, normalized_ndim, eps):
+    axes = tuple(range(x.ndim - normalized_ndim, x.ndim))
+    mean = x.mean(axis=axes, keepdims=True)
+    rstd = 1 / np.sqrt(x.var(axis=axes, keepdims=True) + eps)
+    y = (x - mean) * rstd
+    if weight is not None:
+        y = y * weight
+    if bias is not None:
+        y = y + bias
+    return y, mean, rstd
+
+
+def _layer_norm_backward(g, x, mean, rstd, weight):
+    n = next((i for i in range(x.ndim) if mean.shape[i] == 1), x.ndim)
+    inner, outer = tuple(range(n, x.ndim)), tuple(range(n))
+    x_hat = (x - mean) * rstd
+    gy = g if weight is None else g * weight
+    gx = rstd * (gy - gy.mean(axis=inner, keepdims=True)
+                 - x_hat * (gy * x_hat).mean(axis=inner, keepdims=True))
+    return gx, (g * x_hat).sum(axis=outer), g.sum(axis=outer)
+
+
+def _class_axis(x):
+    return 0 if x.ndim == 1 else 1
+
+
+def _picked(x, target, weight, ignore_index):
+    """(x at the targets, the weight of each, which of them count)."""
+    axis = _class_axis(x)
+    valid = target != ignore_index
+    safe = np.where(valid, target, 0)
+    at = np.squeeze(np.take_along_axis(x, np.expand_dims(safe, axis), axis), axis)
+    w = np.ones(target.shape) if weight is None else weight[safe]
+    return at, np.where(valid, w, 0.0), valid
+
+
+def _nll_loss(x, target, weight, reduction, ignore_index):
+    at, w, _ = _picked(x, target, weight, ignore_index)
+    loss, total = -at * w, w.sum()
+    if reduction == "none":
+        return loss, 0.0                # the total is only worked out where it is needed
+    return (loss.sum() / total if reduction == "mean" else loss.sum()), total
+
+
+def _nll_loss_backward(grad, target, weight, total_weight, reduction, ignore_index, shape):
+    x = np.zeros(shape)
+    _, w, _ = _picked(x, target, weight, ignore_index)
+    axis = _class_axis(x)
+    scale = -w * grad / (total_weight if reduction == "mean" else 1)
+    safe = np.where(target != ignore_index, target, 0)
+    np.put_along_axis(x, np.expand_dims(safe, axis), np.expand_dims(scale, axis), axis)
+    return x
+
+
+def _cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
+    axis = _class_axis(x)
+    lse = special.logsumexp(x, axis=axis)
+    logp = x - np.expand_dims(lse, axis)
+    at, w, valid = _picked(logp, target, weight, ignore_index)
+    shape = [1] * x.ndim
+    shape[axis] = x.shape[axis]
+    every = np.ones(shape) if weight is None else weight.reshape(shape)
+    smooth = np.where(valid, -(logp * every).sum(axis=axis), 0.0)
+    loss = (1 - label_smoothing) * -at * w + label_smoothing / x.shape[axis] * smooth
+    if reduction == "none":
+        return loss, lse, 0.0
+    total = w.sum()
+    return (loss.sum() / total if reduction == "mean" else loss.sum()), lse, total
+
+
+def _cross_entropy_backward(g, x, target, weight, lse, total_weight, reduction, ignore_index,
+                            label_smoothing):
+    axis, classes = _class_axis(x), x.shape[_class_axis(x)]
+    _, w, valid = _picked(x, target, weight, ignore_index)
+    p = np.exp(x - np.expand_dims(lse, axis))
+    onehot = np.zeros(x.shape)
+    safe = np.where(valid, target, 0)
+    np.put_along_axis(onehot, np.expand_dims(safe, axis), 1.0, axis)
+    shape = [1] * x.ndim
+    shape[axis] = classes
+    every = np.ones(shape) if weight is None else weight.reshape(shape)
+    gx = (1 - label_smoothing) * np.expand_dims(w, axis) * (p - onehot)
+    gx = gx + label_smoothing / classes * np.expand_dims(valid, axis) * (every.sum() * p - every)
+    gx = gx * np.expand_dims(np.broadcast_to(g, target.shape), axis)
+    return gx / total_weight if reduction == "mean" else gx
+
+
+NAMESPACE = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
+NAMESPACE.update({name: value for name, value in globals().items()
+                  if name.startswith("_") and callable(value)})
+NAMESPACE["special"] = special
+NAMESPACE["sign"] = lambda x: x if x.dtype == bool else np.sign(x)

@@ -1,0 +1,76 @@
+"""``device="meta"``: every op gives the shape, dtype and strides that it gives on data."""
+import numpy as np
+import pytest
+from _cases import CASES, LAYOUTS, ROWS, Sample, case_id, cases, dtypes, function, layouts, tensor
+
+import ptcore
+
+pytestmark = pytest.mark.core
+
+# What the result looks like depends on the data, or there is no tensor to be on the device.
+NEED_DATA = {"nonzero_of", "equal", "allclose"}
+ON_META = [r for r in ROWS.values() if r.name not in NEED_DATA and not r.name.startswith("fill_")
+           and (r.kind == "elementwise" or CASES.get(r.name))]
+
+
+def meta(values, dtype, layout):
+    """A meta tensor with the sizes and strides that the data would have."""
+    like = tensor(values, dtype, layout)
+    return ptcore.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta")
+
+
+def outputs(result):
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def check(row, case, dtype, layout):
+    real, keyword = Sample(row, case, dtype, np.random.default_rng(5)).arguments(layout)
+    ghost, ghost_keyword = Sample(row, case, dtype, np.random.default_rng(5)).arguments(
+        layout, make=meta)
+    want = outputs(function(row)(*real, **keyword))
+    got = outputs(function(row)(*ghost, **ghost_keyword))
+    context = f"{case_id(row, case)} {dtype} {layout}"
+    assert len(got) == len(want), context
+    for a, b in zip(got, want):
+        assert a.device.type == "meta", context
+        assert (a.shape, a.dtype) == (b.shape, b.dtype), context
+        assert a.stride() == b.stride(), context
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ON_META])
+def test_metadata(row):
+    for dtype in dtypes(row):
+        check(row, cases(row)[0], dtype, "contiguous")
+    dtype = "float64" if "float64" in dtypes(row) else dtypes(row)[-1]
+    for case in cases(row):
+        for layout in ("contiguous", "transposed"):
+            if layout in layouts(row):
+                check(row, case, dtype, layout)
+
+
+def test_no_data():
+    x = ptcore.empty(3, device="meta")
+    for read in (x.item, x.tolist, x.numpy, lambda: bool(x.sum())):
+        with pytest.raises((RuntimeError, NotImplementedError, TypeError)):
+            read()
+    assert "meta" in repr(x)
+
+
+def test_gradient():
+    x = ptcore.empty(3, 4, device="meta", requires_grad=True)
+    w = ptcore.empty(4, 2, device="meta", requires_grad=True)
+    (x @ w).relu().sum().backward()
+    assert (x.grad.shape, w.grad.shape) == (x.shape, w.shape)
+    assert x.grad.device.type == w.grad.device.type == "meta"
+
+
+def test_mixed_devices():
+    with pytest.raises(RuntimeError, match="mm: all tensors must be on one device"):
+        ptcore.mm(ptcore.ones(2, 2), ptcore.empty(2, 2, device="meta"))
+    with pytest.raises(RuntimeError, match="add: all tensors must be on one device"):
+        ptcore.ones(2) + ptcore.empty(2, device="meta")
+    assert (ptcore.empty(2, device="meta") + ptcore.tensor(1.0)).device.type == "meta"
+
+
+def test_layouts_differ():
+    assert len({meta(np.zeros((2, 3)), "float64", k).stride() for k in LAYOUTS if k != "reversed"}) > 3

@@ -1,0 +1,200 @@
+"""Writing: ``out=``, in-place forms, versions, refused dtypes, overlap, read-only memory."""
+import numpy as np
+import pytest
+from _cases import (CASES, ELEMENTWISE, LAYOUTS, ROWS, F, Sample, array, cases, draw, dtypes,
+                    function, inplace_function, tensor)
+from _tolerance import ACCUMULATED, assert_near
+
+import ptcore
+
+pytestmark = pytest.mark.core
+
+
+def dtype_for(row):
+    """A dtype in which the result fits its first input: what an in-place form needs."""
+    types = dtypes(row)
+    return next(d for d in ("float64", "complex128", "int32", "bool") if d in types)
+
+
+def all_in_first(case):
+    """Whether every operand broadcasts to the first."""
+    shapes = [s.shape for s in case if hasattr(s, "shape")]
+    return np.broadcast_shapes(*shapes) == shapes[0]
+
+
+INPLACE = [r for r in ELEMENTWISE if r.inplace]
+OUT = [r for r in ROWS.values() if r.out_argument and r.kind not in ("view", "composite")
+       and not r.internal and (r.kind == "elementwise" or CASES.get(r.name))]
+
+
+def parameters(rows):
+    return [pytest.param(r, id=r.name) for r in rows]
+
+
+def run(row, case, dtype, layout="contiguous"):
+    sample = Sample(row, case, dtype, np.random.default_rng(5))
+    positional, keyword = sample.arguments(layout)
+    return sample, positional, keyword
+
+
+@pytest.mark.parametrize("row", parameters(INPLACE))
+def test_inplace(row):
+    """The in-place form writes what the function returns, into the very same memory."""
+    dtype = dtype_for(row)
+    for case in cases(row):
+        if not all_in_first(case):
+            continue
+        for layout in LAYOUTS:
+            sample, positional, keyword = run(row, case, dtype, layout)
+            x = positional[0]
+            address, version, strides = x.data_ptr(), x._version, x.stride()
+            want = sample.expected()[0]
+            assert inplace_function(row)(*positional, **keyword) is x
+            assert (x.data_ptr(), x.stride()) == (address, strides)
+            assert x._version == version + 1, "one write counts once"
+            assert_near(array(x), want, dtype, f"{row.name}_ {layout}", ACCUMULATED)
+
+
+@pytest.mark.parametrize("row", parameters(r for r in INPLACE if len(r.tensors) > 1
+                                           and not r.internal))
+def test_inplace_does_not_grow(row):
+    """An in-place result that is larger than its first operand is refused, nothing is written."""
+    dtype = dtype_for(row)
+    case = next((c for c in cases(row) if not all_in_first(c)), None)
+    if case is None:
+        pytest.skip("never broadcasts its first operand")
+    _, positional, keyword = run(row, case, dtype)
+    before = array(positional[0]).copy()
+    with pytest.raises(RuntimeError, match=row.name):
+        inplace_function(row)(*positional, **keyword)
+    np.testing.assert_array_equal(array(positional[0]), before)
+
+
+@pytest.mark.parametrize("row", parameters(OUT))
+def test_out(row):
+    """``out=`` takes the result in any layout, is returned, and its version counts once."""
+    dtype = dtype_for(row)
+    case = cases(row)[0]
+    _, positional, keyword = run(row, case, dtype)
+    want = function(row)(*positional, **keyword)
+    if isinstance(want, tuple):
+        return
+    for layout in LAYOUTS:
+        out = tensor(np.zeros(want.shape, want.dtype.name), want.dtype.name, layout)
+        version, strides = out._version, out.stride()
+        assert function(row)(*positional, **keyword, out=out) is out
+        assert out._version == version + 1
+        assert out.stride() == strides
+        np.testing.assert_array_equal(array(out), array(want))
+
+
+@pytest.mark.parametrize("row", parameters(OUT))
+def test_out_resizes_only_empty(row):
+    dtype = dtype_for(row)
+    _, positional, keyword = run(row, cases(row)[0], dtype)
+    want = function(row)(*positional, **keyword)
+    if isinstance(want, tuple):
+        return
+    empty = ptcore.empty(0, dtype=want.dtype)
+    function(row)(*positional, **keyword, out=empty)
+    np.testing.assert_array_equal(array(empty), array(want))
+    wrong = ptcore.zeros(tuple(n + 1 for n in want.shape) or (7,), dtype=want.dtype)
+    with pytest.raises(RuntimeError, match=row.name):
+        function(row)(*positional, **keyword, out=wrong)
+    assert not wrong.any()
+
+
+@pytest.mark.parametrize("row", parameters(
+    r for r in OUT if r.kind == "elementwise" and r.out == "same" and "float64" in r.types
+    and r.promote == "default"))
+def test_out_dtype(row):
+    """A result is cast to a dtype of its kind or a higher one, and refused by a lower one."""
+    _, positional, keyword = run(row, cases(row)[0], "float64")
+    want = array(function(row)(*positional, **keyword))
+    narrow = ptcore.zeros(want.shape, dtype=ptcore.float32)
+    function(row)(*positional, **keyword, out=narrow)
+    np.testing.assert_array_equal(array(narrow), want.astype("float32"))
+    with pytest.raises(RuntimeError, match="int64"):
+        function(row)(*positional, **keyword, out=ptcore.zeros(want.shape, dtype=ptcore.int64))
+
+
+@pytest.mark.parametrize("row", parameters(r for r in OUT if r.kind == "elementwise"))
+def test_out_overlaps_input(row):
+    """``out=`` may be the input itself or another window of its memory."""
+    dtype = dtype_for(row)
+    if len(row.tensors) != 1 or row.out != "same":
+        pytest.skip("for unary ops")
+    values = draw(np.random.default_rng(5), (12,), dtype, row.sample)
+    want = array(function(row)(tensor(values, dtype)))
+    for source, target in ((slice(0, 10), slice(2, 12)), (slice(2, 12), slice(0, 10)),
+                           (slice(None), slice(None, None, -1))):
+        x = tensor(values, dtype)
+        function(row)(x[source], out=x[target])
+        np.testing.assert_array_equal(array(x[target]), want[source])
+
+
+@pytest.mark.parametrize("row", parameters(r for r in INPLACE if len(r.tensors) == 2
+                                           and all(a.letter == "T" for a in r.tensors)))
+def test_inplace_overlaps_operand(row):
+    """x.op_(window of x) reads x as it was."""
+    dtype = dtype_for(row)
+    values = draw(np.random.default_rng(5), (12,), dtype, row.sample)
+    for left, right in ((slice(0, 10), slice(2, 12)), (slice(2, 12), slice(0, 10)),
+                        (slice(None), slice(None, None, -1))):
+        want = array(function(row)(tensor(values[left], dtype), tensor(values[right], dtype)))
+        x = tensor(values, dtype)
+        inplace_function(row)(x[left], x[right])
+        np.testing.assert_array_equal(array(x[left]), want)
+
+
+@pytest.mark.parametrize("row", parameters(INPLACE))
+def test_expanded_memory_is_refused(row):
+    dtype = dtype_for(row)
+    _, positional, keyword = run(row, [F(3, 5) if isinstance(s, F) else s
+                                       for s in cases(row)[0]], dtype)
+    positional[0] = positional[0][:1].expand(3, 5)
+    with pytest.raises(RuntimeError, match=r"single memory location"):
+        inplace_function(row)(*positional, **keyword)
+
+
+def test_read_only_memory():
+    a = np.arange(3.0)
+    a.flags.writeable = False
+    x = ptcore.from_numpy(a)
+    for write in (lambda: x.add_(1), lambda: x.zero_(), lambda: x.__setitem__(0, 1.0),
+                  lambda: x.copy_(ptcore.ones(3)), lambda: x[1:].mul_(2),
+                  lambda: ptcore.add(x, 1, out=x), lambda: x.fill_(1),
+                  lambda: x.index_put_((ptcore.tensor([0]),), ptcore.tensor(1.0)),
+                  lambda: x.normal_(), lambda: x.masked_fill_(x > 0, 0)):
+        with pytest.raises(RuntimeError, match="read-only"):
+            write()
+    np.testing.assert_array_equal(a, np.arange(3.0))
+    np.testing.assert_array_equal((x + 1).numpy(), a + 1)
+
+
+@pytest.mark.parametrize(("x", "y"), [("int32", "float32"), ("float32", "complex64"),
+                                      ("bool", "int32"), ("uint8", "float64")])
+def test_inplace_refuses_higher_kind(x, y):
+    a, b = ptcore.ones(3, dtype=getattr(ptcore, x)), ptcore.ones(3, dtype=getattr(ptcore, y))
+    with pytest.raises(RuntimeError, match="add_: result type"):
+        a.add_(b)
+    a.copy_(b)                          # a copy casts, as in PyTorch
+    assert a.dtype is getattr(ptcore, x)
+
+
+def test_out_and_gradients():
+    x = ptcore.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"exp: out= does not support automatic"):
+        ptcore.exp(x, out=ptcore.zeros(2))
+    with ptcore.no_grad():
+        assert ptcore.exp(x, out=ptcore.zeros(2)).grad_fn is None
+    for name, args in (("mm", (ptcore.ones(2, 2, requires_grad=True), ptcore.ones(2, 2))),
+                       ("sum", (x,))):
+        out = ptcore.zeros(0)
+        with pytest.raises(RuntimeError, match=f"{name}: out= does not support automatic"):
+            getattr(ptcore, name)(*args, out=out)
+
+
+def test_out_is_a_tensor():
+    with pytest.raises(TypeError, match="exp: out must be a Tensor, got ndarray"):
+        ptcore.exp(ptcore.ones(2), out=np.ones(2))
