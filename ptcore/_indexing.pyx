@@ -15,7 +15,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call, interpose
 from ptcore._ops._elementwise cimport elementwise_inplace
 from ptcore._ops cimport _views
-from ptcore._ops._dispatch import op_id
+from ptcore._ops._table import op_id
 from ptcore._errors import ShapeError
 
 cdef int OP_INDEX_GET = op_id("index_get")

@@ -196,7 +196,7 @@ def _tensor_text(self):
         body = _body(self, indent)
     grad_fn = self.grad_fn
     if grad_fn is not None:
-        from ptcore._ops._dispatch import node_name
+        from ptcore._ops._record import node_name
         suffixes.append(f"grad_fn=<{node_name(grad_fn)}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")

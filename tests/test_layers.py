@@ -18,7 +18,7 @@ IMPORT = re.compile(r"^\s*(?:from\s+(ptcore[\w.]*)\s+c?import\s+\(?([^#\n]*)|c?i
 ALLOWED = {
     ("_tensor.pyx", "ptcore._errors"), ("_shape.pyx", "ptcore._errors"),
     ("_indexing.pyx", "ptcore._ops"),      # turns keys into the ops of floor 1: see decisions.md
-    ("_print.py", "ptcore._ops._dispatch"),  # the name of a grad_fn
+    ("_print.py", "ptcore._ops._record"),  # the name of a grad_fn
 }
 
 

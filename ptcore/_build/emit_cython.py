@@ -184,7 +184,7 @@ def functions(family, ops, by_name):
             "inplace_binary, unary)",
             "from ptcore._ops cimport _views",
             "from ptcore._tensor import Tensor",
-            "from ptcore._ops._dispatch import set_functions, set_spec",
+            "from ptcore._ops._table import set_functions, set_spec",
             "from ptcore._ops import _shapes",
             "from ptcore._ops._shapes import *",
             "from ptcore._ops._results import second_spelling"]
@@ -321,7 +321,7 @@ def derivatives(family, ops, by_name):
     text = [f'"""Generated: derivatives of _ops/{family}.py, from row texts and rule files."""',
             "from ptcore._node cimport Node",
             "from ptcore._ops._elementwise cimport elementwise",
-            "from ptcore._ops._dispatch import set_vjp",
+            "from ptcore._ops._table import set_vjp",
             "from ptcore.autograd._helpers cimport conj_of, fusible, lift"]
     needed = {}
     for op in ops:

@@ -31,5 +31,5 @@ def rows():
 
 def function(name, inplace=False):
     """The function that calls an op, or its in-place form."""
-    from ptcore._ops import _dispatch
-    return _dispatch.function_of(_dispatch.op_id(name), inplace)
+    from ptcore._ops import _table
+    return _table.function_of(_table.op_id(name), inplace)

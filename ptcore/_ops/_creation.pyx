@@ -7,8 +7,10 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_float, dtype_of
 from ptcore._shape cimport read_index, read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
+from ptcore._ops._record cimport *
+from ptcore._ops._table cimport *
 from ptcore._ops._elementwise cimport elementwise_inplace
-from ptcore._ops._dispatch import op_id
+from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
 
 cdef int OP_ASSIGN = op_id("assign")

@@ -1,10 +1,9 @@
-"""Dispatch of structured ops, the op tables, interposition and recording.
+"""Dispatch of structured ops: arguments, interposition, promotion, allocation, kernels.
 
-The way of a call: generated function -> ``unary``/``binary`` (_elementwise.pyx) or ``call`` -> interpose when a flag asks for it -> promotion -> the row's spec (shape
-and dtype) -> allocation -> kernel of the device's column -> recording.
-
-Tables are indexed by op id. Ids of built-in ops are given by the generator; run-time ops get
-ids above them.
+The way of a call: generated function -> ``unary``/``binary`` (_elementwise.pyx) or the fast path
+of _structured.pyx -> ``call`` here for whatever is not plain: interpose when a flag asks for it ->
+promotion -> the row's spec (shape and dtype) -> allocation -> kernel of the device's column ->
+recording (_record.pyx).
 """
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
@@ -16,185 +15,33 @@ from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_float,
 from ptcore._node cimport Node, TensorMeta, new_node, set_unpack
 from ptcore._shape cimport (make_size, read_index, read_sizes, sizes_tuple, wrap_dim)
 from ptcore._tensor cimport *
-
-cdef extern from "_optable.h":
-    const pt_opinfo *pt_builtin_ops
-    int PT_N_BUILTIN_OPS
+from ptcore._ops._record cimport *
+from ptcore._ops._table cimport *
+from ptcore._ops._table import _python_kernels, n_ops, op_id
 
 cdef extern from "ptcore/elementwise.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
 
 cdef enum:
-    MAX_OPS = 4096
-    MAX_TENSORS = 16
     VARIANT_PLAIN = 0
     VARIANT_INPLACE = 1
 
-cdef pt_opinfo[4096] INFO
-cdef pt_kernel[4096][8] KERNELS
-cdef int _n_ops = 0
-FUNCTIONS = [None] * PT_N_BUILTIN_OPS
-INPLACE_FUNCTIONS = [None] * PT_N_BUILTIN_OPS
-SPECS = [None] * PT_N_BUILTIN_OPS
-VJPS = [None] * PT_N_BUILTIN_OPS
-cdef dict _id_by_name = {}
 _next_random = None                 # () -> (seed, offset), installed by the generator module
-
-
-cdef void _fill() except *:
-    global _n_ops
-    cdef int i
-    for i in range(PT_N_BUILTIN_OPS):
-        INFO[i] = pt_builtin_ops[i]
-        _id_by_name[INFO[i].name.decode()] = i
-    _n_ops = PT_N_BUILTIN_OPS
-
-
-_fill()
-
-
-cdef pt_opinfo *info(int op) noexcept:
-    return &INFO[op]
-
-
-cdef pt_kernel kernel_of(int op, int column) noexcept:
-    return KERNELS[op][column]
-
-
-cdef str arg_name(int op, int k):
-    return INFO[op].argnames.decode().split(",")[k]
-
-
-# -- registration ---------------------------------------------------------------------------
-
-cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1:
-    """Enters a table of kernels under their names in a device's column."""
-    cdef int i, k
-    cdef dict by_kernel = {}
-    for i in range(_n_ops):
-        if INFO[i].kernel != NULL:
-            by_kernel.setdefault(<bytes>INFO[i].kernel, []).append(i)
-    k = 0
-    while entries[k].name != NULL:
-        for i in by_kernel.get(<bytes>entries[k].name, ()):
-            KERNELS[i][column] = entries[k].kernel
-        k += 1
-    return 0
-
-
-def register_kernel(str op, int column, kernel):
-    """Enters a kernel for an op and a device.
-
-    Parameters
-    ----------
-    op : str
-    column : int
-        The device's column: 0 is the CPU.
-    kernel : int or callable
-        The address of a ``pt_kernel`` (include/ptcore/kernel.h), or a callable that takes the
-        op's arguments and ``out=``.
-    """
-    if op not in _id_by_name:
-        raise KeyError(f"register_kernel: there is no op {op!r}")
-    if not 0 <= column < N_DEVICES:
-        raise ValueError(f"register_kernel: column must be in [0, {N_DEVICES - 1}], got {column}")
-    if callable(kernel):
-        _python_kernels[(_id_by_name[op], column)] = kernel
-    else:
-        KERNELS[_id_by_name[op]][column] = <pt_kernel><size_t>kernel
-
-
-_python_kernels = {}                # (op, column) -> callable(*args, out=...), of run-time ops
-_kept = []                          # the bytes that run-time entries of INFO point to
-
-
-def register_row(str name, str letters, str argnames, str family, int npositional, int nout,
-                 int types, int promote, int grad_mask, list saved):
-    """Enters an op behind the built ones and returns its id (see _register.py).
-
-    Parameters
-    ----------
-    saved : list of (code, need mask)
-    """
-    global _n_ops
-    cdef int op = _n_ops, k
-    cdef pt_opinfo *o
-    if name in _id_by_name:
-        raise ValueError(f"register_op: there is an op {name!r} already")
-    if op == MAX_OPS:
-        raise RuntimeError(f"register_op: at most {MAX_OPS} ops are held")
-    if len(saved) > PT_MAX_SAVED:
-        raise ValueError(f"register_op: {name!r} saves {len(saved)} values, at most "
-                         f"{PT_MAX_SAVED} are held")
-    texts = [name.encode(), letters.encode(), argnames.encode(), family.encode()]
-    _kept.append(texts)
-    o = &INFO[op]
-    memset(o, 0, sizeof(pt_opinfo))
-    o.name, o.letters, o.argnames, o.family = texts[0], texts[1], texts[2], texts[3]
-    o.kernel = texts[0]
-    o.kind = PT_STRUCTURED
-    o.promote = promote
-    o.npositional, o.nout = npositional, nout
-    o.ntensors = sum([c in "TOIJL" for c in letters])
-    o.differentiable = grad_mask != 0
-    o.types, o.grad_mask = types, grad_mask
-    o.nsaved = len(saved)
-    for k in range(len(saved)):
-        o.saved[k], o.need[k] = saved[k]
-    _n_ops += 1
-    _id_by_name[name] = op
-    for table_ in (FUNCTIONS, INPLACE_FUNCTIONS, SPECS, VJPS):
-        table_.append(None)
-    return op
-
-
-def call_op(int op, tuple args, out=None):
-    """Calls any structured op by id with its arguments in signature order."""
-    if not 0 <= op < _n_ops or INFO[op].kind != PT_STRUCTURED:
-        raise IndexError(f"call_op: {op} is no structured op")
-    if len(args) != <Py_ssize_t>len(INFO[op].letters):
-        raise TypeError(f"{INFO[op].name.decode()}: takes {len(INFO[op].letters)} arguments, got "
-                        f"{len(args)}")
-    return call(op, args, out)
-
-
-def op_id(str name):
-    """The id of an op by its name; KeyError if there is none."""
-    return _id_by_name[name]
-
-
-def op_name(int op):
-    """The name of an op by its id."""
-    if not 0 <= op < _n_ops:
-        raise IndexError(f"op_name: op must be in [0, {_n_ops - 1}], got {op}")
-    return INFO[op].name.decode()
-
-
-def n_ops():
-    return _n_ops
-
-
-def function_of(int op, bint inplace=False):
-    """The public function of an op, or its in-place form."""
-    return INPLACE_FUNCTIONS[op] if inplace else FUNCTIONS[op]
-
-
-def set_functions(int op, function, inplace):
-    FUNCTIONS[op] = function
-    INPLACE_FUNCTIONS[op] = inplace
-
-
-def set_spec(int op, spec):
-    SPECS[op] = spec
-
-
-def set_vjp(int op, rule):
-    VJPS[op] = rule
 
 
 def set_random_source(f):
     global _next_random
     _next_random = f
+
+
+def call_op(int op, tuple args, out=None):
+    """Calls any structured op by id with its arguments in signature order."""
+    if not 0 <= op < n_ops() or info(op).kind != PT_STRUCTURED:
+        raise IndexError(f"call_op: {op} is no structured op")
+    if len(args) != <Py_ssize_t>len(info(op).letters):
+        raise TypeError(f"{info(op).name.decode()}: takes {len(info(op).letters)} arguments, got "
+                        f"{len(args)}")
+    return call(op, args, out)
 
 
 # -- arguments -------------------------------------------------------------------------------
@@ -229,12 +76,12 @@ cdef Tensor as_tensor_like(object value, Tensor like):
 
 cdef int wrap_arg(object value, int ndim, int op, int k) except -1:
     cdef bytes name = arg_name(op, k).encode()
-    return wrap_dim(read_index(value, INFO[op].name, name), ndim, INFO[op].name, name)
+    return wrap_dim(read_index(value, info(op).name, name), ndim, info(op).name, name)
 
 
 cdef tuple _normalise(int op, tuple args, PyObject **first):
     """Checks each argument by its letter; tensors become Tensors, dims non-negative."""
-    cdef const char *letters = INFO[op].letters
+    cdef const char *letters = info(op).letters
     cdef int k, n = len(args), ndim
     cdef list result = list(args)
     cdef int64_t[64] sizes
@@ -246,23 +93,23 @@ cdef tuple _normalise(int op, tuple args, PyObject **first):
         if letter == b'T' or letter == b'I':
             if not isinstance(value, Tensor):
                 if lead is None and letter == b'T' or value is None:
-                    raise TypeError(f"{INFO[op].name.decode()}: {arg_name(op, k)} must be a "
+                    raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be a "
                                     f"Tensor, got {type(value).__name__}")
                 value = result[k] = as_tensor_like(value, lead if letter == b'T' else None)
             if lead is None:
                 lead = <Tensor>value
         elif letter == b'O' or letter == b'J':
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"{INFO[op].name.decode()}: {arg_name(op, k)} must be a Tensor "
+                raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be a Tensor "
                                 f"or None, got {type(value).__name__}")
         elif letter == b'L':
             result[k] = value = tuple(value)
             for item in value:
                 if not isinstance(item, Tensor):
-                    raise TypeError(f"{INFO[op].name.decode()}: {arg_name(op, k)} must hold "
+                    raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must hold "
                                     f"Tensors, got {type(item).__name__}")
             if not value:
-                raise RuntimeError(f"{INFO[op].name.decode()}: {arg_name(op, k)} must not be empty")
+                raise RuntimeError(f"{info(op).name.decode()}: {arg_name(op, k)} must not be empty")
             lead = <Tensor>value[0]
         elif letter == b'd':
             result[k] = wrap_arg(value, lead.rank, op, k)
@@ -275,25 +122,25 @@ cdef tuple _normalise(int op, tuple args, PyObject **first):
             result[k] = _dims(value, lead.rank, op, k)
         elif letter == b'i':
             if type(value) is not int:
-                result[k] = read_index(value, INFO[op].name, arg_name(op, k).encode())
+                result[k] = read_index(value, info(op).name, arg_name(op, k).encode())
         elif letter == b'j':
             if value is not None:
-                result[k] = read_index(value, INFO[op].name, arg_name(op, k).encode())
+                result[k] = read_index(value, info(op).name, arg_name(op, k).encode())
         elif letter == b'f' or (letter == b'g' and value is not None):
             if not isinstance(value, (float, int)):
                 try:
                     result[k] = float(value)
                 except (TypeError, ValueError):
-                    raise TypeError(f"{INFO[op].name.decode()}: {arg_name(op, k)} must be float, "
+                    raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be float, "
                                     f"got {type(value).__name__}") from None
         elif letter == b'b':
             result[k] = bool(value)
         elif letter == b'z':
-            ndim = read_sizes(value, sizes, INFO[op].name, arg_name(op, k).encode())
+            ndim = read_sizes(value, sizes, info(op).name, arg_name(op, k).encode())
             result[k] = sizes_tuple(ndim, sizes)
         elif letter == b't':
             if value is not None:
-                result[k] = dtype_of(as_code(value, INFO[op].name, arg_name(op, k).encode()))
+                result[k] = dtype_of(as_code(value, info(op).name, arg_name(op, k).encode()))
     first[0] = <PyObject *>lead if lead is not None else NULL
     return tuple(result)
 
@@ -308,13 +155,13 @@ cdef tuple _dims(object value, int ndim, int op, int k):
     if type(value) is int:
         return (wrap_arg(value, ndim, op, k),)
     name = arg_name(op, k).encode()
-    n = read_sizes(value, dims, INFO[op].name, name)
+    n = read_sizes(value, dims, info(op).name, name)
     if n == 0:
         return tuple(range(ndim))
     for i in range(n):
-        d = wrap_dim(dims[i], ndim, INFO[op].name, name)
+        d = wrap_dim(dims[i], ndim, info(op).name, name)
         if seen & (<uint64_t>1 << d):
-            raise RuntimeError(f"{INFO[op].name.decode()}: dim {d} appears twice in "
+            raise RuntimeError(f"{info(op).name.decode()}: dim {d} appears twice in "
                                f"{arg_name(op, k)}={value!r}")
         seen |= <uint64_t>1 << d
         dims[i] = d
@@ -352,13 +199,13 @@ cdef object _interpret(int op, tuple args, object out, int variant):
         return NotImplemented
     top = _interpreters.pop()
     try:
-        return top.call(INFO[op].name.decode(), args, out, variant)
+        return top.call(info(op).name.decode(), args, out, variant)
     finally:
         _interpreters.push(top)
 
 
 cdef object _torch_function(int op, tuple args, object out, int variant):
-    cdef pt_opinfo *o = &INFO[op]
+    cdef pt_opinfo *o = info(op)
     cdef list types = [], owners = []
     cdef list flat = []
     for x in args:
@@ -398,7 +245,7 @@ cdef object _torch_function(int op, tuple args, object out, int variant):
 
 cdef object call(int op, tuple args, object out):
     """Runs a structured op on arguments in signature order."""
-    cdef pt_opinfo *o = &INFO[op]
+    cdef pt_opinfo *o = info(op)
     cdef uint32_t key = pt_tls.mode
     cdef Tensor lead
     cdef PyObject *found = NULL
@@ -436,7 +283,7 @@ cdef tuple common_device_of(int op, Tensor t, tuple seen):
         return (column, number, t.rank == 0)
     if (column, number) != (seen[0], seen[1]) and not (t.rank == 0 and column == DEVICE_CPU):
         from ptcore._errors import DeviceError
-        raise DeviceError(f"{INFO[op].name.decode()}: all tensors must be on one device, got "
+        raise DeviceError(f"{info(op).name.decode()}: all tensors must be on one device, got "
                           f"{device_of(seen[0], seen[1])} and {device_of(column, number)}")
     return seen
 
@@ -455,7 +302,7 @@ cdef tuple _common_device(int op, tuple args):
 
 cdef tuple _promote_args(int op, tuple args):
     """Brings the promoting tensors to the compute dtype and checks it against ``types``."""
-    cdef pt_opinfo *o = &INFO[op]
+    cdef pt_opinfo *o = info(op)
     cdef const char *letters = o.letters
     cdef int k, dt = -1
     cdef Tensor t
@@ -510,7 +357,7 @@ cdef tuple _promote_args(int op, tuple args):
 
 cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key):
     """Allocates what the spec asked for, runs the kernel, records, and packs the results."""
-    cdef pt_opinfo *o = &INFO[op]
+    cdef pt_opinfo *o = info(op)
     cdef int i, ndim, nout = len(outs)
     cdef int64_t[64] sizes
     cdef list results = []
@@ -561,15 +408,9 @@ cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
     return 0
 
 
-cdef int check_writable(Tensor x, const char *name) except -1:
-    if x.storage.flags & PT_STORAGE_READONLY:
-        raise RuntimeError(f"{name.decode()}: the tensor's memory is read-only")
-    return 0
-
-
 cdef int run_kernel(int op, tuple args, list results, int column) except -1:
-    cdef pt_opinfo *o = &INFO[op]
-    cdef pt_kernel kernel = KERNELS[op][column]
+    cdef pt_opinfo *o = info(op)
+    cdef pt_kernel kernel = kernel_of(op, column)
     cdef const char *letters = o.letters
     cdef int nargs = len(args), nin = 0, nparams = 0, k, j, status
     cdef int n_lists = 0
@@ -672,7 +513,7 @@ cdef int fill_param(pt_param *p, object x, char letter, int64_t **ints, int op, 
     elif letter == b'w':
         names = _choices(op, k)
         if x not in names:
-            raise ValueError(f"{INFO[op].name.decode()}: {arg_name(op, k)} must be one of "
+            raise ValueError(f"{info(op).name.decode()}: {arg_name(op, k)} must be one of "
                              f"{', '.join([repr(n) for n in names])}, got {x!r}")
         p.kind, p.i = PT_PARAM_INT, names.index(x)
     elif isinstance(x, tuple):
@@ -701,24 +542,8 @@ cdef tuple _choices(int op, int k):
     found = _choice_table.get(key)
     if found is None:
         from ptcore._ops import row
-        found = _choice_table[key] = row(INFO[op].name.decode()).args[k].choices
+        found = _choice_table[key] = row(info(op).name.decode()).args[k].choices
     return found
-
-
-cdef int raise_status(int status, const char *name, const char *text) except -1:
-    message = f"{name.decode()}: {text.decode(errors='replace')}"
-    if status == PT_VALUE_ERROR:
-        raise ValueError(message)
-    if status == PT_INDEX_ERROR:
-        raise IndexError(message)
-    if status == PT_TYPE_ERROR:
-        raise TypeError(message)
-    if status == PT_MEMORY_ERROR:
-        raise MemoryError(message)
-    if status == PT_LINALG_ERROR:
-        from ptcore._errors import LinAlgError
-        raise LinAlgError(message)
-    raise RuntimeError(message)
 
 
 # -- data movement used by every path ----------------------------------------------------------
@@ -757,273 +582,4 @@ cdef Tensor cast(Tensor x, int dt):
     """x with another dtype; recorded through the `to` op when x has history."""
     if x.dt == dt:
         return x
-    return <Tensor>call(_id_by_name["to_dtype"], (x, dtype_of(dt)), None)
-
-
-# -- recording -----------------------------------------------------------------------------------
-
-cdef void link(Node n, int i, Tensor t):
-    """Edge i of n leads to where t came from, or to t itself if it is a leaf."""
-    if t.node is not None:
-        n.set_edge(i, t.node, t.out_nr)
-    else:
-        n.set_edge(i, t, 0)
-
-
-cdef class Packed:
-    """A saved tensor that a pack hook has replaced."""
-    cdef object value, unpack
-
-
-saved_hooks = []                    # stack of (pack, unpack), innermost last
-
-
-cdef object pack(object x):
-    cdef Packed p
-    if pt_tls.mode & PT_MODE_SAVED_HOOKS and isinstance(x, Tensor) and saved_hooks:
-        hooks = saved_hooks[-1]
-        p = Packed.__new__(Packed)
-        p.value = hooks[0](x)
-        p.unpack = hooks[1]
-        return p
-    return x
-
-
-cdef void save(Node n, int slot, object x) except *:
-    """Puts x with its present version into a slot."""
-    cdef uint64_t version = (<Tensor>x).storage.version if isinstance(x, Tensor) else 0
-    x = pack(x)
-    if slot == 0:
-        n.s0, n.v0 = x, version
-    elif slot == 1:
-        n.s1, n.v1 = x, version
-    elif slot == 2:
-        n.s2, n.v2 = x, version
-    elif slot == 3:
-        n.s3, n.v3 = x, version
-    else:
-        if n.smore is None:
-            n.smore = []
-        while len(n.smore) < 2 * (slot - 4):
-            n.smore += [None, 0]
-        n.smore += [x, version]
-
-
-cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
-    cdef Tensor t, r
-    cdef int code
-    if isinstance(x, Packed):
-        x = (<Packed>x).unpack((<Packed>x).value)
-    elif isinstance(x, Tensor):
-        t = <Tensor>x
-        if t.storage.version != version and not t.flags & PT_DATA:
-            raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an "
-                f"inplace operation: {describe(t)}, saved by {node_name(n)}, is at version "
-                f"{t.storage.version}; expected version {version} instead")
-    if pt_tls.grad_enabled and n.op >= 0 and isinstance(x, Tensor):
-        code = INFO[n.op].saved[slot] if slot < PT_MAX_SAVED else 0
-        if code >= PT_SAVE_OUT:
-            # The output was saved without history; a recorded backward needs it.
-            t = <Tensor>x
-            r = alias(t)
-            set_node(r, n, code - PT_SAVE_OUT)
-            return r
-    return x
-
-
-set_unpack(unpack_saved)
-
-
-def node_name(Node n):
-    """``MulBackward0``, as PyTorch names nodes."""
-    if n.op < 0:
-        return getattr(n.fn, "__name__", None) or type(n.fn).__name__
-    words = INFO[n.op].name.decode().split("_")
-    return "".join([w.capitalize() for w in words]) + "Backward0"
-
-
-cdef Node record(int op, tuple args, object outs):
-    """Makes the Node of a structured op and hangs it on its outputs; None if none is needed."""
-    cdef pt_opinfo *o = &INFO[op]
-    cdef const char *letters = o.letters
-    cdef int k, i = 0, code, nout
-    cdef uint32_t need = 0
-    cdef list tensors = []
-    cdef Node n
-    cdef Tensor t
-    for k in range(len(args)):
-        if letters[k] == b'L' or (letters[k] == b'o' and isinstance(args[k], tuple)
-                                  and args[k] and isinstance(args[k][0], Tensor)):
-            tensors.extend(args[k])
-        elif letters[k] in b"TOIJ":
-            tensors.append(args[k])
-    for i in range(len(tensors)):
-        if tensors[i] is not None and o.grad_mask & (1 << min(i, 15)):
-            if needs_grad(<Tensor>tensors[i]):
-                need |= 1 << min(i, 15)
-    if not need:
-        return None
-    n = new_node(op, len(tensors))
-    for i in range(len(tensors)):
-        if need & (1 << min(i, 15)) and tensors[i] is not None and (<Tensor>tensors[i]).flags & PT_REQUIRES_GRAD:
-            link(n, i, <Tensor>tensors[i])
-    n.params = args if INFO[op].ntensors == 0 else tuple(
-        [args[k] for k in range(len(args)) if letters[k] not in b"TOIJL"])
-    nout = len(outs)
-    for k in range(o.nsaved):
-        if not o.need[k] & need:
-            continue
-        code = o.saved[k]
-        if code >= PT_SAVE_OUT:
-            save(n, k, alias(<Tensor>outs[code - PT_SAVE_OUT]))
-        elif code >= PT_SAVE_META:
-            x = args[code - PT_SAVE_META]
-            if isinstance(x, tuple):
-                save(n, k, [TensorMeta(shape_of(<Tensor>y), dtype_of((<Tensor>y).dt), y.device) for y in x])
-            elif x is not None:
-                t = <Tensor>x
-                save(n, k, TensorMeta(shape_of(t), dtype_of(t.dt), t.device))
-        else:
-            save(n, k, args[code])
-    n.nout = nout
-    if nout > 1:
-        n.out_meta = tuple([(shape_of(<Tensor>y), dtype_of((<Tensor>y).dt), y.device) for y in outs])
-    for k in range(nout):
-        t = <Tensor>outs[k]
-        if CATEGORY[t.dt] >= 2:
-            set_node(t, n, k)
-    if pt_tls.mode & PT_MODE_ANOMALY:
-        n.trace = trace_of_user()
-    return n
-
-
-cdef object trace_of_user():
-    import traceback
-    return traceback.format_stack()
-
-
-# -- in-place -----------------------------------------------------------------------------------
-
-cdef int check_inplace(Tensor x, const char *op) except -1:
-    """Refuses what PyTorch refuses before anything is written."""
-    check_writable(x, op)
-    if pt_tls.grad_enabled and needs_grad(x):
-        if x.node is None:
-            raise RuntimeError(f"{op.decode()}: a leaf Variable that requires grad is being "
-                               "used in an in-place operation.")
-        if x.flags & PT_MULTI_VIEW:
-            raise RuntimeError(f"{op.decode()}: the tensor is one of several views made by one "
-                               "function; such views cannot be modified in place")
-    if pt_tls.grad_enabled and x.flags & PT_VIEW:
-        if (<Tensor>x.base).node is None and (<Tensor>x.base).flags & PT_REQUIRES_GRAD:
-            raise RuntimeError(f"{op.decode()}: a view of a leaf Variable that requires grad is "
-                               "being used in an in-place operation.")
-    return 0
-
-
-_rebase_view = None                 # installed by autograd: (base, view, node)
-
-
-def set_rebase_view(f):
-    global _rebase_view
-    _rebase_view = f
-
-
-cdef int finish_inplace(Tensor x, Node n) except -1:
-    """After x was written: counts the version and gives x (or its base) the new history."""
-    x.storage.version += 1
-    if n is None:
-        if x.flags & PT_VIEW and not (<Tensor>x.base).flags & PT_REQUIRES_GRAD:
-            x.attr_version = x.storage.version
-        return 0
-    if x.flags & PT_VIEW:
-        _rebase_view(x.base, x, n)
-    else:
-        set_node(x, n, 0)
-    return 0
-
-
-def hang(Tensor base, rule, Node inner):
-    """Makes the CopySlices node of a write through a view and hangs it on the base."""
-    cdef Node n = new_node(-1, inner.nin)
-    cdef int i
-    if base.node is not None or base.flags & PT_REQUIRES_GRAD:
-        link(n, 0, base)
-    for i in range(1, inner.nin):
-        n.set_edge(i, inner.edge(i), inner.edge_nr(i))
-    n.fn = rule
-    set_node(base, n, 0)
-
-
-def window_of(Tensor x, size, stride, offset):
-    """``x`` seen through sizes, strides and an offset relative to its first element."""
-    return FUNCTIONS[_id_by_name["as_strided_of"]](
-        x, size, stride, x.storage_offset() + offset, (), 0)
-
-
-# -- nodes of custom functions -----------------------------------------------------------------------
-
-def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
-    """The Node of an autograd.Function call.
-
-    Parameters
-    ----------
-    rule : callable(node, g, needs)
-    inputs : list
-        All arguments of the call; those that are no Tensors get no edge.
-    outputs : list
-        Tensors that get history; None for the others. An output that is an input must be in
-        ``dirty`` (by id), and was written to.
-    saved : tuple
-        What ``save_for_backward`` was given.
-    """
-    cdef Node n = new_node(-1, len(inputs))
-    cdef int i, k
-    cdef Tensor t
-    for i in range(len(inputs)):
-        if isinstance(inputs[i], Tensor) and needs_grad(<Tensor>inputs[i]):
-            link(n, i, <Tensor>inputs[i])
-    n.fn = rule
-    n.nout = len(outputs)
-    from_output = {}
-    for k in range(len(saved)):
-        x = saved[k]
-        if isinstance(x, Tensor):
-            for i in range(len(outputs)):
-                if outputs[i] is x:
-                    from_output[k] = i
-                    x = alias(<Tensor>x)
-                    break
-        save(n, k, x)
-        if id(saved[k]) in dirty:
-            (<Tensor>saved[k]).storage.version += 1
-            save(n, k, x)
-            (<Tensor>saved[k]).storage.version -= 1
-    if n.nout > 1:
-        n.out_meta = tuple([None if y is None else (shape_of(<Tensor>y),
-                                                    dtype_of((<Tensor>y).dt), y.device)
-                            for y in outputs])
-    for i in range(len(outputs)):
-        if outputs[i] is None:
-            continue
-        t = <Tensor>outputs[i]
-        if id(t) in dirty:
-            finish_inplace(t, n)
-        else:
-            set_node(t, n, i)
-    if pt_tls.mode & PT_MODE_ANOMALY:
-        n.trace = trace_of_user()
-    return n, from_output
-
-
-def attach_history(Tensor t, Node n, int nr):
-    """An alias of t whose history is output nr of n."""
-    cdef Tensor r = alias(t)
-    set_node(r, n, nr)
-    return r
-
-
-def check_dirty(Tensor t):
-    """Refuses an in-place write by a custom function where an op's would be refused."""
-    check_inplace(t, b"mark_dirty")
+    return <Tensor>call(op_id("to_dtype"), (x, dtype_of(dt)), None)

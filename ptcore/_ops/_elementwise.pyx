@@ -16,7 +16,9 @@ from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport count, fill_strides, is_dense, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
-from ptcore._ops._dispatch import op_id
+from ptcore._ops._record cimport *
+from ptcore._ops._table cimport *
+from ptcore._ops._table import op_id
 
 cdef extern from "Python.h":
     bint PyLong_CheckExact(object)

@@ -7,7 +7,9 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype, dtype_of
 from ptcore._shape cimport read_sizes, sizes_tuple, wrap_dim, read_index
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
-from ptcore._ops._dispatch import op_id
+from ptcore._ops._record cimport *
+from ptcore._ops._table cimport *
+from ptcore._ops._table import op_id
 from ptcore._ops._structured cimport call as fast_call
 from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, transpose)
 from ptcore._ops._functions_copy import clone

@@ -4,7 +4,7 @@ A run-time op is a structured row with its kernel, shape rule and derivative as 
 or C addresses. It has an id above the built ones and takes part in autograd, meta tensors,
 interposition and the ``ops`` mapping like a built one.
 """
-from ptcore._ops import _dispatch, _schema
+from ptcore._ops import _dispatch, _schema, _table
 from ptcore._ops import _rows as _known
 
 _COLUMNS = {"cpu": 0, "cuda": 1, "meta": 2}
@@ -72,17 +72,17 @@ def register_op(signature, *, spec, kernels, types=_schema.ALL, promote="default
         else:
             saved.append((names.index(name), mask))
     grad_mask = sum(1 << i for i, a in enumerate(tensors) if a.letter in "TOL") if vjp else 0
-    op = _dispatch.register_row(
+    op = _table.register_row(
         row.name, row.letters, ",".join(names), "registered",
         sum(not a.keyword_only for a in row.args), len(fields or ("out",)),
         sum(1 << _schema.DTYPES.index(t) for t in types), _PROMOTE[promote], grad_mask, saved)
-    _dispatch.set_spec(op, spec)
+    _table.set_spec(op, spec)
     for device, kernel in kernels.items():
-        _dispatch.register_kernel(row.name, _COLUMNS.get(device, device), kernel)
+        _table.register_kernel(row.name, _COLUMNS.get(device, device), kernel)
     if vjp:
-        _dispatch.set_vjp(op, _adapter(vjp, tuple(saves)))
+        _table.set_vjp(op, _adapter(vjp, tuple(saves)))
     function = _function(row, op)
-    _dispatch.set_functions(op, function, None)
+    _table.set_functions(op, function, None)
     _known[row.name] = row
     return function
 

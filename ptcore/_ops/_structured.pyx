@@ -14,10 +14,11 @@ from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call as general_call
-from ptcore._ops._dispatch cimport (
-    PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_LIKE, RULE_LINEAR,
-    RULE_MM, RULE_REDUCED, RULE_REDUCED_BOOL, RULE_REDUCED_NONEMPTY, RULE_REDUCED_SUM, info,
-    kernel_of, link, pt_opinfo, raise_status, save, trace_of_user)
+from ptcore._ops._record cimport link, save, trace_of_user
+from ptcore._ops._table cimport (
+    PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_LIKE,
+    RULE_LINEAR, RULE_MM, RULE_REDUCED, RULE_REDUCED_BOOL, RULE_REDUCED_NONEMPTY, RULE_REDUCED_SUM,
+    info, kernel_of, pt_opinfo, raise_status)
 
 cdef enum:
     MAX_TENSORS = 6

@@ -15,7 +15,9 @@ from ptcore._shape cimport (count, fill_strides, infer_size, read_index, read_si
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
-from ptcore._ops._dispatch import op_id
+from ptcore._ops._record cimport *
+from ptcore._ops._table cimport *
+from ptcore._ops._table import op_id
 
 cdef int OP_VIEW = op_id("view")
 cdef int OP_SELECT = op_id("select")

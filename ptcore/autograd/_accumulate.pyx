@@ -6,7 +6,8 @@ from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._node cimport Node
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._dispatch cimport VJPS, copy_into, info
+from ptcore._ops._dispatch cimport copy_into
+from ptcore._ops._table cimport VJPS, info
 from ptcore._ops._creation import ones_like
 from ptcore.autograd._helpers import reduce_to, sum_to
 

@@ -1,7 +1,7 @@
 """Anomaly mode: forward locations on nodes, a NaN check after every rule."""
 import warnings
 
-from ptcore._ops._dispatch import node_name
+from ptcore._ops._record import node_name
 from ptcore._state import is_anomaly_enabled, set_anomaly
 from ptcore._tensor import Tensor
 

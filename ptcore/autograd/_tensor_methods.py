@@ -1,5 +1,5 @@
 """What autograd adds to Tensor, and how a write through a view becomes its base's history."""
-from ptcore._ops._dispatch import set_rebase_view
+from ptcore._ops._record import set_rebase_view
 from ptcore._tensor import Tensor
 from ptcore.autograd import backward as _backward
 

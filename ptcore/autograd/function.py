@@ -2,7 +2,7 @@
 import functools
 
 from ptcore._ops._creation import zeros
-from ptcore._ops._dispatch import attach_history, check_dirty, custom_node
+from ptcore._ops._record import attach_history, check_dirty, custom_node
 from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 

@@ -1,6 +1,6 @@
 """The graph as data: saved-tensor hooks, gradient edges, and Node for annotations."""
 from ptcore._node import Node
-from ptcore._ops._dispatch import node_name, saved_hooks
+from ptcore._ops._record import node_name, saved_hooks
 from ptcore._state import set_saved_hooks
 from ptcore.autograd._hooks import register_node_hook, register_node_prehook
 

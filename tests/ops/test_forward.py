@@ -1,8 +1,21 @@
 """Every op of the table against its reference, over dtypes and memory layouts."""
 import numpy as np
 import pytest
-from _cases import (CASES, ELEMENTWISE, LAYOUTS, ROWS, Sample, array, case_id, cases, draw,
-                    dtypes, function, layouts, tensor)
+from _cases import (
+    CASES,
+    ELEMENTWISE,
+    LAYOUTS,
+    ROWS,
+    Sample,
+    array,
+    case_id,
+    cases,
+    draw,
+    dtypes,
+    function,
+    layouts,
+    tensor,
+)
 from _tolerance import ACCUMULATED, TOLERANCE, assert_near
 
 import ptcore

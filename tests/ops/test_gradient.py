@@ -7,8 +7,7 @@ import importlib
 
 import numpy as np
 import pytest
-from _cases import (CASES, ROWS, B, C, F, I, Sample, case_id, cases, dtypes, function, laid_out,
-                    tensor)
+from _cases import CASES, ROWS, B, C, F, I, Sample, case_id, cases, dtypes, function, laid_out, tensor
 
 import ptcore
 from ptcore._ops._dispatch import op_id

@@ -1,8 +1,21 @@
 """Writing: ``out=``, in-place forms, versions, refused dtypes, overlap, read-only memory."""
 import numpy as np
 import pytest
-from _cases import (CASES, ELEMENTWISE, LAYOUTS, ROWS, F, Sample, array, cases, draw, dtypes,
-                    function, inplace_function, tensor)
+from _cases import (
+    CASES,
+    ELEMENTWISE,
+    LAYOUTS,
+    ROWS,
+    F,
+    Sample,
+    array,
+    cases,
+    draw,
+    dtypes,
+    function,
+    inplace_function,
+    tensor,
+)
 from _tolerance import ACCUMULATED, assert_near
 
 import ptcore

@@ -1,0 +1,12 @@
+# Recording of ops. See _record.pyx.
+from ptcore._types cimport *
+from ptcore._node cimport Node
+from ptcore._tensor cimport Tensor
+
+cdef Node record(int op, tuple args, object outs)
+cdef void save(Node n, int slot, object x) except *
+cdef void link(Node n, int i, Tensor t)
+cdef object trace_of_user()
+cdef int check_inplace(Tensor x, const char *op) except -1
+cdef int check_writable(Tensor x, const char *op) except -1
+cdef int finish_inplace(Tensor x, Node n) except -1

@@ -1,0 +1,279 @@
+"""Recording: nodes of ops and custom functions, saved values, and the history of in-place writes."""
+from ptcore._types cimport *
+from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._node cimport Node, TensorMeta, new_node, set_unpack
+from ptcore._tensor cimport *
+from ptcore._ops._table cimport *
+from ptcore._ops._table import op_id
+
+cdef void link(Node n, int i, Tensor t):
+    """Edge i of n leads to where t came from, or to t itself if it is a leaf."""
+    if t.node is not None:
+        n.set_edge(i, t.node, t.out_nr)
+    else:
+        n.set_edge(i, t, 0)
+
+
+cdef class Packed:
+    """A saved tensor that a pack hook has replaced."""
+    cdef object value, unpack
+
+
+saved_hooks = []                    # stack of (pack, unpack), innermost last
+
+
+cdef object pack(object x):
+    cdef Packed p
+    if pt_tls.mode & PT_MODE_SAVED_HOOKS and isinstance(x, Tensor) and saved_hooks:
+        hooks = saved_hooks[-1]
+        p = Packed.__new__(Packed)
+        p.value = hooks[0](x)
+        p.unpack = hooks[1]
+        return p
+    return x
+
+
+cdef void save(Node n, int slot, object x) except *:
+    """Puts x with its present version into a slot."""
+    cdef uint64_t version = (<Tensor>x).storage.version if isinstance(x, Tensor) else 0
+    x = pack(x)
+    if slot == 0:
+        n.s0, n.v0 = x, version
+    elif slot == 1:
+        n.s1, n.v1 = x, version
+    elif slot == 2:
+        n.s2, n.v2 = x, version
+    elif slot == 3:
+        n.s3, n.v3 = x, version
+    else:
+        if n.smore is None:
+            n.smore = []
+        while len(n.smore) < 2 * (slot - 4):
+            n.smore += [None, 0]
+        n.smore += [x, version]
+
+
+cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
+    cdef Tensor t, r
+    cdef int code
+    if isinstance(x, Packed):
+        x = (<Packed>x).unpack((<Packed>x).value)
+    elif isinstance(x, Tensor):
+        t = <Tensor>x
+        if t.storage.version != version and not t.flags & PT_DATA:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an "
+                f"inplace operation: {describe(t)}, saved by {node_name(n)}, is at version "
+                f"{t.storage.version}; expected version {version} instead")
+    if pt_tls.grad_enabled and n.op >= 0 and isinstance(x, Tensor):
+        code = info(n.op).saved[slot] if slot < PT_MAX_SAVED else 0
+        if code >= PT_SAVE_OUT:
+            # The output was saved without history; a recorded backward needs it.
+            t = <Tensor>x
+            r = alias(t)
+            set_node(r, n, code - PT_SAVE_OUT)
+            return r
+    return x
+
+
+set_unpack(unpack_saved)
+
+
+def node_name(Node n):
+    """``MulBackward0``, as PyTorch names nodes."""
+    if n.op < 0:
+        return getattr(n.fn, "__name__", None) or type(n.fn).__name__
+    words = info(n.op).name.decode().split("_")
+    return "".join([w.capitalize() for w in words]) + "Backward0"
+
+
+cdef Node record(int op, tuple args, object outs):
+    """Makes the Node of a structured op and hangs it on its outputs; None if none is needed."""
+    cdef pt_opinfo *o = info(op)
+    cdef const char *letters = o.letters
+    cdef int k, i = 0, code, nout
+    cdef uint32_t need = 0
+    cdef list tensors = []
+    cdef Node n
+    cdef Tensor t
+    for k in range(len(args)):
+        if letters[k] == b'L' or (letters[k] == b'o' and isinstance(args[k], tuple)
+                                  and args[k] and isinstance(args[k][0], Tensor)):
+            tensors.extend(args[k])
+        elif letters[k] in b"TOIJ":
+            tensors.append(args[k])
+    for i in range(len(tensors)):
+        if tensors[i] is not None and o.grad_mask & (1 << min(i, 15)):
+            if needs_grad(<Tensor>tensors[i]):
+                need |= 1 << min(i, 15)
+    if not need:
+        return None
+    n = new_node(op, len(tensors))
+    for i in range(len(tensors)):
+        if need & (1 << min(i, 15)) and tensors[i] is not None and (<Tensor>tensors[i]).flags & PT_REQUIRES_GRAD:
+            link(n, i, <Tensor>tensors[i])
+    n.params = args if info(op).ntensors == 0 else tuple(
+        [args[k] for k in range(len(args)) if letters[k] not in b"TOIJL"])
+    nout = len(outs)
+    for k in range(o.nsaved):
+        if not o.need[k] & need:
+            continue
+        code = o.saved[k]
+        if code >= PT_SAVE_OUT:
+            save(n, k, alias(<Tensor>outs[code - PT_SAVE_OUT]))
+        elif code >= PT_SAVE_META:
+            x = args[code - PT_SAVE_META]
+            if isinstance(x, tuple):
+                save(n, k, [TensorMeta(shape_of(<Tensor>y), dtype_of((<Tensor>y).dt), y.device) for y in x])
+            elif x is not None:
+                t = <Tensor>x
+                save(n, k, TensorMeta(shape_of(t), dtype_of(t.dt), t.device))
+        else:
+            save(n, k, args[code])
+    n.nout = nout
+    if nout > 1:
+        n.out_meta = tuple([(shape_of(<Tensor>y), dtype_of((<Tensor>y).dt), y.device) for y in outs])
+    for k in range(nout):
+        t = <Tensor>outs[k]
+        if CATEGORY[t.dt] >= 2:
+            set_node(t, n, k)
+    if pt_tls.mode & PT_MODE_ANOMALY:
+        n.trace = trace_of_user()
+    return n
+
+
+cdef object trace_of_user():
+    import traceback
+    return traceback.format_stack()
+
+
+# -- in-place -----------------------------------------------------------------------------------
+
+cdef int check_writable(Tensor x, const char *name) except -1:
+    if x.storage.flags & PT_STORAGE_READONLY:
+        raise RuntimeError(f"{name.decode()}: the tensor's memory is read-only")
+    return 0
+
+
+cdef int check_inplace(Tensor x, const char *op) except -1:
+    """Refuses what PyTorch refuses before anything is written."""
+    check_writable(x, op)
+    if pt_tls.grad_enabled and needs_grad(x):
+        if x.node is None:
+            raise RuntimeError(f"{op.decode()}: a leaf Variable that requires grad is being "
+                               "used in an in-place operation.")
+        if x.flags & PT_MULTI_VIEW:
+            raise RuntimeError(f"{op.decode()}: the tensor is one of several views made by one "
+                               "function; such views cannot be modified in place")
+    if pt_tls.grad_enabled and x.flags & PT_VIEW:
+        if (<Tensor>x.base).node is None and (<Tensor>x.base).flags & PT_REQUIRES_GRAD:
+            raise RuntimeError(f"{op.decode()}: a view of a leaf Variable that requires grad is "
+                               "being used in an in-place operation.")
+    return 0
+
+
+_rebase_view = None                 # installed by autograd: (base, view, node)
+
+
+def set_rebase_view(f):
+    global _rebase_view
+    _rebase_view = f
+
+
+cdef int finish_inplace(Tensor x, Node n) except -1:
+    """After x was written: counts the version and gives x (or its base) the new history."""
+    x.storage.version += 1
+    if n is None:
+        if x.flags & PT_VIEW and not (<Tensor>x.base).flags & PT_REQUIRES_GRAD:
+            x.attr_version = x.storage.version
+        return 0
+    if x.flags & PT_VIEW:
+        _rebase_view(x.base, x, n)
+    else:
+        set_node(x, n, 0)
+    return 0
+
+
+def hang(Tensor base, rule, Node inner):
+    """Makes the CopySlices node of a write through a view and hangs it on the base."""
+    cdef Node n = new_node(-1, inner.nin)
+    cdef int i
+    if base.node is not None or base.flags & PT_REQUIRES_GRAD:
+        link(n, 0, base)
+    for i in range(1, inner.nin):
+        n.set_edge(i, inner.edge(i), inner.edge_nr(i))
+    n.fn = rule
+    set_node(base, n, 0)
+
+
+def window_of(Tensor x, size, stride, offset):
+    """``x`` seen through sizes, strides and an offset relative to its first element."""
+    return FUNCTIONS[op_id("as_strided_of")](
+        x, size, stride, x.storage_offset() + offset, (), 0)
+
+
+# -- nodes of custom functions -----------------------------------------------------------------------
+
+def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
+    """The Node of an autograd.Function call.
+
+    Parameters
+    ----------
+    rule : callable(node, g, needs)
+    inputs : list
+        All arguments of the call; those that are no Tensors get no edge.
+    outputs : list
+        Tensors that get history; None for the others. An output that is an input must be in
+        ``dirty`` (by id), and was written to.
+    saved : tuple
+        What ``save_for_backward`` was given.
+    """
+    cdef Node n = new_node(-1, len(inputs))
+    cdef int i, k
+    cdef Tensor t
+    for i in range(len(inputs)):
+        if isinstance(inputs[i], Tensor) and needs_grad(<Tensor>inputs[i]):
+            link(n, i, <Tensor>inputs[i])
+    n.fn = rule
+    n.nout = len(outputs)
+    from_output = {}
+    for k in range(len(saved)):
+        x = saved[k]
+        if isinstance(x, Tensor):
+            for i in range(len(outputs)):
+                if outputs[i] is x:
+                    from_output[k] = i
+                    x = alias(<Tensor>x)
+                    break
+        save(n, k, x)
+        if id(saved[k]) in dirty:
+            (<Tensor>saved[k]).storage.version += 1
+            save(n, k, x)
+            (<Tensor>saved[k]).storage.version -= 1
+    if n.nout > 1:
+        n.out_meta = tuple([None if y is None else (shape_of(<Tensor>y),
+                                                    dtype_of((<Tensor>y).dt), y.device)
+                            for y in outputs])
+    for i in range(len(outputs)):
+        if outputs[i] is None:
+            continue
+        t = <Tensor>outputs[i]
+        if id(t) in dirty:
+            finish_inplace(t, n)
+        else:
+            set_node(t, n, i)
+    if pt_tls.mode & PT_MODE_ANOMALY:
+        n.trace = trace_of_user()
+    return n, from_output
+
+
+def attach_history(Tensor t, Node n, int nr):
+    """An alias of t whose history is output nr of n."""
+    cdef Tensor r = alias(t)
+    set_node(r, n, nr)
+    return r
+
+
+def check_dirty(Tensor t):
+    """Refuses an in-place write by a custom function where an op's would be refused."""
+    check_inplace(t, b"mark_dirty")

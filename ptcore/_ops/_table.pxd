@@ -1,0 +1,33 @@
+# The op tables, by id. See _table.pyx.
+from ptcore._types cimport *
+
+cdef extern from "_opinfo.h":
+    enum:
+        PT_ELEMENTWISE, PT_STRUCTURED, PT_VIEWOP, PT_COMPOSITE
+        PT_PROMOTE_DEFAULT, PT_PROMOTE_FLOAT, PT_PROMOTE_NONE, PT_PROMOTE_WHERE, PT_PROMOTE_FIRST
+        PT_PROMOTE_DTYPE
+        PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL
+        PT_SAVE_META, PT_SAVE_OUT, PT_MAX_SAVED
+        RULE_SPEC, RULE_LIKE, RULE_CAST, RULE_REDUCED, RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY
+        RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR
+    ctypedef struct pt_opinfo:
+        const char *name
+        const char *letters
+        const char *argnames
+        const char *kernel
+        const char *family
+        uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill
+        uint8_t differentiable
+        uint8_t nsaved
+        uint8_t rule
+        uint16_t types
+        uint16_t grad_mask
+        int16_t *saved
+        uint16_t *need
+
+cdef pt_opinfo *info(int op) noexcept
+cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1
+cdef pt_kernel kernel_of(int op, int column) noexcept
+cdef str arg_name(int op, int k)
+cdef int raise_status(int status, const char *name, const char *text) except -1
+cdef list FUNCTIONS, INPLACE_FUNCTIONS, SPECS, VJPS
