@@ -277,6 +277,8 @@ inline void load(A *PT_RESTRICT dst, const T *PT_RESTRICT src, int64_t stride, i
         else
             for (int64_t i = 0; i < n; ++i) dst[i] = convert<A>(src[i]);
     }
+    else if (stride == -1)
+        for (int64_t i = 0; i < n; ++i) dst[i] = convert<A>(src[-i]);
     else
         for (int64_t i = 0; i < n; ++i) dst[i] = convert<A>(src[i * stride]);
 }

@@ -28,47 +28,86 @@ struct min_fold {
     static V apply(V a, V b) { return select_min(a, b); }
 };
 
-/* Folds n elements; the last `keep` lanes are left apart (2 folds re and im of complex data). The
- * values are written to result[0...keep). Map is applied to each vector as it is read. */
-template <class Fold, class T, class Map>
-inline void fold_lanes(const T *PT_RESTRICT x, int64_t n, T identity, T *result, int keep, Map &&map) {
+/* Folds map(x[i], y[i]) over n elements and writes the last KEEP lanes (2: re and im of complex data)
+ * to result. Map takes vectors; element i goes to lane i % LANES, padding never counts. */
+template <class Fold, int KEEP, class T, class Map>
+inline void fold_lanes(const T *x, const T *y, int64_t n, T identity, T *result, Map &&map) {
     using V = simd<T>;
     constexpr int W = V::width, REGS = LANES<T> / W;
-    alignas(64) T lane[LANES<T>];
+    typename V::vector acc[REGS];
     int64_t i = 0;
     if (n >= LANES<T>) {
-        typename V::vector acc[REGS];
-        for (int r = 0; r < REGS; ++r) acc[r] = map(V::load(x + r * W));
+        for (int r = 0; r < REGS; ++r) acc[r] = map(V::load(x + r * W), V::load(y + r * W));
         for (i = LANES<T>; i + LANES<T> <= n; i += LANES<T>)
-            for (int r = 0; r < REGS; ++r) acc[r] = Fold::apply(acc[r], map(V::load(x + i + r * W)));
-        for (int r = 0; r < REGS; ++r) V::store(lane + r * W, acc[r]);
+            for (int r = 0; r < REGS; ++r) acc[r] = Fold::apply(acc[r], map(V::load(x + i + r * W), V::load(y + i + r * W)));
     }
     else
-        for (int l = 0; l < LANES<T>; ++l) lane[l] = identity;
-    for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::apply(lane[l], map(x[i]));
-    if constexpr (LANES<T> >= 64)
-        for (int l = 0; l < 32; ++l) lane[l] = Fold::apply(lane[l], lane[l + 32]);
-    for (int l = 0; l < 16; ++l) lane[l] = Fold::apply(lane[l], lane[l + 16]);
-    for (int l = 0; l < 8; ++l) lane[l] = Fold::apply(lane[l], lane[l + 8]);
-    for (int l = 0; l < 4; ++l) lane[l] = Fold::apply(lane[l], lane[l + 4]);
-    for (int l = 0; l < 2; ++l) lane[l] = Fold::apply(lane[l], lane[l + 2]);
-    if (keep == 1) result[0] = Fold::apply(lane[0], lane[1]);
-    else {
-        result[0] = lane[0];
-        result[1] = lane[1];
+        for (int r = 0; r < REGS; ++r) acc[r] = V::fill(identity);
+    for (int r = 0; r < REGS && i < n; ++r, i += W) {
+        if (n - i >= W) {
+            acc[r] = Fold::apply(acc[r], map(V::load(x + i), V::load(y + i)));
+            continue;
+        }
+        const int rest = int(n - i);
+        acc[r] = Fold::apply(acc[r], V::blend(map(V::load_part(x + i, rest), V::load_part(y + i, rest)), V::fill(identity), rest));
     }
+    for (int half = REGS / 2; half > 0; half /= 2)
+        for (int r = 0; r < half; ++r) acc[r] = Fold::apply(acc[r], acc[r + half]);
+    V::template fold<KEEP>(acc[0], result, [](auto p, auto q) { return Fold::apply(p, q); });
 }
 
 struct identity_map {
     template <class V>
-    V operator()(V v) const { return v; }
+    V operator()(V v, V) const { return v; }
 };
+
+/* Maximum or minimum of n elements; NaN if there is one, unless NANS is false: NaNs are then passed over.
+ * Numbers and NaNs are kept apart, so that an element costs one native maximum; `taint` is -0 in
+ * lanes that saw no NaN, and x + -0 is x. */
+template <bool MAX, bool NANS, class T>
+inline T extremum_lanes(const T *x, int64_t n, T identity) {
+    using V = simd<T>;
+    using vector = typename V::vector;
+    constexpr int W = V::width, REGS = LANES<T> / W;
+    constexpr bool tainted = NANS && std::is_floating_point<T>::value;
+    auto better = [](auto a, auto b) { return MAX ? maximum(a, b) : minimum(a, b); };
+    vector acc[REGS], taint[REGS];
+    for (int r = 0; r < REGS; ++r) {
+        acc[r] = V::fill(identity);
+        if (tainted) taint[r] = V::fill(T(-0.0));
+    }
+    int64_t i = 0;
+    for (; i + LANES<T> <= n; i += LANES<T>)
+        for (int r = 0; r < REGS; ++r) {
+            const vector v = V::load(x + i + r * W);
+            acc[r] = better(acc[r], v);
+            if (tainted) taint[r] = keep_nan(taint[r], v);
+        }
+    for (; i < n; i += W) {
+        const vector v = n - i >= W ? V::load(x + i) : V::blend(V::load_part(x + i, int(n - i)), V::fill(identity), int(n - i));
+        acc[0] = better(acc[0], v);
+        if (tainted) taint[0] = keep_nan(taint[0], v);
+    }
+    for (int half = REGS / 2; half > 0; half /= 2)
+        for (int r = 0; r < half; ++r) {
+            acc[r] = better(acc[r], acc[r + half]);
+            if (tainted) taint[r] += taint[r + half];
+        }
+    T best;
+    V::template fold<1>(acc[0], &best, better);
+    if constexpr (tainted) return best + V::sum(taint[0]);
+    else return best;
+}
 
 template <class Fold, class T>
 inline T fold(const T *x, int64_t n, T identity) {
-    T result[2];
-    fold_lanes<Fold>(x, n, identity, result, 1, identity_map{});
-    return result[0];
+    if constexpr (is_same<Fold, max_fold>) return extremum_lanes<true, true>(x, n, identity);
+    else if constexpr (is_same<Fold, min_fold>) return extremum_lanes<false, true>(x, n, identity);
+    else {
+        T result;
+        fold_lanes<Fold, 1>(x, x, n, identity, &result, identity_map{});
+        return result;
+    }
 }
 
 template <class T>

@@ -101,11 +101,8 @@ int layer_norm_as(pt_call *call, int ndim, double eps) {
             const E *PT_RESTRICT p = x.row(at.offset[0], space.data);
             E *PT_RESTRICT q = in_place(call->out[0], r * n, space.data + n);
             const E mean = E(row_sum(p, p, n, [](auto a, auto) { return a; }) / double(n));
-            const auto vector_mean = simd<E>::fill(mean);
-            const double m2 = row_sum(p, p, n, [=](auto a, auto) {
-                if constexpr (is_same<decltype(a), E>) return (a - mean) * (a - mean);
-                else return (a - vector_mean) * (a - vector_mean);
-            });
+            const auto m = simd<E>::fill(mean);
+            const double m2 = row_sum(p, p, n, [=](auto a, auto) { return (a - m) * (a - m); });
             const E rstd = E(1 / sqrt(m2 / double(n) + eps));
             if (weight && bias)
                 for (int64_t j = 0; j < n; ++j) q[j] = (p[j] - mean) * rstd * weight[j] + bias[j];

@@ -26,6 +26,8 @@ constexpr int64_t CHUNK = 32768;        /* reduced elements in one state of a ro
 constexpr int64_t COLUMN_ROWS = 128;
 constexpr int64_t COLUMN_WIDTH = 512;
 constexpr int64_t STATE_BYTES = 24;
+constexpr int64_t GROUP = 64;           /* rows that are reduced in one call */
+constexpr int64_t TINY = 16;            /* rows this short are turned into columns */
 
 struct reduction_plan {
     space<1> kept, reduced;
@@ -80,6 +82,8 @@ struct reducer {
     void (*merge)(void *a, const void *b);
     bool (*settled)(const void *s);
     void (*run)(const void *op, void *s, const void *x, int64_t n, int64_t position);
+    /* run() on `count` rows, one state each */
+    void (*rows)(const void *op, void *s, const void *x, int64_t stride, int64_t n, int64_t count);
     void (*columns)(const void *op, void *s, const void *x, int64_t stride, int64_t rows, int64_t width, int64_t position);
     const void *op;
 };
@@ -99,6 +103,10 @@ inline reducer reducer_of(const Op *op) {
     r.settled = [](const void *s) { return Op::settled(*static_cast<const S *>(s)); };
     r.run = [](const void *self, void *s, const void *x, int64_t n, int64_t position) {
         static_cast<const Op *>(self)->run(*static_cast<S *>(s), static_cast<const E *>(x), n, position);
+    };
+    r.rows = [](const void *self, void *s, const void *x, int64_t stride, int64_t n, int64_t count) {
+        for (int64_t i = 0; i < count; ++i)
+            static_cast<const Op *>(self)->run(static_cast<S *>(s)[i], static_cast<const E *>(x) + i * stride, n, 0);
     };
     r.columns = [](const void *self, void *s, const void *x, int64_t stride, int64_t rows, int64_t width, int64_t position) {
         static_cast<const Op *>(self)->columns(static_cast<S *>(s), static_cast<const E *>(x), stride, rows, width, position);
@@ -135,8 +143,6 @@ inline void reduce_row(const reducer &op, void *s, const source &from, int64_t o
                        int64_t stride, int64_t begin, int64_t end) {
     const char *x = from.data + offset * from.itemsize;
     int64_t within = begin % length;
-    if (outer.ndim == 0 && stride == 1 && from.direct && end - begin <= RUN)
-        return op.run(op.op, s, x + begin * from.itemsize, end - begin, begin);
     cursor<1> at(outer, begin / length);
     const bool in_place = from.direct && stride == 1 && (length >= 256 || outer.ndim == 0);
     alignas(64) char tile[TILE * 16];
@@ -216,15 +222,41 @@ inline int reduce(pt_call *call, const reducer &op, source from, const reduction
 
     if (stride == 1 || across[0] != 1 || width < 8) {
         const int64_t chunks = ceil_div(count, CHUNK);
+        /* tiny rows: turned into columns; short rows: neighbouring ones in one call */
+        const bool tiny = count <= TINY && outer.ndim == 0;
+        const bool together = chunks == 1 && stride == 1 && outer.ndim == 0 && (from.direct || across[0] == count) &&
+                              count <= (from.direct ? RUN : TILE / 4);
         if (chunks == 1) {
             parallel_for(outputs, grain_rows(count + 16), [&](int64_t begin, int64_t end) {
-                alignas(16) char s[16 * STATE_BYTES];
-                cursor<1> at(plan.kept, begin);
+                alignas(16) char s[GROUP * STATE_BYTES];
+                alignas(64) char tile[TILE * 16];
+                cursor<1> at(plan.kept, begin), line(kept, begin / width);
+                int64_t within = begin % width;
                 for (int64_t o = begin; o < end;) {
-                    const int64_t group = min64(16, end - o);
-                    op.identity(s, group);
-                    for (int64_t k = 0; k < group; ++k, at.next())
-                        reduce_row(op, s + k * S, from, at.offset[0], outer, length, stride, 0, count);
+                    int64_t group = min64(GROUP, end - o);
+                    if (!together && !tiny) {
+                        op.identity(s, group);
+                        for (int64_t k = 0; k < group; ++k, at.next())
+                            reduce_row(op, s + k * S, from, at.offset[0], outer, length, stride, 0, count);
+                    }
+                    else {
+                        group = min64(group, width - within);
+                        if (!tiny && !from.direct) group = min64(group, TILE / count);
+                        op.identity(s, group);
+                        const char *x = from.data + (line.offset[0] + within * across[0]) * from.itemsize;
+                        if (tiny) {
+                            for (int64_t j = 0; j < count; ++j)
+                                from.fetch(tile + j * group * op.elem_size, x + j * stride * from.itemsize, across[0], group);
+                            op.columns(op.op, s, tile, group, count, group, 0);
+                        }
+                        else if (!from.direct) from.fetch(tile, x, 1, group * count);
+                        if (!tiny) op.rows(op.op, s, from.direct ? x : tile, from.direct ? across[0] : count, count, group);
+                        within += group;
+                        if (within == width) {
+                            within = 0;
+                            line.next();
+                        }
+                    }
                     to.write(to, o, s, group);
                     o += group;
                 }

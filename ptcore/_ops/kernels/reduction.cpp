@@ -8,11 +8,13 @@
 
 namespace {
 
-/* Columns of a fold: rows are taken four at a time to save trips to the accumulators. */
+/* Columns of a fold: rows are taken four at a time to save trips to the accumulators, but for selections,
+ * which nested this deep would become branches. */
 template <class Fold, class T>
 inline void fold_columns(T *PT_RESTRICT acc, const T *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width) {
+    constexpr bool arithmetic = is_same<Fold, add_fold> || is_same<Fold, multiply_fold>;
     int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
+    for (; arithmetic && r + 4 <= rows; r += 4) {
         const T *a = x + r * stride, *b = a + stride, *c = b + stride, *d = c + stride;
         PT_IVDEP
         for (int64_t j = 0; j < width; ++j)
@@ -59,7 +61,7 @@ struct fold_op  {
         if constexpr (!is_complex<E>) s = combine<Fold>(s, state(fold<Fold>(p, n, L(adds ? 0 : 1))));
         else if constexpr (adds) {
             L re_im[2];
-            fold_lanes<Fold>(p, 2 * n, L(0), re_im, 2, identity_map{});
+            fold_lanes<Fold, 2>(p, p, 2 * n, L(0), re_im, identity_map{});
             s = s + state{re_im[0], re_im[1]};
         }
         else
@@ -104,30 +106,12 @@ struct var_op  {
         a.n = n;
     }
     void run(state &s, const E *x, int64_t n, int64_t) const {
-        using V = simd<E>;
         const E mean = E(double(fold<add_fold>(x, n, E(0))) / double(n));
-        constexpr int W = V::width, REGS = LANES<E> / W;
-        alignas(64) E first[LANES<E>], second[LANES<E>];
-        typename V::vector a[REGS], b[REGS], m = V::fill(mean);
-        for (int r = 0; r < REGS; ++r) a[r] = b[r] = V::fill(E(0));
-        int64_t i = 0;
-        for (; i + LANES<E> <= n; i += LANES<E>)
-            for (int r = 0; r < REGS; ++r) {
-                typename V::vector d = V::load(x + i + r * W) - m;
-                a[r] += d;
-                b[r] += d * d;
-            }
-        for (int r = 0; r < REGS; ++r) {
-            V::store(first + r * W, a[r]);
-            V::store(second + r * W, b[r]);
-        }
-        for (int l = 0; i < n; ++i, ++l) {
-            E d = x[i] - mean;
-            first[l] += d;
-            second[l] += d * d;
-        }
-        finish(s, double(n), double(mean), double(fold<add_fold>(first, LANES<E>, E(0))),
-               double(fold<add_fold>(second, LANES<E>, E(0))));
+        const auto m = simd<E>::fill(mean);
+        E first, second;
+        fold_lanes<add_fold, 1>(x, x, n, E(0), &first, [=](auto v, auto) { return v - m; });
+        fold_lanes<add_fold, 1>(x, x, n, E(0), &second, [=](auto v, auto) { return (v - m) * (v - m); });
+        finish(s, double(n), double(mean), double(first), double(second));
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
         E mean[COLUMN_WIDTH], first[COLUMN_WIDTH], second[COLUMN_WIDTH];
@@ -186,9 +170,9 @@ struct norm_op {
     }
     void run(state &s, const double *x, int64_t n, int64_t) const {
         if constexpr (KIND == NORM_2) {
-            double r[2];
-            fold_lanes<add_fold>(x, n, 0.0, r, 1, [](auto v) { return v * v; });
-            s += r[0];
+            double r;
+            fold_lanes<add_fold, 1>(x, x, n, 0.0, &r, [](auto v, auto) { return v * v; });
+            s += r;
         }
         else if constexpr (KIND == NORM_0 || KIND == NORM_P)
             for (int64_t i = 0; i < n; ++i) s += power(x[i]);
@@ -230,6 +214,11 @@ struct norm2_float {
 
 /* ---- logsumexp --------------------------------------------------------------------------- */
 
+template <class E>
+inline void add_exp(E *PT_RESTRICT sum, const E *PT_RESTRICT x, const E *PT_RESTRICT top, int64_t width) {
+    for (int64_t j = 0; j < width; ++j) sum[j] += pt::exp(x[j] - top[j]);
+}
+
 /* running maximum and the sum of exp(x - maximum) */
 template <class E>
 struct logsumexp_op  {
@@ -261,11 +250,7 @@ struct logsumexp_op  {
             sum[j] = 0;
         }
         fold_columns<max_fold>(top, x, stride, rows, width);
-        for (int64_t r = 0; r < rows; ++r) {
-            const E *p = x + r * stride;
-            PT_IVDEP
-            for (int64_t j = 0; j < width; ++j) sum[j] += pt::exp(p[j] - top[j]);
-        }
+        for (int64_t r = 0; r < rows; ++r) add_exp(sum, x + r * stride, top, width);
         for (int64_t j = 0; j < width; ++j) merge(s[j], {double(top[j]), double(sum[j])});
     }
 };

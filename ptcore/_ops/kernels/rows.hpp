@@ -1,6 +1,6 @@
 /* Row and column pieces of softmax, log_softmax and cross_entropy over float or double tiles.
  *
- * exp runs in loops of a fixed trip count so that it vectorises; a tail is padded to 16 lanes.
+ * exp runs in loops of a fixed trip count so that it vectorises; a tail is padded to a vector.
  * Sums are taken in LANES lanes over runs of 8192 elements and in float64 beyond.
  */
 #ifndef PTCORE_KERNELS_ROWS_HPP
@@ -11,69 +11,86 @@ namespace {
 
 constexpr int64_t ROW_RUN = 8192;
 
+/* NaNs are passed over: the sum of exponentials is NaN anyway */
 template <class E>
-inline E row_max(const E *x, int64_t n) { return fold<max_fold>(x, n, limits<E>::lowest()); }
+inline E row_max(const E *x, int64_t n) { return extremum_lanes<true, false>(x, n, limits<E>::lowest()); }
+
+template <class E>
+inline typename simd<E>::vector vector_exp(typename simd<E>::vector v) {
+    alignas(64) E lane[simd<E>::width];
+    simd<E>::store(lane, v);
+    for (int l = 0; l < simd<E>::width; ++l) lane[l] = pt::exp(lane[l]);
+    return simd<E>::load(lane);
+}
+
+/* out[i] = map(x[i], y[i]) on vectors; the three may be the same memory */
+template <class E, class Map>
+inline void map_row(const E *x, const E *y, E *out, int64_t n, Map &&map) {
+    using V = simd<E>;
+    constexpr int W = V::width;
+    int64_t i = 0;
+    for (; i + W <= n; i += W) V::store(out + i, map(V::load(x + i), V::load(y + i)));
+    const int rest = int(n - i);
+    if (rest) V::store_part(out + i, map(V::load_part(x + i, rest), V::load_part(y + i, rest)), rest);
+}
 
 /* sum of exp(x - top); the terms are kept in out when STORE (out may be x) */
 template <bool STORE, class E>
 inline double row_exp_sum(const E *x, E *out, int64_t n, E top) {
-    constexpr int L = LANES<E>, PAD = 16;
-    double total = 0;
-    for (int64_t start = 0; start < n; start += ROW_RUN) {
-        const int64_t end = min64(n, start + ROW_RUN);
-        alignas(64) E lane[L];
-        for (int l = 0; l < L; ++l) lane[l] = 0;
-        int64_t i = start;
-        for (; i + L <= end; i += L) {
-            alignas(64) E term[L];
-            for (int l = 0; l < L; ++l) {
-                term[l] = pt::exp(x[i + l] - top);
-                lane[l] += term[l];
-            }
-            if (STORE) memcpy(out + i, term, sizeof term);
-        }
-        for (; i < end; i += PAD) {
-            const int64_t rest = min64(PAD, end - i);
-            alignas(64) E term[PAD];
-            for (int l = 0; l < PAD; ++l) term[l] = -HUGE_VALF;
-            memcpy(term, x + i, size_t(rest) * sizeof(E));
-            for (int l = 0; l < PAD; ++l) term[l] = pt::exp(term[l] - top);
-            for (int64_t l = 0; l < rest; ++l) lane[l] += term[l];
-            if (STORE) memcpy(out + i, term, size_t(rest) * sizeof(E));
-        }
-        total += double(fold<add_fold>(lane, L, E(0)));
-    }
-    return total;
-}
-
-/* sum over a row of map(x[i], y[i]) for vectors and scalars alike: lanes, float64 beyond a run */
-template <class E, class Map>
-inline double row_sum(const E *x, const E *y, int64_t n, Map &&map) {
     using V = simd<E>;
-    constexpr int W = V::width, REGS = LANES<E> / W;
+    constexpr int L = LANES<E>, W = V::width, REGS = L / W;
+    const typename V::vector shift = V::fill(top);
     double total = 0;
     for (int64_t start = 0; start < n; start += ROW_RUN) {
         const int64_t end = min64(n, start + ROW_RUN);
         typename V::vector acc[REGS];
-        alignas(64) E lane[LANES<E>];
         for (int r = 0; r < REGS; ++r) acc[r] = V::fill(E(0));
         int64_t i = start;
-        for (; i + LANES<E> <= end; i += LANES<E>)
-            for (int r = 0; r < REGS; ++r) acc[r] += map(V::load(x + i + r * W), V::load(y + i + r * W));
-        for (int r = 0; r < REGS; ++r) V::store(lane + r * W, acc[r]);
-        for (int l = 0; i < end; ++i, ++l) lane[l] += map(x[i], y[i]);
-        total += double(fold<add_fold>(lane, LANES<E>, E(0)));
+        for (; i + L <= end; i += L)
+            for (int r = 0; r < REGS; ++r) {
+                const typename V::vector v = vector_exp<E>(V::load(x + i + r * W) - shift);
+                acc[r] += v;
+                if (STORE) V::store(out + i + r * W, v);
+            }
+        for (; i < end; i += W) {
+            const int rest = int(min64(W, end - i));
+            if (rest == W) {
+                const typename V::vector v = vector_exp<E>(V::load(x + i) - shift);
+                acc[0] += v;
+                if (STORE) V::store(out + i, v);
+            }
+            else {
+                const typename V::vector v = vector_exp<E>(V::load_part(x + i, rest) - shift);
+                acc[0] += V::blend(v, V::fill(E(0)), rest);
+                if (STORE) V::store_part(out + i, v, rest);
+            }
+        }
+        for (int half = REGS / 2; half > 0; half /= 2)
+            for (int r = 0; r < half; ++r) acc[r] += acc[r + half];
+        total += double(V::sum(acc[0]));
     }
     return total;
 }
 
-/* Block of `width` columns, n rows, `stride` apart: the columns' maxima. */
+/* sum over a row of map(x[i], y[i]) of vectors: lanes, float64 beyond a run */
+template <class E, class Map>
+inline double row_sum(const E *x, const E *y, int64_t n, Map &&map) {
+    double total = 0;
+    for (int64_t i = 0; i < n; i += ROW_RUN) {
+        E part;
+        fold_lanes<add_fold, 1>(x + i, y + i, min64(ROW_RUN, n - i), E(0), &part, map);
+        total += double(part);
+    }
+    return total;
+}
+
+/* Block of `width` columns, n rows, `stride` apart: the columns' maxima, NaNs passed over. */
 template <class E>
 inline void columns_max(E *PT_RESTRICT top, const E *PT_RESTRICT x, int64_t stride, int64_t n, int64_t width) {
     for (int64_t j = 0; j < width; ++j) top[j] = limits<E>::lowest();
     for (int64_t r = 0; r < n; ++r)
         PT_IVDEP
-        for (int64_t j = 0; j < width; ++j) top[j] = select_max(top[j], x[r * stride + j]);
+        for (int64_t j = 0; j < width; ++j) top[j] = maximum(top[j], x[r * stride + j]);
 }
 
 } // namespace

@@ -35,12 +35,13 @@ struct softmax_op {
         const E *x = in[0];
         const E top = row_max(x, n);
         if (LOG) {
-            const E shift = E(log(row_exp_sum<false>(x, out, n, top)));
-            for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - top) - shift;
+            const auto log_sum = simd<E>::fill(pt::log(E(row_exp_sum<false>(x, out, n, top))));
+            const auto shift = simd<E>::fill(top);
+            map_row(x, x, out, n, [=](auto v, auto) { return (v - shift) - log_sum; });
         }
         else {
-            const E scale = E(1 / row_exp_sum<true>(x, out, n, top));
-            for (int64_t i = 0; i < n; ++i) out[i] *= scale;
+            const auto scale = simd<E>::fill(E(1 / row_exp_sum<true>(x, out, n, top)));
+            map_row(out, out, out, n, [=](auto v, auto) { return v * scale; });
         }
     }
     static void columns(const E *const *in, const int64_t *stride, E *out, int64_t step, int64_t n, int64_t width) {
@@ -79,9 +80,11 @@ struct softmax_backward_op {
             if constexpr (LOG) return a;
             else return a * b;
         });
-        const E sum = E(total);
-        PT_IVDEP
-        for (int64_t i = 0; i < n; ++i) out[i] = term(g[i], y[i], sum);
+        const auto sum = simd<E>::fill(E(total));
+        map_row(g, y, out, n, [=](auto a, auto b) {
+            if constexpr (LOG) return a - vector_exp<E>(b) * sum;
+            else return b * (a - sum);
+        });
     }
     static void columns(const E *const *in, const int64_t *stride, E *out, int64_t step, int64_t n, int64_t width) {
         alignas(64) E sum[COLUMN_BLOCK];

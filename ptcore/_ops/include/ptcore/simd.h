@@ -2,13 +2,14 @@
  * and the few operations that hand-blocked kernels (reductions, GEMM) need.
  *
  * With GNU C the register is a vector extension type; elsewhere (or with PT_PORTABLE_SIMD) it is a
- * small array, so that the same kernels build with any C++17 compiler. Lane counts never show in
- * results: kernels that use this header fix their own number of virtual lanes.
+ * small array, so that the same kernels build with any C++17 compiler. Lane counts need not show in
+ * results: kernels that must agree between ISA levels fix their own number of virtual lanes.
  */
 #ifndef PTCORE_SIMD_H
 #define PTCORE_SIMD_H
-#include <string.h>
-#include "ptcore/config.h"
+#include "config.h"
+
+#include <utility>
 
 #if defined(__AVX512F__)
 #define PT_VECTOR_BYTES 64
@@ -18,9 +19,23 @@
 #define PT_VECTOR_BYTES 16
 #endif
 
+#if defined(__GNUC__) && !defined(PT_PORTABLE_SIMD)
+#define PT_GNU_VECTORS 1
+#else
+#define PT_GNU_VECTORS 0
+#endif
+#if PT_GNU_VECTORS && (defined(__clang__) || __GNUC__ >= 12)
+#define PT_SHUFFLE_VECTORS 1
+#else
+#define PT_SHUFFLE_VECTORS 0
+#endif
+#if PT_GNU_VECTORS && defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace {
 
-#if defined(__GNUC__) && !defined(PT_PORTABLE_SIMD)
+#if PT_GNU_VECTORS
 template <class T>
 struct vector_of {
     typedef T type __attribute__((vector_size(PT_VECTOR_BYTES)));
@@ -28,21 +43,23 @@ struct vector_of {
 #else
 template <class T>
 struct portable_vector {
-    T lane[PT_VECTOR_BYTES / sizeof(T)];
-    friend portable_vector operator+(portable_vector a, portable_vector b) {
-        for (unsigned i = 0; i < PT_VECTOR_BYTES / sizeof(T); ++i) a.lane[i] += b.lane[i];
+    static constexpr int width = PT_VECTOR_BYTES / int(sizeof(T));
+    T lane[width];
+    template <class F>
+    static portable_vector each(portable_vector a, portable_vector b, F f) {
+        for (int i = 0; i < width; ++i) a.lane[i] = f(a.lane[i], b.lane[i]);
         return a;
+    }
+    friend portable_vector operator+(portable_vector a, portable_vector b) {
+        return each(a, b, [](T x, T y) { return T(x + y); });
     }
     friend portable_vector operator-(portable_vector a, portable_vector b) {
-        for (unsigned i = 0; i < PT_VECTOR_BYTES / sizeof(T); ++i) a.lane[i] -= b.lane[i];
-        return a;
+        return each(a, b, [](T x, T y) { return T(x - y); });
     }
     friend portable_vector operator*(portable_vector a, portable_vector b) {
-        for (unsigned i = 0; i < PT_VECTOR_BYTES / sizeof(T); ++i) a.lane[i] *= b.lane[i];
-        return a;
+        return each(a, b, [](T x, T y) { return T(x * y); });
     }
     portable_vector &operator+=(portable_vector b) { return *this = *this + b; }
-    portable_vector &operator*=(portable_vector b) { return *this = *this * b; }
 };
 template <class T>
 struct vector_of {
@@ -61,16 +78,8 @@ struct simd {
         return v;
     }
     static inline void store(T *p, vector v) { memcpy(p, &v, sizeof v); }
-    /* the lanes added in a fixed tree: l with l + width/2, and so on */
-    static inline T sum(vector v) {
-        T lane[width];
-        store(lane, v);
-        for (int half = width / 2; half > 0; half /= 2)
-            for (int l = 0; l < half; ++l) lane[l] += lane[l + half];
-        return lane[0];
-    }
     static inline vector fill(T x) {
-#if defined(__GNUC__) && !defined(PT_PORTABLE_SIMD)
+#if PT_GNU_VECTORS
         return x - vector{};        /* -0.0 and NaN survive: x - (+0) is x */
 #else
         vector v;
@@ -78,9 +87,109 @@ struct simd {
         return v;
 #endif
     }
+    /* the first n < width lanes from memory, 0 in the others */
+    static inline vector load_part(const T *p, int n) {
+#if PT_GNU_VECTORS && defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4) return reinterpret<vector>(_mm512_maskz_loadu_epi32(__mmask16((1u << n) - 1), p));
+        if constexpr (sizeof(T) == 8) return reinterpret<vector>(_mm512_maskz_loadu_epi64(__mmask8((1u << n) - 1), p));
+#elif PT_GNU_VECTORS && defined(__AVX2__)
+        if constexpr (sizeof(T) == 4)
+            return reinterpret<vector>(_mm256_maskload_epi32(reinterpret_cast<const int *>(p), first_lanes(n)));
+        if constexpr (sizeof(T) == 8)
+            return reinterpret<vector>(_mm256_maskload_epi64(reinterpret_cast<const long long *>(p), first_lanes(2 * n)));
+#endif
+        T lane[width] = {};
+        for (int l = 0; l < n; ++l) lane[l] = p[l];
+        return load(lane);
+    }
+    /* the first n < width lanes to memory; the rest of memory is not touched */
+    static inline void store_part(T *p, vector v, int n) {
+#if PT_GNU_VECTORS && defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4) return _mm512_mask_storeu_epi32(p, __mmask16((1u << n) - 1), reinterpret<__m512i>(v));
+        if constexpr (sizeof(T) == 8) return _mm512_mask_storeu_epi64(p, __mmask8((1u << n) - 1), reinterpret<__m512i>(v));
+#elif PT_GNU_VECTORS && defined(__AVX2__)
+        if constexpr (sizeof(T) == 4)
+            return _mm256_maskstore_epi32(reinterpret_cast<int *>(p), first_lanes(n), reinterpret<__m256i>(v));
+        if constexpr (sizeof(T) == 8)
+            return _mm256_maskstore_epi64(reinterpret_cast<long long *>(p), first_lanes(2 * n), reinterpret<__m256i>(v));
+#endif
+        T lane[width];
+        store(lane, v);
+        for (int l = 0; l < n; ++l) p[l] = lane[l];
+    }
+    /* the first n < width lanes of v, the others of `rest` */
+    static inline vector blend(vector v, vector rest, int n) {
+#if PT_GNU_VECTORS && defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4)
+            return reinterpret<vector>(_mm512_mask_mov_epi32(reinterpret<__m512i>(rest), __mmask16((1u << n) - 1), reinterpret<__m512i>(v)));
+        if constexpr (sizeof(T) == 8)
+            return reinterpret<vector>(_mm512_mask_mov_epi64(reinterpret<__m512i>(rest), __mmask8((1u << n) - 1), reinterpret<__m512i>(v)));
+#elif PT_GNU_VECTORS && defined(__AVX2__)
+        if constexpr (sizeof(T) == 4 || sizeof(T) == 8)
+            return reinterpret<vector>(_mm256_blendv_epi8(reinterpret<__m256i>(rest), reinterpret<__m256i>(v), first_lanes(int(sizeof(T)) / 4 * n)));
+#endif
+        T a[width], b[width];
+        store(a, v);
+        store(b, rest);
+        for (int l = 0; l < n; ++l) b[l] = a[l];
+        return load(b);
+    }
+    /* lanes folded in a fixed tree (l with l + width/2, and so on) down to KEEP lanes; f takes vectors of
+     * any width and scalars */
+    template <int KEEP, class F>
+    static inline void fold(vector v, T *result, F f) {
+#if PT_SHUFFLE_VECTORS
+        fold_halves<KEEP, width>(v, result, f);
+#else
+        T lane[width];
+        store(lane, v);
+        for (int half = width / 2; half >= KEEP; half /= 2)
+            for (int l = 0; l < half; ++l) lane[l] = f(lane[l], lane[l + half]);
+        memcpy(result, lane, KEEP * sizeof(T));
+#endif
+    }
+    static inline T sum(vector v) {
+        T result;
+        fold<1>(v, &result, [](auto a, auto b) { return a + b; });
+        return result;
+    }
+
+  private:
+#if PT_SHUFFLE_VECTORS
+    /* lanes FROM, FROM + 1... of v as a vector of their own; beyond the last one they start again */
+    template <int FROM, int COUNT, class V, int... L>
+    static inline auto part(V v, std::integer_sequence<int, L...>) {
+        return __builtin_shufflevector(v, v, ((FROM + L) % COUNT)...);
+    }
+    /* halves become vectors down to 16 bytes, which are then turned in themselves */
+    template <int KEEP, int N, class V, class F>
+    static inline void fold_halves(V v, T *result, F f) {
+        if constexpr (N == KEEP) memcpy(result, &v, KEEP * sizeof(T));
+        else {
+            constexpr int register16 = 16 / int(sizeof(T));
+            using lanes = std::make_integer_sequence<int, (N > register16 ? N / 2 : register16)>;
+            if constexpr (N > register16)
+                fold_halves<KEEP, N / 2>(f(part<0, N>(v, lanes{}), part<N / 2, N>(v, lanes{})), result, f);
+            else fold_halves<KEEP, N / 2>(f(v, part<N / 2, register16>(v, lanes{})), result, f);
+        }
+    }
+#endif
+#if PT_GNU_VECTORS && defined(__AVX2__)
+    template <class To, class From>
+    static inline To reinterpret(From v) {
+        static_assert(sizeof(To) == sizeof(From), "");
+        To to;
+        memcpy(&to, &v, sizeof to);
+        return to;
+    }
+    static inline __m256i first_lanes(int n) {
+        return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    }
+#endif
 };
 
-/* max and min that keep the first NaN; for vectors and scalars alike */
+/* Selections, for vectors of any width and scalars alike. select_max and select_min keep the first NaN;
+ * where b is NaN, maximum and minimum keep a, which are one instruction each. */
 template <class V>
 inline V select_max(V a, V b) {
     return a != a ? a : b <= a ? a : b;
@@ -89,17 +198,31 @@ template <class V>
 inline V select_min(V a, V b) {
     return a != a ? a : b >= a ? a : b;
 }
-#if !defined(__GNUC__) || defined(PT_PORTABLE_SIMD)
-template <class T>
-inline portable_vector<T> select_max(portable_vector<T> a, portable_vector<T> b) {
-    for (unsigned i = 0; i < PT_VECTOR_BYTES / sizeof(T); ++i) a.lane[i] = select_max(a.lane[i], b.lane[i]);
-    return a;
+template <class V>
+inline V maximum(V a, V b) {
+    return b > a ? b : a;
 }
-template <class T>
-inline portable_vector<T> select_min(portable_vector<T> a, portable_vector<T> b) {
-    for (unsigned i = 0; i < PT_VECTOR_BYTES / sizeof(T); ++i) a.lane[i] = select_min(a.lane[i], b.lane[i]);
-    return a;
+template <class V>
+inline V minimum(V a, V b) {
+    return b < a ? b : a;
 }
+/* b where it is NaN, else a */
+template <class V>
+inline V keep_nan(V a, V b) {
+    return b != b ? b : a;
+}
+#if !PT_GNU_VECTORS
+#define PT_EACH_LANE(name)                                                                   \
+    template <class T>                                                                       \
+    inline portable_vector<T> name(portable_vector<T> a, portable_vector<T> b) {             \
+        return portable_vector<T>::each(a, b, [](T x, T y) { return name(x, y); });          \
+    }
+PT_EACH_LANE(select_max)
+PT_EACH_LANE(select_min)
+PT_EACH_LANE(maximum)
+PT_EACH_LANE(minimum)
+PT_EACH_LANE(keep_nan)
+#undef PT_EACH_LANE
 #endif
 
 } // namespace
