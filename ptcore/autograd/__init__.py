@@ -1,5 +1,5 @@
 """Tape-based automatic differentiation: ``backward``, ``grad``, custom functions, hooks."""
-from ptcore._ops._creation import ones_like
+from ptcore._ops._creation import ones_like, zeros_like
 from ptcore._state import (enable_grad, inference_mode, is_grad_enabled, no_grad,
                            set_grad_enabled)
 from ptcore._tensor import Tensor
@@ -134,8 +134,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         raise ValueError("grad: inputs must not be empty")
     if is_grads_batched:
         raise RuntimeError("grad: is_grads_batched needs ptcore.func.vmap")
-    if allow_unused is None:
-        allow_unused = materialize_grads
+    if materialize_grads and allow_unused is False:
+        raise ValueError("grad: allow_unused must be True or not given with "
+                         "materialize_grads=True, got False")
+    allow_unused = bool(allow_unused) or materialize_grads
     for t in inputs:
         if not t.requires_grad:
             raise RuntimeError("grad: one of the differentiated inputs does not require grad")
@@ -149,7 +151,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
                                    "been used in the graph; pass allow_unused=True if this is "
                                    "what you want")
             if materialize_grads:
-                found[k] = ones_like(inputs[k]) * 0
+                found[k] = zeros_like(inputs[k])
     return tuple(found)
 
 
