@@ -32,7 +32,8 @@ cdef object decorate(object manager, object function):
                 try:
                     value = yield value
                 except GeneratorExit:
-                    generator.close()
+                    with manager.clone():
+                        generator.close()
                     raise
                 except BaseException as e:
                     error = e

@@ -15,7 +15,9 @@ _MODULES = ("function", "graph", "functional", "forward_ad")
 def __getattr__(name):
     import importlib
     if name in _LAZY:
-        return getattr(importlib.import_module(f"ptcore.autograd.{_LAZY[name]}"), name)
+        found = getattr(importlib.import_module(f"ptcore.autograd.{_LAZY[name]}"), name)
+        globals()[name] = found
+        return found
     if name in _MODULES:
         return importlib.import_module(f"ptcore.autograd.{name}")
     raise AttributeError(f"module 'ptcore.autograd' has no attribute {name!r}")
@@ -39,8 +41,10 @@ def _initial(op, outputs, grads, create_graph):
         grads = [None] * len(outputs)
     elif isinstance(grads, Tensor):
         grads = [grads]
-    else:
+    elif isinstance(grads, (tuple, list)):
         grads = list(grads)
+    else:
+        raise TypeError(f"{op}: gradients must be Tensors or None, got {type(grads).__name__}")
     if len(grads) != len(outputs):
         raise RuntimeError(f"{op}: got {len(outputs)} tensors and {len(grads)} gradients")
     result = []
