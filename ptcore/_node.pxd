@@ -34,6 +34,7 @@ cdef class Node:
     cpdef int edge_nr(self, int i)
     cdef void set_edge(self, int i, object edge, int nr)
     cpdef object saved(self, int slot)
+    cdef object kept(self, object value)
 
 cdef Node new_node(int op, int nin)
 # Installed by the tensor module: (object, version) -> the tensor, or raises if written to.

@@ -7,7 +7,8 @@ Invariants:
 (b) a saved tensor never has this Node as its grad_fn (outputs are saved as detached
     aliases), so a graph alone is no reference cycle;
 (c) gbuf belongs to the engine run whose stamp is in ``run``; any other stamp is stale;
-(d) after a backward without retain_graph the slots are empty and ``freed`` is set.
+(d) after a backward without retain_graph no slot holds a tensor, and ``freed`` is set if
+    one did; metadata stays, so that a rule that needs no more runs again, as in PyTorch.
 """
 cimport cython
 
@@ -85,28 +86,46 @@ cdef class Node:
 
     cpdef object saved(self, int slot):
         """The value in a slot, checked against the version at which it was saved."""
-        if self.freed:
+        cdef object value
+        cdef uint64_t version
+        cdef int k
+        if slot == 0:
+            value, version = self.s0, self.v0
+        elif slot == 1:
+            value, version = self.s1, self.v1
+        elif slot == 2:
+            value, version = self.s2, self.v2
+        elif slot == 3:
+            value, version = self.s3, self.v3
+        else:
+            k = 2 * (slot - 4)
+            value, version = self.smore[k], self.smore[k + 1]
+        if value is None and self.freed:
             raise RuntimeError(
                 "backward: the graph has been freed by an earlier backward; trying to backward "
                 "through it a second time needs retain_graph=True the first time")
-        if slot == 0:
-            return unpack(self.s0, self.v0, self, 0)
-        if slot == 1:
-            return unpack(self.s1, self.v1, self, 1)
-        if slot == 2:
-            return unpack(self.s2, self.v2, self, 2)
-        if slot == 3:
-            return unpack(self.s3, self.v3, self, 3)
-        cdef int k = 2 * (slot - 4)
-        return unpack(self.smore[k], self.smore[k + 1], self, slot)
+        return unpack(value, version, self, slot)
+
+    cdef object kept(self, object value):
+        """What remains of a saved value after release: its metadata, no data."""
+        if value is None or type(value) is TensorMeta or type(value) is list:
+            return value
+        self.freed = True
+        return None
 
     def release(self):
-        """Drops what was saved (the end of a backward without retain_graph)."""
-        self.s0 = self.s1 = self.s2 = self.s3 = None
-        self.smore = None
-        self.freed = True
+        """Drops the tensors that were saved (the end of a backward without retain_graph)."""
+        cdef Py_ssize_t k
+        self.s0, self.s1 = self.kept(self.s0), self.kept(self.s1)
+        self.s2, self.s3 = self.kept(self.s2), self.kept(self.s3)
+        if self.smore is not None:
+            for k in range(0, len(self.smore), 2):
+                self.smore[k] = self.kept(self.smore[k])
         if self.op < 0 and hasattr(self.fn, "release"):
             self.fn.release()
+
+    def __repr__(self):
+        return f"<{self.name()} object at {<size_t><void *>self:#x}>"
 
     @property
     def next_functions(self):

@@ -32,7 +32,8 @@ cdef object decorate(object manager, object function):
                 try:
                     value = yield value
                 except GeneratorExit:
-                    generator.close()
+                    with manager.clone():
+                        generator.close()
                     raise
                 except BaseException as e:
                     error = e
@@ -49,9 +50,10 @@ cdef class GradMode:
     """What no_grad, enable_grad and set_grad_enabled share."""
     cdef uint8_t wanted, before
 
+    # Under inference mode nothing is recorded, whatever the grad mode says, as in PyTorch.
     def __enter__(self):
         self.before = pt_tls.grad_enabled
-        pt_tls.grad_enabled = self.wanted
+        pt_tls.grad_enabled = self.wanted and not pt_tls.inference
 
     def __exit__(self, kind, value, trace):
         pt_tls.grad_enabled = self.before
@@ -63,7 +65,7 @@ cdef class GradMode:
         return type(self)()
 
 
-cdef class no_grad(GradMode):
+class no_grad(GradMode):
     """Context manager and decorator: operations inside are not recorded.
 
     Examples
@@ -75,14 +77,21 @@ cdef class no_grad(GradMode):
     >>> y.requires_grad
     False
     """
-    def __cinit__(self):
-        self.wanted = 0
+    __slots__ = ()
+
+    def __new__(cls, function=None):
+        cdef GradMode mode = GradMode.__new__(cls)
+        return mode if function is None else decorate(mode, function)
 
 
-cdef class enable_grad(GradMode):
+class enable_grad(GradMode):
     """Context manager and decorator: operations inside are recorded again under no_grad."""
-    def __cinit__(self):
-        self.wanted = 1
+    __slots__ = ()
+
+    def __new__(cls, function=None):
+        cdef GradMode mode = GradMode.__new__(cls)
+        mode.wanted = 1
+        return mode if function is None else decorate(mode, function)
 
 
 cdef class set_grad_enabled(GradMode):
@@ -103,19 +112,15 @@ cdef class set_grad_enabled(GradMode):
         return set_grad_enabled(self.wanted)
 
 
-cdef class inference_mode:
-    """Context manager and decorator: no recording, and results that never join a graph."""
+cdef class InferenceMode:
+    """The working half of inference_mode."""
     cdef uint8_t wanted, before, before_grad
-
-    def __cinit__(self, mode=True):
-        self.wanted = bool(mode) if not callable(mode) else 1
 
     def __enter__(self):
         self.before = pt_tls.inference
         self.before_grad = pt_tls.grad_enabled
         pt_tls.inference = self.wanted
-        if self.wanted:
-            pt_tls.grad_enabled = 0
+        pt_tls.grad_enabled = not self.wanted
 
     def __exit__(self, kind, value, trace):
         pt_tls.inference = self.before
@@ -126,6 +131,25 @@ cdef class inference_mode:
 
     def clone(self):
         return inference_mode(bool(self.wanted))
+
+
+class inference_mode(InferenceMode):
+    """Context manager and decorator: no recording, and results that never join a graph.
+
+    Parameters
+    ----------
+    mode : bool or callable
+        False leaves inference mode for a block, with recording on. A function is decorated.
+    """
+    __slots__ = ()
+
+    def __new__(cls, mode=True):
+        cdef InferenceMode made = InferenceMode.__new__(cls)
+        if callable(mode):
+            made.wanted = 1
+            return decorate(made, mode)
+        made.wanted = bool(mode)
+        return made
 
 
 def is_grad_enabled():

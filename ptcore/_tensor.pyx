@@ -40,6 +40,7 @@ cdef (const char *)[15] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"Q", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
 cdef allocator_function[8] _allocators
 cdef void (*_rebuild_view)(Tensor t) except *
+strided = "ptcore.strided"          # the one layout
 
 
 cdef class TensorExtras:
@@ -349,7 +350,17 @@ cdef class Tensor:
 
     @property
     def _version(self):
+        if self.flags & PT_INFERENCE:
+            raise RuntimeError("_version: inference tensors do not track a version counter")
         return self.storage.version
+
+    def is_inference(self):
+        """Whether the tensor was made under inference mode."""
+        return (self.flags & PT_INFERENCE) != 0
+
+    @property
+    def layout(self):
+        return strided
 
     @property
     def _base(self):
@@ -379,6 +390,9 @@ cdef class Tensor:
         if on and CATEGORY[self.dt] < 2:
             raise RuntimeError("requires_grad: only floating-point and complex tensors can "
                                f"require gradients, got {dtype_of(self.dt).name}")
+        if on and self.flags & PT_INFERENCE and not pt_tls.inference:
+            raise RuntimeError("requires_grad: an inference tensor cannot require grad outside "
+                               "inference mode; clone() it first")
         if on:
             self.flags |= PT_REQUIRES_GRAD
         else:
@@ -428,7 +442,9 @@ cdef class Tensor:
     def _extras(self):
         return extras_of(self)
 
-    def _retains_grad(self):
+    @property
+    def retains_grad(self):
+        """Whether ``.grad`` of this non-leaf tensor is kept."""
         return (self.flags & PT_RETAIN_GRAD) != 0
 
     def _set_retain_grad(self):
@@ -568,7 +584,7 @@ cdef void share_from(Tensor t, Tensor x, int64_t offset):
     t.offset = offset
     t.dt = x.dt
     t.count = count(t.rank, t.dims)
-    t.flags |= x.flags & (PT_NON_CPU | PT_INFERENCE)
+    t.flags |= x.flags & (PT_NON_CPU | PT_INFERENCE | PT_DATA)
     if not is_contiguous(t.rank, t.dims, t.dims + t.rank):
         t.flags |= PT_NONCONTIGUOUS
 
@@ -582,7 +598,7 @@ cdef Tensor alias(Tensor x):
     t.offset = x.offset
     t.dt = x.dt
     t.count = x.count
-    t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE)
+    t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE | PT_DATA)
     return t
 
 
@@ -627,9 +643,21 @@ cdef bint needs_grad(Tensor t):
 
 cdef void set_node(Tensor t, Node n, int nr):
     track(t)
+    if t.flags & PT_RETAIN_GRAD and t.node is not None and t.node.hooks is not None:
+        move_retained(t, n, nr)
     t.node = n
     t.out_nr = nr
     t.flags |= PT_REQUIRES_GRAD
+
+
+cdef int move_retained(Tensor t, Node n, int nr) except -1:
+    """retain_grad follows the tensor to its new history; other hooks stay with the old."""
+    kept = t.node.hooks.retain.pop(t.out_nr, None)
+    if kept is not None:
+        if n.hooks is None:
+            n.hooks = type(t.node.hooks)()
+        n.hooks.retain[nr] = kept
+    return 0
 
 
 cdef object shape_of(Tensor t):

@@ -23,7 +23,7 @@ print(json.dumps({"modules": sorted(after), "opened": opened,
 
 @pytest.fixture(scope="module")
 def cost():
-    out = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    out = subprocess.run([sys.executable, "-P", "-c", SCRIPT], capture_output=True, text=True, check=True)
     return json.loads(out.stdout)
 
 

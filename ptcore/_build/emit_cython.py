@@ -180,8 +180,8 @@ def functions(family, ops, by_name):
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
             "from ptcore._ops._dispatch cimport interpose, overridden",
             "from ptcore._ops._structured cimport call",
-            "from ptcore._ops._elementwise cimport (binary, elementwise, elementwise_inplace, "
-            "inplace_binary, unary)",
+            "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace",
+            "from ptcore._ops._fast cimport binary, inplace_binary, unary",
             "from ptcore._ops cimport _views",
             "from ptcore._tensor import Tensor",
             "from ptcore._ops._table import set_functions, set_spec",

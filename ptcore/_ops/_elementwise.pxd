@@ -1,9 +1,15 @@
-# The elementwise paths. See _elementwise.pyx.
+# The general elementwise path. See _elementwise.pyx.
+from ptcore._dtype cimport REAL_OF
+from ptcore._ops._table cimport *
 from ptcore._types cimport *
-from ptcore._tensor cimport Tensor
 
-cdef object unary(int op, object x)
-cdef object binary(int op, object x, object y)
-cdef object inplace_binary(int op, object x, object y)
 cdef object elementwise(int op, tuple args, object out)
 cdef object elementwise_inplace(int op, tuple args)
+
+
+cdef inline int out_dtype(int op, int dt) noexcept:
+    """The result dtype of a loop of dtype dt."""
+    cdef int rule = info(op).out
+    if rule == PT_OUT_SAME:
+        return dt
+    return PT_BOOL if rule == PT_OUT_BOOL else REAL_OF[dt]

@@ -1,5 +1,5 @@
 """Tape-based automatic differentiation: ``backward``, ``grad``, custom functions, hooks."""
-from ptcore._ops._creation import ones_like
+from ptcore._ops._creation import ones_like, zeros_like
 from ptcore._state import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from ptcore._tensor import Tensor
 from ptcore.autograd._accumulate import seed_like
@@ -15,7 +15,9 @@ _MODULES = ("function", "graph", "functional", "forward_ad")
 def __getattr__(name):
     import importlib
     if name in _LAZY:
-        return getattr(importlib.import_module(f"ptcore.autograd.{_LAZY[name]}"), name)
+        found = getattr(importlib.import_module(f"ptcore.autograd.{_LAZY[name]}"), name)
+        globals()[name] = found
+        return found
     if name in _MODULES:
         return importlib.import_module(f"ptcore.autograd.{name}")
     raise AttributeError(f"module 'ptcore.autograd' has no attribute {name!r}")
@@ -39,8 +41,10 @@ def _initial(op, outputs, grads, create_graph):
         grads = [None] * len(outputs)
     elif isinstance(grads, Tensor):
         grads = [grads]
-    else:
+    elif isinstance(grads, (tuple, list)):
         grads = list(grads)
+    else:
+        raise TypeError(f"{op}: gradients must be Tensors or None, got {type(grads).__name__}")
     if len(grads) != len(outputs):
         raise RuntimeError(f"{op}: got {len(outputs)} tensors and {len(grads)} gradients")
     result = []
@@ -133,8 +137,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         raise ValueError("grad: inputs must not be empty")
     if is_grads_batched:
         raise RuntimeError("grad: is_grads_batched needs ptcore.func.vmap")
-    if allow_unused is None:
-        allow_unused = materialize_grads
+    if materialize_grads and allow_unused is False:
+        raise ValueError("grad: allow_unused must be True or not given with "
+                         "materialize_grads=True, got False")
+    allow_unused = bool(allow_unused) or materialize_grads
     for t in inputs:
         if not t.requires_grad:
             raise RuntimeError("grad: one of the differentiated inputs does not require grad")
@@ -148,7 +154,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
                                    "been used in the graph; pass allow_unused=True if this is "
                                    "what you want")
             if materialize_grads:
-                found[k] = ones_like(inputs[k]) * 0
+                found[k] = zeros_like(inputs[k])
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport copy_into
 from ptcore._ops._table cimport VJPS, info
 from ptcore._ops._creation import ones_like
+from ptcore._ops._functions_copy import clone
 from ptcore.autograd._helpers import reduce_to, sum_to
 
 cdef extern from "Python.h":
@@ -45,44 +46,42 @@ cpdef object seed_like(object t):
     return ones_like(x)
 
 
-cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, bint steal):
+cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, int owned):
     """Adds a gradient to ``leaf.grad``.
 
-    The gradient itself becomes ``.grad`` only when nobody else can see its memory: the caller
-    says that the rule made it (steal), no other storage view and no other reference exists.
+    The gradient itself becomes ``.grad`` only when nobody else can see its memory: ``owned``
+    is the number of references to it that the engine holds (0: the rule did not make it, so
+    it may not be taken), no other reference exists and no other tensor shows its storage.
+    A rule that hands one tensor to two inputs, or a hook or a custom Function that keeps the
+    gradient, has one more reference than that. Otherwise ``.grad`` is a copy.
     """
     cdef Tensor t = <Tensor>leaf
     cdef Tensor g = <Tensor>gradient
-    cdef Tensor own
-    cdef object total
     if g.dt != t.dt:
         g = <Tensor>(g.real if CATEGORY[g.dt] == 3 and CATEGORY[t.dt] < 3 else g).to(
             dtype_of(t.dt))
-        gradient = g
     if g.rank != t.rank or not same_sizes(t.rank, t.dims, g.dims):
-        gradient = sum_to(g, shape_of(t))
-        g = <Tensor>gradient
+        g = <Tensor>sum_to(g, shape_of(t))
     track(t)
     if t.grad_ is None:
         if create_graph:
-            t.grad_ = gradient
-        elif (steal and g.storage.refs == 1 and not g.flags & (PT_NONCONTIGUOUS | PT_SLOW)
-                and g.storage.owner == NULL and Py_REFCNT(g) <= STEAL_REFS
-                and type(g) is Tensor):
+            t.grad_ = clone(g)
+        elif (owned and g.storage.refs == 1 and g.node is None
+                and not g.flags & (PT_NONCONTIGUOUS | PT_SLOW)
+                and g.storage.owner == NULL and type(g) is Tensor
+                and Py_REFCNT(g) <= owned + OWN_REFS):
             t.grad_ = g
         else:
-            own = new_like(g, g.dt)
-            copy_into(own, alias(g))
-            t.grad_ = own
+            t.grad_ = new_like(g, g.dt)
+            copy_into(<Tensor>t.grad_, alias(g))
     elif create_graph or (<Tensor>t.grad_).flags & PT_REQUIRES_GRAD:
-        total = t.grad_ + gradient
-        t.grad_ = total
+        t.grad_ = t.grad_ + g
     else:
-        t.grad_ += gradient
+        t.grad_ += g
     return None
 
 
-# References to a gradient that only the engine holds when it hands it over: measured by
-# tests/autograd/test_engine.py::test_no_two_grads_share_memory.
+# The reference that accumulate_leaf itself holds: its variable g.
+# tests/autograd/test_engine.py::test_no_two_grads_share_memory proves it.
 cdef enum:
-    STEAL_REFS = 3
+    OWN_REFS = 1

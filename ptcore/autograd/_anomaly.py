@@ -49,6 +49,25 @@ def report(node):
                   f"caused the error:\n{where}", stacklevel=3)
 
 
+def locate(error, node):
+    """Notes on an exception which node's rule or hook raised it, and where its op was called.
+
+    The innermost backward notes first; an outer one adds nothing.
+    """
+    if node is None or getattr(error, "_ptcore_located", False):
+        return
+    note = f"This happened in the backward of {node_name(node)}."
+    if node.trace:
+        note += f" Its forward call:\n{''.join(node.trace).rstrip()}"
+    elif not is_anomaly_enabled():
+        note += " Under detect_anomaly() the forward call is shown here."
+    error.add_note(note)
+    try:
+        error._ptcore_located = True
+    except AttributeError:              # an exception class with __slots__
+        pass
+
+
 def check(node, grads):
     """Raises if a rule returned NaN."""
     if not detect_anomaly.nan:

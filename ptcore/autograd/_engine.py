@@ -40,6 +40,7 @@ class Run:
     needed: object          # set of nodes that lead to the inputs asked for, or None
     captured: object        # dict key -> gradient, or None: accumulate into leaves
     waiting: object         # dict leaf -> [edges left, sum] of hooked leaves, or None
+    current: Node           # whose rule or hooks are running
     create_graph: cython.bint
     retain_graph: cython.bint
     anomaly: cython.bint
@@ -96,7 +97,7 @@ class Run:
         """Adds g to what waits at output nr of n; queues n the first time."""
         buffer: object
         if n.run != self.stamp:
-            if n.gbuf is not None and n.run in _live:
+            if n in self.foreign or (n.gbuf is not None and n.run in _live):
                 if n in self.foreign:
                     self.foreign[n] = add_to(self.foreign[n], n.nout, nr, g)
                 else:
@@ -125,8 +126,8 @@ class Run:
         return self.foreign.pop(n)
 
     @cython.cfunc
-    def leaf(self, t: object, g: object, steal: cython.bint) -> object:
-        """A gradient has arrived at a leaf."""
+    def leaf(self, t: object, g: object, owned: cython.int) -> object:
+        """A gradient has arrived at a leaf; ``owned`` as in accumulate_leaf."""
         entry: list
         if self.captured is not None:
             if id(t) in self.captured:
@@ -137,7 +138,7 @@ class Run:
             entry = self.waiting[id(t)]
             entry[1] = g if entry[1] is None else entry[1] + g
             return None
-        accumulate_leaf(t, g, self.create_graph, steal)
+        accumulate_leaf(t, g, self.create_graph, owned)
         return None
 
     @cython.cfunc
@@ -152,6 +153,7 @@ class Run:
     @cython.cfunc
     def step(self, n: Node) -> object:
         """Runs the rule of one node and hands its gradients on."""
+        self.current = n
         g: object = self.take(n)
         hooks: object = n.hooks
         edge: object
@@ -193,7 +195,7 @@ class Run:
                 if type(edge) is Node:
                     self.deliver(edge, n.n0, grads)
                 elif edge is not None:
-                    self.leaf(edge, grads, grads is not g)
+                    self.leaf(edge, grads, 0 if grads is g else 1)
         else:
             if type(grads) is not tuple:
                 grads = (grads,)
@@ -213,7 +215,7 @@ class Run:
                     if self.needed is None or edge in self.needed:
                         self.deliver(edge, n.edge_nr(i), x)
                 else:
-                    self.leaf(edge, x, x is not g)
+                    self.leaf(edge, x, 0 if x is g else 2)
         if self.waiting is not None:
             for i in range(nin):
                 edge = n.edge(i)
@@ -263,17 +265,23 @@ def add_to(buffer: object, nout: cython.int, nr: cython.int, g: object) -> objec
     return buffer
 
 
+def through_hooks(t, g):
+    """What a leaf's hooks make of its gradient."""
+    hooks = t._extras.hooks
+    if hooks:
+        from ptcore.autograd._hooks import replaced
+        for hook in list(hooks.values()):
+            g = replaced(hook, g, hook(g))
+    return g
+
+
 def finish_leaf(t, g, create_graph):
     """Runs a leaf's hooks on the sum and accumulates the result."""
     extras = t._extras
     if g is None:
         return
-    if extras.hooks:
-        for hook in list(extras.hooks.values()):
-            result = hook(g)
-            if result is not None:
-                g = result
-    accumulate_leaf(t, g, create_graph, False)
+    g = through_hooks(t, g)
+    accumulate_leaf(t, g, create_graph, 0)
     if extras.post_hooks:
         for hook in list(extras.post_hooks.values()):
             hook(t)
@@ -348,7 +356,7 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     run.stamp = _last_run
     run.heap = []
     run.foreign = {}
-    run.needed = run.captured = run.waiting = None
+    run.needed = run.captured = run.waiting = run.current = None
     run.create_graph = create_graph
     run.retain_graph = retain_graph
     run.anomaly = is_anomaly_enabled()
@@ -378,15 +386,16 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
                 run.deliver(node, t.output_nr, g)
             elif run.waiting is not None and id(t) in run.waiting:
                 run.waiting[id(t)][0] += 1
-                run.leaf(t, g, False)
+                run.leaf(t, g, 0)
                 run.arrived(t)
             elif inputs is None and (t._extras.hooks or t._extras.post_hooks):
                 finish_leaf(t, g, create_graph)
             else:
-                run.leaf(t, g, False)
+                run.leaf(t, g, 0)
         run.walk()
-    except BaseException:
+    except BaseException as error:
         run.clear()
+        _anomaly.locate(error, run.current)
         raise
     finally:
         _live.discard(run.stamp)
@@ -396,16 +405,13 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     found = [run.captured[key] for key in keys]
     if accumulate:
         for t, g in zip(inputs, found):
-            if g is not None:
+            if g is not None and not t.retains_grad:    # a retained one is in .grad already
                 if (t._extras.hooks and t.grad_fn is None) or t._extras.post_hooks:
                     finish_leaf(t, g, create_graph)
                 else:
-                    accumulate_leaf(t, g, create_graph, False)
+                    accumulate_leaf(t, g, create_graph, 0)
         return None
     for k, t in enumerate(inputs):
-        if t.grad_fn is None and found[k] is not None and t._extras.hooks:
-            for hook in list(t._extras.hooks.values()):
-                result = hook(found[k])
-                if result is not None:
-                    found[k] = result
+        if t.grad_fn is None and found[k] is not None:
+            found[k] = through_hooks(t, found[k])
     return found

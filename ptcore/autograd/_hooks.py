@@ -2,6 +2,7 @@
 import itertools
 import weakref
 
+from ptcore._tensor import Tensor
 from ptcore.autograd._engine import count_leaf_hooks
 
 _ids = itertools.count()
@@ -34,6 +35,35 @@ class HookDict(dict):
     __slots__ = ("__weakref__",)
 
 
+def replaced(hook, g, result):
+    """What a hook makes of the gradient g: g itself for None, else a tensor like g."""
+    if result is None:
+        return g
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not isinstance(result, Tensor):
+        raise TypeError(f"hook {name!r}: must return None or a Tensor, got "
+                        f"{type(result).__name__}")
+    if g is not None and result.shape != g.shape:
+        raise RuntimeError(f"hook {name!r}: has changed the size of the gradient from "
+                           f"{list(g.shape)} to {list(result.shape)}")
+    if g is not None and result.dtype is not g.dtype:
+        raise RuntimeError(f"hook {name!r}: has changed the dtype of the gradient from "
+                           f"{g.dtype.name} to {result.dtype.name}")
+    return result
+
+
+def replaced_all(hook, grads, result):
+    """The same for the tuple of gradients that a node's hook sees."""
+    if result is None:
+        return grads
+    result = result if isinstance(result, tuple) else (result,)
+    if len(result) != len(grads):
+        raise RuntimeError(f"hook {getattr(hook, '__name__', hook)!r}: must return "
+                           f"{len(grads)} gradients, got {len(result)}")
+    return tuple([g if r is None and g is None else replaced(hook, g, r)
+                  for g, r in zip(grads, result)])
+
+
 class NodeHooks:
     """The hooks of one node: before its rule (by output) and after it."""
 
@@ -46,15 +76,11 @@ class NodeHooks:
     def before(self, node, g):
         grads = [g] if node.nout == 1 else list(g)
         for hook in list(self.pre.values()):
-            result = hook(tuple(grads))
-            if result is not None:
-                grads = list(result) if isinstance(result, tuple) else [result]
+            grads = list(replaced_all(hook, tuple(grads), hook(tuple(grads))))
         for nr, hooks in self.tensor.items():
             for hook in list(hooks.values()):
                 if grads[nr] is not None:
-                    result = hook(grads[nr])
-                    if result is not None:
-                        grads[nr] = result
+                    grads[nr] = replaced(hook, grads[nr], hook(grads[nr]))
         for nr, ref in self.retain.items():
             t = ref()
             if t is not None and grads[nr] is not None:
@@ -63,9 +89,8 @@ class NodeHooks:
 
     def after(self, node, grads, g):
         for hook in list(self.post.values()):
-            result = hook(grads, (g,) if node.nout == 1 else tuple(g))
-            if result is not None:
-                grads = result if isinstance(result, tuple) else (result,)
+            seen = (g,) if node.nout == 1 else tuple(g)
+            grads = replaced_all(hook, grads, hook(grads, seen))
         return grads
 
 
@@ -111,7 +136,7 @@ def retain_grad(t):
     if not t.requires_grad:
         raise RuntimeError("retain_grad: the tensor does not require grad")
     node = t.grad_fn
-    if node is None or t._retains_grad():
+    if node is None or t.retains_grad:
         return
     node_hooks(node).retain[t.output_nr] = weakref.ref(t)
     t._set_retain_grad()

@@ -1,5 +1,6 @@
-"""What autograd adds to Tensor, and how a write through a view becomes its base's history."""
-from ptcore._ops._record import set_rebase_view
+"""What autograd adds to Tensor and Node, and how a write through a view becomes its base's history."""
+from ptcore._node import Node
+from ptcore._ops._record import node_name, set_rebase_view
 from ptcore._tensor import Tensor
 from ptcore.autograd import backward as _backward
 
@@ -46,6 +47,25 @@ def retain_grad(self):
 for _f in (backward, requires_grad_, register_hook, register_post_accumulate_grad_hook,
            retain_grad):
     setattr(Tensor, _f.__name__, _f)
+
+
+def register_node_hook(self, hook):
+    """Calls ``hook(grad_inputs, grad_outputs)`` after this node's rule has run; what it
+    returns, if not None, takes the place of ``grad_inputs``."""
+    from ptcore.autograd import _hooks
+    return _hooks.register_node_hook(self, hook)
+
+
+def register_node_prehook(self, hook):
+    """Calls ``hook(grad_outputs)`` before this node's rule runs; what it returns, if not None,
+    takes the place of ``grad_outputs``."""
+    from ptcore.autograd import _hooks
+    return _hooks.register_node_prehook(self, hook)
+
+
+Node.name = node_name
+Node.register_hook = register_node_hook
+Node.register_prehook = register_node_prehook
 
 
 def _rebase_view(base, view, node):

@@ -1,10 +1,12 @@
 """Custom functions: ``Function`` with ``forward``, ``backward`` and their context."""
 import functools
+import weakref
 
 from ptcore._ops._creation import zeros
 from ptcore._ops._record import attach_history, check_dirty, custom_node
 from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
+from ptcore.autograd._accumulate import reduce_to
 
 
 class FunctionCtx:
@@ -54,11 +56,12 @@ class FunctionCtx:
     def saved_tensors(self):
         if self._node is None:
             return tuple(self._saved)
+        node = self._node()
         values = []
         for k in range(self._n_saved):
-            t = self._node.saved(k)
+            t = node.saved(k)
             if k in self._from_output and is_grad_enabled():
-                t = attach_history(t, self._node, self._from_output[k])
+                t = attach_history(t, node, self._from_output[k])
             values.append(t)
         return tuple(values)
 
@@ -66,8 +69,10 @@ class FunctionCtx:
 class _Rule:
     """The rule of one call, as the engine calls it."""
 
-    def __init__(self, ctx, cls, metas, n_inputs):
-        self.ctx, self.cls, self.metas, self.n_inputs = ctx, cls, metas, n_inputs
+    def __init__(self, ctx, cls, metas, inputs):
+        self.ctx, self.cls, self.metas = ctx, cls, metas
+        self.n_inputs = len(inputs)
+        self.specs = [(a.shape, a.dtype) if isinstance(a, Tensor) else None for a in inputs]
         self.__name__ = cls.__name__ + "Backward"
 
     def __call__(self, node, g, needs):
@@ -88,11 +93,22 @@ class _Rule:
         if len(result) != self.n_inputs:
             raise RuntimeError(f"{self.__name__}: backward returned {len(result)} gradients, "
                                f"expected {self.n_inputs}")
-        for i, r in enumerate(result):
-            if r is not None and not isinstance(r, Tensor):
-                raise TypeError(f"{self.__name__}: gradient {i} must be a Tensor or None, got "
-                                f"{type(r).__name__}")
-        return result
+        return tuple([None if r is None else self.checked(i, r) for i, r in enumerate(result)])
+
+    def checked(self, i, r):
+        """Gradient i in the shape and dtype of input i."""
+        if not isinstance(r, Tensor):
+            raise RuntimeError(f"{self.__name__}: gradient {i} must be a Tensor or None, got "
+                               f"{type(r).__name__}")
+        spec = self.specs[i]
+        if spec is None or (r.shape == spec[0] and r.dtype is spec[1]):
+            return r
+        shape = spec[0]
+        lead = r.ndim - len(shape)
+        if lead < 0 or any(n not in (1, m) for n, m in zip(shape, r.shape[lead:])):
+            raise RuntimeError(f"{self.__name__}: gradient {i} must have a shape that reduces to "
+                               f"{list(shape)}, got {list(r.shape)}")
+        return reduce_to(r, spec)
 
 
 class _FunctionMeta(type):
@@ -127,6 +143,10 @@ class Function(metaclass=_FunctionMeta):
     """
 
     generate_vmap_rule = False
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(f"{type(self).__name__}: a Function is called by its class method "
+                           "apply")
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -176,9 +196,12 @@ class Function(metaclass=_FunctionMeta):
         if recording:
             tracked = [t if isinstance(t, Tensor) and id(t) not in without
                        and t.dtype.kind in "fc" else None for t in outputs]
-            metas = [None if t is None else (t.shape, t.dtype, t.device) for t in tracked]
-            rule = _Rule(ctx, cls, metas, len(args))
-            ctx._node, ctx._from_output = custom_node(rule, list(args), tracked, saved, dirty)
+            metas = [(t.shape, t.dtype, t.device) if isinstance(t, Tensor) else None
+                     for t in outputs]
+            rule = _Rule(ctx, cls, metas, args)
+            # The node owns the rule and through it ctx: back to the node only weakly.
+            node, ctx._from_output = custom_node(rule, list(args), tracked, saved, dirty)
+            ctx._node = weakref.ref(node)
             ctx._n_saved = len(saved)
             ctx._saved = ()
         if single:

@@ -1,12 +1,11 @@
 """The graph as data: saved-tensor hooks, gradient edges, and Node for annotations."""
 from ptcore._node import Node
-from ptcore._ops._record import node_name, saved_hooks
+from ptcore._ops._record import saved_hooks
 from ptcore._state import set_saved_hooks
-from ptcore.autograd._hooks import register_node_hook, register_node_prehook
+from ptcore._tensor import Tensor
 
-Node.name = node_name
-Node.register_hook = register_node_hook
-Node.register_prehook = register_node_prehook
+__all__ = ["Node", "save_on_cpu", "saved_tensors_hooks"]
+
 
 
 class saved_tensors_hooks:
@@ -19,7 +18,13 @@ class saved_tensors_hooks:
     """
 
     def __init__(self, pack_hook, unpack_hook):
-        self.hooks = pack_hook, unpack_hook
+        def unpacked(value):
+            t = unpack_hook(value)
+            if not isinstance(t, Tensor):
+                raise TypeError("saved_tensors_hooks: unpack_hook must return a Tensor, got "
+                                f"{type(t).__name__}")
+            return t
+        self.hooks = pack_hook, unpacked
 
     def __enter__(self):
         saved_hooks.append(self.hooks)

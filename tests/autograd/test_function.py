@@ -1,0 +1,318 @@
+"""autograd.Function: what parity with torch does not show (identity, errors, contexts)."""
+
+import numpy as np
+import pytest
+
+import ptcore as pt
+from ptcore.autograd import Function, gradcheck, gradgradcheck
+from ptcore.autograd.function import once_differentiable
+
+pytestmark = pytest.mark.core
+
+
+def leaf(*values):
+    return pt.tensor(list(values), dtype=pt.float64, requires_grad=True)
+
+
+def values(t):
+    return t.detach().numpy().tolist()
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * g
+
+
+class Exp(Function):
+    """Saves its output."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y
+
+
+@pytest.mark.parametrize("f", [Cube, Exp])
+def test_all_orders(f):
+    x = leaf(0.3, -1.2)
+    assert gradcheck(f.apply, (x,))
+    assert gradgradcheck(f.apply, (x,))
+
+
+def test_gradient_of_a_broadcast_output_is_reduced_between_functions():
+    class Tile(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.expand(3, 2) * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = leaf(1.0, 2.0)
+    y = Cube.apply(x)
+    Tile.apply(y).sum().backward()
+    assert values(x.grad) == [9, 36]
+
+
+def test_gradient_takes_the_dtype_of_its_input():
+    class Wide(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.to(pt.float64)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = pt.ones(2, requires_grad=True)
+    y = x * 1
+    y.retain_grad()
+    Wide.apply(y).sum().backward()
+    assert y.grad.dtype is pt.float32
+    assert x.grad.dtype is pt.float32
+
+
+@pytest.mark.parametrize(
+    ("result", "error", "text"),
+    [
+        (lambda g: pt.ones(5).double(), RuntimeError, "gradient 0"),
+        (lambda g: pt.ones(()).double(), RuntimeError, "gradient 0"),
+        (lambda g: "text", RuntimeError, "str"),
+        (lambda g: (g, g), RuntimeError, "2 gradients, expected 1"),
+        (lambda g: (), RuntimeError, "0 gradients, expected 1"),
+    ],
+)
+def test_wrong_returns(result, error, text):
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return result(g)
+
+    with pytest.raises(error, match=text):
+        F.apply(leaf(1.0, 2.0)).sum().backward()
+
+
+def test_missing_methods():
+    class OnlyForward(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+    class Nothing(Function):
+        pass
+
+    y = OnlyForward.apply(leaf(1.0))
+    with pytest.raises(NotImplementedError, match="backward"):
+        y.sum().backward()
+    with pytest.raises(NotImplementedError, match="forward"):
+        Nothing.apply(leaf(1.0))
+    with pytest.raises(RuntimeError, match="apply"):
+        Cube()(leaf(1.0))
+
+
+def test_forward_runs_without_recording_and_restores_the_mode():
+    modes = []
+
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x):
+            modes.append(pt.is_grad_enabled())
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        F.apply(leaf(1.0))
+    assert modes == [False]
+    assert pt.is_grad_enabled()
+
+
+def test_backward_mode_follows_create_graph():
+    modes = []
+
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            modes.append(pt.is_grad_enabled())
+            return g
+
+    y = F.apply(leaf(1.0)).sum()
+    y.backward(retain_graph=True)
+    y.backward(create_graph=True)
+    assert modes == [False, True]
+
+
+def test_needs_input_grad_under_no_grad_input():
+    seen = []
+
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x, y, k):
+            seen.append(ctx.needs_input_grad)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None, None
+
+    F.apply(leaf(1.0), pt.ones(1).double(), 3)
+    F.apply(pt.ones(1).double(), leaf(1.0), None)
+    assert seen == [(True, False, False), (False, True, False)]
+
+
+def test_attributes_of_the_context_survive():
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.k = k
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.k, None
+
+    x = leaf(1.0)
+    (Scale.apply(x, 3) + Scale.apply(x, 5)).sum().backward()
+    assert values(x.grad) == [8]
+
+
+def test_only_tensors_are_saved():
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, None, 3)
+
+    with pytest.raises(TypeError, match="only Tensors"):
+        F.apply(leaf(1.0))
+
+
+def test_none_can_be_saved_and_values_are_freed():
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(None, x)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            a, x = ctx.saved_tensors
+            assert a is None
+            return g * x
+
+    x = leaf(3.0)
+    y = F.apply(x).sum()
+    y.backward()
+    assert values(x.grad) == [3]
+    with pytest.raises(RuntimeError, match="freed"):
+        y.backward()
+
+
+def test_many_saved_tensors():
+    class F(Function):
+        @staticmethod
+        def forward(ctx, *xs):
+            ctx.save_for_backward(*xs)
+            return sum(x * x for x in xs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return tuple(2 * x * g for x in ctx.saved_tensors)
+
+    xs = [leaf(float(k)) for k in range(20)]
+    F.apply(*xs).sum().backward()
+    assert [values(x.grad)[0] for x in xs] == [2.0 * k for k in range(20)]
+
+
+def test_dirty_must_be_returned():
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            x.add_(1)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    with pytest.raises(RuntimeError, match="dirty"):
+        F.apply(leaf(1.0) * 1)
+
+
+def test_dirty_bumps_the_version_seen_by_earlier_savers():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf(3.0)
+    y = x * 1
+    z = y * y
+    w = Double.apply(y)
+    assert w is y
+    with pytest.raises(RuntimeError, match="inplace"):
+        (z + w).sum().backward()
+
+
+def test_once_differentiable_first_order_works():
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            assert not pt.is_grad_enabled()
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x = leaf(3.0)
+    F.apply(x).sum().backward()
+    assert values(x.grad) == [6]
+    seed = leaf(1.0)
+    (g,) = pt.autograd.grad(F.apply(x), x, seed, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        g.sum().backward()
+
+
+def test_through_numpy():
+    class Sinc(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return pt.from_numpy(np.sinc(x.detach().numpy()))
+
+        @staticmethod
+        def backward(ctx, g):
+            a = ctx.saved_tensors[0].detach().numpy()
+            d = (np.pi * a * np.cos(np.pi * a) - np.sin(np.pi * a)) / (np.pi * a**2)
+            return g * pt.from_numpy(d)
+
+    assert gradcheck(Sinc.apply, (leaf(0.3, 1.2),))
