@@ -224,9 +224,12 @@ int index_put_kernel(pt_call *call) {
 
 /* ---- masks ------------------------------------------------------------------------------- */
 
-/* Calls found(linear position, k) for the k-th non-zero element of `mask`, chunk by chunk on the pool. */
-template <class T, class Found>
-inline int for_each_true(pt_call *call, const pt_view &mask, int64_t expected, Found &&found) {
+using truth_of = void (*)(void *to, const void *from, int64_t stride, int64_t n);
+
+/* Calls found(truth, first, last, k) for chunks of `mask` on the pool: truth[first...last) tells which of its
+ * elements are not zero, k of them came before. */
+template <class Found>
+inline int for_each_true(pt_call *call, const pt_view &mask, truth_of fetch, int64_t expected, Found &&found) {
     space<1> walk;
     for (int d = 0; d < mask.ndim; ++d) walk.push(mask.sizes[d], {mask.strides[d]});
     int64_t step[1];
@@ -235,7 +238,7 @@ inline int for_each_true(pt_call *call, const pt_view &mask, int64_t expected, F
     scratch<int64_t> start(chunks + 1);
     scratch<uint8_t> truth(mask.numel);
     if (!start || !truth) return no_memory(call, mask.numel + 8 * chunks);
-    const T *data = reinterpret_cast<const T *>(mask.data);
+    const int64_t item = ITEMSIZE[mask.dtype];
     parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
             const int64_t first = c * MASK_CHUNK, last = min64(mask.numel, first + MASK_CHUNK);
@@ -243,7 +246,7 @@ inline int for_each_true(pt_call *call, const pt_view &mask, int64_t expected, F
             int64_t within = first % n, total = 0;
             for (int64_t i = first; i < last;) {
                 const int64_t run = min64(n - within, last - i);
-                fetch_truth<T>(truth.data + i, data + at.offset[0] + within * step[0], n == 1 ? 1 : step[0], run);
+                fetch(truth.data + i, mask.data + (at.offset[0] + within * step[0]) * item, n == 1 ? 1 : step[0], run);
                 i += run;
                 within = 0;
                 at.next();
@@ -267,21 +270,24 @@ int nonzero_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &out = call->out[0];
     const int ndim = x.ndim;
     if (out.ndim != 2 || out.sizes[1] != ndim) return fail(call, PT_RUNTIME_ERROR, "expected an output of shape (k, %d)", ndim);
-    return visit<ALL>(call, x.dtype, [&](auto tag) {
-        using T = PT_TYPE(tag);
-        return for_each_true<T>(call, x, out.sizes[0], [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
-            int64_t index[PT_MAX_DIM];
-            for (int64_t d = ndim - 1, rest = first; d >= 0; rest /= x.sizes[d--]) index[d] = rest % x.sizes[d];
-            int64_t *to = output<int64_t>(call) + k * ndim;
-            for (int64_t i = first; i < last; ++i) {
-                if (truth[i])
-                    for (int d = 0; d < ndim; ++d) *to++ = index[d];
-                for (int d = ndim - 1; d >= 0; --d) {
-                    if (++index[d] < x.sizes[d]) break;
-                    index[d] = 0;
-                }
+    truth_of fetch = nullptr;
+    int status = visit<ALL>(call, x.dtype, [&](auto tag) {
+        fetch = fetch_truth<PT_TYPE(tag)>;
+        return int(PT_OK);
+    });
+    if (status) return status;
+    return for_each_true(call, x, fetch, out.sizes[0], [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
+        int64_t index[PT_MAX_DIM];
+        for (int64_t d = ndim - 1, rest = first; d >= 0; rest /= x.sizes[d--]) index[d] = rest % x.sizes[d];
+        int64_t *to = output<int64_t>(call) + k * ndim;
+        for (int64_t i = first; i < last; ++i) {
+            if (truth[i])
+                for (int d = 0; d < ndim; ++d) *to++ = index[d];
+            for (int d = ndim - 1; d >= 0; --d) {
+                if (++index[d] < x.sizes[d]) break;
+                index[d] = 0;
             }
-        });
+        }
     });
 }
 
@@ -293,7 +299,7 @@ int masked_select_kernel(pt_call *call) {
     for (int d = 0; d < x.ndim; ++d) walk.push(x.sizes[d], {x.strides[d]});
     return visit_size(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        return for_each_true<uint8_t>(call, mask, out.numel, [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
+        return for_each_true(call, mask, fetch_truth<uint8_t>, out.numel, [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
             const T *from = input<T>(call);
             T *to = output<T>(call) + k;
             cursor<1> at(walk, first);

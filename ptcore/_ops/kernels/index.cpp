@@ -73,7 +73,10 @@ int gather_kernel(pt_call *call) {
                 const T *from = input<T>(call) + at.offset[0];
                 const int64_t *p = input<int64_t>(call, 1) + at.offset[1] + i * w.along[1];
                 T *to = output<T>(call) + at.offset[2] + i * w.along[2];
-                for (int64_t j = 0; j < w.width; ++j) to[j] = from[j * w.across[0] + p[j * w.across[1]] * w.moved];
+                if (w.across[1] == 1 && w.across[0] == 0 && w.moved == 1)
+                    for (int64_t j = 0; j < w.width; ++j) to[j] = from[p[j]];
+                else
+                    for (int64_t j = 0; j < w.width; ++j) to[j] = from[j * w.across[0] + p[j * w.across[1]] * w.moved];
                 if (i == w.n - 1) at.next();
             }
         });
@@ -100,10 +103,13 @@ inline void scatter_into(pt_call *call, T *out, int64_t dim, Combine &&combine) 
                 T *to = out + at.offset[0];
                 const int64_t *p = input<int64_t>(call, 1) + at.offset[1] + i * w.along[1];
                 const S *from = input<S>(call, 2) + at.offset[2] + i * w.along[2];
-                for (int64_t j = b; j < e; ++j) {
-                    T &t = to[j * w.across[0] + p[j * w.across[1]] * w.moved];
-                    t = combine(t, from[j * w.across[2]]);
-                }
+                if (w.across[0] == 0 && w.moved == 1 && w.across[1] == 1 && w.across[2] == 1)
+                    for (int64_t j = b; j < e; ++j) to[p[j]] = combine(to[p[j]], from[j]);
+                else
+                    for (int64_t j = b; j < e; ++j) {
+                        T &t = to[j * w.across[0] + p[j * w.across[1]] * w.moved];
+                        t = combine(t, from[j * w.across[2]]);
+                    }
             }
             if (u % blocks == blocks - 1) at.next();
         }
@@ -201,8 +207,14 @@ int index_select_kernel(pt_call *call) {
         if (width * count == 1) {
             parallel_for(s.outer.numel(), grain_rows(chosen), [&](int64_t begin, int64_t end) {
                 cursor<1> at(s.outer, begin);
-                for (int64_t o = begin; o < end; ++o, at.next())
-                    for (int64_t k = 0; k < chosen; ++k) out[o * chosen + k] = input<T>(call)[at.offset[0] + p[k * jump] * s.stride];
+                for (int64_t o = begin; o < end; ++o, at.next()) {
+                    const T *PT_RESTRICT from = input<T>(call) + at.offset[0];
+                    T *PT_RESTRICT to = out + o * chosen;
+                    if (s.stride == 1 && jump == 1)
+                        for (int64_t k = 0; k < chosen; ++k) to[k] = from[p[k]];
+                    else
+                        for (int64_t k = 0; k < chosen; ++k) to[k] = from[p[k * jump] * s.stride];
+                }
             });
             return int(PT_OK);
         }

@@ -22,8 +22,13 @@ inline int check_index(pt_call *call, const pt_view &index, int64_t lowest, int6
     cursor<1> at(outer, 0);
     for (int64_t r = 0; r < rows; ++r, at.next()) {
         const int64_t *p = reinterpret_cast<const int64_t *>(index.data) + at.offset[0];
-        bool bad = false;
-        for (int64_t j = 0; j < n; ++j) bad |= (p[j * step[0]] < lowest) | (p[j * step[0]] >= size);
+        uint64_t bad = 0;
+        /* in [lowest, size) exactly if the distance from lowest, taken unsigned, is small */
+        const uint64_t range = uint64_t(size) - uint64_t(lowest);
+        if (step[0] == 1)
+            for (int64_t j = 0; j < n; ++j) bad |= uint64_t(uint64_t(p[j]) - uint64_t(lowest) >= range);
+        else
+            for (int64_t j = 0; j < n; ++j) bad |= uint64_t(uint64_t(p[j * step[0]]) - uint64_t(lowest) >= range);
         if (!bad) continue;
         for (int64_t j = 0; j < n; ++j)
             if (p[j * step[0]] < lowest || p[j * step[0]] >= size) return out_of_bounds(call, p[j * step[0]], dim, size);

@@ -102,15 +102,21 @@ int nll_loss_kernel(pt_call *call) {
     if (!loss) return no_memory(call, 16 * s.count);
     space<2> walk;
     for (int d = 0; d < x.ndim - 1; ++d) walk.push(s.target.sizes[d], {s.sample_stride(x, d), s.target.strides[d]});
-    parallel_for(s.count, GRAIN / 8, [&](int64_t begin, int64_t end) {
-        cursor<2> at(walk, begin);
-        for (int64_t i = begin; i < end; ++i, at.next()) {
-            const int64_t c = s.class_at(at.offset[1]);
-            const double w = c == s.ignored ? 0 : s.weight_of(c);
-            loss[i] = c == s.ignored ? 0 : -w * get_real(x, at.offset[0] + c * x.strides[s.class_dim]);
-            loss[s.count + i] = w;
-        }
+    const int64_t step = x.strides[s.class_dim];
+    int status = visit<FLOATS>(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        parallel_for(s.count, GRAIN / 8, [&](int64_t begin, int64_t end) {
+            cursor<2> at(walk, begin);
+            for (int64_t i = begin; i < end; ++i, at.next()) {
+                const int64_t c = s.class_at(at.offset[1]);
+                const double w = c == s.ignored ? 0 : s.weight_of(c);
+                loss[i] = c == s.ignored ? 0 : -w * convert<double>(input<T>(call)[at.offset[0] + c * step]);
+                loss[s.count + i] = w;
+            }
+        });
+        return int(PT_OK);
     });
+    if (status) return status;
     reduce_losses(call, s, loss.data, loss.data + s.count, call->out[1]);
     return PT_OK;
 }

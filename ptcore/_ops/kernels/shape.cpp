@@ -21,6 +21,29 @@ inline void rows_of_output(const pt_view &out, const int64_t *strides, int64_t c
     });
 }
 
+/* Walks the output in order: row after row, in each the inputs' pieces. */
+inline void cat_contiguous(pt_call *call, int64_t dim, int64_t row, int64_t after) {
+    const pt_view &out = call->out[0];
+    const int64_t item = ITEMSIZE[out.dtype];
+    parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
+        int64_t r = begin / row, skip = begin % row;
+        char *to = out.data + begin * item, *stop = out.data + end * item;
+        for (; to < stop; ++r)
+            for (int i = 0; i < call->nin && to < stop; ++i) {
+                const pt_view &x = call->in[i];
+                const int64_t piece = x.numel ? x.sizes[dim] * after : 0;
+                if (skip >= piece) {
+                    skip -= piece;
+                    continue;
+                }
+                const int64_t bytes = min64((piece - skip) * item, stop - to);
+                memcpy(to, x.data + (r * piece + skip) * item, size_t(bytes));
+                to += bytes;
+                skip = 0;
+            }
+    });
+}
+
 int cat_kernel(pt_call *call) {
     const pt_view &out = call->out[0];
     int64_t dim = wrap_dim(call->params[0].i, out.ndim);
@@ -40,6 +63,12 @@ int cat_kernel(pt_call *call) {
         return fail(call, PT_RUNTIME_ERROR, "expected an output of size %lld in dimension %lld, got %lld", (long long)total, (long long)dim,
                     (long long)out.sizes[dim]);
     for (int64_t d = dim + 1; d < out.ndim; ++d) after *= out.sizes[d];
+    bool contiguous = true;
+    for (int i = 0; i < call->nin; ++i) contiguous = contiguous && (call->in[i].contiguous || call->in[i].numel == 0);
+    if (contiguous && out.numel) {
+        cat_contiguous(call, dim, out.sizes[dim] * after, after);
+        return PT_OK;
+    }
     return visit_size(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         int64_t start = 0;
@@ -119,11 +148,19 @@ int roll_kernel(pt_call *call) {
         if (dims.count == 0) {
             int64_t s = shifts.list[0] % x.numel;
             s += s < 0 ? x.numel : 0;
-            space<1> walk;
-            for (int d = 0; d < x.ndim; ++d) walk.push(x.sizes[d], {x.strides[d]});
-            parallel_for(x.numel, GRAIN, [&](int64_t begin, int64_t end) {
-                cursor<1> at(walk, begin);
-                for (int64_t i = begin; i < end; ++i, at.next()) to[i + s < x.numel ? i + s : i + s - x.numel] = input<T>(call)[at.offset[0]];
+            space<1> rows;
+            for (int d = 0; d < x.ndim; ++d) rows.push(x.sizes[d], {x.strides[d]});
+            int64_t step[1];
+            const int64_t n = rows.pop(step);
+            parallel_for(rows.numel(), grain_rows(n), [&](int64_t begin, int64_t end) {
+                cursor<1> at(rows, begin);
+                for (int64_t r = begin; r < end; ++r, at.next()) {
+                    /* a row lands in one piece, or in two where it passes the end */
+                    const T *from = input<T>(call) + at.offset[0];
+                    const int64_t first = r * n + s < x.numel ? r * n + s : r * n + s - x.numel, fits = min64(n, x.numel - first);
+                    load(to + first, from, fits == 1 ? 1 : step[0], fits);
+                    load(to, from + fits * step[0], n - fits == 1 ? 1 : step[0], n - fits);
+                }
             });
             return int(PT_OK);
         }

@@ -1,0 +1,36 @@
+"""What a kernel object may export: its table, and nothing a linker could merge between ISA levels."""
+
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import FAMILIES, SOURCES
+
+
+def test_only_the_table_is_exported(kernels):
+    if not shutil.which("nm"):
+        pytest.skip("no nm")
+    folder = pathlib.Path(kernels.dll._name).parent
+    for family in FAMILIES:
+        listing = subprocess.run(["nm", str(folder / f"{family}_{kernels.level}.o")], capture_output=True, text=True, check=True).stdout
+        defined = {line.split()[-1]: line.split()[-2] for line in listing.splitlines() if line.split()[-2] in "TDBRVWu"}
+        # the personality reference of the unwinder is data that every level shares
+        assert {name for name in defined if not name.startswith("DW.ref.")} == {f"pt_kernels_{family}_{kernels.level}"}
+
+
+def test_every_family_is_tested_here():
+    tables = {p.stem for p in SOURCES.glob("*.cpp") if f"pt_kernels_{p.stem}_" in p.read_text()}
+    assert set(FAMILIES) <= tables
+
+
+def test_portable_vectors_compile(tmp_path):
+    """The branch for compilers without vector extensions compiles."""
+    compiler = shutil.which("c++")
+    if not compiler:
+        pytest.skip("no C++ compiler")
+    include = SOURCES.parent / "include"
+    for family in ("reduction", "extremum", "softmax", "normalize", "matmul"):
+        subprocess.run([compiler, "-std=c++17", "-O0", "-DPT_ISA=base", "-DPT_PORTABLE_SIMD", f"-I{include}", f"-I{SOURCES}",
+                        "-c", str(SOURCES / f"{family}.cpp"), "-o", str(tmp_path / "portable.o")], check=True)
