@@ -186,7 +186,8 @@ cdef tuple _normalise(int op, tuple args, PyObject **first):
                     raise TypeError(f"{INFO[op].name.decode()}: {arg_name(op, k)} must hold "
                                     f"Tensors, got {type(item).__name__}")
             if not value:
-                raise RuntimeError(f"{INFO[op].name.decode()}: {arg_name(op, k)} must not be empty")
+                from ptcore._errors import ShapeError
+                raise ShapeError(f"{INFO[op].name.decode()}: {arg_name(op, k)} must not be empty")
             lead = <Tensor>value[0]
         elif letter == b'd':
             result[k] = wrap_arg(value, lead.rank, op, k)
@@ -417,7 +418,7 @@ cdef tuple _promote_args(int op, tuple args):
                 dt = (<dtype>args[k]).code
                 mixed = True
     if not o.types & (1 << dt):
-        from ptcore._errors import DTypeError
+        from ptcore._errors import UnsupportedDTypeError as DTypeError
         allowed = ", ".join([dtype_of(k).name for k in range(15) if o.types & (1 << k)])
         raise DTypeError(f"{o.name.decode()}: dtype must be one of {allowed}, "
                          f"got {dtype_of(dt).name}")
@@ -628,7 +629,8 @@ cdef int raise_status(int status, const char *name, const char *text) except -1:
     if status == PT_VALUE_ERROR:
         raise ValueError(message)
     if status == PT_INDEX_ERROR:
-        raise IndexError(message)
+        from ptcore._errors import OutOfRangeError
+        raise OutOfRangeError(message)
     if status == PT_TYPE_ERROR:
         raise TypeError(message)
     if status == PT_MEMORY_ERROR:

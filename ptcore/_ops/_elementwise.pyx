@@ -40,6 +40,10 @@ cdef enum:
     MAX_PARAMS = 8
 
 cdef elementwise_runner[8] RUNNERS      # devices other than the CPU
+cdef bint[4096] DIVIDES                 # by op: integers must not be divided by zero
+
+for _name in ("floor_divide", "trunc_divide", "remainder", "fmod"):
+    DIVIDES[<int>op_id(_name)] = True
 
 
 def register_elementwise_runner(int column, size_t address):
@@ -112,6 +116,8 @@ cdef object binary(int op, object x, object y):
     cdef double[2] number_store
     cdef char *number = <char *>number_store
     cdef uint32_t key
+    if DIVIDES[op] and isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] < 2:
+        return elementwise(op, (x, y), None)    # which looks for zeros first
     if isinstance(x, Tensor):
         a = <Tensor>x
         if isinstance(y, Tensor):
@@ -186,6 +192,8 @@ cdef object inplace_binary(int op, object x, object y):
     cdef double[2] number_store
     cdef char *number = <char *>number_store
     cdef uint32_t key
+    if DIVIDES[op] and isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] < 2:
+        return elementwise_inplace(op, (x, y))
     if isinstance(x, Tensor):
         a = <Tensor>x
         key = a.flags | pt_tls.mode
@@ -353,6 +361,9 @@ cdef Plan plan(int op, tuple args):
     p.column, p.number = seen[0], seen[1]
     if o.promote == PT_PROMOTE_FIRST:
         p.compute = lead.dt if isinstance(p.operands[0], Tensor) else scalar_dt(p.operands[0], op)
+        if 0 < CATEGORY[p.compute] < 3 and isinstance(p.operands[p.nin - 1], complex):
+            raise RuntimeError(f"{o.name.decode()}: the complex number {p.operands[p.nin - 1]} "
+                               f"cannot be converted to {dtype_of(p.compute).name}")
     else:
         p.compute = combine(dim_dt, combine(zero_dt, number_dt))
     if o.promote == PT_PROMOTE_FLOAT and CATEGORY[p.compute] < 2:
@@ -365,12 +376,12 @@ cdef Plan plan(int op, tuple args):
 
 
 cdef object unsupported(int op, int dt):
-    from ptcore._errors import DTypeError
+    from ptcore._errors import DTypeError, UnsupportedDTypeError
     if op_name_is(op, b"sub") and dt == PT_BOOL:
         return DTypeError("sub: subtraction of bool tensors is not supported; use "
                           "bitwise_xor or logical_xor, or `~` for negation")
     allowed = ", ".join([dtype_of(k).name for k in range(15) if info(op).types & (1 << k)])
-    return DTypeError(f"{info(op).name.decode()}: dtype must be one of {allowed}, got "
+    return UnsupportedDTypeError(f"{info(op).name.decode()}: dtype must be one of {allowed}, got "
                       f"{dtype_of(dt).name}")
 
 
@@ -439,7 +450,8 @@ cdef int check_divisors(int op, Plan p) except -1:
     if name in (b"floor_divide", b"trunc_divide", b"remainder", b"fmod"):
         x = p.operands[1]
         if (x == 0 if not isinstance(x, Tensor) else bool((x == 0).any())):
-            raise ZeroDivisionError(f"{name.decode()}: integer division by zero")
+            from ptcore._errors import DivisionByZeroError
+            raise DivisionByZeroError(f"{name.decode()}: integer division by zero")
     elif name == b"pow":
         x = p.operands[1]
         if not isinstance(x, Tensor) and x < 0:
@@ -671,7 +683,7 @@ cdef Tensor old_value(Tensor x):
 cdef int check_no_self_overlap(int op, Tensor x) except -1:
     cdef int i
     for i in range(x.rank):
-        if x.dims[i] > 1 and x.dims[x.rank + i] == 0:
+        if x.count and x.dims[i] > 1 and x.dims[x.rank + i] == 0:
             raise RuntimeError(f"{info(op).name.decode()}_: more than one element of the written-to "
                                "tensor refers to a single memory location; clone() it first")
     return 0
