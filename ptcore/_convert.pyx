@@ -173,7 +173,7 @@ cdef int scan(Reader r, object value, int depth) except -1:
 
 
 cdef bint is_sequence(object value):
-    return (not isinstance(value, (Tensor, str, bytes, int, float, complex))
+    return (not isinstance(value, (Tensor, str, bytes, int, float, complex, dict))
             and hasattr(value, "__len__") and hasattr(value, "__getitem__")
             and getattr(value, "ndim", 1) != 0)
 
@@ -230,7 +230,7 @@ cdef int note(Reader r, object value) except -1:
             raise TypeError(f"tensor: a value of dtype {value.dtype} has no tensor counterpart")
         category = (0, 1, 1, 2, 3)[category]
     else:
-        raise TypeError(f"tensor: data must hold numbers, got {type(value).__name__}")
+        raise DTypeError(f"tensor: data must hold numbers, got {type(value).__name__}")
     if category == 0:
         r.has_bool = True
     elif category == 1:
@@ -517,7 +517,7 @@ def item(Tensor self):
     if self.flags & PT_INTERPOSED:
         return (<TensorExtras>self.extras).payload.item(self)
     if self.count != 1:
-        raise RuntimeError(f"item: the tensor must have one element, got shape "
+        raise ShapeError(f"item: the tensor must have one element, got shape "
                            f"{list(shape_of(self))}")
     readable(self, "item")
     if self.storage.device != DEVICE_CPU:
@@ -591,6 +591,8 @@ def __bool__(Tensor self):
 
 
 def __float__(Tensor self):
+    if CATEGORY[self.dt] == 3:
+        raise DTypeError(f"float: a complex tensor has no real value, got {self.dtype.name}")
     return float(item(self))
 
 

@@ -10,6 +10,26 @@ class DTypeError(RuntimeError, TypeError):
     """A dtype that the op does not take: RuntimeError as in PyTorch, TypeError as in NumPy."""
 
 
+class UnsupportedDTypeError(DTypeError, NotImplementedError):
+    """A dtype that an op has no kernel for: PyTorch raises NotImplementedError."""
+
+
+class OutOfRangeError(IndexError, RuntimeError):
+    """A position outside its dim: IndexError as in NumPy, RuntimeError from some PyTorch ops."""
+
+
+class IndexTypeError(IndexError, TypeError):
+    """An index of a kind that none can be: IndexError as in NumPy, TypeError as in PyTorch."""
+
+
+class DivisionByZeroError(RuntimeError, ZeroDivisionError):
+    """Integer division by zero: RuntimeError as in PyTorch."""
+
+
+class ChoiceError(RuntimeError, ValueError):
+    """A word that is none of those allowed."""
+
+
 class DeviceError(RuntimeError):
     """Operands on different devices, or a device that is not there."""
 

@@ -16,7 +16,7 @@ from ptcore._ops._dispatch cimport call, interpose
 from ptcore._ops._elementwise cimport elementwise_inplace
 from ptcore._ops cimport _views
 from ptcore._ops._table import op_id
-from ptcore._errors import ShapeError
+from ptcore._errors import IndexTypeError, ShapeError
 
 cdef int OP_INDEX_GET = op_id("index_get")
 cdef int OP_INDEX_WRITE = op_id("index_write")
@@ -196,7 +196,7 @@ cdef Tensor as_index(object item):
             item = int(item.__index__())
         t = as_tensor(item)
     else:
-        raise IndexError(f"index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and "
+        raise IndexTypeError(f"index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and "
                          f"lists are valid indices, got {type(item).__name__}")
     if CATEGORY[t.dt] > 1:
         raise IndexError(f"index: tensors used as indices must be integer or bool, got "

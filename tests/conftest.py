@@ -7,6 +7,14 @@ import pytest
 import ptcore
 
 
+def pytest_collection_modifyitems(items):
+    """A module that says ``core_unless_slow = True`` is in the inner loop but for its slow part."""
+    for item in items:
+        if getattr(getattr(item, "module", None), "core_unless_slow", False) and (
+                not item.get_closest_marker("slow")):
+            item.add_marker(pytest.mark.core)
+
+
 @pytest.fixture(autouse=True)
 def fixed_state():
     """Same numbers in every run and order; whatever a test sets is put back."""

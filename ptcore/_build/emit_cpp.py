@@ -8,6 +8,7 @@ CPP = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "uint16": "uint16_t
        "complex64": "pt::complex<float>", "complex128": "pt::complex<double>"}
 OPMATH = {"float32": "float", "float64": "double", "complex64": "pt::complex<float>",
           "complex128": "pt::complex<double>"}
+INTEGERS = {"any": 0, "nonzero": 1, "nonnegative": 2}
 PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
 OUT = {"same": 0, "bool": 1, "real": 2}
 KIND = {"elementwise": 0, "view": 2, "composite": 3}
@@ -114,7 +115,8 @@ def optable(ops):
             f'    {{"{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, "
-            f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, 0x{types:x}, 0x{grad_mask(op):x}, "
+            f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, "
+            f"0x{types:x}, 0x{grad_mask(op):x}, "
             f"{{{saved}}}, {{{need}}}}},")
     text.append("};")
     return "\n".join(text) + "\n"

@@ -2,7 +2,7 @@
 
 The ops called here record themselves, so nothing in this file knows of gradients.
 """
-from ptcore._errors import ShapeError
+from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops import _results
 from ptcore._ops._creation import full
 from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, sqrt
@@ -123,7 +123,7 @@ def outer(input, vec2):
 def stack(tensors, dim):
     tensors = list(tensors)
     if not tensors:
-        raise RuntimeError("stack: tensors must not be empty")
+        raise ShapeError("stack: tensors must not be empty")
     for t in tensors:
         if t.shape != tensors[0].shape:
             raise ShapeError(f"stack: all tensors must have one shape, got "
@@ -191,7 +191,7 @@ def narrow(input, dim, start, length):
     start = int(start)
     size = input.shape[dim]
     if not -size <= start <= size or length < 0 or (start % size if start < 0 else start) + length > size:
-        raise IndexError(f"narrow: start {start} and length {length} exceed size {size} of dim "
+        raise OutOfRangeError(f"narrow: start {start} and length {length} exceed size {size} of dim "
                          f"{dim}")
     start = start + size if start < 0 else start
     return slice(input, dim, start, start + length, 1)
@@ -241,7 +241,7 @@ def chunk(input, chunks, dim):
 
 def unbind(input, dim):
     if input.ndim == 0:
-        raise RuntimeError("unbind: input must have at least one dimension")
+        raise OutOfRangeError("unbind: input must have at least one dimension")
     dim = _wrap("unbind", dim, input.ndim)
     return tuple([select(input, dim, i) for i in range(input.shape[dim])])
 
@@ -260,6 +260,8 @@ def scatter(input, dim, index, src):
 
 
 def isclose(input, other, rtol, atol, equal_nan):
+    if input.dtype.kind == "b":
+        return input == other
     close = abs(input - other) <= atol + rtol * abs(other)
     close = close & ((input - other).isfinite()) | (input == other)
     if equal_nan:

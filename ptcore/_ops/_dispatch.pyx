@@ -109,7 +109,8 @@ cdef tuple _normalise(int op, tuple args, PyObject **first):
                     raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must hold "
                                     f"Tensors, got {type(item).__name__}")
             if not value:
-                raise RuntimeError(f"{info(op).name.decode()}: {arg_name(op, k)} must not be empty")
+                from ptcore._errors import ShapeError
+                raise ShapeError(f"{info(op).name.decode()}: {arg_name(op, k)} must not be empty")
             lead = <Tensor>value[0]
         elif letter == b'd':
             result[k] = wrap_arg(value, lead.rank, op, k)
@@ -340,7 +341,7 @@ cdef tuple _promote_args(int op, tuple args):
                 dt = (<dtype>args[k]).code
                 mixed = True
     if not o.types & (1 << dt):
-        from ptcore._errors import DTypeError
+        from ptcore._errors import UnsupportedDTypeError as DTypeError
         allowed = ", ".join([dtype_of(k).name for k in range(15) if o.types & (1 << k)])
         raise DTypeError(f"{o.name.decode()}: dtype must be one of {allowed}, "
                          f"got {dtype_of(dt).name}")

@@ -12,6 +12,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
+from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
 
 cdef extern from "ptcore/elementwise.h" nogil:
     int pt_elementwise_run(const pt_elementwise *op, int compute, int loop_out,
@@ -123,6 +124,9 @@ cdef Plan plan(int op, tuple args):
     p.column, p.number = seen[0], seen[1]
     if o.promote == PT_PROMOTE_FIRST:
         p.compute = lead.dt if isinstance(p.operands[0], Tensor) else scalar_dt(p.operands[0], op)
+        if 0 < CATEGORY[p.compute] < 3 and isinstance(p.operands[p.nin - 1], complex):
+            raise RuntimeError(f"{o.name.decode()}: the complex number {p.operands[p.nin - 1]} "
+                               f"cannot be converted to {dtype_of(p.compute).name}")
     else:
         p.compute = combine(dim_dt, combine(zero_dt, number_dt))
     if o.promote == PT_PROMOTE_FLOAT and CATEGORY[p.compute] < 2:
@@ -135,12 +139,11 @@ cdef Plan plan(int op, tuple args):
 
 
 cdef object unsupported(int op, int dt):
-    from ptcore._errors import DTypeError
     if op_name_is(op, b"sub") and dt == PT_BOOL:
         return DTypeError("sub: subtraction of bool tensors is not supported; use "
                           "bitwise_xor or logical_xor, or `~` for negation")
     allowed = ", ".join([dtype_of(k).name for k in range(15) if info(op).types & (1 << k)])
-    return DTypeError(f"{info(op).name.decode()}: dtype must be one of {allowed}, got "
+    return UnsupportedDTypeError(f"{info(op).name.decode()}: dtype must be one of {allowed}, got "
                       f"{dtype_of(dt).name}")
 
 
@@ -172,7 +175,6 @@ cdef int broadcast(int op, Plan p) except -1:
 
 
 cdef object shape_mismatch(int op, Plan p):
-    from ptcore._errors import ShapeError
     shapes = [list(shape_of(<Tensor>x)) for x in p.operands if isinstance(x, Tensor)]
     return ShapeError(f"{info(op).name.decode()}: shapes must broadcast, got "
                       f"{' and '.join([str(s) for s in shapes])}")
@@ -201,19 +203,17 @@ cdef Tensor result_for(Plan p):
     return new_tensor(p.out_dt, p.ndim, p.sizes, p.column, p.number)
 
 
-cdef int check_divisors(int op, Plan p) except -1:
+cdef int check_integers(int op, Plan p) except -1:
     """Integer division by zero and negative integer powers are errors, as in PyTorch."""
-    cdef bytes name = <bytes>info(op).name
+    cdef pt_opinfo *o = info(op)
     if CATEGORY[p.compute] >= 2 or p.column == DEVICE_META:
         return 0
-    if name in (b"floor_divide", b"trunc_divide", b"remainder", b"fmod"):
-        x = p.operands[1]
+    x = p.operands[p.nin - 1]
+    if o.integers == PT_INT_NONZERO:
         if (x == 0 if not isinstance(x, Tensor) else bool((x == 0).any())):
-            raise ZeroDivisionError(f"{name.decode()}: integer division by zero")
-    elif name == b"pow":
-        x = p.operands[1]
-        if not isinstance(x, Tensor) and x < 0:
-            raise RuntimeError("pow: integers to negative integer powers are not allowed")
+            raise DivisionByZeroError(f"{o.name.decode()}: integer division by zero")
+    elif not isinstance(x, Tensor) and x < 0:
+        raise RuntimeError(f"{o.name.decode()}: integers to negative integer powers are not allowed")
     return 0
 
 
@@ -337,8 +337,8 @@ cdef object elementwise(int op, tuple args, object out):
         if result is not NotImplemented:
             return result
     p = plan(op, args)
-    if CATEGORY[p.compute] < 2:
-        check_divisors(op, p)
+    if o.integers:
+        check_integers(op, p)
     r = result_for(p)
     run_loops(op, p, args, r)
     if p.flags & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled:
@@ -387,15 +387,14 @@ cdef object elementwise_inplace(int op, tuple args):
         return x                        # there is nothing to copy into
     p = plan(op, args)
     if p.ndim != x.rank or not same_sizes(p.ndim, p.sizes, x.dims):
-        from ptcore._errors import ShapeError
         raise ShapeError(f"{o.name.decode()}_: the result has shape "
                          f"{list(sizes_tuple(p.ndim, p.sizes))}, but the tensor written to has "
                          f"{list(shape_of(x))}")
     if CATEGORY[p.out_dt] > CATEGORY[x.dt]:
         raise RuntimeError(f"{o.name.decode()}_: result type {dtype_of(p.out_dt).name} can't be "
                            f"cast to the desired output type {dtype_of(x.dt).name}")
-    if CATEGORY[p.compute] < 2:
-        check_divisors(op, p)
+    if o.integers:
+        check_integers(op, p)
     check_inplace(x, o.name)
     check_no_self_overlap(op, x)
     recording = (pt_tls.grad_enabled and p.flags & (PT_REQUIRES_GRAD | PT_VIEW)
@@ -443,7 +442,7 @@ cdef Tensor old_value(Tensor x):
 cdef int check_no_self_overlap(int op, Tensor x) except -1:
     cdef int i
     for i in range(x.rank):
-        if x.dims[i] > 1 and x.dims[x.rank + i] == 0:
+        if x.count and x.dims[i] > 1 and x.dims[x.rank + i] == 0:
             raise RuntimeError(f"{info(op).name.decode()}_: more than one element of the written-to "
                                "tensor refers to a single memory location; clone() it first")
     return 0

@@ -8,7 +8,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
-from ptcore._dtype cimport ITEMSIZE, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._node cimport Node, new_node
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
@@ -87,6 +87,8 @@ cdef object binary(int op, object x, object y):
     cdef double[2] number_store
     cdef char *number = <char *>number_store
     cdef uint32_t key
+    if info(op).integers and not (isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] >= 2):
+        return elementwise(op, (x, y), None)    # which looks at the values of integers
     if isinstance(x, Tensor):
         a = <Tensor>x
         if isinstance(y, Tensor):
@@ -187,6 +189,8 @@ cdef object inplace_binary(int op, object x, object y):
     cdef double[2] number_store
     cdef char *number = <char *>number_store
     cdef uint32_t key
+    if info(op).integers and not (isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] >= 2):
+        return elementwise_inplace(op, (x, y))
     if isinstance(x, Tensor):
         a = <Tensor>x
         key = a.flags | pt_tls.mode

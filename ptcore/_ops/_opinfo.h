@@ -15,6 +15,8 @@ enum pt_promote {
     PT_PROMOTE_FIRST,     /* the first operand's dtype, whatever the others are */
     PT_PROMOTE_DTYPE      /* the row's dtype argument if given, else as DEFAULT */
 };
+/* What the last operand may be when the op computes in integers. */
+enum pt_integers { PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE };
 enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 
 /* Shape rules that the fast path works out in C (see emit_cpp.py for their texts). */
@@ -35,6 +37,7 @@ typedef struct pt_opinfo {
     uint8_t differentiable;     /* 0: results never require grad */
     uint8_t nsaved;
     uint8_t rule;               /* pt_rule, 0: the row's own spec */
+    uint8_t integers;           /* pt_integers */
     uint16_t types;             /* bit per compute dtype */
     uint16_t grad_mask;         /* bit per tensor that can receive a gradient */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */

@@ -88,6 +88,7 @@ class Row:
         self.inplace = columns.pop("inplace", kind == "elementwise")
         self.out_argument = columns.pop("out_argument", kind not in ("view",))
         self.select = columns.pop("select", None)
+        self.integers = columns.pop("integers", "any")
         self.scalar_loops = columns.pop("scalar_loops", False)
         self.alias = columns.pop("alias", ())
         self.fields = columns.pop("fields", None)
@@ -173,6 +174,8 @@ def elementwise(signature, **columns):
     Columns: ``types`` with loops, ``formula`` (x, y, z: the tensors in order; parameters by
     name), ``partial`` (one text per tensor, None: no gradient), ``promote`` ("default",
     "float": integers become the default float), ``out`` ("same", "bool", "real"),
+    ``integers`` (what the last operand of integers may be: "any", "nonzero" for divisors,
+    "nonnegative" for exponents given as numbers),
     ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}).
     """
     return _row("elementwise", signature, **columns)

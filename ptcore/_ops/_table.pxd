@@ -6,6 +6,7 @@ cdef extern from "_opinfo.h":
         PT_ELEMENTWISE, PT_STRUCTURED, PT_VIEWOP, PT_COMPOSITE
         PT_PROMOTE_DEFAULT, PT_PROMOTE_FLOAT, PT_PROMOTE_NONE, PT_PROMOTE_WHERE, PT_PROMOTE_FIRST
         PT_PROMOTE_DTYPE
+        PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE
         PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL
         PT_SAVE_META, PT_SAVE_OUT, PT_MAX_SAVED
         RULE_SPEC, RULE_LIKE, RULE_CAST, RULE_REDUCED, RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY
@@ -20,6 +21,7 @@ cdef extern from "_opinfo.h":
         uint8_t differentiable
         uint8_t nsaved
         uint8_t rule
+        uint8_t integers
         uint16_t types
         uint16_t grad_mask
         int16_t *saved

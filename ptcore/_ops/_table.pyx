@@ -173,7 +173,8 @@ cdef int raise_status(int status, const char *name, const char *text) except -1:
     if status == PT_VALUE_ERROR:
         raise ValueError(message)
     if status == PT_INDEX_ERROR:
-        raise IndexError(message)
+        from ptcore._errors import OutOfRangeError
+        raise OutOfRangeError(message)
     if status == PT_TYPE_ERROR:
         raise TypeError(message)
     if status == PT_MEMORY_ERROR:

@@ -58,11 +58,11 @@ tensor([ 3, -4])
 """)
 
 elementwise(
-    "floor_divide(input, other)", types=INTEGRAL + REAL,
+    "floor_divide(input, other)", types=INTEGRAL + REAL, integers="nonzero",
     formula="floor_divide(x, y)", partial=["0", "0"], sample=uniform(0.5, 9),
     reference="floor_divide(x, y)",
     doc="""Quotient rounded towards minus infinity. Integer division by zero raises
-ZeroDivisionError.
+RuntimeError.
 
 >>> import ptcore
 >>> ptcore.floor_divide(ptcore.tensor([7., -7.]), 2)
@@ -70,13 +70,14 @@ tensor([ 3., -4.])
 """)
 
 elementwise(
-    "trunc_divide(input, other)", types=INTEGRAL + REAL, internal=True,
+    "trunc_divide(input, other)", types=INTEGRAL + REAL, integers="nonzero",
+    internal=True,
     formula="trunc_divide(x, y)", partial=["0", "0"], sample=uniform(0.5, 9),
     reference="trunc(x / y)",
     doc="Quotient rounded towards zero.")
 
 elementwise(
-    "remainder(input, other)", types=INTEGRAL + REAL,
+    "remainder(input, other)", types=INTEGRAL + REAL, integers="nonzero",
     formula="remainder(x, y)", partial=["1", "-floor_divide(x, y)"], sample=uniform(0.5, 9),
     reference="remainder(x, y)",
     doc="""Remainder with the sign of the divisor: ``input - floor(input / other) * other``.
@@ -87,7 +88,7 @@ tensor([1., 1.])
 """)
 
 elementwise(
-    "fmod(input, other)", types=INTEGRAL + REAL,
+    "fmod(input, other)", types=INTEGRAL + REAL, integers="nonzero",
     formula="fmod(x, y)", partial=["1", "-trunc(x / y)"], sample=uniform(0.5, 9),
     reference="fmod(x, y)",
     doc="""Remainder with the sign of the dividend, as C's fmod.
@@ -98,7 +99,7 @@ tensor([-1.,  1.])
 """)
 
 elementwise(
-    "pow(input, exponent)", types=NUMERIC,
+    "pow(input, exponent)", types=NUMERIC, integers="nonnegative",
     formula="pow(x, y)",
     partial=["where(y == 0, 0 * x, y * pow(x, y - 1))",
              "where(x == 0, 0 * out, out * log(where(x == 0, 1 + 0 * x, x)))"],

@@ -9,6 +9,8 @@ from native import address, build, isa_levels, needs_compiler, ulp_error
 mpmath = pytest.importorskip("mpmath")
 mp = mpmath.mp
 pytestmark = needs_compiler
+core_unless_slow = True
+QUICK = ("exp", "log", "tanh", "sin", "gelu_erf", "lgamma", "pow", "fmod")
 
 FLOATS = {"f": np.float32, "d": np.float64}
 UNARY = ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
@@ -50,7 +52,8 @@ EXPORT float_to_bf16(const float *a, bfloat16 *r, int64_t n) { for (int64_t i = 
 CODES = {np.dtype(v): k for k, v in {"f": np.float32, "d": np.float64, "F": np.complex64, "D": np.complex128}.items()}
 
 
-@pytest.fixture(scope="module", params=list(isa_levels()))
+@pytest.fixture(scope="module", params=[pytest.param(level, marks=[pytest.mark.slow] if i else [])
+                                        for i, level in enumerate(isa_levels())])
 def header(request):
     lib = build(SOURCE, level=request.param)
 
@@ -121,12 +124,17 @@ def exact(name, x):
     return result
 
 
+def quick(names):
+    """The names as parameters: those outside QUICK are slow."""
+    return [pytest.param(n, marks=[] if n in QUICK else [pytest.mark.slow]) for n in names]
+
+
 ACCURATE = ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf "
             "erfc sigmoid log_sigmoid softplus rsqrt erfinv").split()
 
 
 @pytest.mark.parametrize("code", FLOATS)
-@pytest.mark.parametrize("name", ACCURATE)
+@pytest.mark.parametrize("name", quick(ACCURATE))
 def test_accuracy(header, name, code):
     x = points(name, code)
     if name in SATURATING:
@@ -289,7 +297,7 @@ def complex_points(rng, n=250):
 
 
 @pytest.mark.parametrize("code", ["F", "D"])
-@pytest.mark.parametrize("name", COMPLEX)
+@pytest.mark.parametrize("name", quick(COMPLEX))
 def test_complex(header, name, code):
     dtype = {"F": np.complex64, "D": np.complex128}[code]
     z = complex_points(np.random.default_rng(11)).astype(dtype)

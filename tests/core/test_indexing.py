@@ -1,0 +1,226 @@
+"""Indexing against NumPy: what hypothesis thinks of, and the corners it may miss."""
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ptcore
+
+pytestmark = pytest.mark.core
+SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)
+
+
+@st.composite
+def slices(draw, n):
+    bound = st.none() | st.integers(-n - 2, n + 2)
+    step = draw(st.none() | st.integers(-3, 3).filter(bool))
+    return slice(draw(bound), draw(bound), step)
+
+
+@st.composite
+def basic_keys(draw, shape):
+    """Ints, slices, None and at most one Ellipsis, for a leading part of the dims."""
+    used = draw(st.integers(0, len(shape)))
+    key, ellipsis = [], draw(st.booleans())
+    front = draw(st.integers(0, used)) if ellipsis else used
+    dims = [*range(front), *range(len(shape) - used + front, len(shape))]
+    for i, d in enumerate(dims):
+        if ellipsis and i == front:
+            key.append(Ellipsis)
+        if draw(st.integers(0, 5)) == 0:
+            key.append(None)
+        if shape[d] and draw(st.booleans()):
+            key.append(draw(st.integers(-shape[d], shape[d] - 1)))
+        else:
+            key.append(draw(slices(shape[d])))
+    if ellipsis and front == used:
+        key.append(Ellipsis)
+    return tuple(key)
+
+
+@st.composite
+def advanced_keys(draw, shape):
+    """As above, with integer arrays (that broadcast together) and one mask among them."""
+    common = draw(st.sampled_from([(2,), (3,), (2, 1), (1,)]))
+    key, d = [], 0
+    masked = draw(st.booleans())
+    count = None
+    while d < len(shape):
+        kind = draw(st.sampled_from(["slice", "array", "list", "none", "int", "stop", "mask"]))
+        if kind == "stop":
+            break
+        if kind == "none":
+            key.append(None)
+            continue
+        if kind == "mask" and masked and count is None and common == (1,):
+            mask = np.array(draw(st.lists(st.booleans(), min_size=shape[d], max_size=shape[d])),
+                            bool)
+            count = int(mask.sum())
+            key.append(mask)
+        elif kind in ("array", "list") and shape[d]:
+            values = draw(st.lists(st.integers(-shape[d], shape[d] - 1),
+                                   min_size=int(np.prod(common)), max_size=int(np.prod(common))))
+            index = np.array(values, draw(st.sampled_from([np.int64, np.int32]))).reshape(common)
+            key.append(index.tolist() if kind == "list" else index)
+        elif kind == "int" and shape[d]:
+            key.append(draw(st.integers(-shape[d], shape[d] - 1)))
+        else:
+            key.append(draw(slices(shape[d])))
+        d += 1
+    return tuple(key)
+
+
+@st.composite
+def problems(draw, keys):
+    shape = draw(SHAPES)
+    return shape, draw(keys(shape))
+
+
+def both(shape, reverse=False):
+    a = np.arange(int(np.prod(shape)), dtype=np.float64).reshape(shape)
+    x = ptcore.from_numpy(a.copy())
+    if reverse:
+        a, x = a[::-1], x[::-1]
+    return a, x
+
+
+def as_tensors(key):
+    return tuple(ptcore.from_numpy(k.copy()) if isinstance(k, np.ndarray) else k for k in key)
+
+
+def mixes_int_and_arrays(key):
+    """NumPy counts an int beside arrays as an index array of its own; PyTorch, and so ptcore,
+    selects first. The positions of the result's dims then differ."""
+    arrays = [isinstance(k, (np.ndarray, list)) for k in key]
+    return any(arrays) and any(isinstance(k, int) for k in key)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(basic_keys), st.booleans())
+def test_basic_get(problem, reverse):
+    shape, key = problem
+    a, x = both(shape, reverse)
+    want, got = a[key], x[key]
+    np.testing.assert_array_equal(got.numpy(), want)
+    if got.numel():
+        before = x._version
+        got.fill_(-1.0)                 # a view: the write is seen through x
+        assert x._version == before + 1
+        a = a.copy()
+        a[key] = -1.0
+        np.testing.assert_array_equal(x.numpy(), a)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(basic_keys), st.booleans())
+def test_basic_set(problem, reverse):
+    shape, key = problem
+    a, x = both(shape, reverse)
+    a = a.copy()
+    value = -1.0 - np.arange(a[key].size, dtype=float).reshape(a[key].shape)
+    a[key] = value
+    x[key] = ptcore.from_numpy(np.array(value))
+    np.testing.assert_array_equal(x.numpy(), a)
+
+
+@settings(max_examples=400, deadline=None)
+@given(problems(advanced_keys), st.booleans())
+def test_advanced_get(problem, reverse):
+    shape, key = problem
+    if mixes_int_and_arrays(key):
+        return
+    a, x = both(shape, reverse)
+    try:
+        want = a[key]
+    except IndexError:                  # index arrays that do not broadcast
+        with pytest.raises(IndexError):
+            x[as_tensors(key)]
+        return
+    np.testing.assert_array_equal(x[as_tensors(key)].numpy(), want)
+    np.testing.assert_array_equal(x[key].numpy(), want)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(advanced_keys), st.booleans())
+def test_advanced_set(problem, as_number):
+    shape, key = problem
+    if mixes_int_and_arrays(key):
+        return
+    a, x = both(shape)
+    try:
+        window = a[key]
+    except IndexError:
+        return
+    if as_number:
+        a[key] = 7.0
+        x[as_tensors(key)] = 7
+    else:
+        row = np.zeros(window.shape[-1:]) - 3
+        a[key] = row                    # one value for all: repeated positions do not matter
+        x[as_tensors(key)] = ptcore.from_numpy(row)
+    np.testing.assert_array_equal(x.numpy(), a)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SHAPES, st.randoms(use_true_random=False))
+def test_masks(shape, random):
+    a, x = both(shape)
+    mask = np.array([random.random() < 0.5 for _ in range(a.size)], bool).reshape(shape)
+    m = ptcore.from_numpy(mask)
+    np.testing.assert_array_equal(x[m].numpy(), a[mask])
+    np.testing.assert_array_equal(ptcore.masked_select(x, m).numpy(), a[mask])
+    a[mask] = -1
+    x[m] = -1
+    np.testing.assert_array_equal(x.numpy(), a)
+
+
+@pytest.mark.parametrize("key", [
+    (), Ellipsis, None, True, False, (True, None), np.int64(1), np.array(1), [0, 1], [[0, 1], [1, 0]],
+    ([0, 1], [1, 2]), (slice(None), [2, 0]), (slice(None), slice(None, None, -1)), (-1, -1),
+    ([True, False, True],), (slice(None), [True, False, True, False]), (np.array([0, 2]), Ellipsis),
+    (Ellipsis, np.array([0, 2])), (None, [1], None), ([0, 1], None, [1, 2]),
+    np.zeros((3, 4), bool), np.uint8([0, 2]), (slice(np.int64(1), np.int64(3)),)])
+def test_forms(key):
+    a, x = both((3, 4))
+    np.testing.assert_array_equal(x[key].numpy(), a[key])
+
+
+def test_gradient_through_indexing():
+    x = ptcore.arange(6, dtype=ptcore.float64).reshape(2, 3).requires_grad_()
+    (x[:, [0, 0, 2]] * ptcore.tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert x.grad.tolist() == [[11.0, 0.0, 100.0]] * 2
+    x.grad = None
+    y = x.clone()
+    y[0] = 5.0
+    y[y > 4.5] = 0.0
+    y.sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
+
+
+def test_accumulate():
+    x = ptcore.zeros(3)
+    x.index_put_((ptcore.tensor([0, 0, 2]),), ptcore.ones(3), accumulate=True)
+    assert x.tolist() == [2.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(("key", "error"), [
+    (3, IndexError), (-4, IndexError), ((0, 0, 0), IndexError), (1.0, IndexError),
+    ("a", IndexError), (np.array([3]), IndexError), (np.array([0.0]), IndexError),
+    (np.zeros(2, bool), IndexError), (([0, 1], [0, 1, 2]), IndexError),
+    (slice(None, None, 0), ValueError), ((Ellipsis, Ellipsis), IndexError), ({}, IndexError)])
+def test_errors(key, error):
+    x = ptcore.zeros(3, 4)
+    with pytest.raises(error):
+        x[key]
+    with pytest.raises(error):
+        x[key] = 1
+    assert not x.any()
+
+
+def test_set_overlapping_source():
+    a, x = both((6,))
+    x[1:] = x[:-1]
+    a[1:] = a[:-1].copy()
+    np.testing.assert_array_equal(x.numpy(), a)
+    x[::-1] = x
+    np.testing.assert_array_equal(x.numpy(), a[::-1])
