@@ -226,7 +226,21 @@ void pt_storage_free(pt_storage *s) {
 // header is this storage's `owner`.
 static void free_moved(pt_storage *s) { pt_storage_decref(static_cast<pt_storage *>(s->owner)); }
 
+// Bytes that the storage's own memory has room for; 0 where it is foreign.
+static int64_t capacity_of(const pt_storage *s) {
+    if (!s->deleter) return class_bytes(s->size_class) - HEADER;
+    if (s->deleter == free_moved)
+        return class_bytes(static_cast<pt_storage *>(s->owner)->size_class) - HEADER;
+    return 0;
+}
+
 int pt_storage_move(pt_storage *s, int64_t nbytes) {
+    // A block is never exchanged for a smaller one: views may still show all of it.
+    if (nbytes <= capacity_of(s)) {
+        if (nbytes > s->nbytes) std::memset(s->data + s->nbytes, 0, size_t(nbytes - s->nbytes));
+        s->nbytes = nbytes;
+        return 0;
+    }
     pt_storage *block = pt_storage_new(nbytes);
     if (!block) return -1;
     int64_t keep = s->nbytes < nbytes ? s->nbytes : nbytes;

@@ -192,12 +192,16 @@ cdef class Tensor:
             raise BufferError("buffer: the tensor's memory is read-only")
         if self.flags & PT_NONCONTIGUOUS and wanted & PyBUF_STRIDES != PyBUF_STRIDES:
             raise BufferError("buffer: the tensor is not contiguous")
+        # Behind sizes and strides: the storage, which the buffer keeps alive by itself
+        # (t.data = other exchanges the tensor's).
         block = <int64_t *>PyMem_Malloc((2 * self.rank + 1) * sizeof(int64_t))
         if block == NULL:
             raise MemoryError()
         for i in range(self.rank):
             block[i] = self.dims[i]
             block[self.rank + i] = self.dims[self.rank + i] * ITEMSIZE[self.dt]
+        block[2 * self.rank] = <int64_t><size_t>self.storage
+        pt_storage_incref(self.storage)
         self.storage.flags |= PT_STORAGE_EXPORTED
         view.buf = address(self)
         view.obj = self
@@ -213,7 +217,9 @@ cdef class Tensor:
         view.internal = block
 
     def __releasebuffer__(self, Py_buffer *view):
-        PyMem_Free(view.internal)
+        cdef int64_t *block = <int64_t *>view.internal
+        pt_storage_decref(<pt_storage *><size_t>block[2 * view.ndim])
+        PyMem_Free(block)
 
     # -- mapping ----------------------------------------------------------------------
 

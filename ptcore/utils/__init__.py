@@ -1,7 +1,7 @@
 """Helpers around the tensor library: ``data`` (datasets and loaders) and
 ``hooks`` (removable handles). Submodules are imported at first use."""
 
-__all__ = ["data", "hooks"]
+__all__ = ["data", "dlpack", "hooks"]
 
 
 def __getattr__(name):
