@@ -9,6 +9,7 @@ import ctypes
 import os
 import pathlib
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -17,12 +18,13 @@ import numpy as np
 import pytest
 
 OPS = pathlib.Path(__file__).resolve().parents[2] / "ptcore" / "_ops"
-COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+COMPILER = (shlex.split(os.environ.get("CXX", ""))
+            or [c for c in map(shutil.which, ("c++", "g++", "clang++")) if c][:1])
 FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC",
          "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", f"-I{OPS / 'include'}",
          f"-I{OPS / 'kernels'}"]
 
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+needs_compiler = pytest.mark.skipif(not COMPILER, reason="no C++ compiler")
 
 
 def isa_levels():
@@ -61,10 +63,10 @@ def build(source, *files, level="base", extra=(), per_level=()):
         objects = []
         for i, (path, name) in enumerate(units):
             objects.append(str(folder / f"{i}.o"))
-            call([COMPILER, *FLAGS, *levels[name], f"-DPT_ISA={name}", *extra, "-c",
+            call([*COMPILER, *FLAGS, *levels[name], f"-DPT_ISA={name}", *extra, "-c",
                   str(path or folder / "main.cpp"), "-o", objects[-1]])
         out = folder / "lib.so"
-        call([COMPILER, "-shared", "-pthread", *objects, "-o", str(out)])
+        call([*COMPILER, "-shared", "-pthread", *objects, "-o", str(out)])
         _cache[key] = ctypes.CDLL(str(out))
         shutil.rmtree(folder)
     return _cache[key]

@@ -129,7 +129,7 @@ def run(tmp_path, body, **environ):
 
     source, lib = tmp_path / "pool.cpp", tmp_path / "pool.so"
     source.write_text(SOURCE)
-    subprocess.run([COMPILER, *FLAGS, "-shared", str(source), str(OPS / "kernels" / "parallel.cpp"), "-o", str(lib)], check=True)
+    subprocess.run([*COMPILER, *FLAGS, "-shared", str(source), str(OPS / "kernels" / "parallel.cpp"), "-o", str(lib)], check=True)
     clean = {k: v for k, v in os.environ.items() if not k.endswith("NUM_THREADS") and not k.startswith("SLURM")}
     done = subprocess.run([sys.executable, "-c", SCRIPT + textwrap.dedent(body), str(lib)], env={**clean, **environ},
                           capture_output=True, text=True, timeout=60)
