@@ -101,7 +101,7 @@ def test_create_graph_reaches_the_callers_tensors():
 
 def test_independence():
     close(F.jacobian(lambda x: pt.ones(2).double(), t(X)), np.zeros((2, 3)))
-    _, (a, b) = F.vjp(lambda x, y: (x * x).sum(), (t(X), t(Y)))
+    _, (_a, b) = F.vjp(lambda x, y: (x * x).sum(), (t(X), t(Y)))
     close(b, np.zeros(2))
     close(F.hessian(lambda x: x.sum(), t(X)), np.zeros((3, 3)))
     close(F.hvp(lambda x: x.sum(), t(X), t(X))[1], np.zeros(3))
