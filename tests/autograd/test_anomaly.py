@@ -57,10 +57,11 @@ def make_nan(x):
 
 def test_nan_names_the_op_and_the_forward_line():
     x = leaf(1.0)
-    with detect_anomaly(), pytest.warns(UserWarning, match="this line made the NaN"):
-        y = make_nan(x)
-        with pytest.raises(RuntimeError, match=r"SqrtBackward0.* nan"):
-            y.sum().backward()
+    with detect_anomaly():
+        y = make_nan(x).sum()
+        with pytest.warns(UserWarning, match="this line made the NaN"), pytest.raises(
+                RuntimeError, match=r"SqrtBackward0.* nan"):
+            y.backward()
 
 
 def test_nan_is_not_checked_unless_asked_for():

@@ -95,7 +95,7 @@ def test_reshape_copies_only_where_it_must():
     y = x.t().reshape(6)
     assert y.data_ptr() != x.data_ptr()
     assert y.tolist() == [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]
-    with pytest.raises(RuntimeError, match="view: shape .* is not compatible"):
+    with pytest.raises(RuntimeError, match=r"view: shape .* is not compatible"):
         x.t().view(6)
 
 

@@ -228,9 +228,9 @@ def test_dtype_of_unary(name):
     wrong = []
     for dtype in DTYPES:
         args = (0,) if name in ("cumsum", "softmax", "logsumexp") else ()
-        want = outcome(lambda m, x, y: getattr(m, name)(x, *args), torch,
+        want = outcome(lambda m, x, y, args=args: getattr(m, name)(x, *args), torch,
                        operand(torch, "tensor", dtype), None)
-        got = outcome(lambda m, x, y: getattr(m, name)(x, *args), pt,
+        got = outcome(lambda m, x, y, args=args: getattr(m, name)(x, *args), pt,
                       operand(pt, "tensor", dtype), None)
         if (name, dtype) in OTHER_DTYPE:
             continue
