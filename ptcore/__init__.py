@@ -75,6 +75,11 @@ def __getattr__(name):
     raise AttributeError(f"module 'ptcore' has no attribute {name!r}")
 
 
+def get_include():
+    """The folder of the C headers that kernels outside the package are written against."""
+    return __file__.rpartition("__init__")[0] + "_ops/include"
+
+
 def is_tensor(obj):
     """Whether ``obj`` is a Tensor."""
     return isinstance(obj, Tensor)

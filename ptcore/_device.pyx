@@ -142,6 +142,13 @@ cdef device as_device(object value, const char *op):
     return device_of(d.column, number)
 
 
+def column_of(str name):
+    """The column of a device type in the kernel table."""
+    if name not in _columns:
+        raise RuntimeError(f"device: type must be one of {', '.join(sorted(_columns))}, got {name!r}")
+    return _columns[name]
+
+
 def register_device_type(str name, check):
     """Gives a free column of the kernel table to a device type.
 
