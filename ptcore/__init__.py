@@ -70,6 +70,8 @@ def __getattr__(name):
     import importlib
     if name in _SUBMODULES:
         return importlib.import_module(f"ptcore.{name}")
+    if name == "OutOfMemoryError":
+        return importlib.import_module("ptcore._errors").OutOfMemoryError
     if name in ("save", "load"):
         return getattr(importlib.import_module("ptcore.serialization"), name)
     raise AttributeError(f"module 'ptcore' has no attribute {name!r}")

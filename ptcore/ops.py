@@ -1,4 +1,5 @@
-"""The op table: ``ptcore.ops["softplus"]`` is the row of an op; ``register`` adds one.
+"""The op table: ``ptcore.ops["softplus"]`` is the row of an op; ``register`` adds one,
+``register_kernel`` enters a kernel for a device and ``register_backend`` adds a type of device.
 
 The module is a mapping from names to rows (see ``_ops/_schema.py`` for the columns), read from
 the row files at the first look.
@@ -8,9 +9,10 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from ptcore import _ops
+from ptcore._device import register_backend
 from ptcore._ops._register import register, register_kernel
 
-__all__ = ["register", "register_kernel"]
+__all__ = ["register", "register_backend", "register_kernel"]
 
 
 class _Table(ModuleType):

@@ -110,7 +110,7 @@ def register_kernel(name, device, kernel):
     name : str
         The op's name in the table.
     device : str
-        ``"cpu"``, ``"cuda"`` or a type that ``register_device_type`` gave a column.
+        ``"cpu"``, ``"cuda"`` or a type that ``register_backend`` added.
     kernel : int, capsule, ctypes function, LowLevelCallable or callable
         See ``register``.
 
