@@ -367,16 +367,9 @@ def bernoulli(input, *, generator=None):
 
 cdef object refill(Tensor self, int op, tuple params, object generator):
     """Writes freshly drawn values into self."""
-    check_inplace(self, info(op).name)
-    cdef Tensor values
-    dtype = self.dtype
-    values = <Tensor>call(op, params + (tuple(self.shape), dtype, self.device, generator), None)
-    copy_into(self, values)
-    if needs_grad(self) and self.node is not None and pt_tls.grad_enabled:
-        elementwise_inplace(OP_ASSIGN, (self, values))
-        return self
-    finish_inplace(self, None)
-    return self
+    check_inplace(self, info(op).name, pt_tls.grad_enabled and needs_grad(self))
+    values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
+    return elementwise_inplace(OP_ASSIGN, (self, values))
 
 
 def uniform_(Tensor self, double low=0.0, double high=1.0, *, generator=None):

@@ -399,6 +399,9 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
 
 cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
     """Copies a result to the user's out=, resized when it is empty, as PyTorch does."""
+    if pt_tls.grad_enabled and needs_grad(out):
+        raise RuntimeError(f"{name.decode()}: out= does not support automatic differentiation, "
+                           "but out requires grad")
     if CATEGORY[value.dt] > CATEGORY[out.dt]:
         raise RuntimeError(f"{name.decode()}: result dtype {dtype_of(value.dt).name} can't be "
                            f"cast to out's dtype {dtype_of(out.dt).name}")
@@ -410,9 +413,9 @@ cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
         from ptcore._tensor import set_data
         set_data(out, new_tensor(out.dt, value.rank, value.dims, out.storage.device,
                                  out.storage.device_index))
-    check_writable(out, name)
+    check_inplace(out, name, False)
     copy_into(out, value)
-    out.storage.version += 1
+    count_write(out)
     return 0
 
 

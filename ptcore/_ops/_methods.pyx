@@ -8,6 +8,7 @@ from ptcore._shape cimport read_sizes, sizes_tuple, wrap_dim, read_index
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
+from ptcore._ops._record import several_views
 from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
 from ptcore._ops._structured cimport call as fast_call
@@ -212,10 +213,9 @@ def reinterpret(Tensor x, dtype):
         sizes[n - 1] = sizes[n - 1] * a // b
     pt_storage_incref(x.storage)
     r = wrap_storage(x.storage, x.offset, code, n, sizes, strides)
-    track(r)
-    r.base = x.base if x.flags & PT_VIEW else x
-    r.flags |= PT_VIEW | PT_NO_GRAD_VIEW
-    r.attr_version = r.storage.version
+    if x.flags & PT_DATA:
+        share_counter(r, x)
+    r.flags = (r.flags & ~<uint32_t>PT_INFERENCE) | (x.flags & PT_INFERENCE)
     return r
 
 
@@ -273,7 +273,7 @@ def adjoint(Tensor self):
 def iterate(Tensor self):
     if self.rank == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter([self[i] for i in range(self.dims[0])])
+    return iter(several_views([self[i] for i in range(self.dims[0])]))
 
 
 def contains(Tensor self, value):
@@ -307,7 +307,7 @@ def array_ufunc(Tensor self, ufunc, method, *inputs, **kwargs):
     if out is not None:
         for x in out:
             if isinstance(x, Tensor):
-                (<Tensor>x).storage.version += 1
+                count_write(<Tensor>x)
         return out[0] if len(out) == 1 else out
     from ptcore._convert import as_tensor
     if isinstance(result, tuple):
