@@ -3,7 +3,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ptcore cimport _tensor, _types
 from ptcore._dtype cimport ITEMSIZE
-from ptcore._ops._record cimport check_inplace, check_writable
+from ptcore._ops._record cimport check_inplace
 from ptcore._shape cimport fill_strides
 
 cdef inline _tensor.Tensor real(Tensor t):
@@ -56,8 +56,7 @@ cdef void *data_ptr(Tensor t) except? NULL:
 cdef void *mutable_data_ptr(Tensor t) except? NULL:
     cdef _tensor.Tensor x = real(t)
     cdef void *p = data_ptr(t)
-    check_writable(x, b"mutable_data_ptr")
-    check_inplace(x, b"mutable_data_ptr")
+    check_inplace(x, b"mutable_data_ptr", _types.pt_tls.grad_enabled and _tensor.needs_grad(x))
     x.storage.version += 1
     return p
 
