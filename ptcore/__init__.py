@@ -7,6 +7,7 @@ from ptcore import _core
 _core.install(_core.__file__)
 
 from ptcore import _dtype as _d  # noqa: E402
+from ptcore import _random  # noqa: E402
 from ptcore._convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
@@ -17,7 +18,6 @@ from ptcore._random import (  # noqa: E402
     get_rng_state,
     initial_seed,
     manual_seed,
-    next_random,
     seed,
     set_rng_state,
 )
@@ -40,13 +40,13 @@ short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 bool = _d.as_dtype("bool")
 
-_dispatch.set_random_source(next_random)
+_dispatch.set_random_source(_random.next_random)
 
-PUBLIC = {}
+_public = {}
 for _m in _select.load_functions():
     for _where, _names in _m.PUBLIC.items():
-        PUBLIC.setdefault(_where, {}).update(_names)
-globals().update(PUBLIC[""])
+        _public.setdefault(_where, {}).update(_names)
+globals().update(_public[""])
 globals().pop("slice", None)
 
 from ptcore import _indexing, _print  # noqa: E402

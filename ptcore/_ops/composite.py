@@ -130,6 +130,7 @@ tensor([1, 2])
 
 composite(
     "split(tensor, split_size_or_sections: Obj, dim=0)", reference="_split(x, split_size_or_sections, dim)",
+    returns="tuple[Tensor, ...]",
     doc="""Views of consecutive parts: of one size, or of the sizes listed.
 
 >>> import ptcore
@@ -138,7 +139,7 @@ composite(
 """)
 
 composite(
-    "chunk(input, chunks: Int, dim=0)", reference="_chunk(x, chunks, dim)",
+    "chunk(input, chunks: Int, dim=0)", reference="_chunk(x, chunks, dim)", returns="tuple[Tensor, ...]",
     doc="""Views of at most ``chunks`` equal parts.
 
 >>> import ptcore
@@ -147,7 +148,7 @@ composite(
 """)
 
 composite(
-    "unbind(input, dim=0)", reference="_unbind(x, dim)",
+    "unbind(input, dim=0)", reference="_unbind(x, dim)", returns="tuple[Tensor, ...]",
     doc="""All slices along a dim, as views.
 
 >>> import ptcore
@@ -175,7 +176,7 @@ tensor([0., 0., 5.])
 """)
 
 composite(
-    "allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)",
+    "allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)", returns="bool",
     reference="allclose(x, y, rtol, atol)",
     doc="""Whether all elements agree within ``atol + rtol * abs(other)``.
 
@@ -195,7 +196,7 @@ tensor([ True, False])
 """)
 
 composite(
-    "equal(input, other)", reference="array_equal(x, y)",
+    "equal(input, other)", reference="array_equal(x, y)", returns="bool",
     doc="""Whether two tensors have the same shape and elements, as a Python bool.
 
 >>> import ptcore
