@@ -3,8 +3,6 @@ from ptcore._types cimport *
 from ptcore._node cimport Node
 from ptcore._device cimport device
 
-ctypedef pt_storage *(*allocator_function)(int64_t nbytes, int number) except NULL
-
 cdef enum:
     INLINE_DIMS = 5
 
@@ -69,7 +67,6 @@ cdef Tensor shell(int ndim)
 cdef void finish(Tensor t)
 cdef void share_from(Tensor t, Tensor x, int64_t offset)
 cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL
-cdef void set_allocator(int column, allocator_function f)
 
 cdef TensorExtras extras_of(Tensor t)
 cdef void track(Tensor t)

@@ -20,7 +20,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
-from ptcore._device cimport CPU, device, device_of
+from ptcore._device cimport BACKENDS, CPU, backend_pointer, device, device_of
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._node cimport Node
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
@@ -38,7 +38,6 @@ _nothing.refs = 1
 
 cdef (const char *)[15] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"Q", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
-cdef allocator_function[8] _allocators
 cdef void (*_rebuild_view)(Tensor t) except *
 strided = "ptcore.strided"          # the one layout
 
@@ -501,17 +500,35 @@ cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL:
         if s == NULL:
             raise _out_of_memory(nbytes)
     else:
-        if _allocators[column] == NULL:
-            raise RuntimeError(f"device {device_of(column, number)} cannot allocate: its "
-                               "backend is not loaded")
-        s = _allocators[column](nbytes, number)
+        s = allocate_by_backend(nbytes, column, number)
     s.device = column
     s.device_index = number
     return s
 
 
-cdef void set_allocator(int column, allocator_function f):
-    _allocators[column] = f
+cdef pt_storage *allocate_by_backend(int64_t nbytes, int column, int number) except NULL:
+    cdef backend_pointer backend = BACKENDS[column]
+    cdef void *data = NULL
+    cdef pt_storage *s
+    if backend == NULL:
+        raise RuntimeError(f"device {device_of(column, number)} cannot allocate: its backend is "
+                           "not loaded")
+    if nbytes:
+        data = backend.allocate(nbytes, number)
+        if data == NULL:
+            from ptcore._errors import OutOfMemoryError
+            raise OutOfMemoryError(f"{device_of(column, number)}: cannot allocate {nbytes} bytes")
+    s = pt_storage_wrap(data, nbytes, NULL, release_by_backend, 0)
+    if s == NULL:
+        if data != NULL:
+            backend.release(data, nbytes, number)
+        raise MemoryError()
+    return s
+
+
+cdef void release_by_backend(pt_storage *s) noexcept:
+    if s.data != NULL:
+        BACKENDS[s.device].release(s.data, s.nbytes, s.device_index)
 
 
 cdef object _out_of_memory(int64_t nbytes):

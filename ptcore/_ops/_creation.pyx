@@ -14,6 +14,7 @@ from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
 
 cdef int OP_ASSIGN = op_id("assign")
+cdef int OP_TO_DEVICE = op_id("to_device")
 cdef int OP_ARANGE = op_id("fill_arange")
 cdef int OP_LINSPACE = op_id("fill_linspace")
 cdef int OP_EYE = op_id("fill_eye")
@@ -430,6 +431,8 @@ def zero_(Tensor self):
 
 def copy_(Tensor self, src, non_blocking=False):
     """Copies src, broadcast and converted, into this tensor."""
+    if isinstance(src, Tensor) and (<Tensor>src).storage.device != self.storage.device:
+        src = call(OP_TO_DEVICE, (src, self.device), None)
     return elementwise_inplace(OP_ASSIGN, (self, src))
 
 

@@ -3,7 +3,7 @@
 The fast paths for small dense tensors stand in _fast.pyx.
 """
 from ptcore._types cimport *
-from ptcore._device cimport device_of
+from ptcore._device cimport BACKENDS, device_of
 from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, PROMOTE, REAL_OF, default_complex, default_float,
                             dtype_of)
 from ptcore._node cimport Node, TensorMeta, new_node
@@ -29,12 +29,6 @@ cdef enum:
     MAX_PARAMS = 8
 
 cdef int OP_ASSIGN = op_id("assign")
-cdef elementwise_runner[8] RUNNERS      # devices other than the CPU
-
-
-def register_elementwise_runner(int column, size_t address):
-    """Enters a device's runner: the function that runs any elementwise op there."""
-    RUNNERS[column] = <elementwise_runner>address
 
 
 cdef class Plan:
@@ -107,7 +101,7 @@ cdef Plan plan(int op, tuple args):
         if isinstance(x, Tensor):
             t = <Tensor>x
             p.flags |= t.flags
-            seen = common_device_of(op, t, seen)
+            seen = common_device_of(op, t, seen, True)
             if counts:
                 if t.rank > 0:
                     dim_dt = t.dt if dim_dt < 0 else PROMOTE[dim_dt][t.dt]
@@ -299,9 +293,11 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
                                  else t.dims[t.rank + j - shift])
             views[i].data = address(t)
             views[i].dtype = t.dt
+            views[i].device = t.storage.device      # 0 beside another device: one host element
         else:
             for j in range(p.ndim):
                 strides[i][j] = 0
+            views[i].device = DEVICE_CPU
             views[i].data = <char *>numbers[i]
             views[i].dtype = write_scalar(x, <char *>numbers[i])
         views[i].numel = r.count
@@ -310,10 +306,11 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
     if p.column == DEVICE_META:
         return 0
     if p.column != DEVICE_CPU:
-        if RUNNERS[p.column] == NULL:
-            raise NotImplementedError(f"{info(op).name.decode()}: there is no kernel for device "
-                                      f"{device_of(p.column, p.number)}")
-        status = RUNNERS[p.column](op, entry, p.compute, loop_out, &out, views, p.nin, params)
+        status = BACKENDS[p.column].elementwise(entry, p.compute, loop_out, &out, views, p.nin, params)
+        if status:
+            raise NotImplementedError(
+                f"{info(op).name.decode()}: there is no kernel for {dtype_of(p.compute).name} on "
+                f"device {device_of(p.column, p.number)}")
     elif r.count > SMALL:
         with nogil:
             status = pt_elementwise_run(entry, p.compute, loop_out, &out, views, p.nin, params)

@@ -17,6 +17,7 @@ from ptcore._ops._functions_copy import clone
 from ptcore._ops._functions_composite import matmul as _matmul
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
+cdef int OP_TO_DEVICE = op_id("to_device")
 cdef int OP_CLONE = op_id("clone")
 cdef int OP_MM = op_id("mm")
 
@@ -49,30 +50,10 @@ cdef Tensor converted(Tensor x, int dt, device d, bint copy):
             d.number >= 0 and d.number != x.storage.device_index)):
         if x.dt != dt:
             x = <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
-        return transfer(x, d)
+        return <Tensor>call(OP_TO_DEVICE, (x, d), None)
     if x.dt != dt:
         return <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
     return <Tensor>call(OP_CLONE, (x,), None) if copy else x
-
-
-_transfers = {}                     # (from column, to column) -> callable(x, device), by backends
-
-
-def register_transfer(int source, int target, function):
-    """Enters how tensors go from one device type to another."""
-    _transfers[(source, target)] = function
-
-
-cdef Tensor transfer(Tensor x, device d):
-    if d.column == DEVICE_META:
-        return new_tensor(x.dt, x.rank, x.dims, DEVICE_META, -1)
-    if x.storage.device == DEVICE_META:
-        raise NotImplementedError("to: cannot copy out of a meta tensor, it has no data; use "
-                                  "torch.nn.Module.to_empty() for modules")
-    f = _transfers.get((x.storage.device, d.column))
-    if f is None:
-        raise RuntimeError(f"to: there is no way from {x.device} to {d}")
-    return <Tensor>f(x, d)
 
 
 def to(Tensor self, *args, dtype=None, device=None, copy=False, non_blocking=False,
