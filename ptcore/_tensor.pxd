@@ -66,7 +66,6 @@ cdef Tensor alias(Tensor x)
 cdef Tensor shell(int ndim)
 cdef void finish(Tensor t)
 cdef void share_from(Tensor t, Tensor x, int64_t offset)
-cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL
 
 cdef TensorExtras extras_of(Tensor t)
 cdef void track(Tensor t)

@@ -4,7 +4,7 @@ Tensors on the CPU live in blocks of an allocator that keeps freed blocks for th
 A block is the tensor's bytes and a header of 64 bytes, rounded up to one of four sizes for each
 power of two; these rounded sizes are what the functions below count.
 """
-from ptcore import _allocator
+from ptcore import _allocate
 
 __all__ = ["current_device", "device_count", "empty_cache", "is_available",
            "max_memory_allocated", "memory_allocated", "memory_stats", "reset_peak_memory_stats",
@@ -49,27 +49,27 @@ def memory_stats():
     >>> ptcore.cpu.memory_stats()["live_blocks"] - before
     1
     """
-    return _allocator.stats()
+    return _allocate.stats()
 
 
 def memory_allocated():
     """Bytes in use by storages, in whole blocks."""
-    return _allocator.stats()["allocated"]
+    return _allocate.stats()["allocated"]
 
 
 def max_memory_allocated():
     """The largest `memory_allocated` since the start or `reset_peak_memory_stats`."""
-    return _allocator.stats()["peak_allocated"]
+    return _allocate.stats()["peak_allocated"]
 
 
 def reset_peak_memory_stats():
     """Lets `max_memory_allocated` start again from what is in use now."""
-    _allocator.reset_peak()
+    _allocate.reset_peak()
 
 
 def empty_cache():
     """Gives the memory of all cached blocks back to the system."""
-    _allocator.empty_cache()
+    _allocate.empty_cache()
 
 
 def set_memory_cap(nbytes):
@@ -92,4 +92,4 @@ def set_memory_cap(nbytes):
     nbytes = operator.index(nbytes)
     if nbytes < 0:
         raise ValueError(f"set_memory_cap: nbytes must be non-negative, got {nbytes}")
-    _allocator.set_cap(min(nbytes, 1 << 62))
+    _allocate.set_cap(min(nbytes, 1 << 62))

@@ -18,4 +18,5 @@ def _named(name, *fields):
 
 max = _named("max", "values", "indices")
 min = _named("min", "values", "indices")
-svd = _named("svd", "U", "S", "Vh")
+svd = _named("svd", "U", "S", "V")
+linalg_svd = _named("linalg_svd", "U", "S", "Vh")

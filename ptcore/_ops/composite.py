@@ -202,3 +202,44 @@ composite(
 >>> ptcore.equal(ptcore.tensor([1]), ptcore.tensor([1]))
 True
 """)
+
+composite(
+    "svd(input, some=True, compute_uv=True)", reference="_svd(x, not some, compute_uv)",
+    doc="""Singular value decomposition ``input = U @ diag(S) @ V.mH`` of matrices ``(*, m, n)``: U
+``(*, m, k)``, S ``(*, k)`` descending, V ``(*, n, k)`` with ``k = min(m, n)``; square U and V
+unless ``some``, zeros unless ``compute_uv``. ``ptcore.linalg.svd`` returns ``V.mH``.
+
+Raises LinAlgError where the input is not finite or the iteration does not converge.
+
+>>> import ptcore
+>>> ptcore.svd(ptcore.tensor([[0., 2.], [1., 0.]])).S
+tensor([2., 1.])
+""")
+
+composite(
+    "linalg_svd(A, full_matrices=True, *, driver: Obj = None)", public=["linalg.svd"], method=False,
+    reference="_svd(A, full_matrices, True)",
+    doc="""Singular value decomposition ``A = U @ diag(S) @ Vh`` of matrices ``(*, m, n)``.
+
+U is ``(*, m, m)``, S ``(*, k)`` real and descending with ``k = min(m, n)``, Vh ``(*, n, n)``; with
+``full_matrices=False`` U is ``(*, m, k)`` and Vh ``(*, k, n)``. The columns of U and rows
+of Vh are defined up to a common factor of modulus one (and up to a rotation where
+singular values repeat): the gradient is that of functions that do not depend on it.
+
+Raises LinAlgError where A is not finite or the iteration does not converge.
+
+>>> import ptcore
+>>> U, S, Vh = ptcore.linalg.svd(ptcore.ones(3, 2), full_matrices=False)
+>>> U.shape, S.shape, Vh.shape
+(ptcore.Size([3, 2]), ptcore.Size([2]), ptcore.Size([2, 2]))
+""")
+
+composite(
+    "linalg_svdvals(A, *, driver: Obj = None)", public=["linalg.svdvals"], method=False,
+    reference="_svd(A, False, False)",
+    doc="""Singular values of matrices ``(*, m, n)``, descending, ``(*, min(m, n))``.
+
+>>> import ptcore
+>>> ptcore.linalg.svdvals(ptcore.tensor([[0., 2.], [1., 0.]]))
+tensor([2., 1.])
+""")
