@@ -1,9 +1,10 @@
 // The caching CPU allocator behind Storage, and the thread-local state word.
 //
 // Every block is header + data in one 64-byte aligned allocation. Free blocks are kept by
-// size class (four classes per power of two): small ones (up to 64 KiB) at most 512 each,
-// large ones until their total passes the cap, oldest first out. All of it runs under the
-// GIL; only the state word is per thread.
+// size class (four classes per power of two), small ones (up to 64 KiB) at most 512 each, and
+// never more than the cap in all: where a small block would pass it, the large ones go first.
+// Large blocks that lie idle go after some seconds. All of it runs under the GIL; only the
+// state word is per thread.
 #include "_storage.h"
 #include "_state.h"
 
@@ -40,8 +41,9 @@ struct FreeBlock {
 struct Cache {
     FreeBlock *head[CLASSES];
     int count[CLASSES];
-    int64_t cached, allocated, peak, hits, misses, live, cap;
+    int64_t cached, cached_large, allocated, peak, hits, misses, live, cap;
     double last_sweep;
+    bool cap_known;
 };
 Cache cache = {};
 
@@ -88,6 +90,14 @@ int64_t default_cap() {
     return cap;
 }
 
+int64_t cap() {
+    if (!cache.cap_known) {
+        cache.cap = default_cap();
+        cache.cap_known = true;
+    }
+    return cache.cap;
+}
+
 void *system_alloc(int64_t bytes) {
 #ifdef _WIN32
     return _aligned_malloc(size_t(bytes), 64);
@@ -110,15 +120,16 @@ void system_free(void *p) {
 #endif
 }
 
-// Frees every cached block that has been idle longer than `seconds`.
-void sweep(double seconds) {
+// Frees the cached blocks from a size class on that have been idle longer than `seconds`.
+void sweep(double seconds, int from = 0) {
     double limit = now() - seconds;
-    for (int c = 0; c < CLASSES; c++) {
+    for (int c = from; c < CLASSES; c++) {
         FreeBlock **link = &cache.head[c];
         while (FreeBlock *b = *link) {
             if (b->since <= limit) {
                 *link = b->next;
                 cache.cached -= b->bytes;
+                if (b->bytes > SMALL_LIMIT) cache.cached_large -= b->bytes;
                 cache.count[c]--;
                 system_free(b);
             } else {
@@ -134,6 +145,7 @@ void *block_alloc(int c, int64_t bytes) {
         cache.head[c] = b->next;
         cache.count[c]--;
         cache.cached -= bytes;
+        if (bytes > SMALL_LIMIT) cache.cached_large -= bytes;
         cache.hits++;
         return b;
     }
@@ -148,9 +160,10 @@ void *block_alloc(int c, int64_t bytes) {
 
 void block_free(void *p, int c, int64_t bytes) {
 #ifndef PT_NO_CACHE
-    if (!cache.cap) cache.cap = default_cap();
     bool small = bytes <= SMALL_LIMIT;
-    if (small ? cache.count[c] < SMALL_KEEP : cache.cached + bytes <= cache.cap) {
+    if (small && cache.cached_large && cache.cached + bytes > cap())
+        sweep(-1.0, class_of(SMALL_LIMIT) + 1);
+    if (cache.cached + bytes <= cap() && (!small || cache.count[c] < SMALL_KEEP)) {
         FreeBlock *b = static_cast<FreeBlock *>(p);
         b->next = cache.head[c];
         b->bytes = bytes;
@@ -166,6 +179,7 @@ void block_free(void *p, int c, int64_t bytes) {
         cache.head[c] = b;
         cache.count[c]++;
         cache.cached += bytes;
+        if (!small) cache.cached_large += bytes;
         return;
     }
 #endif
@@ -258,14 +272,14 @@ int pt_storage_move(pt_storage *s, int64_t nbytes) {
 void pt_memory_empty_cache(void) { sweep(-1.0); }
 
 void pt_memory_get_stats(pt_memory_stats *out) {
-    if (!cache.cap) cache.cap = default_cap();
-    *out = {cache.allocated, cache.peak, cache.cached, cache.hits, cache.misses, cache.live, cache.cap};
+    *out = {cache.allocated, cache.peak, cache.cached, cache.hits, cache.misses, cache.live, cap()};
 }
 
 void pt_memory_reset_peak(void) { cache.peak = cache.allocated; }
 
 void pt_memory_set_cap(int64_t bytes) {
-    cache.cap = bytes > 0 ? bytes : 1;
+    cache.cap = bytes;
+    cache.cap_known = true;
     if (cache.cached > cache.cap) pt_memory_empty_cache();
 }
 

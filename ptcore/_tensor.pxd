@@ -78,6 +78,8 @@ cdef object shape_of(Tensor t)
 cdef object describe(Tensor t)
 
 cdef void share_counter(Tensor t, Tensor x)
+cdef void count_apart(Tensor t, uint64_t start)
+cdef void adopt(Tensor r, Tensor t) except *
 
 cdef inline uint64_t version_of(Tensor t) noexcept:
     """How often what t shows was written to: the storage's count, or that of its ``.data``."""

@@ -43,7 +43,7 @@ cdef bint is_contiguous(Tensor t) noexcept:
 
 
 cdef bint requires_grad(Tensor t) noexcept:
-    return _tensor.needs_grad(real(t))
+    return real(t).requires_grad
 
 
 cdef void *data_ptr(Tensor t) except? NULL:
@@ -57,7 +57,7 @@ cdef void *mutable_data_ptr(Tensor t) except? NULL:
     cdef _tensor.Tensor x = real(t)
     cdef void *p = data_ptr(t)
     check_inplace(x, b"mutable_data_ptr", _types.pt_tls.grad_enabled and _tensor.needs_grad(x))
-    x.storage.version += 1
+    _tensor.count_write(x)
     return p
 
 

@@ -410,7 +410,7 @@ cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
             from ptcore._errors import ShapeError
             raise ShapeError(f"{name.decode()}: out must have shape {list(shape_of(value))}, "
                              f"got {list(shape_of(out))}")
-        from ptcore._tensor import set_data
+        from ptcore._subclass import set_data
         set_data(out, new_tensor(out.dt, value.rank, value.dims, out.storage.device,
                                  out.storage.device_index))
     check_inplace(out, name, False)

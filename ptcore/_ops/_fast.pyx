@@ -224,6 +224,11 @@ cdef object inplace_binary(int op, object x, object y):
 
 # -- recording of the fast paths ------------------------------------------------------------------
 
+cdef inline object leaf_of(Tensor t):
+    """What an edge to a tensor without node leads to (see link)."""
+    return t if t.flags & PT_REQUIRES_GRAD else None
+
+
 cdef int record_fast(int op, Tensor r, object x, object y, uint32_t key) except -1:
     """Node of a unary or binary op whose operands have one shape and dtype (or are numbers)."""
     cdef pt_opinfo *o = info(op)
@@ -247,10 +252,10 @@ cdef int record_fast(int op, Tensor r, object x, object y, uint32_t key) except 
         return 0
     n = new_node(op, nin)
     if need & 1:
-        n.e0 = <object>(<PyObject *>(<Tensor>x).node) if (<Tensor>x).node is not None else x
+        n.e0 = <object>(<PyObject *>(<Tensor>x).node) if (<Tensor>x).node is not None else leaf_of(<Tensor>x)
         n.n0 = (<Tensor>x).out_nr if (<Tensor>x).node is not None else 0
     if need & 2:
-        n.e1 = <object>(<PyObject *>(<Tensor>y).node) if (<Tensor>y).node is not None else y
+        n.e1 = <object>(<PyObject *>(<Tensor>y).node) if (<Tensor>y).node is not None else leaf_of(<Tensor>y)
         n.n1 = (<Tensor>y).out_nr if (<Tensor>y).node is not None else 0
     for k in range(o.nsaved):
         if o.need[k] & need:
