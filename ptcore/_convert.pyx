@@ -6,15 +6,13 @@ tensor whose storage is marked read-only.
 from cpython.buffer cimport (PyBUF_FULL_RO, PyBuffer_Release, PyObject_CheckBuffer,
                              PyObject_GetBuffer)
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_SET_ITEM
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from ptcore._types cimport *
-from ptcore._device cimport CPU, as_device, device
+from ptcore._device cimport CPU, as_device
 from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float,
                             dtype_of)
-from ptcore._shape cimport fill_strides, read_index, sizes_tuple
+from ptcore._shape cimport fill_strides, read_index
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._errors import DTypeError, ShapeError
@@ -57,7 +55,7 @@ cdef Tensor from_buffer(object value, str op):
         raise MemoryError()
     try:
         PyObject_GetBuffer(value, b, PyBUF_FULL_RO)
-    except:
+    except BaseException:
         PyMem_Free(b)
         raise
     try:
@@ -94,7 +92,7 @@ cdef Tensor from_buffer(object value, str op):
                             PT_STORAGE_EXPORTED | (PT_STORAGE_READONLY if b.readonly else 0))
         if s == NULL:
             raise MemoryError()
-    except:
+    except BaseException:
         PyBuffer_Release(b)
         PyMem_Free(b)
         raise
@@ -188,7 +186,6 @@ cdef bint is_sequence(object value):
 
 
 cdef int collect(Reader r, object value, int depth) except -1:
-    cdef int i
     if depth == r.ndim:
         if type(value) is float:
             r.has_float = True
@@ -539,7 +536,7 @@ def item(Tensor self):
         return (<TensorExtras>self.extras).payload.item(self)
     if self.count != 1:
         raise ShapeError(f"item: the tensor must have one element, got shape "
-                           f"{list(shape_of(self))}")
+                         f"{list(shape_of(self))}")
     readable(self, "item")
     if self.storage.device != DEVICE_CPU:
         return self.cpu().item()

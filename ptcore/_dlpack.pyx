@@ -10,7 +10,7 @@ from cpython.pycapsule cimport (PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsu
                                 PyCapsule_SetName)
 
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._dtype cimport ITEMSIZE, dtype_of
 from ptcore._shape cimport count, fill_strides
 from ptcore._tensor cimport *
 
@@ -164,7 +164,7 @@ def __dlpack__(Tensor self, *, stream=None, max_version=None, dl_device=None, co
     try:
         capsule = PyCapsule_New(block, b"dltensor_versioned" if versioned else b"dltensor",
                                 drop_capsule)
-    except:
+    except BaseException:
         PyMem_RawFree(block)
         raise
     pt_storage_incref(t.storage)

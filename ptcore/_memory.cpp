@@ -12,9 +12,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#ifdef _WIN32
+#if defined(_WIN32) || defined(PT_NO_CACHE)
 #include <malloc.h>
-#else
+#endif
+#ifndef _WIN32
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
@@ -29,7 +30,6 @@ constexpr int CLASSES = 4 * 48;
 constexpr int SMALL_KEEP = 512;
 constexpr int64_t HUGE_PAGE = 4 << 20;
 constexpr double IDLE_SECONDS = 10.0;
-constexpr int FOREIGN = -1;
 static_assert(sizeof(pt_storage) <= HEADER, "the header must fit in its 64 bytes");
 
 struct FreeBlock {
@@ -139,7 +139,27 @@ void sweep(double seconds, int from = 0) {
     }
 }
 
-void *block_alloc(int c, int64_t bytes) {
+// Without caches a block has the size that is needed, for a sanitizer to see its end.
+inline int64_t asked_for(int64_t class_size, int64_t needed) {
+#ifdef PT_NO_CACHE
+    (void)class_size;
+    return needed;
+#else
+    (void)needed;
+    return class_size;
+#endif
+}
+
+// The bytes of a block, header included, that may be used.
+inline int64_t usable_bytes(const pt_storage *s) {
+#ifdef PT_NO_CACHE
+    return int64_t(malloc_usable_size(const_cast<pt_storage *>(s)));
+#else
+    return class_bytes(s->size_class);
+#endif
+}
+
+void *block_alloc(int c, int64_t bytes, int64_t needed) {
     FreeBlock *b = cache.head[c];
     if (b) {
         cache.head[c] = b->next;
@@ -150,6 +170,7 @@ void *block_alloc(int c, int64_t bytes) {
         return b;
     }
     cache.misses++;
+    bytes = asked_for(bytes, needed);
     void *p = system_alloc(bytes);
     if (!p) {
         pt_memory_empty_cache();
@@ -165,7 +186,6 @@ void block_free(void *p, int c, int64_t bytes) {
         sweep(-1.0, class_of(SMALL_LIMIT) + 1);
     if (cache.cached + bytes <= cap() && (!small || cache.count[c] < SMALL_KEEP)) {
         FreeBlock *b = static_cast<FreeBlock *>(p);
-        b->next = cache.head[c];
         b->bytes = bytes;
         b->since = 0;
         if (!small) {
@@ -200,7 +220,7 @@ pt_storage *pt_storage_new(int64_t nbytes) {
     if (nbytes < 0 || nbytes > (int64_t(1) << 50)) return nullptr;
     int c = class_of(nbytes + HEADER);
     int64_t bytes = class_bytes(c);
-    pt_storage *s = static_cast<pt_storage *>(block_alloc(c, bytes));
+    pt_storage *s = static_cast<pt_storage *>(block_alloc(c, bytes, nbytes + HEADER));
     if (!s) return nullptr;
     std::memset(s, 0, sizeof *s);
     s->refs = 1;
@@ -242,9 +262,8 @@ static void free_moved(pt_storage *s) { pt_storage_decref(static_cast<pt_storage
 
 // Bytes that the storage's own memory has room for; 0 where it is foreign.
 static int64_t capacity_of(const pt_storage *s) {
-    if (!s->deleter) return class_bytes(s->size_class) - HEADER;
-    if (s->deleter == free_moved)
-        return class_bytes(static_cast<pt_storage *>(s->owner)->size_class) - HEADER;
+    if (!s->deleter) return usable_bytes(s) - HEADER;
+    if (s->deleter == free_moved) return usable_bytes(static_cast<pt_storage *>(s->owner)) - HEADER;
     return 0;
 }
 

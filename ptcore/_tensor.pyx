@@ -16,16 +16,16 @@ mapping and comparison slots stand here, and call through the table that dispatc
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._allocate cimport allocate
-from ptcore._device cimport CPU, device, device_of
+from ptcore._device cimport device_of
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._node cimport Node
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
-                            min_offset, sizes_tuple, wrap_dim)
+                            sizes_tuple, wrap_dim)
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(PyObject *)
@@ -545,7 +545,7 @@ cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
     cdef Tensor t
     try:
         t = shell(ndim)
-    except:
+    except BaseException:
         pt_storage_decref(s)
         raise
     t.storage = s

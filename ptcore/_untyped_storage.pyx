@@ -8,7 +8,6 @@ from ptcore._types cimport *
 from ptcore._device cimport device_of
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes
-from ptcore._shape import Size
 from ptcore._tensor cimport *
 from ptcore._subclass import set_data
 

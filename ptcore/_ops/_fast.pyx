@@ -146,12 +146,12 @@ cdef object binary(int op, object x, object y):
 cdef Tensor binary_rows(int op, Tensor a, Tensor b, const pt_elementwise *entry, uint32_t key):
     cdef Tensor r = new_like(a, out_dtype(op, a.dt))
     cdef (char *)[3] ptr
-    cdef int64_t i, rows = a.count // b.count
+    cdef int64_t _row, rows = a.count // b.count
     cdef int64_t in_step = b.count * ITEMSIZE[a.dt], out_step = b.count * ITEMSIZE[r.dt]
     ptr[0] = address(r)
     ptr[1] = address(a)
     ptr[2] = address(b)
-    for i in range(rows):
+    for _row in range(rows):
         entry.loop[a.dt](ptr, b.count, NULL)
         ptr[0] += out_step
         ptr[1] += in_step

@@ -2,9 +2,9 @@
 contiguous, transposes as properties, nonzero, as_strided, masked_select, einsum.
 """
 from ptcore._types cimport *
-from ptcore._device cimport CPU, as_device, device
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype, dtype_of
-from ptcore._shape cimport read_sizes, sizes_tuple, wrap_dim, read_index
+from ptcore._device cimport CPU, as_device, device as Device
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
+from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
@@ -44,7 +44,7 @@ def detach_(Tensor self):
     return self
 
 
-cdef Tensor converted(Tensor x, int dt, device d, bint copy):
+cdef Tensor converted(Tensor x, int dt, Device d, bint copy):
     """x in another dtype and on another device; x itself if nothing changes and not copy."""
     if d is not None and (d.column != x.storage.device or (
             d.number >= 0 and d.number != x.storage.device_index)):
@@ -86,7 +86,7 @@ def to(Tensor self, *args, dtype=None, device=None, copy=False, non_blocking=Fal
                      None if device is None else as_device(device, b"to"), bool(copy))
 
 
-_device_class = device
+_device_class = Device
 
 
 cdef bint is_dtype_name(object x):

@@ -70,7 +70,7 @@ cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
 
 
 cdef object view(int op, object input, object shape):
-    cdef Tensor x, r
+    cdef Tensor x
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int ndim
@@ -292,14 +292,14 @@ cdef Tensor select_at(Tensor x, int dim, int64_t index):
 cdef object slice(int op, object input, object dim, object start, object end, object step):
     cdef Tensor x
     cdef int d
-    cdef Py_ssize_t a, b, s, length
+    cdef Py_ssize_t a, s, length
     if slow(input):
         result = interpose(op, (input, dim, start, end, step), None, 0)
         if result is not NotImplemented:
             return result
     x = enter(op, input, None)
     d = wrap_dim(read_index(dim, b"slice", b"dim"), x.rank, b"slice", b"dim")
-    a, b, s, length = slice_numbers(start, end, step, x.dims[d])
+    a, _, s, length = slice_numbers(start, end, step, x.dims[d])
     return slice_at(x, d, a, length, s, None)
 
 
@@ -308,8 +308,6 @@ def slice_numbers(start, end, step, int64_t size):
     s = _builtins.slice(start, end, step)
     a, b, c = s.indices(size)
     return a, b, c, len(range(a, b, c))
-
-
 
 
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
