@@ -63,7 +63,7 @@ strided = "ptcore.strided"
 
 _SUBMODULES = ("amp", "autograd", "cuda", "distributed", "distributions", "fft", "func", "jit",
                "linalg", "multiprocessing", "nn", "optim", "serialization", "sparse", "special",
-               "testing", "utils", "examples", "random", "ops")
+               "testing", "utils", "examples", "random", "ops", "return_types")
 
 
 def __getattr__(name):

@@ -2,14 +2,16 @@
 
 The ops called here record themselves, so nothing in this file knows of gradients.
 """
-from ptcore._errors import OutOfRangeError, ShapeError
+from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _results
 from ptcore._ops._creation import full
-from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, sqrt
+from ptcore._ops._einsum import einsum  # noqa: F401
+from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, sqrt, where
 from ptcore._ops._functions_copy import cat
-from ptcore._ops._functions_index import scatter_src
+from ptcore._ops._functions_index import index_select, scatter_src
 from ptcore._ops._functions_linalg import bmm, dot, mm, mv
 from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims, vector_norm
+from ptcore._ops._functions_sort import sort
 from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
 from ptcore._tensor import Tensor
 
@@ -36,7 +38,7 @@ def _extremum(input, dim, keepdim, elementwise, whole, along, result):
         return elementwise(input, dim)
     if isinstance(dim, (tuple, list)):
         return whole(input, dim, keepdim)
-    return result(*along(input, dim, keepdim))
+    return _results.packed(result, along(input, dim, keepdim))
 
 
 def max(input, dim, keepdim):
@@ -257,6 +259,23 @@ def scatter(input, dim, index, src):
     if not isinstance(src, Tensor):
         src = full(index.shape, src, dtype=input.dtype, device=input.device)
     return scatter_src(input, dim, index, src)
+
+
+def argsort(input, dim, descending, stable):
+    return sort(input, dim, descending, stable=stable)[1]
+
+
+def embedding(weight, indices, padding_idx):
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding: weight must have 2 dimensions, got shape "
+                         f"{list(weight.shape)}")
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"embedding: indices must be an integer tensor, got {indices.dtype.name}")
+    rows = index_select(weight, 0, reshape(indices, (-1,)) if indices.ndim != 1 else indices)
+    if padding_idx >= 0:                # the padding row is a constant
+        padding = unsqueeze(reshape(indices, (-1,)) == padding_idx, 1)
+        rows = where(padding, rows.detach(), rows)
+    return reshape(rows, (*indices.shape, weight.shape[1]))
 
 
 def isclose(input, other, rtol, atol, equal_nan):
