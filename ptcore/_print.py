@@ -226,14 +226,6 @@ def _repr(self):
     return _tensor_text(self)
 
 
-def _format(self, spec):
-    """A tensor of one number formats as that number."""
-    if self.ndim == 0 and not self.is_meta and type(self) is Tensor:
-        return format(self.item(), spec)
-    return object.__format__(self, spec)
-
-
 # What this module adds to Tensor.
-Tensor.__format__ = _format
 Tensor.__repr__ = _repr
 Tensor.__str__ = _repr
