@@ -49,7 +49,7 @@ for _m in _select.load_functions():
         _public.setdefault(_where, {}).update(_names)
 globals().update(_public[""])
 globals().pop("slice", None)
-_methods.set_public(PUBLIC[""])
+_methods.set_public(_public[""])
 
 from ptcore import _indexing, _print  # noqa: E402
 from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
@@ -64,7 +64,7 @@ e = 2.718281828459045
 
 _SUBMODULES = ("amp", "autograd", "cpu", "cuda", "distributed", "distributions", "fft", "func", "jit",
                "linalg", "multiprocessing", "nn", "optim", "serialization", "sparse", "special",
-               "testing", "utils", "examples", "random", "ops")
+               "testing", "utils", "examples", "random", "ops", "return_types")
 
 
 def __getattr__(name):

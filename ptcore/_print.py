@@ -37,6 +37,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
         Scientific notation: always, never, or where the values ask for it.
     """
     if profile is not None:
+        profile = profile.lower() if isinstance(profile, str) else profile
         if profile not in _profiles:
             raise ValueError(f"set_printoptions: profile must be one of {sorted(_profiles)}, got "
                              f"{profile!r}")
@@ -50,26 +51,28 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 
 class _Formatter:
-    """One width and notation for all the values shown."""
+    """One width and notation for all the values shown.
+
+    The notation follows from the finite values other than zero, and so does the width: a zero,
+    an inf or a nan among them is padded but widens nothing, as in PyTorch.
+    """
 
     def __init__(self, values, floating):
         self.floating = floating
         self.int_mode, self.sci_mode, self.width = True, False, 1
-        if not floating:
-            self.width = max([len(str(v)) for v in values], default=1)
-            return
-        finite = [v for v in values if math.isfinite(v) and v != 0]
-        if finite:
-            sizes = [abs(v) for v in finite]
-            low, high = min(sizes), max(sizes)
-            self.int_mode = all(v == math.ceil(v) for v in finite)
-            self.sci_mode = (high / low > 1000.0 if low else True) or high > 1e8 or (
-                not self.int_mode and low < 1e-4)
-        if _options.sci_mode is not None:
-            self.sci_mode = _options.sci_mode
-        self.width = max([len(self.text(v)) for v in finite]
-                         + [len(self.text(v)) for v in values if not math.isfinite(v)]
-                         + [1 if finite else len(self.text(0.0))])
+        if floating:
+            values = [v for v in values if math.isfinite(v) and v != 0]
+            if values:
+                self._choose(values)
+        self.width = max([len(self.text(v)) for v in values], default=1)
+
+    def _choose(self, values):
+        sizes = [abs(v) for v in values]
+        low, high = min(sizes), max(sizes)
+        self.int_mode = all(v == math.ceil(v) for v in values)
+        self.sci_mode = _options.sci_mode
+        if self.sci_mode is None:
+            self.sci_mode = high > 1000.0 * low or high > 1e8 or low < 1e-4
 
     def text(self, v):
         if not self.floating:
@@ -77,8 +80,7 @@ class _Formatter:
         if self.sci_mode:
             return f"{v:.{_options.precision}e}"
         if self.int_mode:
-            t = f"{v:.0f}"
-            return t + "." if math.isfinite(v) else t
+            return f"{v:.0f}." if math.isfinite(v) else f"{v:.0f}"
         return f"{v:.{_options.precision}f}"
 
     def __call__(self, v):
@@ -94,8 +96,7 @@ class _ComplexFormatter:
     def __call__(self, v):
         real = self.real(v.real)
         imag = self.imag(v.imag).lstrip()
-        sign = "" if imag.startswith("-") else "+"
-        return f"{real}{sign}{imag}j"
+        return f"{real}{imag}j" if imag.startswith("-") else f"{real}+{imag}j"
 
 
 def _summarised(t, edge):
@@ -118,12 +119,11 @@ def _flat(nested):
 
 
 def _vector(values, formatter, indent):
-    items = ["..." if v is None else formatter(v) for v in values]
+    gap = " ..." if _options.edgeitems else "..."
+    items = [gap if v is None else formatter(v) for v in values]
     width = formatter.width + 2
     per_line = max(1, (_options.linewidth - indent) // width)
     lines = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
-    if None in values:                  # PyTorch puts the ellipsis on the line as " ..., "
-        lines = [line.replace(", ...", ",  ...") for line in lines]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
@@ -166,7 +166,7 @@ def _as_words(nested):
 
 class _Words:
     def __init__(self, words):
-        self.width = max(len(w) for w in words)
+        self.width = max([len(w) for w in words], default=1)
 
     def __call__(self, word):
         return word.rjust(self.width)
@@ -191,6 +191,8 @@ def _tensor_text(self):
             if self.ndim != 1:
                 suffixes.append(f"size={tuple(self.shape)}")
             plain = dtype is get_default_dtype()
+        elif not _options.edgeitems:
+            suffixes.append(f"size={tuple(self.shape)}")
         if not plain:
             suffixes.append(f"dtype={dtype!r}")
         body = _body(self, indent)
@@ -205,20 +207,23 @@ def _tensor_text(self):
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
     text = prefix + body
-    last = len(text) - text.rfind("\n") - 1
+    last = len(text) - text.rfind("\n") + 1
     for s in suffixes:
-        if last + len(s) + 3 > _options.linewidth:
+        if last + len(s) + 2 > _options.linewidth:
             text += ",\n" + " " * indent + s
             last = indent + len(s)
         else:
             text += ", " + s
             last += len(s) + 2
-    return text + ")"
+    outer = None if prefix == "tensor(" else getattr(type(self), "_printed_as", None)
+    return f"{outer}({text}))" if outer else text + ")"
 
 
 def _prefix(t):
-    name = type(t).__name__
-    return "tensor" if name == "Tensor" else name
+    """The class's name; a class with ``_printed_as`` prints as a tensor, what derives from it not."""
+    if type(t) is Tensor or "_printed_as" in type(t).__dict__:
+        return "tensor"
+    return type(t).__name__
 
 
 def _repr(self):

@@ -9,7 +9,10 @@ WORD = {"i": "int", "f": "float", "b": "bool", "s": "number", "j": "int or None"
         "w": "str", "o": "object"}
 
 
-def default_text(a):
+def default_text(a, spread):
+    """A parameter with its default; the list of tensors that ``varargs`` names is spread out."""
+    if a.letter == "L" and a.name == spread:
+        return "*" + a.name
     return f"{a.name}={a.default!r}" if not a.required else a.name
 
 
@@ -29,7 +32,7 @@ def parameters(op, *, out=True, first=None):
     pairs = spellings(op)
     optional = False
     for a in op.row.args:
-        text = default_text(a)
+        text = default_text(a, op.row.varargs)
         if a.required and (optional or any(a.name == mine for mine, _ in pairs)):
             text = f"{a.name}=None"
         if "=" in text:
@@ -76,10 +79,11 @@ def docstring(op):
 def unify(op):
     text = ""
     required = {a.name for a in op.row.args if a.required}
+    defaults = {a.name: a.default for a in op.row.args}
     for mine, theirs in spellings(op):
         text += (f"    if {theirs} is not None:\n"
                  f'        {mine} = second_spelling("{op.name}", "{mine}", {mine}, "{theirs}", '
-                 f"{theirs})\n")
+                 f"{theirs}, {defaults[mine]!r})\n")
         if mine in required:
             text += (f"    if {mine} is None:\n"
                      f'        raise TypeError("{op.name}: {mine} is required")\n')
@@ -136,7 +140,7 @@ def function(op, by_name):
                  f"        if result is not NotImplemented:\n            return result\n"
                  f"    return _composite.{op.name}({args})\n")
     elif row.fields and len(row.fields) > 1 and not row.internal:
-        body += f"    return {op.name}_result(call({op.id}, {packed}, out))\n"
+        body += f"    return packed({op.name}_result, call({op.id}, {packed}, out))\n"
     else:
         body += f"    return call({op.id}, {packed}, {'out' if out else 'None'})\n"
     return head + body
@@ -189,7 +193,7 @@ def functions(family, ops, by_name):
             "from ptcore._ops._table import set_functions, set_spec",
             "from ptcore._ops import _shapes",
             "from ptcore._ops._shapes import *",
-            "from ptcore._ops._results import second_spelling"]
+            "from ptcore._ops._results import packed, second_spelling"]
     if any(op.row.kind == "composite" for op in ops):
         text.append("from ptcore._ops import _composite")
     methods, public = [], {}
@@ -199,7 +203,7 @@ def functions(family, ops, by_name):
         if row.kind == "elementwise" and op.family == family and "__d" in op.name:
             continue
         if row.fields and len(row.fields) > 1 and not row.internal:
-            text.append(f"from ptcore._ops._results import {op.name}_result")
+            text.append(f"from ptcore._ops._results import {op.name} as {op.name}_result")
         text += ["", "", f"# {family}.py: {row.signature}", function(op, by_name)]
         inplace = "None"
         if row.inplace:
@@ -215,7 +219,7 @@ def functions(family, ops, by_name):
         register.append(f"set_functions({op.id}, {op.name}, {inplace})")
         if row.internal:
             continue
-        if row.varargs:
+        if row.varargs and row.method:
             text += ["", "", varargs_method(op)]
         if row.method:
             name = f"_method_{op.name}" if row.varargs else op.name

@@ -46,6 +46,9 @@ def arguments(op, *, out, method=False, spread=None):
             positional.append(f"*{a.name}s: {TYPE[a.letter]}")
             keyword.append(f"{a.name}: {TYPE[a.letter]} | None = None")
             continue
+        if a.letter == "L" and a.name == op.row.varargs:
+            positional.append(f"*{a.name}: Tensor | object")
+            continue
         text = f"{a.name}: {annotated(a, op)}"
         if not a.required:
             text += f" = {a.default!r}"

@@ -2,14 +2,16 @@
 
 The ops called here record themselves, so nothing in this file knows of gradients.
 """
-from ptcore._errors import OutOfRangeError, ShapeError
+from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _results
 from ptcore._ops._creation import full, zeros
-from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, sqrt
+from ptcore._ops._einsum import einsum  # noqa: F401
+from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, sqrt, where
 from ptcore._ops._functions_copy import cat
-from ptcore._ops._functions_index import scatter_src
+from ptcore._ops._functions_index import index_select, scatter_src
 from ptcore._ops._functions_linalg import _linalg_svd, bmm, dot, mm, mv
 from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims, vector_norm
+from ptcore._ops._functions_sort import sort
 from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
 from ptcore._ops._record import several_views
 from ptcore._state import is_grad_enabled
@@ -38,7 +40,7 @@ def _extremum(input, dim, keepdim, elementwise, whole, along, result):
         return elementwise(input, dim)
     if isinstance(dim, (tuple, list)):
         return whole(input, dim, keepdim)
-    return result(*along(input, dim, keepdim))
+    return _results.packed(result, along(input, dim, keepdim))
 
 
 def max(input, dim, keepdim):
@@ -261,6 +263,23 @@ def scatter(input, dim, index, src):
     return scatter_src(input, dim, index, src)
 
 
+def argsort(input, dim, descending, stable):
+    return sort(input, dim, descending, stable=stable)[1]
+
+
+def embedding(weight, indices, padding_idx):
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding: weight must have 2 dimensions, got shape "
+                         f"{list(weight.shape)}")
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"embedding: indices must be an integer tensor, got {indices.dtype.name}")
+    rows = index_select(weight, 0, reshape(indices, (-1,)) if indices.ndim != 1 else indices)
+    if padding_idx >= 0:                # the padding row is a constant
+        padding = unsqueeze(reshape(indices, (-1,)) == padding_idx, 1)
+        rows = where(padding, rows.detach(), rows)
+    return reshape(rows, (*indices.shape, weight.shape[1]))
+
+
 def isclose(input, other, rtol, atol, equal_nan):
     if input.dtype.kind == "b":
         return input == other
@@ -288,7 +307,7 @@ def view_dtype(x, dtype):
 def linalg_svd(A, full_matrices, driver):
     if driver is not None:
         raise RuntimeError(f"linalg_svd: driver must be None on {A.device.type}, got {driver!r}")
-    return _results.linalg_svd(*_linalg_svd(A, full_matrices, True))
+    return _results.packed(_results.linalg_svd, _linalg_svd(A, full_matrices, True))
 
 
 def linalg_svdvals(A, driver):
@@ -301,8 +320,8 @@ def linalg_svdvals(A, driver):
 def svd(input, some, compute_uv):
     if compute_uv:
         u, s, vh = _linalg_svd(input, not some, True)
-        return _results.svd(u, s, vh.mH)
+        return _results.svd((u, s, vh.mH))
     s = linalg_svdvals(input, None)
     batch, m, n = input.shape[:-2], input.shape[-2], input.shape[-1]
-    return _results.svd(zeros((*batch, m, m), dtype=input.dtype, device=input.device), s,
-                        zeros((*batch, n, n), dtype=input.dtype, device=input.device))
+    return _results.svd((zeros((*batch, m, m), dtype=input.dtype, device=input.device), s,
+                         zeros((*batch, n, n), dtype=input.dtype, device=input.device)))

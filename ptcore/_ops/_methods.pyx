@@ -281,9 +281,10 @@ def contains(Tensor self, value):
 
 
 def format_(Tensor self, spec):
-    if self.rank == 0 and spec:
+    """A tensor of one number formats as that number, ``f"{x}"`` included, as in PyTorch."""
+    if self.rank == 0 and self.storage.device != DEVICE_META and type(self) is Tensor:
         return format(self.item(), spec)
-    return object.__format__(self, spec) if spec else str(self)
+    return object.__format__(self, spec)
 
 
 def array_ufunc(Tensor self, ufunc, method, *inputs, **kwargs):

@@ -1,22 +1,56 @@
-"""Named tuples that ops of several outputs return, and the unifying of dim/axis spellings."""
+"""What ops of several outputs return, and the unifying of dim/axis spellings.
+
+A result type is a tuple whose items have names as well. ``ptcore.return_types`` holds them all.
+"""
 
 
-def second_spelling(op, mine, value, theirs, other):
+def second_spelling(op, mine, value, theirs, other, default=None):
     """The value of dim/axis or keepdim/keepdims when the second spelling was used."""
-    if value is not None and value is not False:
+    if value is not None and not (type(value) is type(default) and value == default):
         raise TypeError(f"{op}: {mine} and {theirs} are two names of one argument; both were "
                         "given")
     return other
 
 
-def _named(name, *fields):
-    from collections import namedtuple
-    cls = namedtuple(name, fields)
-    cls.__module__ = "ptcore.return_types"
-    return cls
+def _make(cls, values):
+    values = tuple(values)
+    if len(values) != cls.n_fields:
+        raise TypeError(f"{cls.__name__}: takes a sequence of {cls.n_fields} values, got "
+                        f"{len(values)}")
+    return tuple.__new__(cls, values)
 
 
-max = _named("max", "values", "indices")
-min = _named("min", "values", "indices")
-svd = _named("svd", "U", "S", "V")
-linalg_svd = _named("linalg_svd", "U", "S", "Vh")
+def _text(self):
+    items = ",\n".join([f"{name}={value!r}" for name, value in zip(self.__match_args__, self)])
+    return f"{type(self).__module__}.{type(self).__name__}(\n{items})"
+
+
+def _reduce(self):
+    return type(self), (tuple(self),)
+
+
+def _field(i, name):
+    return property(lambda self: tuple.__getitem__(self, i), doc=f"Item {i}: {name}.")
+
+
+def _result_type(name, *fields):
+    body = {"__new__": _make, "__repr__": _text, "__reduce__": _reduce, "__slots__": (),
+            "__match_args__": fields, "n_fields": len(fields), "n_sequence_fields": len(fields),
+            "n_unnamed_fields": 0, "__module__": "ptcore.return_types",
+            "__doc__": f"Result of ``ptcore.{name}``: a tuple ({', '.join(fields)})."}
+    body.update({field: _field(i, field) for i, field in enumerate(fields)})
+    return type(name, (tuple,), body)
+
+
+def packed(cls, outputs):
+    """The outputs of an op as its result type (an override may have returned anything)."""
+    return cls(outputs) if type(outputs) is tuple else outputs
+
+
+max = _result_type("max", "values", "indices")
+min = _result_type("min", "values", "indices")
+sort = _result_type("sort", "values", "indices")
+topk = _result_type("topk", "values", "indices")
+svd = _result_type("svd", "U", "S", "V")
+linalg_svd = _result_type("linalg_svd", "U", "S", "Vh")
+TYPES = (max, min, sort, topk, svd, linalg_svd)

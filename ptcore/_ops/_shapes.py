@@ -5,7 +5,7 @@ tensors and on symbolic ints. Dims arrive wrapped and sorted out by dispatch; a 
 ``(shape, dtype)`` or a list of those, and raises for shapes that do not fit.
 """
 from ptcore._dtype import as_dtype
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 
 BOOL = as_dtype("bool")
 INT64 = as_dtype("int64")
@@ -198,6 +198,14 @@ def index_add_spec(op, x, dim, index, source):
         raise ShapeError(f"{op}: source must have shape {list(expected)}, got "
                          f"{list(source.shape)}")
     return like(x)
+
+
+def topk_spec(op, x, k, dim):
+    n = x.shape[dim] if x.ndim else 1
+    if not 0 <= k <= n:
+        raise OutOfRangeError(f"{op}: k must be in [0, {n}], got {k}")
+    shape = tuple([k if i == dim else m for i, m in enumerate(x.shape)])
+    return [(shape, x.dtype), (shape, INT64)]
 
 
 def normalized(op, x, normalized_shape, weight, bias):

@@ -244,3 +244,39 @@ composite(
 >>> ptcore.linalg.svdvals(ptcore.tensor([[0., 2.], [1., 0.]]))
 tensor([2., 1.])
 """)
+
+composite(
+    "argsort(input, dim=-1, descending=False, *, stable=False)",
+    reference="_sort(x, dim, descending)[1]",
+    doc="""The indices that sort ``input`` along ``dim``; the order of equals is kept.
+
+>>> import ptcore
+>>> ptcore.argsort(ptcore.tensor([3, 1, 2]))
+tensor([1, 2, 0])
+""")
+
+composite(
+    "embedding(weight, indices: Index, padding_idx=-1)", method=False,
+    reference="take(x, y, axis=0)",
+    doc="""The rows of a matrix at the positions in ``indices``; the row ``padding_idx`` (-1: none)
+gets no gradient.
+
+>>> import ptcore
+>>> ptcore.embedding(ptcore.tensor([[1., 2.], [3., 4.]]), ptcore.tensor([[1], [0]]))
+tensor([[[3., 4.]],
+<BLANKLINE>
+        [[1., 2.]]])
+""")
+
+composite(
+    "einsum(equation: Obj, operands: Tensors)", method=False, varargs="operands",
+    reference="_einsum(equation, operands)",
+    doc="""Sums of products, named by a letter for each dim: letters that the output lacks are
+summed over, a letter twice in one operand takes the diagonal, ``...`` stands for the other dims.
+Without ``->`` the output has the letters that occur once, in alphabetical order. Operands may
+also be given each with a list of ints in place of letters.
+
+>>> import ptcore
+>>> ptcore.einsum("ij,j->i", ptcore.ones(2, 3), ptcore.ones(3))
+tensor([3., 3.])
+""")

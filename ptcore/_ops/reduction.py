@@ -101,8 +101,8 @@ structured(
     doc="""``log(sum(exp(input)))`` over ``dim``, without overflow.
 
 >>> import ptcore
->>> ptcore.logsumexp(ptcore.tensor([1000., 1000.]), 0)
-tensor(1000.6931)
+>>> ptcore.logsumexp(ptcore.tensor([1000., -1000.]), 0)
+tensor(1000.)
 """)
 
 structured(

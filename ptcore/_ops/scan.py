@@ -1,5 +1,5 @@
 """Rows: cumulative operations along a dim."""
-from ptcore._ops._schema import linear
+from ptcore._ops._schema import linear, structured, uniform
 
 linear(
     "cumsum(input, dim: Dim, *, dtype: DType = None)", kernel="cumsum", promote="dtype",
@@ -11,4 +11,15 @@ linear(
 >>> import ptcore
 >>> ptcore.cumsum(ptcore.tensor([1., 2., 3.]), 0)
 tensor([1., 3., 6.])
+""")
+
+structured(
+    "cumprod(input, dim: Dim, *, dtype: DType = None)", kernel="cumprod", promote="dtype",
+    out="like(input, summed_dtype(input, dtype))", inplace=True, sample=uniform(0.5, 2),
+    reference="cumprod(x, axis=dim)",
+    doc="""Running product along ``dim``.
+
+>>> import ptcore
+>>> ptcore.cumprod(ptcore.tensor([1., 2., 3.]), 0)
+tensor([1., 2., 6.])
 """)

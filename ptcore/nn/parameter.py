@@ -72,6 +72,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     True
     """
 
+    _printed_as = "Parameter"
+
     def __new__(cls, data=None, requires_grad=True):
         data = _plain(data, "Parameter")
         if type(data) is Tensor or issubclass(type(data), Parameter):

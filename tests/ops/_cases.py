@@ -283,6 +283,13 @@ CASES = {
     "vector_norm": [[F(3, 5), p, dim, keep] for p in (2.0, 1.0, 0.0, 3.0, math.inf, -math.inf)
                     for dim, keep in ((None, False), (1, True))],
     "cumsum": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1]],
+    "cumprod": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1]],
+    "sort": [[F(3, 5), 0], [F(3, 5)], [F(2, 40, 3), 1, True], [F(2, 2000), -1], [F(), 0]],
+    "topk": [[F(3, 5), 2], [F(5, 3), 4, 0, False], [F(2, 40, 3), 7, 1], [F(3, 4), 0], [F(), 1]],
+    "argsort": [[F(3, 5)], [F(2, 7), 0, True]],
+    "embedding": [[F(4, 3), I([[0, 3], [3, 1]])], [F(4, 3), I(2)], [F(4, 3), I([])]],
+    "einsum": [["ij,jk->ik", [F(3, 4), F(4, 2)]], ["ii->i", [F(3, 3)]], ["...i,...i", [F(2, 3), F(2, 3)]],
+               ["bij,bjk,k", [F(2, 3, 2), F(2, 2, 3), F(3)]], ["i,j->ji", [F(3), F(2)]]],
     "view": [[F(2, 6), (3, 4)], [F(2, 6), (-1,)], [F(), (1, 1)]],
     "reshape": [[F(2, 6), (3, 4)], [F(2, 6), (4, -1)], [F(), (1,)], [F(2, 3, 4), (6, 4)]],
     "expand": [[F(3, 1), (3, 4)], [F(3, 1), (2, -1, 5)], [F(), (2, 2)]],
@@ -382,7 +389,8 @@ def cases(row):
 
 
 # composite rows take what the ops they call take
-TYPES = {"imag": _schema.COMPLEX, "var": _schema.REAL, "std": _schema.REAL, "norm": _schema.REAL, "t": _schema.ALL,
+TYPES = {"argsort": _schema.ORDERED, "embedding": _schema.ALL, "einsum": _schema.NUMERIC,
+         "imag": _schema.COMPLEX, "var": _schema.REAL, "std": _schema.REAL, "norm": _schema.REAL, "t": _schema.ALL,
          "clamp": _schema.ORDERED, "max": _schema.ORDERED, "min": _schema.ORDERED,
          "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
          "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",)}

@@ -194,6 +194,28 @@ def _norm(x, p, dim, keepdim=False):
     return _vector_norm(x, order, dim, keepdim)
 
 
+def _sort(x, dim, descending):
+    """Stable in both directions; NaN is the greatest."""
+    if x.ndim == 0:
+        return x, np.int64(0)
+    if descending:                      # of the reversed line, positions counted from its end
+        order = x.shape[dim] - 1 - np.argsort(np.flip(x, dim), axis=dim, kind="stable")
+        order = np.flip(order, dim)
+    else:
+        order = np.argsort(x, axis=dim, kind="stable")
+    return np.take_along_axis(x, order, dim), order
+
+
+def _topk(x, k, dim, largest):
+    if x.ndim == 0:
+        return x, np.int64(0)
+    return tuple(np.take(r, np.arange(k), axis=dim) for r in _sort(x, dim, largest))
+
+
+def _einsum(equation, operands):
+    return np.einsum(equation, *operands)
+
+
 # -- normalisation and losses --------------------------------------------------------------------
 
 def _gelu_tanh_grad(x):

@@ -1,0 +1,45 @@
+"""Rules of cumulative operations."""
+from ptcore._ops._composite import stack, unbind
+from ptcore._ops._functions_arithmetic import masked_fill, where
+from ptcore._ops._functions_copy import flip
+from ptcore._ops._functions_reduction import any
+from ptcore._ops._functions_scan import cumprod as cumprod_of
+from ptcore._ops._functions_scan import cumsum
+from ptcore.autograd._helpers import conj_of, recording
+from ptcore.autograd._rules import vjp
+
+
+def cumsum_from_end(x, dim):
+    return flip(cumsum(flip(x, (dim,)), dim), (dim,))
+
+
+@vjp("cumprod")
+def cumprod(g, input, out, dim):
+    """Before the first zero of a line ``sum(g * out) / input`` from here on; at it the same with
+    the zero left out of the products; behind it nothing. The last is a constant here, which is
+    wrong for a further derivative: the recorded backward of data with zeros multiplies instead.
+    """
+    if not input.shape:
+        return g
+    zero = input == 0
+    if recording() and not input.is_meta and bool(any(zero)):
+        return _by_products(g, input, dim)
+    count = cumsum(zero, dim)
+    first = zero & (count == 1)
+    before = cumsum_from_end(g * conj_of(out), dim) / conj_of(masked_fill(input, zero, 1))
+    others = cumprod_of(masked_fill(input, first, 1), dim)
+    others = masked_fill(g * conj_of(others), count == 0, 0)
+    at = masked_fill(cumsum_from_end(others, dim), ~first, 0)
+    return where(count == 0, before, at)
+
+
+def _by_products(g, input, dim):
+    """Line by line: what lies before an element times ``g[k] + input[k + 1] * (the same for k + 1)``."""
+    factors = [conj_of(x) for x in unbind(input, dim)]
+    parts = list(unbind(g, dim))
+    left = [None]
+    for x in factors[:-1]:
+        left.append(x if left[-1] is None else left[-1] * x)
+    for k in range(len(parts) - 2, -1, -1):
+        parts[k] = parts[k] + factors[k + 1] * parts[k + 1]
+    return stack([p if x is None else p * x for p, x in zip(parts, left)], dim)

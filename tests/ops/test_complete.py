@@ -1,0 +1,110 @@
+"""Every row of the table is complete: kind, derivative, doc with an example, reference, cases."""
+import importlib
+import inspect
+
+import pytest
+from _cases import CASES, ROWS
+from _references import NAMESPACE
+from test_gradient import has_rule
+
+import ptcore
+from ptcore._ops import _schema, _shapes, function
+
+pytestmark = pytest.mark.core
+
+PUBLIC_ROWS = [r for r in ROWS.values() if not r.internal]
+EVERY = [pytest.param(r, id=r.name) for r in ROWS.values()]
+PUBLIC = [pytest.param(r, id=r.name) for r in PUBLIC_ROWS]
+
+
+@pytest.mark.parametrize("row", EVERY)
+def test_kind_and_derivative(row):
+    """A rule, an inherited derivative, or the word nondifferentiable."""
+    assert row.kind in _schema.KINDS
+    if row.kind in ("composite", "nondifferentiable") or row.random:
+        return
+    if row.kind == "elementwise":
+        assert row.partial or row.vjp or row.out == "bool" or not set(row.types) & set(_schema.FLOATING), (
+            "an elementwise row with floating types needs partials")
+        return
+    assert row.vjp or has_rule(row), "no derivative"
+    if row.vjp:
+        assert len(row.vjp) in (1, len(row.tensors))
+
+
+@pytest.mark.parametrize("row", PUBLIC)
+def test_doc(row):
+    """A first line that is a sentence, and an example."""
+    text = row.doc.strip()
+    assert ">>> " in text
+    first = text.partition(">>>")[0].strip()
+    assert first.endswith("."), first
+
+
+@pytest.mark.parametrize("row", EVERY)
+def test_reference(row):
+    """A reference that NumPy can evaluate: every name in it is an argument or in the namespace."""
+    import ast
+    if row.random:
+        return                          # the generator's words and moments have tests of their own
+    assert row.reference
+    names = {n.id for n in ast.walk(ast.parse(row.reference)) if isinstance(n, ast.Name)}
+    known = set(NAMESPACE) | {a.name for a in row.args} | set("xyzw"[:len(row.tensors) or 2])
+    assert names <= known | {"abs", "bool", "int", "float", "len", "tuple", "range", "min", "max"}, (
+        names - known)
+
+
+@pytest.mark.parametrize("row", EVERY)
+def test_cases(row):
+    """Elementwise rows have generated cases; every other row stands in the table of cases."""
+    assert row.kind == "elementwise" or row.random or row.name in CASES
+
+
+def test_no_cases_without_a_row():
+    assert set(CASES) <= set(ROWS)
+
+
+@pytest.mark.parametrize("row", EVERY)
+def test_shape_rule(row):
+    """Structured rows have a shape and dtype rule that calls nothing but _shapes.py."""
+    import ast
+    if row.kind in ("elementwise", "view", "composite"):
+        return
+    tree = ast.parse(row.out, mode="eval")
+    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    assert called <= set(vars(_shapes)) | {"tuple", "range", "max", "len"}
+
+
+@pytest.mark.parametrize("row", PUBLIC)
+def test_names(row):
+    """The function stands where the row says, with its own docstring and the row's signature."""
+    found = function(row.name)
+    for path in row.public:
+        where, _, name = path.rpartition(".")
+        module = importlib.import_module(f"ptcore.{where}") if where else ptcore
+        assert getattr(module, name) is not None
+    spread = [a.name for a in row.args if a.letter == "L" and a.name == row.varargs]
+    parameters = inspect.signature(found).parameters
+    for a in row.args:
+        p = parameters[a.name]
+        if a.name in spread:
+            assert p.kind is p.VAR_POSITIONAL
+            continue
+        assert (p.kind is p.KEYWORD_ONLY) == a.keyword_only
+        if not a.required:
+            assert p.default == a.default
+    if "dim" in parameters:
+        assert parameters["axis"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert found.__doc__.startswith(row.doc.strip().partition("\n")[0])
+    if row.method and not row.varargs:
+        assert inspect.getattr_static(ptcore.Tensor, row.name) is found
+    for alias in row.alias:
+        if row.method:
+            assert hasattr(ptcore.Tensor, alias)
+        if row.name in row.public:
+            assert getattr(ptcore, alias) is getattr(ptcore, row.name)
+
+
+def test_three_of_every_kind():
+    for kind in ("elementwise", "linear", "bilinear", "structured", "view", "composite", "nondifferentiable"):
+        assert sum(r.kind == kind for r in PUBLIC_ROWS) >= 3, kind
