@@ -11,7 +11,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call
-from ptcore._ops._elementwise cimport elementwise_inplace
+from ptcore._ops._elementwise cimport elementwise_inplace, overwrite
 from ptcore._ops cimport _views
 from ptcore._ops._table import op_id
 from ptcore._errors import IndexTypeError, ShapeError
@@ -281,7 +281,7 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     v = v.expand(shape)
     op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
     result = call(op, (r, v, indices, dims, accumulate), None)
-    elementwise_inplace(OP_ASSIGN, (r, result))
+    overwrite(r, <Tensor>result)
     return 0
 
 

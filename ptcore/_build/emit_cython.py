@@ -149,7 +149,7 @@ def inplace_function(op, by_name):
     args = ", ".join(a.name for a in op.args)
     if row.kind != "elementwise":
         call = ", ".join(f"{a.name}={a.name}" if a.keyword_only else a.name for a in row.args)
-        body = unify(op) + f"    return {op.tensors[0].name}.copy_({op.name}({call}))\n"
+        body = unify(op) + f"    return overwrite({op.tensors[0].name}, {op.name}({call}))\n"
     elif not op.params and len(op.tensors) == 2:
         body += f"    return inplace_binary({op.id}, {args})\n"
     else:
@@ -180,7 +180,7 @@ def functions(family, ops, by_name):
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
             "from ptcore._ops._dispatch cimport interpose, overridden",
             "from ptcore._ops._structured cimport call",
-            "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace",
+            "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite",
             "from ptcore._ops._fast cimport binary, inplace_binary, unary",
             "from ptcore._ops cimport _views",
             "from ptcore._tensor import Tensor",
@@ -283,7 +283,7 @@ def text_rule(op):
         elif t.strip() == "-1":
             body += f"        r{i} = -g\n"
         elif t.strip() == "0":
-            body += f"        r{i} = g * 0\n"
+            body += f"        r{i} = zeros_for(g, g.shape)\n"
         else:
             conj = (lambda s: f"conj_of({s})") if complex_too else (lambda s: s)
             if i in op.derived:
@@ -336,6 +336,8 @@ def derivatives(family, ops, by_name):
         text.append(f"from ptcore.autograd._rules import {module} as _{module}")
     helpers = {n for op in ops if op.rule[0] == "text" for t in op.rule[1] if t
                for n in expr.called(t)} - set(by_name) - {"conj_of"}
+    if any("0" in op.rule[1] for op in ops if op.rule[0] == "text"):
+        helpers.add("zeros_for")
     if helpers:
         text.append(f"from ptcore.autograd._helpers import {', '.join(sorted(helpers))}")
     for where, names in sorted(needed.items()):

@@ -11,6 +11,7 @@ from ptcore._ops._functions_index import scatter_src
 from ptcore._ops._functions_linalg import _linalg_svd, bmm, dot, mm, mv
 from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims, vector_norm
 from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
+from ptcore._ops._record import several_views
 from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
 
@@ -220,7 +221,7 @@ def split(tensor, split_size_or_sections, dim):
     for n in sections:
         parts.append(slice(tensor, dim, start, start + n, 1))
         start += n
-    return tuple(parts)
+    return tuple(several_views(parts))
 
 
 def any_negative(numbers):
@@ -244,7 +245,7 @@ def unbind(input, dim):
     if input.ndim == 0:
         raise OutOfRangeError("unbind: input must have at least one dimension")
     dim = _wrap("unbind", dim, input.ndim)
-    return tuple([select(input, dim, i) for i in range(input.shape[dim])])
+    return tuple(several_views([select(input, dim, i) for i in range(input.shape[dim])]))
 
 
 def norm(input, p, dim, keepdim):
