@@ -1,0 +1,76 @@
+"""Executes doc/source/dev/add_an_op.rst: puts its row into a copy of the source, builds that copy
+(one ISA level, no optimisation) and runs the page's examples and the table's tests on the op."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "doc" / "source" / "dev" / "add_an_op.rst"
+
+pytestmark = pytest.mark.slow
+
+
+def rows_of(text):
+    """[(file, code)] of the blocks with a caption."""
+    found = re.findall(r"\.\. code-block:: python\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", text)
+    return [(name, textwrap.dedent(code)) for name, code in found]
+
+
+def run(command, **keywords):
+    done = subprocess.run(command, capture_output=True, text=True, **keywords)
+    assert done.returncode == 0, f"{command}\n{done.stdout[-8000:]}\n{done.stderr[-8000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A built copy of the source with the page's row: the folder that holds ``ptcore``."""
+    folder = tmp_path_factory.mktemp("add_an_op")
+    source = folder / "source"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(
+        "build", ".git", "*.so", "__pycache__", ".*_cache", ".hypothesis"))
+    (row,) = rows_of(PAGE.read_text())
+    with open(source / row[0], "a") as f:
+        f.write("\n" + row[1])
+    meson = [sys.executable, "-P", "-m", "mesonbuild.mesonmain"]
+    run([*meson, "setup", str(folder / "build"), str(source), "-Doptimization=0", "-Dportable=true"])
+    run([*meson, "compile", "-C", str(folder / "build")])
+    run([*meson, "install", "-C", str(folder / "build"), "--destdir", str(folder / "out")])
+    (package,) = (folder / "out").rglob("ptcore/__init__.py")
+    return package.parent.parent
+
+
+def environment(tree):
+    return {**os.environ, "PYTHONPATH": str(tree)}
+
+
+def test_examples(tree):
+    script = textwrap.dedent(f"""
+        import doctest, ptcore
+        assert ptcore.__file__.startswith({str(tree)!r}), ptcore.__file__
+        result = doctest.testfile({str(PAGE)!r}, module_relative=False)
+        assert result.attempted > 25, result
+        raise SystemExit(result.failed)
+    """)
+    run([sys.executable, "-P", "-c", script], env=environment(tree), cwd=tree)
+
+
+def test_generated_files(tree):
+    stub = (tree / "ptcore" / "__init__.pyi").read_text()
+    assert stub.count("def squareplus(") == 2       # function and method
+    assert "def squareplus_(" in stub
+    assert "def squareplus(" in (tree / "ptcore" / "nn" / "functional.pyi").read_text()
+
+
+def test_table_tests_cover_it(tree):
+    """The tests generated from the table pick the op up without being told."""
+    out = run([sys.executable, "-P", "-m", "pytest", "-q", str(ROOT / "tests" / "ops"), "-k", "squareplus",
+               "-p", "no:cacheprovider"], env=environment(tree), cwd=tree)
+    passed = int(re.search(r"(\d+) passed", out)[1])
+    assert passed > 20, out
