@@ -70,9 +70,16 @@ def __getattr__(name):
     import importlib
     if name in _SUBMODULES:
         return importlib.import_module(f"ptcore.{name}")
+    if name == "OutOfMemoryError":
+        return importlib.import_module("ptcore._errors").OutOfMemoryError
     if name in ("save", "load"):
         return getattr(importlib.import_module("ptcore.serialization"), name)
     raise AttributeError(f"module 'ptcore' has no attribute {name!r}")
+
+
+def get_include():
+    """The folder of the C headers that kernels outside the package are written against."""
+    return __file__.rpartition("__init__")[0] + "_ops/include"
 
 
 def is_tensor(obj):

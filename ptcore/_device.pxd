@@ -1,3 +1,17 @@
+from ptcore._types cimport *
+
+cdef extern from "ptcore/backend.h" nogil:
+    ctypedef struct pt_backend:
+        void *(*allocate)(int64_t nbytes, int index) noexcept nogil
+        void (*release)(void *data, int64_t nbytes, int index) noexcept nogil
+        int (*copy)(const pt_view *dst, const pt_view *src) noexcept nogil
+        int (*elementwise)(const pt_elementwise *op, int compute, int loop_out, const pt_view *out,
+                           const pt_view *inputs, int nin, const void *params) noexcept nogil
+        void (*synchronize)(int index) noexcept nogil
+
+ctypedef const pt_backend *backend_pointer
+cdef backend_pointer[8] BACKENDS            # by column; NULL for the CPU, meta and free ones
+
 cdef class device:
     cdef readonly str type
     cdef int column                 # column of the kernel table

@@ -1,7 +1,7 @@
 """Device objects: ``device("cpu")``, ``device("cuda", 0)``, ``device("meta")``.
 
 A device type is a column of the kernel table. The CPU, CUDA and meta columns are fixed;
-``register_device_type`` gives a free one to a backend that is registered at run time.
+``register_backend`` gives a free one to a backend that is registered at run time.
 """
 from ptcore._types cimport *
 
@@ -142,28 +142,55 @@ cdef device as_device(object value, const char *op):
     return device_of(d.column, number)
 
 
-def register_device_type(str name, check):
-    """Gives a free column of the kernel table to a device type.
+def column_of(str name):
+    """The column of a device type in the kernel table."""
+    if name not in _columns:
+        raise RuntimeError(f"device: type must be one of {', '.join(sorted(_columns))}, got {name!r}")
+    return _columns[name]
+
+
+def register_backend(str name, size_t backend, check=None):
+    """Gives a type of device a column of the kernel table and its backend.
 
     Parameters
     ----------
     name : str
-    check : callable
-        ``check(index)`` (-1: none given) returns the index to use or raises RuntimeError.
+        As in ``device("name:0")``.
+    backend : int
+        The address of a ``pt_backend`` (``ptcore/backend.h``) that stays where it is.
+    check : callable, optional
+        ``check(index)`` (-1: none given) returns the index to use or raises RuntimeError for a
+        device that is not there; if absent the device has the index 0 alone.
 
     Returns
     -------
     column : int
+
+    Raises
+    ------
+    ValueError
+        If the name is the CPU's or meta's, or no identifier, or no address is given.
+    RuntimeError
+        If all columns are taken.
     """
-    if name in _columns:
-        column = _columns[name]
-    else:
+    if name in ("cpu", "meta") or not name.isidentifier():
+        raise ValueError(f"register_backend: name must be a new identifier, got {name!r}")
+    if backend == 0:
+        raise ValueError("register_backend: backend must be the address of a pt_backend, got 0")
+    column = _columns.get(name)
+    if column is None:
         column = DEVICE_FREE + len(_columns) - 3
         if column >= N_DEVICES:
-            raise RuntimeError(f"register_device_type: no free column for {name!r}")
+            raise RuntimeError(f"register_backend: no free column for {name!r}")
         _columns[name] = column
         _names[column] = name
+    if check is None:
+        def check(index):
+            if index > 0:
+                raise RuntimeError(f"device: {name} has the index 0 alone, got {index}")
+            return 0
     device_check[column] = check
+    BACKENDS[<int>column] = <const pt_backend *>backend
     return column
 
 

@@ -13,7 +13,7 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call, interpose
-from ptcore._ops._elementwise cimport elementwise_inplace
+from ptcore._ops._elementwise cimport elementwise_inplace, overwrite
 from ptcore._ops cimport _views
 from ptcore._ops._table import op_id
 from ptcore._errors import IndexTypeError, ShapeError
@@ -152,7 +152,12 @@ cdef tuple basic(Tensor x, object key):
 
 
 cdef object plain(object value):
-    return None if value is None else int(value.__index__())
+    if value is None:
+        return None
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"index: the bounds of a slice must be int or None, got "
+                        f"{type(value).__name__}")
+    return int(value.__index__())
 
 
 cdef int mask_rank(object item) except -2:
@@ -283,7 +288,7 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     v = v.expand(shape)
     op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
     result = call(op, (r, v, indices, dims, accumulate), None)
-    elementwise_inplace(OP_ASSIGN, (r, result))
+    overwrite(r, <Tensor>result)
     return 0
 
 

@@ -196,10 +196,14 @@ def _tensor_text(self):
         if not plain:
             suffixes.append(f"dtype={dtype!r}")
         body = _body(self, indent)
-    grad_fn = self.grad_fn
+    try:
+        grad_fn = self.grad_fn
+    except RuntimeError:                # a view that cannot follow a write to its base
+        grad_fn = "Invalid"
     if grad_fn is not None:
         from ptcore._ops._record import node_name
-        suffixes.append(f"grad_fn=<{node_name(grad_fn)}>")
+        name = grad_fn if isinstance(grad_fn, str) else node_name(grad_fn)
+        suffixes.append(f"grad_fn=<{name}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
     text = prefix + body

@@ -15,7 +15,7 @@ enum {
     PT_NON_CPU = 1 << 3,        /* any device but the CPU, meta included */
     PT_INTERPOSED = 1 << 4,     /* tensor: carries an interpreter's payload; mode: one is active */
     PT_VIEW = 1 << 5,           /* a differentiable view: base is set */
-    PT_DATA = 1 << 6,           /* made by .data or detach-for-saving: own version story */
+    PT_DATA = 1 << 6,           /* counts its writes apart from its storage's (.data) */
     PT_INFERENCE = 1 << 7,      /* made under inference_mode */
     PT_TANGENT = 1 << 8,        /* carries a forward-mode tangent */
     PT_NOT_EXACT = 1 << 9,      /* its type is a subclass of Tensor (Parameter included) */

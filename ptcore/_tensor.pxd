@@ -3,10 +3,11 @@ from ptcore._types cimport *
 from ptcore._node cimport Node
 from ptcore._device cimport device
 
-ctypedef pt_storage *(*allocator_function)(int64_t nbytes, int number) except NULL
-
 cdef enum:
     INLINE_DIMS = 5
+
+cdef class VersionCounter:
+    cdef uint64_t value                 # writes, where they are not counted in the storage
 
 cdef class TensorExtras:
     cdef public dict attrs              # the user's own attributes
@@ -16,6 +17,7 @@ cdef class TensorExtras:
     cdef public int level               # the level of that interpreter
     cdef public object tangent          # forward mode
     cdef public object rebuild          # how an in-place-written view is derived from its base
+    cdef VersionCounter counter         # with PT_DATA; shared with its views and aliases
 
 cdef class Tensor:
     cdef pt_storage *storage
@@ -65,7 +67,6 @@ cdef Tensor shell(int ndim)
 cdef void finish(Tensor t)
 cdef void share_from(Tensor t, Tensor x, int64_t offset)
 cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL
-cdef void set_allocator(int column, allocator_function f)
 
 cdef TensorExtras extras_of(Tensor t)
 cdef void track(Tensor t)
@@ -76,6 +77,20 @@ cdef void sync_view(Tensor t)
 cdef void set_view_rebuild(void (*f)(Tensor t) except *)
 cdef object shape_of(Tensor t)
 cdef object describe(Tensor t)
+
+cdef void share_counter(Tensor t, Tensor x)
+
+cdef inline uint64_t version_of(Tensor t) noexcept:
+    """How often what t shows was written to: the storage's count, or that of its ``.data``."""
+    if t.flags & PT_DATA and t.extras is not None:
+        return (<TensorExtras>t.extras).counter.value
+    return t.storage.version
+
+cdef inline void count_write(Tensor t) noexcept:
+    if t.flags & PT_DATA and t.extras is not None:
+        (<TensorExtras>t.extras).counter.value += 1
+    else:
+        t.storage.version += 1
 
 cdef inline char *address(Tensor t) noexcept nogil:
     return t.storage.data + t.offset

@@ -20,7 +20,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
-from ptcore._device cimport CPU, device, device_of
+from ptcore._device cimport BACKENDS, CPU, backend_pointer, device, device_of
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._node cimport Node
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
@@ -38,9 +38,12 @@ _nothing.refs = 1
 
 cdef (const char *)[15] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"Q", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
-cdef allocator_function[8] _allocators
 cdef void (*_rebuild_view)(Tensor t) except *
 strided = "ptcore.strided"          # the one layout
+
+
+cdef class VersionCounter:
+    """The writes through one ``.data`` and through the views and aliases of it."""
 
 
 cdef class TensorExtras:
@@ -358,7 +361,7 @@ cdef class Tensor:
     def _version(self):
         if self.flags & PT_INFERENCE:
             raise RuntimeError("_version: inference tensors do not track a version counter")
-        return self.storage.version
+        return version_of(self)
 
     def is_inference(self):
         """Whether the tensor was made under inference mode."""
@@ -379,8 +382,8 @@ cdef class Tensor:
 
     @property
     def requires_grad(self):
-        if self.flags & PT_VIEW:
-            sync_view(self)
+        if self.flags & PT_VIEW and (<Tensor>self.base).flags & PT_REQUIRES_GRAD:
+            return True
         return (self.flags & PT_REQUIRES_GRAD) != 0
 
     @requires_grad.setter
@@ -497,17 +500,35 @@ cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL:
         if s == NULL:
             raise _out_of_memory(nbytes)
     else:
-        if _allocators[column] == NULL:
-            raise RuntimeError(f"device {device_of(column, number)} cannot allocate: its "
-                               "backend is not loaded")
-        s = _allocators[column](nbytes, number)
+        s = allocate_by_backend(nbytes, column, number)
     s.device = column
     s.device_index = number
     return s
 
 
-cdef void set_allocator(int column, allocator_function f):
-    _allocators[column] = f
+cdef pt_storage *allocate_by_backend(int64_t nbytes, int column, int number) except NULL:
+    cdef backend_pointer backend = BACKENDS[column]
+    cdef void *data = NULL
+    cdef pt_storage *s
+    if backend == NULL:
+        raise RuntimeError(f"device {device_of(column, number)} cannot allocate: its backend is "
+                           "not loaded")
+    if nbytes:
+        data = backend.allocate(nbytes, number)
+        if data == NULL:
+            from ptcore._errors import OutOfMemoryError
+            raise OutOfMemoryError(f"{device_of(column, number)}: cannot allocate {nbytes} bytes")
+    s = pt_storage_wrap(data, nbytes, NULL, release_by_backend, 0)
+    if s == NULL:
+        if data != NULL:
+            backend.release(data, nbytes, number)
+        raise MemoryError()
+    return s
+
+
+cdef void release_by_backend(pt_storage *s) noexcept:
+    if s.data != NULL:
+        BACKENDS[s.device].release(s.data, s.nbytes, s.device_index)
 
 
 cdef object _out_of_memory(int64_t nbytes):
@@ -590,7 +611,9 @@ cdef void share_from(Tensor t, Tensor x, int64_t offset):
     t.offset = offset
     t.dt = x.dt
     t.count = count(t.rank, t.dims)
-    t.flags |= x.flags & (PT_NON_CPU | PT_INFERENCE | PT_DATA)
+    t.flags |= x.flags & (PT_NON_CPU | PT_INFERENCE)
+    if x.flags & PT_DATA:
+        share_counter(t, x)
     if not is_contiguous(t.rank, t.dims, t.dims + t.rank):
         t.flags |= PT_NONCONTIGUOUS
 
@@ -604,7 +627,9 @@ cdef Tensor alias(Tensor x):
     t.offset = x.offset
     t.dt = x.dt
     t.count = x.count
-    t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE | PT_DATA)
+    t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE)
+    if x.flags & PT_DATA:
+        share_counter(t, x)
     return t
 
 
@@ -627,12 +652,36 @@ cdef void set_view_rebuild(void (*f)(Tensor t) except *):
     _rebuild_view = f
 
 
+cdef void share_counter(Tensor t, Tensor x):
+    """t shows the memory of x, whose writes are not counted in the storage."""
+    t.flags |= PT_DATA
+    extras_of(t).counter = (<TensorExtras>x.extras).counter
+
+
+cdef void count_apart(Tensor t, uint64_t start):
+    """From now on t's writes are counted from start on, apart from its storage's."""
+    cdef VersionCounter counter = VersionCounter.__new__(VersionCounter)
+    counter.value = start
+    extras_of(t).counter = counter
+    t.flags |= PT_DATA
+
+
 cdef void sync_view(Tensor t):
-    """A view whose base was written to since gets a grad_fn derived from the base again."""
-    if t.attr_version != t.storage.version and not t.flags & PT_NO_GRAD_VIEW:
-        if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
-            _rebuild_view(t)
-        t.attr_version = t.storage.version
+    """Brings a view's history up to date with its base's: if the base requires grad, so does
+    the view; if the memory was written to since, grad_fn is derived from the base again."""
+    cdef uint64_t version = version_of(t)
+    if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
+        if t.attr_version == version:
+            t.flags |= PT_REQUIRES_GRAD
+            return
+        if t.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW):
+            made = ("under no_grad or inference_mode" if t.flags & PT_NO_GRAD_VIEW
+                    else "by a function that returns several views")
+            raise RuntimeError(f"grad_fn: {describe(t)} is a view made {made}, and its base or "
+                               "another view of its base has been modified in place since, so "
+                               "that it has no history; make the view again, or clone() it")
+        _rebuild_view(t)
+    t.attr_version = version
 
 
 cdef Node grad_fn_of(Tensor t):
@@ -728,6 +777,8 @@ def as_subclass(Tensor t, cls):
     _adopt(r, t)
     r.flags |= t.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
     r.node, r.out_nr, r.base, r.attr_version = t.node, t.out_nr, t.base, t.attr_version
+    if t.flags & PT_DATA:
+        share_counter(r, t)
     return r
 
 
@@ -753,15 +804,22 @@ def make_subclass(cls, Tensor data, bint require_grad=False):
     """``Tensor._make_subclass``: a leaf of class ``cls`` over the memory of ``data``."""
     cdef Tensor r = Tensor.__new__(cls)
     _adopt(r, data)
+    if data.flags & PT_DATA:
+        share_counter(r, data)
     if require_grad:
         r.requires_grad = True
     return r
 
 
 def set_data(Tensor t, Tensor data):
-    """``t.data = data``: t takes over the memory and geometry of data, keeps its history."""
+    """``t.data = data``: t takes over the memory and geometry of data, keeps its history.
+
+    Its version goes on from where it is; where the new storage is at another one, t counts
+    apart from it.
+    """
     cdef uint32_t keep = t.flags & (PT_REQUIRES_GRAD | PT_SUBCLASS | PT_NOT_EXACT
-                                    | PT_RETAIN_GRAD)
+                                    | PT_RETAIN_GRAD | PT_DATA)
+    cdef uint64_t version = version_of(t)
     if t.dt != data.dt and t.flags & PT_REQUIRES_GRAD and CATEGORY[data.dt] < 2:
         raise RuntimeError(f"data: dtype must be floating or complex, got "
                            f"{dtype_of(data.dt).name}")
@@ -770,11 +828,13 @@ def set_data(Tensor t, Tensor data):
         t.dims = t.inline_dims
     _adopt(t, data)
     t.flags |= keep
+    if not keep & PT_DATA and (data.flags & PT_DATA or data.storage.version != version):
+        count_apart(t, version)
 
 
 def get_data(Tensor t):
-    """``t.data``: the same memory without history, outside the version checks."""
+    """``t.data``: the same memory without history; its writes are not counted as t's."""
     cdef Tensor r = alias(t)
-    r.flags |= PT_DATA
+    count_apart(r, 0)
     return r
 

@@ -156,7 +156,7 @@ cdef int _over(Tensor t, pt_storage *s, int64_t offset, int n, const int64_t *si
                const int64_t *strides) except -1:
     """Makes t a window of s, in place."""
     cdef object base = t.base
-    cdef uint32_t keep = t.flags & (PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW | PT_DATA)
+    cdef uint32_t keep = t.flags & (PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
     pt_storage_incref(s)
     set_data(t, wrap_storage(s, offset, t.dt, n, sizes, strides))
     t.flags |= keep

@@ -3,28 +3,31 @@ import importlib
 
 _families = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
              "linalg", "normalize", "loss", "scan", "sort", "random", "composite")
-_rows = {}
+_rows = {}                          # name -> Row; ops registered at run time stand here too
+_loaded = False
 
 
 def _load():
+    global _loaded
     from ptcore._ops import _schema
     for family in _families:
         _schema.collect(None)
         importlib.import_module(f"ptcore._ops.{family}")
         for r in _schema.collect(family):
             _rows[r.name] = r
+    _loaded = True
 
 
 def row(name):
     """The row of an op; KeyError if there is none."""
-    if not _rows:
+    if not _loaded:
         _load()
     return _rows[name]
 
 
 def rows():
     """All rows, in the order of declaration."""
-    if not _rows:
+    if not _loaded:
         _load()
     return list(_rows.values())
 

@@ -14,6 +14,7 @@ from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
 
 cdef int OP_ASSIGN = op_id("assign")
+cdef int OP_TO_DEVICE = op_id("to_device")
 cdef int OP_ARANGE = op_id("fill_arange")
 cdef int OP_LINSPACE = op_id("fill_linspace")
 cdef int OP_EYE = op_id("fill_eye")
@@ -366,16 +367,9 @@ def bernoulli(input, *, generator=None):
 
 cdef object refill(Tensor self, int op, tuple params, object generator):
     """Writes freshly drawn values into self."""
-    check_inplace(self, info(op).name)
-    cdef Tensor values
-    dtype = self.dtype
-    values = <Tensor>call(op, params + (tuple(self.shape), dtype, self.device, generator), None)
-    copy_into(self, values)
-    if needs_grad(self) and self.node is not None and pt_tls.grad_enabled:
-        elementwise_inplace(OP_ASSIGN, (self, values))
-        return self
-    finish_inplace(self, None)
-    return self
+    check_inplace(self, info(op).name, pt_tls.grad_enabled and needs_grad(self))
+    values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
+    return elementwise_inplace(OP_ASSIGN, (self, values))
 
 
 def uniform_(Tensor self, double low=0.0, double high=1.0, *, generator=None):
@@ -437,6 +431,8 @@ def zero_(Tensor self):
 
 def copy_(Tensor self, src, non_blocking=False):
     """Copies src, broadcast and converted, into this tensor."""
+    if isinstance(src, Tensor) and (<Tensor>src).storage.device != self.storage.device:
+        src = call(OP_TO_DEVICE, (src, self.device), None)
     return elementwise_inplace(OP_ASSIGN, (self, src))
 
 

@@ -2,10 +2,6 @@
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 
-ctypedef int (*elementwise_runner)(int op, const pt_elementwise *loops, int compute, int loop_out,
-                                   const pt_view *out, const pt_view *inputs, int nin,
-                                   const void *params) noexcept nogil
-
 cdef object call(int op, tuple args, object out)
 cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key)
 cdef object interpose(int op, tuple args, object out, int variant)
@@ -13,7 +9,7 @@ cdef bint overridden(tuple args)
 cdef uint32_t flags_of(object x) noexcept
 cdef Tensor as_tensor_like(object value, Tensor like)
 cdef int write_out(Tensor out, Tensor value, const char *name) except -1
-cdef tuple common_device_of(int op, Tensor t, tuple seen)
+cdef tuple common_device_of(int op, Tensor t, tuple seen, bint scalars)
 cdef Tensor contiguous(Tensor x)
 cdef Tensor cast(Tensor x, int dt)
 cdef int copy_into(Tensor dst, Tensor src) except -1

@@ -10,7 +10,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memset
 
 from ptcore._types cimport *
-from ptcore._device cimport device, device_of
+from ptcore._device cimport BACKENDS, device, device_of
 from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_float, dtype, dtype_of)
 from ptcore._node cimport Node, TensorMeta, new_node, set_unpack
 from ptcore._shape cimport (make_size, read_index, read_sizes, sizes_tuple, wrap_dim)
@@ -278,11 +278,14 @@ cdef object call(int op, tuple args, object out):
     return run(op, args, outs, column, number, out, key)
 
 
-cdef tuple common_device_of(int op, Tensor t, tuple seen):
+cdef tuple common_device_of(int op, Tensor t, tuple seen, bint scalars):
+    """(column, index, whether it is a scalar's) of the tensors up to t; a scalar on the CPU may
+    stand beside tensors elsewhere if `scalars`."""
     cdef int column = t.storage.device, number = t.storage.device_index
-    if seen is None or (seen[2] and t.rank > 0):
-        return (column, number, t.rank == 0)
-    if (column, number) != (seen[0], seen[1]) and not (t.rank == 0 and column == DEVICE_CPU):
+    if seen is None or (seen[2] and not (t.rank == 0 and column == DEVICE_CPU)):
+        return (column, number, scalars and t.rank == 0 and column == DEVICE_CPU)
+    if (column, number) != (seen[0], seen[1]) and not (
+            scalars and t.rank == 0 and column == DEVICE_CPU):
         from ptcore._errors import DeviceError
         raise DeviceError(f"{info(op).name.decode()}: all tensors must be on one device, got "
                           f"{device_of(seen[0], seen[1])} and {device_of(column, number)}")
@@ -293,11 +296,11 @@ cdef tuple _common_device(int op, tuple args):
     cdef tuple seen = None
     for x in args:
         if isinstance(x, Tensor):
-            seen = common_device_of(op, <Tensor>x, seen)
+            seen = common_device_of(op, <Tensor>x, seen, False)
         elif isinstance(x, tuple):
             for item in x:
                 if isinstance(item, Tensor):
-                    seen = common_device_of(op, <Tensor>item, seen)
+                    seen = common_device_of(op, <Tensor>item, seen, False)
     return seen[0], seen[1]
 
 
@@ -364,10 +367,14 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
     cdef list results = []
     cdef tuple given = None
     cdef Tensor t, user
-    for shape, d in outs:
-        ndim = read_sizes(shape, sizes, o.name, b"shape")
-        results.append(new_tensor((<dtype>d).code, ndim, sizes, column, number))
-    if column != DEVICE_META:
+    for spec in outs:
+        ndim = read_sizes(spec[0], sizes, o.name, b"shape")
+        if len(spec) == 3:              # the op moves its input to that device
+            column, number = (<device>spec[2]).column, (<device>spec[2]).number
+        results.append(new_tensor((<dtype>spec[1]).code, ndim, sizes, column, number))
+    if len(spec) == 3:
+        copy_into(<Tensor>results[0], <Tensor>args[0])
+    elif column != DEVICE_META:
         run_kernel(op, args, results, column)
     if key & PT_REQUIRES_GRAD or key & PT_VIEW:
         if out is not None and pt_tls.grad_enabled:
@@ -392,6 +399,9 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
 
 cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
     """Copies a result to the user's out=, resized when it is empty, as PyTorch does."""
+    if pt_tls.grad_enabled and needs_grad(out):
+        raise RuntimeError(f"{name.decode()}: out= does not support automatic differentiation, "
+                           "but out requires grad")
     if CATEGORY[value.dt] > CATEGORY[out.dt]:
         raise RuntimeError(f"{name.decode()}: result dtype {dtype_of(value.dt).name} can't be "
                            f"cast to out's dtype {dtype_of(out.dt).name}")
@@ -403,9 +413,9 @@ cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
         from ptcore._tensor import set_data
         set_data(out, new_tensor(out.dt, value.rank, value.dims, out.storage.device,
                                  out.storage.device_index))
-    check_writable(out, name)
+    check_inplace(out, name, False)
     copy_into(out, value)
-    out.storage.version += 1
+    count_write(out)
     return 0
 
 
@@ -429,6 +439,8 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
             *[alias(<Tensor>x) if isinstance(x, Tensor) else x for x in args],
             out=results[0] if len(results) == 1 else tuple(results))
         return 0
+    if kernel == NULL and o.kernel != NULL and <bytes>o.kernel == b"copy" and BACKENDS[column] != NULL:
+        return copy_into(<Tensor>results[0], <Tensor>args[0])
     if kernel == NULL:
         raise NotImplementedError(f"{o.name.decode()}: there is no kernel for device "
                                   f"{device_of(column, -1)}")
@@ -552,14 +564,19 @@ cdef tuple _choices(int op, int k):
 cdef int copy_into(Tensor dst, Tensor src) except -1:
     """dst[...] = src without history; sizes are equal, dtypes and strides are not asked about."""
     cdef pt_view a, b
-    cdef int status
-    if dst.storage.device != src.storage.device:
-        raise RuntimeError(f"copy: from {src.device} to {dst.device} is not supported here")
-    if dst.storage.device == DEVICE_META:
+    cdef int status, column = dst.storage.device or src.storage.device
+    if dst.storage.device == DEVICE_META or dst.count == 0:
         return 0
+    if src.storage.device == DEVICE_META:
+        raise NotImplementedError(f"copy: a meta tensor has no values to copy to {dst.device}")
     fill_view(dst, &a)
     fill_view(src, &b)
-    if dst.count > 16384:
+    if column != DEVICE_CPU:
+        if a.device and b.device and a.device != b.device:
+            return copy_into(dst, host_copy(src))
+        with nogil:
+            status = BACKENDS[column].copy(&a, &b)
+    elif dst.count > 16384:
         with nogil:
             status = pt_copy(&a, &b)
     else:
@@ -567,6 +584,12 @@ cdef int copy_into(Tensor dst, Tensor src) except -1:
     if status:
         raise RuntimeError("copy: failed")
     return 0
+
+
+cdef Tensor host_copy(Tensor x):
+    cdef Tensor r = new_tensor(x.dt, x.rank, x.dims, DEVICE_CPU, -1)
+    copy_into(r, x)
+    return r
 
 
 cdef Tensor contiguous(Tensor x):

@@ -1,10 +1,12 @@
 # The general elementwise path. See _elementwise.pyx.
 from ptcore._dtype cimport REAL_OF
 from ptcore._ops._table cimport *
+from ptcore._tensor cimport Tensor
 from ptcore._types cimport *
 
 cdef object elementwise(int op, tuple args, object out)
 cdef object elementwise_inplace(int op, tuple args)
+cdef object overwrite(Tensor x, object value)
 
 
 cdef inline int out_dtype(int op, int dt) noexcept:

@@ -3,7 +3,7 @@
 The fast paths for small dense tensors stand in _fast.pyx.
 """
 from ptcore._types cimport *
-from ptcore._device cimport device_of
+from ptcore._device cimport BACKENDS, device_of
 from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, PROMOTE, REAL_OF, default_complex, default_float,
                             dtype_of)
 from ptcore._node cimport Node, TensorMeta, new_node
@@ -12,6 +12,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
+from ptcore._ops._table import op_id
 from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
 
 cdef extern from "ptcore/elementwise.h" nogil:
@@ -27,12 +28,7 @@ cdef enum:
     SMALL = 16384               # elements up to which the GIL is kept and nothing is split
     MAX_PARAMS = 8
 
-cdef elementwise_runner[8] RUNNERS      # devices other than the CPU
-
-
-def register_elementwise_runner(int column, size_t address):
-    """Enters a device's runner: the function that runs any elementwise op there."""
-    RUNNERS[column] = <elementwise_runner>address
+cdef int OP_ASSIGN = op_id("assign")
 
 
 cdef class Plan:
@@ -105,7 +101,7 @@ cdef Plan plan(int op, tuple args):
         if isinstance(x, Tensor):
             t = <Tensor>x
             p.flags |= t.flags
-            seen = common_device_of(op, t, seen)
+            seen = common_device_of(op, t, seen, True)
             if counts:
                 if t.rank > 0:
                     dim_dt = t.dt if dim_dt < 0 else PROMOTE[dim_dt][t.dt]
@@ -297,9 +293,11 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
                                  else t.dims[t.rank + j - shift])
             views[i].data = address(t)
             views[i].dtype = t.dt
+            views[i].device = t.storage.device      # 0 beside another device: one host element
         else:
             for j in range(p.ndim):
                 strides[i][j] = 0
+            views[i].device = DEVICE_CPU
             views[i].data = <char *>numbers[i]
             views[i].dtype = write_scalar(x, <char *>numbers[i])
         views[i].numel = r.count
@@ -308,10 +306,11 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
     if p.column == DEVICE_META:
         return 0
     if p.column != DEVICE_CPU:
-        if RUNNERS[p.column] == NULL:
-            raise NotImplementedError(f"{info(op).name.decode()}: there is no kernel for device "
-                                      f"{device_of(p.column, p.number)}")
-        status = RUNNERS[p.column](op, entry, p.compute, loop_out, &out, views, p.nin, params)
+        status = BACKENDS[p.column].elementwise(entry, p.compute, loop_out, &out, views, p.nin, params)
+        if status:
+            raise NotImplementedError(
+                f"{info(op).name.decode()}: there is no kernel for {dtype_of(p.compute).name} on "
+                f"device {device_of(p.column, p.number)}")
     elif r.count > SMALL:
         with nogil:
             status = pt_elementwise_run(entry, p.compute, loop_out, &out, views, p.nin, params)
@@ -395,29 +394,56 @@ cdef object elementwise_inplace(int op, tuple args):
                            f"cast to the desired output type {dtype_of(x.dt).name}")
     if o.integers:
         check_integers(op, p)
-    check_inplace(x, o.name)
-    check_no_self_overlap(op, x)
     recording = (pt_tls.grad_enabled and p.flags & (PT_REQUIRES_GRAD | PT_VIEW)
                  and any_needs_grad(p))
-    if recording and uses_first(op):
-        # The rule needs x as it was: keep a copy with x's place in the graph.
-        before = old_value(x)
+    check_inplace(x, o.name, recording)
+    check_no_self_overlap(op, x)
+    if recording:
+        if p.flags & PT_INFERENCE:
+            check_operands_saved(op, p)
+        if uses_first(op):
+            # The rule needs x as it was: keep a copy with x's place in the graph.
+            before = old_value(x)
     if overlaps_another(x, p):
         r = result_for(p)
         run_loops(op, p, args, r)
         copy_into(x, r)
     else:
         run_loops(op, p, args, x)
-    if recording and o.differentiable:
-        n = record_general(op, x, p, args, x, before)
-        finish_inplace(x, n)
-    else:
-        finish_inplace(x, None)
-        if recording:
-            # A zero derivative: x no longer depends on anything.
-            x.node = None
-            x.flags &= ~<uint32_t>PT_REQUIRES_GRAD
+    if recording:
+        if o.differentiable:
+            n = record_general(op, x, p, args, x, before)
+        if n is None and needs_grad(x):
+            # What was written depends on nothing; the old history gets zeros.
+            n = new_node(OP_ASSIGN, 2)
+            link(n, 0, x)
+    finish_inplace(x, n)
     return x
+
+
+cdef object overwrite(Tensor x, object value):
+    """``x.copy_(value)`` for a value that was computed from x, whose history holds x's."""
+    elementwise_inplace(OP_ASSIGN, (x, value))
+    if x.node is not None and x.node.op == OP_ASSIGN and x.node.e1 is not None:
+        x.node.e0 = None
+    return x
+
+
+cdef int check_operands_saved(int op, Plan p) except -1:
+    """Refuses an inference tensor that the rule would save, before anything is written."""
+    cdef pt_opinfo *o = info(op)
+    cdef uint32_t need = 0
+    cdef int i, k
+    for i in range(p.nin):
+        x = p.operands[i]
+        if isinstance(x, Tensor) and o.grad_mask & (1 << i) and needs_grad(<Tensor>x):
+            need |= 1 << i
+    for k in range(o.nsaved):
+        if o.need[k] & need and o.saved[k] < PT_SAVE_META:
+            x = p.operands[o.saved[k]]
+            if isinstance(x, Tensor):
+                check_saved(<Tensor>x, o.name)
+    return 0
 
 
 cdef bint uses_first(int op) noexcept:
@@ -517,13 +543,4 @@ cdef Node record_general(int op, Tensor r, Plan p, tuple args, Tensor inplace, o
 
 cdef void save_after(Node n, int slot, Tensor r, bint inplace) except *:
     """Saves the output; in place its version is about to be counted once more."""
-    save(n, slot, alias(r))
-    if inplace:
-        if slot == 0:
-            n.v0 += 1
-        elif slot == 1:
-            n.v1 += 1
-        elif slot == 2:
-            n.v2 += 1
-        elif slot == 3:
-            n.v3 += 1
+    save_at(n, slot, alias(r), version_of(r) + inplace)

@@ -199,7 +199,7 @@ cdef object inplace_binary(int op, object x, object y):
             key |= b.flags
         else:
             b = None
-        if (not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.count <= SMALL
+        if (not key & (PT_SLOW | PT_NONCONTIGUOUS | PT_DATA) and a.count <= SMALL
                 and not (key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled)
                 and not a.storage.flags & PT_STORAGE_READONLY
                 and info(op).out == PT_OUT_SAME):

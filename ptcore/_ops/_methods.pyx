@@ -8,6 +8,7 @@ from ptcore._shape cimport read_sizes, sizes_tuple, wrap_dim, read_index
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
+from ptcore._ops._record import several_views
 from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
 from ptcore._ops._structured cimport call as fast_call
@@ -16,6 +17,7 @@ from ptcore._ops._functions_copy import clone
 from ptcore._ops._functions_composite import matmul as _matmul
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
+cdef int OP_TO_DEVICE = op_id("to_device")
 cdef int OP_CLONE = op_id("clone")
 cdef int OP_MM = op_id("mm")
 
@@ -48,30 +50,10 @@ cdef Tensor converted(Tensor x, int dt, device d, bint copy):
             d.number >= 0 and d.number != x.storage.device_index)):
         if x.dt != dt:
             x = <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
-        return transfer(x, d)
+        return <Tensor>call(OP_TO_DEVICE, (x, d), None)
     if x.dt != dt:
         return <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
     return <Tensor>call(OP_CLONE, (x,), None) if copy else x
-
-
-_transfers = {}                     # (from column, to column) -> callable(x, device), by backends
-
-
-def register_transfer(int source, int target, function):
-    """Enters how tensors go from one device type to another."""
-    _transfers[(source, target)] = function
-
-
-cdef Tensor transfer(Tensor x, device d):
-    if d.column == DEVICE_META:
-        return new_tensor(x.dt, x.rank, x.dims, DEVICE_META, -1)
-    if x.storage.device == DEVICE_META:
-        raise NotImplementedError("to: cannot copy out of a meta tensor, it has no data; use "
-                                  "torch.nn.Module.to_empty() for modules")
-    f = _transfers.get((x.storage.device, d.column))
-    if f is None:
-        raise RuntimeError(f"to: there is no way from {x.device} to {d}")
-    return <Tensor>f(x, d)
 
 
 def to(Tensor self, *args, dtype=None, device=None, copy=False, non_blocking=False,
@@ -231,10 +213,9 @@ def reinterpret(Tensor x, dtype):
         sizes[n - 1] = sizes[n - 1] * a // b
     pt_storage_incref(x.storage)
     r = wrap_storage(x.storage, x.offset, code, n, sizes, strides)
-    track(r)
-    r.base = x.base if x.flags & PT_VIEW else x
-    r.flags |= PT_VIEW | PT_NO_GRAD_VIEW
-    r.attr_version = r.storage.version
+    if x.flags & PT_DATA:
+        share_counter(r, x)
+    r.flags = (r.flags & ~<uint32_t>PT_INFERENCE) | (x.flags & PT_INFERENCE)
     return r
 
 
@@ -292,7 +273,7 @@ def adjoint(Tensor self):
 def iterate(Tensor self):
     if self.rank == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter([self[i] for i in range(self.dims[0])])
+    return iter(several_views([self[i] for i in range(self.dims[0])]))
 
 
 def contains(Tensor self, value):
@@ -327,7 +308,7 @@ def array_ufunc(Tensor self, ufunc, method, *inputs, **kwargs):
     if out is not None:
         for x in out:
             if isinstance(x, Tensor):
-                (<Tensor>x).storage.version += 1
+                count_write(<Tensor>x)
         return out[0] if len(out) == 1 else out
     from ptcore._convert import as_tensor
     if isinstance(result, tuple):

@@ -59,7 +59,7 @@ def sgd_(list params, list grads, list momentum_buffers, double lr, double momen
             buffer = momentum_buffers[i] = new_like(p, p.dt)
         if buffer is not None:
             b = <Tensor>buffer
-            b.storage.version += 1
+            count_write(b)
         else:
             b = None
         if p.dt == PT_FLOAT32:
@@ -72,7 +72,7 @@ def sgd_(list params, list grads, list momentum_buffers, double lr, double momen
             with nogil:
                 pt_sgd_f64(<double *>address(p), <double *>address(g), m64, p.count, lr, momentum,
                            dampening, weight_decay, nesterov, maximize, first)
-        p.storage.version += 1
+        count_write(p)
 
 
 cdef object sgd_by_ops(p, g, buffer, lr, momentum, dampening, decay, nesterov, maximize):
@@ -93,7 +93,7 @@ cdef double count_step(object step) except? -1:
         t = <Tensor>step
         if t.dt == PT_FLOAT32 and t.count == 1 and t.storage.device == DEVICE_CPU:
             (<float *>address(t))[0] += 1
-            t.storage.version += 1
+            count_write(t)
             return (<float *>address(t))[0]
     step += 1
     return step.item() if isinstance(step, Tensor) else step
@@ -133,11 +133,11 @@ def adam_(list params, list grads, list exp_avgs, list exp_avg_sqs, list max_exp
                 pt_adam_f64(<double *>address(p), <double *>address(g), <double *>address(m),
                             <double *>address(v), x64, p.count, lr, beta1, beta2, eps,
                             weight_decay, maximize, decoupled, correction1, correction2)
-        p.storage.version += 1
-        m.storage.version += 1
-        v.storage.version += 1
+        count_write(p)
+        count_write(m)
+        count_write(v)
         if x is not None:
-            x.storage.version += 1
+            count_write(x)
 
 
 cdef object adam_by_ops(p, g, m, v, vmax, lr, beta1, beta2, eps, decay, maximize, decoupled,

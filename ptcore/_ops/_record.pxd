@@ -5,8 +5,10 @@ from ptcore._tensor cimport Tensor
 
 cdef Node record(int op, tuple args, object outs)
 cdef void save(Node n, int slot, object x) except *
+cdef void save_at(Node n, int slot, object x, uint64_t version) except *
 cdef void link(Node n, int i, Tensor t)
 cdef object trace_of_user()
-cdef int check_inplace(Tensor x, const char *op) except -1
+cdef int check_inplace(Tensor x, const char *op, bint recording) except -1
+cdef int check_saved(Tensor x, const char *op) except -1
 cdef int check_writable(Tensor x, const char *op) except -1
 cdef int finish_inplace(Tensor x, Node n) except -1

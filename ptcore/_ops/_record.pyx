@@ -35,7 +35,24 @@ cdef object pack(object x):
 
 cdef void save(Node n, int slot, object x) except *:
     """Puts x with its present version into a slot."""
-    cdef uint64_t version = (<Tensor>x).storage.version if isinstance(x, Tensor) else 0
+    cdef uint64_t version = 0
+    if isinstance(x, Tensor):
+        if (<Tensor>x).flags & PT_INFERENCE:
+            check_saved(<Tensor>x, b"save")
+        version = version_of(<Tensor>x)
+    save_at(n, slot, x, version)
+
+
+cdef int check_saved(Tensor x, const char *op) except -1:
+    """Inference tensors have no version, so that a write to them could not be caught."""
+    if x.flags & PT_INFERENCE:
+        raise RuntimeError(f"{op.decode()}: inference tensors cannot be saved for backward; "
+                           f"clone() {describe(x)} outside inference mode, or use no_grad in "
+                           "place of inference_mode")
+    return 0
+
+
+cdef void save_at(Node n, int slot, object x, uint64_t version) except *:
     x = pack(x)
     if slot == 0:
         n.s0, n.v0 = x, version
@@ -60,11 +77,11 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
         x = (<Packed>x).unpack((<Packed>x).value)
     elif isinstance(x, Tensor):
         t = <Tensor>x
-        if t.storage.version != version and not t.flags & PT_DATA:
+        if version_of(t) != version:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an "
                 f"inplace operation: {describe(t)}, saved by {node_name(n)}, is at version "
-                f"{t.storage.version}; expected version {version} instead")
+                f"{version_of(t)}; expected version {version} instead")
     if pt_tls.grad_enabled and n.op >= 0 and isinstance(x, Tensor):
         code = info(n.op).saved[slot] if slot < PT_MAX_SAVED else 0
         if code >= PT_SAVE_OUT:
@@ -155,21 +172,46 @@ cdef int check_writable(Tensor x, const char *name) except -1:
     return 0
 
 
-cdef int check_inplace(Tensor x, const char *op) except -1:
-    """Refuses what PyTorch refuses before anything is written."""
+cdef int check_inplace(Tensor x, const char *op, bint recording) except -1:
+    """Refuses what PyTorch refuses before anything is written.
+
+    ``recording``: grad mode is on and an operand, x included, requires grad (which was asked
+    by needs_grad, so that a view's flags are up to date).
+    """
     check_writable(x, op)
-    if pt_tls.grad_enabled and needs_grad(x):
-        if x.node is None:
-            raise RuntimeError(f"{op.decode()}: a leaf Variable that requires grad is being "
-                               "used in an in-place operation.")
+    if x.flags & PT_INFERENCE and not pt_tls.inference:
+        raise RuntimeError(f"{op.decode()}: an inference tensor cannot be modified in place "
+                           "outside inference mode; clone() it first")
+    if not recording:
+        return 0
+    if x.flags & PT_VIEW:
+        if x.flags & PT_NO_GRAD_VIEW:
+            raise RuntimeError(f"{op.decode()}: the tensor is a view made under no_grad or "
+                               "inference_mode; such views cannot be modified in place where "
+                               "the write is recorded")
         if x.flags & PT_MULTI_VIEW:
             raise RuntimeError(f"{op.decode()}: the tensor is one of several views made by one "
-                               "function; such views cannot be modified in place")
-    if pt_tls.grad_enabled and x.flags & PT_VIEW:
+                               "function; such views cannot be modified in place where the "
+                               "write is recorded")
         if (<Tensor>x.base).node is None and (<Tensor>x.base).flags & PT_REQUIRES_GRAD:
             raise RuntimeError(f"{op.decode()}: a view of a leaf Variable that requires grad is "
                                "being used in an in-place operation.")
+    if x.flags & PT_REQUIRES_GRAD and x.node is None:
+        raise RuntimeError(f"{op.decode()}: a leaf Variable that requires grad is being used "
+                           "in an in-place operation.")
     return 0
+
+
+def several_views(parts):
+    """Marks views that one call has made: a recorded write to one of them is refused."""
+    cdef Tensor t
+    if pt_tls.grad_enabled:
+        for x in parts:
+            if isinstance(x, Tensor):
+                t = <Tensor>x
+                if t.flags & PT_VIEW:
+                    t.flags |= PT_MULTI_VIEW
+    return parts
 
 
 _rebase_view = None                 # installed by autograd: (base, view, node)
@@ -182,10 +224,10 @@ def set_rebase_view(f):
 
 cdef int finish_inplace(Tensor x, Node n) except -1:
     """After x was written: counts the version and gives x (or its base) the new history."""
-    x.storage.version += 1
+    count_write(x)
     if n is None:
         if x.flags & PT_VIEW and not (<Tensor>x.base).flags & PT_REQUIRES_GRAD:
-            x.attr_version = x.storage.version
+            x.attr_version = version_of(x)
         return 0
     if x.flags & PT_VIEW:
         _rebase_view(x.base, x, n)
@@ -245,11 +287,11 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
                     from_output[k] = i
                     x = alias(<Tensor>x)
                     break
-        save(n, k, x)
-        if id(saved[k]) in dirty:
-            (<Tensor>saved[k]).storage.version += 1
+        if id(saved[k]) in dirty:       # the write is counted when the call is done
+            check_saved(<Tensor>x, b"save_for_backward")
+            save_at(n, k, x, version_of(<Tensor>x) + 1)
+        else:
             save(n, k, x)
-            (<Tensor>saved[k]).storage.version -= 1
     if n.nout > 1:
         n.out_meta = tuple([None if y is None else (shape_of(<Tensor>y),
                                                     dtype_of((<Tensor>y).dt), y.device)
@@ -276,4 +318,4 @@ def attach_history(Tensor t, Node n, int nr):
 
 def check_dirty(Tensor t):
     """Refuses an in-place write by a custom function where an op's would be refused."""
-    check_inplace(t, b"mark_dirty")
+    check_inplace(t, b"mark_dirty", pt_tls.grad_enabled and needs_grad(t))

@@ -4,15 +4,15 @@ A run-time op is a structured row with its kernel, shape rule and derivative as 
 or C addresses. It has an id above the built ones and takes part in autograd, meta tensors,
 interposition and the ``ops`` mapping like a built one.
 """
+from ptcore._device import column_of
 from ptcore._ops import _dispatch, _schema, _table
 from ptcore._ops import _rows as _known
 
-_COLUMNS = {"cpu": 0, "cuda": 1, "meta": 2}
 _PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
 
 
-def register_op(signature, *, spec, kernels, types=_schema.ALL, promote="default", vjp=None,
-                saves=(), fields=None, batch=None, doc=None):
+def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", vjp=None, saves=(),
+             fields=None, batch=None, autocast=None, sample=None, reference=None, doc=None):
     """Registers an op and returns the function that calls it.
 
     Parameters
@@ -23,43 +23,58 @@ def register_op(signature, *, spec, kernels, types=_schema.ALL, promote="default
         Takes the arguments, returns ``(shape, dtype)`` or a list of them; raises for shapes that
         do not fit.
     kernels : dict
-        Device type to a callable ``(*args, out)`` or the address of a ``pt_kernel``.
+        Device type to a ``pt_kernel`` (``ptcore/kernel.h`` in ``ptcore.get_include()``) as an
+        address, capsule, ctypes function or SciPy LowLevelCallable, or to a Python callable
+        ``(*args, out)`` that writes its result into ``out`` (a tuple for several outputs). The
+        meta device needs none.
     types : tuple of str
         Dtypes that the op takes.
     promote : {"default", "float", "none"}
     vjp : callable, optional
-        ``vjp(g, saved, params, needs)`` returns a gradient for each tensor argument; ``saved``
-        maps the names in ``saves`` to their values, ``params`` are the other arguments. Written
-        in ops, it is differentiable again.
+        ``vjp(g, saved, params, needs)`` returns a gradient or None for each tensor argument.
+        ``g`` is the output's gradient (a tuple for several), ``saved`` maps the names in
+        ``saves`` to their values, ``params`` are the other arguments, ``needs`` says which
+        gradients are asked for. Written in ops, it is differentiable again.
     saves : tuple of str
         Names of tensor arguments, ``"out"`` or ``"name.shape"`` style metadata.
     fields : tuple of str, optional
         Names of several outputs.
-    batch, doc : optional
-        Columns of the row.
+    batch, autocast, sample, reference, doc : optional
+        Columns of the row: its batch and autocast rules, sampling domain and independent
+        reference for tests, and the function's docstring.
 
     Returns
     -------
     function : callable
         Takes positional and keyword arguments as the signature says, and ``out=``.
 
+    Raises
+    ------
+    ValueError
+        If the name is taken, or a column contradicts another.
+    TypeError
+        If a kernel is none of the above.
+
     Examples
     --------
     >>> import ptcore
-    >>> from ptcore._ops._register import register_op
     >>> def spec(input):
     ...     return input.shape, input.dtype
     >>> def kernel(input, out):
     ...     out.copy_(input * 3)
-    >>> triple = register_op("doc_triple(input)", spec=spec, kernels={"cpu": kernel},
-    ...                      vjp=lambda g, saved, params, needs: (g * 3,))
+    >>> triple = ptcore.ops.register("doc_triple(input)", spec=spec, kernels={"cpu": kernel},
+    ...                              vjp=lambda g, saved, params, needs: (g * 3,))
     >>> triple(ptcore.tensor([1., 2.]))
     tensor([3., 6.])
     """
     row = _schema.Row("structured" if vjp else "nondifferentiable", signature, types=types,
-                      promote=promote, out="spec", fields=fields, batch=batch, doc=doc,
-                      internal=True)
+                      promote=promote, out="spec", fields=fields, batch=batch, autocast=autocast,
+                      sample=sample, reference=reference, doc=doc, internal=True)
     row.family = "registered"
+    unknown = [name for name in saves if name != "out" and name.partition(".")[0] not in
+               [a.name for a in row.args]]
+    if unknown:
+        raise ValueError(f"register: {row.name} saves {unknown[0]!r}, which is no argument")
     names = [a.name for a in row.args]
     tensors = row.tensors
     mask = (1 << len(tensors)) - 1
@@ -78,19 +93,44 @@ def register_op(signature, *, spec, kernels, types=_schema.ALL, promote="default
         sum(1 << _schema.DTYPES.index(t) for t in types), _PROMOTE[promote], grad_mask, saved)
     _table.set_spec(op, spec)
     for device, kernel in kernels.items():
-        _table.register_kernel(row.name, _COLUMNS.get(device, device), kernel)
+        register_kernel(row.name, device, kernel)
     if vjp:
-        _table.set_vjp(op, _adapter(vjp, tuple(saves)))
+        _table.set_vjp(op, _adapter(row.name, vjp, tuple(saves), len(tensors)))
     function = _function(row, op)
     _table.set_functions(op, function, None)
     _known[row.name] = row
     return function
 
 
-def _adapter(vjp, saves):
+def register_kernel(name, device, kernel):
+    """Enters a kernel of an op, built in or registered, for a type of device.
+
+    Parameters
+    ----------
+    name : str
+        The op's name in the table.
+    device : str
+        ``"cpu"``, ``"cuda"`` or a type that ``register_backend`` added.
+    kernel : int, capsule, ctypes function, LowLevelCallable or callable
+        See ``register``.
+
+    Raises
+    ------
+    KeyError
+        If there is no such op.
+    """
+    _table.register_kernel(name, column_of(device), kernel)
+
+
+def _adapter(name, vjp, saves, count):
+    """The derivative rule as the engine calls it."""
     def rule(node, g, needs):
-        values = {name: node.saved(k) for k, name in enumerate(saves)}
-        return tuple(vjp(g, values, node.params, needs))
+        values = {saved: node.saved(k) for k, saved in enumerate(saves)}
+        grads = vjp(g, values, node.params, tuple([bool(needs >> k & 1) for k in range(count)]))
+        if not isinstance(grads, (tuple, list)) or len(grads) != count:
+            got = f"{len(grads)} of them" if isinstance(grads, (tuple, list)) else type(grads).__name__
+            raise RuntimeError(f"{name}: vjp must return a tuple of {count} gradients, got {got}")
+        return tuple(grads)
     return rule
 
 

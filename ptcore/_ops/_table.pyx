@@ -5,6 +5,10 @@ ids above them.
 """
 from libc.string cimport memset
 
+import sys
+
+from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer
+
 from ptcore._types cimport *
 
 cdef extern from "_optable.h":
@@ -76,18 +80,49 @@ def register_kernel(str op, int column, kernel):
     op : str
     column : int
         The device's column: 0 is the CPU.
-    kernel : int or callable
-        The address of a ``pt_kernel`` (include/ptcore/kernel.h), or a callable that takes the
-        op's arguments and ``out=``.
+    kernel : int, capsule, ctypes function, LowLevelCallable or callable
+        A ``pt_kernel`` (include/ptcore/kernel.h) in one of its forms, or a Python callable that
+        takes the op's arguments and ``out=``.
     """
     if op not in _id_by_name:
         raise KeyError(f"register_kernel: there is no op {op!r}")
     if not 0 <= column < N_DEVICES:
         raise ValueError(f"register_kernel: column must be in [0, {N_DEVICES - 1}], got {column}")
-    if callable(kernel):
-        _python_kernels[(_id_by_name[op], column)] = kernel
+    key = (_id_by_name[op], column)
+    address = address_of(kernel)
+    if address is None:
+        if not callable(kernel):
+            raise TypeError(f"register_kernel: a kernel of {op!r} must be a callable, an address, a "
+                            f"capsule or a LowLevelCallable, got {type(kernel).__name__}")
+        _python_kernels[key] = kernel
+        KERNELS[key[0]][column] = NULL
     else:
-        KERNELS[_id_by_name[op]][column] = <pt_kernel><size_t>kernel
+        _python_kernels.pop(key, None)
+        KERNELS[key[0]][column] = <pt_kernel><size_t>address
+        _kept.append(kernel)
+
+
+cdef object address_of(object kernel):
+    """The address that an int, a capsule, a ctypes function or a LowLevelCallable holds, or None."""
+    cdef const char *name
+    if isinstance(kernel, bool):
+        return None
+    if isinstance(kernel, int):
+        if kernel <= 0:
+            raise ValueError(f"register_kernel: an address must be positive, got {kernel}")
+        return kernel
+    if isinstance(kernel, tuple) and hasattr(kernel, "signature"):      # SciPy's LowLevelCallable
+        kernel = kernel.function
+    if PyCapsule_CheckExact(kernel):
+        name = PyCapsule_GetName(kernel)
+        if name == NULL or b"pt_call *" not in <bytes>name:
+            raise TypeError("register_kernel: the capsule must hold an int (pt_call *), got "
+                            f"{'no name' if name == NULL else name.decode()}")
+        return <size_t>PyCapsule_GetPointer(kernel, name)
+    ctypes = sys.modules.get("ctypes")
+    if ctypes is not None and isinstance(kernel, ctypes._CFuncPtr):
+        return ctypes.cast(kernel, ctypes.c_void_p).value
+    return None
 
 
 _python_kernels = {}                # (op, column) -> callable(*args, out=...), of run-time ops
@@ -106,11 +141,11 @@ def register_row(str name, str letters, str argnames, str family, int npositiona
     cdef int op = _n_ops, k
     cdef pt_opinfo *o
     if name in _id_by_name:
-        raise ValueError(f"register_op: there is an op {name!r} already")
+        raise ValueError(f"register: there is an op {name!r} already")
     if op == MAX_OPS:
-        raise RuntimeError(f"register_op: at most {MAX_OPS} ops are held")
+        raise RuntimeError(f"register: at most {MAX_OPS} ops are held")
     if len(saved) > PT_MAX_SAVED:
-        raise ValueError(f"register_op: {name!r} saves {len(saved)} values, at most "
+        raise ValueError(f"register: {name!r} saves {len(saved)} values, at most "
                          f"{PT_MAX_SAVED} are held")
     texts = [name.encode(), letters.encode(), argnames.encode(), family.encode()]
     _kept.append(texts)

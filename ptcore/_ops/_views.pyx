@@ -49,7 +49,9 @@ cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
     track(r)
     r.base = x.base if x.flags & PT_VIEW else x
     r.flags |= PT_VIEW
-    r.attr_version = r.storage.version
+    r.attr_version = version_of(r)
+    if x.flags & PT_VIEW:
+        r.flags |= x.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
     if not pt_tls.grad_enabled:
         r.flags |= PT_NO_GRAD_VIEW
         return r
@@ -422,6 +424,9 @@ cdef object part(int op, object input, int which):
     pt_storage_incref(x.storage)
     r = wrap_storage(x.storage, x.offset + which * ITEMSIZE[REAL_OF[x.dt]], REAL_OF[x.dt], n,
                      x.dims, strides)
+    if x.flags & PT_DATA:
+        share_counter(r, x)
+    r.flags = (r.flags & ~<uint32_t>PT_INFERENCE) | (x.flags & PT_INFERENCE)
     return finish_view(op, x, r, ())
 
 

@@ -280,6 +280,6 @@ tensor([0., 2.])
 """)
 
 elementwise(
-    "assign(input, other)", types=ALL, formula="y", promote="first", partial=[None, "1"],
+    "assign(input, other)", types=ALL, formula="y", promote="first", partial=["0", "1"],
     internal=True, reference="broadcast_to(y, x.shape)",
     doc="``other`` in the dtype of ``input``; its in-place form is ``copy_``.")

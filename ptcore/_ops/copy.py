@@ -7,6 +7,11 @@ linear(
     doc="The values in another dtype.")
 
 linear(
+    "to_device(input, device: Obj)", internal=True, promote="first",
+    out="like(input) + (device,)", vjp=["to_device(g, x.device)"], reference="x",
+    doc="The values on another device.")
+
+linear(
     "clone(input)", kernel="copy", out="like(input)", vjp=["g"], reference="x + 0",
     out_argument=False,
     doc="""A copy with its own memory; gradients flow through it.

@@ -8,10 +8,6 @@ from ptcore.autograd import grad
 
 pytestmark = pytest.mark.core
 
-op_floor = pytest.mark.xfail(
-    reason="to be done in _ops: see MISSING in tests/parity/test_autograd.py", strict=True
-)
-
 
 def leaf(*values):
     return pt.tensor(list(values), dtype=pt.float64, requires_grad=True)
@@ -88,7 +84,6 @@ def test_3_relu_in_place_saves_what_it_wrote():
 
 
 @pytest.mark.parametrize("write", [lambda d: d.add_(1), lambda d: d[0].add_(1)])
-@op_floor
 def test_4_writes_through_data_are_not_counted(write):
     x = leaf(1, 2)
     z = (x * x).sum()
@@ -223,7 +218,6 @@ def test_9_views_of_a_constant_get_a_history_with_it():
         lambda y: y[:2].copy_(pt.ones(2)),
     ],
 )
-@op_floor
 def test_10_a_constant_ends_the_history_of_what_it_overwrites(write):
     x = leaf(1, 2, 3, 4)
     y = x * 2
@@ -256,7 +250,6 @@ def test_11_leaves(write):
 
 
 @pytest.mark.parametrize("mode", [pt.no_grad, pt.inference_mode])
-@op_floor
 def test_12_views_made_without_history(mode):
     y = leaf(1, 2) * 1
     with mode():
@@ -276,7 +269,6 @@ def test_12_views_and_writes_both_without_history():
 
 
 @pytest.mark.parametrize("cut", [lambda y: y.split(1), lambda y: y.chunk(2), lambda y: y.unbind()])
-@op_floor
 def test_13_several_views_of_one_call(cut):
     y = leaf(1, 2) * 1
     with pytest.raises(RuntimeError, match="several views"):
@@ -316,7 +308,6 @@ def test_15_inference_tensors_keep_out_of_autograd():
 
 
 @pytest.mark.parametrize("use", [lambda c: c.add_(1), lambda c: leaf(1, 2) * c])
-@op_floor
 def test_15_inference_tensors_are_not_saved_or_written(use):
     with pt.inference_mode():
         c = pt.ones(2, dtype=pt.float64)

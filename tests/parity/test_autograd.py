@@ -1468,33 +1468,7 @@ def equal(a, b):
 
 
 # What the op floor does not do yet. Strict: an entry that starts to pass must leave.
-MISSING = {
-    "write_to_no_grad_view_of_intermediate": "check_inplace knows no no-grad views",
-    "write_to_no_grad_view_of_constant": "check_inplace knows no no-grad views",
-    "inference_view_of_intermediate_written_outside": "check_inplace knows no no-grad views",
-    "fill_diagonal_zero": "a constant written in place leaves the old history",
-    "fill_zero": "a constant written in place leaves the old history",
-    "fill_part": "a constant written in place leaves the old history",
-    "copy_constant": "a constant written in place leaves the old history",
-    "unbound_views_refuse_writes": "unbind does not set PT_MULTI_VIEW",
-    "split_views_refuse_writes": "split does not set PT_MULTI_VIEW",
-    "chunk_views_refuse_writes": "chunk does not set PT_MULTI_VIEW",
-    "saved_then_written_by_data": "finish_inplace counts a write through .data",
-    "versions": "finish_inplace counts a write through .data",
-    "inference_tensor_saved": "recording saves inference tensors",
-    "inference_tensor_written": "check_inplace knows no inference tensors",
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=pytest.mark.xfail(reason=MISSING[n], strict=True))
-        if n in MISSING
-        else n
-        for n in PROGRAMS
-    ],
-)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
     kind, ours = outcome(PROGRAMS[name], ptcore)
     other_kind, theirs = outcome(PROGRAMS[name], torch)

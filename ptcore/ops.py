@@ -1,0 +1,32 @@
+"""The op table: ``ptcore.ops["softplus"]`` is the row of an op; ``register`` adds one,
+``register_kernel`` enters a kernel for a device and ``register_backend`` adds a type of device.
+
+The module is a mapping from names to rows (see ``_ops/_schema.py`` for the columns), read from
+the row files at the first look.
+"""
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+
+from ptcore import _ops
+from ptcore._device import register_backend
+from ptcore._ops._register import register, register_kernel
+
+__all__ = ["register", "register_backend", "register_kernel"]
+
+
+class _Table(ModuleType):
+    def __getitem__(self, name):
+        return _ops.row(name)
+
+    def __iter__(self):
+        return iter([row.name for row in _ops.rows()])
+
+    def __len__(self):
+        return len(_ops.rows())
+
+    __contains__ = Mapping.__contains__
+    keys, items, values, get = Mapping.keys, Mapping.items, Mapping.values, Mapping.get
+
+
+sys.modules[__name__].__class__ = _Table
