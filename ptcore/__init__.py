@@ -7,17 +7,18 @@ from ptcore import _core
 _core.install(_core.__file__)
 
 from ptcore import _dtype as _d  # noqa: E402
+from ptcore import _random  # noqa: E402
 from ptcore._convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
+from ptcore._dlpack import from_dlpack  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
-from ptcore._ops import _dispatch, _elementwise, _select  # noqa: E402
+from ptcore._ops import _dispatch, _elementwise, _methods, _select  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
     default_generator,
     get_rng_state,
     initial_seed,
     manual_seed,
-    next_random,
     seed,
     set_rng_state,
 )
@@ -30,7 +31,7 @@ from ptcore._state import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
-from ptcore._tensor import Tensor, _disabled_torch_function_impl  # noqa: E402
+from ptcore._tensor import Tensor, _disabled_torch_function_impl, strided  # noqa: E402
 
 __version__ = "0.1.0.dev0"
 
@@ -40,14 +41,15 @@ short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 bool = _d.as_dtype("bool")
 
-_dispatch.set_random_source(next_random)
+_dispatch.set_random_source(_random.next_random)
 
-PUBLIC = {}
+_public = {}
 for _m in _select.load_functions():
     for _where, _names in _m.PUBLIC.items():
-        PUBLIC.setdefault(_where, {}).update(_names)
-globals().update(PUBLIC[""])
+        _public.setdefault(_where, {}).update(_names)
+globals().update(_public[""])
 globals().pop("slice", None)
+_methods.set_public(PUBLIC[""])
 
 from ptcore import _indexing, _print  # noqa: E402
 from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
@@ -59,9 +61,8 @@ inf = _d.INF
 nan = _d.NAN
 pi = 3.141592653589793
 e = 2.718281828459045
-strided = "ptcore.strided"
 
-_SUBMODULES = ("amp", "autograd", "cuda", "distributed", "distributions", "fft", "func", "jit",
+_SUBMODULES = ("amp", "autograd", "cpu", "cuda", "distributed", "distributions", "fft", "func", "jit",
                "linalg", "multiprocessing", "nn", "optim", "serialization", "sparse", "special",
                "testing", "utils", "examples", "random", "ops", "return_types")
 

@@ -6,15 +6,13 @@ tensor whose storage is marked read-only.
 from cpython.buffer cimport (PyBUF_FULL_RO, PyBuffer_Release, PyObject_CheckBuffer,
                              PyObject_GetBuffer)
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_SET_ITEM
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from ptcore._types cimport *
-from ptcore._device cimport CPU, as_device, device
+from ptcore._device cimport CPU, as_device
 from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float,
                             dtype_of)
-from ptcore._shape cimport sizes_tuple
+from ptcore._shape cimport fill_strides, read_index
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._errors import DTypeError, ShapeError
@@ -57,7 +55,7 @@ cdef Tensor from_buffer(object value, str op):
         raise MemoryError()
     try:
         PyObject_GetBuffer(value, b, PyBUF_FULL_RO)
-    except:
+    except BaseException:
         PyMem_Free(b)
         raise
     try:
@@ -67,26 +65,34 @@ cdef Tensor from_buffer(object value, str op):
             raise TypeError(f"{op}: a buffer of format {fmt!r} has no tensor dtype")
         if b.ndim > 64:
             raise ValueError(f"{op}: at most 64 dimensions are supported, got {b.ndim}")
+        if b.suboffsets != NULL:
+            for i in range(b.ndim):
+                if b.suboffsets[i] >= 0:
+                    raise ValueError(f"{op}: a buffer of pointers to rows cannot be shared")
         high = b.itemsize
         for i in range(b.ndim):
-            sizes[i] = b.shape[i]
+            sizes[i] = b.shape[i] if b.shape != NULL else b.len // b.itemsize
             n *= sizes[i]
-            if b.strides[i] % b.itemsize and sizes[i] > 1:
-                raise ValueError(f"{op}: strides must be multiples of the item size "
-                                 f"{b.itemsize}, got {b.strides[i]}")
-            strides[i] = b.strides[i] // b.itemsize
+        if b.strides == NULL:           # as ctypes exports: dense
+            fill_strides(b.ndim, sizes, strides)
+        for i in range(b.ndim):
+            if b.strides != NULL:
+                if b.strides[i] % b.itemsize and sizes[i] > 1:
+                    raise ValueError(f"{op}: strides must be multiples of the item size "
+                                     f"{b.itemsize}, got {b.strides[i]}")
+                strides[i] = b.strides[i] // b.itemsize
             if sizes[i] > 1:
-                if b.strides[i] < 0:
-                    low += b.strides[i] * (sizes[i] - 1)
+                if strides[i] < 0:
+                    low += strides[i] * b.itemsize * (sizes[i] - 1)
                 else:
-                    high += b.strides[i] * (sizes[i] - 1)
+                    high += strides[i] * b.itemsize * (sizes[i] - 1)
         if n == 0:
             low = high = 0
         s = pt_storage_wrap(<char *>b.buf + low, high - low, b, release_buffer,
                             PT_STORAGE_EXPORTED | (PT_STORAGE_READONLY if b.readonly else 0))
         if s == NULL:
             raise MemoryError()
-    except:
+    except BaseException:
         PyBuffer_Release(b)
         PyMem_Free(b)
         raise
@@ -147,7 +153,8 @@ cdef class Reader:
     cdef int ndim, code
     cdef int64_t[64] sizes
     cdef list leaves
-    cdef bint has_float, has_int, has_bool, has_complex, has_tensor
+    cdef bint has_float, has_int, has_bool, has_complex
+    cdef int promoted                   # dtype of the values that have one (NumPy's), or -1
 
 
 cdef int scan(Reader r, object value, int depth) except -1:
@@ -179,7 +186,6 @@ cdef bint is_sequence(object value):
 
 
 cdef int collect(Reader r, object value, int depth) except -1:
-    cdef int i
     if depth == r.ndim:
         if type(value) is float:
             r.has_float = True
@@ -194,7 +200,8 @@ cdef int collect(Reader r, object value, int depth) except -1:
     if isinstance(value, Tensor):
         if (<Tensor>value).rank != r.ndim - depth:
             raise ragged(r, value, depth)
-        value = value.tolist() if not r.has_tensor else value.tolist()
+        note(r, value)
+        value = value.tolist()
     if not (isinstance(value, (list, tuple)) or is_sequence(value)):
         raise ragged(r, value, depth)
     if len(value) != r.sizes[depth]:
@@ -212,46 +219,52 @@ cdef object ragged(Reader r, object value, int depth):
 
 cdef int note(Reader r, object value) except -1:
     """Classifies what is no plain int, float or bool."""
-    cdef int category
+    cdef int code = -1
     if isinstance(value, Tensor):
-        r.has_tensor = True
-        category = CATEGORY[(<Tensor>value).dt]
+        code = (<Tensor>value).dt
+    elif hasattr(value, "dtype") and hasattr(value, "item"):    # NumPy's, some of them floats
+        code = as_code(value.dtype, b"tensor", b"the dtype of a value")
+    if code >= 0:
+        r.promoted = code if r.promoted < 0 else PROMOTE[r.promoted][code]
     elif isinstance(value, bool):
-        category = 0
+        r.has_bool = True
     elif isinstance(value, int):
-        category = 1
+        r.has_int = True
     elif isinstance(value, float):
-        category = 2
+        r.has_float = True
     elif isinstance(value, complex):
-        category = 3
-    elif hasattr(value, "dtype") and hasattr(value, "item"):
-        category = "biufc".find(value.dtype.kind)
-        if category < 0:
-            raise TypeError(f"tensor: a value of dtype {value.dtype} has no tensor counterpart")
-        category = (0, 1, 1, 2, 3)[category]
+        r.has_complex = True
     else:
         raise DTypeError(f"tensor: data must hold numbers, got {type(value).__name__}")
-    if category == 0:
-        r.has_bool = True
-    elif category == 1:
-        r.has_int = True
-    elif category == 2:
-        r.has_float = True
-    else:
-        r.has_complex = True
     return 0
+
+
+cdef int dtype_of_values(Reader r) noexcept:
+    """The promoted dtype of all values; the default dtype where there are none."""
+    cdef int code = r.promoted
+    if r.has_bool:
+        code = PT_BOOL if code < 0 else PROMOTE[code][PT_BOOL]
+    if r.has_int:
+        code = PT_INT64 if code < 0 else PROMOTE[code][PT_INT64]
+    if r.has_float:
+        code = default_float() if code < 0 else PROMOTE[code][default_float()]
+    if r.has_complex:
+        code = default_complex() if code < 0 else PROMOTE[code][default_complex()]
+    return default_float() if code < 0 else code
 
 
 cdef Tensor from_sequence(object data, int code):
     cdef Reader r = Reader.__new__(Reader)
     cdef Tensor t
     r.leaves = []
+    r.promoted = -1
     scan(r, data, 0)
     collect(r, data, 0)
     if code < 0:
-        code = (default_complex() if r.has_complex else default_float() if r.has_float
-                else PT_INT64 if r.has_int else PT_BOOL if r.has_bool else default_float())
+        code = dtype_of_values(r)
     t = new_tensor(code, r.ndim, r.sizes, DEVICE_CPU, -1)
+    if t.count != len(r.leaves):
+        raise ValueError("tensor: a sequence in data did not have the length that it said")
     store(t, r.leaves)
     return t
 
@@ -310,7 +323,12 @@ cdef double float_of(object v) except? -1:
 
 
 cdef object int_of(object v, int dt):
-    cdef object n = int(v)
+    cdef object n
+    try:
+        n = int(v)
+    except (OverflowError, ValueError):         # inf and nan
+        raise RuntimeError(f"value {v} cannot be converted to {dtype_of(dt).name} without "
+                           "overflow") from None
     bits = 8 * ITEMSIZE[dt]
     if dtype_of(dt).kind == "u":
         if n < -(1 << bits) or n >= 1 << bits:
@@ -436,7 +454,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     return t
 
 
-def frombuffer(buffer, *, dtype, int count=-1, int64_t offset=0, requires_grad=False):
+def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_grad=False):
     """A 1-d tensor over a buffer's bytes from ``offset`` on."""
     cdef Tensor raw = from_buffer(memoryview(buffer).cast("B"), "frombuffer")
     cdef int code = as_code(dtype, b"frombuffer", b"dtype")
@@ -451,7 +469,7 @@ def frombuffer(buffer, *, dtype, int count=-1, int64_t offset=0, requires_grad=F
         length = (n - offset) // item
     else:
         length = count
-        if length * item > n - offset:
+        if length > (n - offset) // item:
             raise ValueError(f"frombuffer: {count} items of {item} bytes need {length * item} "
                              f"bytes, got {n - offset}")
     pt_storage_incref(raw.storage)
@@ -518,7 +536,7 @@ def item(Tensor self):
         return (<TensorExtras>self.extras).payload.item(self)
     if self.count != 1:
         raise ShapeError(f"item: the tensor must have one element, got shape "
-                           f"{list(shape_of(self))}")
+                         f"{list(shape_of(self))}")
     readable(self, "item")
     if self.storage.device != DEVICE_CPU:
         return self.cpu().item()
@@ -611,71 +629,6 @@ def __index__(Tensor self):
     return int(item(self))
 
 
-# -- copying and pickling ----------------------------------------------------------------------
-
-def rebuild(cls, name, shape, data, requires_grad, attrs):
-    """The tensor that ``__reduce_ex__`` described."""
-    cdef int64_t[64] sizes
-    cdef Tensor t
-    cdef int i, n = len(shape)
-    for i in range(n):
-        sizes[i] = shape[i]
-    t = new_tensor(as_code(name, b"rebuild", b"dtype"), n, sizes, DEVICE_CPU, -1)
-    cdef const unsigned char[:] raw = data
-    if t.count:
-        if raw.shape[0] != t.count * ITEMSIZE[t.dt]:
-            raise ValueError("rebuild: the data does not have the size that the shape needs")
-        memcpy(address(t), &raw[0], raw.shape[0])
-    if requires_grad:
-        t.requires_grad = True
-    if cls is not Tensor:
-        t = _tensor_module.make_subclass(cls, t, requires_grad)
-    for key, value in (attrs or {}).items():
-        setattr(t, key, value)
-    return t
-
-
-def to_bytes(Tensor self):
-    """The elements in row-major order, as bytes."""
-    readable(self, "to_bytes")
-    cdef Tensor t = self
-    if t.flags & PT_NONCONTIGUOUS:
-        t = new_like(self, self.dt)
-        copy_values(t, self)
-    return (<char *>address(t))[:t.count * ITEMSIZE[t.dt]]
-
-
-def __reduce_ex__(Tensor self, protocol):
-    if self.node is not None:
-        raise RuntimeError("pickle: only leaf tensors can be pickled; use detach() first")
-    attrs = dict(self.__dict__) if self.flags & PT_NOT_EXACT or self.extras is not None else None
-    return rebuild, (type(self), dtype_of(self.dt).name, tuple(shape_of(self)), to_bytes(self),
-                     (self.flags & PT_REQUIRES_GRAD) != 0, attrs)
-
-
-def __deepcopy__(Tensor self, memo):
-    if id(self) in memo:
-        return memo[id(self)]
-    if self.node is not None:
-        raise RuntimeError("deepcopy: only leaf tensors (made by the user) can be deep-copied; "
-                           "use detach() or clone()")
-    import copy
-    cdef Tensor t = new_like(self, self.dt)
-    if self.storage.device != DEVICE_META:
-        copy_values(t, self)
-    if type(self) is not Tensor:
-        t = _tensor_module.make_subclass(type(self), t, False)
-    if self.flags & PT_REQUIRES_GRAD:
-        t.requires_grad = True
-    memo[id(self)] = t
-    if self.grad_ is not None:
-        t.grad = copy.deepcopy(self.grad_, memo)
-    if self.flags & PT_NOT_EXACT or self.extras is not None:
-        for key, value in dict(self.__dict__).items():
-            setattr(t, key, copy.deepcopy(value, memo))
-    return t
-
-
 # -- what the dispatch table and the class need ---------------------------------------------------
 
 cdef object convert(object value, Tensor like):
@@ -705,7 +658,7 @@ def legacy_constructor(*args, **kwargs):
     if len(args) > 64:
         raise ValueError(f"Tensor: at most 64 dimensions are supported, got {len(args)}")
     for i in range(len(args)):
-        sizes[i] = args[i]
+        sizes[i] = read_index(args[i], b"Tensor", b"size")
     if not args:
         sizes[0] = 0
     return new_tensor(default_float(), len(args) or 1, sizes, DEVICE_CPU, -1)
@@ -714,10 +667,5 @@ def legacy_constructor(*args, **kwargs):
 _tensor_module.legacy_constructor = legacy_constructor
 
 # What this module adds to Tensor.
-for _f in (item, tolist, numpy, __array__, __bool__, __float__, __int__, __complex__, __index__,
-           __reduce_ex__, __deepcopy__):
+for _f in (item, tolist, numpy, __array__, __bool__, __float__, __int__, __complex__, __index__):
     setattr(Tensor, _f.__name__, _f)
-Tensor.as_subclass = _tensor_module.as_subclass
-Tensor._make_subclass = staticmethod(_tensor_module.make_subclass)
-Tensor.__torch_function__ = classmethod(_tensor_module._default_torch_function)
-Tensor.data = property(_tensor_module.get_data, _tensor_module.set_data)

@@ -10,7 +10,7 @@ from cpython.pycapsule cimport (PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsu
                                 PyCapsule_SetName)
 
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._dtype cimport ITEMSIZE, dtype_of
 from ptcore._shape cimport count, fill_strides
 from ptcore._tensor cimport *
 
@@ -95,7 +95,7 @@ cdef void drop_capsule(object capsule) noexcept:
 
 cdef void describe_tensor(pt_dl_tensor *d, Tensor t, int64_t *block) noexcept:
     cdef int i
-    d.data = address(t)
+    d.data = address(t) if t.count else NULL
     d.device.type, d.device.id = DL_CPU, 0
     d.ndim = t.rank
     d.dtype.bits, d.dtype.lanes = 8 * ITEMSIZE[t.dt], 1
@@ -164,7 +164,7 @@ def __dlpack__(Tensor self, *, stream=None, max_version=None, dl_device=None, co
     try:
         capsule = PyCapsule_New(block, b"dltensor_versioned" if versioned else b"dltensor",
                                 drop_capsule)
-    except:
+    except BaseException:
         PyMem_RawFree(block)
         raise
     pt_storage_incref(t.storage)
@@ -206,6 +206,7 @@ cdef int code_of(pt_dl_dtype d) except -1:
 
 cdef Tensor over(pt_dl_tensor *d, void *owner, void (*release)(pt_storage *) noexcept, int flags):
     """A tensor over a described memory; owner is taken over only on success."""
+    cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int code = code_of(d.dtype), i
     cdef int64_t n, low = 0, high
@@ -215,27 +216,29 @@ cdef Tensor over(pt_dl_tensor *d, void *owner, void (*release)(pt_storage *) noe
                           f"device type {d.device.type}")
     if not 0 <= d.ndim <= 64:
         raise BufferError(f"from_dlpack: at most 64 dimensions are supported, got {d.ndim}")
-    n = count(d.ndim, d.shape)
+    for i in range(d.ndim):
+        sizes[i] = d.shape[i]
+    n = count(d.ndim, sizes)
     if n < 0:
         raise BufferError("from_dlpack: the shape is not valid")
     if n and d.data == NULL:
         raise BufferError("from_dlpack: the data pointer is NULL")
     if d.strides == NULL:
-        fill_strides(d.ndim, d.shape, strides)
+        fill_strides(d.ndim, sizes, strides)
     else:
         for i in range(d.ndim):
             strides[i] = d.strides[i]
     high = ITEMSIZE[code] if n else 0
     for i in range(d.ndim):
         if n and strides[i] < 0:
-            low += strides[i] * (d.shape[i] - 1) * ITEMSIZE[code]
+            low += strides[i] * (sizes[i] - 1) * ITEMSIZE[code]
         elif n:
-            high += strides[i] * (d.shape[i] - 1) * ITEMSIZE[code]
-    s = pt_storage_wrap(<char *>d.data + d.byte_offset + low, high - low, NULL, NULL,
-                        PT_STORAGE_EXPORTED | flags)
+            high += strides[i] * (sizes[i] - 1) * ITEMSIZE[code]
+    s = pt_storage_wrap(<char *>d.data + d.byte_offset + low if n else NULL, high - low, NULL,
+                        NULL, PT_STORAGE_EXPORTED | flags)
     if s == NULL:
         raise MemoryError()
-    t = wrap_storage(s, -low, code, d.ndim, d.shape, strides)
+    t = wrap_storage(s, -low, code, d.ndim, sizes, strides)
     s.owner, s.deleter = owner, release
     return t
 

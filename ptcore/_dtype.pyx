@@ -103,7 +103,7 @@ cdef class dtype:
 
 
 cdef void _fill_tables():
-    cdef int i, j, a, b
+    cdef int i, j
     cdef dtype d
     for i, (name, kind, itemsize, aliases) in enumerate(_TABLE):
         d = dtype.__new__(dtype)
@@ -135,7 +135,6 @@ cdef int _promote(int a, int b):
         return a
     if CATEGORY[a] > CATEGORY[b]:
         a, b = b, a
-    cdef int wide = ITEMSIZE[a] if ITEMSIZE[a] > ITEMSIZE[b] else ITEMSIZE[b]
     if CATEGORY[b] == 3:                    # complex wins; float64 with complex64 widens it
         return PT_COMPLEX128 if PT_COMPLEX128 in (a, b) or a == PT_FLOAT64 else PT_COMPLEX64
     if CATEGORY[b] == 2:

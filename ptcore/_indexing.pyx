@@ -6,13 +6,11 @@ together, and one gather or write does the work; the indexed dims of the result 
 index arrays stood if those are adjacent, else in front, as in NumPy and PyTorch.
 """
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
-from libc.string cimport memcpy
 
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
-from ptcore._shape cimport sizes_tuple
+from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._tensor cimport *
-from ptcore._ops._dispatch cimport call, interpose
+from ptcore._ops._dispatch cimport call
 from ptcore._ops._elementwise cimport elementwise_inplace, overwrite
 from ptcore._ops cimport _views
 from ptcore._ops._table import op_id
@@ -202,7 +200,7 @@ cdef Tensor as_index(object item):
         t = as_tensor(item)
     else:
         raise IndexTypeError(f"index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and "
-                         f"lists are valid indices, got {type(item).__name__}")
+                             f"lists are valid indices, got {type(item).__name__}")
     if CATEGORY[t.dt] > 1:
         raise IndexError(f"index: tensors used as indices must be integer or bool, got "
                          f"{dtype_of(t.dt).name}")

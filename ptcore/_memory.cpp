@@ -1,9 +1,10 @@
 // The caching CPU allocator behind Storage, and the thread-local state word.
 //
 // Every block is header + data in one 64-byte aligned allocation. Free blocks are kept by
-// size class (four classes per power of two): small ones (up to 64 KiB) at most 512 each,
-// large ones until their total passes the cap, oldest first out. All of it runs under the
-// GIL; only the state word is per thread.
+// size class (four classes per power of two), small ones (up to 64 KiB) at most 512 each, and
+// never more than the cap in all: where a small block would pass it, the large ones go first.
+// Large blocks that lie idle go after some seconds. All of it runs under the GIL; only the
+// state word is per thread.
 #include "_storage.h"
 #include "_state.h"
 
@@ -11,9 +12,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#ifdef _WIN32
+#if defined(_WIN32) || defined(PT_NO_CACHE)
 #include <malloc.h>
-#else
+#endif
+#ifndef _WIN32
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
@@ -28,7 +30,6 @@ constexpr int CLASSES = 4 * 48;
 constexpr int SMALL_KEEP = 512;
 constexpr int64_t HUGE_PAGE = 4 << 20;
 constexpr double IDLE_SECONDS = 10.0;
-constexpr int FOREIGN = -1;
 static_assert(sizeof(pt_storage) <= HEADER, "the header must fit in its 64 bytes");
 
 struct FreeBlock {
@@ -40,8 +41,9 @@ struct FreeBlock {
 struct Cache {
     FreeBlock *head[CLASSES];
     int count[CLASSES];
-    int64_t cached, allocated, peak, hits, misses, live, cap;
+    int64_t cached, cached_large, allocated, peak, hits, misses, live, cap;
     double last_sweep;
+    bool cap_known;
 };
 Cache cache = {};
 
@@ -88,6 +90,14 @@ int64_t default_cap() {
     return cap;
 }
 
+int64_t cap() {
+    if (!cache.cap_known) {
+        cache.cap = default_cap();
+        cache.cap_known = true;
+    }
+    return cache.cap;
+}
+
 void *system_alloc(int64_t bytes) {
 #ifdef _WIN32
     return _aligned_malloc(size_t(bytes), 64);
@@ -110,15 +120,16 @@ void system_free(void *p) {
 #endif
 }
 
-// Frees every cached block that has been idle longer than `seconds`.
-void sweep(double seconds) {
+// Frees the cached blocks from a size class on that have been idle longer than `seconds`.
+void sweep(double seconds, int from = 0) {
     double limit = now() - seconds;
-    for (int c = 0; c < CLASSES; c++) {
+    for (int c = from; c < CLASSES; c++) {
         FreeBlock **link = &cache.head[c];
         while (FreeBlock *b = *link) {
             if (b->since <= limit) {
                 *link = b->next;
                 cache.cached -= b->bytes;
+                if (b->bytes > SMALL_LIMIT) cache.cached_large -= b->bytes;
                 cache.count[c]--;
                 system_free(b);
             } else {
@@ -128,16 +139,38 @@ void sweep(double seconds) {
     }
 }
 
-void *block_alloc(int c, int64_t bytes) {
+// Without caches a block has the size that is needed, for a sanitizer to see its end.
+inline int64_t asked_for(int64_t class_size, int64_t needed) {
+#ifdef PT_NO_CACHE
+    (void)class_size;
+    return needed;
+#else
+    (void)needed;
+    return class_size;
+#endif
+}
+
+// The bytes of a block, header included, that may be used.
+inline int64_t usable_bytes(const pt_storage *s) {
+#ifdef PT_NO_CACHE
+    return int64_t(malloc_usable_size(const_cast<pt_storage *>(s)));
+#else
+    return class_bytes(s->size_class);
+#endif
+}
+
+void *block_alloc(int c, int64_t bytes, int64_t needed) {
     FreeBlock *b = cache.head[c];
     if (b) {
         cache.head[c] = b->next;
         cache.count[c]--;
         cache.cached -= bytes;
+        if (bytes > SMALL_LIMIT) cache.cached_large -= bytes;
         cache.hits++;
         return b;
     }
     cache.misses++;
+    bytes = asked_for(bytes, needed);
     void *p = system_alloc(bytes);
     if (!p) {
         pt_memory_empty_cache();
@@ -148,11 +181,11 @@ void *block_alloc(int c, int64_t bytes) {
 
 void block_free(void *p, int c, int64_t bytes) {
 #ifndef PT_NO_CACHE
-    if (!cache.cap) cache.cap = default_cap();
     bool small = bytes <= SMALL_LIMIT;
-    if (small ? cache.count[c] < SMALL_KEEP : cache.cached + bytes <= cache.cap) {
+    if (small && cache.cached_large && cache.cached + bytes > cap())
+        sweep(-1.0, class_of(SMALL_LIMIT) + 1);
+    if (cache.cached + bytes <= cap() && (!small || cache.count[c] < SMALL_KEEP)) {
         FreeBlock *b = static_cast<FreeBlock *>(p);
-        b->next = cache.head[c];
         b->bytes = bytes;
         b->since = 0;
         if (!small) {
@@ -166,6 +199,7 @@ void block_free(void *p, int c, int64_t bytes) {
         cache.head[c] = b;
         cache.count[c]++;
         cache.cached += bytes;
+        if (!small) cache.cached_large += bytes;
         return;
     }
 #endif
@@ -186,7 +220,7 @@ pt_storage *pt_storage_new(int64_t nbytes) {
     if (nbytes < 0 || nbytes > (int64_t(1) << 50)) return nullptr;
     int c = class_of(nbytes + HEADER);
     int64_t bytes = class_bytes(c);
-    pt_storage *s = static_cast<pt_storage *>(block_alloc(c, bytes));
+    pt_storage *s = static_cast<pt_storage *>(block_alloc(c, bytes, nbytes + HEADER));
     if (!s) return nullptr;
     std::memset(s, 0, sizeof *s);
     s->refs = 1;
@@ -228,9 +262,8 @@ static void free_moved(pt_storage *s) { pt_storage_decref(static_cast<pt_storage
 
 // Bytes that the storage's own memory has room for; 0 where it is foreign.
 static int64_t capacity_of(const pt_storage *s) {
-    if (!s->deleter) return class_bytes(s->size_class) - HEADER;
-    if (s->deleter == free_moved)
-        return class_bytes(static_cast<pt_storage *>(s->owner)->size_class) - HEADER;
+    if (!s->deleter) return usable_bytes(s) - HEADER;
+    if (s->deleter == free_moved) return usable_bytes(static_cast<pt_storage *>(s->owner)) - HEADER;
     return 0;
 }
 
@@ -258,14 +291,14 @@ int pt_storage_move(pt_storage *s, int64_t nbytes) {
 void pt_memory_empty_cache(void) { sweep(-1.0); }
 
 void pt_memory_get_stats(pt_memory_stats *out) {
-    if (!cache.cap) cache.cap = default_cap();
-    *out = {cache.allocated, cache.peak, cache.cached, cache.hits, cache.misses, cache.live, cache.cap};
+    *out = {cache.allocated, cache.peak, cache.cached, cache.hits, cache.misses, cache.live, cap()};
 }
 
 void pt_memory_reset_peak(void) { cache.peak = cache.allocated; }
 
 void pt_memory_set_cap(int64_t bytes) {
-    cache.cap = bytes > 0 ? bytes : 1;
+    cache.cap = bytes;
+    cache.cap_known = true;
     if (cache.cached > cache.cap) pt_memory_empty_cache();
 }
 

@@ -7,7 +7,7 @@ depends on the seed and the number of calls alone.
 import struct
 
 from ptcore._types cimport *
-from ptcore._device cimport CPU, as_device, device
+from ptcore._device cimport CPU, as_device, device as Device
 
 
 cdef class Generator:
@@ -26,7 +26,7 @@ cdef class Generator:
     0
     """
     cdef uint64_t seed_, offset_
-    cdef readonly device device
+    cdef readonly Device device
     cdef object __weakref__
 
     def __cinit__(self, device=None):

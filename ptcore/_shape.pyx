@@ -77,12 +77,21 @@ cdef object make_size(int ndim, const int64_t *sizes):
 
 
 # The offsets, in elements from element [0, ..., 0], of the lowest and the highest element.
+# Both stop at FAR elements from the first one: no memory reaches there, and sums and products
+# of a few such numbers do not overflow.
+cdef int64_t FAR = <int64_t>1 << 56
+
+
 cdef int64_t min_offset(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil:
     cdef int64_t low = 0
     cdef int i
     for i in range(ndim):
         if strides[i] < 0 and sizes[i] > 1:
+            if strides[i] < -FAR // (sizes[i] - 1):
+                return -FAR
             low += strides[i] * (sizes[i] - 1)
+            if low < -FAR:
+                return -FAR
     return low
 
 
@@ -91,7 +100,11 @@ cdef int64_t max_offset(int ndim, const int64_t *sizes, const int64_t *strides) 
     cdef int i
     for i in range(ndim):
         if strides[i] > 0 and sizes[i] > 1:
+            if strides[i] > FAR // (sizes[i] - 1):
+                return FAR
             high += strides[i] * (sizes[i] - 1)
+            if high > FAR:
+                return FAR
     return high
 
 

@@ -66,7 +66,6 @@ cdef Tensor alias(Tensor x)
 cdef Tensor shell(int ndim)
 cdef void finish(Tensor t)
 cdef void share_from(Tensor t, Tensor x, int64_t offset)
-cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL
 
 cdef TensorExtras extras_of(Tensor t)
 cdef void track(Tensor t)
@@ -79,6 +78,8 @@ cdef object shape_of(Tensor t)
 cdef object describe(Tensor t)
 
 cdef void share_counter(Tensor t, Tensor x)
+cdef void count_apart(Tensor t, uint64_t start)
+cdef void adopt(Tensor r, Tensor t) except *
 
 cdef inline uint64_t version_of(Tensor t) noexcept:
     """How often what t shows was written to: the storage's count, or that of its ``.data``."""

@@ -16,15 +16,16 @@ mapping and comparison slots stand here, and call through the table that dispatc
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
-from ptcore._device cimport BACKENDS, CPU, backend_pointer, device, device_of
+from ptcore._allocate cimport allocate
+from ptcore._device cimport device_of
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._node cimport Node
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
-                            min_offset, sizes_tuple, wrap_dim)
+                            sizes_tuple, wrap_dim)
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(PyObject *)
@@ -36,6 +37,7 @@ cdef extern from "Python.h":
 cdef pt_storage _nothing
 _nothing.refs = 1
 
+cdef uint64_t MAX_COUNT = <uint64_t>1 << 56     # elements; times an item size still an int64
 cdef (const char *)[15] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"Q", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
 cdef void (*_rebuild_view)(Tensor t) except *
@@ -69,6 +71,8 @@ cdef class Tensor:
         self.dims = self.inline_dims
         self.storage = &_nothing
         self.dt = PT_FLOAT32
+        self.rank = 1                   # until a maker has filled it: an empty vector
+        self.inline_dims[1] = 1
         if type(self) is not Tensor:
             self.flags = class_flags(type(self))
 
@@ -76,7 +80,7 @@ cdef class Tensor:
         # A bare Tensor has no storage until a maker fills it: constructing one from Python
         # (Tensor(3), Tensor([1, 2])) goes through the legacy constructor.
         if self.storage == &_nothing:
-            _adopt(self, legacy_constructor(*args, **kwargs))
+            adopt(self, legacy_constructor(*args, **kwargs))
 
     def __dealloc__(self):
         if self.storage != &_nothing:
@@ -488,57 +492,6 @@ cdef void finish(Tensor t):
         t.flags |= PT_INFERENCE
 
 
-cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL:
-    cdef pt_storage *s
-    if column == DEVICE_CPU:
-        s = pt_storage_new(nbytes)
-        if s == NULL:
-            raise _out_of_memory(nbytes)
-        return s
-    if column == DEVICE_META:
-        s = pt_storage_new_meta(nbytes)
-        if s == NULL:
-            raise _out_of_memory(nbytes)
-    else:
-        s = allocate_by_backend(nbytes, column, number)
-    s.device = column
-    s.device_index = number
-    return s
-
-
-cdef pt_storage *allocate_by_backend(int64_t nbytes, int column, int number) except NULL:
-    cdef backend_pointer backend = BACKENDS[column]
-    cdef void *data = NULL
-    cdef pt_storage *s
-    if backend == NULL:
-        raise RuntimeError(f"device {device_of(column, number)} cannot allocate: its backend is "
-                           "not loaded")
-    if nbytes:
-        data = backend.allocate(nbytes, number)
-        if data == NULL:
-            from ptcore._errors import OutOfMemoryError
-            raise OutOfMemoryError(f"{device_of(column, number)}: cannot allocate {nbytes} bytes")
-    s = pt_storage_wrap(data, nbytes, NULL, release_by_backend, 0)
-    if s == NULL:
-        if data != NULL:
-            backend.release(data, nbytes, number)
-        raise MemoryError()
-    return s
-
-
-cdef void release_by_backend(pt_storage *s) noexcept:
-    if s.data != NULL:
-        BACKENDS[s.device].release(s.data, s.nbytes, s.device_index)
-
-
-cdef object _out_of_memory(int64_t nbytes):
-    from ptcore._errors import OutOfMemoryError
-    cdef pt_memory_stats stats
-    pt_memory_get_stats(&stats)
-    return OutOfMemoryError(f"allocation of {nbytes} bytes failed; {stats.allocated} bytes are "
-                            f"in use by tensors and {stats.cached} bytes cached")
-
-
 cdef object _too_large(int ndim, const int64_t *sizes):
     from ptcore._errors import ShapeError
     shape = list(sizes_tuple(ndim, sizes))
@@ -551,7 +504,7 @@ cdef object _too_large(int ndim, const int64_t *sizes):
 cdef Tensor new_tensor(int dt, int ndim, const int64_t *sizes, int column, int number):
     cdef Tensor t = shell(ndim)
     cdef int64_t n = count(ndim, sizes)
-    if n < 0:
+    if <uint64_t>n > MAX_COUNT:         # -1: they do not fit into an int64
         raise _too_large(ndim, sizes)
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     fill_strides(ndim, t.dims, t.dims + ndim)
@@ -570,7 +523,7 @@ cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *s
     """New memory in the given (non-negative) strides."""
     cdef Tensor t = shell(ndim)
     cdef int64_t n = count(ndim, sizes)
-    if n < 0:
+    if <uint64_t>n > MAX_COUNT:         # -1: they do not fit into an int64
         raise _too_large(ndim, sizes)
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     memcpy(t.dims + ndim, strides, ndim * sizeof(int64_t))
@@ -592,7 +545,7 @@ cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
     cdef Tensor t
     try:
         t = shell(ndim)
-    except:
+    except BaseException:
         pt_storage_decref(s)
         raise
     t.storage = s
@@ -667,13 +620,11 @@ cdef void count_apart(Tensor t, uint64_t start):
 
 
 cdef void sync_view(Tensor t):
-    """Brings a view's history up to date with its base's: if the base requires grad, so does
-    the view; if the memory was written to since, grad_fn is derived from the base again."""
+    """A view whose memory was written to since gets a grad_fn derived from its base's again."""
     cdef uint64_t version = version_of(t)
+    if t.attr_version == version:
+        return
     if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
-        if t.attr_version == version:
-            t.flags |= PT_REQUIRES_GRAD
-            return
         if t.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW):
             made = ("under no_grad or inference_mode" if t.flags & PT_NO_GRAD_VIEW
                     else "by a function that returns several views")
@@ -691,8 +642,11 @@ cdef Node grad_fn_of(Tensor t):
 
 
 cdef bint needs_grad(Tensor t):
+    """Whether t requires grad; a view does as soon as its base does, as in PyTorch."""
     if t.flags & PT_VIEW:
         sync_view(t)
+        if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
+            return True
     return (t.flags & PT_REQUIRES_GRAD) != 0
 
 
@@ -740,24 +694,6 @@ def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
         pt_tls.torch_function_off = before
 
 
-def _default_torch_function(cls, func, types, args=(), kwargs=None):
-    """``Tensor.__torch_function__``: runs func and keeps a plain subclass's type."""
-    for t in types:
-        if not issubclass(cls, t):
-            return NotImplemented
-    result = _disabled_torch_function_impl(func, types, args, kwargs)
-    return _keep_type(result, cls)
-
-
-cdef object _keep_type(object result, cls):
-    if type(result) is Tensor:
-        return as_subclass(result, cls)
-    if isinstance(result, (tuple, list)) and any(type(r) is Tensor for r in result):
-        items = [_keep_type(r, cls) for r in result]
-        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
-    return result
-
-
 cdef uint32_t class_flags(cls):
     found = _overrides.get(cls)
     if found is None:
@@ -767,22 +703,7 @@ cdef uint32_t class_flags(cls):
     return (PT_SUBCLASS if found else 0) | PT_NOT_EXACT
 
 
-def as_subclass(Tensor t, cls):
-    """A tensor of class ``cls`` (a subclass of Tensor) with the same memory and history."""
-    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls!r}")
-    if cls is Tensor and type(t) is Tensor:
-        return t
-    cdef Tensor r = Tensor.__new__(cls)
-    _adopt(r, t)
-    r.flags |= t.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
-    r.node, r.out_nr, r.base, r.attr_version = t.node, t.out_nr, t.base, t.attr_version
-    if t.flags & PT_DATA:
-        share_counter(r, t)
-    return r
-
-
-cdef void _adopt(Tensor r, Tensor t) except *:
+cdef void adopt(Tensor r, Tensor t) except *:
     """Gives the fresh instance r (any subclass) t's memory and geometry, no history."""
     r.rank = t.rank
     if t.rank > INLINE_DIMS:
@@ -798,43 +719,3 @@ cdef void _adopt(Tensor r, Tensor t) except *:
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
     r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (
         t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
-
-
-def make_subclass(cls, Tensor data, bint require_grad=False):
-    """``Tensor._make_subclass``: a leaf of class ``cls`` over the memory of ``data``."""
-    cdef Tensor r = Tensor.__new__(cls)
-    _adopt(r, data)
-    if data.flags & PT_DATA:
-        share_counter(r, data)
-    if require_grad:
-        r.requires_grad = True
-    return r
-
-
-def set_data(Tensor t, Tensor data):
-    """``t.data = data``: t takes over the memory and geometry of data, keeps its history.
-
-    Its version goes on from where it is; where the new storage is at another one, t counts
-    apart from it.
-    """
-    cdef uint32_t keep = t.flags & (PT_REQUIRES_GRAD | PT_SUBCLASS | PT_NOT_EXACT
-                                    | PT_RETAIN_GRAD | PT_DATA)
-    cdef uint64_t version = version_of(t)
-    if t.dt != data.dt and t.flags & PT_REQUIRES_GRAD and CATEGORY[data.dt] < 2:
-        raise RuntimeError(f"data: dtype must be floating or complex, got "
-                           f"{dtype_of(data.dt).name}")
-    if t.dims != t.inline_dims:
-        PyMem_Free(t.dims)
-        t.dims = t.inline_dims
-    _adopt(t, data)
-    t.flags |= keep
-    if not keep & PT_DATA and (data.flags & PT_DATA or data.storage.version != version):
-        count_apart(t, version)
-
-
-def get_data(Tensor t):
-    """``t.data``: the same memory without history; its writes are not counted as t's."""
-    cdef Tensor r = alias(t)
-    count_apart(r, 0)
-    return r
-

@@ -8,9 +8,8 @@ from ptcore._types cimport *
 from ptcore._device cimport device_of
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes
-from ptcore._shape import Size
 from ptcore._tensor cimport *
-from ptcore._tensor import set_data
+from ptcore._subclass import set_data
 
 
 cdef class UntypedStorage:
@@ -139,7 +138,7 @@ def resize_(Tensor self, *size, memory_format=None):
     cdef int64_t total = count(n, sizes), need
     if needs_grad(self):
         raise RuntimeError("resize_: cannot resize tensors that require grad")
-    if total < 0:
+    if not 0 <= total <= <int64_t>1 << 56:
         raise RuntimeError(f"resize_: sizes must be non-negative and addressable, got {size!r}")
     fill_strides(n, sizes, strides)
     need = self.offset + total * ITEMSIZE[self.dt] if total else 0
@@ -190,6 +189,7 @@ def set_(Tensor self, source=None, storage_offset=0, size=None, stride=None):
     if source is None:
         set_data(self, new_tensor(self.dt, 1, &zero, self.storage.device,
                                   self.storage.device_index))
+        count_write(self)
         return self
     if isinstance(source, Tensor):
         other = <Tensor>source
@@ -198,6 +198,7 @@ def set_(Tensor self, source=None, storage_offset=0, size=None, stride=None):
                                f"device, got {describe(other)} on {other.device}")
         if size is None:
             set_data(self, other)
+            count_write(self)
             return self
         s = other.storage
     elif isinstance(source, UntypedStorage):
@@ -214,7 +215,7 @@ def set_(Tensor self, source=None, storage_offset=0, size=None, stride=None):
     elif read_sizes(stride, strides, b"set_", b"stride") != n:
         raise RuntimeError(f"set_: size and stride must have one length, got {size!r} and "
                            f"{stride!r}")
-    if first < 0 or count(n, sizes) < 0:
+    if not 0 <= first <= <int64_t>1 << 56 or count(n, sizes) < 0:
         raise RuntimeError(f"set_: size and storage_offset must be non-negative, got {size!r} "
                            f"and {storage_offset}")
     if count(n, sizes):
@@ -223,10 +224,11 @@ def set_(Tensor self, source=None, storage_offset=0, size=None, stride=None):
         if (first + max_offset(n, sizes, strides) + 1) * item > s.nbytes:
             resize(s, (first + max_offset(n, sizes, strides) + 1) * item)
     _over(self, s, first * item, n, sizes, strides)
+    count_write(self)
     return self
 
 
-def is_set_to(Tensor self, Tensor tensor):
+def is_set_to(Tensor self, Tensor tensor not None):
     """Whether both are the same window of the same storage."""
     cdef int i
     if (self.storage != tensor.storage or self.offset != tensor.offset

@@ -3,7 +3,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ptcore cimport _tensor, _types
 from ptcore._dtype cimport ITEMSIZE
-from ptcore._ops._record cimport check_inplace, check_writable
+from ptcore._ops._record cimport check_inplace
 from ptcore._shape cimport fill_strides
 
 cdef inline _tensor.Tensor real(Tensor t):
@@ -43,7 +43,7 @@ cdef bint is_contiguous(Tensor t) noexcept:
 
 
 cdef bint requires_grad(Tensor t) noexcept:
-    return _tensor.needs_grad(real(t))
+    return real(t).requires_grad
 
 
 cdef void *data_ptr(Tensor t) except? NULL:
@@ -56,10 +56,8 @@ cdef void *data_ptr(Tensor t) except? NULL:
 cdef void *mutable_data_ptr(Tensor t) except? NULL:
     cdef _tensor.Tensor x = real(t)
     cdef void *p = data_ptr(t)
-    check_writable(x, b"mutable_data_ptr")
-    check_inplace(x, b"mutable_data_ptr",
-                  _types.pt_tls.grad_enabled and _tensor.needs_grad(x))
-    x.storage.version += 1
+    check_inplace(x, b"mutable_data_ptr", _types.pt_tls.grad_enabled and _tensor.needs_grad(x))
+    _tensor.count_write(x)
     return p
 
 

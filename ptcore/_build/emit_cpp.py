@@ -1,4 +1,6 @@
 """C++ text from rows: formulas and loops by family, the op table, the choice of ISA level."""
+import re
+
 from tables import expr, grad_mask, schema
 
 LEVELS = ("base", "v3", "v4")
@@ -27,13 +29,15 @@ def formula(op):
     tensors = [f"T {n}" for n in expr.TENSOR_NAMES[:len(op.tensors)]]
     params = [f"P p_{a.name}" for a in op.params]
     result = {"same": "T", "bool": "bool", "real": "pt::real_of<T>"}[op.row.out]
-    unused = " ".join(f"(void)p_{a.name};" for a in op.params)
+    unused = "".join(f"        (void)p_{a.name};\n" for a in op.params)
+    unused += "".join(f"        (void){n};\n" for n in expr.TENSOR_NAMES[:len(op.tensors)]
+                      if not re.search(rf"\b{n}\b", body))
     return (f"// {op.family}.py: {op.name}\n"
             f"struct op_{op.name} {{\n"
             f"    static constexpr int nparams = {len(op.params)};\n"
             f"    template <class T, class P = T>\n"
             f"    static PT_INLINE {result} apply({', '.join(tensors + params)}) {{\n"
-            f"        {unused}\n"
+            f"{unused}"
             f"        return static_cast<{result}>({body});\n    }}\n}};\n")
 
 
@@ -123,8 +127,13 @@ def optable(ops):
 
 
 def select(ops, kernel_families):
-    """_select.cpp: fills the tables from the best ISA level that the CPU has."""
+    """_select.cpp: fills the tables from the best ISA level that the CPU has.
+
+    A kernel family written ``name:base`` is compiled for the base level alone and serves all.
+    """
     by_family = families(ops)
+    once = {f.partition(":")[0] for f in kernel_families if f.endswith(":base")}
+    kernel_families = [f.partition(":")[0] for f in kernel_families]
     out = ['// Generated: tables of every family and level, and which level is in use.',
            '#include "select.hpp"', ""]
     for level in LEVELS:
@@ -132,7 +141,8 @@ def select(ops, kernel_families):
         for f in by_family:
             out.append(f'extern "C" const pt_elementwise pt_loops_{f}_{level}[];')
         for f in kernel_families:
-            out.append(f'extern "C" const pt_kernel_entry pt_kernels_{f}_{level}[];')
+            if level == "base" or f not in once:
+                out.append(f'extern "C" const pt_kernel_entry pt_kernels_{f}_{level}[];')
         out.append(f'extern "C" const pt_loop pt_cast_table_{level}[PT_NDTYPES][PT_NDTYPES];')
         out.append("#endif")
     for f, members in by_family.items():
@@ -143,7 +153,7 @@ def select(ops, kernel_families):
         out += [f"    {{pt_loops_{f}_{level}, ids_{f}}}," for f in by_family]
         out.append("    {nullptr, nullptr}};")
         out.append(f"static const pt_kernel_entry *const kernels_{level}[] = {{")
-        out += [f"    pt_kernels_{f}_{level}," for f in kernel_families]
+        out += [f"    pt_kernels_{f}_{'base' if f in once else level}," for f in kernel_families]
         out.append("    nullptr};")
         out.append("#endif")
     out.append("static const pt_level levels[] = {")

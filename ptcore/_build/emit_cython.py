@@ -61,7 +61,9 @@ def docstring(op):
     if row.kind == "elementwise" and len(op.tensors) > 1:
         parts += ["    The tensors broadcast against each other; numbers may stand for tensors."]
     parts += ["", "Returns", "-------"]
-    if row.fields:
+    if row.returns:
+        parts.append(row.returns)
+    elif row.fields:
         parts += [f"{f} : Tensor" for f in row.fields]
     else:
         parts.append("Tensor")

@@ -1,6 +1,7 @@
 """Generates everything that follows from the op rows into the build tree.
 
-    python generate_ops.py OUTPUT_DIR [--kernels FAMILY,FAMILY,...]
+    python generate_ops.py OUTPUT_DIR [--kernels FAMILY,FAMILY:base,...]
+    python generate_ops.py OUTPUT_DIR --stubs
 
 Files are written only when their text changes, so that ninja rebuilds no more than it must.
 """
@@ -12,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import emit_cpp
 import emit_cython
+import emit_stubs
 import tables
 
 
@@ -20,13 +22,25 @@ def write(path, text):
         path.write_text(text)
 
 
+def write_stubs(output, ops):
+    package = tables.PACKAGE
+    write(output / "__init__.pyi", emit_stubs.package(ops, package / "_build" / "stub_base.pyi"))
+    write(output / "functional.pyi",
+          emit_stubs.python_module(package / "nn" / "functional.py", ops, "nn.functional"))
+    write(output / "linalg.pyi",
+          emit_stubs.python_module(package / "linalg.py", ops, "linalg"))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("output", type=Path)
     parser.add_argument("--kernels", default="")
+    parser.add_argument("--stubs", action="store_true")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     ops = tables.read()
+    if args.stubs:
+        return write_stubs(args.output, ops)
     by_name = {op.name: op for op in ops}
     write(args.output / "_optable.h", emit_cpp.optable(ops))
     kernels = [k for k in args.kernels.split(",") if k]

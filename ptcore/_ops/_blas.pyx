@@ -1,6 +1,7 @@
-"""The BLAS that large products use: SciPy's, by function pointers from cython_blas.
+"""The BLAS and LAPACK that kernels use: SciPy's, by function pointers from cython_blas and
+cython_lapack.
 
-Fetched at the first large product. The extension file is loaded by itself, without
+Fetched at the first call that needs one. The extension file is loaded by itself, without
 scipy.linalg's package import, where that works; else the plain import.
 """
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
@@ -15,6 +16,12 @@ cdef extern from *:
         pt_set(pt_blas.cgemm, c);
         pt_set(pt_blas.zgemm, z);
     }
+    static void pt_set_gesdd(void *s, void *d, void *c, void *z) {
+        pt_set(pt_blas.sgesdd, s);
+        pt_set(pt_blas.dgesdd, d);
+        pt_set(pt_blas.cgesdd, c);
+        pt_set(pt_blas.zgesdd, z);
+    }
     static void pt_set_threads(size_t get, size_t set) {
         pt_set(pt_blas.get_threads, reinterpret_cast<void *>(get));
         pt_set(pt_blas.set_threads, reinterpret_cast<void *>(set));
@@ -22,6 +29,7 @@ cdef extern from *:
     """
     void pt_set_threads(size_t get, size_t set)
     void pt_set_gemm(void *s, void *d, void *c, void *z)
+    void pt_set_gesdd(void *s, void *d, void *c, void *z)
 
 _loaded = None
 
@@ -51,13 +59,13 @@ def _module(name):
     return importlib.import_module(full)
 
 
-cdef void *pointer(module, str name) except NULL:
-    """The address of a routine, its signature checked against BLAS's."""
+cdef void *pointer(module, str name, int parameters) except NULL:
+    """The address of a routine, its signature checked against Fortran's."""
     capsule = module.__pyx_capi__[name]
     cdef const char *signature = PyCapsule_GetName(capsule)
     text = signature.decode()
-    if not text.startswith("void (char *"):
-        raise ImportError(f"{name}: unexpected signature {text!r} in scipy.linalg.cython_blas")
+    if not text.startswith("void (char *") or text.count("*") != parameters:
+        raise ImportError(f"{name}: unexpected signature {text!r} in {module.__name__}")
     return PyCapsule_GetPointer(capsule, signature)
 
 
@@ -89,13 +97,16 @@ def thread_functions(path):
 
 
 def load():
-    """Fills the table of BLAS routines; raises ImportError if SciPy's cannot be had."""
+    """Fills the table of routines; raises ImportError if SciPy's cannot be had."""
     global _loaded
     if _loaded is not None:
         return
     module = _module("cython_blas")
-    pt_set_gemm(pointer(module, "sgemm"), pointer(module, "dgemm"), pointer(module, "cgemm"),
-                pointer(module, "zgemm"))
+    lapack = _module("cython_lapack")
+    pt_set_gesdd(pointer(lapack, "sgesdd", 14), pointer(lapack, "dgesdd", 14),
+                 pointer(lapack, "cgesdd", 15), pointer(lapack, "zgesdd", 15))
+    pt_set_gemm(pointer(module, "sgemm", 13), pointer(module, "dgemm", 13),
+                pointer(module, "cgemm", 13), pointer(module, "zgemm", 13))
     get, set_ = thread_functions(module.__file__)
     pt_set_threads(get, set_)
-    _loaded = module
+    _loaded = module, lapack

@@ -4,16 +4,17 @@ The ops called here record themselves, so nothing in this file knows of gradient
 """
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._creation import full
+from ptcore._ops._creation import full, zeros
 from ptcore._ops._einsum import einsum  # noqa: F401
 from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, sqrt, where
 from ptcore._ops._functions_copy import cat
 from ptcore._ops._functions_index import index_select, scatter_src
-from ptcore._ops._functions_linalg import bmm, dot, mm, mv
+from ptcore._ops._functions_linalg import _linalg_svd, bmm, dot, mm, mv
 from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims, vector_norm
 from ptcore._ops._functions_sort import sort
 from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
 from ptcore._ops._record import several_views
+from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
 
 
@@ -337,3 +338,26 @@ def view_dtype(x, dtype):
     """``x.view(dtype)``: the same bytes read as another dtype."""
     from ptcore._ops._methods import reinterpret
     return reinterpret(x, dtype)
+
+
+def linalg_svd(A, full_matrices, driver):
+    if driver is not None:
+        raise RuntimeError(f"linalg_svd: driver must be None on {A.device.type}, got {driver!r}")
+    return _results.packed(_results.linalg_svd, _linalg_svd(A, full_matrices, True))
+
+
+def linalg_svdvals(A, driver):
+    """The derivative needs the vectors; without one they are not worked out."""
+    if driver is not None:
+        raise RuntimeError(f"linalg_svdvals: driver must be None on {A.device.type}, got {driver!r}")
+    return _linalg_svd(A, False, A.requires_grad and is_grad_enabled())[1]
+
+
+def svd(input, some, compute_uv):
+    if compute_uv:
+        u, s, vh = _linalg_svd(input, not some, True)
+        return _results.svd((u, s, vh.mH))
+    s = linalg_svdvals(input, None)
+    batch, m, n = input.shape[:-2], input.shape[-2], input.shape[-1]
+    return _results.svd((zeros((*batch, m, m), dtype=input.dtype, device=input.device), s,
+                        zeros((*batch, n, n), dtype=input.dtype, device=input.device)))

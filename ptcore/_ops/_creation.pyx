@@ -2,7 +2,7 @@
 from libc.string cimport memset
 
 from ptcore._types cimport *
-from ptcore._device cimport CPU, as_device, device
+from ptcore._device cimport as_device, device as Device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_float, dtype_of
 from ptcore._shape cimport read_index, read_sizes, sizes_tuple
 from ptcore._tensor cimport *
@@ -30,7 +30,7 @@ cdef Tensor fresh(tuple size, object size_word, object dtype, object where, cons
     """Uninitialised memory for the common (*size, dtype, device) head of a creation function."""
     cdef int64_t[64] sizes
     cdef int n, code
-    cdef device d
+    cdef Device d
     if size_word is not None:
         n = read_sizes(size_word, sizes, op, b"size")
     elif len(size) == 1:
@@ -44,7 +44,7 @@ cdef Tensor fresh(tuple size, object size_word, object dtype, object where, cons
 
 cdef Tensor fresh_like(object x, object dtype, object where, const char *op):
     cdef Tensor t
-    cdef device d
+    cdef Device d
     if not isinstance(x, Tensor):
         raise TypeError(f"{op.decode()}: input must be a Tensor, got {type(x).__name__}")
     t = <Tensor>x
@@ -179,7 +179,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False)
 
 
 cdef int column_of(object d):
-    return (<device>d).column
+    return (<Device>d).column
 
 
 def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=False, out=None,

@@ -11,9 +11,8 @@ from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, device, device_of
-from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_float, dtype, dtype_of)
-from ptcore._node cimport Node, TensorMeta, new_node, set_unpack
-from ptcore._shape cimport (make_size, read_index, read_sizes, sizes_tuple, wrap_dim)
+from ptcore._dtype cimport (CATEGORY, PROMOTE, as_code, default_float, dtype, dtype_of)
+from ptcore._shape cimport (read_index, read_sizes, sizes_tuple, wrap_dim)
 from ptcore._tensor cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
@@ -246,11 +245,10 @@ cdef object _torch_function(int op, tuple args, object out, int variant):
 
 cdef object call(int op, tuple args, object out):
     """Runs a structured op on arguments in signature order."""
-    cdef pt_opinfo *o = info(op)
     cdef uint32_t key = pt_tls.mode
     cdef Tensor lead
     cdef PyObject *found = NULL
-    cdef int k, compute = -1, column = DEVICE_CPU, number = -1
+    cdef int column = DEVICE_CPU, number = -1
     cdef object x, result
     for x in args:
         if isinstance(x, Tensor):
@@ -366,7 +364,6 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
     cdef int64_t[64] sizes
     cdef list results = []
     cdef tuple given = None
-    cdef Tensor t, user
     for spec in outs:
         ndim = read_sizes(spec[0], sizes, o.name, b"shape")
         if len(spec) == 3:              # the op moves its input to that device
@@ -410,7 +407,7 @@ cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
             from ptcore._errors import ShapeError
             raise ShapeError(f"{name.decode()}: out must have shape {list(shape_of(value))}, "
                              f"got {list(shape_of(out))}")
-        from ptcore._tensor import set_data
+        from ptcore._subclass import set_data
         set_data(out, new_tensor(out.dt, value.rank, value.dims, out.storage.device,
                                  out.storage.device_index))
     check_inplace(out, name, False)
@@ -423,7 +420,7 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
     cdef pt_opinfo *o = info(op)
     cdef pt_kernel kernel = kernel_of(op, column)
     cdef const char *letters = o.letters
-    cdef int nargs = len(args), nin = 0, nparams = 0, k, j, status
+    cdef int nargs = len(args), nin = 0, nparams = 0, k, status
     cdef int n_lists = 0
     cdef list keep = []
     cdef int64_t work = 0

@@ -4,7 +4,7 @@ The fast paths for small dense tensors stand in _fast.pyx.
 """
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, device_of
-from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, PROMOTE, REAL_OF, default_complex, default_float,
+from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, PROMOTE, default_complex, default_float,
                             dtype_of)
 from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
@@ -76,7 +76,7 @@ cdef Plan plan(int op, tuple args):
     cdef pt_opinfo *o = info(op)
     cdef Plan p = Plan.__new__(Plan)
     cdef const char *letters = o.letters
-    cdef int k, i, dim_dt = -1, zero_dt = -1, number_dt = -1, d
+    cdef int k, dim_dt = -1, zero_dt = -1, number_dt = -1, d
     cdef Tensor t, lead = None
     cdef object x
     cdef tuple seen = None
@@ -140,7 +140,7 @@ cdef object unsupported(int op, int dt):
                           "bitwise_xor or logical_xor, or `~` for negation")
     allowed = ", ".join([dtype_of(k).name for k in range(15) if info(op).types & (1 << k)])
     return UnsupportedDTypeError(f"{info(op).name.decode()}: dtype must be one of {allowed}, got "
-                      f"{dtype_of(dt).name}")
+                                 f"{dtype_of(dt).name}")
 
 
 cdef bint op_name_is(int op, bytes name):
@@ -180,7 +180,6 @@ cdef Tensor result_for(Plan p):
     """Uninitialised output: in the operands' common dense layout if they share one."""
     cdef Tensor t, first = None
     cdef bint keep = True
-    cdef int i
     if p.flags & PT_NONCONTIGUOUS:
         for x in p.operands:
             if not isinstance(x, Tensor):
@@ -368,7 +367,6 @@ cdef object elementwise_inplace(int op, tuple args):
     cdef Plan p
     cdef Tensor x, r
     cdef Node n = None
-    cdef Node old_node
     cdef bint recording
     cdef object before = None
     if not isinstance(args[0], Tensor):

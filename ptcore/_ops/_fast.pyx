@@ -146,12 +146,12 @@ cdef object binary(int op, object x, object y):
 cdef Tensor binary_rows(int op, Tensor a, Tensor b, const pt_elementwise *entry, uint32_t key):
     cdef Tensor r = new_like(a, out_dtype(op, a.dt))
     cdef (char *)[3] ptr
-    cdef int64_t i, rows = a.count // b.count
+    cdef int64_t _row, rows = a.count // b.count
     cdef int64_t in_step = b.count * ITEMSIZE[a.dt], out_step = b.count * ITEMSIZE[r.dt]
     ptr[0] = address(r)
     ptr[1] = address(a)
     ptr[2] = address(b)
-    for i in range(rows):
+    for _row in range(rows):
         entry.loop[a.dt](ptr, b.count, NULL)
         ptr[0] += out_step
         ptr[1] += in_step
@@ -224,6 +224,11 @@ cdef object inplace_binary(int op, object x, object y):
 
 # -- recording of the fast paths ------------------------------------------------------------------
 
+cdef inline object leaf_of(Tensor t):
+    """What an edge to a tensor without node leads to (see link)."""
+    return t if t.flags & PT_REQUIRES_GRAD else None
+
+
 cdef int record_fast(int op, Tensor r, object x, object y, uint32_t key) except -1:
     """Node of a unary or binary op whose operands have one shape and dtype (or are numbers)."""
     cdef pt_opinfo *o = info(op)
@@ -247,10 +252,10 @@ cdef int record_fast(int op, Tensor r, object x, object y, uint32_t key) except 
         return 0
     n = new_node(op, nin)
     if need & 1:
-        n.e0 = <object>(<PyObject *>(<Tensor>x).node) if (<Tensor>x).node is not None else x
+        n.e0 = <object>(<PyObject *>(<Tensor>x).node) if (<Tensor>x).node is not None else leaf_of(<Tensor>x)
         n.n0 = (<Tensor>x).out_nr if (<Tensor>x).node is not None else 0
     if need & 2:
-        n.e1 = <object>(<PyObject *>(<Tensor>y).node) if (<Tensor>y).node is not None else y
+        n.e1 = <object>(<PyObject *>(<Tensor>y).node) if (<Tensor>y).node is not None else leaf_of(<Tensor>y)
         n.n1 = (<Tensor>y).out_nr if (<Tensor>y).node is not None else 0
     for k in range(o.nsaved):
         if o.need[k] & need:

@@ -2,9 +2,9 @@
 contiguous, transposes as properties, nonzero, as_strided, masked_select, einsum.
 """
 from ptcore._types cimport *
-from ptcore._device cimport CPU, as_device, device
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype, dtype_of
-from ptcore._shape cimport read_sizes, sizes_tuple, wrap_dim, read_index
+from ptcore._device cimport CPU, as_device, device as Device
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
+from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
@@ -44,7 +44,7 @@ def detach_(Tensor self):
     return self
 
 
-cdef Tensor converted(Tensor x, int dt, device d, bint copy):
+cdef Tensor converted(Tensor x, int dt, Device d, bint copy):
     """x in another dtype and on another device; x itself if nothing changes and not copy."""
     if d is not None and (d.column != x.storage.device or (
             d.number >= 0 and d.number != x.storage.device_index)):
@@ -86,7 +86,7 @@ def to(Tensor self, *args, dtype=None, device=None, copy=False, non_blocking=Fal
                      None if device is None else as_device(device, b"to"), bool(copy))
 
 
-_device_class = device
+_device_class = Device
 
 
 cdef bint is_dtype_name(object x):
@@ -215,7 +215,7 @@ def reinterpret(Tensor x, dtype):
     r = wrap_storage(x.storage, x.offset, code, n, sizes, strides)
     if x.flags & PT_DATA:
         share_counter(r, x)
-    r.flags = (r.flags & ~<uint32_t>PT_INFERENCE) | (x.flags & PT_INFERENCE)
+    r.flags |= x.flags & PT_INFERENCE
     return r
 
 
@@ -295,12 +295,11 @@ def array_ufunc(Tensor self, ufunc, method, *inputs, **kwargs):
             "greater_equal": "ge", "less_equal": "le", "multiply": "mul", "subtract": "sub",
             "invert": "bitwise_not", "arctan2": "atan2"}.get(ufunc.__name__, ufunc.__name__)
     out = kwargs.get("out")
-    if method == "__call__" and not kwargs and _namespace is not None and hasattr(
-            _namespace, name):
+    if method == "__call__" and not kwargs and name in _public:
         from ptcore._convert import as_tensor
         tensors = [x if isinstance(x, (Tensor, int, float, complex)) else as_tensor(x)
                    for x in inputs]
-        return getattr(_namespace, name)(*tensors)
+        return _public[name](*tensors)
     arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
     if out is not None:
         kwargs["out"] = tuple([x.numpy() if isinstance(x, Tensor) else x for x in out])
@@ -329,13 +328,13 @@ cdef object matmul_operator(object x, object y):
 
 
 table.matmul = matmul_operator
-_namespace = None
+_public = {}                        # name -> function
 
 
-def set_namespace(module):
+def set_public(functions):
     """Tells where the ops are that NumPy's ufuncs are turned into."""
-    global _namespace
-    _namespace = module
+    global _public
+    _public = functions
 
 
 def untyped_nbytes(Tensor self):
@@ -351,7 +350,6 @@ for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),
                ("cdouble", "complex128")):
     setattr(Tensor, _n, _short(_n, _c))
-Tensor.layout = property(lambda self: "ptcore.strided")
 Tensor.type = type_
 Tensor.contiguous = contiguous_method
 Tensor.T = property(transposed)

@@ -7,7 +7,6 @@ loop cannot take (half types, strided memory, other devices) goes through ops.
 from libc.math cimport sqrt
 
 from ptcore._types cimport *
-from ptcore._dtype cimport dtype_of
 from ptcore._tensor cimport *
 
 cdef extern from "optimizers.h" nogil:

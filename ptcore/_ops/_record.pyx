@@ -7,10 +7,13 @@ from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
 
 cdef void link(Node n, int i, Tensor t):
-    """Edge i of n leads to where t came from, or to t itself if it is a leaf."""
+    """Edge i of n leads to where t came from, or to t itself if it is a leaf.
+
+    A view without history that requires grad only because its base does leads nowhere.
+    """
     if t.node is not None:
         n.set_edge(i, t.node, t.out_nr)
-    else:
+    elif t.flags & PT_REQUIRES_GRAD:
         n.set_edge(i, t, 0)
 
 

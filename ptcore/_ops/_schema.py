@@ -102,6 +102,7 @@ class Row:
         self.sample = columns.pop("sample", None)
         self.reference = columns.pop("reference", None)
         self.doc = columns.pop("doc", None)
+        self.returns = columns.pop("returns", None)     # its type, if it is not Tensor(s)
         self.internal = columns.pop("internal", False)
         if columns:
             raise TypeError(f"{self.name}: unknown columns {sorted(columns)}")

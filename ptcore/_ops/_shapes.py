@@ -10,6 +10,7 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 BOOL = as_dtype("bool")
 INT64 = as_dtype("int64")
 FLOAT32 = as_dtype("float32")
+REAL_OF = {as_dtype("complex64"): FLOAT32, as_dtype("complex128"): as_dtype("float64")}
 
 
 def like(x, dtype=None):
@@ -126,6 +127,19 @@ def linear_spec(x, weight, bias):
         raise ShapeError(f"linear: bias must have shape {list(weight.shape[:-1])}, got "
                          f"{list(bias.shape)}")
     return (tuple(x.shape[:-1]) + tuple(weight.shape[:-1]), x.dtype)
+
+
+def svd_spec(x, full_matrices, compute_uv):
+    if x.ndim < 2:
+        raise ShapeError(f"linalg_svd: A must have at least 2 dimensions, got shape "
+                         f"{list(x.shape)}")
+    batch, m, n = tuple(x.shape[:-2]), x.shape[-2], x.shape[-1]
+    k = min(m, n)
+    values = (batch + (k,), REAL_OF.get(x.dtype, x.dtype))
+    if not compute_uv:
+        return [((0,), x.dtype), values, ((0,), x.dtype)]
+    return [(batch + (m, m if full_matrices else k), x.dtype), values,
+            (batch + (n if full_matrices else k, n), x.dtype)]
 
 
 def cat_spec(op, tensors, dim):

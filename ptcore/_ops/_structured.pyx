@@ -11,7 +11,7 @@ from ptcore._types cimport *
 from ptcore._device cimport device_of
 from ptcore._dtype cimport CATEGORY, dtype, dtype_of
 from ptcore._node cimport Node, TensorMeta, new_node
-from ptcore._shape cimport same_sizes, sizes_tuple
+from ptcore._shape cimport sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call as general_call
 from ptcore._ops._record cimport link, save, trace_of_user

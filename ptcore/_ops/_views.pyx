@@ -11,7 +11,8 @@ from libc.string cimport memcpy
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, REAL_OF, dtype_of
 from ptcore._node cimport Node, TensorMeta, new_node
-from ptcore._shape cimport (count, fill_strides, infer_size, read_index, read_sizes, sizes_tuple,
+from ptcore._shape cimport (count, fill_strides, infer_size, max_offset, min_offset, read_index,
+                            read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
@@ -69,7 +70,7 @@ cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
 
 
 cdef object view(int op, object input, object shape):
-    cdef Tensor x, r
+    cdef Tensor x
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int ndim
@@ -291,14 +292,14 @@ cdef Tensor select_at(Tensor x, int dim, int64_t index):
 cdef object slice(int op, object input, object dim, object start, object end, object step):
     cdef Tensor x
     cdef int d
-    cdef Py_ssize_t a, b, s, length
+    cdef Py_ssize_t a, s, length
     if slow(input):
         result = interpose(op, (input, dim, start, end, step), None, 0)
         if result is not NotImplemented:
             return result
     x = enter(op, input, None)
     d = wrap_dim(read_index(dim, b"slice", b"dim"), x.rank, b"slice", b"dim")
-    a, b, s, length = slice_numbers(start, end, step, x.dims[d])
+    a, _, s, length = slice_numbers(start, end, step, x.dims[d])
     return slice_at(x, d, a, length, s, None)
 
 
@@ -307,8 +308,6 @@ def slice_numbers(start, end, step, int64_t size):
     s = _builtins.slice(start, end, step)
     a, b, c = s.indices(size)
     return a, b, c, len(range(a, b, c))
-
-
 
 
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
@@ -332,8 +331,8 @@ cdef object as_strided_of(int op, object input, object size, object stride, obje
     cdef Tensor x
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
-    cdef int n, i
-    cdef int64_t low, high, first, item, total = 0
+    cdef int n
+    cdef int64_t first, item
     if slow(input):
         result = interpose(op, (input, size, stride, offset, input_stride, input_offset), None, 0)
         if result is not NotImplemented:
@@ -347,14 +346,9 @@ cdef object as_strided_of(int op, object input, object size, object stride, obje
     item = ITEMSIZE[x.dt]
     if count(n, sizes) < 0:
         raise RuntimeError(f"as_strided: sizes must be non-negative, got {size!r}")
-    low = high = first
-    for i in range(n):
-        if sizes[i] > 1:
-            if strides[i] >= 0:
-                high += (sizes[i] - 1) * strides[i]
-            else:
-                low += (sizes[i] - 1) * strides[i]
-    if count(n, sizes) and (low < 0 or high >= x.storage.nbytes // item):
+    if first < 0 or first > x.storage.nbytes // item or count(n, sizes) and (
+            first + min_offset(n, sizes, strides) < 0
+            or first + max_offset(n, sizes, strides) >= x.storage.nbytes // item):
         raise RuntimeError(f"as_strided: sizes {list(sizes_tuple(n, sizes))}, strides "
                            f"{list(sizes_tuple(n, strides))} and offset {first} are out of "
                            f"bounds for storage of {x.storage.nbytes} bytes")

@@ -130,6 +130,7 @@ tensor([1, 2])
 
 composite(
     "split(tensor, split_size_or_sections: Obj, dim=0)", reference="_split(x, split_size_or_sections, dim)",
+    returns="tuple[Tensor, ...]",
     doc="""Views of consecutive parts: of one size, or of the sizes listed.
 
 >>> import ptcore
@@ -138,7 +139,7 @@ composite(
 """)
 
 composite(
-    "chunk(input, chunks: Int, dim=0)", reference="_chunk(x, chunks, dim)",
+    "chunk(input, chunks: Int, dim=0)", reference="_chunk(x, chunks, dim)", returns="tuple[Tensor, ...]",
     doc="""Views of at most ``chunks`` equal parts.
 
 >>> import ptcore
@@ -147,7 +148,7 @@ composite(
 """)
 
 composite(
-    "unbind(input, dim=0)", reference="_unbind(x, dim)",
+    "unbind(input, dim=0)", reference="_unbind(x, dim)", returns="tuple[Tensor, ...]",
     doc="""All slices along a dim, as views.
 
 >>> import ptcore
@@ -175,7 +176,7 @@ tensor([0., 0., 5.])
 """)
 
 composite(
-    "allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)",
+    "allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)", returns="bool",
     reference="allclose(x, y, rtol, atol)",
     doc="""Whether all elements agree within ``atol + rtol * abs(other)``.
 
@@ -195,7 +196,7 @@ tensor([ True, False])
 """)
 
 composite(
-    "equal(input, other)", reference="array_equal(x, y)",
+    "equal(input, other)", reference="array_equal(x, y)", returns="bool",
     doc="""Whether two tensors have the same shape and elements, as a Python bool.
 
 >>> import ptcore
@@ -237,4 +238,45 @@ also be given each with a list of ints in place of letters.
 >>> import ptcore
 >>> ptcore.einsum("ij,j->i", ptcore.ones(2, 3), ptcore.ones(3))
 tensor([3., 3.])
+""")
+
+composite(
+    "svd(input, some=True, compute_uv=True)", reference="_svd(x, not some, compute_uv)",
+    doc="""Singular value decomposition ``input = U @ diag(S) @ V.mH`` of matrices ``(*, m, n)``: U
+``(*, m, k)``, S ``(*, k)`` descending, V ``(*, n, k)`` with ``k = min(m, n)``; square U and V
+unless ``some``, zeros unless ``compute_uv``. ``ptcore.linalg.svd`` returns ``V.mH``.
+
+Raises LinAlgError where the input is not finite or the iteration does not converge.
+
+>>> import ptcore
+>>> ptcore.svd(ptcore.tensor([[0., 2.], [1., 0.]])).S
+tensor([2., 1.])
+""")
+
+composite(
+    "linalg_svd(A, full_matrices=True, *, driver: Obj = None)", public=["linalg.svd"], method=False,
+    reference="_svd(A, full_matrices, True)",
+    doc="""Singular value decomposition ``A = U @ diag(S) @ Vh`` of matrices ``(*, m, n)``.
+
+U is ``(*, m, m)``, S ``(*, k)`` real and descending with ``k = min(m, n)``, Vh ``(*, n, n)``; with
+``full_matrices=False`` U is ``(*, m, k)`` and Vh ``(*, k, n)``. The columns of U and rows
+of Vh are defined up to a common factor of modulus one (and up to a rotation where
+singular values repeat): the gradient is that of functions that do not depend on it.
+
+Raises LinAlgError where A is not finite or the iteration does not converge.
+
+>>> import ptcore
+>>> U, S, Vh = ptcore.linalg.svd(ptcore.ones(3, 2), full_matrices=False)
+>>> U.shape, S.shape, Vh.shape
+(ptcore.Size([3, 2]), ptcore.Size([2]), ptcore.Size([2, 2]))
+""")
+
+composite(
+    "linalg_svdvals(A, *, driver: Obj = None)", public=["linalg.svdvals"], method=False,
+    reference="_svd(A, False, False)",
+    doc="""Singular values of matrices ``(*, m, n)``, descending, ``(*, min(m, n))``.
+
+>>> import ptcore
+>>> ptcore.linalg.svdvals(ptcore.tensor([[0., 2.], [1., 0.]]))
+tensor([2., 1.])
 """)

@@ -1,5 +1,5 @@
 """Rows: products of matrices and vectors, and decompositions."""
-from ptcore._ops._schema import NUMERIC, bilinear, structured
+from ptcore._ops._schema import COMPLEX, NUMERIC, bilinear, structured
 
 bilinear(
     "mm(input, mat2)", types=NUMERIC, kernel="mm", promote="none",
@@ -72,3 +72,9 @@ structured(
 >>> ptcore.nn.functional.linear(ptcore.ones(1, 2), ptcore.ones(3, 2), ptcore.zeros(3))
 tensor([[2., 2., 2.]])
 """)
+
+structured(
+    "_linalg_svd(A, full_matrices=False, compute_uv=True)", types=("float32", "float64", *COMPLEX),
+    kernel="svd", internal=True, fields=("U", "S", "Vh"), out="svd_spec(A, full_matrices, compute_uv)",
+    reference="_svd(A, full_matrices, compute_uv)",
+    doc="Factors ``U diag(S) Vh``, singular values in descending order; U and Vh empty unless compute_uv.")

@@ -1,16 +1,14 @@
 """What the engine needs from the compiled core: rules by op id, and the gradient of leaves."""
-from cpython.object cimport PyObject
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
-from ptcore._node cimport Node
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport copy_into
 from ptcore._ops._table cimport VJPS, info
 from ptcore._ops._creation import ones_like
 from ptcore._ops._functions_copy import clone
-from ptcore.autograd._helpers import reduce_to, sum_to
+from ptcore.autograd._helpers import sum_to
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)

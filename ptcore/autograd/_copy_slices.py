@@ -7,7 +7,8 @@ for the whole base splits into g with W zeroed, for B, and g's window, which N's
 
 from ptcore._ops._functions_copy import clone
 from ptcore._ops._record import hang, window_of
-from ptcore.autograd._accumulate import load_rule, reduce_to, rule_of
+from ptcore.autograd._accumulate import load_rule, rule_of
+from ptcore.autograd._helpers import reduce_to
 
 
 class CopySlices:

@@ -17,7 +17,8 @@ from cython.cimports.ptcore.autograd._accumulate import accumulate_leaf, rule_of
 
 from ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
 from ptcore.autograd import _anomaly
-from ptcore.autograd._accumulate import load_rule, reduce_to
+from ptcore.autograd._accumulate import load_rule
+from ptcore.autograd._helpers import reduce_to
 
 _last_run: cython.ulonglong = 0
 _live: set = set()

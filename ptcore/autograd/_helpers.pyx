@@ -1,13 +1,12 @@
 """Small functions that derivative texts and rules call."""
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, dtype_of
-from ptcore._shape cimport same_sizes
+from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, shape_of
 from ptcore._ops._creation import full, zeros
 from ptcore._ops._functions_arithmetic import abs, masked_fill
 from ptcore._ops._functions_linalg import mm
 from ptcore._ops._functions_reduction import sum
-from ptcore._ops._functions_view import (as_strided_of, diagonal, permute, reshape, select, slice,
+from ptcore._ops._functions_view import (as_strided_of, diagonal, reshape, select, slice,
                                          transpose, unsqueeze)
 
 

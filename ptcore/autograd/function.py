@@ -6,7 +6,7 @@ from ptcore._ops._creation import zeros
 from ptcore._ops._record import attach_history, check_dirty, custom_node
 from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
-from ptcore.autograd._accumulate import reduce_to
+from ptcore.autograd._helpers import reduce_to
 
 
 class FunctionCtx:

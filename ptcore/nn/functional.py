@@ -1,5 +1,5 @@
 """Functions of neural networks. Elementwise ones are the compiled ops themselves."""
-from ptcore import PUBLIC
+from ptcore import _public
 from ptcore._errors import ShapeError
 from ptcore._ops._functions_loss import cross_entropy_stats, nll_loss_stats
 from ptcore._ops._functions_normalize import layer_norm_stats
@@ -7,8 +7,8 @@ from ptcore._ops._functions_normalize import log_softmax as _log_softmax
 from ptcore._ops._functions_normalize import softmax as _softmax
 from ptcore._ops._functions_random import dropout_masked
 
-globals().update(PUBLIC["nn.functional"])
-tanh, sigmoid = PUBLIC[""]["tanh"], PUBLIC[""]["sigmoid"]
+globals().update(_public["nn.functional"])
+tanh, sigmoid = _public[""]["tanh"], _public[""]["sigmoid"]
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):

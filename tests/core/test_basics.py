@@ -74,11 +74,11 @@ def test_device():
     assert ptcore.device("cuda", 1) == d and pickle.loads(pickle.dumps(d)) == d
     assert ptcore.device("cpu").index is None
     for text in ("nonsense", "cuda:x", "cuda:-1", "cuda:1000", ""):
-        with pytest.raises(RuntimeError, match="^device: "):
+        with pytest.raises(RuntimeError, match=r"^device: "):
             ptcore.device(text)
-    with pytest.raises(RuntimeError, match="^device: index given twice"):
+    with pytest.raises(RuntimeError, match=r"^device: index given twice"):
         ptcore.device("cuda:1", 1)
-    with pytest.raises(TypeError, match="^device: type must be str"):
+    with pytest.raises(TypeError, match=r"^device: type must be str"):
         ptcore.device(1.5)
 
 

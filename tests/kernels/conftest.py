@@ -14,7 +14,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from scipy.linalg import cython_blas
+from scipy.linalg import cython_blas, cython_lapack
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "ptcore" / "_ops" / "kernels"
@@ -26,7 +26,7 @@ LEVELS = {
     "v4": (["-march=x86-64-v4", "-mprefer-vector-width=512"],
            {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd", "avx2", "fma", "f16c", "bmi2"}),
 }
-FAMILIES = "reduction extremum matmul softmax normalize loss index advanced_index shape scan sort".split()
+FAMILIES = "reduction extremum matmul softmax normalize loss index advanced_index shape scan sort svd".split()
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
           "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
@@ -45,7 +45,7 @@ void pt_set_num_threads(int);
 DECLARE
 VISIBLE const pt_kernel_entry *test_tables[] = {LIST};
 VISIBLE void test_set_threads(int n) { pt_set_num_threads(n); }
-VISIBLE pt_blas_table pt_blas = {};
+VISIBLE pt_blas_table *test_blas(void) { return &pt_blas; }
 }
 """
 
@@ -72,7 +72,8 @@ class Entry(C.Structure):
 
 
 class Blas(C.Structure):
-    _fields_ = [(name, C.c_void_p) for name in ("sgemm", "dgemm", "cgemm", "zgemm", "get_threads", "set_threads")]
+    _fields_ = [(name, C.c_void_p) for name in ("sgemm", "dgemm", "cgemm", "zgemm", "sgesdd", "dgesdd", "cgesdd", "zgesdd",
+                                                     "get_threads", "set_threads")]
 
 
 class KernelError(Exception):
@@ -140,6 +141,7 @@ class Library:
     def __init__(self, path, level):
         self.level = level
         self.dll = C.CDLL(str(path))
+        self.dll.test_blas.restype = C.POINTER(Blas)
         self.kernels = {}
         for table in (C.POINTER(Entry) * len(FAMILIES)).in_dll(self.dll, "test_tables"):
             i = 0
@@ -153,18 +155,18 @@ class Library:
 
     def load_blas(self):
         """Fills the BLAS pointers from SciPy's Cython BLAS, as dispatch does."""
-        table = Blas.in_dll(self.dll, "pt_blas")
+        table = self.dll.test_blas().contents
         get_name = C.pythonapi.PyCapsule_GetName
         get_name.restype, get_name.argtypes = C.c_char_p, [C.py_object]
         get_pointer = C.pythonapi.PyCapsule_GetPointer
         get_pointer.restype, get_pointer.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
-        for field in ("sgemm", "dgemm", "cgemm", "zgemm"):
-            capsule = cython_blas.__pyx_capi__[field]
+        for field, _ in Blas._fields_[:8]:
+            capsule = (cython_lapack if "gesdd" in field else cython_blas).__pyx_capi__[field]
             setattr(table, field, get_pointer(capsule, get_name(capsule)))
 
     def count_blas_threads(self):
         """Stands in for a BLAS with a thread setting of 3; returns the list of settings made."""
-        table, made, current = Blas.in_dll(self.dll, "pt_blas"), [], [3]
+        table, made, current = self.dll.test_blas().contents, [], [3]
 
         def set_threads(n):
             made.append(n)
@@ -175,7 +177,7 @@ class Library:
         return made
 
     def unload_blas(self):
-        C.memset(C.addressof(Blas.in_dll(self.dll, "pt_blas")), 0, C.sizeof(Blas))
+        C.memset(self.dll.test_blas(), 0, C.sizeof(Blas))
 
     def __call__(self, name, inputs, outputs, params=(), status=None):
         """Runs a kernel on arrays; `outputs` are (shape, dtype) or arrays. Returns the outputs."""
@@ -211,7 +213,7 @@ def cpu_flags():
 def build(folder, level, compiler):
     flags = FLAGS + LEVELS[level][0] + [f"-DPT_ISA={level}", f"-I{ROOT / 'ptcore' / '_ops' / 'include'}", f"-I{SOURCES}"]
     objects = []
-    for family in [*FAMILIES, "parallel"]:
+    for family in [*FAMILIES, "parallel", "blas"]:
         objects.append(str(folder / f"{family}_{level}.o"))
         source = SOURCES / f"{family}.cpp"
         subprocess.run([*compiler, *flags, "-c", str(source), "-o", objects[-1]], check=True)
@@ -226,7 +228,8 @@ def build(folder, level, compiler):
     return path
 
 
-@pytest.fixture(scope="session", params=list(LEVELS))
+# The middle level repeats what the others show; most of its time is the compiler's.
+@pytest.fixture(scope="session", params=["base", pytest.param("v3", marks=pytest.mark.slow), "v4"])
 def kernels(request, tmp_path_factory):
     """The compiled kernels of each level that this CPU can run."""
     level = request.param

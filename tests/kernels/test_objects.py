@@ -25,6 +25,7 @@ def test_every_family_is_tested_here():
     assert set(FAMILIES) <= tables
 
 
+@pytest.mark.slow
 def test_portable_vectors_compile(tmp_path):
     """The branch for compilers without vector extensions compiles."""
     compiler = shutil.which("c++")

@@ -5,37 +5,13 @@
  * BLAS thread per tile: the tiles of the result are cut by shape alone and spread over the pool.
  * float16 and bfloat16 are multiplied in float32 and rounded once; integers wrap.
  */
+#include "blas.hpp"
 #include "gemm.hpp"
 #include "lanes.hpp"
-#include "ptcore/blas.h"
-
-#include <atomic>
 
 namespace {
 
 /* ---- BLAS -------------------------------------------------------------------------------- */
-
-/* While one exists the BLAS runs on one thread; the last one out restores the user's setting. */
-std::atomic<int> guards{0}, users_threads{0};
-std::atomic_flag guard_lock = ATOMIC_FLAG_INIT;
-
-struct one_blas_thread {
-    one_blas_thread() { change(1); }
-    ~one_blas_thread() { change(-1); }
-
-  private:
-    static void change(int by) {
-        if (!pt_blas.get_threads || !pt_blas.set_threads) return;
-        while (guard_lock.test_and_set(std::memory_order_acquire)) {}
-        const int now = guards.fetch_add(by) + by;
-        if (by > 0 && now == 1) {
-            users_threads = pt_blas.get_threads();
-            if (users_threads != 1) pt_blas.set_threads(1);
-        }
-        if (by < 0 && now == 0 && users_threads != 1) pt_blas.set_threads(users_threads);
-        guard_lock.clear(std::memory_order_release);
-    }
-};
 
 template <class T> pt_gemm blas_gemm();
 template <> pt_gemm blas_gemm<float>() { return pt_blas.sgemm; }

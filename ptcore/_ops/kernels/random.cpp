@@ -31,7 +31,7 @@ template<class... A> int fail(pt_call *call, int status, const char *format, A..
 }
 
 int too_large(pt_call *call) {
-    return fail(call, PT_RUNTIME_ERROR, "needs more than 2**40 random blocks in one call");
+    return fail(call, PT_RUNTIME_ERROR, "%s", "needs more than 2**40 random blocks in one call");
 }
 
 int wrong_dtype(pt_call *call, const char *expected) {
@@ -346,7 +346,7 @@ int random_bernoulli(pt_call *call) {
         case PT_BFLOAT16: return bernoulli_of<bfloat16>(call);
         case PT_FLOAT32: return bernoulli_of<float>(call);
         case PT_FLOAT64: return bernoulli_of<double>(call);
-        default: return fail(call, PT_TYPE_ERROR, "probabilities must be floating point");
+        default: return fail(call, PT_TYPE_ERROR, "%s", "probabilities must be floating point");
     }
     double p = call->params[0].d;
     if (!(p >= 0.0 && p <= 1.0)) return fail(call, PT_RUNTIME_ERROR, "p must be in [0, 1], got %g", p);

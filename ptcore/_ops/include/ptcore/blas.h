@@ -1,5 +1,5 @@
-/* Pointers to the Fortran BLAS routines that matmul uses. They are SciPy's, fetched by dispatch at
- * the first large product; until then all are NULL and a kernel that needs one returns PT_NEED_BLAS
+/* Pointers to the Fortran BLAS and LAPACK routines that kernels use. They are SciPy's, fetched by
+ * dispatch at the first call that needs one; until then all are NULL and a kernel that needs one returns PT_NEED_BLAS
  * before it has written anything. Integers are 32 bits: larger sizes are split by the caller.
  *
  * get_threads/set_threads are NULL when the BLAS is not known; it is then left alone.
@@ -15,13 +15,25 @@ extern "C" {
 typedef void (*pt_gemm)(char *transa, char *transb, int *m, int *n, int *k, void *alpha, void *a, int *lda, void *b, int *ldb,
                         void *beta, void *c, int *ldc);
 
+/* the complex ones take a real workspace before iwork */
+typedef void (*pt_gesdd)(char *jobz, int *m, int *n, void *a, int *lda, void *s, void *u, int *ldu, void *vt, int *ldvt,
+                         void *work, int *lwork, int *iwork, int *info);
+typedef void (*pt_gesdd_complex)(char *jobz, int *m, int *n, void *a, int *lda, void *s, void *u, int *ldu, void *vt, int *ldvt,
+                                 void *work, int *lwork, void *rwork, int *iwork, int *info);
+
 typedef struct pt_blas_table {
     pt_gemm sgemm, dgemm, cgemm, zgemm;
+    pt_gesdd sgesdd, dgesdd;
+    pt_gesdd_complex cgesdd, zgesdd;
     int (*get_threads)(void);
     void (*set_threads)(int);
 } pt_blas_table;
 
 extern pt_blas_table pt_blas;
+
+/* by = 1 enters, by = -1 leaves a region in which the BLAS runs on one thread; regions nest and
+ * overlap, and the last one out restores the user's setting. */
+void pt_blas_one_thread(int by);
 
 #ifdef __cplusplus
 }

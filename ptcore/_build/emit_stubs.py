@@ -1,0 +1,125 @@
+"""Type stubs from rows: functions and Tensor methods, put into stub_base.pyi; stubs of the Python
+modules that rows add functions to."""
+import ast
+from pathlib import Path
+
+from emit_cython import spellings
+
+TYPE = {"T": "Tensor | _Number", "O": "Tensor | None", "I": "Tensor", "J": "Tensor | None",
+        "L": "Sequence[Tensor]", "i": "_int", "f": "_float", "b": "_bool", "s": "_Number",
+        "j": "_int | None", "g": "_float | None", "d": "_int", "e": "_int | None", "n": "_int",
+        "D": "_int | Sequence[_int] | None", "z": "_int | Sequence[_int]", "t": "_dtype | None",
+        "o": "object"}
+HEAD = '''"""Generated from the op rows and the signatures of {source}."""
+import builtins
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ptcore import Tensor, dtype as _dtype
+
+_int: TypeAlias = builtins.int
+_float: TypeAlias = builtins.float
+_bool: TypeAlias = builtins.bool
+_Number: TypeAlias = builtins.int | builtins.float | builtins.bool | complex
+
+'''
+
+
+def annotated(a, op):
+    if a.choices:
+        return "str" if a.required or a.default is not None else "str | None"
+    if a.letter == "T" and op.row.kind != "elementwise":
+        return "Tensor"
+    return TYPE[a.letter]
+
+
+def arguments(op, *, out, method=False, spread=None):
+    """The parameters as text, as emit_cython.parameters writes them, with types."""
+    positional, keyword = [], []
+    pairs = spellings(op)
+    optional = False
+    for i, a in enumerate(op.row.args):
+        if method and i == 0:
+            positional.append("self")
+            continue
+        if a.name == spread:
+            positional.append(f"*{a.name}s: {TYPE[a.letter]}")
+            keyword.append(f"{a.name}: {TYPE[a.letter]} | None = None")
+            continue
+        text = f"{a.name}: {annotated(a, op)}"
+        if not a.required:
+            text += f" = {a.default!r}"
+        elif optional or any(a.name == mine for mine, _ in pairs):
+            text += ("" if text.endswith("None") else " | None") + " = None"
+        optional = optional or "=" in text
+        (keyword if a.keyword_only else positional).append(text)
+    if not spread:
+        keyword += [f"{theirs}: {annotated(a, op)}" + ("" if annotated(a, op).endswith("None") else " | None")
+                    + " = None" for mine, theirs in pairs for a in op.row.args if a.name == mine]
+    if out:
+        keyword.append("out: " + ("tuple[Tensor, ...] | None" if op.nout > 1 else "Tensor | None") + " = None")
+    star = [] if spread or not keyword else ["*"]
+    return ", ".join(positional + star + keyword)
+
+
+def result(op):
+    if op.row.fields and len(op.row.fields) > 1:
+        return "tuple[" + ", ".join(["Tensor"] * len(op.row.fields)) + "]"
+    return {"bool": "_bool"}.get(op.row.returns, op.row.returns) or "Tensor"
+
+
+def has_out(op):
+    return op.row.out_argument and op.row.kind != "composite"
+
+
+def functions(ops, where):
+    """The functions that rows put into one public namespace."""
+    lines = []
+    for op in ops:
+        if op.row.internal or "__d" in op.name:
+            continue
+        for path in op.row.public:
+            place, _, name = path.rpartition(".")
+            if place != where:
+                continue
+            names = [name, *(op.row.alias if not where else ())]
+            lines += [f"def {n}({arguments(op, out=has_out(op))}) -> {result(op)}: ..." for n in names]
+            if op.row.inplace:
+                lines.append(f"def {name}_({arguments(op, out=False)}) -> Tensor: ...")
+    return lines
+
+
+def methods(ops):
+    lines = []
+    for op in ops:
+        row = op.row
+        if row.internal or "__d" in op.name:
+            continue
+        if row.method:
+            text = (arguments(op, out=False, method=True, spread=row.varargs) if row.varargs
+                    else arguments(op, out=has_out(op), method=True))
+            lines += [f"    def {n}({text}) -> {result(op)}: ..." for n in (op.name, *row.alias)]
+        if row.inplace:
+            text = arguments(op, out=False, method=True)
+            lines += [f"    def {n}_({text}) -> Tensor: ..." for n in (op.name, *row.alias)]
+    return lines
+
+
+def package(ops, base):
+    """ptcore/__init__.pyi."""
+    text = Path(base).read_text()
+    return text.replace("    # {methods}\n", "\n".join(methods(ops)) + "\n").replace(
+        "# {functions}\n", "\n".join(functions(ops, "")) + "\n")
+
+
+def python_module(source, ops, where):
+    """The stub of a Python module: its own functions' signatures and those of rows."""
+    lines = []
+    for node in ast.parse(Path(source).read_text()).body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            lines.append(f"def {node.name}({ast.unparse(node.args)}) -> Tensor: ...")
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                lines += [f"{n.id}: Callable[..., Tensor]" for n in ast.walk(target)
+                          if isinstance(n, ast.Name) and not n.id.startswith("_")]
+    return HEAD.format(source=Path(source).name) + "\n".join(lines + functions(ops, where)) + "\n"

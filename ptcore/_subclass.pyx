@@ -1,0 +1,92 @@
+"""Subclasses of Tensor, and ``.data``: what makes a tensor of another class or other memory.
+
+A plain subclass keeps its type through ops; ``Parameter`` and others with the disabled
+``__torch_function__`` stay on the fast path (``class_flags`` in _tensor.pyx).
+"""
+from cpython.mem cimport PyMem_Free
+
+from ptcore._types cimport *
+from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._tensor cimport *
+from ptcore._tensor import _disabled_torch_function_impl
+
+
+def _default_torch_function(cls, func, types, args=(), kwargs=None):
+    """``Tensor.__torch_function__``: runs func and keeps a plain subclass's type."""
+    for t in types:
+        if not issubclass(cls, t):
+            return NotImplemented
+    result = _disabled_torch_function_impl(func, types, args, kwargs)
+    return _keep_type(result, cls)
+
+
+cdef object _keep_type(object result, cls):
+    if type(result) is Tensor:
+        return as_subclass(result, cls)
+    if isinstance(result, (tuple, list)) and any(type(r) is Tensor for r in result):
+        items = [_keep_type(r, cls) for r in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+    return result
+
+
+def as_subclass(Tensor t not None, cls):
+    """A tensor of class ``cls`` (a subclass of Tensor) with the same memory and history."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls!r}")
+    if cls is Tensor and type(t) is Tensor:
+        return t
+    cdef Tensor r = Tensor.__new__(cls)
+    adopt(r, t)
+    r.flags |= t.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
+    r.node, r.out_nr, r.base, r.attr_version = t.node, t.out_nr, t.base, t.attr_version
+    if t.flags & PT_DATA:
+        share_counter(r, t)
+    return r
+
+
+def make_subclass(cls, Tensor data not None, bint require_grad=False):
+    """``Tensor._make_subclass``: a leaf of class ``cls`` over the memory of ``data``."""
+    cdef Tensor r = Tensor.__new__(cls)
+    adopt(r, data)
+    if data.flags & PT_DATA:
+        share_counter(r, data)
+    if require_grad:
+        r.requires_grad = True
+    return r
+
+
+def set_data(Tensor t, Tensor data not None):
+    """``t.data = data``: t takes over the memory and geometry of data, keeps its history.
+
+    Its version goes on from where it is; where the new storage is at another one, t counts
+    apart from it.
+    """
+    cdef uint32_t keep = t.flags & (PT_REQUIRES_GRAD | PT_SUBCLASS | PT_NOT_EXACT
+                                    | PT_RETAIN_GRAD | PT_DATA)
+    cdef uint64_t version = version_of(t)
+    if t is data:
+        return
+    if t.dt != data.dt and t.flags & PT_REQUIRES_GRAD and CATEGORY[data.dt] < 2:
+        raise RuntimeError(f"data: dtype must be floating or complex, got "
+                           f"{dtype_of(data.dt).name}")
+    if t.dims != t.inline_dims:
+        PyMem_Free(t.dims)
+        t.dims = t.inline_dims
+    adopt(t, data)
+    t.flags |= keep
+    if not keep & PT_DATA and (data.flags & PT_DATA or data.storage.version != version):
+        count_apart(t, version)
+
+
+def get_data(Tensor t):
+    """``t.data``: the same memory without history; its writes are not counted as t's."""
+    cdef Tensor r = alias(t)
+    count_apart(r, 0)
+    return r
+
+
+# What this module adds to Tensor.
+Tensor.as_subclass = as_subclass
+Tensor._make_subclass = staticmethod(make_subclass)
+Tensor.__torch_function__ = classmethod(_default_torch_function)
+Tensor.data = property(get_data, set_data)

@@ -1,0 +1,99 @@
+"""Budgets of what a build weighs: files and bytes installed, kernels by family and ISA level.
+
+The object files are looked at where there is a build folder beside the tests (or in
+PTCORE_BUILD); an installed package is held to its total size alone.
+"""
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ptcore
+
+pytestmark = pytest.mark.core
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("PTCORE_BUILD", ROOT / "build"))
+LEVELS = ("base", "v3", "v4")
+# Bytes of one family's kernels at one level, and of one elementwise loop.
+FAMILY, BIG_FAMILY, BIG = 260_000, 360_000, {"reduction", "matmul"}
+LOOP, MEAN_LOOP = 6_000, 2_000
+LEVEL = 3_000_000
+
+
+def plain_build():
+    """Whether BUILD holds objects made for release: no sanitizer, no debug."""
+    options = BUILD / "meson-info" / "intro-buildoptions.json"
+    if not options.exists() or not shutil.which("nm") or not shutil.which("size"):
+        return False
+    import json
+    values = {o["name"]: o["value"] for o in json.loads(options.read_text())}
+    return values["buildtype"] == "release" and values.get("b_sanitize", "none") in ("none", [])
+
+
+@pytest.fixture(scope="module")
+def report():
+    path = ROOT / "tools" / "size_report.py"
+    if not path.exists():
+        pytest.skip("needs the source tree")
+    spec = importlib.util.spec_from_file_location("size_report", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def objects(report):
+    if not plain_build():
+        pytest.skip("needs a release build folder, nm and size")
+    rows = list(report.kernel_objects(BUILD))
+    assert rows
+    return rows
+
+
+def test_installed(report):
+    """DESIGN.md: 250 files, 24 MB installed, 8 MB as a wheel."""
+    if "site-packages" not in ptcore.__file__ and not plain_build():
+        pytest.skip("the build is not a release build")
+    files, size, packed = report.installed(Path(ptcore.__file__).parent)
+    assert 50 < files <= 250
+    assert 1_000_000 < size <= 24_000_000
+    assert packed <= 8_000_000
+
+
+def test_families(report, objects):
+    sizes = report.kernel_sizes(BUILD)
+    assert {"matmul", "reduction", "softmax", "sort"} <= {family for kind, family in sizes if kind == "kernels"}
+    for (kind, family), by_level in sizes.items():
+        limit = BIG_FAMILY if family in BIG else FAMILY
+        for level, n in by_level.items():
+            assert n <= limit, f"{kind} {family} at level {level}: {n} bytes, at most {limit}"
+
+
+def test_levels(report, objects):
+    sizes = report.kernel_sizes(BUILD)
+    for level in LEVELS:
+        total = sum(by_level.get(level, 0) for by_level in sizes.values())
+        assert total <= LEVEL, f"level {level}: {total} bytes, at most {LEVEL}"
+
+
+def test_loops(report, objects):
+    """One loop per op, dtype and level; integers, bool and complex at the base level alone."""
+    for level, kind, family, path in objects:
+        if kind != "loops":
+            continue
+        found = report.loops(path)
+        assert found, path
+        names = [name for _, name in found]
+        assert len(names) == len(set(names))
+        for n, name in found:
+            assert n <= LOOP, f"{level} {family}: {name}: {n} bytes, at most {LOOP}"
+            if level != "base":
+                assert name.split()[-1] in ("float", "double"), f"{level} {family}: {name} belongs to the base level"
+        assert sum(n for n, _ in found) <= MEAN_LOOP * len(found), family
+
+
+def test_wrappers_of_libraries_are_compiled_once(report, objects):
+    assert set(report.kernel_sizes(BUILD)["kernels", "svd"]) == {"base"}

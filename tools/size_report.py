@@ -1,0 +1,128 @@
+"""Bytes of machine code by family, ISA level and file of a build, and the size of what is installed.
+
+    python tools/size_report.py [BUILD_FOLDER] [--loops N]
+
+Reads the object files with ``size`` and ``nm`` (binutils or LLVM). The loops of an elementwise
+family are counted by their symbols; ``--loops`` lists the N largest.
+"""
+import argparse
+import re
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+
+LEVELS = ("base", "v3", "v4")
+LOOP = re.compile(r"\b(loop(?:\d|_vs|_sv))<(?:\(anonymous namespace\)::)?op_(\w+), (.*)>\(")
+INSTALLED = {".py", ".pxd", ".pyi", ".so", ".pyd"}
+
+
+def text_bytes(objects):
+    """{object: bytes of code and constants}."""
+    listing = subprocess.run(["size", *map(str, objects)], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 5) for line in listing.splitlines()[1:]]
+    return {Path(row[5]): int(row[0]) for row in rows}
+
+
+def family_of(path):
+    """(kind, family) of a kernel object's name."""
+    name = path.name.removesuffix(".o").rsplit(".", 1)[0]
+    if "loops_" in name:
+        return "loops", name.split("loops_")[1]
+    return "kernels", name.removeprefix("_ops_kernels_").removeprefix("_")
+
+
+def kernel_objects(build):
+    """(level, kind, family, object) of every object of the kernel libraries."""
+    for folder in sorted((build / "ptcore").glob("lib*.a.p")):
+        level = folder.name.removesuffix(".a.p").rpartition("_")[2]
+        for path in sorted(folder.glob("*.o")):
+            yield (level, *family_of(path), path)
+
+
+def kernel_sizes(build):
+    """{(kind, family): {level: bytes}}; what is compiled once has the level "common"."""
+    rows = list(kernel_objects(build))
+    sizes = text_bytes([path for *_, path in rows]) if rows else {}
+    table = {}
+    for level, kind, family, path in rows:
+        table.setdefault((kind, family), {})[level] = sizes[path]
+    return table
+
+
+def loops(path):
+    """[(bytes, "loop2 add float")] of an object of elementwise loops."""
+    listing = subprocess.run(["nm", "-S", "-C", str(path)], capture_output=True, text=True, check=True).stdout
+    found = []
+    for line in listing.splitlines():
+        fields = line.split(None, 3)
+        match = LOOP.search(line)
+        if match and len(fields) == 4 and fields[2] in "tT":
+            found.append((int(fields[1], 16), f"{match[1]} {match[2]} {match[3].split('::')[-1].strip()}"))
+    return found
+
+
+def glue_sizes(build):
+    """{module: bytes} of the compiled Cython modules."""
+    objects = sorted((build / "ptcore").glob("_core*.p/*.o"))
+    sizes = text_bytes(objects) if objects else {}
+    return {p.name.removeprefix("meson-generated_..").removesuffix(".cpp.o").lstrip("_"): n for p, n in sizes.items()}
+
+
+def installed(package):
+    """(files, bytes, bytes deflated) of what an installation of the package folder holds."""
+    files = [p for p in package.rglob("*") if p.suffix in INSTALLED and p.is_file()
+             and not {"__pycache__", "_build"} & set(p.relative_to(package).parts)]
+    data = [p.read_bytes() for p in files]
+    return len(files), sum(map(len, data)), sum(len(zlib.compress(d, 6)) for d in data)
+
+
+def report(build, largest=0):
+    levels = (*LEVELS, "common")
+    print(f"{'family':<28}" + "".join(f"{level:>10}" for level in levels) + f"{'loops':>8}{'B/loop':>8}")
+    totals = dict.fromkeys(levels, 0)
+    counts = {}
+    every = []
+    for level, kind, family, path in kernel_objects(build):
+        if kind == "loops":
+            found = loops(path)
+            every += [(n, f"{level} {family}: {name}") for n, name in found]
+            count, size = counts.get(family, (0, 0))
+            counts[family] = (count + len(found), size + sum(n for n, _ in found))
+    for (kind, family), sizes in sorted(kernel_sizes(build).items()):
+        line = f"{kind + ' ' + family:<28}" + "".join(f"{sizes.get(level, ''):>10}" for level in levels)
+        for level, n in sizes.items():
+            totals[level] += n
+        if kind == "loops" and counts[family][0]:
+            count, size = counts[family]
+            line += f"{count:>8}{size // count:>8}"
+        print(line)
+    print(f"{'kernels':<28}" + "".join(f"{totals[level]:>10}" for level in levels) + f"{sum(totals.values()):>16}")
+    glue = glue_sizes(build)
+    print(f"\n{'Cython modules':<44}{sum(glue.values()):>10}")
+    for name, n in sorted(glue.items(), key=lambda item: -item[1])[:12]:
+        print(f"    {name:<40}{n:>10}")
+    if largest:
+        print("\nlargest loops")
+        for n, name in sorted(every, reverse=True)[:largest]:
+            print(f"    {name:<60}{n:>8}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", nargs="?", type=Path, default=Path("build"))
+    parser.add_argument("--loops", type=int, default=0, metavar="N")
+    args = parser.parse_args()
+    for tool in ("size", "nm"):
+        if not shutil.which(tool):
+            parser.error(f"{tool} is needed (binutils or LLVM)")
+    if not (args.build / "ptcore").is_dir():
+        parser.error(f"{args.build} is no build folder")
+    report(args.build, args.loops)
+    package = Path(__file__).resolve().parent.parent / "ptcore"
+    files, size, packed = installed(package)
+    print(f"\ninstalled: {files} files, {size / 1e6:.1f} MB; as a wheel about {packed / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
