@@ -49,7 +49,7 @@ for _m in _select.load_functions():
         _public.setdefault(_where, {}).update(_names)
 globals().update(_public[""])
 globals().pop("slice", None)
-_methods.set_public(PUBLIC[""])
+_methods.set_public(_public[""])
 
 from ptcore import _indexing, _print  # noqa: E402
 from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
