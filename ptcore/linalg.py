@@ -1,5 +1,5 @@
 """Linear algebra with PyTorch's names and NumPy's results."""
 from ptcore import _public
-from ptcore._errors import LinAlgError  # noqa: F401
+from ptcore._errors import LinAlgError as LinAlgError
 
 globals().update(_public["linalg"])
