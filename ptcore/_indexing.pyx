@@ -150,7 +150,12 @@ cdef tuple basic(Tensor x, object key):
 
 
 cdef object plain(object value):
-    return None if value is None else int(value.__index__())
+    if value is None:
+        return None
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"index: the bounds of a slice must be int or None, got "
+                        f"{type(value).__name__}")
+    return int(value.__index__())
 
 
 cdef int mask_rank(object item) except -2:

@@ -6,7 +6,7 @@ cdef enum:
     MAX_DIM = 64
 
 
-# The number of elements, or -1 when a size is negative or the product exceeds 2**62.
+# The number of elements, or -1 when a size is negative or the product exceeds 2**58.
 cdef inline int64_t count(int ndim, const int64_t *sizes) noexcept nogil:
     cdef int64_t n = 1
     cdef int i
@@ -18,7 +18,7 @@ cdef inline int64_t count(int ndim, const int64_t *sizes) noexcept nogil:
     if n == 0:
         return 0
     for i in range(ndim):
-        if sizes[i] > (<int64_t>1 << 62) // n:
+        if sizes[i] > (<int64_t>1 << 58) // n:       # so that bytes, 16 an element, fit as well
             return -1
         n *= sizes[i]
     return n

@@ -90,6 +90,34 @@ def unify(op):
     return text
 
 
+# letter -> (when a value is not plain yet, the function of _arguments.py that makes it so)
+LONG = "type({0}) is not int or not -0x8000000000000000 <= {0} <= 0x7FFFFFFFFFFFFFFF"
+CHECKS = {"s": (f"type({{0}}) is not float and ({LONG})", "number"),
+          "b": ("{0} is not False and {0} is not True", "flag"),
+          "f": ("type({0}) is not float", "real"),
+          "g": ("{0} is not None and type({0}) is not float", "real"),
+          "i": (LONG, "integer"),
+          "I": ("not isinstance({0}, AnyTensor)", "tensor"),
+          "T": ("not isinstance({0}, AnyTensor)", "operand"),
+          "L": ("type({0}) is not tuple or not {0} or not isinstance({0}[0], AnyTensor)", "tensors")}
+COMPOSITE_CHECKS = {**CHECKS, "T": CHECKS["I"]}
+
+
+def checks(op):
+    """Lines that bring each parameter to the plain type that dispatch or a composite expects."""
+    kinds = COMPOSITE_CHECKS if op.row.kind == "composite" else CHECKS
+    text = ""
+    for a in op.row.args:
+        if a.letter not in kinds or (op.row.kind in ("elementwise", "view") and a.letter in "TI"):
+            continue
+        if a.name == op.row.varargs and a.letter == "L":
+            continue                    # the composite reads them itself
+        condition, function = kinds[a.letter]
+        text += (f"    if {condition.format(a.name)}:\n"
+                 f'        {a.name} = _arguments.{function}("{op.name}", "{a.name}", {a.name})\n')
+    return text
+
+
 def selection(op, by_name, inplace):
     """The branches of a `select` column: another value goes to another op."""
     text = ""
@@ -122,7 +150,7 @@ def function(op, by_name):
     row = op.row
     out = row.out_argument and row.kind != "composite"
     head = f"def {op.name}({parameters(op, out=out)}):\n" + docstring(op)
-    body = unify(op)
+    body = unify(op) + (checks(op) if "__d" not in op.name else "")
     args = ", ".join(a.name for a in op.args)
     packed = f"({args},)" if op.args else "()"
     if row.kind == "elementwise":
@@ -151,7 +179,7 @@ def inplace_function(op, by_name):
     head = (f"def {op.name}_({parameters(op, out=False)}):\n"
             f'    """In-place form of ``{op.name}``: writes to {op.tensors[0].name} and returns '
             f'it."""\n')
-    body = selection(op, by_name, True)
+    body = (checks(op) if row.kind == "elementwise" else "") + selection(op, by_name, True)
     args = ", ".join(a.name for a in op.args)
     if row.kind != "elementwise":
         call = ", ".join(f"{a.name}={a.name}" if a.keyword_only else a.name for a in row.args)
@@ -190,8 +218,9 @@ def functions(family, ops, by_name):
             "from ptcore._ops._fast cimport binary, inplace_binary, unary",
             "from ptcore._ops cimport _views",
             "from ptcore._tensor import Tensor",
+            "from ptcore._tensor cimport Tensor as AnyTensor",
             "from ptcore._ops._table import set_functions, set_spec",
-            "from ptcore._ops import _shapes",
+            "from ptcore._ops import _arguments, _shapes",
             "from ptcore._ops._shapes import *",
             "from ptcore._ops._results import packed, second_spelling"]
     if any(op.row.kind == "composite" for op in ops):

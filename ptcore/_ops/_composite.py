@@ -3,7 +3,7 @@
 The ops called here record themselves, so nothing in this file knows of gradients.
 """
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
-from ptcore._ops import _results
+from ptcore._ops import _arguments, _results
 from ptcore._ops._creation import full, zeros
 from ptcore._ops._einsum import einsum  # noqa: F401
 from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, sqrt, where
@@ -19,10 +19,29 @@ from ptcore._tensor import Tensor
 
 
 def _wrap(op, dim, ndim, name="dim"):
+    if type(dim) is not int:
+        dim = _arguments.integer(op, name, dim)
     n = ndim if ndim > 0 else 1
     if not -n <= dim < n:
         raise IndexError(f"{op}: {name} must be in [{-n}, {n - 1}], got {dim}")
     return dim % n
+
+
+def _dims(op, dim, ndim):
+    """Non-negative dims for an op of another name to reduce over (None and (): all)."""
+    if dim is None:
+        return None
+    dims = tuple([_wrap(op, d, ndim) for d in _arguments.integers(op, "dim", dim)])
+    if len(set(dims)) < len(dims):
+        raise RuntimeError(f"{op}: a dim appears twice in dim={dim!r}")
+    return dims
+
+
+def _divided(op, dim, input):
+    """The wrapped dim of an op that takes a tensor apart, which needs one."""
+    if input.ndim == 0:
+        raise ShapeError(f"{op}: input must have at least one dimension, got shape []")
+    return _wrap(op, dim, input.ndim)
 
 
 def clamp(input, min, max):
@@ -33,38 +52,43 @@ def clamp(input, min, max):
     return input if max is None else clamp_max(input, max)
 
 
-def _extremum(input, dim, keepdim, elementwise, whole, along, result):
+def _extremum(op, input, dim, keepdim, elementwise, whole, along, result):
     if dim is None:
         return whole(input)
     if isinstance(dim, Tensor):
         return elementwise(input, dim)
     if isinstance(dim, (tuple, list)):
-        return whole(input, dim, keepdim)
-    return _results.packed(result, along(input, dim, keepdim))
+        return whole(input, _dims(op, dim, input.ndim), keepdim)
+    return _results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
 
 
 def max(input, dim, keepdim):
-    return _extremum(input, dim, keepdim, maximum, amax, max_dim, _results.max)
+    return _extremum("max", input, dim, keepdim, maximum, amax, max_dim, _results.max)
 
 
 def min(input, dim, keepdim):
-    return _extremum(input, dim, keepdim, minimum, amin, min_dim, _results.min)
+    return _extremum("min", input, dim, keepdim, minimum, amin, min_dim, _results.min)
 
 
 def prod(input, dim, keepdim, dtype):
-    return prod_dims(input, dim, keepdim, dtype=dtype)
+    return prod_dims(input, _dims("prod", dim, input.ndim), keepdim, dtype=dtype)
 
 
-def var(input, dim, unbiased, keepdim, correction):
+def _variance(op, input, dim, unbiased, keepdim, correction):
     if isinstance(dim, bool):           # var(unbiased)
         dim, unbiased = None, dim
     if correction is None:
-        correction = 1.0 if unbiased is None or unbiased else 0.0
-    return var_dims(input, dim, float(correction), keepdim)
+        correction = 1.0 if unbiased is None or _arguments.flag(op, "unbiased", unbiased) else 0.0
+    return var_dims(input, _dims(op, dim, input.ndim), _arguments.real(op, "correction", correction),
+                    keepdim)
+
+
+def var(input, dim, unbiased, keepdim, correction):
+    return _variance("var", input, dim, unbiased, keepdim, correction)
 
 
 def std(input, dim, unbiased, keepdim, correction):
-    return sqrt(var(input, dim, unbiased, keepdim, correction))
+    return sqrt(_variance("std", input, dim, unbiased, keepdim, correction))
 
 
 def _matmul_error(x, y):
@@ -125,7 +149,7 @@ def outer(input, vec2):
 
 
 def stack(tensors, dim):
-    tensors = list(tensors)
+    tensors = _arguments.tensors("stack", "tensors", tensors)
     if not tensors:
         raise ShapeError("stack: tensors must not be empty")
     for t in tensors:
@@ -153,10 +177,12 @@ def flatten(input, start_dim, end_dim):
 
 
 def unflatten(input, dim, sizes):
-    dim = _wrap("unflatten", dim, input.ndim)
-    sizes = [sizes] if isinstance(sizes, int) else list(sizes)
+    dim = _divided("unflatten", dim, input)
+    sizes = _arguments.integers("unflatten", "sizes", sizes)
     known = 1
     for size in sizes:
+        if size < -1:
+            raise ShapeError(f"unflatten: sizes must be non-negative or one -1, got {sizes}")
         if size != -1:
             known *= size
     if sizes.count(-1) > 1 or (known == 0 and -1 in sizes) or (
@@ -168,8 +194,8 @@ def unflatten(input, dim, sizes):
 
 
 def movedim(input, source, destination):
-    source = [source] if isinstance(source, int) else list(source)
-    destination = [destination] if isinstance(destination, int) else list(destination)
+    source = _arguments.integers("movedim", "source", source)
+    destination = _arguments.integers("movedim", "destination", destination)
     if len(source) != len(destination):
         raise RuntimeError(f"movedim: source and destination must have one length, got {source} "
                            f"and {destination}")
@@ -191,8 +217,8 @@ def t(input):
 
 
 def narrow(input, dim, start, length):
-    dim = _wrap("narrow", dim, input.ndim)
-    start = int(start)
+    dim = _divided("narrow", dim, input)
+    start = _arguments.integer("narrow", "start", start)
     size = input.shape[dim]
     if not -size <= start <= size or length < 0 or (start % size if start < 0 else start) + length > size:
         raise OutOfRangeError(f"narrow: start {start} and length {length} exceed size {size} of dim "
@@ -202,10 +228,11 @@ def narrow(input, dim, start, length):
 
 
 def split(tensor, split_size_or_sections, dim):
-    dim = _wrap("split", dim, tensor.ndim)
+    dim = _divided("split", dim, tensor)
     size = tensor.shape[dim]
     sections = split_size_or_sections
-    if isinstance(sections, int):
+    if not isinstance(sections, (tuple, list)):
+        sections = _arguments.integer("split", "split_size_or_sections", sections)
         if sections < 0 or (sections == 0 and size):
             raise RuntimeError(f"split: split_size must be positive, got {sections}")
         n = -(-size // sections) if sections else 1
@@ -215,7 +242,7 @@ def split(tensor, split_size_or_sections, dim):
         if not n:
             sections = [0]
     else:
-        sections = [int(s) for s in sections]
+        sections = _arguments.integers("split", "split_size_or_sections", sections)
         if sum(sections) != size or any_negative(sections):
             raise RuntimeError(f"split: sections must be non-negative and sum to the size {size} "
                                f"of dim {dim}, got {sections}")
@@ -236,7 +263,7 @@ def any_negative(numbers):
 def chunk(input, chunks, dim):
     if chunks < 1:
         raise RuntimeError(f"chunk: chunks must be positive, got {chunks}")
-    dim = _wrap("chunk", dim, input.ndim)
+    dim = _divided("chunk", dim, input)
     size = input.shape[dim]
     if size == 0:
         return split(input, [0] * chunks, dim)
@@ -250,21 +277,30 @@ def unbind(input, dim):
     return tuple(several_views([select(input, dim, i) for i in range(input.shape[dim])]))
 
 
+_NORMS = {"fro": 2.0, None: 2.0, "inf": float("inf"), "-inf": float("-inf")}
+
+
 def norm(input, p, dim, keepdim):
-    order = {"fro": 2.0, None: 2.0, "inf": float("inf"), "-inf": float("-inf")}.get(p, p)
-    if isinstance(order, str):
-        raise RuntimeError(f"norm: p must be a number, 'fro', 'inf' or '-inf', got {p!r}")
-    return vector_norm(input, float(order), dim, keepdim)
+    if p is None or isinstance(p, str):
+        if p not in _NORMS:
+            raise RuntimeError(f"norm: p must be a number, 'fro', 'inf' or '-inf', got {p!r}")
+        order = _NORMS[p]
+    else:
+        order = _arguments.real("norm", "p", p)
+    return vector_norm(input, order, _dims("norm", dim, input.ndim), keepdim)
 
 
 def scatter(input, dim, index, src):
+    if not isinstance(index, Tensor):
+        _arguments.tensor("scatter", "index", index)
     if not isinstance(src, Tensor):
+        src = _arguments.number("scatter", "src", src)
         src = full(index.shape, src, dtype=input.dtype, device=input.device)
     return scatter_src(input, dim, index, src)
 
 
 def argsort(input, dim, descending, stable):
-    return sort(input, dim, descending, stable=stable)[1]
+    return sort(input, _wrap("argsort", dim, input.ndim), descending, stable=stable)[1]
 
 
 def embedding(weight, indices, padding_idx):

@@ -355,6 +355,9 @@ CASES = {
         [F(), I([0, 2, 1]), None, Of(lambda *data: np.array(3.0)), "mean", -100, (3, 3)],
         [F(3), I([0, 2, 1]), C(3), C(domain=("uniform", 3, 4)), "none", 2, (3, 3)]],
     "nonzero_of": [],                   # its count depends on the data: tested by itself
+    # vectors only up to a factor: tests/linalg
+    "_linalg_svd": [], "svd": [], "linalg_svd": [], "linalg_svdvals": [],
+    "to_device": [],                    # needs a second device: tested with a stand-in
     "clamp": [[F(3, 5), 1, 2], [F(3, 5), None, 1], [F(3, 5), F(3, 5), None],
               [F(3, 5), F(5), F(3, 1)]],
     "max": [[F(3, 5)]], "min": [[F(3, 5)]], "prod": [[F(3, 4), 1], [F(2, 3), None]],

@@ -216,6 +216,10 @@ def _einsum(equation, operands):
     return np.einsum(equation, *operands)
 
 
+def _svd(x, full_matrices, compute_uv):
+    return np.linalg.svd(x, full_matrices, compute_uv)
+
+
 # -- normalisation and losses --------------------------------------------------------------------
 
 def _gelu_tanh_grad(x):

@@ -362,5 +362,6 @@ def test_cases_exist():
     """The suite compares what it says: nearly every public op has a counterpart in torch."""
     public = [r for r in ROWS.values() if not r.internal and not r.random]
     missing = {r.name for r in public} - {r.name for r in COMPARED}
-    assert missing <= {"trunc_divide"}, missing
+    # vectors of a decomposition are unique only up to a factor: tests/linalg
+    assert missing <= {"trunc_divide", "svd", "linalg_svd", "linalg_svdvals"}, missing
     assert any(isinstance(s, F) for s in CASES["sum"][0])

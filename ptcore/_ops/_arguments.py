@@ -1,0 +1,91 @@
+"""Parameters that are not of the plain type a kernel or composite wants: converted, or refused.
+
+The generated functions call these only for a value that is not already plain, so that the common
+call pays a comparison of pointers. Every error names op, argument, what was expected and what
+came.
+"""
+from operator import index
+
+from ptcore._errors import ShapeError
+from ptcore._tensor import Tensor
+
+
+def _wrong(error, op, name, expected, value):
+    return error(f"{op}: {name} must be {expected}, got {type(value).__name__}")
+
+
+def _plain(op, name, expected, value):
+    """The Python number in a NumPy scalar or a tensor of one element."""
+    if isinstance(value, (int, float, complex)):
+        return value
+    if isinstance(value, Tensor) and (value.numel() != 1 or value.is_meta):
+        raise ShapeError(f"{op}: {name} must be {expected}, got a tensor of shape "
+                         f"{list(value.shape)} on {value.device}")
+    if (getattr(value, "ndim", None) == 0 and hasattr(value, "item")) or isinstance(value, Tensor):
+        return value.item()
+    raise _wrong(TypeError, op, name, expected, value)
+
+
+def tensor(op, name, value):
+    raise _wrong(TypeError, op, name, "a Tensor", value)
+
+
+def operand(op, name, value):
+    """What dispatch can make a tensor of: numbers, nested sequences of them, arrays."""
+    if not isinstance(value, (int, float, complex, list, tuple)) and not hasattr(value, "shape"):
+        raise _wrong(TypeError, op, name, "a Tensor", value)
+    return value
+
+
+def tensors(op, name, value):
+    """A tuple of Tensors."""
+    if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
+        raise _wrong(TypeError, op, name, "a sequence of Tensors", value)
+    value = tuple(value)
+    for item in value:
+        if not isinstance(item, Tensor):
+            raise TypeError(f"{op}: {name} must hold Tensors, got {type(item).__name__}")
+    return value
+
+
+def number(op, name, value):
+    value = _plain(op, name, "a number", value)
+    return integer(op, name, value) if isinstance(value, int) else value
+
+
+def integer(op, name, value):
+    if not isinstance(value, int):
+        try:
+            value = index(value)
+        except (TypeError, ValueError, RuntimeError):
+            raise _wrong(TypeError, op, name, "int", value) from None
+    value = int(value)
+    if not -2**63 <= value < 2**63:
+        raise OverflowError(f"{op}: {name} is out of range: {value}")
+    return value
+
+
+def integers(op, name, value):
+    """A list of ints, from one int or several."""
+    if isinstance(value, (tuple, list)):
+        return [integer(op, name, item) for item in value]
+    if (isinstance(value, Tensor) and value.ndim > 0) or not hasattr(value, "__index__"):
+        raise _wrong(TypeError, op, name, "int or a sequence of ints", value)
+    return [integer(op, name, value)]
+
+
+def real(op, name, value):
+    value = _plain(op, name, "float", value)
+    if isinstance(value, complex):
+        raise _wrong(TypeError, op, name, "float", value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise OverflowError(f"{op}: {name} is out of range: {value}") from None
+
+
+def flag(op, name, value):
+    value = _plain(op, name, "bool", value)
+    if value not in (0, 1):
+        raise _wrong(TypeError, op, name, "bool", value)
+    return bool(value)

@@ -1,0 +1,105 @@
+"""dtype, device and Size objects, finfo and iinfo, against NumPy and ml_dtypes."""
+import copy
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ptcore
+
+pytestmark = pytest.mark.core
+
+NAMES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16",
+         "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+def numpy_dtype(name):
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dtype(name):
+    d, want = getattr(ptcore, name), numpy_dtype(name)
+    assert np.dtype(d) == want
+    assert (d.name, d.itemsize) == (name, want.itemsize)
+    assert d.kind == ("f" if name == "bfloat16" else want.kind)
+    assert repr(d) == f"ptcore.{name}"
+    assert len({d, getattr(ptcore, name)}) == 1 and d == d and d != name
+    for again in (pickle.loads(pickle.dumps(d)), copy.copy(d), copy.deepcopy(d)):
+        assert again is d
+    assert d.is_complex == (want.kind == "c") and d.is_signed == (d.kind in "ifc")
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
+def test_finfo(name):
+    got = ptcore.finfo(getattr(ptcore, name))
+    want = (ml_dtypes if name == "bfloat16" else np).finfo(numpy_dtype(name))
+    for field in ("eps", "max", "min", "tiny", "smallest_normal"):
+        assert getattr(got, field) == float(getattr(want, field)), field
+    assert got.bits == want.bits
+
+
+@pytest.mark.parametrize("name", NAMES[1:9])
+def test_iinfo(name):
+    got, want = ptcore.iinfo(getattr(ptcore, name)), np.iinfo(name)
+    assert (got.min, got.max, got.bits) == (want.min, want.max, want.bits)
+
+
+def test_infos_refuse():
+    for call in (lambda: ptcore.finfo(ptcore.int32), lambda: ptcore.iinfo(ptcore.float32),
+                 lambda: ptcore.iinfo(ptcore.bool), lambda: ptcore.finfo("nonsense")):
+        with pytest.raises(TypeError, match=r"^[fi]info: type must be a"):
+            call()
+
+
+@pytest.mark.parametrize(("real", "both"), [("float32", "complex64"), ("float64", "complex128")])
+def test_real_and_complex(real, both):
+    real, both = getattr(ptcore, real), getattr(ptcore, both)
+    assert real.to_complex() is both and both.to_real() is real
+    assert real.to_real() is real and both.to_complex() is both
+
+
+def test_size():
+    s = ptcore.Size([2, 3])
+    assert s == (2, 3) and s.numel() == 6 and hash(s) == hash((2, 3))
+    for part in (s[:1], s + (4,), (4,) + s, s * 2, pickle.loads(pickle.dumps(s))):
+        assert type(part) is ptcore.Size
+    assert type(s[0]) is int and ptcore.Size([]).numel() == 1
+
+
+def test_device():
+    d = ptcore.device("cuda:1")
+    assert (d.type, d.index, str(d)) == ("cuda", 1, "cuda:1")
+    assert ptcore.device("cuda", 1) == d and pickle.loads(pickle.dumps(d)) == d
+    assert ptcore.device("cpu").index is None
+    for text in ("nonsense", "cuda:x", "cuda:-1", "cuda:1000", ""):
+        with pytest.raises(RuntimeError, match=r"^device: "):
+            ptcore.device(text)
+    with pytest.raises(RuntimeError, match=r"^device: index given twice"):
+        ptcore.device("cuda:1", 1)
+    with pytest.raises(TypeError, match=r"^device: type must be str"):
+        ptcore.device(1.5)
+
+
+def test_default_device():
+    with ptcore.device("meta"):
+        assert ptcore.ones(2).is_meta
+    assert not ptcore.ones(2).is_meta
+    try:
+        ptcore.set_default_device("meta")
+        assert ptcore.ones(2).is_meta and str(ptcore.get_default_device()) == "meta"
+    finally:
+        ptcore.set_default_device(None)
+    assert not ptcore.ones(2).is_meta
+
+
+def test_generator():
+    g = ptcore.Generator()
+    g.manual_seed(3)
+    state = g.get_state()
+    first = ptcore.rand(5, generator=g)
+    assert ptcore.rand(5, generator=g).tolist() != first.tolist()
+    g.set_state(state)
+    assert ptcore.rand(5, generator=g).tolist() == first.tolist()
+    assert g.initial_seed() == 3
