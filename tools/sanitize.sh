@@ -26,7 +26,7 @@ fi
 if [ ! -e "$build/build.ninja" ]; then
     meson setup "$build" -Dbuildtype=debugoptimized -Doptimization=1 -Db_ndebug=false \
         -Db_sanitize=address,undefined -Db_lundef=false -Dcaches=false \
-        -Dcpp_args="$extra" -Dcpp_link_args="$extra" -Dc_link_args="$extra"
+        -Dcpp_args="-g1 $extra" -Dcpp_link_args="$extra" -Dc_link_args="$extra"
 fi
 ninja -C "$build" ${NINJAFLAGS:-}
 rm -rf "$build/install"
