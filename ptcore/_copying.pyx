@@ -2,17 +2,18 @@
 
 ``copy.copy`` shares memory, ``copy.deepcopy`` copies each storage once, so that what shared
 memory still does; both keep class, attributes and ``requires_grad``. A pickle holds a tensor's
-own elements.
+strides and the bytes from its first element in memory to its last, not the rest of its storage.
 """
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
+from ptcore._allocate cimport allocate
 from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
+from ptcore._shape cimport count, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
 from ptcore._subclass import make_subclass
 
-cdef extern from "ptcore/elementwise.h" nogil:
-    int pt_copy(const pt_view *dst, const pt_view *src)
+cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size still an int64
 
 
 cdef object attributes(Tensor t):
@@ -33,51 +34,50 @@ cdef Tensor finished(object cls, Tensor t, bint requires_grad, object attrs):
     return t
 
 
-def rebuild(cls, name, shape, data, requires_grad, attrs):
+def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs):
     """The tensor that ``__reduce_ex__`` described; without data one on the meta device."""
     cdef int64_t[64] sizes
+    cdef int64_t[64] steps
     cdef Tensor t
-    cdef int i, n = len(shape)
+    cdef pt_storage *s
+    cdef int code = as_code(name, b"rebuild", b"dtype"), n = read_sizes(shape, sizes, b"rebuild", b"shape")
+    cdef int64_t item = ITEMSIZE[code], low, high, nbytes
     cdef const unsigned char[:] raw
-    if n > 64:
-        raise ValueError(f"rebuild: at most 64 dimensions are supported, got {n}")
-    for i in range(n):
-        sizes[i] = shape[i]
-    t = new_tensor(as_code(name, b"rebuild", b"dtype"), n, sizes,
-                   DEVICE_META if data is None else DEVICE_CPU, -1)
+    if read_sizes(strides, steps, b"rebuild", b"strides") != n or count(n, sizes) < 0:
+        raise ValueError(f"rebuild: no tensor has shape {shape!r} and strides {strides!r}")
+    low, high = min_offset(n, sizes, steps), max_offset(n, sizes, steps)
     if data is None:
-        return finished(cls, t, requires_grad, attrs)
-    raw = data
-    if raw.shape[0] != t.count * ITEMSIZE[t.dt]:
-        raise ValueError(f"rebuild: {t.count} elements of {name} need "
-                         f"{t.count * ITEMSIZE[t.dt]} bytes, got {raw.shape[0]}")
-    if t.count:
-        memcpy(address(t), &raw[0], raw.shape[0])
+        nbytes = (first + high + 1) * item if -1 < first < MAX_FIRST and high < MAX_FIRST else -1
+    else:
+        raw = data
+        nbytes = raw.shape[0]
+    if count(n, sizes) and not -low <= first < nbytes // item - high:
+        raise ValueError(f"rebuild: shape {shape!r} and strides {strides!r} from element {first} on "
+                         f"leave the {nbytes} bytes that are given")
+    if not count(n, sizes):
+        first = 0
+    s = allocate(nbytes if nbytes > 0 else 0, DEVICE_META if data is None else DEVICE_CPU, -1)
+    if data is not None and nbytes:
+        memcpy(s.data, &raw[0], nbytes)
+    t = wrap_storage(s, first * item, code, n, sizes, steps)
     return finished(cls, t, requires_grad, attrs)
-
-
-cdef bytes to_bytes(Tensor self):
-    """The elements in row-major order."""
-    cdef Tensor t = self
-    cdef pt_view a, b
-    if self.flags & PT_INTERPOSED:
-        raise RuntimeError("pickle: the value of a traced or batched tensor is not known here")
-    if t.storage.device != DEVICE_CPU:
-        t = <Tensor>alias(t).cpu()
-    if t.flags & PT_NONCONTIGUOUS:
-        t = new_like(t, t.dt)
-        fill_view(t, &a)
-        fill_view(self, &b)
-        if pt_copy(&a, &b):
-            raise RuntimeError("pickle: the copy failed")
-    return (<char *>address(t))[:t.count * ITEMSIZE[t.dt]]
 
 
 def __reduce_ex__(Tensor self, protocol):
     """A tensor with history is pickled as a leaf, as in PyTorch."""
-    data = None if self.storage.device == DEVICE_META else to_bytes(self)
-    return rebuild, (type(self), dtype_of(self.dt).name, tuple(shape_of(self)), data,
-                     self.requires_grad, attributes(self))
+    cdef Tensor t = self
+    cdef int64_t low, high, item = ITEMSIZE[self.dt]
+    if self.flags & PT_INTERPOSED:
+        raise RuntimeError("pickle: the value of a traced or batched tensor is not known here")
+    if self.storage.device != DEVICE_CPU and self.storage.device != DEVICE_META:
+        t = <Tensor>alias(self).cpu()
+    low = min_offset(t.rank, t.dims, t.dims + t.rank)
+    high = max_offset(t.rank, t.dims, t.dims + t.rank)
+    data = None
+    if t.storage.device == DEVICE_CPU:
+        data = (<char *>address(t))[low * item:(high + 1) * item] if t.count else b""
+    return rebuild, (type(self), dtype_of(t.dt).name, tuple(shape_of(t)), tuple(t.stride()),
+                     -low if t.count else 0, data, self.requires_grad, attributes(self))
 
 
 def __copy__(Tensor self):

@@ -3,6 +3,8 @@
 A device type is a column of the kernel table. The CPU, CUDA and meta columns are fixed;
 ``register_backend`` gives a free one to a backend that is registered at run time.
 """
+import threading
+
 from ptcore._types cimport *
 
 cdef dict _columns = {"cpu": DEVICE_CPU, "cuda": DEVICE_CUDA, "meta": DEVICE_META}
@@ -89,19 +91,42 @@ cdef class device:
         return device, (str(self),)
 
     def __enter__(self):
-        _stack.append(self)
+        defaults().stack.append(self)
+        pt_tls.device_set = 1
         return self
 
     def __exit__(self, *exc):
-        _stack.pop()
+        cdef Defaults d = defaults()
+        if not d.stack:
+            raise RuntimeError(f"device: left {str(self)!r} without having entered it on this thread")
+        d.stack.pop()
+        pt_tls.device_set = d.chosen is not None or len(d.stack) > 0
 
 
 cdef str _type_name(object value):
     return type(value).__name__
 
 
-# `with device(...)`: one stack for the process; the innermost entry is the default device.
-cdef list _stack = []
+cdef class Defaults:
+    """A thread's default device: the innermost `with device(...)`, else what
+    set_default_device chose. pt_tls.device_set is nonzero exactly where one of them is."""
+    cdef list stack
+    cdef device chosen
+
+
+_local = threading.local()
+
+
+cdef Defaults defaults():
+    cdef Defaults d
+    try:
+        return <Defaults>_local.defaults
+    except AttributeError:
+        d = Defaults.__new__(Defaults)
+        d.stack = []
+        _local.defaults = d
+        return d
+
 
 CPU = device("cpu")
 META = device("meta")
@@ -120,7 +145,11 @@ cdef device device_of(int column, int number):
 
 
 cdef device current_device():
-    return <device>_stack[len(_stack) - 1] if _stack else CPU
+    cdef Defaults d
+    if not pt_tls.device_set:
+        return CPU
+    d = defaults()
+    return <device>d.stack[len(d.stack) - 1] if d.stack else d.chosen
 
 
 cdef device as_device(object value, const char *op):
@@ -195,12 +224,15 @@ def register_backend(str name, size_t backend, check=None):
 
 
 def set_default_device(d):
-    """Makes new tensors on ``d`` unless a device is named; None means the CPU again."""
-    del _stack[:]
-    if d is not None:
-        _stack.append(as_device(d, b"set_default_device"))
+    """Makes new tensors of this thread on ``d`` unless a device is named; None: the CPU again.
+
+    A ``with device(...)`` around goes before it.
+    """
+    cdef Defaults mine = defaults()
+    mine.chosen = None if d is None else <device>as_device(d, b"set_default_device")
+    pt_tls.device_set = mine.chosen is not None or len(mine.stack) > 0
 
 
 def get_default_device():
-    """The device that new tensors are made on."""
+    """The device that new tensors of this thread are made on."""
     return current_device()

@@ -4,9 +4,11 @@ The promotion table is PyTorch's, extended to uint16/32/64 as NumPy extends it i
 integers: two unsigned give the wider, an unsigned with a signed gives the next wider signed
 type, uint64 with a signed integer gives float (the default dtype decides which: float32).
 """
+import threading
+
 from ptcore._types cimport *
 
-cdef int _default_float = PT_FLOAT32
+cdef int _default_float = PT_FLOAT32       # of the threads that did not choose their own
 cdef dict _by_key = {}
 
 _TABLE = (
@@ -205,11 +207,11 @@ def as_dtype(value, str op="dtype", str arg="dtype"):
 
 
 cdef int default_float() noexcept nogil:
-    return _default_float
+    return pt_tls.default_dtype or _default_float
 
 
 cdef int default_complex() noexcept nogil:
-    return PT_COMPLEX128 if _default_float == PT_FLOAT64 else PT_COMPLEX64
+    return PT_COMPLEX128 if default_float() == PT_FLOAT64 else PT_COMPLEX64
 
 
 def set_default_dtype(d):
@@ -218,7 +220,8 @@ def set_default_dtype(d):
     Parameters
     ----------
     d : dtype
-        A floating-point dtype. It holds for the whole process, as in PyTorch.
+        A floating-point dtype. Called on the main thread it holds for every thread that has
+        not chosen its own; called on another thread, for that thread alone.
 
     Raises
     ------
@@ -237,12 +240,15 @@ def set_default_dtype(d):
     cdef int code = as_code(d, b"set_default_dtype", b"d")
     if CATEGORY[code] != 2:
         raise TypeError(f"set_default_dtype: d must be a floating-point dtype, got {d!r}")
-    _default_float = code
+    if threading.current_thread() is threading.main_thread():
+        _default_float, pt_tls.default_dtype = code, 0
+    else:
+        pt_tls.default_dtype = code
 
 
 def get_default_dtype():
     """The dtype that new floating-point tensors get: ``ptcore.float32`` unless set."""
-    return dtype_of(_default_float)
+    return dtype_of(default_float())
 
 
 def promote_types(type1, type2):

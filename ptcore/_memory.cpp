@@ -35,7 +35,7 @@ static_assert(sizeof(pt_storage) <= HEADER, "the header must fit in its 64 bytes
 struct FreeBlock {
     FreeBlock *next;
     int64_t bytes;      // of the whole allocation
-    double since;       // seconds, for the idle trim
+    double since;       // seconds, for the idle trim; of large blocks only
 };
 
 struct Cache {
@@ -192,7 +192,7 @@ void block_free(void *p, int c, int64_t bytes) {
             b->since = now();
             if (b->since - cache.last_sweep > IDLE_SECONDS) {
                 cache.last_sweep = b->since;
-                sweep(IDLE_SECONDS);
+                sweep(IDLE_SECONDS, class_of(SMALL_LIMIT) + 1);
             }
         }
         b->next = cache.head[c];

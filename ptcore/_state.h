@@ -38,7 +38,8 @@ typedef struct pt_state {
     uint8_t grad_enabled;
     uint8_t inference;
     uint8_t torch_function_off;
-    uint8_t reserved;
+    uint8_t device_set;         /* a default device is named: see _device.pyx */
+    uint8_t default_dtype;      /* this thread's own, 0: none: see _dtype.pyx */
 } pt_state;
 
 #ifdef __cplusplus

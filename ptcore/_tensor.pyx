@@ -363,7 +363,7 @@ cdef class Tensor:
 
     @property
     def _version(self):
-        if self.flags & PT_INFERENCE:
+        if self.flags & PT_INFERENCE and not self.flags & PT_DATA:
             raise RuntimeError("_version: inference tensors do not track a version counter")
         return version_of(self)
 

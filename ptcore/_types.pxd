@@ -99,6 +99,8 @@ cdef extern from "_state.h" nogil:
         uint8_t grad_enabled
         uint8_t inference
         uint8_t torch_function_off
+        uint8_t device_set
+        uint8_t default_dtype
     pt_state pt_tls
 
 # Devices: columns of the kernel table. Columns from DEVICE_FREE on are given to

@@ -100,7 +100,7 @@ CHECKS = {"s": (f"type({{0}}) is not float and ({LONG})", "number"),
           "I": ("not isinstance({0}, AnyTensor)", "tensor"),
           "T": ("not isinstance({0}, AnyTensor)", "operand"),
           "L": ("type({0}) is not tuple or not {0} or not isinstance({0}[0], AnyTensor)", "tensors")}
-COMPOSITE_CHECKS = {**CHECKS, "T": CHECKS["I"]}
+COMPOSITE_CHECKS = {**CHECKS, "T": CHECKS["I"], "t": ("{0} is not None", "dtype")}
 
 
 def checks(op):

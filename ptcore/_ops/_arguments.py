@@ -6,6 +6,7 @@ came.
 """
 from operator import index
 
+from ptcore._dtype import as_dtype
 from ptcore._errors import ShapeError
 from ptcore._tensor import Tensor
 
@@ -50,7 +51,11 @@ def tensors(op, name, value):
 
 def number(op, name, value):
     value = _plain(op, name, "a number", value)
-    return integer(op, name, value) if isinstance(value, int) else value
+    if isinstance(value, int):
+        value = int(value)
+        if not -2**63 <= value < 2**64:
+            raise OverflowError(f"{op}: {name} is out of range: {value}")
+    return value
 
 
 def integer(op, name, value):
@@ -89,3 +94,7 @@ def flag(op, name, value):
     if value not in (0, 1):
         raise _wrong(TypeError, op, name, "bool", value)
     return bool(value)
+
+
+def dtype(op, name, value):
+    return as_dtype(value, op, name)

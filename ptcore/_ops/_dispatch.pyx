@@ -10,10 +10,11 @@ from cpython.object cimport PyObject
 from libc.string cimport memset
 
 from ptcore._types cimport *
-from ptcore._device cimport BACKENDS, device, device_of
+from ptcore._device cimport BACKENDS, as_device, device, device_of
 from ptcore._dtype cimport (CATEGORY, PROMOTE, as_code, default_float, dtype, dtype_of)
 from ptcore._shape cimport (read_index, read_sizes, sizes_tuple, wrap_dim)
 from ptcore._tensor cimport *
+from ptcore._ops import _arguments
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._table import _python_kernels, n_ops, op_id
@@ -120,21 +121,9 @@ cdef tuple _normalise(int op, tuple args, PyObject **first):
             result[k] = wrap_arg(value, lead.rank + 1, op, k)
         elif letter == b'D':
             result[k] = _dims(value, lead.rank, op, k)
-        elif letter == b'i':
-            if type(value) is not int:
-                result[k] = read_index(value, info(op).name, arg_name(op, k).encode())
-        elif letter == b'j':
-            if value is not None:
-                result[k] = read_index(value, info(op).name, arg_name(op, k).encode())
-        elif letter == b'f' or (letter == b'g' and value is not None):
-            if not isinstance(value, (float, int)):
-                try:
-                    result[k] = float(value)
-                except (TypeError, ValueError):
-                    raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be float, "
-                                    f"got {type(value).__name__}") from None
-        elif letter == b'b':
-            result[k] = bool(value)
+        elif letter in b"ibfsgj":
+            if value is not None or letter not in b"gj":
+                result[k] = _plain(value, letter, op, k)
         elif letter == b'z':
             ndim = read_sizes(value, sizes, info(op).name, arg_name(op, k).encode())
             result[k] = sizes_tuple(ndim, sizes)
@@ -143,6 +132,24 @@ cdef tuple _normalise(int op, tuple args, PyObject **first):
                 result[k] = dtype_of(as_code(value, info(op).name, arg_name(op, k).encode()))
     first[0] = <PyObject *>lead if lead is not None else NULL
     return tuple(result)
+
+
+cdef object _plain(object value, char letter, int op, int k):
+    """A number of the letter's own type and range; kernels rely on both."""
+    cdef bint fits = type(value) is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF
+    if letter == b's':
+        if fits or type(value) is float:
+            return value
+        return _arguments.number(info(op).name.decode(), arg_name(op, k), value)
+    if letter == b'i' or letter == b'j':
+        return value if fits else _arguments.integer(info(op).name.decode(), arg_name(op, k), value)
+    if letter == b'b':
+        if value is True or value is False:
+            return value
+        return _arguments.flag(info(op).name.decode(), arg_name(op, k), value)
+    if type(value) is float:
+        return value
+    return _arguments.real(info(op).name.decode(), arg_name(op, k), value)
 
 
 cdef tuple _dims(object value, int ndim, int op, int k):
@@ -364,11 +371,13 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
     cdef int64_t[64] sizes
     cdef list results = []
     cdef tuple given = None
+    cdef device onto
     for spec in outs:
         ndim = read_sizes(spec[0], sizes, o.name, b"shape")
         if len(spec) == 3:              # the op moves its input to that device
-            column, number = (<device>spec[2]).column, (<device>spec[2]).number
-        results.append(new_tensor((<dtype>spec[1]).code, ndim, sizes, column, number))
+            onto = as_device(spec[2], o.name)
+            column, number = onto.column, onto.number
+        results.append(new_tensor(as_code(spec[1], o.name, b"dtype"), ndim, sizes, column, number))
     if len(spec) == 3:
         copy_into(<Tensor>results[0], <Tensor>args[0])
     elif column != DEVICE_META:
@@ -444,9 +453,8 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
     for k in range(nargs):
         if letters[k] == b'L':
             n_lists += len(args[k])
-        elif letters[k] == b'D' or letters[k] == b'z' or letters[k] == b'o':
-            if isinstance(args[k], tuple):
-                n_lists += len(args[k])
+        elif isinstance(args[k], tuple):
+            n_lists += len(args[k])
     views = <pt_view *>PyMem_Malloc(
         (nargs + n_lists + len(results)) * sizeof(pt_view) + nargs * sizeof(pt_param)
         + n_lists * sizeof(int64_t))

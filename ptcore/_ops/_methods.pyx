@@ -32,7 +32,10 @@ def detach(Tensor self):
     >>> x.detach().requires_grad
     False
     """
-    return alias(self)
+    cdef Tensor r = alias(self)
+    if self.flags & PT_INFERENCE and not self.flags & PT_DATA and not pt_tls.inference:
+        count_apart(r, 0)       # may be written to, as in PyTorch
+    return r
 
 
 def detach_(Tensor self):

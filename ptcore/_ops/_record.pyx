@@ -182,7 +182,7 @@ cdef int check_inplace(Tensor x, const char *op, bint recording) except -1:
     by needs_grad, so that a view's flags are up to date).
     """
     check_writable(x, op)
-    if x.flags & PT_INFERENCE and not pt_tls.inference:
+    if x.flags & PT_INFERENCE and not x.flags & PT_DATA and not pt_tls.inference:
         raise RuntimeError(f"{op.decode()}: an inference tensor cannot be modified in place "
                            "outside inference mode; clone() it first")
     if not recording:

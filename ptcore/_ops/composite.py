@@ -12,7 +12,7 @@ tensor([0.0000, 0.5000, 1.0000])
 """)
 
 composite(
-    "max(input, dim: Obj = None, keepdim=False)", reference="max(x, axis=dim)",
+    "max(input, dim: Obj = None, keepdim=False, *, out: Obj = None)", reference="max(x, axis=dim)",
     doc="""The largest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise maximum.
 
@@ -22,7 +22,7 @@ tensor([1, 0])
 """)
 
 composite(
-    "min(input, dim: Obj = None, keepdim=False)", reference="min(x, axis=dim)",
+    "min(input, dim: Obj = None, keepdim=False, *, out: Obj = None)", reference="min(x, axis=dim)",
     doc="""The smallest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise minimum.
 
@@ -32,7 +32,7 @@ tensor([1, 2])
 """)
 
 composite(
-    "prod(input, dim: Obj = None, keepdim=False, *, dtype: Obj = None)", reference="prod(x, axis=dim)",
+    "prod(input, dim: Obj = None, keepdim=False, *, dtype: DType = None, out: Obj = None)", reference="prod(x, axis=dim)",
     doc="""Product over ``dim`` (all dims if None).
 
 >>> import ptcore
@@ -42,10 +42,12 @@ tensor(6.)
 
 for _name, _text in (("var", "Variance"), ("std", "Standard deviation")):
     composite(
-        f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None)",
+        f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None, "
+        "dtype: DType = None, ddof: Obj = None, out: Obj = None)",
         reference=f"{_name}(x, axis=dim, ddof=1)",
         doc=f"""{_text} over ``dim`` (all dims if None) with the divisor ``n - correction``
-(correction is 1 unless given).
+(correction is 1 unless given). As NumPy has them: ``ddof``, another name of
+``correction``, and ``dtype``, that to compute in.
 
 >>> import ptcore
 >>> ptcore.{_name}(ptcore.tensor([1., 1.]))

@@ -103,3 +103,49 @@ def test_generator():
     g.set_state(state)
     assert ptcore.rand(5, generator=g).tolist() == first.tolist()
     assert g.initial_seed() == 3
+
+
+# -- per thread ------------------------------------------------------------------------------------
+
+def on_a_thread(f):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(f).result()
+
+
+def test_default_dtype_of_threads():
+    def choose():
+        first = pt.get_default_dtype()
+        pt.set_default_dtype(pt.float16)
+        return first, pt.get_default_dtype(), pt.tensor(1.).dtype, pt.ones(1).dtype, (pt.ones(1, dtype=int) / 2).dtype
+
+    assert on_a_thread(choose) == (pt.float32, *[pt.float16] * 4)
+    assert pt.get_default_dtype() == pt.float32
+    try:
+        pt.set_default_dtype(pt.float64)
+        assert on_a_thread(lambda: pt.tensor(1.).dtype) == pt.float64
+        assert on_a_thread(choose)[0] == pt.float64
+        assert pt.tensor(1j).dtype == pt.complex128
+    finally:
+        pt.set_default_dtype(pt.float32)
+
+
+def test_default_device_of_threads():
+    meta = pt.device("meta")
+    with meta:
+        assert pt.ones(1).is_meta
+        assert on_a_thread(lambda: pt.ones(1).device.type) == "cpu"
+        with pt.device("cpu"):
+            assert not pt.ones(1).is_meta
+        assert pt.ones(1).is_meta
+    assert not pt.ones(1).is_meta
+    with pytest.raises(RuntimeError, match="without having entered"):
+        meta.__exit__()
+    try:
+        pt.set_default_device("meta")
+        assert pt.get_default_device() == meta and pt.zeros(1).is_meta
+        with pt.device("cpu"):
+            assert not pt.zeros(1).is_meta
+        assert on_a_thread(pt.get_default_device).type == "cpu"
+    finally:
+        pt.set_default_device(None)
+    assert pt.get_default_device().type == "cpu"

@@ -268,13 +268,31 @@ def test_pickle_of_classes_attributes_and_results():
 
 
 def test_pickles_that_lie():
-    rebuild, (cls, name, shape, data, asks, attrs) = pt.ones(3).__reduce_ex__(4)
-    for args in ((cls, name, (4,), data, asks, attrs), (cls, name, (-1,), data, asks, attrs),
-                 (cls, name, shape, b"", asks, attrs), (cls, name, (1,) * 65, data, asks, attrs),
-                 (cls, name, (2**62,), data, asks, attrs), (cls, "nothing", shape, data, asks, attrs),
-                 (int, name, shape, data, asks, attrs)):
+    rebuild, good = pt.ones(3).__reduce_ex__(4)
+    names = ("cls", "name", "shape", "strides", "first", "data", "asks", "attrs")
+    good = dict(zip(names, good, strict=True))
+    for bad in ({"shape": (4,)}, {"shape": (-1,)}, {"data": b""}, {"shape": (1,) * 65}, {"shape": (2**62,)},
+                {"name": "nothing"}, {"cls": int}, {"strides": (2,)}, {"strides": (-1,)}, {"strides": ()},
+                {"strides": (2**62,)}, {"first": 1}, {"first": -1}, {"first": 2**62}, {"data": b"x" * 11},
+                {"shape": (2**40,), "strides": (2**40,)}, {"data": None, "strides": (2**62,)},
+                {"data": None, "first": -2**62}):
         with pytest.raises((ValueError, TypeError, RuntimeError)):
-            rebuild(*args)
+            rebuild(*{**good, **bad}.values())
+
+
+@pytest.mark.parametrize("view", [
+    lambda x: x.t(), lambda x: x[:, 1:3], lambda x: x.flip(0)[1], lambda x: x[::-1, ::-2], lambda x: x[2:2],
+    lambda x: x[1, 2], lambda x: x[:1].expand(5, 4), lambda x: x.as_strided((2, 2), (1, 3), 2)])
+def test_pickles_keep_strides_and_only_what_they_show(view):
+    big = pt.arange(12000.).reshape(3000, 4)[10:13]
+    x = view(big)
+    data = pickle.dumps(x)
+    y = pickle.loads(data)
+    assert len(data) < 1000
+    assert y.shape == x.shape and y.stride() == x.stride()
+    np.testing.assert_array_equal(y.numpy(), x.numpy())
+    meta = pickle.loads(pickle.dumps(view(pt.empty(3, 4, device="meta"))))
+    assert meta.is_meta and meta.shape == x.shape
 
 
 # -- memory ----------------------------------------------------------------------------------------
