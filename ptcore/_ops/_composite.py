@@ -213,13 +213,6 @@ def movedim(input, source, destination):
     return permute(input, order)
 
 
-def t(input):
-    if input.ndim > 2:
-        raise RuntimeError(f"t: input must have at most 2 dimensions, got shape "
-                           f"{list(input.shape)}")
-    return transpose(input, 0, 1) if input.ndim == 2 else input
-
-
 def narrow(input, dim, start, length):
     dim = _divided("narrow", dim, input)
     start = _arguments.integer("narrow", "start", start)

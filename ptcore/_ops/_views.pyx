@@ -43,6 +43,11 @@ cdef inline bint slow(object x) noexcept:
         PT_SLOW & ~PT_NON_CPU & ~PT_INFERENCE) != 0
 
 
+cdef inline bint recorded(Tensor x) noexcept:
+    """Whether a view of x may get a node, whose rule wants the parameters."""
+    return x.flags & (PT_REQUIRES_GRAD | PT_VIEW) != 0 and pt_tls.grad_enabled
+
+
 cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
     """Gives the window r of x its base and, if x has history, its node."""
     cdef pt_opinfo *o
@@ -91,7 +96,7 @@ cdef object view(int op, object input, object shape):
         raise ShapeError(f"view: shape {list(sizes_tuple(ndim, sizes))} is not compatible with "
                          f"the input's shape {list(shape_of(x))} and strides "
                          f"{list(x.stride())}; use reshape")
-    return window(op, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),))
+    return window(op, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
 
 
 cdef Tensor window(int op, Tensor x, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -120,7 +125,7 @@ cdef object reshape(int op, object input, object shape):
     elif not view_strides(x.rank, x.dims, x.dims + x.rank, ndim, sizes, strides):
         x = <Tensor>call(OP_CLONE, (x,), None)
         fill_strides(ndim, sizes, strides)
-    return window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),))
+    return window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
 
 
 cdef object expand(int op, object input, object size):
@@ -151,7 +156,7 @@ cdef object expand(int op, object input, object size):
             raise expand_error(x, ndim, sizes)
     if count(ndim, sizes) < 0:
         raise expand_error(x, ndim, sizes)
-    return window(op, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),))
+    return window(op, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
 
 
 cdef object expand_error(Tensor x, int ndim, const int64_t *sizes):
@@ -177,7 +182,24 @@ cdef object transpose(int op, object input, object dim0, object dim1):
         r.dims[a], r.dims[b] = x.dims[b], x.dims[a]
         r.dims[n + a], r.dims[n + b] = x.dims[n + b], x.dims[n + a]
     share_from(r, x, x.offset)
-    return finish_view(op, x, r, (a, b))
+    return finish_view(op, x, r, (a, b) if recorded(x) else None)
+
+
+cdef object t(int op, object input):
+    cdef Tensor x, r
+    if slow(input):
+        result = interpose(op, (input,), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    if x.rank > 2:
+        raise RuntimeError(f"t: input must have at most 2 dimensions, got shape {list(shape_of(x))}")
+    r = shell(x.rank)
+    memcpy(r.dims, x.dims, 2 * x.rank * sizeof(int64_t))
+    if x.rank == 2:
+        r.dims[0], r.dims[1], r.dims[2], r.dims[3] = x.dims[1], x.dims[0], x.dims[3], x.dims[2]
+    share_from(r, x, x.offset)
+    return finish_view(op, x, r, ())
 
 
 cdef object permute(int op, object input, object dims):
@@ -204,7 +226,7 @@ cdef object permute(int op, object input, object dims):
         sizes[i] = x.dims[d]
         strides[i] = x.dims[n + d]
         order[i] = d
-    return window(op, x, n, sizes, strides, x.offset, (sizes_tuple(n, order),))
+    return window(op, x, n, sizes, strides, x.offset, (sizes_tuple(n, order),) if recorded(x) else None)
 
 
 cdef object squeeze(int op, object input, object dim):

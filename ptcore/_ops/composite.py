@@ -120,15 +120,6 @@ ptcore.Size([3, 4, 2])
 """)
 
 composite(
-    "t(input)", reference="transpose(x)",
-    doc="""The transpose of a matrix; vectors and 0-d tensors as they are.
-
->>> import ptcore
->>> ptcore.t(ptcore.ones(2, 3)).shape
-ptcore.Size([3, 2])
-""")
-
-composite(
     "narrow(input, dim: Int, start: Obj, length: Int)", reference="_narrow(x, dim, start, length)",
     doc="""``length`` elements of ``dim`` from ``start`` on, as a view.
 

@@ -48,6 +48,15 @@ tensor([[1],
 """)
 
 view(
+    "t(input)", vjp=["t(g)"], reference="transpose(x)",
+    doc="""The transpose of a matrix; vectors and 0-d tensors as they are.
+
+>>> import ptcore
+>>> ptcore.t(ptcore.ones(2, 3)).shape
+ptcore.Size([3, 2])
+""")
+
+view(
     "permute(input, dims: Sizes)", vjp=["permute(g, inverse_permutation(dims))"],
     varargs="dims", reference="transpose(x, dims)",
     doc="""The dims in another order.
