@@ -6,7 +6,7 @@ Invariants:
 (c) PT_REQUIRES_GRAD is set iff the tensor is a leaf that asks for grad or has a grad_fn
     (of a view, after sync_view: its base may have been written to since);
 (d) an exact Tensor is untracked by the garbage collector exactly while node, grad_, base
-    and extras are all None; every setter of those calls track();
+    and extras are None and attributes is NULL; every setter of those calls track();
 (e) the address is read through the storage at each use, never cached: memory can move;
 (f) compiled code reads C fields, never attributes that a user could overwrite.
 

@@ -2,7 +2,7 @@
 from ptcore._ops._creation import ones_like, zeros_like
 from ptcore._state import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from ptcore._tensor import Tensor
-from ptcore.autograd._accumulate import seed_like
+from ptcore.autograd._accumulate import scalar_seed
 from ptcore.autograd._engine import run_backward
 
 _LAZY = {
@@ -59,7 +59,7 @@ def _initial(op, outputs, grads, create_graph):
             if not t.dtype.is_floating_point:
                 raise RuntimeError(f"{op}: grad can be implicitly created only for real scalar "
                                    f"outputs, got dtype {t.dtype.name}")
-            g = seed_like(t)
+            g = scalar_seed(t)
         elif not isinstance(g, Tensor):
             raise TypeError(f"{op}: gradients must be Tensors or None, got {type(g).__name__}")
         elif g.shape != t.shape:

@@ -1,3 +1,3 @@
 cpdef object rule_of(int op)
 cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, int owned)
-cpdef object seed_like(object t)
+cpdef object scalar_seed(object t)

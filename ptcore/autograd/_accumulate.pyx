@@ -29,19 +29,20 @@ def load_rule(int op):
     return rule
 
 
-cpdef object seed_like(object t):
-    """Ones in the shape of t: the gradient that backward starts from."""
+cpdef object scalar_seed(object t):
+    """The one that backward starts from at a real floating scalar with history, else None."""
     cdef Tensor x = <Tensor>t
     cdef Tensor g
-    if x.count == 1 and x.storage.device == DEVICE_CPU and x.dt == PT_FLOAT32:
-        g = new_like(x, x.dt)
+    if x.count != 1 or CATEGORY[x.dt] != 2 or not needs_grad(x):
+        return None
+    if x.storage.device != DEVICE_CPU or x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:
+        return ones_like(x)
+    g = new_like(x, x.dt)
+    if x.dt == PT_FLOAT32:
         (<float *>address(g))[0] = 1
-        return g
-    if x.count == 1 and x.storage.device == DEVICE_CPU and x.dt == PT_FLOAT64:
-        g = new_like(x, x.dt)
+    else:
         (<double *>address(g))[0] = 1
-        return g
-    return ones_like(x)
+    return g
 
 
 cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, int owned):

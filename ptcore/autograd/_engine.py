@@ -369,9 +369,8 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
             key = id(t) if node is None else (node, t.output_nr)
             keys.append(key)
             run.captured[key] = None
-    root_nodes = [t.grad_fn for t in roots if t.grad_fn is not None]
     if inputs is not None or _hooked_leaves:
-        nodes = reachable(root_nodes)
+        nodes = reachable([t.grad_fn for t in roots if t.grad_fn is not None])
         if inputs is not None:
             targets = {key[0] for key in keys if type(key) is tuple}
             leaves = {key for key in keys if type(key) is not tuple}

@@ -4,6 +4,8 @@ from ptcore._node import Node
 from ptcore._ops._record import node_name, set_rebase_view
 from ptcore._tensor import Tensor
 from ptcore.autograd import backward as _backward
+from ptcore.autograd._accumulate import scalar_seed
+from ptcore.autograd._engine import run_backward
 
 
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
@@ -11,7 +13,12 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
 
     See ``ptcore.autograd.backward``.
     """
-    _backward(self, gradient, retain_graph, create_graph, inputs)
+    seed = scalar_seed(self) if gradient is None and inputs is None else None
+    if seed is None:
+        _backward(self, gradient, retain_graph, create_graph, inputs)
+    else:
+        run_backward([self], [seed], create_graph if retain_graph is None else retain_graph,
+                     create_graph, None, True)
 
 
 def requires_grad_(self, requires_grad=True):

@@ -12,8 +12,8 @@ from ptcore.autograd._rules import vjp
 
 
 def restored(g, shape, dim, keepdim):
-    """A reduced tensor with its reduced dims back as dims of size 1."""
-    return g if keepdim or not shape else reshape(g, reduced_shape(shape, dim, True))
+    """A reduced tensor with its reduced dims back as dims of size 1 (a 0-d one broadcasts as it is)."""
+    return g if keepdim or not g.ndim else reshape(g, reduced_shape(shape, dim, True))
 
 
 def size_of(shape, dim):
