@@ -36,3 +36,24 @@ def function(name, inplace=False):
     """The function that calls an op, or its in-place form."""
     from ptcore._ops import _table
     return _table.function_of(_table.op_id(name), inplace)
+
+
+def run(op, args, inplace=False):
+    """Calls an op, or its in-place form, on arguments in the order that interpreters get them.
+
+    A parameter that selects another op is not among them: it keeps its default.
+    """
+    own = row(op)
+    positional, keyword = [], {}
+    values = iter(args)
+    for a in own.args:
+        if a.name in (own.select or ()):
+            continue
+        value = next(values)
+        if a.keyword_only:
+            keyword[a.name] = value
+        elif own.varargs == a.name and a.letter == "L":
+            positional += value
+        else:
+            positional.append(value)
+    return function(op, inplace)(*positional, **keyword)

@@ -125,8 +125,8 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
     """Adds g to the elements that the window showed and reads them as the input lay."""
     from ptcore._ops._creation import arange
     from ptcore._ops._functions_index import index_add
-    low, high = _extent(size, stride, storage_offset)
-    low2, high2 = _extent(shape, input_stride, input_offset)
+    low, high = extent(size, stride, storage_offset)
+    low2, high2 = extent(shape, input_stride, input_offset)
     low, high = min(low, low2), max(high, high2)
     n = high - low + 1
     places = as_strided_of(arange(n, device=g.device), size, stride, storage_offset - low, (n,), 0)
@@ -134,7 +134,7 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
     return as_strided_of(flat, shape, input_stride, input_offset - low, (1,), 0)
 
 
-def _extent(size, stride, offset):
+def extent(size, stride, offset):
     low = high = offset
     for n, s in zip(size, stride):
         if n == 0:
