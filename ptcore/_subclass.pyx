@@ -41,8 +41,8 @@ def as_subclass(Tensor t not None, cls):
     adopt(r, t)
     r.flags |= t.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
     r.node, r.out_nr, r.base, r.attr_version = t.node, t.out_nr, t.base, t.attr_version
-    if t.flags & PT_DATA:
-        share_counter(r, t)
+    if t.flags & (PT_DATA | PT_INTERPOSED):
+        share_extras(r, t)
     return r
 
 
@@ -50,8 +50,8 @@ def make_subclass(cls, Tensor data not None, bint require_grad=False):
     """``Tensor._make_subclass``: a leaf of class ``cls`` over the memory of ``data``."""
     cdef Tensor r = Tensor.__new__(cls)
     adopt(r, data)
-    if data.flags & PT_DATA:
-        share_counter(r, data)
+    if data.flags & (PT_DATA | PT_INTERPOSED):
+        share_extras(r, data)
     if require_grad:
         r.requires_grad = True
     return r

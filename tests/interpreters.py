@@ -67,10 +67,16 @@ class Tracer:
 
 
 class Batcher:
-    """Runs ops on stand-ins of one sample, each of which carries the samples' stack."""
+    """Runs ops on stand-ins of one sample, each of which carries the samples' stack.
+
+    A stand-in says at which level it was made: to a batcher inside, one of a batcher outside is
+    a plain tensor."""
+
+    def __init__(self):
+        self.level = len(interpreters.stack)
 
     def sample(self, stack):
-        return stand_in(stack, tuple(stack.shape[1:]), Batched(stack))
+        return stand_in(stack, tuple(stack.shape[1:]), Batched(stack), self.level)
 
     def stack(self, sample):
         """The stacked values of a stand-in."""
@@ -89,11 +95,10 @@ class Batcher:
             return args[0]
         return mapped(lambda r: self.sample(r.tensor) if isinstance(r, Batched) else r, result)
 
-    @staticmethod
-    def carried(x):
-        if isinstance(x, pt.Tensor):
-            payload = x._extras.payload
-            return payload if isinstance(payload, Batched) else x
+    def carried(self, x):
+        if isinstance(x, pt.Tensor) and isinstance(x._extras.payload, Batched) and (
+                x._extras.level == self.level):
+            return x._extras.payload
         return x
 
 

@@ -98,29 +98,3 @@ def flag(op, name, value):
 
 def dtype(op, name, value):
     return as_dtype(value, op, name)
-
-
-def wrapped(row, args):
-    """args with every dim non-negative and Dims a tuple, as dispatch hands them to a rule.
-
-    For arguments that the op has already accepted: nothing is checked here.
-    """
-    result, ndim = list(args), None
-    kept = [a for a in row.args if a.name not in (row.select or ())]
-    for k, a in enumerate(kept):
-        value = result[k]
-        if a.is_tensor:
-            lead = value[0] if a.letter == "L" else value
-            if ndim is None and hasattr(lead, "ndim"):
-                ndim = lead.ndim
-        elif a.letter == "n":
-            result[k] = value % (ndim + 1)
-        elif a.letter in "de" and value is not None:
-            result[k] = value % max(ndim, 1)
-        elif a.letter == "D":
-            if value is None or (isinstance(value, (tuple, list)) and not value):
-                result[k] = tuple(range(ndim))
-            else:
-                dims = value if isinstance(value, (tuple, list)) else (value,)
-                result[k] = tuple(d % ndim for d in dims) if ndim else ()
-    return tuple(result)

@@ -11,7 +11,6 @@ whose rule moves dims run once on ``meta`` samples, which also says what the res
 """
 import ptcore._ops as ops
 from ptcore._convert import as_tensor
-from ptcore._ops._arguments import wrapped
 from ptcore._ops._creation import arange, empty
 from ptcore._tensor import Tensor
 
@@ -114,16 +113,12 @@ def _aligned(value, ndim):
     return value.tensor.reshape((value.tensor.shape[0], *[1] * (ndim - value.ndim), *value.shape))
 
 
-def _arguments(row):
-    return [a for a in row.args if a.name not in (row.select or ())]
-
-
 # -- rules: (row, args, batch size, what the column says behind the word) -------------------------
 
 def _broadcast(row, args, inplace):
     """Dims are aligned from the right, with the hidden one in front of them all."""
     args = list(args)
-    places = [k for k, a in enumerate(_arguments(row)) if a.is_tensor]
+    places = [k for k, a in enumerate(ops.arguments(row)) if a.is_tensor]
     for k in places:
         if isinstance(args[k], (list, tuple)) or hasattr(args[k], "__array_interface__"):
             args[k] = as_tensor(args[k])
@@ -163,11 +158,11 @@ def _shift(row, args, size, only):
     ``only`` names the tensors that may be batched; where another one is, the op decomposes.
     """
     only = only.split()
-    spec = _arguments(row)
+    spec = ops.arguments(row)
     if only and any(isinstance(v, Batched) and a.name not in only for a, v in zip(spec, args)):
         return NotImplemented
     expected = _expected(row, args)
-    args = wrapped(row, args)
+    args = ops.wrapped(row, args)
     lead = next(v[0] if a.letter == "L" else v for a, v in zip(spec, args) if a.is_tensor)
     names_dims = any(a.letter in "deD" for a in spec)
     lifted = names_dims and lead.ndim == 0          # ops take a scalar as a vector of one element

@@ -8,7 +8,6 @@ import importlib
 
 import ptcore._ops as ops
 from ptcore._ops import _expr
-from ptcore._ops._arguments import wrapped
 from ptcore._ops._creation import full, ones_like, zeros_like
 from ptcore._ops._functions_reduction import sum as sum_of
 from ptcore._tensor import Tensor
@@ -53,12 +52,14 @@ def jvp(op, args, tangents, out):
         return (None,) * len(out) if several else None
     if callable(rule):
         return rule(args, tangents, out)
+    if not any([o.dtype.kind in "fc" for o in (out if several else (out,))]):
+        return (None,) * len(out) if several else None
     result = _RULES[rule if isinstance(rule, str) else "texts"](row, args, tangents, out)
     if not several:
         return _fitted(result, out)
     if not isinstance(result, tuple):
         result = (result, *[None] * (len(out) - 1))
-    return tuple([_fitted(t, o) for t, o in zip(result, out)])
+    return tuple([_fitted(t, o) if o.dtype.kind in "fc" else None for t, o in zip(result, out)])
 
 
 def _is_live(tangent):
@@ -69,15 +70,11 @@ def _is_live(tangent):
 
 def _fitted(t, out):
     """A tangent in its primal's shape and dtype: partials of broadcast operands are smaller."""
-    if t is None or out.dtype.kind not in "fc":
+    if t is None:
         return None
     if t.dtype is not out.dtype:
         t = t.to(out.dtype)
     return t if t.shape == out.shape else t.expand(out.shape)
-
-
-def _arguments(row):
-    return [a for a in row.args if a.name not in (row.select or ())]
 
 
 # -- rules: (row, args, tangents, out) -------------------------------------------------------------
@@ -85,7 +82,7 @@ def _arguments(row):
 def _linear(row, args, tangents, out):
     """The op itself on the tangents of the tensors it is linear in."""
     moved = []
-    for a, x, t in zip(_arguments(row), args, tangents):
+    for a, x, t in zip(ops.arguments(row), args, tangents):
         if a.letter == "L":
             moved.append(tuple([zeros_like(v) if d is None else d
                                 for v, d in zip(x, t or [None] * len(x))]))
@@ -108,8 +105,8 @@ def _reduced(row, args, tangents, out):
     """Each result depends on elements of its own: the gradient of ones, times t, summed."""
     t = tangents[0]
     first = out[0] if isinstance(out, tuple) else out
-    args = wrapped(row, args)
-    names = {a.name: x for a, x in zip(_arguments(row), args)}
+    args = ops.wrapped(row, args)
+    names = {a.name: x for a, x in zip(ops.arguments(row), args)}
     weights = _called(_rule(_rules.VJPS, row.name), row, args, out,
                       g=ones_like(first), gs=(ones_like(first), None))
     if isinstance(weights, tuple):
@@ -120,7 +117,7 @@ def _reduced(row, args, tangents, out):
 
 
 def _by_rule(row, args, tangents, out):
-    return _called(_rule(_rules.JVPS, row.name), row, wrapped(row, args), out, t=tangents[0])
+    return _called(_rule(_rules.JVPS, row.name), row, ops.wrapped(row, args), out, t=tangents[0])
 
 
 def _rule(table, name):
@@ -131,7 +128,7 @@ def _rule(table, name):
 
 def _called(function, row, args, out, **more):
     """A rule with the values of the names that its parameters ask for."""
-    scope = {a.name: x for a, x in zip(_arguments(row), args)}
+    scope = {a.name: x for a, x in zip(ops.arguments(row), args)}
     scope.update(_outputs(out), **more)
     code = function.__code__
     return function(*[scope[n] for n in code.co_varnames[:code.co_argcount]])
@@ -150,15 +147,16 @@ def _texts(row, args, tangents, out):
 def _partial(row, args, tangents, out):
     texts = [None if text is None or text.strip() == "0" else f"t * ({text})" if text.strip() != "1"
              else "t" for text in row.partial]
-    return _sum_of_texts(row, texts, args, tangents, out)
+    # Constants in a text are tensors of the default dtype: they must not narrow a 0-d tangent.
+    return _sum_of_texts(row, texts, args, [_fitted(t, out) for t in tangents], out)
 
 
 def _sum_of_texts(row, texts, args, tangents, out):
-    spec = _arguments(row)
+    spec = ops.arguments(row)
     scope = {}
     names = iter(_expr.TENSOR_NAMES)
     lead = next(t for t in tangents if t is not None)
-    for a, x in zip(spec, wrapped(row, args)):
+    for a, x in zip(spec, ops.wrapped(row, args)):
         if a.is_tensor:
             if x is not None and not isinstance(x, (Tensor, tuple)):
                 x = full((), x, dtype=lead.dtype, device=lead.device)       # texts call ops on it

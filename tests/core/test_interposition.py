@@ -52,6 +52,37 @@ def test_batcher_equals_a_loop():
     np.testing.assert_allclose(got.numpy(), expected, rtol=1e-5)
 
 
+def test_batchers_nest():
+    """One over the other: x[i] and y[j] for all pairs, and what only one of them sees."""
+    x, y = pt.randn(3, 4), pt.randn(2, 4)
+
+    def pairs(row):
+        with Interposed(Batcher()) as inner:
+            return inner.stack((row * inner.sample(y)).sum() + pt.ones(2).sum())
+    with Interposed(Batcher()) as outer:
+        got = outer.stack(pairs(outer.sample(x)))
+    np.testing.assert_allclose(got.numpy(), x.numpy() @ y.numpy().T + 2, rtol=1e-5, atol=1e-6)
+
+
+def test_forward_over_a_batch_and_backward_through_it():
+    """Transformations stack: tangents of a batched program, gradients of its samples' stack."""
+    xs = pt.randn(3, 4, dtype=pt.float64).requires_grad_()
+
+    def batched(x):
+        with Interposed(Batcher()) as batcher:
+            y = batcher.sample(x)
+            return batcher.stack((y.exp() * y[0]).sum())
+    batched(xs).sum().backward()
+    x = xs.detach().numpy()
+    want = np.exp(x) * x[:, :1]
+    want[:, 0] += np.exp(x).sum(1)
+    np.testing.assert_allclose(xs.grad.numpy(), want, rtol=1e-10)
+    t = pt.ones(3, 4, dtype=pt.float64)
+    with Interposed(Forward()) as forward:
+        got = forward.tangent(batched(forward.pair(xs.detach(), t)))
+    np.testing.assert_allclose(got.numpy(), want.sum(1), rtol=1e-10)
+
+
 def test_forward_through_views_and_writes():
     def f(x):
         y = x * 2
@@ -75,6 +106,10 @@ def test_stand_in():
     for read in (scalar.item, lambda: bool(scalar), scalar.tolist, scalar.numpy):
         with pytest.raises(RuntimeError, match=r"not known here|value for each sample"):
             read()
+    for same in (x.detach(), x.data, x.as_subclass(type("Sub", (pt.Tensor,), {}))):
+        assert same._extras.payload is x._extras.payload
+        with pytest.raises(RuntimeError):
+            same.numpy()
     for use in (lambda: scalar + 1, lambda: pt.sum(scalar), lambda: scalar.reshape(1),
                 lambda: pt.stack([scalar])):
         with pytest.raises(RuntimeError, match="transformation that has ended"):

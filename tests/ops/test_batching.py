@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from _cases import CASES, ROWS, B, F, I, Of, Sample, array, case_id, cases, dtypes, function
 from interpreters import Batcher, Interposed
+from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
 import ptcore as pt
 from ptcore._ops import _decompositions, run
@@ -138,6 +139,41 @@ def test_in_place(row):
             assert run(row.name, (x, *made[0][1:]), True) is x
         got = first.numpy()
         np.testing.assert_allclose(got, np.stack([array(y) for y in loop]), rtol=1e-12)
+
+
+# A cotangent of the right kind is not enough for these: a window needs its memory's layout.
+GRADIENTS = [r for r in UNDER_TEST if is_differentiable(r) and r.name not in NOT_REAL_RESULTS
+             and {"float64", "complex128"} & set(dtypes(r))]
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in GRADIENTS])
+def test_batched_gradients(row):
+    """The backward's rules on a stack of cotangents equal a backward for each."""
+    dtype = "float64" if "float64" in dtypes(row) else "complex128"
+    for case in small_cases(row):
+        call, inputs = differentiable_arguments(row, case, dtype, "contiguous")
+        if not inputs:
+            continue
+        result = outputs(call(*inputs))[0]
+        rng = np.random.default_rng(4)
+        stack = pt.from_numpy(rng.normal(size=(SIZE, *result.shape))).to(result.dtype)
+
+        def backward(g, result=result, inputs=inputs):
+            return pt.autograd.grad(result, inputs, g, allow_unused=True, retain_graph=True)
+        try:
+            loop = [backward(stack[k]) for k in range(SIZE)]
+            with Interposed(Batcher()) as batcher:
+                got = backward(batcher.sample(stack))
+            for k, g in enumerate(got):
+                if g is None:
+                    assert loop[0][k] is None
+                    continue
+                g = batcher.carried(g)
+                want = np.stack([array(one[k]) for one in loop])
+                g = array(g) if isinstance(g, pt.Tensor) else array(g.tensor)
+                np.testing.assert_allclose(np.broadcast_to(g, want.shape), want, rtol=1e-9, atol=1e-11)
+        except Exception as e:
+            raise AssertionError(f"{case_id(row, case)}: {type(e).__name__}: {e}") from e
 
 
 # -- promotion, errors, refusals --------------------------------------------------------------------
