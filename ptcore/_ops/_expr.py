@@ -130,8 +130,11 @@ class _ToOps(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        node.args = [self.visit(a) for a in node.args]
-        return node
+        if isinstance(node.func, ast.Name):         # a function's name is no parameter
+            node.args = [self.visit(a) for a in node.args]
+            node.keywords = [self.visit(k) for k in node.keywords]
+            return node
+        return self.generic_visit(node)
 
     def visit_IfExp(self, node):
         self.generic_visit(node)

@@ -14,7 +14,7 @@ from ptcore._tensor import Tensor
 from ptcore.autograd import _helpers, _rules
 from ptcore.autograd._helpers import conj_of
 
-_code = {}                              # text -> (compiled text, the functions that it calls)
+_code = {}                              # (text, numbers) -> (compiled text, functions it calls)
 _loaded = []                            # the modules of rules, once imported
 _FAMILIES = ("copy", "linalg", "loss", "normalize", "reduction", "scan", "sort", "view")
 
@@ -48,18 +48,17 @@ def jvp(op, args, tangents, out):
         return NotImplemented
     if rule is None and row.kind == "structured":
         raise NotImplementedError(f"{op}: there is no forward derivative")
-    if rule is None or not any(_is_live(t) for t in tangents):
+    continuous = [o.dtype.kind in "fc" for o in (out if several else (out,))]
+    if rule is None or not any(continuous) or not any(_is_live(t) for t in tangents):
         return (None,) * len(out) if several else None
     if callable(rule):
         return rule(args, tangents, out)
-    if not any([o.dtype.kind in "fc" for o in (out if several else (out,))]):
-        return (None,) * len(out) if several else None
     result = _RULES[rule if isinstance(rule, str) else "texts"](row, args, tangents, out)
     if not several:
         return _fitted(result, out)
     if not isinstance(result, tuple):
         result = (result, *[None] * (len(out) - 1))
-    return tuple([_fitted(t, o) if o.dtype.kind in "fc" else None for t, o in zip(result, out)])
+    return tuple([_fitted(t, o) if c else None for t, o, c in zip(result, out, continuous)])
 
 
 def _is_live(tangent):
@@ -166,7 +165,8 @@ def _sum_of_texts(row, texts, args, tangents, out):
     total = None
     for text, t in zip(texts, [t for a, t in zip(spec, tangents) if a.is_tensor]):
         if text is not None and t is not None:
-            total = _plus(total, _evaluated(text, {**scope, "t": t}))
+            numbers = tuple([a.name for a in spec if a.letter in "fs"])
+            total = _plus(total, _evaluated(text, numbers, {**scope, "t": t}))
     return total
 
 
@@ -174,14 +174,15 @@ def _plus(total, term):
     return term if total is None else total + term
 
 
-def _evaluated(text, scope):
-    found = _code.get(text)
+def _evaluated(text, numbers, scope):
+    """A text's value, ``numbers`` being the parameters in scope that are numbers."""
+    found = _code.get((text, numbers))
     if found is None:
-        code = compile(_expr.to_python(text, "jvp"), f"<jvp: {text}>", "eval")
-        functions = {n: getattr(_helpers, n, None) or ops.function(n) for n in _expr.called(text)
-                     | ({"where"} if " if " in text else set())}
-        found = _code[text] = code, functions
-    return eval(found[0], {"__builtins__": {}, **found[1]}, scope)
+        written = _expr.to_python(text, "jvp", numbers, "t")
+        functions = {n: getattr(_helpers, n, None) or ops.function(n) for n in _expr.called(written)}
+        code = compile(written, f"<jvp: {text}>", "eval")
+        found = _code[text, numbers] = code, {"__builtins__": {}, **functions}
+    return eval(found[0], found[1], scope)
 
 
 _RULES = {"linear": _linear, "bilinear": _bilinear, "reduced": _reduced, "rule": _by_rule,

@@ -55,7 +55,7 @@ def check(row, case, dtype, layout="contiguous"):
                                 allow_unused=True) if live else [None] * len(inputs)
         transposed = sum(real_inner(g, u[k]) for k, g in enumerate(back) if g is not None and k in u)
         straight = sum(real_inner(w, t) for w, t in zip(v, tangents) if t is not None)
-        assert straight == pytest.approx(transposed, rel=1e-9, abs=1e-10)
+        assert straight == pytest.approx(transposed, rel=1e-11, abs=1e-12)
         for r, t, a, b in zip(results, tangents, ahead, behind):
             slope = (a.numpy() - b.numpy()) / (2 * STEP)
             if t is None:
