@@ -18,7 +18,8 @@ cdef inline int64_t count(int ndim, const int64_t *sizes) noexcept nogil:
     if n == 0:
         return 0
     for i in range(ndim):
-        if sizes[i] > (<int64_t>1 << 58) // n:       # so that bytes, 16 an element, fit as well
+        # So that bytes, 16 an element, fit as well; most factors need no division to see it.
+        if (n | sizes[i]) >> 29 and sizes[i] > (<int64_t>1 << 58) // n:
             return -1
         n *= sizes[i]
     return n

@@ -99,8 +99,9 @@ CHECKS = {"s": (f"type({{0}}) is not float and ({LONG})", "number"),
           "i": (LONG, "integer"),
           "I": ("not isinstance({0}, AnyTensor)", "tensor"),
           "T": ("not isinstance({0}, AnyTensor)", "operand"),
-          "L": ("type({0}) is not tuple or not {0} or not isinstance({0}[0], AnyTensor)", "tensors")}
-COMPOSITE_CHECKS = {**CHECKS, "T": CHECKS["I"], "t": ("{0} is not None", "dtype")}
+          "L": ("type({0}) is not tuple and type({0}) is not list", "tensors")}
+COMPOSITE_CHECKS = {**CHECKS, "T": CHECKS["I"], "L": ("True", "tensors"),
+                    "t": ("{0} is not None", "dtype")}
 
 
 def checks(op):

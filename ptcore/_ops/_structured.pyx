@@ -14,9 +14,9 @@ from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call as general_call
-from ptcore._ops._record cimport link, save, trace_of_user
+from ptcore._ops._record cimport link, record, save, trace_of_user
 from ptcore._ops._table cimport (
-    PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_LIKE,
+    PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_CAT, RULE_LIKE,
     RULE_LINEAR, RULE_MM, RULE_REDUCED, RULE_REDUCED_BOOL, RULE_REDUCED_NONEMPTY, RULE_REDUCED_SUM,
     info, kernel_of, pt_opinfo, raise_status)
 
@@ -29,7 +29,7 @@ cdef enum:
 cdef object call(int op, tuple args, object out):
     cdef pt_opinfo *o = info(op)
     if out is None and o.rule:
-        result = plain_call(op, o, args)
+        result = joined(op, o, args[0], args[1]) if o.rule == RULE_CAT else plain_call(op, o, args)
         if result is not None:
             return result
     return general_call(op, args, out)
@@ -227,6 +227,64 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
         raise_status(status, o.name, c.error)
     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and o.differentiable:
         record_plain(op, o, args, r, nin, dims, ndims, lead.rank)
+    return r
+
+
+cdef object joined(int op, pt_opinfo *o, object tensors, object at):
+    """``cat`` of a few tensors that differ in one dim at most, or None."""
+    cdef pt_kernel kernel = kernel_of(op, DEVICE_CPU)
+    cdef pt_view[16] views
+    cdef pt_view out_view
+    cdef pt_param dim
+    cdef pt_call c
+    cdef int64_t[64] sizes
+    cdef Tensor t, first = None, r
+    cdef uint32_t key = pt_tls.mode
+    cdef tuple given = tuple(tensors) if type(tensors) is list else <tuple>tensors
+    cdef int i, j, n = len(given), status
+    cdef int64_t total = 0
+    memset(&dim, 0, sizeof(pt_param))
+    if kernel == NULL or not 0 < n <= 16:
+        return None
+    for i in range(n):
+        if not isinstance(given[i], Tensor):
+            return None
+        t = <Tensor>given[i]
+        key |= t.flags
+        fill_view(t, &views[i])
+        if first is None:
+            first = t
+            if not read_dim(at, t.rank, &dim.i):
+                return None
+        if t.dt != first.dt or t.rank != first.rank:
+            return None
+        for j in range(t.rank):
+            if j != dim.i and t.dims[j] != first.dims[j]:
+                return None
+        total += t.dims[dim.i]
+    if key & PT_SLOW or not o.types & (1 << first.dt):
+        return None
+    for j in range(first.rank):
+        sizes[j] = total if j == dim.i else first.dims[j]
+    r = new_tensor(first.dt, first.rank, sizes, DEVICE_CPU, -1)
+    fill_view(r, &out_view)
+    dim.kind, dim.d = PT_PARAM_INT, <double>dim.i
+    c.op = op
+    c.nin, c.nout, c.nparams = n, 1, 1
+    (<const pt_view **>&c.inputs)[0] = views
+    c.out = &out_view
+    (<const pt_param **>&c.params)[0] = &dim
+    c.stream = NULL
+    c.error[0] = 0
+    if r.count > SMALL:
+        with nogil:
+            status = kernel(&c)
+    else:
+        status = kernel(&c)
+    if status != PT_OK:
+        raise_status(status, o.name, c.error)
+    if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+        record(op, (given, dim.i), [r])
     return r
 
 

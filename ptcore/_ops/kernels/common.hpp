@@ -189,6 +189,10 @@ inline T *output(const pt_call *call, int i = 0) { return reinterpret_cast<T *>(
 template <class T>
 struct scratch {
     explicit scratch(int64_t count) : raw(nullptr), data(nullptr) {
+        if (count == 0) {
+            data = reinterpret_cast<T *>(this);         /* not null, and nothing to be read */
+            return;
+        }
         if (count < 0 || uint64_t(count) > (SIZE_MAX / 2 - 64) / sizeof(T)) return;
         raw = static_cast<char *>(malloc(size_t(count) * sizeof(T) + 64));
         if (raw) data = reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(raw) + 63) & ~uintptr_t(63));

@@ -31,8 +31,25 @@ inline void columns_sum(E *sum, int64_t n, int64_t width, Add &&add) {
 template <class E, bool LOG>
 struct softmax_op {
     static constexpr int inputs = 1;
+    /* a row that one vector holds */
+    static void short_row(const E *x, E *out, int n) {
+        using V = simd<E>;
+        const bool full = n == V::width;
+        /* filled up with an element: exp of a padding that is far away would cost more */
+        const auto v = full ? V::load(x) : V::blend(V::load_part(x, n), V::fill(x[0]), n);
+        E top;
+        V::template fold<1>(v, &top, [](auto a, auto b) { return maximum(a, b); });
+        const auto shifted = v - V::fill(top);
+        auto e = vector_exp<E>(shifted);
+        if (!full) e = V::blend(e, V::fill(E(0)), n);
+        const E sum = V::sum(e);
+        const auto y = LOG ? shifted - V::fill(pt::log(sum)) : e * V::fill(1 / sum);
+        if (full) V::store(out, y);
+        else V::store_part(out, y, n);
+    }
     static void row(const E *const *in, E *out, int64_t n) {
         const E *x = in[0];
+        if (n <= simd<E>::width) return short_row(x, out, int(n));
         const E top = row_max(x, n);
         if (LOG) {
             const auto log_sum = simd<E>::fill(pt::log(E(row_exp_sum<false>(x, out, n, top))));
