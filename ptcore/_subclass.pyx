@@ -1,12 +1,14 @@
-"""Subclasses of Tensor, and ``.data``: what makes a tensor of another class or other memory.
+"""Subclasses of Tensor, ``.data``, stand-ins: what makes a tensor of another class or memory.
 
 A plain subclass keeps its type through ops; ``Parameter`` and others with the disabled
 ``__torch_function__`` stay on the fast path (``class_flags`` in _tensor.pyx).
 """
 from cpython.mem cimport PyMem_Free
+from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._shape cimport read_sizes
 from ptcore._tensor cimport *
 from ptcore._tensor import _disabled_torch_function_impl
 
@@ -39,8 +41,8 @@ def as_subclass(Tensor t not None, cls):
     adopt(r, t)
     r.flags |= t.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
     r.node, r.out_nr, r.base, r.attr_version = t.node, t.out_nr, t.base, t.attr_version
-    if t.flags & PT_DATA:
-        share_counter(r, t)
+    if t.flags & (PT_DATA | PT_INTERPOSED):
+        share_extras(r, t)
     return r
 
 
@@ -48,8 +50,8 @@ def make_subclass(cls, Tensor data not None, bint require_grad=False):
     """``Tensor._make_subclass``: a leaf of class ``cls`` over the memory of ``data``."""
     cdef Tensor r = Tensor.__new__(cls)
     adopt(r, data)
-    if data.flags & PT_DATA:
-        share_counter(r, data)
+    if data.flags & (PT_DATA | PT_INTERPOSED):
+        share_extras(r, data)
     if require_grad:
         r.requires_grad = True
     return r
@@ -83,6 +85,25 @@ def get_data(Tensor t):
     cdef Tensor r = alias(t)
     count_apart(r, 0)
     return r
+
+
+def stand_in(Tensor like not None, shape, payload, int level=0):
+    """A tensor that stands for the value an interpreter carries.
+
+    It has ``shape`` and the dtype and device of ``like``, but no data of its own: its strides are 0
+    over one element, so that nothing can read past the end. Ops on it are offered to
+    the interpreter stack; ``item`` asks ``payload.item(tensor)``, any other read of data raises.
+    """
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int ndim = read_sizes(shape, sizes, b"stand_in", b"shape")
+    memset(strides, 0, sizeof(strides))
+    cdef Tensor s = new_strided(like.dt, ndim, sizes, strides, like.storage.device,
+                                like.storage.device_index)
+    (<TensorExtras>extras_of(s)).payload = payload
+    (<TensorExtras>extras_of(s)).level = level
+    s.flags |= PT_INTERPOSED
+    return s
 
 
 # What this module adds to Tensor.

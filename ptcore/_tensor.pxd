@@ -80,6 +80,7 @@ cdef object shape_of(Tensor t)
 cdef object describe(Tensor t)
 
 cdef void share_counter(Tensor t, Tensor x)
+cdef void share_extras(Tensor t, Tensor x)
 cdef void count_apart(Tensor t, uint64_t start)
 cdef void adopt(Tensor r, Tensor t) except *
 

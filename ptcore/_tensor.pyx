@@ -573,8 +573,8 @@ cdef Tensor alias(Tensor x):
     t.dt = x.dt
     t.count = x.count
     t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE)
-    if x.flags & PT_DATA:
-        share_counter(t, x)
+    if x.flags & (PT_DATA | PT_INTERPOSED):
+        share_extras(t, x)
     return t
 
 
@@ -601,6 +601,16 @@ cdef void share_counter(Tensor t, Tensor x):
     """t shows the memory of x, whose writes are not counted in the storage."""
     t.flags |= PT_DATA
     extras_of(t).counter = (<TensorExtras>x.extras).counter
+
+
+cdef void share_extras(Tensor t, Tensor x):
+    """t shows what x shows: the same counter of writes, the same interpreter's payload."""
+    if x.flags & PT_DATA:
+        share_counter(t, x)
+    if x.flags & PT_INTERPOSED:
+        t.flags |= PT_INTERPOSED
+        extras_of(t).payload = (<TensorExtras>x.extras).payload
+        extras_of(t).level = (<TensorExtras>x.extras).level
 
 
 cdef void count_apart(Tensor t, uint64_t start):

@@ -309,6 +309,7 @@ def text_rule(op):
     body = loads(op, names, True)
     results = []
     elementwise = op.row.kind == "elementwise" and op.row.partial is not None
+    numbers = [a.name for a in op.params]
     for i, t in enumerate(texts):
         if t is None:
             results.append("None")
@@ -334,9 +335,9 @@ def text_rule(op):
                          f"        else:\n")
                 for n in tensors:
                     body += f"            {n} = lift({n}, g)\n"
-                body += f"            r{i} = g * {conj('(' + expr.to_python(t, op.name) + ')')}\n"
+                body += f"            r{i} = g * {conj('(' + expr.to_python(t, op.name, numbers) + ')')}\n"
             else:
-                body += f"        r{i} = g * {conj(expr.to_python(t, op.name))}\n"
+                body += f"        r{i} = g * {conj(expr.to_python(t, op.name, numbers))}\n"
         results.append(f"r{i}")
     packed = results[0] if len(texts) == 1 else f"({', '.join(results)})"
     return (f"# {op.family}.py: {op.name}: {texts}\n"

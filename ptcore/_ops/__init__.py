@@ -36,3 +36,50 @@ def function(name, inplace=False):
     """The function that calls an op, or its in-place form."""
     from ptcore._ops import _table
     return _table.function_of(_table.op_id(name), inplace)
+
+
+def arguments(row):
+    """The parameters of an op in the order that interpreters get them.
+
+    One that selects another op is not among them: it keeps its default.
+    """
+    return [a for a in row.args if a.name not in (row.select or ())]
+
+
+def run(op, args, inplace=False):
+    """Calls an op, or its in-place form, on arguments in the order of ``arguments``."""
+    own = row(op)
+    positional, keyword = [], {}
+    for a, value in zip(arguments(own), args):
+        if a.keyword_only:
+            keyword[a.name] = value
+        elif own.varargs == a.name and a.letter == "L":
+            positional += value
+        else:
+            positional.append(value)
+    return function(op, inplace)(*positional, **keyword)
+
+
+def wrapped(row, args):
+    """args with every dim non-negative and Dims a tuple, as dispatch hands them to a rule.
+
+    For arguments that the op has already accepted: nothing is checked here.
+    """
+    result, ndim = list(args), None
+    for k, a in enumerate(arguments(row)):
+        value = result[k]
+        if a.is_tensor:
+            lead = value[0] if a.letter == "L" else value
+            if ndim is None and hasattr(lead, "ndim"):
+                ndim = lead.ndim
+        elif a.letter == "n":
+            result[k] = value % (ndim + 1)
+        elif a.letter in "de" and value is not None:
+            result[k] = value % max(ndim, 1)
+        elif a.letter == "D":
+            if value is None or (isinstance(value, (tuple, list)) and not value):
+                result[k] = tuple(range(ndim))
+            else:
+                dims = value if isinstance(value, (tuple, list)) else (value,)
+                result[k] = tuple(d % ndim for d in dims) if ndim else ()
+    return tuple(result)

@@ -62,7 +62,7 @@ cdef bint overridden(tuple args):
     cdef uint32_t key = pt_tls.mode
     for x in args:
         key |= flags_of(x)
-    if key & PT_MODE_FUNCTION:
+    if key & (PT_MODE_FUNCTION | PT_INTERPOSED):
         return True
     return (key & PT_SUBCLASS) != 0 and not pt_tls.torch_function_off
 
@@ -200,10 +200,14 @@ cdef object interpose(int op, tuple args, object out, int variant):
 
 
 cdef object _interpret(int op, tuple args, object out, int variant):
-    """Hands the call to the innermost interpreter, which runs with itself taken off."""
+    """Hands the call to the innermost interpreter, which runs with itself taken off.
+
+    Where it returns NotImplemented the op goes on with the interpreter in its place: a composite
+    is then offered as the ops that it calls."""
     cdef list stack = _interpreters.stack
     if not stack:
-        return NotImplemented
+        raise RuntimeError(f"{info(op).name.decode()}: an argument belongs to a transformation that "
+                           "has ended or does not see this call; its value is not known here")
     top = _interpreters.pop()
     try:
         return top.call(info(op).name.decode(), args, out, variant)

@@ -116,7 +116,25 @@ def to_cpp(text, where, params=()):
 
 
 class _ToOps(ast.NodeTransformer):
-    """Conditional expressions and boolean operators have no tensor form of their own."""
+    """Conditional expressions and boolean operators have no tensor form of their own.
+
+    A parameter that `where` chooses would be rounded to the default dtype: those named in
+    ``lifted`` become tensors of the dtype of ``beside``."""
+
+    def __init__(self, lifted, beside):
+        self.lifted, self.beside = lifted, beside
+
+    def visit_Name(self, node):
+        if node.id in self.lifted:
+            return ast.Call(ast.Name("lift"), [node, ast.Name(self.beside)], [])
+        return node
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Name):         # a function's name is no parameter
+            node.args = [self.visit(a) for a in node.args]
+            node.keywords = [self.visit(k) for k in node.keywords]
+            return node
+        return self.generic_visit(node)
 
     def visit_IfExp(self, node):
         self.generic_visit(node)
@@ -131,9 +149,11 @@ class _ToOps(ast.NodeTransformer):
         return result
 
 
-def to_python(text, where):
-    """The same text as a Python expression over tensors."""
-    return ast.unparse(_ToOps().visit(parse(text, where)))
+def to_python(text, where, params=(), beside="g"):
+    """The same text as a Python expression over tensors, ``params`` being numbers."""
+    tree = parse(text, where)
+    chosen = "where" in called(text, where) or any(isinstance(n, ast.IfExp) for n in ast.walk(tree))
+    return ast.unparse(_ToOps(params if chosen else (), beside).visit(tree))
 
 
 def called(text, where="expression"):

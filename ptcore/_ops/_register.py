@@ -11,8 +11,8 @@ from ptcore._ops import _rows as _known
 _PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
 
 
-def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", vjp=None, saves=(),
-             fields=None, batch=None, autocast=None, sample=None, reference=None, doc=None):
+def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", vjp=None, jvp=None,
+             saves=(), fields=None, batch=None, autocast=None, sample=None, reference=None, doc=None):
     """Registers an op and returns the function that calls it.
 
     Parameters
@@ -39,9 +39,17 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
         Names of tensor arguments, ``"out"`` or ``"name.shape"`` style metadata.
     fields : tuple of str, optional
         Names of several outputs.
-    batch, autocast, sample, reference, doc : optional
-        Columns of the row: its batch and autocast rules, sampling domain and independent
-        reference for tests, and the function's docstring.
+    jvp : callable, str or list of str, optional
+        ``jvp(args, tangents, out)`` returns the tangent of ``out`` (a tuple for several) from
+        those of the arguments (None: zero); or the column as a row has it. Without one
+        forward mode raises.
+    batch : callable or str, optional
+        ``batch(args, size)`` runs the op on arguments of which some are
+        ``ptcore._ops._batching.Batched`` and returns such; or the column as a row has it, such as
+        ``"shift"``. Without one batching raises.
+    autocast, sample, reference, doc : optional
+        Columns of the row: its autocast rule, sampling domain and independent reference for
+        tests, and the function's docstring.
 
     Returns
     -------
@@ -68,7 +76,8 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
     tensor([3., 6.])
     """
     row = _schema.Row("structured" if vjp else "nondifferentiable", signature, types=types,
-                      promote=promote, out="spec", fields=fields, batch=batch, autocast=autocast,
+                      promote=promote, out="spec", fields=fields, autocast=autocast,
+                      jvp=jvp, batch=batch or "refused: it was registered without one",
                       sample=sample, reference=reference, doc=doc, internal=True)
     row.family = "registered"
     unknown = [name for name in saves if name != "out" and name.partition(".")[0] not in

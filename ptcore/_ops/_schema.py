@@ -49,6 +49,10 @@ LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tens
            "Dim": "d", "OptDim": "e", "NewDim": "n", "Dims": "D", "Sizes": "z", "DType": "t",
            "Obj": "o"}
 TENSOR_LETTERS = "TOIJL"
+AUTOCAST = ("low", "high", "widest", None)
+BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "product", "index",
+         "decompose", "constant", "refused:")
+JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
 KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
          "nondifferentiable")
 
@@ -68,7 +72,22 @@ class Arg:
 
 
 class Row:
-    """One op. See the constructors below for the meaning of the columns."""
+    """One op. See the constructors below for the columns that belong to a kind. Every row has
+
+    ``batch``: how the op runs on tensors with a hidden first dim (_batching.py). "broadcast"
+    aligns dims; "shift" moves the dims that parameters name by one ("shift a b": tensors other
+    than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
+    takes a shape; "product ik,kj->ij" is an einsum; "decompose" runs the body of a composite or the
+    function of _decompositions.py; "constant" takes no tensor; "refused: why" raises.
+
+    ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
+    widest dtype among its tensors, None in what it is given.
+
+    ``jvp``, forward mode (autograd/_forward.py): "partial" sums the partials times tangents; "linear"
+    applies the op to the tangents, "bilinear" to one at a time; "reduced" sums the vjp of ones
+    times the tangent; a list of texts, one for each tensor, with ``t`` its tangent; "rule"
+    names the function that ``@jvp(name)`` marks; "decompose" as for batch; None: no tangent.
+    """
 
     def __init__(self, kind, signature, **columns):
         self.kind = kind
@@ -79,7 +98,7 @@ class Row:
         self.formula = columns.pop("formula", None)
         self.partial = columns.pop("partial", None)
         self.vjp = columns.pop("vjp", None)
-        self.jvp = columns.pop("jvp", None)
+        self.jvp = columns.pop("jvp", self.default_jvp())
         self.promote = columns.pop("promote", "default")
         self.out = columns.pop("out", "same")
         self.kernel = columns.pop("kernel", None)
@@ -96,7 +115,7 @@ class Row:
         self.random = columns.pop("random", False)
         self.layout = columns.pop("layout", "any")
         self.prefill = columns.pop("prefill", False)
-        self.batch = columns.pop("batch", "broadcast" if kind == "elementwise" else None)
+        self.batch = columns.pop("batch", self.default_batch())
         self.autocast = columns.pop("autocast", None)
         self.cost = columns.pop("cost", 1)
         self.sample = columns.pop("sample", None)
@@ -120,6 +139,21 @@ class Row:
     def letters(self):
         return "".join(a.letter for a in self.args)
 
+    def default_jvp(self):
+        if self.kind == "elementwise":
+            return "partial" if self.partial else None
+        return {"linear": "linear", "view": "linear", "bilinear": "bilinear",
+                "composite": "decompose"}.get(self.kind)
+
+    def default_batch(self):
+        if self.kind in ("elementwise", "composite"):
+            return "broadcast" if self.kind == "elementwise" else "decompose"
+        if self.random:
+            return "refused: it draws random numbers, and whether samples share them is not said"
+        if self.kind == "nondifferentiable" and not self.tensors:
+            return "constant"
+        return "shift"
+
     def check(self):
         """Stops with the row's name when columns contradict each other."""
         if self.kind not in KINDS:
@@ -129,6 +163,18 @@ class Row:
         if self.partial is not None and len(self.partial) != len(self.tensors):
             raise ValueError(f"{self.name}: one partial for each of {len(self.tensors)} tensors, "
                              f"got {len(self.partial)}")
+        if self.autocast not in AUTOCAST:
+            raise ValueError(f"{self.name}: autocast must be one of {AUTOCAST}, got "
+                             f"{self.autocast!r}")
+        if not callable(self.batch) and self.batch.partition(" ")[0] not in BATCH:
+            raise ValueError(f"{self.name}: batch must begin with one of {BATCH}, got "
+                             f"{self.batch!r}")
+        if isinstance(self.jvp, (list, tuple)):
+            if len(self.jvp) != len(self.tensors):
+                raise ValueError(f"{self.name}: one jvp text for each of {len(self.tensors)} "
+                                 f"tensors, got {len(self.jvp)}")
+        elif not callable(self.jvp) and self.jvp not in JVP:
+            raise ValueError(f"{self.name}: jvp must be texts or one of {JVP}, got {self.jvp!r}")
         if self.public is None:
             self.public = [] if self.internal else [self.name]
 

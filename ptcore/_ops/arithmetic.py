@@ -103,7 +103,7 @@ elementwise(
     formula="pow(x, y)",
     partial=["where(y == 0, 0 * x, y * pow(x, y - 1))",
              "where(x == 0, 0 * out, out * log(where(x == 0, 1 + 0 * x, x)))"],
-    cost=16, sample=uniform(0.3, 3), reference="power(x, y)",
+    cost=16, sample=uniform(0.3, 3), autocast="high", reference="power(x, y)",
     doc="""Power. A negative integer exponent of an integer tensor raises RuntimeError.
 
 >>> import ptcore
@@ -123,6 +123,7 @@ tensor([-1.,  2.])
 
 elementwise(
     "abs(input)", types=INTEGRAL + FLOATING, out="real", formula="abs(x)", vjp=["g * sgn(x)"],
+    jvp=["real(t * conj_of(sgn(x)))"],
     reference="abs(x)", alias=("absolute",),
     doc="""Absolute value; of complex numbers the magnitude, with a real dtype.
 
@@ -142,6 +143,7 @@ tensor([-1.,  0.,  1.])
 
 elementwise(
     "sgn(input)", types=ALL, formula="sgn(x)", vjp=["sgn_backward(g, x, out)"],
+    jvp=["sgn_backward(t, x, out)"],
     reference="sign(x)",
     doc="""The sign of real numbers; of complex ones ``x / abs(x)``, and 0 for 0.
 
@@ -161,7 +163,7 @@ tensor([1., 9.])
 
 elementwise(
     "reciprocal(input)", types=FLOATING, promote="float", formula="1 / x",
-    partial=["-out * out"], sample=uniform(0.5, 3), reference="1 / x",
+    partial=["-out * out"], sample=uniform(0.5, 3), autocast="high", reference="1 / x",
     doc="""One over each element.
 
 >>> import ptcore
@@ -182,7 +184,7 @@ tensor([2., 3.])
 elementwise(
     "rsqrt(input)", types=FLOATING, promote="float", formula="1 / sqrt(x)",
     partial=["-0.5 * out * out * out"], cost=6, sample=uniform(0.2, 9),
-    reference="1 / sqrt(x)",
+    autocast="high", reference="1 / sqrt(x)",
     doc="""One over the square root.
 
 >>> import ptcore

@@ -36,7 +36,7 @@ tensor([1, 2])
 
 composite(
     "prod(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", out_argument=True,
-    reference="prod(x, axis=dim)",
+    autocast="high", reference="prod(x, axis=dim)",
     doc="""Product over ``dim`` (all dims if None).
 
 >>> import ptcore
@@ -60,7 +60,7 @@ tensor(0.)
 
 composite(
     "matmul(input, other)", out_argument=True,
-    reference="matmul(x, y)",
+    autocast="low", reference="matmul(x, y)",
     doc="""Matrix product with NumPy's rules: vectors are promoted to matrices, leading dims
 broadcast as batches.
 
@@ -82,7 +82,7 @@ tensor([[3, 4],
 
 composite(
     "stack(tensors: Obj, dim=0)", out_argument=True,
-    method=False, reference="stack(x, axis=dim)",
+    method=False, autocast="widest", reference="stack(x, axis=dim)",
     doc="""Tensors of one shape along a new dim.
 
 >>> import ptcore
@@ -158,7 +158,7 @@ composite(
 
 composite(
     "norm(input, p: Obj = 2, dim: Obj = None, keepdim=False)", out_argument=True,
-    reference="_norm(x, p, dim)",
+    autocast="high", reference="_norm(x, p, dim)",
     doc="""Vector norm of the elements over ``dim`` (all dims if None).
 
 >>> import ptcore
@@ -208,7 +208,7 @@ True
 
 composite(
     "svd(input, some=True, compute_uv=True)", out_argument=True,
-    reference="_svd(x, not some, compute_uv)",
+    autocast="high", reference="_svd(x, not some, compute_uv)",
     doc="""Singular value decomposition ``input = U @ diag(S) @ V.mH`` of matrices ``(*, m, n)``: U
 ``(*, m, k)``, S ``(*, k)`` descending, V ``(*, n, k)`` with ``k = min(m, n)``; square U and V
 unless ``some``, zeros unless ``compute_uv``. ``ptcore.linalg.svd`` returns ``V.mH``.
@@ -223,7 +223,7 @@ tensor([2., 1.])
 composite(
     "linalg_svd(A, full_matrices=True, *, driver: Obj = None)", out_argument=True,
     public=["linalg.svd"], method=False,
-    reference="_svd(A, full_matrices, True)",
+    autocast="high", reference="_svd(A, full_matrices, True)",
     doc="""Singular value decomposition ``A = U @ diag(S) @ Vh`` of matrices ``(*, m, n)``.
 
 U is ``(*, m, m)``, S ``(*, k)`` real and descending with ``k = min(m, n)``, Vh ``(*, n, n)``; with
@@ -242,7 +242,7 @@ Raises LinAlgError where A is not finite or the iteration does not converge.
 composite(
     "linalg_svdvals(A, *, driver: Obj = None)", out_argument=True,
     public=["linalg.svdvals"], method=False,
-    reference="_svd(A, False, False)",
+    autocast="high", reference="_svd(A, False, False)",
     doc="""Singular values of matrices ``(*, m, n)``, descending, ``(*, min(m, n))``.
 
 >>> import ptcore
@@ -275,7 +275,7 @@ tensor([[[3., 4.]],
 
 composite(
     "einsum(equation: Obj, operands: Tensors)", method=False, varargs="operands",
-    reference="_einsum(equation, operands)",
+    autocast="low", reference="_einsum(equation, operands)",
     doc="""Sums of products, named by a letter for each dim: letters that the output lacks are
 summed over, a letter twice in one operand takes the diagonal, ``...`` stands for the other dims.
 Without ``->`` the output has the letters that occur once, in alphabetical order. Operands may

@@ -3,16 +3,16 @@ from ptcore._ops._schema import linear
 
 linear(
     "to_dtype(input, dtype: DType)", kernel="copy", internal=True, promote="first",
-    out="like(input, dtype)", vjp=["to_dtype(g, x.dtype)"], reference="x.astype(dtype)",
+    out="like(input, dtype)", vjp=["to_dtype(g, x.dtype)"], batch="whole", reference="x.astype(dtype)",
     doc="The values in another dtype.")
 
 linear(
     "to_device(input, device: Obj)", internal=True, promote="first",
-    out="like(input) + (device,)", vjp=["to_device(g, x.device)"], reference="x",
+    out="like(input) + (device,)", vjp=["to_device(g, x.device)"], batch="whole", reference="x",
     doc="The values on another device.")
 
 linear(
-    "clone(input)", kernel="copy", out="like(input)", vjp=["g"], reference="x + 0",
+    "clone(input)", kernel="copy", out="like(input)", vjp=["g"], batch="whole", reference="x + 0",
     out_argument=False,
     doc="""A copy with its own memory; gradients flow through it.
 
@@ -24,7 +24,7 @@ False
 
 linear(
     "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat_spec('cat', tensors, dim)",
-    alias=("concat", "concatenate"), method=False, reference="_cat(x, dim)",
+    alias=("concat", "concatenate"), method=False, autocast="widest", reference="_cat(x, dim)",
     doc="""Tensors one after another along ``dim``.
 
 >>> import ptcore

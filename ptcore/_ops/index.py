@@ -18,7 +18,7 @@ structured(
     "scatter_add(input, dim: Dim, index: Index, src)", types=NUMERIC, kernel="scatter_add",
     promote="none", out="scatter_spec('scatter_add', input, dim, index, src)",
     vjp=["g", None, "corner_of(gather(g, dim, index), z.shape)"],
-    reference="_scatter_add(x, dim, index, src)",
+    jvp="linear", autocast="widest", reference="_scatter_add(x, dim, index, src)",
     inplace=True,
     doc="""``input`` with ``src`` added at positions along ``dim``, the inverse of gather.
 
@@ -32,13 +32,13 @@ structured(
     internal=True, out="scatter_spec('scatter', input, dim, index, src)",
     vjp=["scatter_src(g, dim, index, zeros_for(g, index.shape))", None,
          "corner_of(gather(g, dim, index), z.shape)"],
-    reference="_scatter(x, dim, index, src)", doc="``input`` with ``src`` written along dim.")
+    jvp="linear", reference="_scatter(x, dim, index, src)", doc="``input`` with ``src`` written along dim.")
 
 linear(
     "index_select(input, dim: Dim, index: Index)", kernel="index_select",
     out="index_select_spec('index_select', input, dim, index)",
     vjp=["index_add(zeros_for(g, x.shape), dim, index, g)", None],
-    reference="take(x, index, axis=dim)",
+    batch="shift input", reference="take(x, index, axis=dim)",
     inplace=True,
     doc="""The slices of ``input`` along ``dim`` at the positions in a vector.
 
@@ -52,6 +52,7 @@ structured(
     "index_add(input, dim: Dim, index: Index, source, *, alpha: Scalar = 1)", types=NUMERIC,
     kernel="index_add", promote="none", out="index_add_spec('index_add', input, dim, index, source)",
     vjp=["g", None, "index_select(g, dim, index) * alpha"],
+    batch="shift input source", jvp="linear",
     reference="_index_add(x, dim, index, source, alpha)",
     doc="""``input`` with slices of ``source`` added at positions along ``dim``.
 
@@ -63,13 +64,14 @@ tensor([0., 2., 0.])
 linear(
     "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", kernel="index_get", internal=True,
     out="(shape, input.dtype)", vjp=["index_accumulate(zeros_for(g, x.shape), g, indices, dims)"],
-    reference="_index_get(x, indices, dims, shape)",
+    batch="index", reference="_index_get(x, indices, dims, shape)",
     doc="Advanced indexing: index tensors, broadcast to one shape, for the dims named.")
 
 structured(
     "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)",
     kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
     prefill=True, vjp=["g", "index_get(g, indices, dims, y.shape)"],
+    batch="index", jvp="linear", autocast="widest",
     reference="_index_accumulate(x, values, indices, dims)",
     doc="A copy of input with values added at advanced indices.")
 
@@ -78,10 +80,12 @@ structured(
     kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
     prefill=True, vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
                        "index_get(g, indices, dims, y.shape)"],
+    batch="index", jvp="linear", autocast="widest",
     reference="_index_write(x, values, indices, dims)",
     doc="A copy of input with values written at advanced indices.")
 
 nondifferentiable(
     "nonzero_of(input, count: Int)", types=ALL, kernel="nonzero", internal=True,
     out="((count, input.ndim), INT64)", reference="_nonzero(x)",
+    batch="refused: the number of nonzero elements may differ between samples",
     doc="Coordinates of the nonzero elements, whose number is known.")

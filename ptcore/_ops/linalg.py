@@ -4,7 +4,7 @@ from ptcore._ops._schema import COMPLEX, NUMERIC, bilinear, structured
 bilinear(
     "mm(input, mat2)", types=NUMERIC, kernel="mm", promote="none",
     out="mm_spec('mm', input, mat2)", vjp=["mm(g, adjoint(y))", "mm(adjoint(x), g)"],
-    autocast="lower", reference="matmul(x, y)",
+    batch="product ik,kj->ij", autocast="low", reference="matmul(x, y)",
     doc="""Product of two matrices, ``(N, K)`` by ``(K, M)``.
 
 >>> import ptcore
@@ -15,7 +15,7 @@ tensor([[11.]])
 bilinear(
     "bmm(input, mat2)", types=NUMERIC, kernel="bmm", promote="none",
     out="bmm_spec('bmm', input, mat2)", vjp=["bmm(g, adjoint(y))", "bmm(adjoint(x), g)"],
-    autocast="lower", reference="matmul(x, y)",
+    batch="product bik,bkj->bij", autocast="low", reference="matmul(x, y)",
     doc="""Batch of matrix products, ``(B, N, K)`` by ``(B, K, M)``.
 
 >>> import ptcore
@@ -26,7 +26,7 @@ ptcore.Size([2, 1, 1])
 bilinear(
     "mv(input, vec)", types=NUMERIC, kernel="mv", promote="none",
     out="mv_spec('mv', input, vec)", vjp=["outer_conj(g, y)", "mv(adjoint(x), g)"],
-    autocast="lower", reference="matmul(x, y)",
+    batch="product ik,k->i", autocast="low", reference="matmul(x, y)",
     doc="""Product of a matrix and a vector.
 
 >>> import ptcore
@@ -37,7 +37,7 @@ tensor([3., 3.])
 bilinear(
     "dot(input, tensor)", types=NUMERIC, kernel="dot", promote="none",
     out="dot_spec('dot', input, tensor)", vjp=["g * conj_of(y)", "g * conj_of(x)"],
-    autocast="lower", reference="dot(x, y)",
+    batch="product k,k->", autocast="widest", reference="dot(x, y)",
     doc="""Sum of the products of two vectors' elements (no conjugation).
 
 >>> import ptcore
@@ -50,7 +50,8 @@ structured(
     kernel="addmm", promote="none", out="addmm_spec('addmm', input, mat1, mat2)",
     vjp=["sum_to(g * conj_of(beta), x.shape)", "mm(g, adjoint(z)) * conj_of(alpha)",
          "mm(adjoint(y), g) * conj_of(alpha)"],
-    autocast="lower", reference="beta * x + alpha * matmul(y, z)",
+    batch="decompose", jvp=["t * beta", "mm(t, z) * alpha", "mm(y, t) * alpha"],
+    autocast="low", reference="beta * x + alpha * matmul(y, z)",
     inplace=True,
     doc="""``beta * input + alpha * (mat1 @ mat2)``, input broadcast to the product's shape.
 
@@ -64,7 +65,8 @@ structured(
     promote="none", out="linear_spec(input, weight, bias)", public=["nn.functional.linear"],
     method=False, vjp=["linear_input(g, y)", "linear_weight(g, x, y.shape)",
                        "sum_to(g, z.shape)"],
-    autocast="lower", reference="matmul(x, y.T) + z",
+    batch="shift input", jvp=["linear(t, y)", "linear(x, t)", "t"],
+    autocast="low", reference="matmul(x, y.T) + z",
     doc="""``input @ weight.T + bias`` for input ``(*, in_features)``, weight
 ``(out_features, in_features)`` and bias ``(out_features)``.
 
@@ -76,5 +78,5 @@ tensor([[2., 2., 2.]])
 structured(
     "_linalg_svd(A, full_matrices=False, compute_uv=True)", types=("float32", "float64", *COMPLEX),
     kernel="svd", internal=True, fields=("U", "S", "Vh"), out="svd_spec(A, full_matrices, compute_uv)",
-    reference="_svd(A, full_matrices, compute_uv)",
+    jvp="rule", autocast="high", reference="_svd(A, full_matrices, compute_uv)",
     doc="Factors ``U diag(S) Vh``, singular values in descending order; U and Vh empty unless compute_uv.")

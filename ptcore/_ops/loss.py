@@ -7,7 +7,8 @@ structured(
     promote="none", kernel="cross_entropy", internal=True, fields=("out", "lse", "total_weight"),
     out="[(loss_spec('cross_entropy', input, target, weight, reduction) if reduction == 'none' "
         "else (), input.dtype), (loss_spec('cross_entropy', input, target, weight, reduction), "
-        "stat_dtype(input)), ((), stat_dtype(input))]", autocast="fp32",
+        "stat_dtype(input)), ((), stat_dtype(input))]", batch="decompose", jvp="decompose",
+    autocast="high",
     reference="_cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing)",
     doc="Cross entropy with the log-sum-exp and the total weight that its gradient needs.")
 
@@ -15,7 +16,7 @@ nondifferentiable(
     'cross_entropy_backward(g, input, target: Index, weight: OptTensor, lse: Index, '
     'total_weight: Index, reduction: "none|mean|sum", ignore_index: Int, label_smoothing: Float)',
     types=REAL, promote="none", kernel="cross_entropy_backward", internal=True, out="like(input)",
-    reference="_cross_entropy_backward",
+    batch="decompose", reference="_cross_entropy_backward",
     doc="The fused gradient of cross entropy for a backward that is not recorded.")
 
 structured(
@@ -23,7 +24,9 @@ structured(
     'reduction: "none|mean|sum" = "mean", ignore_index=-100)', types=REAL, promote="none",
     kernel="nll_loss", internal=True, fields=("out", "total_weight"),
     out="[(loss_spec('nll_loss', input, target, weight, reduction) if reduction == 'none' "
-        "else (), input.dtype), ((), input.dtype)]", autocast="fp32",
+        "else (), input.dtype), ((), input.dtype)]", batch="decompose",
+    jvp=["nll_loss_stats(t, target, weight, reduction, ignore_index)[0]", None, None],
+    autocast="high",
     reference="_nll_loss(x, target, weight, reduction, ignore_index)",
     doc="Negative log-likelihood with the total weight that its gradient needs.")
 
@@ -31,4 +34,7 @@ structured(
     'nll_loss_backward(grad, target: Index, weight: OptTensor, total_weight: Index, '
     'reduction: "none|mean|sum", ignore_index: Int, shape: Sizes)', types=REAL, promote="none",
     kernel="nll_loss_backward", internal=True, out="(shape, grad.dtype)",
+    batch="decompose",
+    jvp=["nll_loss_backward(t, target, weight, total_weight, reduction, ignore_index, shape)",
+         None, None, None],
     reference="_nll_loss_backward", doc="Gradient of the negative log-likelihood.")

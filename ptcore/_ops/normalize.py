@@ -1,12 +1,13 @@
 """Rows: softmax and normalisation over dims."""
 from ptcore._ops._schema import REAL, nondifferentiable, structured
 
-for _name, _formula in (("softmax", "exp(input) / sum(exp(input))"),
-                        ("log_softmax", "input - log(sum(exp(input)))")):
+for _name, _formula, _jvp in (
+        ("softmax", "exp(input) / sum(exp(input))", "(t - sum(t * out, dim, True)) * out"),
+        ("log_softmax", "input - log(sum(exp(input)))", "t - sum(t * exp(out), dim, True)")):
     structured(
         f"{_name}(input, dim: Dim, *, dtype: DType = None)", types=REAL, promote="dtype",
         kernel=_name, out="like(input)", public=[_name],
-        autocast="fp32", batch="shift_dim", reference=f"special.{_name}(x, axis=dim)",
+        autocast="high", jvp=[_jvp], reference=f"special.{_name}(x, axis=dim)",
         doc=f"""``{_formula}`` along ``dim``, without overflow.
 
 >>> import ptcore
@@ -22,7 +23,8 @@ structured(
     "layer_norm_stats(input, weight: OptTensor, bias: OptTensor, normalized_ndim: Int, "
     "eps: Float)", types=REAL, promote="none", kernel="layer_norm",
     internal=True, fields=("out", "mean", "rstd"),
-    out="normalized('layer_norm', input, input.shape[input.ndim - normalized_ndim:], weight, bias)", autocast="fp32",
+    out="normalized('layer_norm', input, input.shape[input.ndim - normalized_ndim:], weight, bias)",
+    batch="shift input", jvp="decompose", autocast="high",
     reference="_layer_norm(x, weight, bias, normalized_ndim, eps)",
     doc="Layer normalisation with the statistics that its gradient needs.")
 
@@ -30,5 +32,5 @@ nondifferentiable(
     "layer_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor = None)", types=REAL,
     promote="none", kernel="layer_norm_backward", internal=True, fields=("input", "weight", "bias"),
     out="layer_norm_gradients(input, mean)",
-    reference="_layer_norm_backward(g, input, mean, rstd, weight)",
+    batch="decompose", reference="_layer_norm_backward(g, input, mean, rstd, weight)",
     doc="The fused gradient of layer normalisation for a backward that is not recorded.")

@@ -33,4 +33,4 @@ nondifferentiable(
 structured(
     "dropout_masked(input, p: Float, generator: Obj)", types=REAL, kernel="dropout",
     internal=True, random=True, layout="contiguous", fields=("out", "mask"), out="[like(input), like(input, BOOL)]",
-    reference="dropout", doc="Elements zeroed with probability p, the rest scaled by 1 / (1 - p).")
+    jvp="rule", reference="dropout", doc="Elements zeroed with probability p, the rest scaled by 1 / (1 - p).")

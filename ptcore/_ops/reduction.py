@@ -4,7 +4,7 @@ from ptcore._ops._schema import ALL, FLOATING, ORDERED, REAL, linear, nondiffere
 linear(
     "sum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)",
     kernel="sum", promote="dtype", out="reduced(input, dim, keepdim, summed_dtype(input, dtype))",
-    reference="sum(x, axis=dim, keepdims=keepdim)", batch="reduce",
+    reference="sum(x, axis=dim, keepdims=keepdim)", autocast="high",
     doc="""Sum over ``dim`` (all dims if None). Integers and bools give int64 unless ``dtype``
 says otherwise.
 
@@ -16,13 +16,14 @@ tensor([4., 6.])
 structured(
     "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", internal=True,
     kernel="prod", promote="dtype", out="reduced(input, dim, keepdim, summed_dtype(input, dtype))",
-    reference="prod(x, axis=dim, keepdims=keepdim)", sample=uniform(0.5, 2),
+    reference="prod(x, axis=dim, keepdims=keepdim)", jvp="reduced", autocast="high",
+    sample=uniform(0.5, 2),
     doc="Product over dims.")
 
 linear(
     "mean(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", types=FLOATING,
     kernel="mean", promote="dtype", out="reduced(input, dim, keepdim, dtype)",
-    reference="mean(x, axis=dim, keepdims=keepdim)", batch="reduce",
+    reference="mean(x, axis=dim, keepdims=keepdim)",
     doc="""Mean over ``dim`` (all dims if None) of a floating-point tensor.
 
 >>> import ptcore
@@ -34,7 +35,7 @@ for _name, _text in (("amax", "Largest"), ("amin", "Smallest")):
     structured(
         f"{_name}(input, dim: Dims = None, keepdim=False)", types=ORDERED, kernel=_name,
         out=f"nonempty('{_name}', input, dim) and reduced(input, dim, keepdim)",
-        reference=f"{_name}(x, axis=dim, keepdims=keepdim)", batch="reduce",
+        reference=f"{_name}(x, axis=dim, keepdims=keepdim)", jvp="reduced",
         doc=f"""{_text} value over ``dim``; equal ones share the gradient. NaN wins.
 
 >>> import ptcore
@@ -48,7 +49,7 @@ for _name in ("max_dim", "min_dim"):
         fields=("values", "indices"),
         out=f"nonempty('{_name[:3]}', input, dim) and [reduced(input, dim, keepdim), "
             "reduced(input, dim, keepdim, INT64)]",
-        reference="_" + _name, batch="reduce",
+        reference="_" + _name, jvp="reduced",
         doc="Values and the index of the first occurrence.")
 
 for _name in ("argmax", "argmin"):
@@ -91,13 +92,13 @@ tensor(2)
 structured(
     "var_dims(input, dim: Dims = None, correction: Float = 1.0, keepdim=False)", types=REAL,
     kernel="var", internal=True, out="reduced(input, dim, keepdim)",
-    reference="var(x, axis=dim, ddof=correction, keepdims=keepdim)",
+    reference="var(x, axis=dim, ddof=correction, keepdims=keepdim)", jvp="reduced",
     doc="Variance with a correction to the divisor.")
 
 structured(
     "logsumexp(input, dim: Dims, keepdim=False)", types=REAL, promote="float",
     kernel="logsumexp", out="reduced(input, dim, keepdim)",
-    reference="special.logsumexp(x, axis=dim, keepdims=keepdim)",
+    reference="special.logsumexp(x, axis=dim, keepdims=keepdim)", jvp="reduced", autocast="high",
     doc="""``log(sum(exp(input)))`` over ``dim``, without overflow.
 
 >>> import ptcore
@@ -108,5 +109,6 @@ tensor(1000.)
 structured(
     "vector_norm(input, ord: Float = 2.0, dim: Dims = None, keepdim=False)", types=REAL,
     kernel="vector_norm", internal=True, out="reduced(input, dim, keepdim)",
-    sample=uniform(0.2, 3), reference="_vector_norm(x, ord, dim, keepdim)",
+    sample=uniform(0.2, 3), reference="_vector_norm(x, ord, dim, keepdim)", jvp="reduced",
+    autocast="high",
     doc="Norm of the elements over dims.")

@@ -4,7 +4,7 @@ from ptcore._ops._schema import linear, structured, uniform
 linear(
     "cumsum(input, dim: Dim, *, dtype: DType = None)", kernel="cumsum", promote="dtype",
     out="like(input, summed_dtype(input, dtype))", vjp=["flip(cumsum(flip(g, (dim,)), dim), (dim,))"],
-    reference="cumsum(x, axis=dim)",
+    autocast="high", reference="cumsum(x, axis=dim)",
     inplace=True,
     doc="""Running sum along ``dim``.
 
@@ -16,7 +16,7 @@ tensor([1., 3., 6.])
 structured(
     "cumprod(input, dim: Dim, *, dtype: DType = None)", kernel="cumprod", promote="dtype",
     out="like(input, summed_dtype(input, dtype))", inplace=True, sample=uniform(0.5, 2),
-    reference="cumprod(x, axis=dim)",
+    jvp="rule", autocast="high", reference="cumprod(x, axis=dim)",
     doc="""Running product along ``dim``.
 
 >>> import ptcore

@@ -4,7 +4,7 @@ from ptcore._ops._schema import ORDERED, structured
 structured(
     "sort(input, dim: Dim = -1, descending=False, *, stable=False)", types=ORDERED, kernel="sort",
     fields=("values", "indices"), out="[like(input), like(input, INT64)]",
-    reference="_sort(x, dim, descending)", batch="shift_dim",
+    reference="_sort(x, dim, descending)", jvp="rule",
     doc="""Values in rising (or falling) order along ``dim`` and where they were. The order of
 equals is kept, whatever ``stable`` says; NaN is the greatest.
 
@@ -16,7 +16,7 @@ tensor([1, 2, 3])
 structured(
     "topk(input, k: Int, dim: Dim = -1, largest=True, sorted=True)", types=ORDERED, kernel="topk",
     fields=("values", "indices"), out="topk_spec('topk', input, k, dim)",
-    reference="_topk(x, k, dim, largest)", batch="shift_dim",
+    reference="_topk(x, k, dim, largest)", jvp="rule",
     doc="""The ``k`` largest (or smallest) values along ``dim`` and where they were, in order
 whatever ``sorted`` says; of equals the first.
 

@@ -4,6 +4,7 @@ from ptcore._ops._schema import view
 
 view(
     "view(input, shape: Sizes)", vjp=["reshape(g, x.shape)"], varargs="shape", public=[],
+    batch="sizes",
     reference="reshape(x, shape)",
     doc="""The same elements in another shape, without a copy; one size may be -1. Raises where
 strides do not allow it (``reshape`` copies then).
@@ -15,7 +16,7 @@ tensor([[0, 1],
 """)
 
 view(
-    "reshape(input, shape: Sizes)", vjp=["reshape(g, x.shape)"], varargs="shape",
+    "reshape(input, shape: Sizes)", vjp=["reshape(g, x.shape)"], varargs="shape", batch="sizes",
     reference="reshape(x, shape)",
     doc="""The same elements in another shape: a view where strides allow, else a copy.
 
@@ -27,6 +28,7 @@ tensor([[0, 1],
 
 view(
     "expand(input, size: Sizes)", vjp=["sum_to(g, x.shape)"], varargs="size", public=[],
+    batch="sizes",
     reference="_expand(x, size)",
     doc="""Sizes of 1 repeated by strides of 0; -1 keeps a size.
 
@@ -58,7 +60,7 @@ ptcore.Size([3, 2])
 
 view(
     "permute(input, dims: Sizes)", vjp=["permute(g, inverse_permutation(dims))"],
-    varargs="dims", reference="transpose(x, dims)",
+    varargs="dims", batch="permute", reference="transpose(x, dims)",
     doc="""The dims in another order.
 
 >>> import ptcore
@@ -67,7 +69,8 @@ ptcore.Size([4, 2, 3])
 """)
 
 view(
-    "squeeze(input, dim: Obj = None)", vjp=["reshape(g, x.shape)"], reference="_squeeze(x, dim)",
+    "squeeze(input, dim: Obj = None)", vjp=["reshape(g, x.shape)"], batch="squeeze",
+    reference="_squeeze(x, dim)",
     doc="""Without its dims of size 1: all of them, or those named (others are left alone).
 
 >>> import ptcore
@@ -106,6 +109,7 @@ view(
     "input_offset: Int)", internal=True, method=False,
     vjp=["as_strided_backward(g, x.shape, size, stride, storage_offset, input_stride, "
          "input_offset)"],
+    batch="refused: its strides speak of the memory of one sample", jvp="rule",
     reference="_as_strided(x, size, stride, storage_offset)",
     doc="A window of given sizes, strides and offset; the input's geometry is for the gradient.")
 
@@ -113,7 +117,7 @@ for _name, _rule, _text, _result in (
         ("real", "to_dtype(g, x.dtype)", "real", "1., 3."),
         ("imag", "to_dtype(g, x.dtype) * 1j", "imaginary", "2., 4.")):
     view(
-        f"{_name}(input)", method=False, vjp=[_rule], reference=f"{_name}(x)",
+        f"{_name}(input)", method=False, vjp=[_rule], batch="whole", reference=f"{_name}(x)",
         doc=f"""The {_text} parts of complex numbers, as a view{
             "; a real tensor itself" if _name == "real" else ""}.
 

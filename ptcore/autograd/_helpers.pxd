@@ -1,3 +1,3 @@
 cpdef object conj_of(object d)
 cdef bint fusible(object g)
-cdef object lift(object value, object g)
+cpdef object lift(object value, object g)

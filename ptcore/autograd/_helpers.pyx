@@ -4,9 +4,10 @@ from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, shape_of
 from ptcore._ops._creation import full, zeros
 from ptcore._ops._functions_arithmetic import abs, masked_fill
+from ptcore._ops._functions_compare import logical_and
 from ptcore._ops._functions_linalg import mm
 from ptcore._ops._functions_reduction import sum
-from ptcore._ops._functions_view import (as_strided_of, diagonal, reshape, select, slice,
+from ptcore._ops._functions_view import (as_strided_of, diagonal, expand, reshape, select, slice,
                                          transpose, unsqueeze)
 
 
@@ -29,7 +30,7 @@ def recording():
     return pt_tls.grad_enabled or (pt_tls.mode & PT_INTERPOSED) != 0
 
 
-cdef object lift(object value, object g):
+cpdef object lift(object value, object g):
     """A number that stood where a tensor may stand, as a 0-d tensor beside g."""
     if isinstance(value, Tensor):
         return value
@@ -63,7 +64,11 @@ def reduce_to(g, spec):
 
 
 def zeros_for(g, shape):
-    """Zeros of a shape with g's dtype and device."""
+    """Zeros of a shape with g's dtype and device, for g to be written to.
+
+    Where g stands for a batch they are made from it, so that there are zeros for each sample."""
+    if (<Tensor>g).flags & PT_INTERPOSED:
+        return expand(logical_and(sum(g), False).to(g.dtype), shape).clone()
     return zeros(shape, dtype=g.dtype, device=g.device)
 
 
@@ -125,8 +130,8 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
     """Adds g to the elements that the window showed and reads them as the input lay."""
     from ptcore._ops._creation import arange
     from ptcore._ops._functions_index import index_add
-    low, high = _extent(size, stride, storage_offset)
-    low2, high2 = _extent(shape, input_stride, input_offset)
+    low, high = extent(size, stride, storage_offset)
+    low2, high2 = extent(shape, input_stride, input_offset)
     low, high = min(low, low2), max(high, high2)
     n = high - low + 1
     places = as_strided_of(arange(n, device=g.device), size, stride, storage_offset - low, (n,), 0)
@@ -134,7 +139,7 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
     return as_strided_of(flat, shape, input_stride, input_offset - low, (1,), 0)
 
 
-def _extent(size, stride, offset):
+def extent(size, stride, offset):
     low = high = offset
     for n, s in zip(size, stride):
         if n == 0:

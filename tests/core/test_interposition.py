@@ -1,10 +1,12 @@
-"""The interposition hook, shown by the toy tracer and batcher of tests/interpreters.py."""
+"""The interposition hook, shown by the toy interpreters of tests/interpreters.py."""
 import numpy as np
 import pytest
-from interpreters import Batcher, Interposed, Tracer
+from interpreters import Batcher, Forward, Interposed, Tracer
 
 import ptcore as pt
+from ptcore._ops._batching import Batched
 from ptcore._state import interpreters
+from ptcore._subclass import stand_in
 
 pytestmark = pytest.mark.core
 
@@ -21,6 +23,7 @@ def test_tracer_sees_every_op_and_replays():
     names = [entry[0] for entry in tracer.tape]
     for name in ("mm", "relu", "mul", "softmax", "sum", "add", "slice", "transpose"):
         assert name in names
+    assert "t" not in names             # a composite is seen as what it calls
     x2 = pt.randn(3, 4)
     got = tracer.replay({id(x): x2, id(w): w})
     np.testing.assert_array_equal(got.numpy(), program(x2, w).numpy())
@@ -38,11 +41,79 @@ def test_batcher_equals_a_loop():
     xs, w = pt.randn(6, 3, 4), pt.randn(4)
 
     def per_sample(x):
-        return (pt.exp(x) * w + 1).sum(-1)
-    with Interposed(Batcher([xs])):
-        got = per_sample(xs)
+        y = x.clone()
+        y[1] *= 2
+        y[:, 0].add_(w[0])
+        h = pt.matmul(y, w.reshape(2, 2).sum(0).expand(4, 2)) if y.ndim == 2 else y
+        return pt.cat([(pt.exp(y) * w + 1).sum(-1), h.flatten()])
+    with Interposed(Batcher()) as batcher:
+        got = batcher.stack(per_sample(batcher.sample(xs)))
     expected = np.stack([per_sample(xs[i]).numpy() for i in range(6)])
-    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-5)
+
+
+def test_batchers_nest():
+    """One over the other: x[i] and y[j] for all pairs, and what only one of them sees."""
+    x, y = pt.randn(3, 4), pt.randn(2, 4)
+
+    def pairs(row):
+        with Interposed(Batcher()) as inner:
+            return inner.stack((row * inner.sample(y)).sum() + pt.ones(2).sum())
+    with Interposed(Batcher()) as outer:
+        got = outer.stack(pairs(outer.sample(x)))
+    np.testing.assert_allclose(got.numpy(), x.numpy() @ y.numpy().T + 2, rtol=1e-5, atol=1e-6)
+
+
+def test_forward_over_a_batch_and_backward_through_it():
+    """Transformations stack: tangents of a batched program, gradients of its samples' stack."""
+    xs = pt.randn(3, 4, dtype=pt.float64).requires_grad_()
+
+    def batched(x):
+        with Interposed(Batcher()) as batcher:
+            y = batcher.sample(x)
+            return batcher.stack((y.exp() * y[0]).sum())
+    batched(xs).sum().backward()
+    x = xs.detach().numpy()
+    want = np.exp(x) * x[:, :1]
+    want[:, 0] += np.exp(x).sum(1)
+    np.testing.assert_allclose(xs.grad.numpy(), want, rtol=1e-10)
+    t = pt.ones(3, 4, dtype=pt.float64)
+    with Interposed(Forward()) as forward:
+        got = forward.tangent(batched(forward.pair(xs.detach(), t)))
+    np.testing.assert_allclose(got.numpy(), want.sum(1), rtol=1e-10)
+
+
+def test_forward_through_views_and_writes():
+    def f(x):
+        y = x * 2
+        y[0] = y[1] * y[2]              # a write through a view
+        y.mul_(x)
+        return (y * y[0]).sum()
+    x = pt.tensor([1.5, -2.0, 0.5], dtype=pt.float64)
+    t = pt.tensor([0.3, 1.0, -0.7], dtype=pt.float64)
+    with Interposed(Forward()) as forward:
+        got = forward.tangent(f(forward.pair(x, t)))
+    step = 1e-6
+    difference = (f(x + step * t) - f(x - step * t)).item() / (2 * step)
+    assert got.item() == pytest.approx(difference, rel=1e-8)
+
+
+def test_stand_in():
+    """Sizes, dtype and device are there; data is not, and nothing outside may use it."""
+    x = stand_in(pt.ones(2, dtype=pt.int16), (3, 0, 4), Batched(pt.ones(5, 3, 0, 4)))
+    assert (x.shape, x.dtype, x.device.type) == ((3, 0, 4), pt.int16, "cpu")
+    scalar = stand_in(pt.ones(2), (), Batched(pt.ones(5)))
+    for read in (scalar.item, lambda: bool(scalar), scalar.tolist, scalar.numpy):
+        with pytest.raises(RuntimeError, match=r"not known here|value for each sample"):
+            read()
+    for same in (x.detach(), x.data, x.as_subclass(type("Sub", (pt.Tensor,), {}))):
+        assert same._extras.payload is x._extras.payload
+        with pytest.raises(RuntimeError):
+            same.numpy()
+    for use in (lambda: scalar + 1, lambda: pt.sum(scalar), lambda: scalar.reshape(1),
+                lambda: pt.stack([scalar])):
+        with pytest.raises(RuntimeError, match="transformation that has ended"):
+            use()
 
 
 def test_an_exception_leaves_the_stack_in_order():

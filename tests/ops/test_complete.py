@@ -5,10 +5,10 @@ import inspect
 import pytest
 from _cases import CASES, ROWS
 from _references import NAMESPACE
-from test_gradient import has_rule
+from test_gradient import has_rule, is_differentiable
 
 import ptcore
-from ptcore._ops import _schema, _shapes, function
+from ptcore._ops import _batching, _decompositions, _schema, _shapes, function
 
 pytestmark = pytest.mark.core
 
@@ -73,6 +73,29 @@ def test_shape_rule(row):
     tree = ast.parse(row.out, mode="eval")
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     assert called <= set(vars(_shapes)) | {"tuple", "range", "max", "len"}
+
+
+@pytest.mark.parametrize("row", EVERY)
+def test_transformations(row):
+    """Batching, autocast and forward mode have an answer for every row, a refusal with its reason."""
+    word, _, rest = row.batch.partition(" ")
+    assert word in _schema.BATCH
+    assert row.autocast in _schema.AUTOCAST
+    if row.kind == "composite":
+        assert (word, row.jvp) == ("decompose", "decompose")
+        return
+    if word == "refused:":
+        assert rest
+    elif not row.tensors:
+        assert word == "constant"
+    else:
+        assert word == "broadcast" or word in _batching._RULES or word == "decompose"
+    if word == "decompose" or (rest and word == "shift") or row.jvp == "decompose":
+        assert _decompositions.function(row.name)
+    if is_differentiable(row) or row.name == "dropout_masked":
+        assert row.jvp is not None, "no forward derivative"
+    else:
+        assert row.jvp is None
 
 
 @pytest.mark.parametrize("row", PUBLIC)

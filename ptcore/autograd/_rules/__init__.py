@@ -6,12 +6,28 @@ their names in the row's signature, ``out`` or ``out0``, ``out1`` for outputs, `
 bits of the inputs that want a gradient. What a rule names is saved; what it uses only by
 ``.shape``, ``.dtype`` or ``.device`` is saved without data. It returns a gradient for each
 tensor input, None where there is none.
+
+``@jvp(name)`` marks the forward rule of a row whose ``jvp`` column says "rule". Its parameters are
+``t`` (the tangent of the first tensor), inputs, parameters and outputs by the same names; it
+returns the tangent of each output, None where there is none. ``VJPS`` and ``JVPS`` hold
+the rules of the modules imported so far, by name.
 """
+
+VJPS, JVPS = {}, {}
 
 
 def vjp(*names):
     """Marks a rule; the build reads the mark."""
     def mark(function):
         function.vjp_of = names
+        VJPS.update(dict.fromkeys(names, function))
+        return function
+    return mark
+
+
+def jvp(*names):
+    """Marks a forward rule."""
+    def mark(function):
+        JVPS.update(dict.fromkeys(names, function))
         return function
     return mark

@@ -6,9 +6,9 @@ it is refused; for real input the factor is a sign and has no derivative.
 """
 from ptcore._ops._creation import eye
 from ptcore._ops._functions_composite import matmul
-from ptcore._ops._functions_view import diagonal, imag, slice, unsqueeze
+from ptcore._ops._functions_view import diagonal, imag, real, slice, unsqueeze
 from ptcore.autograd._helpers import adjoint
-from ptcore.autograd._rules import vjp
+from ptcore.autograd._rules import jvp, vjp
 
 
 def skew(x):
@@ -73,3 +73,36 @@ def check_gauge(left, right):
         raise RuntimeError("_linalg_svd: complex singular vectors are defined up to multiplication "
                            "by e^(i phi), and the loss depends on this quantity, so that it has "
                            "no derivative")
+
+
+@jvp("_linalg_svd")
+def svd_forward(t, out, out1, out2, full_matrices, compute_uv):
+    """With P = U^H t V and E as above: dS = Re diag(P), and U and Vh turn by the parts of P off the
+    diagonal over E, in the gauge in which the diagonal of U^H dU is half of P's imaginary part."""
+    if not compute_uv or full_matrices:
+        raise RuntimeError("_linalg_svd: the forward derivative needs the singular vectors of the "
+                           "reduced form; call it with compute_uv=True, full_matrices=False")
+    u, s, vh = out, out1, out2
+    k = s.shape[-1]
+    m, n = u.shape[-2], vh.shape[-1]
+    v = adjoint(vh)
+    p = matmul(matmul(adjoint(u), t), v)
+    ds = diagonal(p, 0, -2, -1)
+    if u.dtype.is_complex:
+        ds = real(ds)
+    rows, columns = unsqueeze(s, -1), unsqueeze(s, -2)
+    one = eye(k, dtype=s.dtype, device=s.device)
+    gaps = columns * columns - rows * rows + one
+    off = p - one * p
+    left = (off * columns + rows * adjoint(off)) / gaps
+    right = (rows * off + adjoint(off) * columns) / gaps
+    if u.dtype.is_complex:
+        left = left + one * (p - adjoint(p)) / (2 * rows)
+    du, dv = matmul(u, left), matmul(v, right)
+    if m > k:
+        outside = matmul(t, v) / columns
+        du = du + outside - matmul(u, matmul(adjoint(u), outside))
+    if n > k:
+        outside = matmul(adjoint(t), u) / columns
+        dv = dv + outside - matmul(v, matmul(vh, outside))
+    return du, ds, adjoint(dv)

@@ -5,7 +5,7 @@ from ptcore._ops._functions_normalize import log_softmax_backward, softmax_backw
 from ptcore._ops._functions_reduction import mean as mean_of
 from ptcore._ops._functions_reduction import sum as sum_of
 from ptcore.autograd._helpers import recording, sum_to
-from ptcore.autograd._rules import vjp
+from ptcore.autograd._rules import jvp, vjp
 
 
 @vjp("softmax")
@@ -46,3 +46,8 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
 @vjp("dropout_masked")
 def dropout_masked(gs, out1, p):
     return gs[0] * out1 * (1.0 / (1.0 - p) if p < 1 else 0.0)
+
+
+@jvp("dropout_masked")
+def dropout_forward(t, out1, p):
+    return t * out1 * (1.0 / (1.0 - p) if p < 1 else 0.0), None

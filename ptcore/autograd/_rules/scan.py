@@ -6,7 +6,7 @@ from ptcore._ops._functions_reduction import any
 from ptcore._ops._functions_scan import cumprod as cumprod_of
 from ptcore._ops._functions_scan import cumsum
 from ptcore.autograd._helpers import conj_of, recording
-from ptcore.autograd._rules import vjp
+from ptcore.autograd._rules import jvp, vjp
 
 
 def cumsum_from_end(x, dim):
@@ -43,3 +43,18 @@ def _by_products(g, input, dim):
     for k in range(len(parts) - 2, -1, -1):
         parts[k] = parts[k] + factors[k + 1] * parts[k + 1]
     return stack([p if x is None else p * x for p, x in zip(parts, left)], dim)
+
+
+@jvp("cumprod")
+def cumprod_forward(t, input, out, dim):
+    """``out * cumsum(t / input)``; data with zeros goes line by line."""
+    if not input.shape:
+        return t
+    if not input.is_meta and bool(any(input == 0)):
+        value, part, parts = None, None, []
+        for x, d in zip(unbind(input, dim), unbind(t, dim)):
+            part = d if value is None else part * x + value * d
+            value = x if value is None else value * x
+            parts.append(part)
+        return stack(parts, dim)
+    return out * cumsum(t / input, dim)

@@ -1,10 +1,15 @@
 """Rules of sorting and selecting: a gradient goes back to where its value came from."""
-from ptcore._ops._functions_index import scatter_src
+from ptcore._ops._functions_index import gather, scatter_src
 from ptcore.autograd._helpers import zeros_for
-from ptcore.autograd._rules import vjp
+from ptcore.autograd._rules import jvp, vjp
 
 
 @vjp("sort", "topk")
 def sort(gs, input, out1, dim):
     g = gs[0]
     return scatter_src(zeros_for(g, input.shape), dim, out1, g) if input.shape else g
+
+
+@jvp("sort", "topk")
+def sort_forward(t, out1, dim):
+    return gather(t, dim, out1) if t.shape else t, None

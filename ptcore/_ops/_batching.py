@@ -1,0 +1,260 @@
+"""Batch rules: what the words of the ``batch`` column do, each written once.
+
+A batched value is ``Batched(tensor)``: a tensor whose first dim is hidden from the op, which sees
+one sample. ``call`` runs an op on arguments of which some are batched and returns batched
+results, by the rule that the op's row names. The result equals that of a loop over the samples,
+stacked.
+
+Invariants: all batched arguments of a call have one size; the hidden dim is the first one of every
+argument and result; a call that is wrong for one sample raises that sample's error, because ops
+whose rule moves dims run once on ``meta`` samples, which also says what the results look like.
+"""
+import ptcore._ops as ops
+from ptcore._convert import as_tensor
+from ptcore._ops._creation import arange, empty
+from ptcore._tensor import Tensor
+
+
+class Batched:
+    """A tensor whose first dim is hidden; ``shape`` and ``ndim`` are those of one sample."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    @property
+    def shape(self):
+        return tuple(self.tensor.shape[1:])
+
+    @property
+    def ndim(self):
+        return self.tensor.ndim - 1
+
+    def item(self, _):
+        """What ``item`` and ``bool`` of a stand-in ask (see ``stand_in`` in _subclass.pyx)."""
+        raise RuntimeError("item: a batched tensor has a value for each sample; what depends on "
+                           "data, as a branch or bool() does, cannot be batched")
+
+
+def call(op, args, inplace=False):
+    """Runs an op on arguments in signature order, some of them ``Batched``.
+
+    Returns
+    -------
+    result : Batched, tuple of Batched, or what the op returns if nothing is batched
+        NotImplemented where the row says to decompose: the caller then runs a composite's body or
+        ``_decompositions.function(op)`` on samples.
+
+    Raises
+    ------
+    NotImplementedError
+        If the row refuses to be batched, with the reason.
+    RuntimeError
+        If batched values would be written to a tensor that is not batched.
+    """
+    row = ops.row(op)
+    sizes = {b.tensor.shape[0] for b in _leaves(args) if isinstance(b, Batched)}
+    word, _, rest = ("", "", "") if callable(row.batch) else row.batch.partition(" ")
+    if not sizes and not row.random:
+        return ops.run(op, args, inplace)
+    if word == "refused:":
+        raise NotImplementedError(f"{op}: it cannot be batched: {rest}")
+    if word == "decompose":
+        return NotImplemented
+    if len(sizes) > 1:
+        raise RuntimeError(f"{op}: batched arguments must have one batch size, got {sorted(sizes)}")
+    if inplace and not isinstance(args[0], Batched):
+        raise RuntimeError(f"{op}_: {row.args[0].name} is not batched, but a value that is would be "
+                           "written to it")
+    (size,) = sizes
+    if callable(row.batch):
+        return row.batch(args, size)
+    if word == "broadcast":
+        return _broadcast(row, args, inplace)
+    return _RULES[word](row, args, size, rest)
+
+
+def _leaves(args):
+    for a in args:
+        if isinstance(a, (tuple, list)):
+            yield from a
+        else:
+            yield a
+
+
+def _sample(value):
+    """One sample of an argument, without data."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([_sample(v) for v in value])
+    if isinstance(value, Batched):
+        return empty(value.shape, dtype=value.tensor.dtype, device="meta")
+    return value.to("meta") if isinstance(value, Tensor) else value
+
+
+def _expected(row, args):
+    """What the op gives for one sample, on ``meta``; raises what it raises."""
+    return ops.run(row.name, tuple([_sample(a) for a in args]))
+
+
+def _spread(value, size):
+    """The tensor of an argument with the hidden dim, repeated if it had none."""
+    if isinstance(value, Batched):
+        return value.tensor
+    return value.unsqueeze(0).expand((size, *value.shape))
+
+
+def _aligned(value, ndim):
+    """The tensor of an argument with as many dims behind the hidden one as ``ndim``."""
+    if not isinstance(value, Batched):
+        return value
+    if value.ndim == ndim:
+        return value.tensor
+    return value.tensor.reshape((value.tensor.shape[0], *[1] * (ndim - value.ndim), *value.shape))
+
+
+# -- rules: (row, args, batch size, what the column says behind the word) -------------------------
+
+def _broadcast(row, args, inplace):
+    """Dims are aligned from the right, with the hidden one in front of them all."""
+    args = list(args)
+    places = [k for k, a in enumerate(ops.arguments(row)) if a.is_tensor]
+    for k in places:
+        if isinstance(args[k], (list, tuple)) or hasattr(args[k], "__array_interface__"):
+            args[k] = as_tensor(args[k])
+    tensors = [args[k] for k in places if isinstance(args[k], (Tensor, Batched))]
+    ndim = max(t.ndim for t in tensors)
+    # A sample of no dims gives way in promotion; with the hidden dim it no longer would.
+    promoting = [k for k in places if isinstance(args[k], (Tensor, Batched)) and row.promote != "first"
+                 and row.args[k].letter == "T" and not (row.promote == "where" and k == 0)]
+    if any(isinstance(args[k], Batched) and not args[k].ndim for k in promoting) and ndim:
+        dtype = sum([_sample(args[k]) for k in promoting[1:]], _sample(args[promoting[0]])).dtype
+        for k in promoting:
+            if isinstance(args[k], Batched) and not args[k].ndim and args[k].tensor.dtype is not dtype:
+                args[k] = Batched(args[k].tensor.to(dtype))
+    moved = [_aligned(a, ndim) for a in args]
+    result = ops.run(row.name, tuple(moved), inplace)
+    return Batched(result)
+
+
+def _packed(results, expected):
+    """Batched results in the samples' shapes; named fields stay named."""
+    if not isinstance(expected, tuple):
+        return _shaped(results, expected)
+    packed = [_shaped(r, e) for r, e in zip(results, expected)]
+    return type(expected)(packed) if hasattr(expected, "_fields") else tuple(packed)
+
+
+def _shaped(result, expected):
+    if result.shape[1:] == expected.shape and result.ndim == expected.ndim + 1:
+        return Batched(result)
+    size = result.shape[0] if result.ndim else 0
+    return Batched(result.reshape((size, *expected.shape)))
+
+
+def _shift(row, args, size, only):
+    """Every dim that a parameter names moves by one.
+
+    ``only`` names the tensors that may be batched; where another one is, the op decomposes.
+    """
+    only = only.split()
+    spec = ops.arguments(row)
+    if only and any(isinstance(v, Batched) and a.name not in only for a, v in zip(spec, args)):
+        return NotImplemented
+    expected = _expected(row, args)
+    args = ops.wrapped(row, args)
+    lead = next(v[0] if a.letter == "L" else v for a, v in zip(spec, args) if a.is_tensor)
+    names_dims = any(a.letter in "deD" for a in spec)
+    lifted = names_dims and lead.ndim == 0          # ops take a scalar as a vector of one element
+    moved = []
+    for a, value in zip(spec, args):
+        if a.letter == "L":
+            kept = [v for v in value if v.shape != (0,)] or list(value)   # cat skips empty vectors
+            value = tuple([_spread(v, size) for v in kept])
+        elif a.is_tensor and value is not None and (not only or a.name in only):
+            value = _spread(value, size)
+            if lifted and value.ndim == 1:
+                value = value.unsqueeze(1)
+            elif a.letter == "T" and value.ndim > 1 and any(
+                    p.letter == "e" and v is None for p, v in zip(spec, args)):
+                value = value.reshape((size, -1))
+        elif a.letter == "e":
+            value = 1 if value is None else value + 1
+        elif a.letter in "dn":
+            value = value + 1
+        elif a.letter == "D":
+            value = (1,) if lifted else tuple([d + 1 for d in value])
+        moved.append(value)
+    return _packed(ops.run(row.name, tuple(moved)), expected)
+
+
+def _whole(row, args, size, rest):
+    """The op looks at no dim."""
+    return Batched(ops.run(row.name, (args[0].tensor, *args[1:])))
+
+
+def _sizes(row, args, size, rest):
+    """view, reshape and expand: the new shape behind the hidden dim."""
+    x, shape = args
+    expected = _expected(row, args)
+    if not isinstance(shape, (tuple, list, int)):                   # view(dtype)
+        return Batched(ops.run(row.name, (x.tensor, shape)))
+    moved = _aligned(x, expected.ndim) if row.name == "expand" else x.tensor
+    return Batched(ops.run(row.name, (moved, (size, *expected.shape))))
+
+
+def _permute(row, args, size, rest):
+    x, dims = args
+    _expected(row, args)
+    return Batched(ops.run(row.name, (x.tensor, (0, *[d % x.ndim + 1 for d in dims]))))
+
+
+def _squeeze(row, args, size, rest):
+    """A hidden dim of size 1 stays."""
+    x, dim = args
+    _expected(row, args)
+    dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    dims = tuple([d % x.ndim + 1 for d in dims]) if x.ndim else ()
+    return Batched(ops.run(row.name, (x.tensor, dims)) if dims else x.tensor.view(x.tensor.shape))
+
+
+def _product(row, args, size, equation):
+    """A sum of products, where batched operands have one letter more."""
+    _expected(row, args)
+    left, _, right = equation.partition("->")
+    terms = [("Z" if isinstance(a, Batched) else "") + term for a, term in zip(args, left.split(","))]
+    operands = [a.tensor if isinstance(a, Batched) else a for a in args]
+    return Batched(ops.function("einsum")(f"{','.join(terms)}->Z{right}", *operands))
+
+
+def _index(row, args, size, rest):
+    """index_get(x, indices, dims, shape); index_write and index_accumulate(x, values, indices, ...).
+
+    The hidden dim gets an index of its own, 0, 1, ... If dims are neighbours the index's dims stand
+    at the first of them; beside an index for the hidden dim they come first and are moved.
+    """
+    x, *others = args
+    writing = row.name != "index_get"
+    values = others.pop(0) if writing else None
+    indices, dims, last = others
+    first = dims[0] if all(d == dims[0] + k for k, d in enumerate(dims)) else 0
+    depth = indices[0].ndim
+    x = _spread(x, size)
+    tensors = [_spread(i, size) for i in indices]
+    shape = tensors[0].shape[1:]
+    number = arange(size, device=x.device).reshape((size, *[1] * depth)).expand((size, *shape))
+    tensors, dims = (number, *tensors), (0, *[d + 1 for d in dims])
+    ndim = x.ndim - len(dims) + depth + 1       # of the indexed part, hidden dim included
+    inner = list(range(1, ndim))
+    # (index, before, after) as in memory to (before, index, after) as one sample has it
+    order = [0, *inner[depth:depth + first], *inner[:depth], *inner[depth + first:]]
+    if not writing:
+        rest = [n for d, n in enumerate(x.shape) if d not in dims]
+        found = ops.run(row.name, (x, tensors, dims, (size, *shape, *rest)))
+        return Batched(found.permute(order))
+    values = _spread(values, size).permute([order.index(d) for d in range(ndim)])
+    return Batched(ops.run(row.name, (x, values, tensors, dims, last)))
+
+
+_RULES = {"shift": _shift, "whole": _whole, "sizes": _sizes, "permute": _permute,
+          "squeeze": _squeeze, "product": _product, "index": _index}

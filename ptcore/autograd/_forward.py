@@ -1,0 +1,189 @@
+"""Forward mode: the tangent of an op's result from the tangents of its arguments.
+
+``jvp`` reads the same rows as the backward: partials, kinds, texts. They are evaluated with ops,
+so a tangent can be differentiated, traced or batched again. A tangent has the shape and
+dtype of its primal; None stands for zero. Who pairs tensors with tangents is not known here.
+"""
+import importlib
+
+import ptcore._ops as ops
+from ptcore._ops import _expr
+from ptcore._ops._creation import full, ones_like, zeros_like
+from ptcore._ops._functions_reduction import sum as sum_of
+from ptcore._tensor import Tensor
+from ptcore.autograd import _helpers, _rules
+from ptcore.autograd._helpers import conj_of
+
+_code = {}                              # (text, numbers) -> (compiled text, functions it calls)
+_loaded = []                            # the modules of rules, once imported
+_FAMILIES = ("copy", "linalg", "loss", "normalize", "reduction", "scan", "sort", "view")
+
+
+def jvp(op, args, tangents, out):
+    """The tangent of an op's result.
+
+    Parameters
+    ----------
+    op : str
+    args, tangents : tuple
+        The arguments in signature order, and in the same places their tangents: a tensor, a tuple for
+        a sequence of tensors, or None.
+    out : Tensor or tuple of Tensors
+        What the op gave for ``args``.
+
+    Returns
+    -------
+    tangent : Tensor, None, or a tuple of them
+        NotImplemented where the row says to decompose.
+
+    Raises
+    ------
+    NotImplementedError
+        If the op has a gradient but no forward rule.
+    """
+    row = ops.row(op)
+    rule = row.jvp
+    several = isinstance(out, tuple)
+    if rule == "decompose":
+        return NotImplemented
+    if rule is None and row.kind == "structured":
+        raise NotImplementedError(f"{op}: there is no forward derivative")
+    continuous = [o.dtype.kind in "fc" for o in (out if several else (out,))]
+    if rule is None or not any(continuous) or not any(_is_live(t) for t in tangents):
+        return (None,) * len(out) if several else None
+    if callable(rule):
+        return rule(args, tangents, out)
+    result = _RULES[rule if isinstance(rule, str) else "texts"](row, args, tangents, out)
+    if not several:
+        return _fitted(result, out)
+    if not isinstance(result, tuple):
+        result = (result, *[None] * (len(out) - 1))
+    return tuple([_fitted(t, o) if c else None for t, o, c in zip(result, out, continuous)])
+
+
+def _is_live(tangent):
+    if isinstance(tangent, tuple):
+        return any(t is not None for t in tangent)
+    return tangent is not None
+
+
+def _fitted(t, out):
+    """A tangent in its primal's shape and dtype: partials of broadcast operands are smaller."""
+    if t is None:
+        return None
+    if t.dtype is not out.dtype:
+        t = t.to(out.dtype)
+    return t if t.shape == out.shape else t.expand(out.shape)
+
+
+# -- rules: (row, args, tangents, out) -------------------------------------------------------------
+
+def _linear(row, args, tangents, out):
+    """The op itself on the tangents of the tensors it is linear in."""
+    moved = []
+    for a, x, t in zip(ops.arguments(row), args, tangents):
+        if a.letter == "L":
+            moved.append(tuple([zeros_like(v) if d is None else d
+                                for v, d in zip(x, t or [None] * len(x))]))
+        elif a.letter in "TO" and isinstance(x, Tensor):
+            moved.append(zeros_like(x) if t is None else t)
+        else:
+            moved.append(x)
+    return ops.run(row.name, tuple(moved))
+
+
+def _bilinear(row, args, tangents, out):
+    total = None
+    for k, t in enumerate(tangents):
+        if t is not None:
+            total = _plus(total, ops.run(row.name, (*args[:k], t, *args[k + 1:])))
+    return total
+
+
+def _reduced(row, args, tangents, out):
+    """Each result depends on elements of its own: the gradient of ones, times t, summed."""
+    t = tangents[0]
+    first = out[0] if isinstance(out, tuple) else out
+    args = ops.wrapped(row, args)
+    names = {a.name: x for a, x in zip(ops.arguments(row), args)}
+    weights = _called(_rule(_rules.VJPS, row.name), row, args, out,
+                      g=ones_like(first), gs=(ones_like(first), None))
+    if isinstance(weights, tuple):
+        weights = weights[0]
+    if not t.ndim:
+        return t * conj_of(weights)
+    return sum_of(t * conj_of(weights), names["dim"], names["keepdim"])
+
+
+def _by_rule(row, args, tangents, out):
+    return _called(_rule(_rules.JVPS, row.name), row, ops.wrapped(row, args), out, t=tangents[0])
+
+
+def _rule(table, name):
+    if not _loaded:
+        _loaded.extend([importlib.import_module(f"ptcore.autograd._rules.{f}") for f in _FAMILIES])
+    return table[name]
+
+
+def _called(function, row, args, out, **more):
+    """A rule with the values of the names that its parameters ask for."""
+    scope = {a.name: x for a, x in zip(ops.arguments(row), args)}
+    scope.update(_outputs(out), **more)
+    code = function.__code__
+    return function(*[scope[n] for n in code.co_varnames[:code.co_argcount]])
+
+
+def _outputs(out):
+    if not isinstance(out, tuple):
+        return {"out": out}
+    return {"out": out[0], **{f"out{k}": o for k, o in enumerate(out)}}
+
+
+def _texts(row, args, tangents, out):
+    return _sum_of_texts(row, row.jvp, args, tangents, out)
+
+
+def _partial(row, args, tangents, out):
+    texts = [None if text is None or text.strip() == "0" else f"t * ({text})" if text.strip() != "1"
+             else "t" for text in row.partial]
+    # Constants in a text are tensors of the default dtype: they must not narrow a 0-d tangent.
+    return _sum_of_texts(row, texts, args, [_fitted(t, out) for t in tangents], out)
+
+
+def _sum_of_texts(row, texts, args, tangents, out):
+    spec = ops.arguments(row)
+    scope = {}
+    names = iter(_expr.TENSOR_NAMES)
+    lead = next(t for t in tangents if t is not None)
+    for a, x in zip(spec, ops.wrapped(row, args)):
+        if a.is_tensor:
+            if x is not None and not isinstance(x, (Tensor, tuple)):
+                x = full((), x, dtype=lead.dtype, device=lead.device)       # texts call ops on it
+            scope[next(names, a.name)] = x
+        scope[a.name] = x
+    scope.update(_outputs(out))
+    total = None
+    for text, t in zip(texts, [t for a, t in zip(spec, tangents) if a.is_tensor]):
+        if text is not None and t is not None:
+            numbers = tuple([a.name for a in spec if a.letter in "fs"])
+            total = _plus(total, _evaluated(text, numbers, {**scope, "t": t}))
+    return total
+
+
+def _plus(total, term):
+    return term if total is None else total + term
+
+
+def _evaluated(text, numbers, scope):
+    """A text's value, ``numbers`` being the parameters in scope that are numbers."""
+    found = _code.get((text, numbers))
+    if found is None:
+        written = _expr.to_python(text, "jvp", numbers, "t")
+        functions = {n: getattr(_helpers, n, None) or ops.function(n) for n in _expr.called(written)}
+        code = compile(written, f"<jvp: {text}>", "eval")
+        found = _code[text, numbers] = code, {"__builtins__": {}, **functions}
+    return eval(found[0], found[1], scope)
+
+
+_RULES = {"linear": _linear, "bilinear": _bilinear, "reduced": _reduced, "rule": _by_rule,
+          "texts": _texts, "partial": _partial}
