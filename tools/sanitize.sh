@@ -47,8 +47,9 @@ site=$PWD/$(dirname "$(dirname "$init")")
 reports=$PWD/$build/reports
 rm -rf "$reports" && mkdir "$reports"
 [ $# -gt 0 ] || set -- tests --ignore tests/kernels
+# libstdc++ is there from the start, so that exceptions thrown by other extensions find it.
 sanitized() {
-    env LD_PRELOAD="$(realpath "$runtime")" PYTHONMALLOC=malloc PYTHONPATH="$site" \
+    env LD_PRELOAD="$(realpath "$runtime") $(realpath "$($CXX -print-file-name=libstdc++.so.6)")" PYTHONMALLOC=malloc PYTHONPATH="$site" \
         ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:log_path=$reports/asan" \
         UBSAN_OPTIONS="print_stacktrace=1:log_path=$reports/ubsan" \
         "$python" -P "$@"
