@@ -18,9 +18,9 @@ cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size s
 
 cdef object attributes(Tensor t):
     """The user's attributes, or None."""
-    if t.flags & PT_NOT_EXACT or t.extras is not None:
-        return dict(t.__dict__) or None
-    return None
+    if t.attributes == NULL:
+        return None
+    return dict(<object>t.attributes) or None
 
 
 cdef Tensor finished(object cls, Tensor t, bint requires_grad, object attrs):

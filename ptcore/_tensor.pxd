@@ -1,4 +1,6 @@
 # Tensor and the C functions that make one. See _tensor.pyx for the invariants.
+from cpython.object cimport PyObject
+
 from ptcore._types cimport *
 from ptcore._node cimport Node
 from ptcore._device cimport device
@@ -10,7 +12,6 @@ cdef class VersionCounter:
     cdef uint64_t value                 # writes, where they are not counted in the storage
 
 cdef class TensorExtras:
-    cdef public dict attrs              # the user's own attributes
     cdef public object hooks            # dict id -> hook on the gradient, or None
     cdef public object post_hooks       # dict id -> post-accumulate-grad hook, or None
     cdef public object payload          # what an interpreter carries in place of data
@@ -34,6 +35,7 @@ cdef class Tensor:
     cdef object grad_
     cdef object base                    # of a view: the tensor that is no view itself
     cdef object extras                  # TensorExtras or None
+    cdef PyObject *attributes           # the user's own: a dict, or NULL; see _instance_dict.h
     cdef object __weakref__
 
 # Slots of the table that the dispatch floor fills. The ground knows no op by name.

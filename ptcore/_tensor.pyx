@@ -16,7 +16,7 @@ mapping and comparison slots stand here, and call through the table that dispatc
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
@@ -32,6 +32,12 @@ cdef extern from "Python.h":
     void PyObject_GC_UnTrack(PyObject *)
     int PyObject_GC_IsTracked(PyObject *)
     int PyObject_GenericSetAttr(object, object, PyObject *) except -1
+    object PyObject_GenericGetDict(object, void *)
+    int PyObject_GenericSetDict(object, object, void *) except -1
+    void Py_CLEAR(PyObject *)
+
+cdef extern from "_instance_dict.h":
+    void pt_add_instance_dict(PyTypeObject *, Py_ssize_t)
 
 # What a Tensor has before a maker fills it, so that no attribute meets a NULL.
 cdef pt_storage _nothing
@@ -49,7 +55,7 @@ cdef class VersionCounter:
 
 
 cdef class TensorExtras:
-    """What few tensors have: hooks, user attributes, an interpreter's payload."""
+    """What few tensors have: hooks, an interpreter's payload."""
 
 
 @cython.trashcan(True)
@@ -83,6 +89,7 @@ cdef class Tensor:
             adopt(self, legacy_constructor(*args, **kwargs))
 
     def __dealloc__(self):
+        Py_CLEAR(self.attributes)
         if self.storage != &_nothing:
             pt_storage_decref(self.storage)
         if self.dims != self.inline_dims:
@@ -243,38 +250,23 @@ cdef class Tensor:
 
     # -- attributes -------------------------------------------------------------------
 
-    def __getattr__(self, name):
-        # Reached on a miss only.
-        if self.extras is not None:
-            attrs = (<TensorExtras>self.extras).attrs
-            if attrs is not None and name in attrs:
-                return attrs[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def __setattr__(self, name, value):
-        if self.flags & PT_NOT_EXACT or hasattr(type(self), name):
-            PyObject_GenericSetAttr(self, name, <PyObject *>value)
-            return
-        extras = extras_of(self)
-        if (<TensorExtras>extras).attrs is None:
-            (<TensorExtras>extras).attrs = {}
-        (<TensorExtras>extras).attrs[name] = value
+        PyObject_GenericSetAttr(self, name, <PyObject *>value)
+        if self.attributes != NULL:
+            track(self)             # an attribute can close a cycle
 
     def __delattr__(self, name):
-        if self.flags & PT_NOT_EXACT or hasattr(type(self), name):
-            PyObject_GenericSetAttr(self, name, NULL)
-            return
-        attrs = None if self.extras is None else (<TensorExtras>self.extras).attrs
-        if attrs is None or name not in attrs:
-            raise AttributeError(name)
-        del attrs[name]
+        PyObject_GenericSetAttr(self, name, NULL)
 
     @property
     def __dict__(self):
-        extras = extras_of(self)
-        if (<TensorExtras>extras).attrs is None:
-            (<TensorExtras>extras).attrs = {}
-        return (<TensorExtras>extras).attrs
+        track(self)
+        return PyObject_GenericGetDict(self, NULL)
+
+    @__dict__.setter
+    def __dict__(self, value):
+        track(self)
+        PyObject_GenericSetDict(self, value, NULL)
 
     # -- metadata ---------------------------------------------------------------------
 
@@ -719,3 +711,7 @@ cdef void adopt(Tensor r, Tensor t) except *:
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
     r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (
         t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
+
+
+cdef Tensor _any = Tensor.__new__(Tensor)
+pt_add_instance_dict(<PyTypeObject *>Tensor, <char *>&_any.attributes - <char *><PyObject *>_any)

@@ -148,7 +148,7 @@ def selection(op, by_name, inplace):
 def function(op, by_name):
     """The public function of a row (it is the method as well)."""
     row = op.row
-    out = row.out_argument and row.kind != "composite"
+    out = row.out_argument
     head = f"def {op.name}({parameters(op, out=out)}):\n" + docstring(op)
     body = unify(op) + (checks(op) if "__d" not in op.name else "")
     args = ", ".join(a.name for a in op.args)
@@ -164,9 +164,12 @@ def function(op, by_name):
         body += f"    return _views.{op.name}({op.id}, {args})\n"
     elif row.kind == "composite":
         body += (f"    if overridden({packed}):\n"
-                 f"        result = interpose({op.id}, {packed}, None, 0)\n"
-                 f"        if result is not NotImplemented:\n            return result\n"
-                 f"    return _composite.{op.name}({args})\n")
+                 f"        result = interpose({op.id}, {packed}, {'out' if out else 'None'}, 0)\n"
+                 f"        if result is not NotImplemented:\n            return result\n")
+        if out:
+            body += (f"    if out is not None:\n"
+                     f"        return write_outs({op.id}, out, _composite.{op.name}({args}))\n")
+        body += f"    return _composite.{op.name}({args})\n"
     elif row.fields and len(row.fields) > 1 and not row.internal:
         body += f"    return packed({op.name}_result, call({op.id}, {packed}, out))\n"
     else:
@@ -212,7 +215,7 @@ def varargs_method(op):
 def functions(family, ops, by_name):
     """The module of one family's public functions."""
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
-            "from ptcore._ops._dispatch cimport interpose, overridden",
+            "from ptcore._ops._dispatch cimport interpose, overridden, write_outs",
             "from ptcore._ops._structured cimport call",
             "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite",
             "from ptcore._ops._fast cimport binary, inplace_binary, unary",

@@ -35,8 +35,7 @@ def entry(op):
     row = op.row
     path = row.public[0] if row.public else f"Tensor.{op.name}"
     kind = "function" if row.public else "method"
-    out = row.out_argument and row.kind != "composite"
-    lines = [f".. py:{kind}:: ptcore.{path}({parameters(op, out=out)})", ""]
+    lines = [f".. py:{kind}:: ptcore.{path}({parameters(op, out=row.out_argument)})", ""]
     lines += [f"   {line}".rstrip() for line in body(op)]
     notes = [KIND[row.kind]] if row.kind in KIND else []
     notes.append("Dtypes: " + ", ".join(row.types) + ".")

@@ -71,10 +71,6 @@ def result(op):
     return {"bool": "_bool"}.get(op.row.returns, op.row.returns) or "Tensor"
 
 
-def has_out(op):
-    return op.row.out_argument and op.row.kind != "composite"
-
-
 def functions(ops, where):
     """The functions that rows put into one public namespace."""
     lines = []
@@ -86,7 +82,7 @@ def functions(ops, where):
             if place != where:
                 continue
             names = [name, *(op.row.alias if not where else ())]
-            lines += [f"def {n}({arguments(op, out=has_out(op))}) -> {result(op)}: ..." for n in names]
+            lines += [f"def {n}({arguments(op, out=op.row.out_argument)}) -> {result(op)}: ..." for n in names]
             if op.row.inplace:
                 lines.append(f"def {name}_({arguments(op, out=False)}) -> Tensor: ...")
     return lines
@@ -100,7 +96,7 @@ def methods(ops):
             continue
         if row.method:
             text = (arguments(op, out=False, method=True, spread=row.varargs) if row.varargs
-                    else arguments(op, out=has_out(op), method=True))
+                    else arguments(op, out=op.row.out_argument, method=True))
             lines += [f"    def {n}({text}) -> {result(op)}: ..." for n in (op.name, *row.alias)]
         if row.inplace:
             text = arguments(op, out=False, method=True)

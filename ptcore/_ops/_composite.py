@@ -52,29 +52,29 @@ def clamp(input, min, max):
     return input if max is None else clamp_max(input, max)
 
 
-def _extremum(op, input, dim, keepdim, out, elementwise, whole, along, result):
+def _extremum(op, input, dim, keepdim, elementwise, whole, along, result):
     if dim is None:
-        return whole(input, None, keepdim, out=out)
+        return whole(input, None, keepdim)
     if isinstance(dim, Tensor):
-        return elementwise(input, dim, out=out)
+        return elementwise(input, dim)
     if isinstance(dim, (tuple, list)):
-        return whole(input, _dims(op, dim, input.ndim), keepdim, out=out)
-    return _results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim, out=out))
+        return whole(input, _dims(op, dim, input.ndim), keepdim)
+    return _results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
 
 
-def max(input, dim, keepdim, out):
-    return _extremum("max", input, dim, keepdim, out, maximum, amax, max_dim, _results.max)
+def max(input, dim, keepdim):
+    return _extremum("max", input, dim, keepdim, maximum, amax, max_dim, _results.max)
 
 
-def min(input, dim, keepdim, out):
-    return _extremum("min", input, dim, keepdim, out, minimum, amin, min_dim, _results.min)
+def min(input, dim, keepdim):
+    return _extremum("min", input, dim, keepdim, minimum, amin, min_dim, _results.min)
 
 
-def prod(input, dim, keepdim, dtype, out):
-    return prod_dims(input, _dims("prod", dim, input.ndim), keepdim, dtype=dtype, out=out)
+def prod(input, dim, keepdim, dtype):
+    return prod_dims(input, _dims("prod", dim, input.ndim), keepdim, dtype=dtype)
 
 
-def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof, out):
+def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof):
     if isinstance(dim, bool):           # var(unbiased)
         dim, unbiased = None, dim
     if ddof is not None:
@@ -84,15 +84,15 @@ def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof, out):
     if dtype is not None:
         input = input.to(dtype)
     return var_dims(input, _dims(op, dim, input.ndim), _arguments.real(op, "correction", correction),
-                    keepdim, out=out)
+                    keepdim)
 
 
-def var(input, dim, unbiased, keepdim, correction, dtype, ddof, out):
-    return _variance("var", input, dim, unbiased, keepdim, correction, dtype, ddof, out)
+def var(input, dim, unbiased, keepdim, correction, dtype, ddof):
+    return _variance("var", input, dim, unbiased, keepdim, correction, dtype, ddof)
 
 
-def std(input, dim, unbiased, keepdim, correction, dtype, ddof, out):
-    return sqrt(_variance("std", input, dim, unbiased, keepdim, correction, dtype, ddof, None), out=out)
+def std(input, dim, unbiased, keepdim, correction, dtype, ddof):
+    return sqrt(_variance("std", input, dim, unbiased, keepdim, correction, dtype, ddof))
 
 
 def _matmul_error(x, y):

@@ -367,10 +367,9 @@ cdef tuple _promote_args(int op, tuple args):
 cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key):
     """Allocates what the spec asked for, runs the kernel, records, and packs the results."""
     cdef pt_opinfo *o = info(op)
-    cdef int i, ndim, nout = len(outs)
+    cdef int ndim, nout = len(outs)
     cdef int64_t[64] sizes
     cdef list results = []
-    cdef tuple given = None
     cdef device onto
     for spec in outs:
         ndim = read_sizes(spec[0], sizes, o.name, b"shape")
@@ -389,18 +388,32 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
         if pt_tls.grad_enabled and o.differentiable:
             record(op, args, results)
     if out is not None:
-        given = out if isinstance(out, tuple) else (out,)
-        if len(given) != nout:
-            raise TypeError(f"{o.name.decode()}: out must hold {nout} tensors, got {len(given)}")
-        for i in range(nout):
-            if not isinstance(given[i], Tensor):
-                raise TypeError(f"{o.name.decode()}: out must be a Tensor, got "
-                                f"{type(given[i]).__name__}")
-            write_out(<Tensor>given[i], <Tensor>results[i], o.name)
-        return out
+        return write_outs(op, out, results)
     if nout == 1:
         return results[0]
     return tuple(results)
+
+
+cdef object write_outs(int op, object out, object results):
+    """Copies results to the user's out= and returns it; refuses what has history."""
+    cdef pt_opinfo *o = info(op)
+    cdef int i
+    cdef tuple given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    cdef tuple values = tuple(results) if isinstance(results, (tuple, list)) else (results,)
+    if len(given) != len(values):
+        raise TypeError(f"{o.name.decode()}: out must hold {len(values)} tensors, got {len(given)}")
+    for i in range(len(values)):
+        if not isinstance(given[i], Tensor):
+            raise TypeError(f"{o.name.decode()}: out must be a Tensor, got "
+                            f"{type(given[i]).__name__}")
+        if (<Tensor>values[i]).flags & PT_REQUIRES_GRAD:
+            raise RuntimeError(f"{o.name.decode()}: out= does not support automatic "
+                               "differentiation, but one of the arguments requires grad")
+    for i in range(len(values)):
+        write_out(<Tensor>given[i], <Tensor>values[i], o.name)
+    if len(values) == 1:
+        return out
+    return given if type(results) is list else type(results)(given)
 
 
 cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
@@ -543,7 +556,7 @@ cdef int fill_param(pt_param *p, object x, char letter, int64_t **ints, int op, 
     elif isinstance(x, (bool, int)):
         p.kind = PT_PARAM_INT
         p.d = <double>x
-        p.i = <int64_t>(x & 0xFFFFFFFFFFFFFFFF) if x > 0x7FFFFFFFFFFFFFFF or x < -0x8000000000000000 else <int64_t>x
+        p.i = <int64_t><uint64_t>x if x > 0x7FFFFFFFFFFFFFFF else <int64_t>x     # at most 2**64 - 1
     elif isinstance(x, float):
         p.kind, p.d = PT_PARAM_FLOAT, x
         p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0

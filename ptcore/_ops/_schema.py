@@ -86,7 +86,7 @@ class Row:
         self.public = columns.pop("public", None)
         self.method = columns.pop("method", True)
         self.inplace = columns.pop("inplace", kind == "elementwise")
-        self.out_argument = columns.pop("out_argument", kind not in ("view",))
+        self.out_argument = columns.pop("out_argument", kind not in ("view", "composite"))
         self.select = columns.pop("select", None)
         self.integers = columns.pop("integers", "any")
         self.scalar_loops = columns.pop("scalar_loops", False)

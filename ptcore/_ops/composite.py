@@ -2,7 +2,8 @@
 from ptcore._ops._schema import composite
 
 composite(
-    "clamp(input, min: Obj = None, max: Obj = None)", alias=("clip",), reference="clip(x, min, max)",
+    "clamp(input, min: Obj = None, max: Obj = None)", out_argument=True,
+    alias=("clip",), reference="clip(x, min, max)",
     inplace=True,
     doc="""Elements limited to ``[min, max]``; either bound may be absent, a number or a tensor.
 
@@ -12,7 +13,8 @@ tensor([0.0000, 0.5000, 1.0000])
 """)
 
 composite(
-    "max(input, dim: Obj = None, keepdim=False, *, out: Obj = None)", reference="max(x, axis=dim)",
+    "max(input, dim: Obj = None, keepdim=False)", out_argument=True,
+    reference="max(x, axis=dim)",
     doc="""The largest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise maximum.
 
@@ -22,7 +24,8 @@ tensor([1, 0])
 """)
 
 composite(
-    "min(input, dim: Obj = None, keepdim=False, *, out: Obj = None)", reference="min(x, axis=dim)",
+    "min(input, dim: Obj = None, keepdim=False)", out_argument=True,
+    reference="min(x, axis=dim)",
     doc="""The smallest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise minimum.
 
@@ -32,7 +35,8 @@ tensor([1, 2])
 """)
 
 composite(
-    "prod(input, dim: Obj = None, keepdim=False, *, dtype: DType = None, out: Obj = None)", reference="prod(x, axis=dim)",
+    "prod(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", out_argument=True,
+    reference="prod(x, axis=dim)",
     doc="""Product over ``dim`` (all dims if None).
 
 >>> import ptcore
@@ -43,7 +47,7 @@ tensor(6.)
 for _name, _text in (("var", "Variance"), ("std", "Standard deviation")):
     composite(
         f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None, "
-        "dtype: DType = None, ddof: Obj = None, out: Obj = None)",
+        "dtype: DType = None, ddof: Obj = None)", out_argument=True,
         reference=f"{_name}(x, axis=dim, ddof=1)",
         doc=f"""{_text} over ``dim`` (all dims if None) with the divisor ``n - correction``
 (correction is 1 unless given). As NumPy has them: ``ddof``, another name of
@@ -55,7 +59,8 @@ tensor(0.)
 """)
 
 composite(
-    "matmul(input, other)", reference="matmul(x, y)",
+    "matmul(input, other)", out_argument=True,
+    reference="matmul(x, y)",
     doc="""Matrix product with NumPy's rules: vectors are promoted to matrices, leading dims
 broadcast as batches.
 
@@ -65,7 +70,8 @@ tensor([3., 3.])
 """)
 
 composite(
-    "outer(input, vec2)", reference="outer(x, y)",
+    "outer(input, vec2)", out_argument=True,
+    reference="outer(x, y)",
     doc="""Products of all pairs of two vectors' elements.
 
 >>> import ptcore
@@ -75,7 +81,8 @@ tensor([[3, 4],
 """)
 
 composite(
-    "stack(tensors: Obj, dim=0)", method=False, reference="stack(x, axis=dim)",
+    "stack(tensors: Obj, dim=0)", out_argument=True,
+    method=False, reference="stack(x, axis=dim)",
     doc="""Tensors of one shape along a new dim.
 
 >>> import ptcore
@@ -159,7 +166,8 @@ composite(
 """)
 
 composite(
-    "norm(input, p: Obj = 2, dim: Obj = None, keepdim=False)", reference="_norm(x, p, dim)",
+    "norm(input, p: Obj = 2, dim: Obj = None, keepdim=False)", out_argument=True,
+    reference="_norm(x, p, dim)",
     doc="""Vector norm of the elements over ``dim`` (all dims if None).
 
 >>> import ptcore
@@ -168,7 +176,8 @@ tensor(5.)
 """)
 
 composite(
-    "scatter(input, dim: Int, index: Obj, src: Obj)", reference="_scatter(x, dim, index, src)",
+    "scatter(input, dim: Int, index: Obj, src: Obj)", out_argument=True,
+    reference="_scatter(x, dim, index, src)",
     inplace=True,
     doc="""``input`` with ``src`` (a tensor or a number) written at positions along ``dim``.
 
@@ -207,7 +216,8 @@ True
 """)
 
 composite(
-    "svd(input, some=True, compute_uv=True)", reference="_svd(x, not some, compute_uv)",
+    "svd(input, some=True, compute_uv=True)", out_argument=True,
+    reference="_svd(x, not some, compute_uv)",
     doc="""Singular value decomposition ``input = U @ diag(S) @ V.mH`` of matrices ``(*, m, n)``: U
 ``(*, m, k)``, S ``(*, k)`` descending, V ``(*, n, k)`` with ``k = min(m, n)``; square U and V
 unless ``some``, zeros unless ``compute_uv``. ``ptcore.linalg.svd`` returns ``V.mH``.
@@ -220,7 +230,8 @@ tensor([2., 1.])
 """)
 
 composite(
-    "linalg_svd(A, full_matrices=True, *, driver: Obj = None)", public=["linalg.svd"], method=False,
+    "linalg_svd(A, full_matrices=True, *, driver: Obj = None)", out_argument=True,
+    public=["linalg.svd"], method=False,
     reference="_svd(A, full_matrices, True)",
     doc="""Singular value decomposition ``A = U @ diag(S) @ Vh`` of matrices ``(*, m, n)``.
 
@@ -238,7 +249,8 @@ Raises LinAlgError where A is not finite or the iteration does not converge.
 """)
 
 composite(
-    "linalg_svdvals(A, *, driver: Obj = None)", public=["linalg.svdvals"], method=False,
+    "linalg_svdvals(A, *, driver: Obj = None)", out_argument=True,
+    public=["linalg.svdvals"], method=False,
     reference="_svd(A, False, False)",
     doc="""Singular values of matrices ``(*, m, n)``, descending, ``(*, min(m, n))``.
 

@@ -334,3 +334,13 @@ def test_17_hooks_and_retained_grads():
     (y * 5).sum().backward()
     assert seen == [[15, 15]]
     assert values(y.grad) == [5, 5]
+
+
+def test_15_data_of_an_inference_tensor_may_be_written():
+    with pt.inference_mode():
+        c = pt.ones(3)
+    c.data.add_(1)
+    c.detach().add_(1)
+    assert c.tolist() == [3, 3, 3]
+    with pytest.raises(RuntimeError, match="inference"):
+        c.add_(1)

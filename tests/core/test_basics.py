@@ -1,6 +1,7 @@
 """dtype, device and Size objects, finfo and iinfo, against NumPy and ml_dtypes."""
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
@@ -114,38 +115,38 @@ def on_a_thread(f):
 
 def test_default_dtype_of_threads():
     def choose():
-        first = pt.get_default_dtype()
-        pt.set_default_dtype(pt.float16)
-        return first, pt.get_default_dtype(), pt.tensor(1.).dtype, pt.ones(1).dtype, (pt.ones(1, dtype=int) / 2).dtype
+        first = ptcore.get_default_dtype()
+        ptcore.set_default_dtype(ptcore.float16)
+        return first, ptcore.get_default_dtype(), ptcore.tensor(1.).dtype, ptcore.ones(1).dtype, (ptcore.ones(1, dtype=int) / 2).dtype
 
-    assert on_a_thread(choose) == (pt.float32, *[pt.float16] * 4)
-    assert pt.get_default_dtype() == pt.float32
+    assert on_a_thread(choose) == (ptcore.float32, *[ptcore.float16] * 4)
+    assert ptcore.get_default_dtype() == ptcore.float32
     try:
-        pt.set_default_dtype(pt.float64)
-        assert on_a_thread(lambda: pt.tensor(1.).dtype) == pt.float64
-        assert on_a_thread(choose)[0] == pt.float64
-        assert pt.tensor(1j).dtype == pt.complex128
+        ptcore.set_default_dtype(ptcore.float64)
+        assert on_a_thread(lambda: ptcore.tensor(1.).dtype) == ptcore.float64
+        assert on_a_thread(choose)[0] == ptcore.float64
+        assert ptcore.tensor(1j).dtype == ptcore.complex128
     finally:
-        pt.set_default_dtype(pt.float32)
+        ptcore.set_default_dtype(ptcore.float32)
 
 
 def test_default_device_of_threads():
-    meta = pt.device("meta")
+    meta = ptcore.device("meta")
     with meta:
-        assert pt.ones(1).is_meta
-        assert on_a_thread(lambda: pt.ones(1).device.type) == "cpu"
-        with pt.device("cpu"):
-            assert not pt.ones(1).is_meta
-        assert pt.ones(1).is_meta
-    assert not pt.ones(1).is_meta
+        assert ptcore.ones(1).is_meta
+        assert on_a_thread(lambda: ptcore.ones(1).device.type) == "cpu"
+        with ptcore.device("cpu"):
+            assert not ptcore.ones(1).is_meta
+        assert ptcore.ones(1).is_meta
+    assert not ptcore.ones(1).is_meta
     with pytest.raises(RuntimeError, match="without having entered"):
         meta.__exit__()
     try:
-        pt.set_default_device("meta")
-        assert pt.get_default_device() == meta and pt.zeros(1).is_meta
-        with pt.device("cpu"):
-            assert not pt.zeros(1).is_meta
-        assert on_a_thread(pt.get_default_device).type == "cpu"
+        ptcore.set_default_device("meta")
+        assert ptcore.get_default_device() == meta and ptcore.zeros(1).is_meta
+        with ptcore.device("cpu"):
+            assert not ptcore.zeros(1).is_meta
+        assert on_a_thread(ptcore.get_default_device).type == "cpu"
     finally:
-        pt.set_default_device(None)
-    assert pt.get_default_device().type == "cpu"
+        ptcore.set_default_device(None)
+    assert ptcore.get_default_device().type == "cpu"

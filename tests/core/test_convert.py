@@ -510,3 +510,24 @@ def test_asarray_copies():
     assert pt.asarray(t) is t
     assert pt.asarray(t, requires_grad=True).requires_grad
     assert not t.requires_grad
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax"])
+def test_numpy_reductions_of_tensors(name):
+    """NumPy's functions call the method of the same name with out= and dtype=, NumPy's defaults."""
+    values = np.random.default_rng(0).standard_normal((3, 4))
+    x, f = pt.tensor(values), getattr(np, name)
+    np.testing.assert_allclose(np.asarray(f(x)), f(values), rtol=1e-12)
+    if name in ("min", "max"):                  # with a dim the method has PyTorch's two outputs
+        np.testing.assert_array_equal(f(x, axis=1).values.numpy(), f(values, axis=1))
+        return
+    np.testing.assert_allclose(f(x, axis=1).numpy(), f(values, axis=1), rtol=1e-12)
+    out = f(x, axis=1)
+    out.zero_()
+    assert f(x, axis=1, out=out) is out
+    np.testing.assert_allclose(out.numpy(), f(values, axis=1), rtol=1e-12)
+    if name in ("std", "var"):
+        np.testing.assert_allclose(f(x, axis=0, ddof=1).numpy(), f(values, axis=0, ddof=1), rtol=1e-12)
+        assert f(x.float(), dtype=np.float64).dtype == pt.float64
+        with pytest.raises(TypeError, match=f"{name}: correction and ddof"):
+            getattr(pt, name)(x, correction=1, ddof=0)

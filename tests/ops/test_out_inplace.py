@@ -36,7 +36,7 @@ def all_in_first(case):
 
 
 INPLACE = [r for r in ELEMENTWISE if r.inplace]
-OUT = [r for r in ROWS.values() if r.out_argument and r.kind not in ("view", "composite")
+OUT = [r for r in ROWS.values() if r.out_argument
        and not r.internal and (r.kind == "elementwise" or CASES.get(r.name))]
 
 
@@ -82,22 +82,27 @@ def test_inplace_does_not_grow(row):
     np.testing.assert_array_equal(array(positional[0]), before)
 
 
+def several(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
 @pytest.mark.parametrize("row", parameters(OUT))
 def test_out(row):
-    """``out=`` takes the result in any layout, is returned, and its version counts once."""
+    """``out=`` takes the results in any layout, is returned, and its version counts once."""
     dtype = dtype_for(row)
     case = cases(row)[0]
     _, positional, keyword = run(row, case, dtype)
-    want = function(row)(*positional, **keyword)
-    if isinstance(want, tuple):
-        return
+    result = function(row)(*positional, **keyword)
+    wants = several(result)
     for layout in LAYOUTS:
-        out = tensor(np.zeros(want.shape, want.dtype.name), want.dtype.name, layout)
-        version, strides = out._version, out.stride()
-        assert function(row)(*positional, **keyword, out=out) is out
-        assert out._version == version + 1
-        assert out.stride() == strides
-        np.testing.assert_array_equal(array(out), array(want))
+        outs = tuple(tensor(np.zeros(w.shape, w.dtype.name), w.dtype.name, layout) for w in wants)
+        before = [(o._version + 1, o.stride()) for o in outs]
+        back = function(row)(*positional, **keyword, out=outs if isinstance(result, tuple) else outs[0])
+        assert type(back) is type(result)
+        assert all(a is b for a, b in zip(several(back), outs, strict=True))
+        assert [(o._version, o.stride()) for o in outs] == before
+        for out, want in zip(outs, wants, strict=True):
+            np.testing.assert_array_equal(array(out), array(want))
 
 
 @pytest.mark.parametrize("row", parameters(OUT))

@@ -128,10 +128,7 @@ inline int choose(pt_call *call, const reduction_plan &plan) {
 template <bool MAX>
 int value_kernel(pt_call *call) {
     reduction_plan plan;
-    bool mask[PT_MAX_DIM];
-    const pt_param &dims = call->params[0];
-    if (int status = dims_mask(call, dims.list, dims.kind == PT_PARAM_INTS ? dims.count : 0, call->in[0].ndim, mask)) return status;
-    plan_reduction(call->in[0], mask, false, plan);
+    if (int status = plan_dims(call, 0, plan)) return status;
     return visit<REALS>(call, call->in[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         return choose<value_op<typename ordered_type<T>::type, MAX>, T, T, value_write>(call, plan);

@@ -27,12 +27,14 @@ constexpr int64_t COLUMN_ROWS = 128;
 constexpr int64_t COLUMN_WIDTH = 512;
 constexpr int64_t STATE_BYTES = 24;
 constexpr int64_t GROUP = 64;           /* rows that are reduced in one call */
+constexpr int64_t SMALL_ROWS = 1024;    /* elements of an input that is not worth a plan */
 constexpr int64_t TINY = 16;            /* rows this short are turned into columns */
 
 struct reduction_plan {
     space<1> kept, reduced;
     int64_t outputs, count;             /* sizes of the two spaces */
     int64_t shift;                      /* where the walk over the reduced dims begins */
+    bool rows;                          /* row-major input whose last dims are reduced */
 };
 
 /* Reads a dim list (empty: all dims) into a mask. */
@@ -74,6 +76,38 @@ inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bo
     for (int i = 0; i < reduced; ++i) plan.reduced.push(size[i], {stride[i]});
     plan.outputs = plan.kept.numel();
     plan.count = plan.reduced.numel();
+    plan.rows = false;
+}
+
+/* Plans for a row-major input whose last dims are those of the list; false if it is not so. */
+inline bool plan_rows(const pt_view &in, const int64_t *list, int count, reduction_plan &plan) {
+    if (!in.contiguous || count > in.ndim) return false;
+    const int first = count == 0 ? 0 : in.ndim - count;
+    uint64_t seen = 0;
+    for (int i = 0; i < count; ++i) {
+        const int64_t d = list[i] - first;
+        if (d < 0 || d >= count) return false;
+        seen |= uint64_t(1) << d;
+    }
+    if (seen & (seen + 1)) return false;
+    plan.outputs = plan.count = 1;
+    for (int d = 0; d < in.ndim; ++d) (d < first ? plan.outputs : plan.count) *= in.sizes[d];
+    plan.kept.push(plan.outputs, {plan.count});
+    plan.reduced.push(plan.count, {1});
+    plan.shift = 0;
+    plan.rows = true;
+    return true;
+}
+
+/* plans over the dims of parameter `which` (a list of dims) */
+inline int plan_dims(pt_call *call, int which, reduction_plan &plan) {
+    const pt_param &p = call->params[which];
+    const int count = p.kind == PT_PARAM_INTS ? p.count : 0;
+    if (plan_rows(call->in[0], p.list, count, plan)) return PT_OK;
+    bool mask[PT_MAX_DIM];
+    int status = dims_mask(call, p.list, count, call->in[0].ndim, mask);
+    if (status == PT_OK) plan_reduction(call->in[0], mask, false, plan);
+    return status;
 }
 
 struct reducer {
@@ -213,6 +247,13 @@ inline int reduce(pt_call *call, const reducer &op, source from, const reduction
         alignas(16) char s[STATE_BYTES];
         op.identity(s, 1);
         for (int64_t o = 0; o < outputs; ++o) to.write(to, o, s, 1);
+        return PT_OK;
+    }
+    if (plan.rows && from.direct && outputs <= GROUP && outputs * count <= SMALL_ROWS) {
+        alignas(16) char s[GROUP * STATE_BYTES];
+        op.identity(s, outputs);
+        op.rows(op.op, s, from.data, count, count, outputs);
+        to.write(to, 0, s, outputs);
         return PT_OK;
     }
     space<1> outer = plan.reduced, kept = plan.kept;

@@ -293,15 +293,6 @@ struct truth_op {
 
 /* ---- the kernels ------------------------------------------------------------------------- */
 
-/* plans over the dims of parameter `which` (a list of dims) */
-inline int plan_dims(pt_call *call, int which, reduction_plan &plan) {
-    bool mask[PT_MAX_DIM];
-    const pt_param &p = call->params[which];
-    int status = dims_mask(call, p.list, p.kind == PT_PARAM_INTS ? p.count : 0, call->in[0].ndim, mask);
-    if (status == PT_OK) plan_reduction(call->in[0], mask, false, plan);
-    return status;
-}
-
 /* How in[0] reaches tiles of E: as it is, or widened from any integer type. */
 template <class E, class O>
 inline int integer_source(pt_call *call, source &from) {
