@@ -470,7 +470,7 @@ def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_gr
     else:
         length = count
         if length > (n - offset) // item:
-            raise ValueError(f"frombuffer: {count} items of {item} bytes need {length * item} "
+            raise ValueError(f"frombuffer: {count} items of {item} bytes need {<object>length * item} "
                              f"bytes, got {n - offset}")
     pt_storage_incref(raw.storage)
     t = wrap_storage(raw.storage, offset, code, 1, &length, &one)

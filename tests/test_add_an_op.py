@@ -15,6 +15,14 @@ PAGE = ROOT / "doc" / "source" / "dev" / "add_an_op.rst"
 
 pytestmark = pytest.mark.slow
 
+# An editable install would be found before PYTHONPATH.
+START = """
+import sys
+sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__module__]
+import ptcore
+assert ptcore.__file__.startswith({tree!r}), ptcore.__file__
+"""
+
 
 def rows_of(text):
     """[(file, code)] of the blocks with a caption."""
@@ -22,8 +30,14 @@ def rows_of(text):
     return [(name, textwrap.dedent(code)) for name, code in found]
 
 
-def run(command, **keywords):
-    done = subprocess.run(command, capture_output=True, text=True, **keywords)
+def environment(**more):
+    """With the tools of this Python's environment found first, activated or not."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return {**os.environ, "PATH": path, **more}
+
+
+def run(command, env=None, **keywords):
+    done = subprocess.run(command, capture_output=True, text=True, env=env or environment(), **keywords)
     assert done.returncode == 0, f"{command}\n{done.stdout[-8000:]}\n{done.stderr[-8000:]}"
     return done.stdout
 
@@ -34,7 +48,7 @@ def tree(tmp_path_factory):
     folder = tmp_path_factory.mktemp("add_an_op")
     source = folder / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(
-        "build", ".git", "*.so", "__pycache__", ".*_cache", ".hypothesis"))
+        "build", "build-*", ".git", "*.so", "__pycache__", ".*_cache", ".hypothesis"))
     (row,) = rows_of(PAGE.read_text())
     with open(source / row[0], "a") as f:
         f.write("\n" + row[1])
@@ -46,19 +60,19 @@ def tree(tmp_path_factory):
     return package.parent.parent
 
 
-def environment(tree):
-    return {**os.environ, "PYTHONPATH": str(tree)}
+def run_in(tree, script):
+    """Runs a script with the built copy."""
+    return run([sys.executable, "-P", "-c", START.format(tree=str(tree)) + textwrap.dedent(script)],
+               env=environment(PYTHONPATH=str(tree)), cwd=tree)
 
 
 def test_examples(tree):
-    script = textwrap.dedent(f"""
-        import doctest, ptcore
-        assert ptcore.__file__.startswith({str(tree)!r}), ptcore.__file__
+    run_in(tree, f"""
+        import doctest
         result = doctest.testfile({str(PAGE)!r}, module_relative=False)
         assert result.attempted > 25, result
         raise SystemExit(result.failed)
     """)
-    run([sys.executable, "-P", "-c", script], env=environment(tree), cwd=tree)
 
 
 def test_generated_files(tree):
@@ -70,7 +84,10 @@ def test_generated_files(tree):
 
 def test_table_tests_cover_it(tree):
     """The tests generated from the table pick the op up without being told."""
-    out = run([sys.executable, "-P", "-m", "pytest", "-q", str(ROOT / "tests" / "ops"), "-k", "squareplus",
-               "-p", "no:cacheprovider"], env=environment(tree), cwd=tree)
+    arguments = ["-q", str(ROOT / "tests" / "ops"), "-k", "squareplus", "-p", "no:cacheprovider"]
+    out = run_in(tree, f"""
+        import pytest
+        raise SystemExit(pytest.main({arguments}))
+    """)
     passed = int(re.search(r"(\d+) passed", out)[1])
     assert passed > 20, out

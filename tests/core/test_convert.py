@@ -341,6 +341,11 @@ def test_frombuffer_refusals(arguments):
         pt.frombuffer(bytearray(16), dtype=pt.int32, **arguments)
 
 
+def test_frombuffer_counts_bytes_that_no_int64_holds():
+    with pytest.raises(ValueError, match=f"need {2**64} bytes, got 16"):
+        pt.frombuffer(bytearray(16), dtype=pt.int32, count=2**62)
+
+
 def test_frombuffer_of_bytes_is_read_only():
     t = pt.frombuffer(b"abc", dtype=pt.uint8)
     with pytest.raises(RuntimeError, match="read-only"):

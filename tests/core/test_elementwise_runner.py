@@ -4,7 +4,8 @@ import ctypes
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from _examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from native import address, build, isa_levels, needs_compiler
 
@@ -235,7 +236,7 @@ ALL = [c for c in CODES if c != "bfloat16"]
 PAIRS = ["uint8", "int16", "int32", "int64", "float16", "float32", "float64"]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(arrays=problem(PAIRS, 3), compute=st.sampled_from(["int32", "int64", "float16", "float32", "float64", "complex128"]),
        op=st.sampled_from(["add", "add_scalar"]))
 def test_binary(lib, arrays, compute, op):
@@ -250,7 +251,7 @@ def test_binary(lib, arrays, compute, op):
     np.testing.assert_array_equal(out, want)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(arrays=problem(PAIRS, 3))
 def test_comparison(lib, arrays):
     out, x, y = arrays
@@ -259,7 +260,7 @@ def test_comparison(lib, arrays):
     np.testing.assert_array_equal(out, want)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(arrays=problem(["float32", "float64", "int8"], 4))
 def test_three_inputs(lib, arrays):
     out, x, y, z = arrays
@@ -269,7 +270,7 @@ def test_three_inputs(lib, arrays):
     np.testing.assert_array_equal(out, want)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(arrays=problem(ALL, 2))
 def test_copy(lib, arrays):
     dst, src = arrays
@@ -277,7 +278,7 @@ def test_copy(lib, arrays):
     np.testing.assert_array_equal(dst, reference_cast(src, CODES.index(dst.dtype.name)))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(arrays=problem(ALL, 1))
 def test_fill(lib, arrays):
     (dst,) = arrays
@@ -286,7 +287,7 @@ def test_fill(lib, arrays):
     np.testing.assert_array_equal(dst, np.full(dst.shape, value[0]))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(arrays=problem(["float32", "int64"], 1))
 def test_in_place(lib, arrays):
     (x,) = arrays

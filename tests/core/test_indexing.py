@@ -1,7 +1,8 @@
 """Indexing against NumPy: what hypothesis thinks of, and the corners it may miss."""
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from _examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ptcore
@@ -95,7 +96,7 @@ def mixes_int_and_arrays(key):
     return any(arrays) and any(isinstance(k, int) for k in key)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(problems(basic_keys), st.booleans())
 def test_basic_get(problem, reverse):
     shape, key = problem
@@ -111,7 +112,7 @@ def test_basic_get(problem, reverse):
         np.testing.assert_array_equal(x.numpy(), a)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(problems(basic_keys), st.booleans())
 def test_basic_set(problem, reverse):
     shape, key = problem
@@ -123,7 +124,7 @@ def test_basic_set(problem, reverse):
     np.testing.assert_array_equal(x.numpy(), a)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(problems(advanced_keys), st.booleans())
 def test_advanced_get(problem, reverse):
     shape, key = problem
@@ -140,7 +141,7 @@ def test_advanced_get(problem, reverse):
     np.testing.assert_array_equal(x[key].numpy(), want)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(problems(advanced_keys), st.booleans())
 def test_advanced_set(problem, as_number):
     shape, key = problem
@@ -161,7 +162,7 @@ def test_advanced_set(problem, as_number):
     np.testing.assert_array_equal(x.numpy(), a)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(SHAPES, st.randoms(use_true_random=False))
 def test_masks(shape, random):
     a, x = both(shape)

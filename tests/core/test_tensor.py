@@ -469,7 +469,7 @@ print("alive")
 
 
 def test_half_made_objects_do_not_crash():
-    done = subprocess.run([sys.executable, "-c", HALF_MADE], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-P", "-c", HALF_MADE], capture_output=True, text=True,
                           timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip().endswith("alive")

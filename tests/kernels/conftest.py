@@ -5,7 +5,9 @@ files of this folder use: ``kernels("sum")`` finds a kernel by walking the table
 through the plain C interface of ``ptcore/kernel.h`` with NumPy arrays as views of any stride.
 
 The lowest level and the best that this CPU can run are always tested, the levels between them only
-in the slow part: they are the same source with another number of lanes.
+in the slow part: they are the same source with another number of lanes. Families without lanes are
+the same source at every level, so that -O3 matters to them at the best one only; -O1 is compiled in
+half the time and shows what only one of the optimisers forgives.
 
 Invariant: the expected values come from NumPy or SciPy only.
 """
@@ -31,6 +33,8 @@ LEVELS = {
     "v4": (["-march=x86-64-v4", "-mprefer-vector-width=512"],
            {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd", "avx2", "fma", "f16c", "bmi2"}),
 }
+COMMON = ["parallel", "blas"]       # compiled once, at the lowest level
+WITHOUT_LANES = {"index", "advanced_index", "shape", "sort", "svd"}
 FAMILIES = "reduction extremum matmul softmax normalize loss index advanced_index shape scan sort svd".split()
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
@@ -216,18 +220,23 @@ def cpu_flags():
 
 
 def build(folder, level, compiler):
-    flags = FLAGS + LEVELS[level][0] + [f"-DPT_ISA={level}", f"-I{ROOT / 'ptcore' / '_ops' / 'include'}", f"-I{SOURCES}"]
-    objects = []
-    for family in [*FAMILIES, "parallel", "blas"]:
-        objects.append(str(folder / f"{family}_{level}.o"))
-        source = SOURCES / f"{family}.cpp"
-        subprocess.run([*compiler, *flags, "-c", str(source), "-o", objects[-1]], check=True)
+    def compile(source, level, name, *more):
+        target = folder / f"{name}_{level}.o"
+        if not target.exists():
+            subprocess.run([*compiler, *FLAGS, *LEVELS[level][0], *more, f"-DPT_ISA={level}",
+                            f"-I{ROOT / 'ptcore' / '_ops' / 'include'}", f"-I{SOURCES}",
+                            "-c", str(source), "-o", str(target)], check=True)
+        return str(target)
+
+    objects = [compile(SOURCES / f"{name}.cpp", "base", name) for name in COMMON]
+    for family in FAMILIES:
+        plain = family in WITHOUT_LANES and level != able_levels()[-1]
+        objects.append(compile(SOURCES / f"{family}.cpp", level, family, *["-O1"] * plain))
     driver = folder / f"driver_{level}.cpp"
     names = [f"pt_kernels_{family}_{level}" for family in FAMILIES]
     driver.write_text(DRIVER.replace("DECLARE", "\n".join(f"extern const pt_kernel_entry {n}[];" for n in names))
                       .replace("LIST", ", ".join(names)))
-    objects.append(str(driver.with_suffix(".o")))
-    subprocess.run([*compiler, *flags, "-c", str(driver), "-o", objects[-1]], check=True)
+    objects.append(compile(driver, level, "driver"))
     path = folder / f"kernels_{level}.so"
     subprocess.run([*compiler, "-shared", "-o", str(path), *objects, "-pthread"], check=True)
     return path
@@ -245,18 +254,29 @@ def one_blas_thread():
         yield
 
 
-def levels():
-    """The levels that this CPU can run; those between the lowest and the best are slow tests."""
+def able_levels():
+    """The levels that this CPU can run, the best one last."""
     flags = cpu_flags() if X86 else set()
-    able = [level for level, (_, needs) in LEVELS.items() if needs <= flags]
+    return [level for level, (_, needs) in LEVELS.items() if needs <= flags]
+
+
+def levels():
+    """The same as parameters; those between the lowest and the best are slow tests."""
+    able = able_levels()
     return [pytest.param(level, marks=pytest.mark.slow if level in able[1:-1] else ()) for level in able]
 
 
+@pytest.fixture(scope="session")
+def objects(tmp_path_factory):
+    """The folder of what is compiled in a session."""
+    return tmp_path_factory.mktemp("kernels")
+
+
 @pytest.fixture(scope="session", params=levels())
-def kernels(request, tmp_path_factory):
+def kernels(request, objects):
     """The compiled kernels of one level."""
     compiler = [c for c in (shutil.which("ccache"), shutil.which("c++") or shutil.which("g++")) if c]
     if not compiler or compiler[-1].endswith("ccache"):
         pytest.skip("no C++ compiler")
     level = request.param
-    return Library(build(tmp_path_factory.mktemp("kernels"), level, compiler), level)
+    return Library(build(objects, level, compiler), level)

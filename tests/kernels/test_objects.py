@@ -1,12 +1,13 @@
 """What a kernel object may export: its table, and nothing a linker could merge between ISA levels."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 
 import pytest
 
-from conftest import FAMILIES, SOURCES
+from conftest import FAMILIES, SOURCES, WITHOUT_LANES
 
 
 def test_only_the_table_is_exported(kernels):
@@ -35,3 +36,21 @@ def test_portable_vectors_compile(tmp_path):
     for family in ("reduction", "extremum", "softmax", "normalize", "matmul"):
         subprocess.run([compiler, "-std=c++17", "-O0", "-DPT_ISA=base", "-DPT_PORTABLE_SIMD", f"-I{include}", f"-I{SOURCES}",
                         "-c", str(SOURCES / f"{family}.cpp"), "-o", str(tmp_path / "portable.o")], check=True)
+
+
+def test_families_without_lanes_do_not_ask_for_the_level():
+    """What is compiled with -O1 below the best level includes nothing that depends on the level."""
+    for family in WITHOUT_LANES:
+        text, todo = "", [SOURCES / f"{family}.cpp"]
+        seen = set(todo)
+        while todo:
+            source = todo.pop()
+            text += source.read_text()
+            for name in re.findall(r'#include "(.*)"', source.read_text()):
+                found = [p for p in (source.parent / name, SOURCES / name, SOURCES.parent / "include" / name) if p.exists()]
+                assert found, name
+                todo += {found[0]} - seen
+                seen.add(found[0])
+        names = {path.name for path in seen}
+        assert not names & {"simd.h", "lanes.hpp", "loops.hpp", "rows.hpp", "reduce.hpp", "gemm.hpp"}, family
+        assert "PT_ISA_IS_" not in text, family

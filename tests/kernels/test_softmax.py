@@ -72,3 +72,6 @@ def test_errors(kernels):
         kernels("softmax", [x], [((2, 3), "float64")], [3])
     with pytest.raises(KernelError, match="not implemented for dtype int64"):
         kernels("softmax", [x.astype(np.int64)], [((2, 3), "int64")], [1])
+    for shape in [(2, 2), (1, 3), (3,)]:
+        with pytest.raises(KernelError, match="expected input 1 with the output's dtype and shape"):
+            kernels("softmax_backward", [x, np.ones(shape)], [((2, 3), "float64")], [1])

@@ -4,7 +4,8 @@ import string
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from _examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ptcore
@@ -47,7 +48,7 @@ def contractions(draw):
     return equation, shapes
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(contractions())
 def test_drawn(case):
     equation, shapes = case

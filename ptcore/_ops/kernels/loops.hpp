@@ -44,6 +44,10 @@ PT_INLINE auto apply(const Params<T> &p, X... x) {
     else return Op::template apply<T>(x..., p.p[0], p.p[1], p.p[2]);
 }
 
+// A byte of bool memory may have any value (memory of others, memory not yet written); as a C++
+// bool only 0 and 1 may be read.
+template <class T> PT_INLINE T at(const T *x, int64_t i) { return x[i]; }
+PT_INLINE bool at(const bool *x, int64_t i) { return reinterpret_cast<const uint8_t *>(x)[i] != 0; }
 
 template <class Op, class T> void loop1(char *const *ptr, int64_t n, const void *params) {
     const Params<T> p(params, Op::nparams);
@@ -51,7 +55,7 @@ template <class Op, class T> void loop1(char *const *ptr, int64_t n, const void 
     R *out = reinterpret_cast<R *>(ptr[0]);
     const T *x = reinterpret_cast<const T *>(ptr[1]);
     PT_IVDEP
-    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i));
 }
 
 template <class Op, class T> void loop2(char *const *ptr, int64_t n, const void *params) {
@@ -61,7 +65,7 @@ template <class Op, class T> void loop2(char *const *ptr, int64_t n, const void 
     const T *x = reinterpret_cast<const T *>(ptr[1]);
     const T *y = reinterpret_cast<const T *>(ptr[2]);
     PT_IVDEP
-    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x[i], y[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i), at(y, i));
 }
 
 template <class Op, class T> void loop3(char *const *ptr, int64_t n, const void *params) {
@@ -72,7 +76,7 @@ template <class Op, class T> void loop3(char *const *ptr, int64_t n, const void 
     const T *y = reinterpret_cast<const T *>(ptr[2]);
     const T *z = reinterpret_cast<const T *>(ptr[3]);
     PT_IVDEP
-    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x[i], y[i], z[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i), at(y, i), at(z, i));
 }
 
 template <class Op, class T> void loop4(char *const *ptr, int64_t n, const void *params) {
@@ -84,7 +88,7 @@ template <class Op, class T> void loop4(char *const *ptr, int64_t n, const void 
     const T *z = reinterpret_cast<const T *>(ptr[3]);
     const T *w = reinterpret_cast<const T *>(ptr[4]);
     PT_IVDEP
-    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x[i], y[i], z[i], w[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i), at(y, i), at(z, i), at(w, i));
 }
 
 template <class Op, class T> void loop_vs(char *const *ptr, int64_t n, const void *params) {
@@ -92,19 +96,19 @@ template <class Op, class T> void loop_vs(char *const *ptr, int64_t n, const voi
     using R = decltype(apply<Op, T>(p, T(), T()));
     R *out = reinterpret_cast<R *>(ptr[0]);
     const T *x = reinterpret_cast<const T *>(ptr[1]);
-    const T y = *reinterpret_cast<const T *>(ptr[2]);
+    const T y = at(reinterpret_cast<const T *>(ptr[2]), 0);
     PT_IVDEP
-    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x[i], y);
+    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i), y);
 }
 
 template <class Op, class T> void loop_sv(char *const *ptr, int64_t n, const void *params) {
     const Params<T> p(params, Op::nparams);
     using R = decltype(apply<Op, T>(p, T(), T()));
     R *out = reinterpret_cast<R *>(ptr[0]);
-    const T x = *reinterpret_cast<const T *>(ptr[1]);
+    const T x = at(reinterpret_cast<const T *>(ptr[1]), 0);
     const T *y = reinterpret_cast<const T *>(ptr[2]);
     PT_IVDEP
-    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x, y[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x, at(y, i));
 }
 
 }  // namespace

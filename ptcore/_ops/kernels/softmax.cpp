@@ -6,6 +6,7 @@
  */
 #include "rows.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 namespace {
@@ -212,7 +213,8 @@ int softmax_kernel(pt_call *call) {
     if (out.ndim && (dim < 0 || dim >= out.ndim))
         return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -out.ndim, out.ndim - 1, (long long)call->params[0].i);
     for (int k = 0; k < call->nin; ++k)
-        if (call->in[k].dtype != out.dtype || call->in[k].ndim != out.ndim)
+        if (call->in[k].dtype != out.dtype || call->in[k].ndim != out.ndim ||
+            !std::equal(out.sizes, out.sizes + out.ndim, call->in[k].sizes))
             return fail(call, PT_RUNTIME_ERROR, "expected input %d with the output's dtype and shape", k);
     return visit<FLOATS>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
