@@ -23,6 +23,10 @@ def function(op):
     return _FUNCTIONS[op]
 
 
+def t(input):
+    return transpose(input, 0, 1) if input.ndim == 2 else input
+
+
 # -- products ---------------------------------------------------------------------------------
 
 def addmm(input, mat1, mat2, beta=1, alpha=1):
@@ -175,5 +179,5 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
 
 
 _FUNCTIONS = {f.__name__: f for f in (
-    addmm, linear, index_select, index_add, layer_norm_stats, layer_norm_backward, nll_loss_stats,
+    t, addmm, linear, index_select, index_add, layer_norm_stats, layer_norm_backward, nll_loss_stats,
     nll_loss_backward, cross_entropy_stats, cross_entropy_backward)}

@@ -50,7 +50,7 @@ tensor([[1],
 """)
 
 view(
-    "t(input)", vjp=["t(g)"], reference="transpose(x)",
+    "t(input)", vjp=["t(g)"], batch="decompose", reference="transpose(x)",
     doc="""The transpose of a matrix; vectors and 0-d tensors as they are.
 
 >>> import ptcore
