@@ -11,7 +11,16 @@ that lead to hooked leaves, so that a hook runs once, on the sum.
 
 Compiled with types by default; this file is what runs either way.
 """
+import sys
+
 import cython
+
+if not cython.compiled:         # plain Python finds a cimport by its whole name alone
+    from ptcore import _node
+    from ptcore.autograd import _accumulate
+    sys.modules["cython.cimports.ptcore._node"] = _node
+    sys.modules["cython.cimports.ptcore.autograd._accumulate"] = _accumulate
+
 from cython.cimports.ptcore._node import Node
 from cython.cimports.ptcore.autograd._accumulate import accumulate_leaf, rule_of
 
