@@ -3,7 +3,7 @@ objects with their errors, and ``Size``.
 """
 from cpython.object cimport PyTypeObject
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_SET_ITEM
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ptcore._types cimport *
 
@@ -55,7 +55,7 @@ class Size(tuple):
 
 
 cdef object sizes_tuple(int ndim, const int64_t *sizes):
-    cdef tuple t = PyType_GenericAlloc(<PyTypeObject *>tuple, ndim)
+    cdef tuple t = PyTuple_New(ndim)
     cdef int i
     cdef object item
     for i in range(ndim):

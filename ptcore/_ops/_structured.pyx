@@ -5,7 +5,9 @@ use (the generator recognises their texts) are worked out in C; whatever is not 
 error, goes to ``_dispatch.call`` and the row's own spec. tests/ops/test_meta.py holds both to the
 same answer.
 """
+from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memset
 
@@ -241,14 +243,14 @@ cdef object joined(int op, pt_opinfo *o, object tensors, object at):
     cdef int64_t[64] sizes
     cdef Tensor t, first = None, r
     cdef uint32_t key = pt_tls.mode
-    cdef tuple given = tuple(tensors) if type(tensors) is list else <tuple>tensors
-    cdef int i, j, n = len(given), status
+    cdef PyObject **given = PySequence_Fast_ITEMS(tensors)      # a list or a tuple
+    cdef int i, j, n = len(tensors), status
     cdef int64_t total = 0
     memset(&dim, 0, sizeof(pt_param))
     if kernel == NULL or not 0 < n <= 16:
         return None
     for i in range(n):
-        if not isinstance(given[i], Tensor):
+        if not isinstance(<object>given[i], Tensor):
             return None
         t = <Tensor>given[i]
         key |= t.flags
@@ -285,7 +287,7 @@ cdef object joined(int op, pt_opinfo *o, object tensors, object at):
     if status != PT_OK:
         raise_status(status, o.name, c.error)
     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
-        record(op, (given, dim.i), [r])
+        record(op, (tuple(tensors), dim.i), [r])
     return r
 
 
