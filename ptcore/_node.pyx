@@ -65,9 +65,12 @@ cdef class Node:
             return self.n1
         if i == 2:
             return self.n2
+        if self.emore is None or i - 3 >= len(self.emore):
+            return 0
         return (<tuple>self.emore[i - 3])[1]
 
     cdef void set_edge(self, int i, object edge, int nr):
+        assert type(edge) is not Node or (<Node>edge).seq < self.seq, "an edge leads to a later node"
         if i == 0:
             self.e0 = edge
             self.n0 = nr
