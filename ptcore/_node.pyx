@@ -11,8 +11,12 @@ Invariants:
     one did; metadata stays, so that a rule that needs no more runs again, as in PyTorch.
 """
 cimport cython
+from libc.string cimport memcpy
 
 from ptcore._types cimport *
+from ptcore._device cimport device_of
+from ptcore._dtype cimport dtype_of
+from ptcore._shape cimport make_size
 
 cdef uint64_t _seq = 0
 
@@ -23,18 +27,73 @@ cpdef uint64_t next_seq():
     return _seq
 
 
+@cython.freelist(64)
+@cython.final
 cdef class TensorMeta:
     """Shape, dtype and device of a tensor whose data a rule does not need."""
 
-    def __init__(self, shape, dtype, device):
-        self.shape, self.dtype, self.device = shape, dtype, device
+    @property
+    def shape(self):
+        return make_size(self.rank, self.sizes) if self.size is None else self.size
+
+    @property
+    def dtype(self):
+        return dtype_of(self.dt)
+
+    @property
+    def device(self):
+        return device_of(self.column, self.number)
 
     @property
     def ndim(self):
-        return len(self.shape)
+        return self.rank
 
     def numel(self):
         return self.shape.numel()
+
+
+cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int number):
+    cdef TensorMeta m = TensorMeta.__new__(TensorMeta)
+    m.rank, m.dt, m.column, m.number = rank, dt, column, number
+    if rank <= 5:
+        memcpy(m.sizes, sizes, rank * sizeof(int64_t))
+    else:
+        m.size = make_size(rank, sizes)
+    return m
+
+
+@cython.freelist(256)
+cdef class AccumulateGrad:
+    """The end of an edge at a leaf, as programs see it that walk ``next_functions``.
+
+    The graph itself has the leaf there; two of these are equal if their leaf is the same.
+    """
+    cdef readonly object variable
+
+    def __eq__(self, other):
+        return isinstance(other, AccumulateGrad) and (<AccumulateGrad>other).variable is self.variable
+
+    def __hash__(self):
+        return hash(self.variable)
+
+    def __repr__(self):
+        return f"<AccumulateGrad object at {<size_t><void *>self.variable:#x}>"
+
+    def name(self):
+        return "AccumulateGrad"
+
+    @property
+    def next_functions(self):
+        return ()
+
+
+cdef object seen_from_outside(object edge):
+    cdef AccumulateGrad end
+    if edge is None or type(edge) is Node:
+        return edge
+    end = AccumulateGrad.__new__(AccumulateGrad)
+    end.variable = edge
+    return end
 
 
 @cython.trashcan(True)
@@ -132,7 +191,7 @@ cdef class Node:
 
     @property
     def next_functions(self):
-        return tuple([(self.edge(i), self.edge_nr(i)) for i in range(self.nin)])
+        return tuple([(seen_from_outside(self.edge(i)), self.edge_nr(i)) for i in range(self.nin)])
 
     def _sequence_nr(self):
         return self.seq

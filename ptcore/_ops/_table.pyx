@@ -127,7 +127,7 @@ cdef object address_of(object kernel):
         if name == NULL or b"pt_call" not in <bytes>name:
             raise TypeError(f"register_kernel: the capsule must hold an {PT_KERNEL_SIGNATURE.decode()}, got "
                             f"{'no name' if name == NULL else name.decode()}")
-        if <bytes>PT_KERNEL_SIGNATURE[5:-1] not in <bytes>name:
+        if (<bytes>PT_KERNEL_SIGNATURE)[5:-1] not in <bytes>name:
             raise RuntimeError("register_kernel: the kernel was compiled against another version of "
                                f"ptcore/kernel.h: its capsule must be named "
                                f"{PT_KERNEL_SIGNATURE.decode()!r}, got {name.decode()!r}; compile it "

@@ -7,6 +7,14 @@
 
 #include "ptcore/backend.h"
 
+// The layouts of PT_ABI 1 where a pointer has 8 bytes: kernels index arrays of these two, so their
+// size never changes under one version; pt_call may grow at its end.
+static_assert(PT_ABI == 1 && sizeof(void *) == 8, "another version has other numbers");
+static_assert(sizeof(pt_view) == 40 && offsetof(pt_view, numel) == 24 && offsetof(pt_view, device_index) == 39, "");
+static_assert(sizeof(pt_param) == 40 && offsetof(pt_param, list) == 32, "");
+static_assert(offsetof(pt_call, stream) == 56 && offsetof(pt_call, error) == 64 && sizeof(pt_call) >= 320, "");
+static_assert(offsetof(pt_backend, allocate) == 8 && offsetof(pt_backend, error) == 56, "");
+
 static const uintptr_t SHIFT = uintptr_t(1) << 62;
 static std::atomic<long> live_bytes{0};
 static std::atomic<long> transfers{0};
@@ -119,7 +127,7 @@ __attribute__((visibility("default"))) int stub_sum_all(pt_call *c) {
 }
 
 // Its output starts as a copy of the input (the row's `prefill`): adds 1 to the first element.
-__attribute__((visibility("default"))) int stub_scatter_add(pt_call *c) {
+__attribute__((visibility("default"))) int stub_index_accumulate(pt_call *c) {
     store(at(&c->out[0], 0), c->out[0].dtype, load(at(&c->out[0], 0), c->out[0].dtype) + 1);
     return PT_OK;
 }

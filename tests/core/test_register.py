@@ -123,7 +123,7 @@ def test_a_list_of_tensors():
     assert y.tolist() == [33, 44] and len(y.grad_fn.next_functions) == 6
     y.sum().backward(retain_graph=True)
     assert asked == [((True, False, True, True, True), True)]
-    assert [t.grad and t.grad.tolist() for t in parts] == [[3, 4], None, [3, 4], [3, 4], [3, 4]]
+    assert [t.grad if t.grad is None else t.grad.tolist() for t in parts] == [[3, 4], None, [3, 4], [3, 4], [3, 4]]
     assert w.grad.tolist() == [11, 11]
     parts[1].mul_(2)
     with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*saved by TestListBackward0"):
