@@ -212,6 +212,8 @@ def main():
     import ptcore
     import ptcore.nn
     import ptcore.optim
+    if "autograd: compiled" not in ptcore.show_config():
+        raise SystemExit("compare: this ptcore was built with -Dcompile_python=false, to be read and debugged")
     torch.set_num_threads(args.threads)
     ptcore.set_num_threads(args.threads)
     groups = args.groups.split(",")

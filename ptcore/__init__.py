@@ -12,7 +12,7 @@ from ptcore._convert import as_tensor, asarray, from_numpy, frombuffer, tensor  
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
 from ptcore._dlpack import from_dlpack  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
-from ptcore._ops import _dispatch, _elementwise, _methods, _select  # noqa: E402
+from ptcore._ops import _dispatch, _elementwise, _indexing, _methods, _select  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
     default_generator,
@@ -51,7 +51,7 @@ globals().update(_public[""])
 globals().pop("slice", None)
 _methods.set_public(_public[""])
 
-from ptcore import _indexing, _print  # noqa: E402
+from ptcore import _print  # noqa: E402
 from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
 from ptcore._print import set_printoptions  # noqa: E402
 from ptcore.autograd import _tensor_methods  # noqa: E402
@@ -81,6 +81,25 @@ def __getattr__(name):
 def get_include():
     """The folder of the C headers that kernels outside the package are written against."""
     return __file__.rpartition("__init__")[0] + "_ops/include"
+
+
+def show_config():
+    """How this ptcore was built and runs, as a text for reports and benchmarks.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> print(ptcore.show_config())     # doctest: +ELLIPSIS
+    ptcore ...
+    CPU level: ...
+    threads: ...
+    autograd: ...
+    """
+    from ptcore._ops._select import cpu_capability
+    from ptcore.autograd import _engine
+    form = "plain Python" if _engine.__file__.endswith(".py") else "compiled"
+    return (f"ptcore {__version__}\nCPU level: {cpu_capability()}\nthreads: {get_num_threads()}\n"
+            f"autograd: {form}")
 
 
 def is_tensor(obj):

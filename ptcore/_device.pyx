@@ -5,6 +5,8 @@ A device type is a column of the kernel table. The CPU, CUDA and meta columns ar
 """
 import threading
 
+from libc.string cimport memcpy
+
 from ptcore._types cimport *
 
 cdef dict _columns = {"cpu": DEVICE_CPU, "cuda": DEVICE_CUDA, "meta": DEVICE_META}
@@ -42,7 +44,7 @@ cdef class device:
                 (<device>type).type, (<device>type).column, (<device>type).number)
             return
         if isinstance(type, int) and index is None:
-            self.type, self.column, self.number = "cuda", DEVICE_CUDA, type
+            self.type, self.column, self.number = "cuda", DEVICE_CUDA, index_of(type)
             return
         if not isinstance(type, str):
             raise TypeError(f"device: type must be str, got {_type_name(type)}")
@@ -60,9 +62,7 @@ cdef class device:
                 raise RuntimeError(f"device: index given twice, in {text!r} and as {index!r}")
             index = int(number)
         if index is not None:
-            if index < -1 or index > 127:
-                raise RuntimeError(f"device: index must be in [0, 127], got {index}")
-            self.number = index
+            self.number = index_of(index)
 
     @property
     def index(self):
@@ -101,6 +101,12 @@ cdef class device:
             raise RuntimeError(f"device: left {str(self)!r} without having entered it on this thread")
         d.stack.pop()
         pt_tls.device_set = d.chosen is not None or len(d.stack) > 0
+
+
+cdef int index_of(object index) except? -1:
+    if index < -1 or index > 127:
+        raise RuntimeError(f"device: index must be in [0, 127], got {index}")
+    return index
 
 
 cdef str _type_name(object value):
@@ -178,6 +184,12 @@ def column_of(str name):
     return _columns[name]
 
 
+# Of a pt_backend as PT_ABI 1 had it first; only what was added behind may be missing.
+cdef enum:
+    SIZE_AT_FIRST = 8 + 7 * sizeof(void *)
+cdef pt_backend[8] _backends
+
+
 def register_backend(str name, size_t backend, check=None):
     """Gives a type of device a column of the kernel table and its backend.
 
@@ -186,7 +198,7 @@ def register_backend(str name, size_t backend, check=None):
     name : str
         As in ``device("name:0")``.
     backend : int
-        The address of a ``pt_backend`` (``ptcore/backend.h``) that stays where it is.
+        The address of a ``pt_backend`` (``ptcore/backend.h``), which is copied.
     check : callable, optional
         ``check(index)`` (-1: none given) returns the index to use or raises RuntimeError for a
         device that is not there; if absent the device has the index 0 alone.
@@ -198,14 +210,27 @@ def register_backend(str name, size_t backend, check=None):
     Raises
     ------
     ValueError
-        If the name is the CPU's or meta's, or no identifier, or no address is given.
+        If the name is the CPU's or meta's, or no identifier, or no address is given, or a function
+        is missing.
     RuntimeError
-        If all columns are taken.
+        If all columns are taken, or the backend was compiled against another version of
+        ``ptcore/backend.h``.
     """
     if name in ("cpu", "meta") or not name.isidentifier():
         raise ValueError(f"register_backend: name must be a new identifier, got {name!r}")
+    cdef const pt_backend *given
     if backend == 0:
         raise ValueError("register_backend: backend must be the address of a pt_backend, got 0")
+    given = <const pt_backend *>backend
+    if given.abi != PT_ABI or given.size < SIZE_AT_FIRST:
+        raise RuntimeError(f"register_backend: {name!r} was compiled against another version of "
+                           f"ptcore/backend.h: abi must be {PT_ABI}, got {given.abi}, size at least "
+                           f"{SIZE_AT_FIRST}, got {given.size}; compile it again with this ptcore's "
+                           "headers")
+    if (given.allocate == NULL or given.release == NULL or given.copy == NULL
+            or given.elementwise == NULL):
+        raise ValueError(f"register_backend: {name!r} must have the functions allocate, release, copy "
+                         "and elementwise")
     column = _columns.get(name)
     if column is None:
         column = DEVICE_FREE + len(_columns) - 3
@@ -219,8 +244,18 @@ def register_backend(str name, size_t backend, check=None):
                 raise RuntimeError(f"device: {name} has the index 0 alone, got {index}")
             return 0
     device_check[column] = check
-    BACKENDS[<int>column] = <const pt_backend *>backend
+    # A copy: what an older backend does not have is NULL in it.
+    memcpy(&_backends[<int>column], given, min(given.size, <uint32_t>sizeof(pt_backend)))
+    BACKENDS[<int>column] = &_backends[<int>column]
     return column
+
+
+cdef str backend_error(int column):
+    """What a backend says of this thread's last failure, as the end of a message."""
+    cdef const char *text = NULL
+    if BACKENDS[column].error != NULL:
+        text = BACKENDS[column].error()
+    return "" if text == NULL else f": {text.decode(errors='replace')}"
 
 
 def set_default_device(d):

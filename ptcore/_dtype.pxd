@@ -6,13 +6,16 @@ cdef class dtype:
     cdef readonly int itemsize
     cdef int code
 
+cdef enum:
+    N_DTYPES = 15                   # PT_NDTYPES of kernel.h, as a size that Cython knows
+
 # Indexed by dtype code.
 cdef list DTYPES
-cdef int[15] ITEMSIZE
-cdef int[15] CATEGORY               # 0 bool, 1 integral, 2 floating, 3 complex
-cdef uint8_t[15][15] PROMOTE
-cdef uint8_t[15] REAL_OF            # complex64 -> float32; others themselves
-cdef uint8_t[15] COMPLEX_OF
+cdef int[N_DTYPES] ITEMSIZE
+cdef int[N_DTYPES] CATEGORY               # 0 bool, 1 integral, 2 floating, 3 complex
+cdef uint8_t[N_DTYPES][N_DTYPES] PROMOTE
+cdef uint8_t[N_DTYPES] REAL_OF            # complex64 -> float32; others themselves
+cdef uint8_t[N_DTYPES] COMPLEX_OF
 
 cdef dtype dtype_of(int code)
 cdef int as_code(object value, const char *op, const char *arg) except -1

@@ -127,8 +127,8 @@ cdef void _fill_tables():
     REAL_OF[PT_COMPLEX128] = PT_FLOAT64
     COMPLEX_OF[PT_FLOAT64] = PT_COMPLEX128
     COMPLEX_OF[PT_COMPLEX128] = PT_COMPLEX128
-    for i in range(15):
-        for j in range(15):
+    for i in range(N_DTYPES):
+        for j in range(N_DTYPES):
             PROMOTE[i][j] = _promote(i, j)
 
 
@@ -162,7 +162,9 @@ cdef int _promote(int a, int b):
     return PT_FLOAT32
 
 
-DTYPES = [None] * 15
+if N_DTYPES != PT_NDTYPES:
+    raise ImportError(f"N_DTYPES is {N_DTYPES}, PT_NDTYPES {PT_NDTYPES}: see _dtype.pxd")
+DTYPES = [None] * N_DTYPES
 _fill_tables()
 
 globals().update({d.name: d for d in DTYPES})

@@ -25,7 +25,8 @@ cdef class Node:
     cdef public object s0, s1, s2, s3
     cdef public uint64_t v0, v1, v2, v3
     cdef public list smore                  # [object, version, object, version, ...]
-    cdef public tuple params                # the non-tensor arguments in signature order
+    # the non-tensor arguments in signature order, then the lengths of lists of tensors
+    cdef public tuple params
     cdef public object spec                 # per input (shape, dtype code) to return to, or None
     cdef public object fn                   # the rule of a custom Function or of a runtime op
     cdef public uint64_t run                # stamp of the engine run that owns gbuf
@@ -33,6 +34,7 @@ cdef class Node:
     cdef public object hooks                # NodeHooks or None
     cdef public object out_meta             # per-output (shape, dtype, device) where nout > 1
     cdef public object trace                # the user's forward frames (anomaly mode)
+    cdef public object stream               # where the op ran, for backward to run there; None: the CPU
     cdef object __weakref__
 
     cpdef object edge(self, int i)

@@ -63,6 +63,39 @@ cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int
 
 
 @cython.freelist(256)
+cdef class AccumulateGrad:
+    """The end of an edge at a leaf, as programs see it that walk ``next_functions``.
+
+    The graph itself has the leaf there; two of these are equal if their leaf is the same.
+    """
+    cdef readonly object variable
+
+    def __eq__(self, other):
+        return isinstance(other, AccumulateGrad) and (<AccumulateGrad>other).variable is self.variable
+
+    def __hash__(self):
+        return hash(self.variable)
+
+    def __repr__(self):
+        return f"<AccumulateGrad object at {<size_t><void *>self.variable:#x}>"
+
+    def name(self):
+        return "AccumulateGrad"
+
+    @property
+    def next_functions(self):
+        return ()
+
+
+cdef object seen_from_outside(object edge):
+    cdef AccumulateGrad end
+    if edge is None or type(edge) is Node:
+        return edge
+    end = AccumulateGrad.__new__(AccumulateGrad)
+    end.variable = edge
+    return end
+
+
 @cython.trashcan(True)
 cdef class Node:
     """A recorded operation of the autograd graph.
@@ -91,9 +124,12 @@ cdef class Node:
             return self.n1
         if i == 2:
             return self.n2
+        if self.emore is None or i - 3 >= len(self.emore):
+            return 0
         return (<tuple>self.emore[i - 3])[1]
 
     cdef void set_edge(self, int i, object edge, int nr):
+        assert type(edge) is not Node or (<Node>edge).seq < self.seq, "an edge leads to a later node"
         if i == 0:
             self.e0 = edge
             self.n0 = nr
@@ -155,7 +191,7 @@ cdef class Node:
 
     @property
     def next_functions(self):
-        return tuple([(self.edge(i), self.edge_nr(i)) for i in range(self.nin)])
+        return tuple([(seen_from_outside(self.edge(i)), self.edge_nr(i)) for i in range(self.nin)])
 
     def _sequence_nr(self):
         return self.seq

@@ -212,8 +212,7 @@ def _tensor_text(self):
     except RuntimeError:                # a view that cannot follow a write to its base
         grad_fn = "Invalid"
     if grad_fn is not None:
-        from ptcore._ops._record import node_name
-        name = grad_fn if isinstance(grad_fn, str) else node_name(grad_fn)
+        name = grad_fn if isinstance(grad_fn, str) else grad_fn.name()
         suffixes.append(f"grad_fn=<{name}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")

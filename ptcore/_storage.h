@@ -3,7 +3,8 @@
  * Invariants:
  *  (a) a block is one 64-byte aligned allocation: a 64-byte header, then the data, unless
  *      the memory is foreign (owner set) or has been moved (resize_, share_memory_);
- *  (b) refs and version change only while the GIL is held (PT_REF_* hide how);
+ *  (b) refs and version change only while the GIL is held; free-threaded builds count refs
+ *      atomically (their block cache has no lock yet: no module declares that it needs no GIL);
  *  (c) nobody keeps `data` across a call that may run Python code: memory can move;
  *  (d) PT_STORAGE_EXPORTED is sticky: an address that has left (NumPy, buffer, DLPack)
  *      stays valid until the storage dies, so such a storage is never resized.
@@ -12,6 +13,12 @@
 #define PTCORE_STORAGE_H
 #include <stdint.h>
 #include <stddef.h>
+#if defined(Py_GIL_DISABLED) && defined(__cplusplus)
+#include <atomic>
+typedef std::atomic<int64_t> pt_refs;
+#else
+typedef int64_t pt_refs;
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -24,7 +31,7 @@ enum {
 };
 
 typedef struct pt_storage {
-    int64_t refs;
+    pt_refs refs;
     int64_t nbytes;
     char *data;
     uint64_t version;

@@ -17,7 +17,6 @@ cdef class TensorExtras:
     cdef public object payload          # what an interpreter carries in place of data
     cdef public int level               # the level of that interpreter
     cdef public object tangent          # forward mode
-    cdef public object rebuild          # how an in-place-written view is derived from its base
     cdef VersionCounter counter         # with PT_DATA; shared with its views and aliases
 
 cdef class Tensor:
@@ -108,3 +107,4 @@ cdef inline void fill_view(Tensor t, pt_view *v) noexcept nogil:
     v.dtype = t.dt
     v.contiguous = (t.flags & PT_NONCONTIGUOUS) == 0
     v.device = t.storage.device
+    v.device_index = t.storage.device_index

@@ -22,10 +22,10 @@ from libc.string cimport memcpy
 from ptcore._types cimport *
 from ptcore._allocate cimport allocate
 from ptcore._device cimport device_of
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
 from ptcore._node cimport Node
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
-                            sizes_tuple, wrap_dim)
+                            read_index, sizes_tuple, wrap_dim)
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(PyObject *)
@@ -44,7 +44,7 @@ cdef pt_storage _nothing
 _nothing.refs = 1
 
 cdef uint64_t MAX_COUNT = <uint64_t>1 << 56     # elements; times an item size still an int64
-cdef (const char *)[15] _FORMATS = [
+cdef (const char *)[N_DTYPES] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"Q", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
 cdef void (*_rebuild_view)(Tensor t) except *
 strided = "ptcore.strided"          # the one layout
@@ -274,13 +274,14 @@ cdef class Tensor:
     @property
     def shape(self):
         """The sizes, as a ``Size`` (a tuple)."""
-        return shape_of(self)
+        return shape_seen(self) if self.flags & PT_INTERPOSED else shape_of(self)
 
     def stride(self, dim=None):
         """The strides in elements, or that of one dim."""
         if dim is None:
             return sizes_tuple(self.rank, self.dims + self.rank)
-        return self.dims[self.rank + wrap_dim(dim, self.rank, b"stride", b"dim")]
+        return self.dims[self.rank + wrap_dim(read_index(dim, b"stride", b"dim"), self.rank,
+                                              b"stride", b"dim")]
 
     def storage_offset(self):
         """Elements from the start of the storage to element [0, ..., 0]."""
@@ -334,12 +335,15 @@ cdef class Tensor:
         return not self.flags & PT_NONCONTIGUOUS
 
     def is_floating_point(self):
+        """Whether the dtype is a real floating one."""
         return CATEGORY[self.dt] == 2
 
     def is_complex(self):
+        """Whether the dtype is complex."""
         return CATEGORY[self.dt] == 3
 
     def is_signed(self):
+        """Whether the dtype holds negative numbers."""
         return dtype_of(self.dt).is_signed
 
     @property
@@ -674,6 +678,12 @@ cdef int move_retained(Tensor t, Node n, int nr) except -1:
 
 cdef object shape_of(Tensor t):
     return make_size(t.rank, t.dims)
+
+
+cdef object shape_seen(Tensor t):
+    """The sizes of a stand-in: its payload may answer, with symbolic ints for instance."""
+    sizes = getattr((<TensorExtras>t.extras).payload, "sizes", None)
+    return shape_of(t) if sizes is None else sizes(t)
 
 
 cdef object describe(Tensor t):

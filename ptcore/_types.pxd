@@ -6,7 +6,7 @@ cdef extern from "ptcore/kernel.h" nogil:
         PT_BOOL, PT_UINT8, PT_INT8, PT_UINT16, PT_INT16, PT_UINT32, PT_INT32, PT_UINT64
         PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_FLOAT64, PT_COMPLEX64, PT_COMPLEX128
         PT_NDTYPES, PT_NONE, PT_MAX_DIM, PT_MAX_ELEMENTWISE_INPUTS
-        PT_OK, PT_RUNTIME_ERROR, PT_VALUE_ERROR, PT_INDEX_ERROR, PT_TYPE_ERROR
+        PT_ABI, PT_OK, PT_RUNTIME_ERROR, PT_VALUE_ERROR, PT_INDEX_ERROR, PT_TYPE_ERROR
         PT_MEMORY_ERROR, PT_LINALG_ERROR, PT_NEED_BLAS
         PT_PARAM_NONE, PT_PARAM_INT, PT_PARAM_FLOAT, PT_PARAM_COMPLEX, PT_PARAM_INTS
 
@@ -19,6 +19,7 @@ cdef extern from "ptcore/kernel.h" nogil:
         uint8_t dtype
         uint8_t contiguous
         uint8_t device
+        int8_t device_index
 
     ctypedef struct pt_param:
         int32_t kind

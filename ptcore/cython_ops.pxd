@@ -6,7 +6,8 @@
 
 A kernel is a C function on ``pt_call`` (see ``ptcore/kernel.h`` in ``ptcore.get_include()``).
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from cpython.pycapsule cimport PyCapsule_New
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 
 cdef extern from "ptcore/kernel.h" nogil:
     enum:
@@ -19,12 +20,13 @@ cdef extern from "ptcore/kernel.h" nogil:
         int64_t numel
         int32_t ndim
         uint8_t dtype, contiguous, device
+        int8_t device_index
     ctypedef struct pt_param:
         int32_t kind, count
         int64_t i
         double d, im
         const int64_t *list
-    ctypedef struct pt_call:
+    ctypedef struct pt_call "pt_call_1":         # the name says the version: see PT_ABI
         int32_t op, nin, nout, nparams
         const pt_view *inputs "in"
         pt_view *out
@@ -33,6 +35,7 @@ cdef extern from "ptcore/kernel.h" nogil:
         void *stream
         char error[256]
     ctypedef int (*pt_kernel)(pt_call *) noexcept nogil
+    const char *PT_KERNEL_SIGNATURE
 
 # The id of an op by its name; KeyError if there is none.
 cdef int op_id(str name) except -1
@@ -42,5 +45,16 @@ cdef object call(int op, tuple args)
 cdef object unary(int op, object x)
 cdef object binary(int op, object x, object y)
 cdef object matmul(object x, object y)
+# A kernel as `ptcore.ops.register` and `register_kernel` take it. The capsule's name says against
+# which version of kernel.h the caller was compiled, and they refuse another one.
+cdef inline object as_capsule(pt_kernel kernel):
+    return PyCapsule_New(<void *>kernel, PT_KERNEL_SIGNATURE, NULL)
+
+
 # Enters a kernel of a registered op in a device's column (0: the CPU).
-cdef int set_kernel(int op, int device, pt_kernel kernel) except -1
+cdef inline int set_kernel(int op, int device, pt_kernel kernel) except -1:
+    enter_kernel(op, device, as_capsule(kernel))
+    return 0
+
+
+cdef int enter_kernel(int op, int device, object capsule) except -1

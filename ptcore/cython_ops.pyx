@@ -35,6 +35,6 @@ cdef object matmul(object x, object y):
     return table.matmul(x, y)
 
 
-cdef int set_kernel(int op, int device, pt_kernel kernel) except -1:
-    _table.register_kernel(_table.op_name(op), device, <size_t><void *>kernel)
+cdef int enter_kernel(int op, int device, object capsule) except -1:
+    _table.register_kernel(_table.op_name(op), device, capsule)
     return 0

@@ -1,7 +1,7 @@
 """Imports only go down: floor 0 (the ground), 1 (ops, cuda), 2 (autograd, func), 3 (the rest).
 
 Parses every import and cimport of the package, function bodies included, and fails on an edge
-that climbs. What is allowed on purpose stands in ALLOWED with its reason.
+that climbs.
 """
 import re
 from pathlib import Path
@@ -12,14 +12,6 @@ pytestmark = pytest.mark.core
 
 PACKAGE = Path(__file__).resolve().parent.parent / "ptcore"
 IMPORT = re.compile(r"^\s*(?:from\s+(ptcore[\w.]*)\s+c?import\s+\(?([^#\n]*)|c?import\s+(ptcore[\w.]+))", re.M)
-
-# (file, imported module): a late import inside a function body, called on a path that the upper
-# floor has installed or that needs it only for an error message or a conversion.
-ALLOWED = {
-    ("_tensor.pyx", "ptcore._errors"), ("_shape.pyx", "ptcore._errors"),
-    ("_indexing.pyx", "ptcore._ops"),      # turns keys into the ops of floor 1: see decisions.md
-    ("_print.py", "ptcore._ops._record"),  # the name of a grad_fn
-}
 
 
 def floor(module):
@@ -57,8 +49,7 @@ def test_no_import_climbs():
             target = where or plain
             if target == "ptcore":
                 continue
-            if floor(target) > floor(here) and not any(
-                    name == a and target.startswith(b) for a, b in ALLOWED):
+            if floor(target) > floor(here):
                 climbing.append(f"{name} imports {target}")
     assert not climbing, "\n".join(climbing)
 

@@ -115,9 +115,10 @@ def optable(ops):
         need = ", ".join(str(mask) for _, mask in op.saved) or "0"
         types = sum(1 << schema.DTYPES.index(t) for t in row.types)
         kernel = f'"{row.kernel}"' if row.kernel else "NULL"
+        node = f'"{row.node}"' if row.node else "NULL"
         out = OUT[row.out] if row.kind == "elementwise" else 0
         text.append(
-            f'    {{"{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", '
+            f'    {{"{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, "
             f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, "

@@ -142,6 +142,8 @@ def infer_saved(ops, rules):
         row = op.row
         texts = row.partial or row.vjp
         if texts:
+            if any(a.letter == "L" for a in op.tensors):
+                raise ValueError(f"{op.name}: a list of tensors needs a rule in autograd/_rules/")
             op.rule = ("text", texts)
             needs, meta_needs = {}, {}
             for i, text in enumerate(texts):
@@ -159,8 +161,6 @@ def infer_saved(ops, rules):
             names = [a.arg for a in node.args.args]
             data, meta = expr.function_uses(node, set(names))
             every = (1 << max(len(op.tensors), 1)) - 1
-            if any(a.letter == "L" for a in op.tensors):
-                every = 0xFFFF
             _assign(op, {n: every for n in names if n in data},
                     {n: every for n in names if n in meta})
 
@@ -188,8 +188,6 @@ def grad_mask(op):
     """Bit per tensor argument that can receive a gradient."""
     if op.rule is None:
         return 0
-    if any(a.letter == "L" for a in op.tensors):
-        return 0xFFFF
     mask = 0
     for i, a in enumerate(op.tensors):
         if a.letter in "IJ":
@@ -197,8 +195,6 @@ def grad_mask(op):
         if op.rule[0] == "text" and op.rule[1][i] is None:
             continue
         mask |= 1 << i
-    if any(a.letter == "o" for a in op.params):
-        mask |= 0
     return mask
 
 

@@ -10,8 +10,8 @@ from cpython.object cimport PyObject
 from libc.string cimport memset
 
 from ptcore._types cimport *
-from ptcore._device cimport BACKENDS, as_device, device, device_of
-from ptcore._dtype cimport (CATEGORY, PROMOTE, as_code, default_float, dtype, dtype_of)
+from ptcore._device cimport BACKENDS, as_device, backend_error, device, device_of
+from ptcore._dtype cimport (CATEGORY, N_DTYPES, PROMOTE, as_code, default_float, dtype, dtype_of)
 from ptcore._shape cimport (read_index, read_sizes, sizes_tuple, wrap_dim)
 from ptcore._tensor cimport *
 from ptcore._ops import _arguments
@@ -354,7 +354,7 @@ cdef tuple _promote_args(int op, tuple args):
                 mixed = True
     if not o.types & (1 << dt):
         from ptcore._errors import UnsupportedDTypeError as DTypeError
-        allowed = ", ".join([dtype_of(k).name for k in range(15) if o.types & (1 << k)])
+        allowed = ", ".join([dtype_of(k).name for k in range(N_DTYPES) if o.types & (1 << k)])
         raise DTypeError(f"{o.name.decode()}: dtype must be one of {allowed}, "
                          f"got {dtype_of(dt).name}")
     if not mixed:
@@ -456,10 +456,12 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
     cdef int64_t *ints
     cdef pt_call c
     cdef Tensor t
+    if o.prefill:
+        copy_into(<Tensor>results[0], <Tensor>args[0])
     if kernel == NULL and (op, column) in _python_kernels:
         # A kernel sees data without history.
         _python_kernels[(op, column)](
-            *[alias(<Tensor>x) if isinstance(x, Tensor) else x for x in args],
+            *[without_history(x) for x in args],
             out=results[0] if len(results) == 1 else tuple(results))
         return 0
     if kernel == NULL and o.kernel != NULL and <bytes>o.kernel == b"copy" and BACKENDS[column] != NULL:
@@ -517,8 +519,8 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
         (<const pt_view **>&c.inputs)[0] = views
         c.out = outs
         (<const pt_param **>&c.params)[0] = params
-        if o.prefill:
-            pt_copy(&outs[0], &views[0])
+        if column != DEVICE_CPU and BACKENDS[column] != NULL and BACKENDS[column].stream != NULL:
+            c.stream = BACKENDS[column].stream(outs[0].device_index)
         if o.random:
             c.seed, c.offset = _next_random(args[nargs - 1])
         if work > 16384:
@@ -536,6 +538,14 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
     finally:
         PyMem_Free(views)
     return 0
+
+
+cdef object without_history(object x):
+    if isinstance(x, Tensor):
+        return alias(<Tensor>x)
+    if type(x) is tuple and x and isinstance(x[0], Tensor):
+        return tuple([without_history(item) for item in x])
+    return x
 
 
 cdef int fill_param(pt_param *p, object x, char letter, int64_t **ints, int op, int k) except -1:
@@ -604,7 +614,9 @@ cdef int copy_into(Tensor dst, Tensor src) except -1:
     else:
         status = pt_copy(&a, &b)
     if status:
-        raise RuntimeError("copy: failed")
+        reason = backend_error(column) if column != DEVICE_CPU else ""
+        text = f"{src.device} to {dst.device} failed{reason}".encode()
+        raise_status(status, b"copy", text)
     return 0
 
 

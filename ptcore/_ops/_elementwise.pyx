@@ -3,8 +3,8 @@
 The fast paths for small dense tensors stand in _fast.pyx.
 """
 from ptcore._types cimport *
-from ptcore._device cimport BACKENDS, device_of
-from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, PROMOTE, default_complex, default_float,
+from ptcore._device cimport BACKENDS, backend_error, device_of
+from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, N_DTYPES, PROMOTE, default_complex, default_float,
                             dtype_of)
 from ptcore._node cimport Node, new_node
 from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
@@ -138,7 +138,7 @@ cdef object unsupported(int op, int dt):
     if op_name_is(op, b"sub") and dt == PT_BOOL:
         return DTypeError("sub: subtraction of bool tensors is not supported; use "
                           "bitwise_xor or logical_xor, or `~` for negation")
-    allowed = ", ".join([dtype_of(k).name for k in range(15) if info(op).types & (1 << k)])
+    allowed = ", ".join([dtype_of(k).name for k in range(N_DTYPES) if info(op).types & (1 << k)])
     return UnsupportedDTypeError(f"{info(op).name.decode()}: dtype must be one of {allowed}, got "
                                  f"{dtype_of(dt).name}")
 
@@ -305,7 +305,10 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
     if p.column == DEVICE_META:
         return 0
     if p.column != DEVICE_CPU:
-        status = BACKENDS[p.column].elementwise(entry, p.compute, loop_out, &out, views, p.nin, params)
+        status = BACKENDS[p.column].elementwise(entry.name, p.compute, loop_out, &out, views, p.nin, params)
+        if status and status != PT_TYPE_ERROR:
+            text = f"failed on {device_of(p.column, p.number)}{backend_error(p.column)}".encode()
+            raise_status(status, info(op).name, text)
         if status:
             raise NotImplementedError(
                 f"{info(op).name.decode()}: there is no kernel for {dtype_of(p.compute).name} on "

@@ -142,7 +142,9 @@ def type_as(Tensor self, other):
 def size(Tensor self, dim=None):
     """The sizes, or that of one dim."""
     if dim is None:
-        return shape_of(self)
+        return self.shape
+    if self.flags & PT_INTERPOSED:
+        return self.shape[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
     return self.dims[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
 
 

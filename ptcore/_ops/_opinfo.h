@@ -33,15 +33,16 @@ typedef struct pt_opinfo {
     const char *argnames;       /* comma-separated */
     const char *kernel;         /* NULL: none */
     const char *family;
+    const char *node;           /* grad_fn.name(); NULL: by the op's name */
     uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill;
     uint8_t differentiable;     /* 0: results never require grad */
     uint8_t nsaved;
     uint8_t rule;               /* pt_rule, 0: the row's own spec */
     uint8_t integers;           /* pt_integers */
-    uint16_t types;             /* bit per compute dtype */
-    uint16_t grad_mask;         /* bit per tensor that can receive a gradient */
+    uint32_t types;             /* bit per compute dtype */
+    uint16_t grad_mask;         /* bit per tensor argument that can receive a gradient */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */
-    uint16_t need[PT_MAX_SAVED];    /* saved only if one of these tensors requires grad */
+    uint16_t need[PT_MAX_SAVED];    /* saved only if one of these arguments requires grad */
 } pt_opinfo;
 
 #endif

@@ -26,6 +26,11 @@ cdef class Packed:
     cdef object value, unpack
 
 
+cdef class Several:
+    """The tensors of a list that was saved, each with its version."""
+    cdef list values, versions
+
+
 saved_hooks = []                    # stack of (pack, unpack), innermost last
 
 
@@ -43,7 +48,16 @@ cdef object pack(object x):
 cdef void save(Node n, int slot, object x) except *:
     """Puts x with its present version into a slot."""
     cdef uint64_t version = 0
-    if isinstance(x, Tensor):
+    cdef Several several
+    if type(x) is tuple and x and isinstance(x[0], Tensor):
+        several = Several.__new__(Several)
+        several.values, several.versions = [], []
+        for item in <tuple>x:
+            check_saved(<Tensor>item, b"save")
+            several.versions.append(version_of(<Tensor>item))
+            several.values.append(pack(item))
+        x = several
+    elif isinstance(x, Tensor):
         if (<Tensor>x).flags & PT_INFERENCE:
             check_saved(<Tensor>x, b"save")
         version = version_of(<Tensor>x)
@@ -80,6 +94,9 @@ cdef void save_at(Node n, int slot, object x, uint64_t version) except *:
 cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
     cdef Tensor t, r
     cdef int code
+    if isinstance(x, Several):
+        return tuple([unpack_saved(value, at, n, slot) for value, at in zip(
+            (<Several>x).values, (<Several>x).versions)])
     if isinstance(x, Packed):
         x = (<Packed>x).unpack((<Packed>x).value)
     elif isinstance(x, Tensor):
@@ -104,11 +121,12 @@ set_unpack(unpack_saved)
 
 
 def node_name(Node n):
-    """``MulBackward0``, as PyTorch names nodes."""
+    """``MulBackward0``, as PyTorch names nodes; an op that is called otherwise there says so."""
     if n.op < 0:
         return getattr(n.fn, "__name__", None) or type(n.fn).__name__
-    words = info(n.op).name.decode().split("_")
-    return "".join([w.capitalize() for w in words]) + "Backward0"
+    if info(n.op).node != NULL:
+        return info(n.op).node.decode()
+    return info(n.op).name.decode().title().replace("_", "") + "Backward0"
 
 
 cdef Node record(int op, tuple args, object outs):
@@ -116,28 +134,31 @@ cdef Node record(int op, tuple args, object outs):
     cdef pt_opinfo *o = info(op)
     cdef const char *letters = o.letters
     cdef int k, i = 0, code, nout
-    cdef uint32_t need = 0
-    cdef list tensors = []
+    cdef uint32_t need = 0              # bit per tensor argument, as grad_mask and need have them
+    cdef list tensors = [], lengths = []
     cdef Node n
     cdef Tensor t
+    # An edge for each tensor, those of a list one after another; None: no gradient goes there.
     for k in range(len(args)):
-        if letters[k] == b'L' or (letters[k] == b'o' and isinstance(args[k], tuple)
-                                  and args[k] and isinstance(args[k][0], Tensor)):
-            tensors.extend(args[k])
-        elif letters[k] in b"TOIJ":
-            tensors.append(args[k])
-    for i in range(len(tensors)):
-        if tensors[i] is not None and o.grad_mask & (1 << min(i, 15)):
-            if needs_grad(<Tensor>tensors[i]):
-                need |= 1 << min(i, 15)
+        if letters[k] not in b"TOIJL":
+            continue
+        if letters[k] == b'L':
+            lengths.append(len(args[k]))
+        for x in args[k] if letters[k] == b'L' else (args[k],):
+            if x is not None and o.grad_mask & (1 << i) and needs_grad(<Tensor>x):
+                need |= 1 << i
+                tensors.append(x)
+            else:
+                tensors.append(None)
+        i += 1
     if not need:
         return None
     n = new_node(op, len(tensors))
     for i in range(len(tensors)):
-        if need & (1 << min(i, 15)) and tensors[i] is not None and (<Tensor>tensors[i]).flags & PT_REQUIRES_GRAD:
+        if tensors[i] is not None:
             link(n, i, <Tensor>tensors[i])
     n.params = args if info(op).ntensors == 0 else tuple(
-        [args[k] for k in range(len(args)) if letters[k] not in b"TOIJL"])
+        [args[k] for k in range(len(args)) if letters[k] not in b"TOIJL"] + lengths)
     nout = len(outs)
     for k in range(o.nsaved):
         if not o.need[k] & need:

@@ -24,9 +24,9 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
         do not fit.
     kernels : dict
         Device type to a ``pt_kernel`` (``ptcore/kernel.h`` in ``ptcore.get_include()``) as an
-        address, capsule, ctypes function or SciPy LowLevelCallable, or to a Python callable
-        ``(*args, out)`` that writes its result into ``out`` (a tuple for several outputs). The
-        meta device needs none.
+        address, capsule named ``PT_KERNEL_SIGNATURE``, ctypes function or SciPy
+        LowLevelCallable, or to a Python callable ``(*args, out)`` that writes its result into
+        ``out`` (a tuple for several outputs). The meta device needs none.
     types : tuple of str
         Dtypes that the op takes.
     promote : {"default", "float", "none"}
@@ -34,9 +34,11 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
         ``vjp(g, saved, params, needs)`` returns a gradient or None for each tensor argument.
         ``g`` is the output's gradient (a tuple for several), ``saved`` maps the names in
         ``saves`` to their values, ``params`` are the other arguments, ``needs`` says which
-        gradients are asked for. Written in ops, it is differentiable again.
+        gradients are asked for. For a list of tensors, gradient, saved value and need are tuples.
+        Written in ops, it is differentiable again.
     saves : tuple of str
-        Names of tensor arguments, ``"out"`` or ``"name.shape"`` style metadata.
+        Names of tensor arguments, ``"out"``, or ``"name.shape"`` to keep no data: the value then has
+        ``shape``, ``dtype`` and ``device``.
     fields : tuple of str, optional
         Names of several outputs.
     jvp : callable, str or list of str, optional
@@ -62,6 +64,8 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
         If the name is taken, or a column contradicts another.
     TypeError
         If a kernel is none of the above.
+    RuntimeError
+        If a capsule's name says that it was compiled against another version of ``kernel.h``.
 
     Examples
     --------
@@ -89,13 +93,15 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
     mask = (1 << len(tensors)) - 1
     saved = []
     for name in saves:
+        argument, _, metadata = name.partition(".")
         if name == "out":
             saved.append((128, mask))
-        elif name.endswith(".shape"):
-            saved.append((64 + names.index(name[:-6]), mask))
         else:
-            saved.append((names.index(name), mask))
+            saved.append((names.index(argument) + (64 if metadata else 0), mask))
     grad_mask = sum(1 << i for i, a in enumerate(tensors) if a.letter in "TOL") if vjp else 0
+    for device, kernel in kernels.items():
+        column_of(device)
+        _table.check_kernel(row.name, kernel)
     op = _table.register_row(
         row.name, row.letters, ",".join(names), "registered",
         sum(not a.keyword_only for a in row.args), len(fields or ("out",)),
@@ -104,7 +110,7 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
     for device, kernel in kernels.items():
         register_kernel(row.name, device, kernel)
     if vjp:
-        _table.set_vjp(op, _adapter(row.name, vjp, tuple(saves), len(tensors)))
+        _table.set_vjp(op, _adapter(row, vjp, tuple(saves)))
     function = _function(row, op)
     _table.set_functions(op, function, None)
     _known[row.name] = row
@@ -131,15 +137,37 @@ def register_kernel(name, device, kernel):
     _table.register_kernel(name, column_of(device), kernel)
 
 
-def _adapter(name, vjp, saves, count):
-    """The derivative rule as the engine calls it."""
+def _adapter(row, vjp, saves):
+    """The derivative rule as the engine calls it: with one gradient for each edge."""
+    lists = [a.letter == "L" for a in row.tensors]
+    several = sum(lists)
+
     def rule(node, g, needs):
+        lengths = iter(node.params[len(node.params) - several:])
+        wanted, start = [], 0
+        for is_list in lists:
+            n = next(lengths) if is_list else 1
+            bits = tuple([bool(needs >> min(i, 15) & 1) for i in range(start, start + n)])
+            wanted.append(bits if is_list else bits[0])
+            start += n
         values = {saved: node.saved(k) for k, saved in enumerate(saves)}
-        grads = vjp(g, values, node.params, tuple([bool(needs >> k & 1) for k in range(count)]))
+        grads = vjp(g, values, node.params[:len(node.params) - several], tuple(wanted))
+        check(grads, len(lists), "gradients")
+        result = []
+        for gradient, bits in zip(grads, wanted):
+            if type(bits) is not tuple:
+                result.append(gradient)
+            elif gradient is None:
+                result.extend([None] * len(bits))
+            else:
+                check(gradient, len(bits), "gradients for the tensors of a list")
+                result.extend(gradient)
+        return tuple(result)
+
+    def check(grads, count, what):
         if not isinstance(grads, (tuple, list)) or len(grads) != count:
             got = f"{len(grads)} of them" if isinstance(grads, (tuple, list)) else type(grads).__name__
-            raise RuntimeError(f"{name}: vjp must return a tuple of {count} gradients, got {got}")
-        return tuple(grads)
+            raise RuntimeError(f"{row.name}: vjp must return a tuple of {count} {what}, got {got}")
     return rule
 
 

@@ -87,6 +87,8 @@ class Row:
     applies the op to the tangents, "bilinear" to one at a time; "reduced" sums the vjp of ones
     times the tangent; a list of texts, one for each tensor, with ``t`` its tangent; "rule"
     names the function that ``@jvp(name)`` marks; "decompose" as for batch; None: no tangent.
+
+    ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
 
     def __init__(self, kind, signature, **columns):
@@ -123,6 +125,7 @@ class Row:
         self.doc = columns.pop("doc", None)
         self.returns = columns.pop("returns", None)     # its type, if it is not Tensor(s)
         self.internal = columns.pop("internal", False)
+        self.node = columns.pop("node", None)
         if columns:
             raise TypeError(f"{self.name}: unknown columns {sorted(columns)}")
         self.check()

@@ -17,12 +17,13 @@ cdef extern from "_opinfo.h":
         const char *argnames
         const char *kernel
         const char *family
+        const char *node
         uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill
         uint8_t differentiable
         uint8_t nsaved
         uint8_t rule
         uint8_t integers
-        uint16_t types
+        uint32_t types
         uint16_t grad_mask
         int16_t *saved
         uint16_t *need

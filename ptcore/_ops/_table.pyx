@@ -11,6 +11,9 @@ from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsul
 
 from ptcore._types cimport *
 
+cdef extern from "ptcore/kernel.h":
+    const char *PT_KERNEL_SIGNATURE
+
 cdef extern from "_optable.h":
     const pt_opinfo *pt_builtin_ops
     int PT_N_BUILTIN_OPS
@@ -89,17 +92,23 @@ def register_kernel(str op, int column, kernel):
     if not 0 <= column < N_DEVICES:
         raise ValueError(f"register_kernel: column must be in [0, {N_DEVICES - 1}], got {column}")
     key = (_id_by_name[op], column)
-    address = address_of(kernel)
+    address = check_kernel(op, kernel)
     if address is None:
-        if not callable(kernel):
-            raise TypeError(f"register_kernel: a kernel of {op!r} must be a callable, an address, a "
-                            f"capsule or a LowLevelCallable, got {type(kernel).__name__}")
         _python_kernels[key] = kernel
         KERNELS[key[0]][column] = NULL
     else:
         _python_kernels.pop(key, None)
         KERNELS[key[0]][column] = <pt_kernel><size_t>address
         _kept.append(kernel)
+
+
+def check_kernel(str op, kernel):
+    """The address of a kernel, None for a Python callable; raises for anything else."""
+    address = address_of(kernel)
+    if address is None and not callable(kernel):
+        raise TypeError(f"register_kernel: a kernel of {op!r} must be a callable, an address, a "
+                        f"capsule or a LowLevelCallable, got {type(kernel).__name__}")
+    return address
 
 
 cdef object address_of(object kernel):
@@ -115,9 +124,14 @@ cdef object address_of(object kernel):
         kernel = kernel.function
     if PyCapsule_CheckExact(kernel):
         name = PyCapsule_GetName(kernel)
-        if name == NULL or b"pt_call *" not in <bytes>name:
-            raise TypeError("register_kernel: the capsule must hold an int (pt_call *), got "
+        if name == NULL or b"pt_call" not in <bytes>name:
+            raise TypeError(f"register_kernel: the capsule must hold an {PT_KERNEL_SIGNATURE.decode()}, got "
                             f"{'no name' if name == NULL else name.decode()}")
+        if (<bytes>PT_KERNEL_SIGNATURE)[5:-1] not in <bytes>name:
+            raise RuntimeError("register_kernel: the kernel was compiled against another version of "
+                               f"ptcore/kernel.h: its capsule must be named "
+                               f"{PT_KERNEL_SIGNATURE.decode()!r}, got {name.decode()!r}; compile it "
+                               "again with this ptcore's headers")
         return <size_t>PyCapsule_GetPointer(kernel, name)
     ctypes = sys.modules.get("ctypes")
     if ctypes is not None and isinstance(kernel, ctypes._CFuncPtr):

@@ -153,7 +153,7 @@ tensor([0.6000+0.8000j])
 """)
 
 elementwise(
-    "square(input)", types=NUMERIC, formula="x * x", partial=["2 * x"], reference="x * x",
+    "square(input)", node="PowBackward0", types=NUMERIC, formula="x * x", partial=["2 * x"], reference="x * x",
     doc="""Each element times itself.
 
 >>> import ptcore
@@ -282,6 +282,6 @@ tensor([0., 2.])
 """)
 
 elementwise(
-    "assign(input, other)", types=ALL, formula="y", promote="first", partial=["0", "1"],
+    "assign(input, other)", node="CopyBackwards", types=ALL, formula="y", promote="first", partial=["0", "1"],
     internal=True, reference="broadcast_to(y, x.shape)",
     doc="``other`` in the dtype of ``input``; its in-place form is ``copy_``.")

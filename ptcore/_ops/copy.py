@@ -2,7 +2,7 @@
 from ptcore._ops._schema import linear
 
 linear(
-    "to_dtype(input, dtype: DType)", kernel="copy", internal=True, promote="first",
+    "to_dtype(input, dtype: DType)", node="ToCopyBackward0", kernel="copy", internal=True, promote="first",
     out="like(input, dtype)", vjp=["to_dtype(g, x.dtype)"], batch="whole", reference="x.astype(dtype)",
     doc="The values in another dtype.")
 

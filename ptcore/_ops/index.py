@@ -28,7 +28,7 @@ tensor([2., 0., 1.])
 """)
 
 structured(
-    "scatter_src(input, dim: Dim, index: Index, src)", kernel="scatter", promote="none",
+    "scatter_src(input, dim: Dim, index: Index, src)", node="ScatterBackward0", kernel="scatter", promote="none",
     internal=True, out="scatter_spec('scatter', input, dim, index, src)",
     vjp=["scatter_src(g, dim, index, zeros_for(g, index.shape))", None,
          "corner_of(gather(g, dim, index), z.shape)"],
@@ -62,13 +62,13 @@ tensor([0., 2., 0.])
 """)
 
 linear(
-    "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", kernel="index_get", internal=True,
+    "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", node="IndexBackward0", kernel="index_get", internal=True,
     out="(shape, input.dtype)", vjp=["index_accumulate(zeros_for(g, x.shape), g, indices, dims)"],
     batch="index", reference="_index_get(x, indices, dims, shape)",
     doc="Advanced indexing: index tensors, broadcast to one shape, for the dims named.")
 
 structured(
-    "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)",
+    "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)", node="IndexPutBackward0",
     kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
     prefill=True, vjp=["g", "index_get(g, indices, dims, y.shape)"],
     batch="index", jvp="linear", autocast="widest",
@@ -76,7 +76,7 @@ structured(
     doc="A copy of input with values added at advanced indices.")
 
 structured(
-    "index_write(input, values, indices: Obj, dims: Obj, accumulate=False)",
+    "index_write(input, values, indices: Obj, dims: Obj, accumulate=False)", node="IndexPutBackward0",
     kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
     prefill=True, vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
                        "index_get(g, indices, dims, y.shape)"],

@@ -3,7 +3,7 @@ from ptcore._ops._schema import REAL, nondifferentiable, structured
 
 structured(
     'cross_entropy_stats(input, target: Index, weight: OptTensor = None, '
-    'reduction: "none|mean|sum" = "mean", ignore_index=-100, label_smoothing=0.0)', types=REAL,
+    'reduction: "none|mean|sum" = "mean", ignore_index=-100, label_smoothing=0.0)', node="NllLossBackward0", types=REAL,
     promote="none", kernel="cross_entropy", internal=True, fields=("out", "lse", "total_weight"),
     out="[(loss_spec('cross_entropy', input, target, weight, reduction) if reduction == 'none' "
         "else (), input.dtype), (loss_spec('cross_entropy', input, target, weight, reduction), "
@@ -21,7 +21,7 @@ nondifferentiable(
 
 structured(
     'nll_loss_stats(input, target: Index, weight: OptTensor = None, '
-    'reduction: "none|mean|sum" = "mean", ignore_index=-100)', types=REAL, promote="none",
+    'reduction: "none|mean|sum" = "mean", ignore_index=-100)', node="NllLossBackward0", types=REAL, promote="none",
     kernel="nll_loss", internal=True, fields=("out", "total_weight"),
     out="[(loss_spec('nll_loss', input, target, weight, reduction) if reduction == 'none' "
         "else (), input.dtype), ((), input.dtype)]", batch="decompose",

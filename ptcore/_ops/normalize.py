@@ -21,7 +21,7 @@ ptcore.Size([2])
 
 structured(
     "layer_norm_stats(input, weight: OptTensor, bias: OptTensor, normalized_ndim: Int, "
-    "eps: Float)", types=REAL, promote="none", kernel="layer_norm",
+    "eps: Float)", node="NativeLayerNormBackward0", types=REAL, promote="none", kernel="layer_norm",
     internal=True, fields=("out", "mean", "rstd"),
     out="normalized('layer_norm', input, input.shape[input.ndim - normalized_ndim:], weight, bias)",
     batch="shift input", jvp="decompose", autocast="high",

@@ -14,7 +14,7 @@ tensor([4., 6.])
 """)
 
 structured(
-    "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", internal=True,
+    "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", node="ProdBackward0", internal=True,
     kernel="prod", promote="dtype", out="reduced(input, dim, keepdim, summed_dtype(input, dtype))",
     reference="prod(x, axis=dim, keepdims=keepdim)", jvp="reduced", autocast="high",
     sample=uniform(0.5, 2),
@@ -46,7 +46,7 @@ tensor([1., 1.])
 for _name in ("max_dim", "min_dim"):
     structured(
         f"{_name}(input, dim: Dim, keepdim=False)", types=ORDERED, kernel=_name, internal=True,
-        fields=("values", "indices"),
+        node=f"{_name[:3].title()}Backward0", fields=("values", "indices"),
         out=f"nonempty('{_name[:3]}', input, dim) and [reduced(input, dim, keepdim), "
             "reduced(input, dim, keepdim, INT64)]",
         reference="_" + _name, jvp="reduced",
@@ -90,7 +90,7 @@ tensor(2)
 """)
 
 structured(
-    "var_dims(input, dim: Dims = None, correction: Float = 1.0, keepdim=False)", types=REAL,
+    "var_dims(input, dim: Dims = None, correction: Float = 1.0, keepdim=False)", node="VarBackward0", types=REAL,
     kernel="var", internal=True, out="reduced(input, dim, keepdim)",
     reference="var(x, axis=dim, ddof=correction, keepdims=keepdim)", jvp="reduced",
     doc="Variance with a correction to the divisor.")
@@ -107,7 +107,8 @@ tensor(1000.)
 """)
 
 structured(
-    "vector_norm(input, ord: Float = 2.0, dim: Dims = None, keepdim=False)", types=REAL,
+    "vector_norm(input, ord: Float = 2.0, dim: Dims = None, keepdim=False)",
+    node="LinalgVectorNormBackward0", types=REAL,
     kernel="vector_norm", internal=True, out="reduced(input, dim, keepdim)",
     sample=uniform(0.2, 3), reference="_vector_norm(x, ord, dim, keepdim)", jvp="reduced",
     autocast="high",

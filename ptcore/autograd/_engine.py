@@ -9,8 +9,11 @@ run's gradient in the run's own map.
 Leaves take their gradient at once. While any leaf hook exists, a first pass counts the edges
 that lead to hooked leaves, so that a hook runs once, on the sum.
 
-Compiled with types by default; this file is what runs either way.
+Compiled with types by default; this file is what runs either way. In the compiled form a step
+that hands gradients over (deliver, take, clear) is not divided by another thread, since it gives
+the GIL up in no place where a node's stamp and buffer disagree; in the plain form a lock sees to it.
 """
+import itertools
 import sys
 
 import cython
@@ -29,7 +32,7 @@ from ptcore.autograd import _anomaly
 from ptcore.autograd._accumulate import load_rule
 from ptcore.autograd._helpers import reduce_to
 
-_last_run: cython.ulonglong = 0
+_stamps = itertools.count(1)
 _live: set = set()
 _hooked_leaves: cython.int = 0
 
@@ -107,7 +110,7 @@ class Run:
         """Adds g to what waits at output nr of n; queues n the first time."""
         buffer: object
         if n.run != self.stamp:
-            if n in self.foreign or (n.gbuf is not None and n.run in _live):
+            if n in self.foreign or (n.run != 0 and n.run in _live):
                 if n in self.foreign:
                     self.foreign[n] = add_to(self.foreign[n], n.nout, nr, g)
                 else:
@@ -265,6 +268,21 @@ class Run:
         return None
 
 
+def undivided(lock, function):
+    """function, run by one thread at a time."""
+    def locked(*args):
+        with lock:
+            return function(*args)
+    return locked
+
+
+if not cython.compiled:
+    import threading
+    _lock = threading.RLock()
+    for _name in ("deliver", "take", "clear"):
+        setattr(Run, _name, undivided(_lock, getattr(Run, _name)))
+
+
 @cython.cfunc
 def add_to(buffer: object, nout: cython.int, nr: cython.int, g: object) -> object:
     if nout == 1:
@@ -358,12 +376,10 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     inputs : list of tensors or None
         With ``accumulate`` False their gradients are returned; with True only they get one.
     """
-    global _last_run
     run: Run = Run()
     n: Node
     before = is_grad_enabled()
-    _last_run += 1
-    run.stamp = _last_run
+    run.stamp = next(_stamps)
     run.heap = []
     run.foreign = {}
     run.needed = run.captured = run.waiting = run.current = None

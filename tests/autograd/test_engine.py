@@ -293,7 +293,7 @@ def buffers(t):
     found, pending, seen = [], [t.grad_fn], set()
     while pending:
         n = pending.pop()
-        if n is None or isinstance(n, pt.Tensor) or n in seen:
+        if n is None or hasattr(n, "variable") or n in seen:
             continue
         seen.add(n)
         if n.gbuf is not None:

@@ -7,6 +7,14 @@
 
 #include "ptcore/backend.h"
 
+// The layouts of PT_ABI 1 where a pointer has 8 bytes: kernels index arrays of these two, so their
+// size never changes under one version; pt_call may grow at its end.
+static_assert(PT_ABI == 1 && sizeof(void *) == 8, "another version has other numbers");
+static_assert(sizeof(pt_view) == 40 && offsetof(pt_view, numel) == 24 && offsetof(pt_view, device_index) == 39, "");
+static_assert(sizeof(pt_param) == 40 && offsetof(pt_param, list) == 32, "");
+static_assert(offsetof(pt_call, stream) == 56 && offsetof(pt_call, error) == 64 && sizeof(pt_call) >= 320, "");
+static_assert(offsetof(pt_backend, allocate) == 8 && offsetof(pt_backend, error) == 56, "");
+
 static const uintptr_t SHIFT = uintptr_t(1) << 62;
 static std::atomic<long> live_bytes{0};
 static std::atomic<long> transfers{0};
@@ -65,9 +73,10 @@ static int stub_copy(const pt_view *dst, const pt_view *src) {
     return PT_OK;
 }
 
-static int stub_elementwise(const pt_elementwise *op, int, int, const pt_view *out, const pt_view *in,
-                            int nin, const void *) {
-    const char *name = op->name;
+static const char *failure = nullptr;
+
+static int stub_elementwise(const char *name, int, int, const pt_view *out, const pt_view *in, int nin,
+                            const void *) {
     for (int64_t i = 0; i < out->numel; i++) {
         double x = load(at(&in[0], i), in[0].dtype);
         double y = nin > 1 ? load(at(&in[1], i), in[1].dtype) : 0, r;
@@ -81,15 +90,30 @@ static int stub_elementwise(const pt_elementwise *op, int, int, const pt_view *o
         else if (!std::strcmp(name, "relu__d0")) r = y > 0 ? x : 0;   // the fused g * d relu
         else if (!std::strcmp(name, "gt")) r = x > y;
         else if (!std::strcmp(name, "assign")) r = y;
+        else if (!std::strcmp(name, "sqrt")) { failure = "the stub was unplugged"; return PT_RUNTIME_ERROR; }
         else return PT_TYPE_ERROR;
         store(at(out, i), out->dtype, r);
     }
     return PT_OK;
 }
 
+static int the_stream;
+
+static void *stub_stream(int index) { return index == 0 ? &the_stream : nullptr; }
+
+static const char *stub_error() { return failure; }
+
 extern "C" {
-__attribute__((visibility("default"))) pt_backend stub_backend = {stub_allocate, stub_release, stub_copy,
-                                                                  stub_elementwise, nullptr};
+__attribute__((visibility("default"))) pt_backend stub_backend = {
+    PT_ABI, sizeof(pt_backend), stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, stub_stream,
+    stub_error};
+__attribute__((visibility("default"))) pt_backend other_abi = {
+    PT_ABI + 1, sizeof(pt_backend), stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, nullptr,
+    nullptr};
+__attribute__((visibility("default"))) pt_backend too_small = {
+    PT_ABI, 16, stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, nullptr, nullptr};
+__attribute__((visibility("default"))) pt_backend no_copy = {
+    PT_ABI, sizeof(pt_backend), stub_allocate, stub_release, nullptr, stub_elementwise, nullptr, nullptr, nullptr};
 __attribute__((visibility("default"))) long stub_live_bytes() { return live_bytes; }
 __attribute__((visibility("default"))) long stub_transfers() { return transfers; }
 
@@ -102,7 +126,17 @@ __attribute__((visibility("default"))) int stub_sum_all(pt_call *c) {
     return PT_OK;
 }
 
+// Its output starts as a copy of the input (the row's `prefill`): adds 1 to the first element.
+__attribute__((visibility("default"))) int stub_index_accumulate(pt_call *c) {
+    store(at(&c->out[0], 0), c->out[0].dtype, load(at(&c->out[0], 0), c->out[0].dtype) + 1);
+    return PT_OK;
+}
+
 __attribute__((visibility("default"))) int stub_mm(pt_call *c) {
+    if (c->stream != &the_stream || c->in[0].device_index != 0) {
+        std::strcpy(c->error, "not the stream of device 0");
+        return PT_RUNTIME_ERROR;
+    }
     const pt_view *a = &c->in[0], *b = &c->in[1];
     int64_t n = b->sizes[1], k = a->sizes[1];
     for (int64_t i = 0; i < c->out[0].numel; i++) {

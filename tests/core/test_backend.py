@@ -19,6 +19,7 @@ def stub():
     pt.ops.register_backend("stub", address)
     pt.ops.register_kernel("sum", "stub", ctypes.cast(library.stub_sum_all, ctypes.c_void_p).value)
     pt.ops.register_kernel("mm", "stub", library.stub_mm)
+    pt.ops.register_kernel("index_accumulate", "stub", library.stub_index_accumulate)
     return library
 
 
@@ -93,6 +94,31 @@ def test_gradients_cross_devices(stub):
     leaf = pt.ones(3, device="stub", requires_grad=True)
     (leaf * leaf).sum().backward()
     assert leaf.grad.device.type == "stub" and leaf.grad.tolist() == [2, 2, 2]
+
+
+def test_an_output_that_starts_as_a_copy(stub):
+    x = pt.tensor([[1., 2.], [3., 4.]]).to("stub")
+    there = pt._ops.run("index_accumulate", (x.t(), x, (pt.tensor([0]).to("stub"),), (0,), True))
+    assert there.tolist() == [[2, 3], [2, 4]]
+
+
+def test_failures_name_the_device_and_its_reason(stub):
+    with pytest.raises(RuntimeError, match=r"sqrt: failed on stub:0: the stub was unplugged"):
+        pt.ones(2, device="stub").sqrt()
+    with pytest.raises(TypeError, match=r"copy: cpu to stub:0 failed: the stub was unplugged"):
+        pt.ones(2, dtype=pt.int16).to("stub")
+
+
+@pytest.mark.parametrize(("name", "error", "text"), [
+    ("other_abi", RuntimeError, r"'fresh' was compiled against another version of ptcore/backend.h: abi must be"),
+    ("too_small", RuntimeError, r"size at least \d+, got 16; compile it again"),
+    ("no_copy", ValueError, r"'fresh' must have the functions allocate, release, copy")])
+def test_a_backend_of_another_version_is_refused(stub, name, error, text):
+    address = ctypes.addressof(ctypes.c_char.in_dll(stub, name))
+    with pytest.raises(error, match=text):
+        pt.ops.register_backend("fresh", address)
+    with pytest.raises(RuntimeError, match="type must be one of"):
+        pt.device("fresh")
 
 
 def test_errors(stub):

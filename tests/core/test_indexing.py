@@ -218,6 +218,20 @@ def test_errors(key, error):
     assert not x.any()
 
 
+@pytest.mark.parametrize("big", [2**70, -2**70, 2**63])
+def test_an_index_beyond_int64_is_named(big):
+    x = ptcore.zeros(3, 4)
+    for attempt in (lambda: x[big], lambda: x[1, big], lambda: x.__setitem__(big, 1),
+                    lambda: x.__setitem__((0, big), 1)):
+        with pytest.raises(IndexError, match=rf"index: index {big} is out of range for dim \d with size \d"):
+            attempt()
+    with pytest.raises(OverflowError, match="stride: dim is out of range"):
+        x.stride(big)
+    with pytest.raises(RuntimeError, match=r"device: index must be in \[0, 127\]"):
+        x.to(big)
+    assert x[:big].shape == x[:(2**62 if big > 0 else -2**62)].shape
+
+
 def test_set_overlapping_source():
     a, x = both((6,))
     x[1:] = x[:-1]

@@ -98,6 +98,21 @@ def test_forward_through_views_and_writes():
     assert got.item() == pytest.approx(difference, rel=1e-8)
 
 
+class Symbolic:
+    """A payload that answers with sizes of its own, as a tracer of symbolic ints does."""
+
+    def sizes(self, tensor):
+        return ("n", 4)
+
+
+def test_a_payload_answers_for_the_shape():
+    x = stand_in(pt.ones(2), (3, 4), Symbolic())
+    assert x.shape == x.size() == ("n", 4) and x.size(0) == x.size(-2) == "n"
+    assert x.ndim == 2
+    with pytest.raises(IndexError, match="size: dim"):
+        x.size(2)
+
+
 def test_stand_in():
     """Sizes, dtype and device are there; data is not, and nothing outside may use it."""
     x = stand_in(pt.ones(2, dtype=pt.int16), (3, 0, 4), Batched(pt.ones(5, 3, 0, 4)))

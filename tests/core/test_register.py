@@ -72,3 +72,72 @@ def test_kernel_in_c(tmp_path):
     np.testing.assert_array_equal(y.detach().numpy(), [2, 4])
     y.sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), [2, 2])
+
+
+def capsule(address, name):
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return make(address, name, None)
+
+
+def test_a_kernel_of_another_version_is_refused():
+    """A capsule's name says which kernel.h it was compiled with; nothing of the op stays behind."""
+    name, old = b"int (pt_call_1 *)", b"int (pt_call_0 *)"
+    address = ctypes.cast(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda call: 0), ctypes.c_void_p).value
+
+    def attempt(text):
+        return register("test_versions(input)", spec=lambda x: (x.shape, x.dtype),
+                        kernels={"cpu": capsule(address, text)})
+    with pytest.raises(RuntimeError, match=r"another version of ptcore/kernel.h.*'int \(pt_call_1 \*\)', got 'int "
+                                           r"\(pt_call_0 \*\)'"):
+        attempt(old)
+    with pytest.raises(TypeError, match=r"the capsule must hold an int \(pt_call_1 \*\), got double"):
+        attempt(b"double (double)")
+    assert "test_versions" not in pt.ops
+    attempt(name)
+    assert "test_versions" in pt.ops
+
+
+def scaled_sum(tensors, weight, out):
+    total = weight.clone()
+    for t in tensors:
+        total = total + t * weight
+    out.copy_(total)
+
+
+def test_a_list_of_tensors():
+    """out = w + sum(t * w): edges of the list, gradients by argument, versions of what is saved."""
+    asked = []
+
+    def vjp(g, saved, params, needs):
+        asked.append(needs)
+        assert params == (3,)
+        w = saved["weight"]
+        return [g * w] * len(saved["tensors"]), g * (1 + sum(saved["tensors"]))
+    op = register("test_list(tensors: Tensors, weight, k: Int = 3)", spec=lambda tensors, w, k: (w.shape, w.dtype),
+                  kernels={"cpu": lambda tensors, weight, k, out: scaled_sum(tensors, weight, out)},
+                  vjp=vjp, saves=("tensors", "weight"))
+    parts = [pt.tensor([float(k), 2.], requires_grad=k != 1) for k in range(5)]
+    w = pt.tensor([3., 4.], requires_grad=True)
+    y = op(parts, w)
+    assert y.tolist() == [33, 44] and len(y.grad_fn.next_functions) == 6
+    y.sum().backward(retain_graph=True)
+    assert asked == [((True, False, True, True, True), True)]
+    assert [t.grad if t.grad is None else t.grad.tolist() for t in parts] == [[3, 4], None, [3, 4], [3, 4], [3, 4]]
+    assert w.grad.tolist() == [11, 11]
+    parts[1].mul_(2)
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*saved by TestListBackward0"):
+        y.sum().backward()
+    only = op([pt.ones(2)], w)
+    only.sum().backward()
+    assert asked[-1] == ((False,), True)
+    assert not op(parts[1:2], pt.ones(2)).requires_grad
+
+
+def test_a_list_with_too_few_gradients():
+    op = register("test_short_list(tensors: Tensors)", spec=lambda tensors: (tensors[0].shape, tensors[0].dtype),
+                  kernels={"cpu": lambda tensors, out: out.copy_(tensors[0])},
+                  vjp=lambda g, saved, params, needs: ([g],))
+    x = pt.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"tuple of 2 gradients for the tensors of a list, got 1 of them"):
+        op([x, x]).sum().backward()

@@ -484,3 +484,15 @@ def test_construction():
     for bad in ((-1,), (2**62,), ("a",), (1,) * 65, (2.5, 1)):
         with pytest.raises((RuntimeError, TypeError, ValueError, MemoryError)):
             pt.Tensor(*bad)
+
+
+def test_types_are_heap_types():
+    """Floors attach methods with setattr, so each Cython module is built with type specs."""
+    import sys
+    heap = 1 << 9                       # Py_TPFLAGS_HEAPTYPE
+    found = set()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("ptcore."):
+            found |= {v for v in vars(module).values() if isinstance(v, type) and v.__module__.startswith("ptcore.")}
+    assert pt.Tensor in found and pt.device in found
+    assert not [t for t in found if not t.__flags__ & heap]

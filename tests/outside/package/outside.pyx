@@ -1,7 +1,7 @@
 # cython: language_level=3
 """A package outside ptcore: an op whose kernel is Cython, an op whose kernel is C++."""
 from libc.stdint cimport int64_t
-from ptcore.cython_ops cimport PT_OK, binary, op_id, pt_call, pt_kernel
+from ptcore.cython_ops cimport PT_OK, as_capsule, binary, op_id, pt_call
 from ptcore.cython_tensor cimport (PT_FLOAT64, Tensor, data_ptr, dtype, is_contiguous, mutable_data_ptr, ndim,
                                    new_empty, numel, sizes, strides, wrap)
 
@@ -83,7 +83,7 @@ def same(input):
 
 
 cube = ptcore.ops.register(
-    "outside_cube(input)", spec=same, kernels={"cpu": <size_t><pt_kernel>cube_kernel},
+    "outside_cube(input)", spec=same, kernels={"cpu": as_capsule(cube_kernel)},
     types=("float64",), vjp=lambda g, saved, params, needs: (3 * saved["input"] ** 2 * g,),
     saves=("input",), doc="The third power.")
 
@@ -102,5 +102,5 @@ def hypot_vjp(g, saved, params, needs):
 
 
 hypot = ptcore.ops.register(
-    "outside_hypot(x, y)", spec=hypot_spec, kernels={"cpu": <size_t><pt_kernel>hypot_kernel},
+    "outside_hypot(x, y)", spec=hypot_spec, kernels={"cpu": as_capsule(hypot_kernel)},
     types=("float64",), vjp=hypot_vjp, saves=("x", "y", "out"), doc="sqrt(x**2 + y**2).")

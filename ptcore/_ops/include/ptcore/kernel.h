@@ -10,6 +10,9 @@
  *  (d) tensor inputs that take part in promotion have the compute dtype already;
  *  (e) an absent optional tensor has dtype PT_NONE and data NULL;
  *  (f) the GIL may or may not be held: a kernel never touches a Python object.
+ *
+ * A kernel that is handed over as a capsule named PT_KERNEL_SIGNATURE, or through
+ * ptcore.cython_ops, is refused when it was compiled against another version of this file.
  */
 #ifndef PTCORE_KERNEL_H
 #define PTCORE_KERNEL_H
@@ -19,6 +22,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The version of all layouts here and in backend.h. It rises, and with it the number in the
+ * name of pt_call, when a field of pt_view, pt_param, pt_call or pt_backend moves or changes its
+ * meaning. What leaves compiled packages right keeps it: fields at the end of pt_call (which
+ * dispatch allocates) and of pt_backend (which says its size), dtype codes behind the last. */
+#define PT_ABI 1
+#define PT_KERNEL_SIGNATURE "int (pt_call_1 *)"
 
 /* dtype codes: index of every per-dtype table. The order is part of the ABI. */
 enum pt_dtype {
@@ -49,7 +59,7 @@ typedef struct pt_view {
     uint8_t dtype;
     uint8_t contiguous;         /* C-contiguous (sizes of 1 and 0 disregarded) */
     uint8_t device;             /* index into the device column of the table */
-    uint8_t reserved;
+    int8_t device_index;        /* which device of that type; -1: the only one (CPU, meta) */
 } pt_view;
 
 enum pt_param_kind { PT_PARAM_NONE = 0, PT_PARAM_INT, PT_PARAM_FLOAT, PT_PARAM_COMPLEX, PT_PARAM_INTS };
@@ -64,16 +74,18 @@ typedef struct pt_param {
     const int64_t *list;
 } pt_param;
 
-typedef struct pt_call {
+typedef struct pt_call_1 {
     int32_t op;
     int32_t nin, nout, nparams;
     const pt_view *in;          /* tensor arguments in signature order */
     pt_view *out;
     const pt_param *params;     /* the other arguments in signature order */
     uint64_t seed, offset;      /* random ops: Philox key, call offset */
-    void *stream;               /* NULL on the CPU */
+    void *stream;               /* what the backend's `stream` gave; NULL on the CPU */
     char error[256];
-} pt_call;
+} pt_call_1;
+
+typedef pt_call_1 pt_call;
 
 typedef int (*pt_kernel)(pt_call *call);
 

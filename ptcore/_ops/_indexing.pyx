@@ -5,6 +5,7 @@ Ints, slices (any step), None and Ellipsis make views. Boolean masks and integer
 together, and one gather or write does the work; the indexed dims of the result stand where the
 index arrays stood if those are adjacent, else in front, as in NumPy and PyTorch.
 """
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
@@ -25,6 +26,17 @@ cdef int OP_ASSIGN = op_id("assign")
 cdef inline bint offered(Tensor x) noexcept:
     """Whether an interpreter must see each view that an index is made of."""
     return ((x.flags | pt_tls.mode) & PT_INTERPOSED) != 0
+
+
+cdef int64_t place(Tensor x, int dim, object index) except? -1:
+    """An int as an index of a dim; select_at asks whether it is in range, but for huge ones."""
+    cdef int beyond
+    cdef int64_t value = PyLong_AsLongLongAndOverflow(index, &beyond)
+    if beyond:
+        from ptcore._errors import OutOfRangeError
+        raise OutOfRangeError(f"index: index {index} is out of range for dim {dim} with size "
+                              f"{x.dims[dim]}")
+    return value
 
 
 cdef Tensor select_at(Tensor x, int dim, int64_t index):
@@ -54,7 +66,7 @@ cdef object getitem(Tensor x, object key):
     cdef Tensor r
     if x.rank > 0 and not (x.flags | pt_tls.mode) & (PT_SUBCLASS | PT_INTERPOSED):
         if type(key) is int:
-            return select_at(x, 0, key)
+            return select_at(x, 0, place(x, 0, key))
         if type(key) is slice:
             r = sliced(x, 0, key)
             return r if r is not x else alias_view(x)
@@ -114,7 +126,7 @@ cdef tuple basic(Tensor x, object key):
         raise IndexError(f"index: too many indices for a tensor of dimension {x.rank}, got {used}")
     for item in items:
         if type(item) is int:
-            x = select_at(x, dim, item)
+            x = select_at(x, dim, place(x, dim, item))
         elif isinstance(item, slice):
             x = sliced(x, dim, item)
             dim += 1
