@@ -280,6 +280,8 @@ def iterate(Tensor self):
 
 
 def contains(Tensor self, value):
+    if not isinstance(value, (Tensor, int, float, complex)) and not hasattr(value, "__array__"):
+        raise RuntimeError(f"in: a tensor holds numbers, got {type(value).__name__}")
     return bool((self == value).any())
 
 
