@@ -322,7 +322,8 @@ cdef double float_of(object v) except? -1:
     return v
 
 
-cdef object int_of(object v, int dt):
+cpdef object int_of(object v, int dt):
+    """v as an integer of a dtype, truncated; unsigned ones take the negatives of their width too."""
     cdef object n
     try:
         n = int(v)

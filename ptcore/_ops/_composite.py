@@ -6,7 +6,7 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._creation import full, zeros
 from ptcore._ops._einsum import einsum  # noqa: F401
-from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, sqrt, where
+from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, root_of_variance, where
 from ptcore._ops._functions_copy import cat
 from ptcore._ops._functions_index import index_select, scatter_src
 from ptcore._ops._functions_linalg import _linalg_svd, bmm, dot, mm, mv
@@ -92,7 +92,7 @@ def var(input, dim, unbiased, keepdim, correction, dtype, ddof):
 
 
 def std(input, dim, unbiased, keepdim, correction, dtype, ddof):
-    return sqrt(_variance("std", input, dim, unbiased, keepdim, correction, dtype, ddof))
+    return root_of_variance(_variance("std", input, dim, unbiased, keepdim, correction, dtype, ddof))
 
 
 def _matmul_error(x, y):

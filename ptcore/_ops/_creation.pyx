@@ -404,7 +404,7 @@ def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                  memory_format, requires_grad)
 
 
-def randint_like(input, low, high=None, *, dtype=None, device=None, generator=None):
+def randint_like(Tensor input not None, low, high=None, *, dtype=None, device=None, generator=None):
     """Uniform integers in [low, high) in input's shape and dtype."""
     if high is None:
         low, high = 0, low
@@ -442,28 +442,28 @@ cdef object refill(Tensor self, int op, tuple params, object generator):
     return elementwise_inplace(OP_ASSIGN, (self, values))
 
 
-def uniform_(Tensor self, double low=0.0, double high=1.0, *, generator=None):
+def uniform_(Tensor self not None, double low=0.0, double high=1.0, *, generator=None):
     """Fills with uniform values in [low, high)."""
     if low > high:
         raise RuntimeError(f"uniform_: low must not exceed high, got {low} and {high}")
     return refill(self, OP_UNIFORM, (low, high), generator)
 
 
-def normal_(Tensor self, double mean=0.0, double std=1.0, *, generator=None):
+def normal_(Tensor self not None, double mean=0.0, double std=1.0, *, generator=None):
     """Fills with normal values."""
     if std < 0:
         raise RuntimeError(f"normal_: std must be non-negative, got {std}")
     return refill(self, OP_NORMAL, (mean, std), generator)
 
 
-def exponential_(Tensor self, double lambd=1.0, *, generator=None):
+def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
     """Fills with exponential values of rate lambd."""
     if lambd <= 0:
         raise RuntimeError(f"exponential_: lambd must be positive, got {lambd}")
     return refill(self, OP_EXPONENTIAL, (lambd,), generator)
 
 
-def random_(Tensor self, low=0, high=None, *, generator=None):
+def random_(Tensor self not None, low=0, high=None, *, generator=None):
     """Fills with uniform integers in [low, high)."""
     if high is None and low:
         low, high = 0, low
@@ -478,7 +478,7 @@ def random_(Tensor self, low=0, high=None, *, generator=None):
     return refill(self, OP_INTEGERS, (int(low), int(high)), generator)
 
 
-def bernoulli_(Tensor self, p=0.5, *, generator=None):
+def bernoulli_(Tensor self not None, p=0.5, *, generator=None):
     """Fills with 1 with probability p (a number or a tensor), else 0."""
     with_p = p if isinstance(p, Tensor) else full(self.shape, float(p))
     values = call(OP_BERNOULLI, (with_p, generator), None)
@@ -486,7 +486,7 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
     return self
 
 
-def fill_(Tensor self, value):
+def fill_(Tensor self not None, value):
     """Fills with one value (a number or a tensor of one element)."""
     if isinstance(value, Tensor) and (<Tensor>value).rank:
         raise RuntimeError(f"fill_: value must be a number or a 0-d tensor, got shape "
@@ -494,43 +494,43 @@ def fill_(Tensor self, value):
     return elementwise_inplace(OP_ASSIGN, (self, value))
 
 
-def zero_(Tensor self):
+def zero_(Tensor self not None):
     """Fills with zeros."""
     return elementwise_inplace(OP_ASSIGN, (self, 0))
 
 
-def copy_(Tensor self, src, non_blocking=False):
+def copy_(Tensor self not None, src, non_blocking=False):
     """Copies src, broadcast and converted, into this tensor."""
     if isinstance(src, Tensor) and (<Tensor>src).storage.device != self.storage.device:
         src = call(OP_TO_DEVICE, (src, self.device), None)
     return elementwise_inplace(OP_ASSIGN, (self, src))
 
 
-def new_empty(Tensor self, *size, dtype=None, device=None, requires_grad=False):
+def new_empty(Tensor self not None, *size, dtype=None, device=None, requires_grad=False):
     """Uninitialised memory with this tensor's dtype and device."""
     return made(fresh(size, None, dtype or self.dtype, device or self.device, b"new_empty"), b"new_empty",
                 None, None, False, None, requires_grad)
 
 
-def new_zeros(Tensor self, *size, dtype=None, device=None, requires_grad=False):
+def new_zeros(Tensor self not None, *size, dtype=None, device=None, requires_grad=False):
     """Zeros with this tensor's dtype and device."""
     return zeros(*size, dtype=dtype or self.dtype, device=device or self.device,
                  requires_grad=requires_grad)
 
 
-def new_ones(Tensor self, *size, dtype=None, device=None, requires_grad=False):
+def new_ones(Tensor self not None, *size, dtype=None, device=None, requires_grad=False):
     """Ones with this tensor's dtype and device."""
     return ones(*size, dtype=dtype or self.dtype, device=device or self.device,
                 requires_grad=requires_grad)
 
 
-def new_full(Tensor self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None, requires_grad=False):
     """One value with this tensor's dtype and device."""
     return full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device,
                 requires_grad=requires_grad)
 
 
-def new_tensor_method(Tensor self, data, *, dtype=None, device=None, requires_grad=False):
+def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, requires_grad=False):
     """A tensor from data with this tensor's dtype and device."""
     from ptcore._convert import tensor
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device,

@@ -2,6 +2,7 @@
 
 The fast paths for small dense tensors stand in _fast.pyx.
 """
+from libc.math cimport INFINITY
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, backend_error, device_of
 from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, N_DTYPES, PROMOTE, default_complex, default_float,
@@ -13,6 +14,7 @@ from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
+from ptcore._convert import int_of
 from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
 
 cdef extern from "ptcore/elementwise.h" nogil:
@@ -29,6 +31,9 @@ cdef enum:
     MAX_PARAMS = 8
 
 cdef int OP_ASSIGN = op_id("assign")
+# Ops whose result is one of the operands: there a number cannot wrap.
+cdef frozenset SELECTING = frozenset([op_id(name) for name in (
+    "assign", "where", "masked_fill", "maximum", "minimum", "clamp_min", "clamp_max")])
 
 
 cdef class Plan:
@@ -129,9 +134,37 @@ cdef Plan plan(int op, tuple args):
         p.compute = default_float()
     if not o.types & (1 << p.compute):
         raise unsupported(op, p.compute)
+    if p.nin > 1:
+        check_numbers(op, p)
     p.out_dt = out_dtype(op, p.compute)
     broadcast(op, p)
     return p
+
+
+cdef int check_numbers(int op, Plan p) except -1:
+    """A number that may become an element must be one of the dtype's; in arithmetic an int wraps."""
+    cdef double largest
+    for x in p.operands:
+        if isinstance(x, Tensor):
+            continue
+        if isinstance(x, int) and not -0x8000000000000000 <= x < (
+                0x10000000000000000 if p.compute == PT_UINT64 or CATEGORY[p.compute] >= 2 else 0x8000000000000000):
+            raise OverflowError(f"{info(op).name.decode()}: the int {x if x.bit_length() < 200 else 'given'} "
+                                f"is too large for a 64-bit number beside {dtype_of(p.compute).name}")
+        if op not in SELECTING or isinstance(x, complex):
+            continue
+        if p.compute != PT_BOOL and CATEGORY[p.compute] < 2:
+            try:
+                int_of(x, p.compute)
+            except RuntimeError as e:
+                raise RuntimeError(f"{info(op).name.decode()}: {e}") from None
+        elif CATEGORY[p.compute] == 2 and p.compute != PT_FLOAT64:
+            largest = 65504.0 if p.compute == PT_FLOAT16 else (
+                3.3895313892515355e38 if p.compute == PT_BFLOAT16 else 3.4028234663852886e38)
+            if largest < abs(x) != INFINITY:
+                raise RuntimeError(f"{info(op).name.decode()}: value {x} cannot be converted to "
+                                   f"{dtype_of(p.compute).name} without overflow")
+    return 0
 
 
 cdef object unsupported(int op, int dt):

@@ -321,7 +321,7 @@ def index_put_(Tensor self, indices, values, accumulate=False):
     return self
 
 
-def index_put(Tensor input, indices, values, accumulate=False):
+def index_put(Tensor input not None, indices, values, accumulate=False):
     """``index_put_`` on a copy."""
     return index_put_(input.clone(), indices, values, accumulate)
 

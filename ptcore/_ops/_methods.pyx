@@ -22,7 +22,7 @@ cdef int OP_CLONE = op_id("clone")
 cdef int OP_MM = op_id("mm")
 
 
-def detach(Tensor self):
+def detach(Tensor self not None):
     """The same memory without history.
 
     Examples
@@ -38,7 +38,7 @@ def detach(Tensor self):
     return r
 
 
-def detach_(Tensor self):
+def detach_(Tensor self not None):
     """Drops this tensor's history in place."""
     if self.flags & PT_VIEW:
         raise RuntimeError("detach_: can't detach views in place; use detach() instead")
@@ -59,7 +59,7 @@ cdef Tensor converted(Tensor x, int dt, Device d, bint copy):
     return <Tensor>call(OP_CLONE, (x,), None) if copy else x
 
 
-def to(Tensor self, *args, dtype=None, device=None, copy=False, non_blocking=False,
+def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blocking=False,
        memory_format=None):
     """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``,
     ``to(device, dtype)``, ``to(other)``. The tensor itself if nothing changes and not ``copy``.
@@ -112,17 +112,17 @@ def _short(name, code_name):
     return method
 
 
-def cpu(Tensor self, memory_format=None):
+def cpu(Tensor self not None, memory_format=None):
     """This tensor on the CPU."""
     return converted(self, self.dt, CPU, False)
 
 
-def cuda(Tensor self, device=None, non_blocking=False, memory_format=None):
+def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=None):
     """This tensor on a CUDA device (the current one if None)."""
     return converted(self, self.dt, as_device("cuda" if device is None else device, b"cuda"), False)
 
 
-def type_(Tensor self, dtype=None, non_blocking=False):
+def type_(Tensor self not None, dtype=None, non_blocking=False):
     """The legacy name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
         words = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short",
@@ -134,12 +134,12 @@ def type_(Tensor self, dtype=None, non_blocking=False):
     return to(self, dtype)
 
 
-def type_as(Tensor self, other):
+def type_as(Tensor self not None, other):
     """This tensor in other's dtype and on its device."""
     return to(self, other)
 
 
-def size(Tensor self, dim=None):
+def size(Tensor self not None, dim=None):
     """The sizes, or that of one dim."""
     if dim is None:
         return self.shape
@@ -148,12 +148,12 @@ def size(Tensor self, dim=None):
     return self.dims[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
 
 
-def contiguous_method(Tensor self, memory_format=None):
+def contiguous_method(Tensor self not None, memory_format=None):
     """This tensor if its elements lie in row-major order, else a copy that does."""
     return clone(self) if self.flags & PT_NONCONTIGUOUS else self
 
 
-def as_strided(Tensor input, size, stride, storage_offset=None):
+def as_strided(Tensor input not None, size, stride, storage_offset=None):
     """A window of the input's storage with given sizes, strides and offset, in elements.
 
     Raises
@@ -173,22 +173,22 @@ def as_strided(Tensor input, size, stride, storage_offset=None):
     return as_strided_of(input, size, stride, offset, (), 0)
 
 
-def view_as(Tensor self, other):
+def view_as(Tensor self not None, Tensor other not None):
     """This tensor viewed in other's shape."""
     return self.view(other.shape)
 
 
-def reshape_as(Tensor self, other):
+def reshape_as(Tensor self not None, Tensor other not None):
     """This tensor in other's shape."""
     return reshape(self, other.shape)
 
 
-def expand_as(Tensor self, other):
+def expand_as(Tensor self not None, Tensor other not None):
     """This tensor expanded to other's shape."""
     return expand(self, other.shape)
 
 
-def broadcast_to(Tensor input, size):
+def broadcast_to(Tensor input not None, size):
     """``input`` expanded to a shape."""
     return expand(input, size)
 
@@ -224,7 +224,7 @@ def reinterpret(Tensor x, dtype):
     return r
 
 
-def nonzero(Tensor input, *, as_tuple=False):
+def nonzero(Tensor input not None, *, as_tuple=False):
     """The coordinates of the nonzero elements: ``(count, ndim)``, or one vector a dim.
 
     Examples
@@ -243,26 +243,26 @@ def nonzero(Tensor input, *, as_tuple=False):
     return found
 
 
-def masked_select(input, mask):
+def masked_select(Tensor input not None, Tensor mask not None):
     """The elements of input where mask holds, as a vector; the two broadcast."""
     from ptcore._ops._shapes import broadcast_shapes
     shape = broadcast_shapes("masked_select", tuple(input.shape), tuple(mask.shape))
     return expand(input, shape)[expand(mask, shape)]
 
 
-def transposed(Tensor self):
+def transposed(Tensor self not None):
     """The dims reversed."""
     return permute(self, tuple(range(self.rank - 1, -1, -1)))
 
 
-def matrix_transposed(Tensor self):
+def matrix_transposed(Tensor self not None):
     """The last two dims exchanged."""
     if self.rank < 2:
         raise RuntimeError(f"mT: the tensor needs at least 2 dimensions, got {self.rank}")
     return transpose(self, -2, -1)
 
 
-def conj(Tensor input):
+def conj(Tensor input not None):
     """The complex conjugate; a real tensor itself."""
     if CATEGORY[input.dt] < 3:
         return input
@@ -270,29 +270,31 @@ def conj(Tensor input):
     return conj_physical(input)
 
 
-def adjoint(Tensor self):
+def adjoint(Tensor self not None):
     """The conjugate transpose of the last two dims."""
     return conj(matrix_transposed(self))
 
 
-def iterate(Tensor self):
+def iterate(Tensor self not None):
     if self.rank == 0:
         raise TypeError("iteration over a 0-d tensor")
     return iter(several_views([self[i] for i in range(self.dims[0])]))
 
 
-def contains(Tensor self, value):
+def contains(Tensor self not None, value):
+    if not isinstance(value, (Tensor, int, float, complex)) and not hasattr(value, "__array__"):
+        raise RuntimeError(f"in: a tensor holds numbers, got {type(value).__name__}")
     return bool((self == value).any())
 
 
-def format_(Tensor self, spec):
+def format_(Tensor self not None, spec):
     """A tensor of one number formats as that number, ``f"{x}"`` included, as in PyTorch."""
     if self.rank == 0 and self.storage.device != DEVICE_META and type(self) is Tensor:
         return format(self.item(), spec)
     return object.__format__(self, spec)
 
 
-def array_ufunc(Tensor self, ufunc, method, *inputs, **kwargs):
+def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
     """NumPy's ufuncs on tensors: the op of the same name if there is one, else through NumPy."""
     import numpy
     name = {"absolute": "abs", "true_divide": "div", "power": "pow", "negative": "neg",
@@ -342,7 +344,7 @@ def set_public(functions):
     _public = functions
 
 
-def untyped_nbytes(Tensor self):
+def untyped_nbytes(Tensor self not None):
     return self.storage.nbytes
 
 

@@ -7,6 +7,8 @@ tensors and on symbolic ints. Dims arrive wrapped and sorted out by dispatch; a 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 
+_INFINITY = float("inf")
+
 BOOL = as_dtype("bool")
 INT64 = as_dtype("int64")
 FLOAT32 = as_dtype("float32")
@@ -249,6 +251,8 @@ def loss_spec(op, x, target, weight, reduction):
 def arange_length(start, end, step):
     if step == 0:
         raise RuntimeError("arange: step must not be zero")
+    if not all(-_INFINITY < x < _INFINITY for x in (start, end, step)):
+        raise RuntimeError(f"arange: start, end and step must be finite, got {start}, {end} and {step}")
     if (end - start) * step < 0:
         raise RuntimeError(f"arange: the range from {start} to {end} does not agree with the "
                            f"sign of step {step}")

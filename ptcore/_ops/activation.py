@@ -2,7 +2,7 @@
 from ptcore._ops._schema import INTEGRAL, REAL, elementwise, uniform
 
 elementwise(
-    "relu(input)", types=INTEGRAL + REAL, formula="relu(x)", partial=["where(out > 0, 1.0, 0.0)"],
+    "relu(input)", types=INTEGRAL + REAL, formula="relu(x)", partial=["where(out <= 0, 0.0, 1.0)"],
     public=["relu", "nn.functional.relu"], sample=uniform(-3, 3), reference="maximum(x, 0)",
     doc="""``max(0, x)``; NaN stays NaN. The derivative at 0 is 0.
 

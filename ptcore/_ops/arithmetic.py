@@ -101,8 +101,8 @@ tensor([-1.,  1.])
 elementwise(
     "pow(input, exponent)", types=NUMERIC, integers="nonnegative",
     formula="pow(x, y)",
-    partial=["where(y == 0, 0 * x, y * pow(x, y - 1))",
-             "where(x == 0, 0 * out, out * log(where(x == 0, 1 + 0 * x, x)))"],
+    partial=["where(y == 0, 0.0, y * pow(x, y - 1))",
+             "where(x == 0, where(isinf(out), -out, 0 * out), out * log(where(x == 0, 1.0, x)))"],
     cost=16, sample=uniform(0.3, 3), autocast="high", reference="power(x, y)",
     doc="""Power. A negative integer exponent of an integer tensor raises RuntimeError.
 
@@ -182,6 +182,12 @@ tensor([2., 3.])
 """)
 
 elementwise(
+    "root_of_variance(input)", types=REAL, internal=True, formula="sqrt(x)",
+    partial=["where(out == 0, 0.0, 0.5 / out)"], sample=uniform(0.1, 4), reference="sqrt(x)",
+    doc="""Square root whose derivative at 0 is 0: equal numbers have a deviation of 0 whose
+gradient is 0, as in PyTorch.""")
+
+elementwise(
     "rsqrt(input)", types=FLOATING, promote="float", formula="1 / sqrt(x)",
     partial=["-0.5 * out * out * out"], cost=6, sample=uniform(0.2, 9),
     autocast="high", reference="1 / sqrt(x)",
@@ -217,10 +223,11 @@ tensor([0., 2.])
 
 elementwise(
     "maximum(input, other)", types=ORDERED, formula="maximum(x, y)",
-    partial=["where(x == y, 0.5, where(x > y, 1.0, 0.0))",
-             "where(x == y, 0.5, where(x < y, 1.0, 0.0))"],
+    partial=["where(x == y, 0.5, where(x < y, 0.0, 1.0))",
+             "where(x == y, 0.5, where(x > y, 0.0, 1.0))"],
     reference="maximum(x, y)",
-    doc="""The larger of two elements; NaN if either is. Equal ones share the gradient.
+    doc="""The larger of two elements; NaN if either is. Equal ones share the gradient, beside
+NaN both get it.
 
 >>> import ptcore
 >>> ptcore.maximum(ptcore.tensor([1., 5.]), ptcore.tensor([3., 2.]))
@@ -229,10 +236,11 @@ tensor([3., 5.])
 
 elementwise(
     "minimum(input, other)", types=ORDERED, formula="minimum(x, y)",
-    partial=["where(x == y, 0.5, where(x < y, 1.0, 0.0))",
-             "where(x == y, 0.5, where(x > y, 1.0, 0.0))"],
+    partial=["where(x == y, 0.5, where(x > y, 0.0, 1.0))",
+             "where(x == y, 0.5, where(x < y, 0.0, 1.0))"],
     reference="minimum(x, y)",
-    doc="""The smaller of two elements; NaN if either is. Equal ones share the gradient.
+    doc="""The smaller of two elements; NaN if either is. Equal ones share the gradient, beside
+NaN both get it.
 
 >>> import ptcore
 >>> ptcore.minimum(ptcore.tensor([1., 5.]), ptcore.tensor([3., 2.]))

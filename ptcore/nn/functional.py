@@ -6,9 +6,16 @@ from ptcore._ops._functions_normalize import layer_norm_stats
 from ptcore._ops._functions_normalize import log_softmax as _log_softmax
 from ptcore._ops._functions_normalize import softmax as _softmax
 from ptcore._ops._functions_random import dropout_masked
+from ptcore._tensor import Tensor
 
 globals().update(_public["nn.functional"])
 tanh, sigmoid = _public[""]["tanh"], _public[""]["sigmoid"]
+
+
+def _need_tensors(op, **arguments):
+    for name, value in arguments.items():
+        if not hasattr(value, "shape"):
+            raise TypeError(f"{op}: {name} must be a Tensor, got {type(value).__name__}")
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
@@ -35,6 +42,7 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 
 def _implicit_dim(name, input, dim):
+    _need_tensors(name, input=input)
     if dim is None:
         import warnings
         warnings.warn(f"{name}: the implicit dim is deprecated; pass dim", stacklevel=3)
@@ -87,6 +95,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     >>> ptcore.nn.functional.layer_norm(ptcore.tensor([[1., 3.]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
+    _need_tensors("layer_norm", input=input)
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     n = len(shape)
     if n == 0 or tuple(input.shape[input.ndim - n:]) != shape or n > input.ndim:
@@ -142,6 +151,9 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     >>> ptcore.nn.functional.cross_entropy(ptcore.zeros(1, 2), ptcore.tensor([0]))
     tensor(0.6931)
     """
+    _need_tensors("cross_entropy", input=input)
+    if not isinstance(target, Tensor):
+        raise TypeError(f"cross_entropy: target must be a Tensor, got {type(target).__name__}")
     reduction = _reduction("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"cross_entropy: label_smoothing must be in [0, 1], got "
@@ -161,6 +173,7 @@ def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
         target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
     terms = _log_softmax(input, axis) * target
     if weight is not None:
+        _need_tensors("cross_entropy", weight=weight)
         shape = [1] * input.ndim
         shape[axis] = -1
         terms = terms * weight.view(shape)
@@ -187,6 +200,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 
 def _check_same(name, input, target):
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}: input must be a Tensor, got {type(input).__name__}")
+    _need_tensors(name, target=target)
     if input.shape != target.shape:
         import warnings
         warnings.warn(f"{name}: target of shape {list(target.shape)} is broadcast against input "

@@ -261,6 +261,8 @@ class Optimizer:
         ValueError
             If the number of groups or of their parameters differs.
         """
+        if not isinstance(state_dict, dict):
+            raise TypeError(f"load_state_dict: state_dict must be a dict, got {type(state_dict).__name__}")
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
@@ -268,6 +270,12 @@ class Optimizer:
                 state_dict = changed
 
         groups = self.param_groups
+        for key, kind in (("param_groups", list), ("state", dict)):
+            if not isinstance(state_dict.get(key), kind):
+                raise ValueError(
+                    f"load_state_dict: state_dict[{key!r}] must be a {kind.__name__}, got "
+                    + (type(state_dict[key]).__name__ if key in state_dict else "none")
+                )
         saved_groups = deepcopy(state_dict["param_groups"])
         if len(groups) != len(saved_groups):
             raise ValueError(
@@ -275,6 +283,8 @@ class Optimizer:
                 f"expected {len(groups)}, got {len(saved_groups)}"
             )
         for i, (group, saved) in enumerate(zip(groups, saved_groups, strict=True)):
+            if not isinstance(saved, dict) or not isinstance(saved.get("params"), list):
+                raise ValueError(f"load_state_dict: param_groups[{i}] must be a dict with a list 'params'")
             if len(group["params"]) != len(saved["params"]):
                 raise ValueError(
                     "loaded state dict contains a parameter group that doesn't match "

@@ -311,3 +311,26 @@ def test_repr():
     assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
     assert "    lr: 0.5\n" in text
     assert text.endswith("\n)")
+
+
+@pytest.mark.parametrize(("bad", "error", "words"), [
+    (None, TypeError, "must be a dict, got NoneType"), ([], TypeError, "must be a dict, got list"),
+    ({}, ValueError, "'param_groups'.* must be a list, got none"), ({"param_groups": []}, ValueError, "'state'"),
+    ({"state": 1, "param_groups": []}, ValueError, "'state'.* must be a dict, got int"),
+    ({"state": {}, "param_groups": [{}]}, ValueError, "a dict with a list 'params'"),
+    ({"state": {}, "param_groups": [1]}, ValueError, "a dict with a list 'params'"),
+    ({"state": {}, "param_groups": []}, ValueError, "expected 1, got 0"),
+    ({"state": {}, "param_groups": [{"params": [0]}]}, ValueError, "has 2 parameters, got 1")])
+def test_wrong_state_dicts(bad, error, words):
+    """An error that says what is wrong, and an optimiser that still has what it had."""
+    model = nn.Linear(2, 3)
+    optimizer = optim.Adam(model.parameters(), lr=0.5)
+    model(pt.ones(1, 2)).sum().backward()
+    optimizer.step()
+    before = copy.deepcopy(optimizer.state_dict())
+    with pytest.raises(error, match=words):
+        optimizer.load_state_dict(bad)
+    after = optimizer.state_dict()
+    assert after["param_groups"] == before["param_groups"]
+    assert pt.equal(after["state"][0]["exp_avg"], before["state"][0]["exp_avg"])
+    optimizer.step()

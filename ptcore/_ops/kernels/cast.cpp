@@ -1,8 +1,8 @@
 /* Conversion loops between all pairs of dtypes, compiled once per ISA level.
  *
  * Exports pt_cast_table_<PT_ISA>[from][to]. Above the base level the complex entries are NULL.
- * Loops are shared where the bits agree: bool reads as uint8, an integer's destination needs
- * no sign (conversions wrap), and equal types copy.
+ * Loops are shared where the bits agree: an integer's destination needs no sign (conversions
+ * wrap), and equal types copy. bool is read as 0 or 1 whatever its bytes are.
  */
 #include "ptcore/complex.h"
 #include "ptcore/half.h"
@@ -28,6 +28,7 @@ PT_INLINE uint64_t to_uint64(double x) {
 /* Widening to the number that conversion starts from. */
 PT_INLINE float value(half x) { return to_float(x); }
 PT_INLINE float value(bfloat16 x) { return to_float(x); }
+PT_INLINE uint8_t value(boolean x) { return x.v != 0; }
 template<class T> PT_INLINE T value(T x) { return x; }
 template<class T> PT_INLINE T value(complex<T> x) { return x.re; }
 
@@ -168,7 +169,7 @@ using namespace pt;
 extern "C" {
 extern const pt_loop PT_CAT(pt_cast_table_, PT_ISA)[PT_NDTYPES][PT_NDTYPES];
 const pt_loop PT_CAT(pt_cast_table_, PT_ISA)[PT_NDTYPES][PT_NDTYPES] = {
-    PT_ROW(uint8_t), PT_ROW(uint8_t), PT_ROW(int8_t), PT_ROW(uint16_t), PT_ROW(int16_t),
+    PT_ROW(boolean), PT_ROW(uint8_t), PT_ROW(int8_t), PT_ROW(uint16_t), PT_ROW(int16_t),
     PT_ROW(uint32_t), PT_ROW(int32_t), PT_ROW(uint64_t), PT_ROW(int64_t), PT_ROW(half),
     PT_ROW(bfloat16), PT_ROW(float), PT_ROW(double),
 #if PT_WITH_COMPLEX

@@ -92,8 +92,16 @@ inline int bad_dtype(pt_call *call, int dtype) {
     return fail(call, PT_RUNTIME_ERROR, "not implemented for dtype %s", dtype < PT_NDTYPES ? DTYPE_NAME[dtype] : "none");
 }
 
-/* Calls f(type_tag<T>) for the C++ type of `dtype`, which must be in SET. bool memory is read
- * as uint8: ordering, sums and truth are the same and no byte value is undefined. */
+/* An element of bool memory as a number, 0 or 1: every byte that is not zero counts as true, whoever wrote it. */
+struct boolean {
+    uint8_t value;
+    int truth() const { return value != 0; }
+    friend boolean operator+(boolean a, boolean b) { return {uint8_t((a.value | b.value) != 0)}; }
+    friend boolean operator*(boolean a, boolean b) { return {uint8_t(a.truth() & b.truth())}; }
+};
+
+/* Calls f(type_tag<T>) for the C++ type of `dtype`, which must be in SET. bool memory comes as uint8, which
+ * is right for moving data and for truth; whoever counts or orders reads it as boolean. */
 template <uint32_t SET, class F>
 inline int visit(pt_call *call, int dtype, F &&f) {
     switch (dtype) {
@@ -148,6 +156,8 @@ inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 template <class To, class From>
 inline To convert(From x) {
     if constexpr (is_same<To, From>) return x;
+    else if constexpr (is_same<From, boolean>) return convert<To>(x.truth());
+    else if constexpr (is_same<To, boolean>) return {uint8_t(x != From(0))};
     else if constexpr (is_complex<To>) {
         using R = real_type<To>;
         if constexpr (is_complex<From>) return To{R(x.re), R(x.im)};

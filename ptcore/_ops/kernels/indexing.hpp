@@ -36,12 +36,6 @@ inline int check_index(pt_call *call, const pt_view &index, int64_t lowest, int6
     return PT_OK;
 }
 
-/* bool as a number: 1 + 1 is 1 */
-struct boolean {
-    uint8_t value;
-    friend boolean operator+(boolean a, boolean b) { return {uint8_t((a.value | b.value) != 0)}; }
-    friend boolean operator*(boolean a, boolean b) { return {uint8_t((a.value & b.value) != 0)}; }
-};
 /* integers add without a sign, so that they wrap */
 template <class T, bool = std::is_integral<T>::value> struct adding { using type = T; };
 template <class T> struct adding<T, true> { using type = std::make_unsigned_t<T>; };

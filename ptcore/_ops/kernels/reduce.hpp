@@ -162,6 +162,8 @@ inline void fetch_plain(void *dst, const void *src, int64_t stride, int64_t n) {
 }
 template <class E, class T>
 inline source source_of(const pt_view &v) {
+    if constexpr (is_same<T, uint8_t> && !is_same<E, T>)
+        if (v.dtype == PT_BOOL) return {v.data, 1, fetch_plain<E, boolean>, false};
     return {v.data, int64_t(sizeof(T)), fetch_plain<E, T>, is_same<E, T>};
 }
 

@@ -298,7 +298,7 @@ template <class E, class O>
 inline int integer_source(pt_call *call, source &from) {
     const pt_view &in = call->in[0];
     if (in.dtype == call->out[0].dtype) {
-        from = source_of<E, O>(in);
+        from = source_of<E, std::conditional_t<is_same<O, boolean>, uint8_t, O>>(in);
         return PT_OK;
     }
     if constexpr (is_complex<E>) return bad_dtype(call, in.dtype);
@@ -315,7 +315,7 @@ struct fold_write {
     static void apply(O &out, const S &s, const sink &to, int64_t) {
         if constexpr (is_same<S, double>) out = convert<O>(s / to.a);
         else if constexpr (is_complex<S>) out = convert<O>(S{s.re / to.a, s.im / to.a});
-        else out = O(s);
+        else out = convert<O>(s);
     }
 };
 
@@ -334,7 +334,8 @@ inline int fold_kernel(pt_call *call, bool mean) {
     if (int status = plan_dims(call, 0, plan)) return status;
     const double count = mean ? double(plan.count) : 1;
     const bool widen = call->in[0].dtype != call->out[0].dtype;
-    return visit<ALL>(call, call->out[0].dtype, [&](auto tag) {
+    if (call->out[0].dtype == PT_BOOL) return fold_as<int64_t, boolean, Fold>(call, plan, count);
+    return visit<INTEGERS | FLOATS | COMPLEXES>(call, call->out[0].dtype, [&](auto tag) {
         using O = PT_TYPE(tag);
         if constexpr (is_complex<O>) return fold_as<O, O, Fold>(call, plan, count);
         else if constexpr (!is_float<O>) return fold_as<int64_t, O, Fold>(call, plan, count);

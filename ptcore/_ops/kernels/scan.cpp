@@ -13,6 +13,7 @@ constexpr int64_t COLUMNS = 256;
 /* carry type of a sum or product */
 template <class T, bool = std::is_integral<T>::value> struct carry_of { using type = double; };
 template <class T> struct carry_of<T, true> { using type = std::make_unsigned_t<T>; };
+template <> struct carry_of<boolean, false> { using type = boolean; };
 template <> struct carry_of<complex64, false> { using type = complex128; };
 template <> struct carry_of<complex128, false> { using type = complex128; };
 
@@ -168,7 +169,9 @@ template <class Fold>
 int fold_kernel(pt_call *call) {
     if (int status = check_dim(call)) return status;
     const int from = call->in[0].dtype;
-    return visit<ALL>(call, call->out[0].dtype, [&](auto tag) {
+    if (from == PT_BOOL && call->out[0].dtype == PT_BOOL) return scan(call, scan_of<fold_scan<boolean, Fold>, boolean>());
+    if (from == PT_BOOL && call->out[0].dtype == PT_INT64) return scan(call, scan_of<fold_scan<int64_t, Fold>, boolean>());
+    return visit<INTEGERS | FLOATS | COMPLEXES>(call, call->out[0].dtype, [&](auto tag) {
         using O = PT_TYPE(tag);
         if (from == call->out[0].dtype) {
             if constexpr (std::is_integral<O>::value) {     /* both signs wrap alike */
@@ -178,7 +181,7 @@ int fold_kernel(pt_call *call) {
             else return scan(call, scan_of<fold_scan<O, Fold>, O>());
         }
         if constexpr (is_same<O, int64_t>)
-            return visit<BOOL | INTEGERS>(call, from, [&](auto in) { return scan(call, scan_of<fold_scan<O, Fold>, PT_TYPE(in)>()); });
+            return visit<INTEGERS>(call, from, [&](auto in) { return scan(call, scan_of<fold_scan<O, Fold>, PT_TYPE(in)>()); });
         else return bad_dtype(call, from);
     });
 }

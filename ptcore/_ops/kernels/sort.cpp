@@ -133,6 +133,7 @@ int order(pt_call *call, int64_t dim, int64_t k, bool descending) {
     const int64_t keep = select ? k : n;
     const bool heap = select && (k <= 1024 || k < n / 16);
     const K flip = descending ? K(~K(0)) : K(0);
+    [[maybe_unused]] const bool truth = x.dtype == PT_BOOL;
     T *values = output<T>(call);
     int64_t *indices = output<int64_t>(call, 1);
     std::atomic<bool> starved{false};
@@ -147,7 +148,11 @@ int order(pt_call *call, int64_t dim, int64_t k, bool descending) {
         for (int64_t line = begin; line < end; ++line, at.next()) {
             const T *from = input<T>(call) + at.offset[0];
             P *p = space.data;
-            auto entry = [&](int64_t i) { return P::make(K(sort_key<T>::of(from[i * step]) ^ flip), i); };
+            auto entry = [&](int64_t i) {
+                T v = from[i * step];
+                if constexpr (is_same<T, uint8_t>) v = truth ? T(v != 0) : v;
+                return P::make(K(sort_key<T>::of(v) ^ flip), i);
+            };
             for (int64_t i = 0; i < room; ++i) p[i] = entry(i);
             if (heap) {
                 for (int64_t i = keep / 2 - 1; i >= 0; --i) sift(p, keep, i);

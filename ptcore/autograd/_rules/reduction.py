@@ -49,8 +49,8 @@ def prod_dims(g, input, out, dim, keepdim):
 
 @vjp("amax", "amin")
 def amax(g, input, out, dim, keepdim):
-    """Equal extremes share the gradient."""
-    hit = (input == restored(out, input.shape, dim, keepdim)).to(g.dtype)
+    """Equal extremes share the gradient; so do NaN, which are the extreme wherever there are any."""
+    hit = ((input == restored(out, input.shape, dim, keepdim)) | (input != input)).to(g.dtype)
     return hit / sum_of(hit, dim, True) * restored(g, input.shape, dim, keepdim)
 
 
@@ -75,8 +75,8 @@ def var_dims(g, input, dim, correction, keepdim):
 @vjp("logsumexp")
 def logsumexp(g, input, out, dim, keepdim):
     out = restored(out, input.shape, dim, keepdim)
-    finite = masked_fill(out, abs(out) == float("inf"), 0)
-    return restored(g, input.shape, dim, keepdim) * exp(input - finite)
+    some = masked_fill(out, out == float("-inf"), 0)        # all inputs -inf: weights 0, not NaN
+    return restored(g, input.shape, dim, keepdim) * exp(input - some)
 
 
 @vjp("vector_norm")
@@ -84,7 +84,7 @@ def vector_norm(g, input, out, ord, dim, keepdim):
     g = restored(g, input.shape, dim, keepdim)
     out = restored(out, input.shape, dim, keepdim)
     if ord == 0:
-        return input * 0
+        return zeros_for(g, input.shape)
     if ord == 1:
         return g * sgn(input)
     if ord == 2:

@@ -1,0 +1,123 @@
+"""Numbers that do not fit: what would silently become another number is an error naming the op.
+
+In arithmetic an int wraps to the tensor's width, as in PyTorch; where the number itself becomes an
+element (filling, choosing, clamping) it must be one of the dtype's.
+"""
+import math
+
+import numpy as np
+import pytest
+
+import ptcore
+
+pytestmark = pytest.mark.core
+
+MASK = ptcore.tensor([True, False])
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x + 10**400, lambda x: 10**400 - x, lambda x: x * 10**39, lambda x: x == 10**39, lambda x: x < -10**39,
+    lambda x: x.clone().add_(2**64), lambda x: x.clone().fill_(2**70), lambda x: ptcore.where(MASK, x, 2**64)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
+def test_ints_beyond_64_bits(call, dtype):
+    with pytest.raises(OverflowError, match=r"^\w+: the int .* too large"):
+        call(ptcore.ones(2, dtype=getattr(ptcore, dtype)))
+
+
+def test_ints_of_64_bits_without_sign():
+    """Only beside uint64 and floats; int64 would wrap and compare wrongly."""
+    x = ptcore.tensor([1, 2])
+    with pytest.raises(OverflowError, match=r"^lt: "):
+        _ = x < 2**63
+    with pytest.raises(OverflowError, match=r"^add: "):
+        _ = x + 2**63
+    assert (x.to(ptcore.uint64) < 2**63).all()
+    assert (x.to(ptcore.float64) < 2**63).all()
+    assert ptcore.full((2,), 2**63, dtype=ptcore.uint64).tolist() == [2**63] * 2
+
+
+@pytest.mark.parametrize(("dtype", "value"), [
+    ("int8", 300), ("int8", -129), ("int32", 2**40), ("uint8", 256), ("int64", math.nan), ("int32", math.inf),
+    ("float32", 1e39), ("float16", 70000.0), ("float16", -1e9), ("bfloat16", 3.4e38)])
+def test_elements_are_not_wrapped(dtype, value):
+    dtype = getattr(ptcore, dtype)
+    x = ptcore.ones(2, dtype=dtype)
+    calls = [lambda: ptcore.full((2,), value, dtype=dtype), lambda: x.fill_(value), lambda: x.masked_fill(MASK, value),
+             lambda: x.masked_fill_(MASK, value), lambda: x.__setitem__(0, value),
+             lambda: ptcore.full_like(x, value), lambda: x.new_full((2,), value)]
+    if dtype.kind in "iu":
+        calls.append(lambda: x.__setitem__(MASK, value))
+    if math.isfinite(value) and not (dtype.kind in "iu" and isinstance(value, float)):
+        calls += [lambda: x.clamp(max=value), lambda: x.clamp(min=value), lambda: ptcore.where(MASK, x, value),
+                  lambda: ptcore.maximum(x, value)]
+    for call in calls:
+        with pytest.raises(RuntimeError, match=r"cannot be converted to \w+ without overflow"):
+            call()
+    assert x.tolist() == [1, 1]
+
+
+def test_what_fits_and_what_wraps():
+    x = ptcore.ones(2, dtype=ptcore.int8)
+    assert (x + 300).tolist() == [45, 45]               # PyTorch's
+    assert (x < 300).all()
+    assert x.fill_(-128).tolist() == [-128, -128]
+    assert ptcore.zeros(2, dtype=ptcore.uint8).fill_(-1).tolist() == [255, 255]
+    assert ptcore.full((2,), 2.7, dtype=ptcore.int32).tolist() == [2, 2]
+    assert ptcore.full((2,), math.inf).tolist() == [math.inf] * 2
+    assert ptcore.zeros(2).fill_(-math.inf).tolist() == [-math.inf] * 2
+    assert np.isnan(ptcore.zeros(2, dtype=ptcore.float16).fill_(math.nan).tolist()).all()
+    assert ptcore.full((1,), 65504.0, dtype=ptcore.float16).item() == 65504
+
+
+@pytest.mark.parametrize("numbers", [(math.inf,), (0, math.inf), (0, 1, math.nan), (-math.inf, 0)])
+def test_endless_ranges(numbers):
+    with pytest.raises(RuntimeError, match="arange: start, end and step must be finite"):
+        ptcore.arange(*numbers)
+
+
+@pytest.mark.parametrize("value", ["a", None, [0, 1]])
+def test_membership_of_what_is_no_number(value):
+    with pytest.raises(RuntimeError, match="in: a tensor holds numbers, got"):
+        _ = value in ptcore.arange(3)
+    assert 2 in ptcore.arange(3)
+    assert np.int64(1) in ptcore.arange(3)
+    assert ptcore.tensor(1) in ptcore.arange(3)
+
+
+def test_sequences_that_change_or_contain_themselves():
+    class Shrinking(list):
+        def __iter__(self):
+            yield 1
+            self.clear()
+            yield 2
+
+    endless = []
+    endless.append(endless)
+    mixed = [1]
+    mixed.append(mixed)
+    deep = 1.0
+    for _ in range(100_000):
+        deep = [deep]
+    for make in (ptcore.tensor, ptcore.as_tensor):
+        for data in (endless, mixed, deep):
+            with pytest.raises((ValueError, TypeError), match="tensor: "):
+                make(data)
+    with pytest.raises((ValueError, TypeError)):
+        ptcore.tensor([[1, 2, 3], Shrinking([1, 2, 3])][1:] + [[1]])
+    for call in (ptcore.zeros, ptcore.cat, ptcore.stack, lambda s: ptcore.arange(3)[s],
+                 lambda s: ptcore.ones(3).reshape(s), lambda s: ptcore.ones(3).sum(s)):
+        with pytest.raises((ValueError, TypeError, IndexError)):
+            call(mixed)
+
+
+def test_index_that_changes_the_tensor():
+    """__index__ runs user code between the check of a size and its use."""
+    x = ptcore.zeros(3, 4)
+
+    class Shrinks:
+        def __index__(self):
+            x.resize_(0)
+            return 2
+
+    with pytest.raises(IndexError):
+        x[Shrinks(), 3]

@@ -1,0 +1,200 @@
+"""Every elementwise row at the edges of its dtypes: NaN, infinities, signed zeros, denormals, the
+largest and smallest numbers, integer extremes; all combinations of them over all operands.
+
+Lengths are such that every value comes to lie in the body of a vector loop and in its tail.
+Where PyTorch's documented value is not NumPy's, the reference below says so.
+"""
+import numpy as np
+import pytest
+from _cases import ELEMENTWISE, ROWS, array, dtypes, function, run_args, tensor, widened
+from _references import evaluate
+from _special_values import ORDINARY, assert_exact, special_values
+from _tolerance import ACCUMULATED, TOLERANCE
+
+import ptcore
+
+pytestmark = pytest.mark.core
+
+INTEGER = ptcore._ops._schema.INTEGRAL
+CHAINED = {"gelu_tanh_grad", "gelu_erf_grad", "pow", "tan", "gelu", "gelu_tanh", "silu"}
+
+
+def floored(x, y):
+    """PyTorch's remainder of floats is fmod with y added where the signs differ: of 0 it keeps x's zero."""
+    r = np.fmod(x, y)
+    return np.where((r != 0) & (r == r) & ((r < 0) != (y < 0)), np.where(np.isinf(y), y, np.remainder(x, y)), r)
+
+
+def truncated(x, y):
+    """C's quotient, wrapping at the lowest integer over -1; trunc(x / y) would go through float64."""
+    if x.dtype.kind in "iu":
+        q = x // y
+        return np.where((x % y != 0) & ((x < 0) != (y < 0)), q + x.dtype.type(1), q)
+    return np.trunc(x / y)
+
+
+OWN = {
+    "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)) if x.dtype.kind == "f" else
+            x if x.dtype == bool else np.sign(x),       # torch.sign(nan) is 0
+    "relu": lambda x: np.where(x < 0, x.dtype.type(0), x),              # torch.relu(-0.) is -0.
+    "round": lambda x: x if x.dtype.kind in "iu" else np.round(x),
+    "remainder": lambda x, y: np.remainder(x, y) if x.dtype.kind in "iu" else floored(x, y),
+    "trunc_divide": truncated,
+}
+OWN["sgn"] = OWN["sign"]
+# Complex values that C leaves open (Annex G) or that differ between formulas: finite ones only.
+FINITE = {"pow", "sigmoid", "sgn", "div", "reciprocal", "rsqrt", "tanh", "mul", "square", "sqrt", "exp", "sin", "cos",
+          "tan", "log", "abs"}
+# The fused product-sum neither rounds nor overflows between its two steps.
+FUSED = {"add_scaled", "sub_scaled"}
+
+
+def permitted(row, divisor):
+    """Which integers the row takes on the right."""
+    return divisor != 0 if row.integers == "nonzero" else divisor >= (0 if row.integers == "nonnegative" else divisor)
+
+
+def drawn(row, dtype):
+    """Flat arrays for the row's arguments, parameters as they are."""
+    args = run_args(row)
+    count = sum(a.is_tensor for a in args)
+    values = special_values(dtype, few=count > 2)
+    if dtype.startswith("complex") and row.name in FINITE:
+        values = values[np.isfinite(values)]
+    if dtype not in INTEGER and row.name in FUSED:
+        values = values[~(np.abs(values) > 1e30)] if dtype.startswith("complex") else special_values(dtype, few=True)
+        values = values[~(np.isfinite(values) & (np.abs(values) > 1))]
+    if row.name == "gelu_tanh_grad":    # inf - inf where x * x overflows, as in PyTorch
+        values = values[~(np.abs(values) > 100) | np.isinf(values)]
+    if row.name == "silu":              # x times a denormal that has lost its digits
+        values = values[values != -100]
+    if row.name == "pow" and dtype.startswith("complex"):
+        values = values[values != 0]
+    if count > 3:
+        values = values[:5]
+    grid = [g.reshape(-1) for g in np.meshgrid(*[values] * count, indexing="ij")]
+    if count == 1:                      # 131 is odd: body and tail of every vector width
+        grid = [np.tile(values, 131 // len(values) + 1)[:131]]
+    if dtype in INTEGER:
+        keep = permitted(row, grid[-1])
+        grid = [g[keep] for g in grid]
+    grid, made = iter(grid), []
+    for i, a in enumerate(args):
+        if not a.is_tensor:
+            made.append({"alpha": 2}.get(a.name, a.default))
+        else:
+            data = next(grid)
+            made.append(data != 0 if a.letter == "I" or (row.promote == "where" and i == 0) else data)
+    return args, made
+
+
+def reference(row, args, values, dtype):
+    wide = [widened(v, dtype) for v in values]
+    if row.promote == "float":          # PyTorch computes integers in the default float dtype
+        wide = [v.astype("float32").astype(float) if isinstance(v, np.ndarray) and v.dtype.kind in "biu" else v
+                for v in wide]
+    if row.name in OWN and not dtype.startswith("complex"):
+        with np.errstate(all="ignore"):
+            return OWN[row.name](*[w for w, a in zip(wide, args) if a.is_tensor])
+    return evaluate(row.reference, "".join(a.letter for a in args), [a.name for a in args], wide)
+
+
+def compare(row, got, want, dtype, context):
+    name = got.dtype.name
+    rtol = (ACCUMULATED if row.name in CHAINED else TOLERANCE).get(name, (0, 0))[0]
+    if row.name in ("gelu", "silu", "gelu_tanh") and name != "float64":
+        rtol = max(rtol, 1e-4)          # 1 + erf(x) cancels, PyTorch's formula too
+    assert_exact(array(got), want, name, rtol, context, zeros=not dtype.startswith("complex"))
+
+
+@pytest.mark.parametrize(("row", "dtype"), [
+    pytest.param(r, d, id=f"{r.name}-{d}") for r in ELEMENTWISE if r.name != "assign" for d in dtypes(r)])
+def test_elementwise(row, dtype):
+    args, values = drawn(row, dtype)
+    want = reference(row, args, values, dtype)
+    for layout in ("contiguous", "sliced", "reversed"):
+        made = [tensor(v, "bool" if v.dtype == bool else dtype, layout) if isinstance(v, np.ndarray) else v
+                for v in values]
+        positional = [v for v, a in zip(made, args) if not a.keyword_only]
+        keyword = {a.name: v for v, a in zip(made, args) if a.keyword_only}
+        compare(row, function(row)(*positional, **keyword), want, dtype, f"{row.name} {dtype} {layout}")
+
+
+@pytest.mark.parametrize(("row", "dtype"), [
+    pytest.param(r, d, id=f"{r.name}-{d}") for r in ELEMENTWISE
+    if len(r.tensors) == 2 and not r.internal and all(a.letter == "T" for a in r.tensors) and r.name not in FUSED
+    for d in r.types if d in INTEGER or d in ("float32", "float64", "float16")])
+def test_python_scalars(row, dtype):
+    """A Python number on either side, in the loops that take it as one."""
+    args, (x, _) = drawn(row, dtype)
+    x = np.unique(x)
+    if dtype not in INTEGER:
+        x = special_values(dtype)
+    odd = np.tile(x, 67 // len(x) + 1)[:67]
+    for number in special_values(dtype).tolist():
+        if dtype in INTEGER and not permitted(row, number):
+            continue
+        full = np.full_like(odd, number)
+        got = function(row)(tensor(odd, dtype), number)
+        compare(row, got, reference(row, args, [odd, full], dtype), dtype, f"{row.name} {dtype} {number!r}")
+
+
+@pytest.mark.parametrize("dtype", [d for d in INTEGER if not d.startswith("u")])
+def test_lowest_integer(dtype):
+    """It has no positive counterpart: PyTorch wraps, nothing traps (the processor's division would)."""
+    info = np.iinfo(dtype)
+    for n in (1, 3, 67):
+        x = tensor(np.full(n, info.min, dtype), dtype)
+        minus_one = tensor(np.full(n, -1, dtype), dtype)
+        for divisor in (minus_one, -1, minus_one[:1]):
+            assert (x // divisor == info.min).all()
+            assert (ptcore.div(x, divisor, rounding_mode="trunc") == info.min).all()
+            assert (x % divisor == 0).all()
+            assert (ptcore.fmod(x, divisor) == 0).all()
+        assert (abs(x) == info.min).all()
+        assert (-x == info.min).all()
+        assert (x * -1 == info.min).all()
+        assert (x - 1 == info.max).all()
+        assert (x.square() == 0).all()
+        assert (x ** 2 == 0).all()
+        assert (x.clone().abs_() == info.min).all()
+
+
+@pytest.mark.parametrize("dtype", INTEGER)
+def test_zero_divisor(dtype):
+    """An error of both families, as one of the elements of a long divisor and as a number."""
+    x = tensor(np.arange(1, 68).astype(dtype), dtype)
+    y = x.clone()
+    y[66] = 0
+    calls = [lambda d: x // d, lambda d: x % d, lambda d: ptcore.fmod(x, d),
+             lambda d: ptcore.div(x, d, rounding_mode="trunc"), lambda d: ptcore.div(x, d, rounding_mode="floor"),
+             lambda d: x.clone().remainder_(d), lambda d: x.clone().floor_divide_(d), lambda d: 5 // d, lambda d: 5 % d]
+    for divisor in (y, 0, y[66], y[::-1]):
+        for call in calls[:-2] if isinstance(divisor, int) else calls:
+            with pytest.raises(ZeroDivisionError, match="integer division by zero"):
+                call(divisor)
+            with pytest.raises(RuntimeError):
+                call(divisor)
+    assert (x[:0] // y[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", INTEGER)
+def test_shifts_beyond_the_width(dtype):
+    """Everything is shifted out, or the sign is kept: never the processor's shift modulo the width."""
+    info, bits = np.iinfo(dtype), np.dtype(dtype).itemsize * 8
+    values = special_values(dtype)
+    x = tensor(values, dtype)
+    for n in (bits, bits + 1, info.max):
+        assert (x << n == 0).all(), n
+        np.testing.assert_array_equal((x >> n).numpy(), np.where(values < 0, -1, 0).astype(dtype), err_msg=str(n))
+    np.testing.assert_array_equal((x << bits - 1).numpy(), np.left_shift(values, bits - 1, dtype=dtype))
+    np.testing.assert_array_equal((x >> bits - 1).numpy(), np.right_shift(values, bits - 1, dtype=dtype))
+
+
+def test_every_special_value_is_ordinary_somewhere():
+    """The comparison tells zeros and NaN apart: it must fail on a wrong sign, a lost denormal, a NaN."""
+    for got, want in ((0.0, -0.0), (0.0, 1e-40), (np.nan, 1.0), (np.inf, -np.inf), (1.0, np.nan)):
+        with pytest.raises(AssertionError):
+            assert_exact(np.float32([got]), np.array([want]), "float32", 1e-6, "")
+    assert len(ORDINARY) > 3
+    assert ROWS
