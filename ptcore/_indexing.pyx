@@ -52,9 +52,12 @@ cdef Tensor unsqueeze_at(Tensor x, int dim):
 
 cdef object getitem(Tensor x, object key):
     cdef Tensor r
-    if type(key) is int and x.rank > 0 and not (x.flags | pt_tls.mode) & (
-            PT_SUBCLASS | PT_INTERPOSED):
-        return select_at(x, 0, key)
+    if x.rank > 0 and not (x.flags | pt_tls.mode) & (PT_SUBCLASS | PT_INTERPOSED):
+        if type(key) is int:
+            return select_at(x, 0, key)
+        if type(key) is slice:
+            r = sliced(x, 0, key)
+            return r if r is not x else alias_view(x)
     if x.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
         return type(x).__torch_function__(Tensor.__getitem__, (type(x),), (x, key), {})
     r, advanced = basic(x, key)
@@ -71,6 +74,22 @@ cdef Tensor alias_view(Tensor x):
     return slice_at(x, 0, 0, x.dims[0], 1, None)
 
 
+cdef Tensor sliced(Tensor x, int dim, object item):
+    """x itself if the slice takes all of dim."""
+    cdef Py_ssize_t start, stop, step, length
+    try:
+        PySlice_Unpack(item, &start, &stop, &step)
+    except (TypeError, ValueError):
+        item = slice(plain(item.start), plain(item.stop), plain(item.step))
+        if item.step == 0:
+            raise ValueError("index: slice step must not be zero") from None
+        PySlice_Unpack(item, &start, &stop, &step)
+    length = PySlice_AdjustIndices(x.dims[dim], &start, &stop, step)
+    if start == 0 and step == 1 and length == x.dims[dim]:
+        return x
+    return slice_at(x, dim, start, length, step, None)
+
+
 cdef tuple basic(Tensor x, object key):
     """Applies the ints, slices, None and Ellipsis of key.
 
@@ -78,7 +97,6 @@ cdef tuple basic(Tensor x, object key):
     """
     cdef tuple items
     cdef int used = 0, dim = 0, masks
-    cdef Py_ssize_t start, stop, step, length
     cdef list advanced = None
     cdef bint ellipsis = False
     items = key if type(key) is tuple else (key,)
@@ -98,16 +116,7 @@ cdef tuple basic(Tensor x, object key):
         if type(item) is int:
             x = select_at(x, dim, item)
         elif isinstance(item, slice):
-            if item.step == 0:
-                raise ValueError("index: slice step must not be zero")
-            try:
-                PySlice_Unpack(item, &start, &stop, &step)
-            except TypeError:
-                item = slice(plain(item.start), plain(item.stop), plain(item.step))
-                PySlice_Unpack(item, &start, &stop, &step)
-            length = PySlice_AdjustIndices(x.dims[dim], &start, &stop, step)
-            if start != 0 or step != 1 or length != x.dims[dim]:
-                x = slice_at(x, dim, start, length, step, None)
+            x = sliced(x, dim, item)
             dim += 1
         elif item is None:
             x = unsqueeze_at(x, dim)

@@ -1,10 +1,15 @@
 # Node: one recorded operation, as plain data. See _node.pyx.
-from ptcore._types cimport uint64_t, uint16_t, int32_t
+from ptcore._types cimport int64_t, uint64_t, uint16_t, int32_t
 
 cdef class TensorMeta:
-    cdef readonly object shape
-    cdef readonly object dtype
-    cdef readonly object device
+    cdef int rank
+    cdef int dt
+    cdef int column
+    cdef int number
+    cdef int64_t[5] sizes               # up to five dims
+    cdef object size                    # the shape of more
+
+cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int number)
 
 cdef class Node:
     cdef public uint64_t seq

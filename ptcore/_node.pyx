@@ -11,8 +11,12 @@ Invariants:
     one did; metadata stays, so that a rule that needs no more runs again, as in PyTorch.
 """
 cimport cython
+from libc.string cimport memcpy
 
 from ptcore._types cimport *
+from ptcore._device cimport device_of
+from ptcore._dtype cimport dtype_of
+from ptcore._shape cimport make_size
 
 cdef uint64_t _seq = 0
 
@@ -23,20 +27,42 @@ cpdef uint64_t next_seq():
     return _seq
 
 
+@cython.freelist(64)
+@cython.final
 cdef class TensorMeta:
     """Shape, dtype and device of a tensor whose data a rule does not need."""
 
-    def __init__(self, shape, dtype, device):
-        self.shape, self.dtype, self.device = shape, dtype, device
+    @property
+    def shape(self):
+        return make_size(self.rank, self.sizes) if self.size is None else self.size
+
+    @property
+    def dtype(self):
+        return dtype_of(self.dt)
+
+    @property
+    def device(self):
+        return device_of(self.column, self.number)
 
     @property
     def ndim(self):
-        return len(self.shape)
+        return self.rank
 
     def numel(self):
         return self.shape.numel()
 
 
+cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int number):
+    cdef TensorMeta m = TensorMeta.__new__(TensorMeta)
+    m.rank, m.dt, m.column, m.number = rank, dt, column, number
+    if rank <= 5:
+        memcpy(m.sizes, sizes, rank * sizeof(int64_t))
+    else:
+        m.size = make_size(rank, sizes)
+    return m
+
+
+@cython.freelist(256)
 @cython.trashcan(True)
 cdef class Node:
     """A recorded operation of the autograd graph.

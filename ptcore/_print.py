@@ -35,7 +35,20 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     profile : {"default", "short", "full"}
     sci_mode : bool or None
         Scientific notation: always, never, or where the values ask for it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is not one or is negative, or the profile is unknown; nothing is set then.
     """
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems,
+             "linewidth": linewidth}
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        if not isinstance(value, (int, float)) or (name != "threshold" and value != value // 1):
+            raise TypeError(f"set_printoptions: {name} must be a whole number, got {value!r}")
+        if not value >= 0:
+            raise ValueError(f"set_printoptions: {name} must not be negative, got {value!r}")
     if profile is not None:
         profile = profile.lower() if isinstance(profile, str) else profile
         if profile not in _profiles:
@@ -43,10 +56,8 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
                              f"{profile!r}")
         (_options.precision, _options.threshold, _options.edgeitems,
          _options.linewidth) = _profiles[profile]
-    for name, value in (("precision", precision), ("threshold", threshold),
-                        ("edgeitems", edgeitems), ("linewidth", linewidth)):
-        if value is not None:
-            setattr(_options, name, value)
+    for name, value in given.items():
+        setattr(_options, name, value if name == "threshold" else int(value))
     _options.sci_mode = sci_mode
 
 

@@ -3,14 +3,14 @@ objects with their errors, and ``Size``.
 """
 from cpython.object cimport PyTypeObject
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_SET_ITEM
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ptcore._types cimport *
 
 cdef extern from "Python.h":
     object PyType_GenericAlloc(PyTypeObject *type, Py_ssize_t nitems)
     object PyNumber_Index(object)
-    int64_t PyLong_AsLongLong(object) except? -1
+    int64_t PyLong_AsLongLongAndOverflow(object, int *) except? -1
 
 
 class Size(tuple):
@@ -55,7 +55,7 @@ class Size(tuple):
 
 
 cdef object sizes_tuple(int ndim, const int64_t *sizes):
-    cdef tuple t = PyType_GenericAlloc(<PyTypeObject *>tuple, ndim)
+    cdef tuple t = PyTuple_New(ndim)
     cdef int i
     cdef object item
     for i in range(ndim):
@@ -165,13 +165,19 @@ cdef bint view_strides(int ndim, const int64_t *sizes, const int64_t *strides,
 
 cdef int64_t read_index(object value, const char *op, const char *arg) except? -1:
     """An int from an int, an object with __index__ (bool excluded by nobody, as in Python)."""
-    if type(value) is int:
-        try:
-            return PyLong_AsLongLong(value)
-        except OverflowError:
-            raise OverflowError(f"{op.decode()}: {arg.decode()} is out of range: {value}") from None
+    cdef int overflow = 0
+    cdef int64_t v
+    if type(value) is not int:
+        value = index_of(value, op, arg)
+    v = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow:
+        raise OverflowError(f"{op.decode()}: {arg.decode()} is out of range: {value}")
+    return v
+
+
+cdef object index_of(object value, const char *op, const char *arg):
     try:
-        return PyLong_AsLongLong(PyNumber_Index(value))
+        return PyNumber_Index(value)
     except TypeError:
         raise TypeError(f"{op.decode()}: {arg.decode()} must be int, got "
                         f"{type(value).__name__}") from None
@@ -180,6 +186,11 @@ cdef int64_t read_index(object value, const char *op, const char *arg) except? -
 cdef int read_sizes(object value, int64_t *out, const char *op, const char *arg) except -1:
     """Fills out from an int or a sequence of ints; returns how many there are."""
     cdef int n = 0
+    if type(value) is tuple and len(<tuple>value) <= MAX_DIM:
+        for item in <tuple>value:
+            out[n] = read_index(item, op, arg)
+            n += 1
+        return n
     if type(value) is int:
         out[0] = read_index(value, op, arg)
         return 1
@@ -212,32 +223,30 @@ cdef int infer_size(int ndim, int64_t *sizes, int64_t numel, const char *op) exc
     """Replaces one -1 in sizes so that the sizes multiply to numel."""
     cdef int64_t known = 1
     cdef int i, hole = -1
-    cdef object shape = sizes_tuple(ndim, sizes)
     for i in range(ndim):
-        if sizes[i] == -1:
+        if sizes[i] < 0:
+            if sizes[i] != -1:
+                raise shape_error(op, ndim, sizes, "sizes must be non-negative or one -1, got {}")
             if hole >= 0:
-                raise _errors().ShapeError(
-                    f"{op.decode()}: only one dimension can be inferred, got {list(shape)}")
+                raise shape_error(op, ndim, sizes, "only one dimension can be inferred, got {}")
             hole = i
-        elif sizes[i] < 0:
-            raise _errors().ShapeError(
-                f"{op.decode()}: sizes must be non-negative or one -1, got {list(shape)}")
-        elif sizes[i] != 0 and known > (<int64_t>1 << 62) // sizes[i]:
+        elif (known | sizes[i]) >> 31 and sizes[i] and known > (<int64_t>1 << 62) // sizes[i]:
             known = -2
             break
         else:
             known *= sizes[i]
+    if hole < 0 and known == numel:
+        return 0
     if hole >= 0 and known > 0 and numel % known == 0:
         sizes[hole] = numel // known
         return 0
     if hole >= 0 and known == 0 and numel == 0:
-        raise _errors().ShapeError(
-            f"{op.decode()}: the size of -1 is ambiguous for a tensor of 0 elements, "
-            f"got {list(shape)}")
-    if hole < 0 and known == numel:
-        return 0
-    raise _errors().ShapeError(
-        f"{op.decode()}: shape {list(shape)} is invalid for input of size {numel}")
+        raise shape_error(op, ndim, sizes, "the size of -1 is ambiguous for a tensor of 0 elements, got {}")
+    raise shape_error(op, ndim, sizes, "shape {} is invalid for input of size " + str(numel))
+
+
+cdef object shape_error(const char *op, int ndim, const int64_t *sizes, str text):
+    return _errors().ShapeError(f"{op.decode()}: {text.format(list(sizes_tuple(ndim, sizes)))}")
 
 
 cdef object _errors():

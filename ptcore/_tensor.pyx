@@ -58,6 +58,7 @@ cdef class TensorExtras:
     """What few tensors have: hooks, an interpreter's payload."""
 
 
+@cython.freelist(256)
 @cython.trashcan(True)
 cdef class Tensor:
     """A multi-dimensional array of one dtype, with the tape-based autograd of PyTorch.

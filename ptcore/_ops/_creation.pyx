@@ -12,6 +12,8 @@ from ptcore._ops._table cimport *
 from ptcore._ops._elementwise cimport elementwise_inplace
 from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
+from ptcore._errors import DTypeError
+from ptcore._tensor import strided
 
 cdef int OP_ASSIGN = op_id("assign")
 cdef int OP_TO_DEVICE = op_id("to_device")
@@ -69,19 +71,51 @@ cdef Tensor filled(Tensor t, object value):
     return t
 
 
-cdef Tensor asking(Tensor t, bint requires_grad):
+cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory,
+                 object memory_format, bint requires_grad):
+    """The end of a creation function: the keywords that all of them share."""
+    if layout is not None and layout != strided:
+        raise NotImplementedError(f"{op.decode()}: layout must be ptcore.strided, got {layout!r}")
+    if pin_memory is not False and pin_memory is not None:
+        raise RuntimeError(f"{op.decode()}: pin_memory needs a CUDA device, got {pin_memory!r}")
+    if memory_format is not None:
+        raise TypeError(f"{op.decode()}: memory_format must be None, got {memory_format!r}")
+    if out is not None:
+        if not isinstance(out, Tensor):
+            raise TypeError(f"{op.decode()}: out must be a Tensor, got {type(out).__name__}")
+        write_out(<Tensor>out, t, op)
+        t = <Tensor>out
     if requires_grad:
         t.requires_grad = True
     return t
 
 
-def empty(*size, dtype=None, device=None, requires_grad=False, pin_memory=False,
-          memory_format=None, layout=None, out=None):
+cdef object dtype_for(object dtype, object out, const char *op):
+    """The dtype to make: the one asked for, else out's."""
+    if out is None or not isinstance(out, Tensor):
+        return dtype
+    if dtype is not None and as_code(dtype, op, b"dtype") != (<Tensor>out).dt:
+        raise DTypeError(f"{op.decode()}: dtype must be that of out, "
+                         f"{dtype_of((<Tensor>out).dt).name}, got {dtype}")
+    return dtype_of((<Tensor>out).dt)
+
+
+cdef Tensor sized(tuple sizes, object size, object dtype, object device, object out, const char *op):
+    """Memory for the ``(*sizes, size, dtype, device, out)`` of a creation function."""
+    return fresh(sizes, size, dtype if out is None else dtype_for(dtype, out, op),
+                 out.device if device is None and isinstance(out, Tensor) else device, op)
+
+
+def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+          requires_grad=False, memory_format=None):
     """A tensor of uninitialised memory.
 
     Parameters
     ----------
-    *size : int or sequence of ints
+    *sizes : int or sequence of ints
+        Also as ``size=``.
+    out : Tensor, optional
+        Written to and returned.
     dtype : dtype, optional
         The default dtype if None.
     device : device, optional
@@ -93,10 +127,12 @@ def empty(*size, dtype=None, device=None, requires_grad=False, pin_memory=False,
     >>> ptcore.empty(2, 3).shape
     ptcore.Size([2, 3])
     """
-    return asking(fresh(size, None, dtype, device, b"empty"), requires_grad)
+    return made(sized(sizes, size, dtype, device, out, b"empty"), b"empty", out, layout, pin_memory,
+                memory_format, requires_grad)
 
 
-def zeros(*size, dtype=None, device=None, requires_grad=False, layout=None, out=None):
+def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+          requires_grad=False):
     """A tensor of zeros.
 
     Examples
@@ -105,10 +141,12 @@ def zeros(*size, dtype=None, device=None, requires_grad=False, layout=None, out=
     >>> ptcore.zeros(2)
     tensor([0., 0.])
     """
-    return asking(zeroed(fresh(size, None, dtype, device, b"zeros")), requires_grad)
+    return made(zeroed(sized(sizes, size, dtype, device, out, b"zeros")), b"zeros", out, layout,
+                pin_memory, None, requires_grad)
 
 
-def ones(*size, dtype=None, device=None, requires_grad=False, layout=None, out=None):
+def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+         requires_grad=False):
     """A tensor of ones.
 
     Examples
@@ -117,10 +155,12 @@ def ones(*size, dtype=None, device=None, requires_grad=False, layout=None, out=N
     >>> ptcore.ones(2)
     tensor([1., 1.])
     """
-    return asking(filled(fresh(size, None, dtype, device, b"ones"), 1), requires_grad)
+    return made(filled(sized(sizes, size, dtype, device, out, b"ones"), 1), b"ones", out, layout,
+                pin_memory, None, requires_grad)
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+         requires_grad=False):
     """A tensor of one value; its dtype is that of the value unless given.
 
     Examples
@@ -130,40 +170,45 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
     tensor([7, 7])
     """
     if isinstance(fill_value, Tensor):
-        if dtype is None:
+        if dtype is None and out is None:
             dtype = fill_value.dtype
         fill_value = fill_value.item()
-    if dtype is None:
+    if dtype is None and out is None:
         dtype = bool if isinstance(fill_value, bool) else type(fill_value)
-    return asking(filled(fresh((size,), None, dtype, device, b"full"), fill_value), requires_grad)
+    return made(filled(sized((size,), None, dtype, device, out, b"full"), fill_value), b"full", out,
+                layout, pin_memory, None, requires_grad)
 
 
-def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None,
-               layout=None):
+def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+               requires_grad=False, memory_format=None):
     """Uninitialised memory of input's shape, dtype and device."""
-    return asking(fresh_like(input, dtype, device, b"empty_like"), requires_grad)
+    return made(fresh_like(input, dtype, device, b"empty_like"), b"empty_like", None, layout,
+                pin_memory, memory_format, requires_grad)
 
 
-def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None,
-               layout=None):
+def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+               requires_grad=False, memory_format=None):
     """Zeros of input's shape, dtype and device."""
-    return asking(zeroed(fresh_like(input, dtype, device, b"zeros_like")), requires_grad)
+    return made(zeroed(fresh_like(input, dtype, device, b"zeros_like")), b"zeros_like", None, layout,
+                pin_memory, memory_format, requires_grad)
 
 
-def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None,
-              layout=None):
+def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+              requires_grad=False, memory_format=None):
     """Ones of input's shape, dtype and device."""
-    return asking(filled(fresh_like(input, dtype, device, b"ones_like"), 1), requires_grad)
+    return made(filled(fresh_like(input, dtype, device, b"ones_like"), 1), b"ones_like", None, layout,
+                pin_memory, memory_format, requires_grad)
 
 
-def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False,
-              memory_format=None, layout=None):
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
+              requires_grad=False, memory_format=None):
     """One value in input's shape, dtype and device."""
-    return asking(filled(fresh_like(input, dtype, device, b"full_like"), fill_value),
-                  requires_grad)
+    return made(filled(fresh_like(input, dtype, device, b"full_like"), fill_value), b"full_like", None, layout,
+                pin_memory, memory_format, requires_grad)
 
 
-def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=False,
+                  requires_grad=False):
     """Uninitialised memory with given strides."""
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
@@ -175,15 +220,16 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False)
         if strides[i] < 0:
             raise RuntimeError(f"empty_strided: strides must be non-negative, got {stride!r}")
     code = default_float() if dtype is None else as_code(dtype, b"empty_strided", b"dtype")
-    return asking(new_strided(code, n, sizes, strides, column_of(device_), -1), requires_grad)
+    return made(new_strided(code, n, sizes, strides, column_of(device_), -1), b"empty_strided", None,
+                layout, pin_memory, None, requires_grad)
 
 
 cdef int column_of(object d):
     return (<Device>d).column
 
 
-def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=False, out=None,
-           layout=None):
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+           requires_grad=False):
     """Values from ``start`` (0 if only one is given) up to ``end``, ``end`` excluded.
 
     Raises
@@ -201,15 +247,17 @@ def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=Fa
         start, end = 0, start
     numbers = [x.item() if hasattr(x, "item") else x for x in (start, end, step)]
     start, end, step = numbers
+    dtype = dtype_for(dtype, out, b"arange")
     if dtype is None:
         dtype = dtype_of(PT_INT64 if all([isinstance(x, int) for x in numbers])
                          else default_float())
     n = arange_length(start, end, step)
-    return asking(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype,
-                                           as_device(device, b"arange")), None), requires_grad)
+    return made(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype, as_device(device, b"arange")),
+                             None), b"arange", out, layout, pin_memory, None, requires_grad)
 
 
-def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False):
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
     Examples
@@ -222,13 +270,15 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False)
     if steps < 0:
         raise RuntimeError(f"linspace: steps must be non-negative, got {steps}")
     numbers = [x.item() if hasattr(x, "item") else x for x in (start, end)]
-    return asking(<Tensor>call(
-        OP_LINSPACE, (numbers[0], numbers[1], steps, (steps,),
-                      dtype_of(default_float()) if dtype is None else dtype,
-                      as_device(device, b"linspace")), None), requires_grad)
+    dtype = dtype_for(dtype, out, b"linspace")
+    args = (numbers[0], numbers[1], steps, (steps,),
+            dtype_of(default_float()) if dtype is None else dtype, as_device(device, b"linspace"))
+    return made(<Tensor>call(OP_LINSPACE, args, None), b"linspace", out, layout, pin_memory, None,
+                requires_grad)
 
 
-def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+        requires_grad=False):
     """Ones on the diagonal of an ``(n, m)`` matrix, zeros elsewhere.
 
     Examples
@@ -238,27 +288,32 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return asking(<Tensor>call(
+    dtype = dtype_for(dtype, out, b"eye")
+    return made(<Tensor>call(
         OP_EYE, ((n, n if m is None else m), dtype_of(default_float()) if dtype is None else dtype,
-                 as_device(device, b"eye")), None), requires_grad)
+                 as_device(device, b"eye")), None), b"eye", out, layout, pin_memory, None, requires_grad)
 
 
 # -- random -----------------------------------------------------------------------------------
 
-cdef tuple size_of(tuple size, const char *op):
-    cdef int64_t[64] sizes
-    cdef int n = read_sizes(size[0] if len(size) == 1 else size, sizes, op, b"size")
-    return sizes_tuple(n, sizes)
+cdef tuple size_of(tuple sizes, object size, const char *op):
+    cdef int64_t[64] dims
+    cdef int n = read_sizes(size if size is not None else sizes[0] if len(sizes) == 1 else sizes, dims,
+                            op, b"size")
+    return sizes_tuple(n, dims)
 
 
-cdef object drawn(int op, tuple params, object size, object dtype, object where,
-                  object generator, bint requires_grad):
-    return asking(<Tensor>call(op, params + (
-        size, dtype_of(default_float()) if dtype is None else dtype,
-        as_device(where, info(op).name), generator), None), requires_grad)
+cdef object drawn(int op, tuple params, object size, object dtype, object where, object generator,
+                  const char *name, object out, object layout, object pin_memory,
+                  bint requires_grad):
+    dtype = dtype_for(dtype, out, name)
+    return made(<Tensor>call(op, params + (
+        size, dtype_of(default_float()) if dtype is None else dtype, as_device(where, name), generator),
+        None), name, out, layout, pin_memory, None, requires_grad)
 
 
-def rand(*size, generator=None, dtype=None, device=None, requires_grad=False):
+def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+         requires_grad=False):
     """Uniform values in [0, 1).
 
     Examples
@@ -267,11 +322,12 @@ def rand(*size, generator=None, dtype=None, device=None, requires_grad=False):
     >>> bool((ptcore.rand(100) < 1).all())
     True
     """
-    return drawn(OP_UNIFORM, (0.0, 1.0), size_of(size, b"rand"), dtype, device, generator,
-                 requires_grad)
+    return drawn(OP_UNIFORM, (0.0, 1.0), size_of(sizes, size, b"rand"), dtype, device, generator,
+                 b"rand", out, layout, pin_memory, requires_grad)
 
 
-def randn(*size, generator=None, dtype=None, device=None, requires_grad=False):
+def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+          requires_grad=False):
     """Standard normal values.
 
     Examples
@@ -280,12 +336,12 @@ def randn(*size, generator=None, dtype=None, device=None, requires_grad=False):
     >>> ptcore.randn(2, 3).shape
     ptcore.Size([2, 3])
     """
-    return drawn(OP_NORMAL, (0.0, 1.0), size_of(size, b"randn"), dtype, device, generator,
-                 requires_grad)
+    return drawn(OP_NORMAL, (0.0, 1.0), size_of(sizes, size, b"randn"), dtype, device, generator,
+                 b"randn", out, layout, pin_memory, requires_grad)
 
 
-def randint(low, high=None, size=None, *, generator=None, dtype=None, device=None,
-            requires_grad=False):
+def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None,
+            device=None, pin_memory=False, requires_grad=False):
     """Uniform integers in [low, high); ``randint(high, size)`` starts at 0.
 
     Examples
@@ -301,11 +357,13 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, device=Non
     low, high = int(low), int(high)
     if low >= high:
         raise RuntimeError(f"randint: low must be below high, got {low} and {high}")
-    return drawn(OP_INTEGERS, (low, high), size_of((size,), b"randint"),
-                 dtype_of(PT_INT64) if dtype is None else dtype, device, generator, requires_grad)
+    return drawn(OP_INTEGERS, (low, high), size_of((), size, b"randint"),
+                 dtype_of(PT_INT64) if dtype is None and out is None else dtype, device, generator,
+                 b"randint", out, layout, pin_memory, requires_grad)
 
 
-def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False):
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False):
     """The integers below ``n`` in random order.
 
     Examples
@@ -317,22 +375,33 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False)
     n = read_index(n, b"randperm", b"n")
     if n < 0:
         raise RuntimeError(f"randperm: n must be non-negative, got {n}")
-    return drawn(OP_RANDPERM, (n,), (n,), dtype_of(PT_INT64) if dtype is None else dtype, device,
-                 generator, requires_grad)
+    return drawn(OP_RANDPERM, (n,), (n,), dtype_of(PT_INT64) if dtype is None and out is None else dtype,
+                 device, generator, b"randperm", out, layout, pin_memory, requires_grad)
 
 
-def rand_like(Tensor input not None, *, dtype=None, device=None, requires_grad=False, generator=None,
-              memory_format=None):
+cdef object alike(int op, object input, object dtype, object where, object generator, const char *name,
+                  object layout, object pin_memory, object memory_format, bint requires_grad):
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name.decode()}: input must be a Tensor, got {type(input).__name__}")
+    if memory_format is not None:
+        raise TypeError(f"{name.decode()}: memory_format must be None, got {memory_format!r}")
+    return drawn(op, (0.0, 1.0), tuple(input.shape), input.dtype if dtype is None else dtype,
+                 input.device if where is None else where, generator, name, None, layout, pin_memory,
+                 requires_grad)
+
+
+def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+              requires_grad=False, generator=None, memory_format=None):
     """Uniform values in [0, 1) in input's shape."""
-    return drawn(OP_UNIFORM, (0.0, 1.0), input.shape, dtype or input.dtype,
-                 device or input.device, generator, requires_grad)
+    return alike(OP_UNIFORM, input, dtype, device, generator, b"rand_like", layout, pin_memory,
+                 memory_format, requires_grad)
 
 
-def randn_like(Tensor input not None, *, dtype=None, device=None, requires_grad=False, generator=None,
-               memory_format=None):
+def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+               requires_grad=False, generator=None, memory_format=None):
     """Standard normal values in input's shape."""
-    return drawn(OP_NORMAL, (0.0, 1.0), input.shape, dtype or input.dtype,
-                 device or input.device, generator, requires_grad)
+    return alike(OP_NORMAL, input, dtype, device, generator, b"randn_like", layout, pin_memory,
+                 memory_format, requires_grad)
 
 
 def randint_like(Tensor input not None, low, high=None, *, dtype=None, device=None, generator=None):
@@ -343,24 +412,25 @@ def randint_like(Tensor input not None, low, high=None, *, dtype=None, device=No
                    device=device or input.device, generator=generator)
 
 
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None):
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
+           device=None, pin_memory=False, requires_grad=False):
     """Normal values; mean and std may be tensors, element by element."""
     for t in (mean, std):
         if isinstance(t, Tensor):
             shape = t.shape if size is None else size
             z = randn(shape, generator=generator, dtype=dtype or t.dtype, device=t.device)
-            return z * std + mean
+            return made(z * std + mean, b"normal", out, layout, pin_memory, None, requires_grad)
     if size is None:
         raise TypeError("normal: size is required when mean and std are numbers")
     if std < 0:
         raise RuntimeError(f"normal: std must be non-negative, got {std}")
-    return drawn(OP_NORMAL, (float(mean), float(std)), size_of((size,), b"normal"), dtype,
-                 device, generator, False)
+    return drawn(OP_NORMAL, (float(mean), float(std)), size_of((), size, b"normal"), dtype, device,
+                 generator, b"normal", out, layout, pin_memory, requires_grad)
 
 
-def bernoulli(input, *, generator=None):
+def bernoulli(input, *, generator=None, out=None):
     """1 with the probability that each element of input says, else 0."""
-    return call(OP_BERNOULLI, (input, generator), None)
+    return call(OP_BERNOULLI, (input, generator), out)
 
 
 # -- in-place fills, as methods ------------------------------------------------------------------
@@ -438,8 +508,8 @@ def copy_(Tensor self not None, src, non_blocking=False):
 
 def new_empty(Tensor self not None, *size, dtype=None, device=None, requires_grad=False):
     """Uninitialised memory with this tensor's dtype and device."""
-    return asking(fresh(size, None, dtype or self.dtype, device or self.device, b"new_empty"),
-                  requires_grad)
+    return made(fresh(size, None, dtype or self.dtype, device or self.device, b"new_empty"), b"new_empty",
+                None, None, False, None, requires_grad)
 
 
 def new_zeros(Tensor self not None, *size, dtype=None, device=None, requires_grad=False):

@@ -7,7 +7,7 @@ from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, device_of
 from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, PROMOTE, default_complex, default_float,
                             dtype_of)
-from ptcore._node cimport Node, TensorMeta, new_node
+from ptcore._node cimport Node, new_node
 from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
@@ -557,7 +557,7 @@ cdef Node record_general(int op, Tensor r, Plan p, tuple args, Tensor inplace, o
             x = p.operands[code - PT_SAVE_META]
             if isinstance(x, Tensor):
                 t = <Tensor>x
-                save(n, k, TensorMeta(shape_of(t), dtype_of(t.dt), t.device))
+                save(n, k, meta_of(t))
         else:
             x = p.operands[code]
             if inplace is not None and x is inplace:

@@ -1,8 +1,9 @@
 # Recording of ops. See _record.pyx.
 from ptcore._types cimport *
-from ptcore._node cimport Node
+from ptcore._node cimport Node, TensorMeta
 from ptcore._tensor cimport Tensor
 
+cdef TensorMeta meta_of(Tensor t)
 cdef Node record(int op, tuple args, object outs)
 cdef void save(Node n, int slot, object x) except *
 cdef void save_at(Node n, int slot, object x, uint64_t version) except *

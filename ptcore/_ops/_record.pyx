@@ -1,7 +1,7 @@
 """Recording: nodes of ops and custom functions, saved values, and the history of in-place writes."""
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
-from ptcore._node cimport Node, TensorMeta, new_node, set_unpack
+from ptcore._node cimport Node, TensorMeta, new_meta, new_node, set_unpack
 from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
@@ -15,6 +15,10 @@ cdef void link(Node n, int i, Tensor t):
         n.set_edge(i, t.node, t.out_nr)
     elif t.flags & PT_REQUIRES_GRAD:
         n.set_edge(i, t, 0)
+
+
+cdef TensorMeta meta_of(Tensor t):
+    return new_meta(t.rank, t.dims, t.dt, t.storage.device, t.storage.device_index)
 
 
 cdef class Packed:
@@ -144,10 +148,10 @@ cdef Node record(int op, tuple args, object outs):
         elif code >= PT_SAVE_META:
             x = args[code - PT_SAVE_META]
             if isinstance(x, tuple):
-                save(n, k, [TensorMeta(shape_of(<Tensor>y), dtype_of((<Tensor>y).dt), y.device) for y in x])
+                save(n, k, [meta_of(<Tensor>y) for y in x])
             elif x is not None:
                 t = <Tensor>x
-                save(n, k, TensorMeta(shape_of(t), dtype_of(t.dt), t.device))
+                save(n, k, meta_of(t))
         else:
             save(n, k, args[code])
     n.nout = nout

@@ -5,16 +5,19 @@ use (the generator recognises their texts) are worked out in C; whatever is not 
 error, goes to ``_dispatch.call`` and the row's own spec. tests/ops/test_meta.py holds both to the
 same answer.
 """
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memset
 
 from ptcore._types cimport *
-from ptcore._device cimport device_of
-from ptcore._dtype cimport CATEGORY, dtype, dtype_of
-from ptcore._node cimport Node, TensorMeta, new_node
+from ptcore._dtype cimport CATEGORY, dtype
+from ptcore._node cimport Node, new_node
 from ptcore._shape cimport sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call as general_call
-from ptcore._ops._record cimport link, record, save, trace_of_user
+from ptcore._ops._record cimport link, meta_of, record, save, trace_of_user
 from ptcore._ops._table cimport (
     PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_CAT, RULE_LIKE,
     RULE_LINEAR, RULE_MM, RULE_REDUCED, RULE_REDUCED_BOOL, RULE_REDUCED_NONEMPTY, RULE_REDUCED_SUM,
@@ -240,14 +243,14 @@ cdef object joined(int op, pt_opinfo *o, object tensors, object at):
     cdef int64_t[64] sizes
     cdef Tensor t, first = None, r
     cdef uint32_t key = pt_tls.mode
-    cdef tuple given = tuple(tensors) if type(tensors) is list else <tuple>tensors
-    cdef int i, j, n = len(given), status
+    cdef PyObject **given = PySequence_Fast_ITEMS(tensors)      # a list or a tuple
+    cdef int i, j, n = len(tensors), status
     cdef int64_t total = 0
     memset(&dim, 0, sizeof(pt_param))
     if kernel == NULL or not 0 < n <= 16:
         return None
     for i in range(n):
-        if not isinstance(given[i], Tensor):
+        if not isinstance(<object>given[i], Tensor):
             return None
         t = <Tensor>given[i]
         key |= t.flags
@@ -284,7 +287,7 @@ cdef object joined(int op, pt_opinfo *o, object tensors, object at):
     if status != PT_OK:
         raise_status(status, o.name, c.error)
     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
-        record(op, (given, dim.i), [r])
+        record(op, (tuple(tensors), dim.i), [r])
     return r
 
 
@@ -296,7 +299,7 @@ cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, int nin, int64
     cdef uint32_t need = 0
     cdef Tensor t
     cdef Node node
-    cdef list params
+    cdef tuple params
     cdef char letter
     if CATEGORY[r.dt] < 2:
         return 0
@@ -309,7 +312,9 @@ cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, int nin, int64
     if not need:
         return 0
     node = new_node(op, nin)
-    params = None
+    if n > nin:
+        params = PyTuple_New(n - nin)
+        node.params = params
     i = 0
     for k in range(n):
         letter = letters[k]
@@ -319,15 +324,12 @@ cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, int nin, int64
                 link(node, i, <Tensor>x)
             i += 1
             continue
-        if params is None:
-            params = []
         if letter == c'D':
             x = sizes_tuple(ndims, dims)
         elif letter == c'd' and x < 0:
             x = x + rank
-        params.append(x)
-    if params is not None:
-        node.params = tuple(params)
+        Py_INCREF(x)
+        PyTuple_SET_ITEM(params, k - i, x)
     for k in range(o.nsaved):
         if not o.need[k] & need:
             continue
@@ -345,10 +347,3 @@ cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, int nin, int64
         node.trace = trace_of_user()
     set_node(r, node, 0)
     return 0
-
-
-cdef TensorMeta meta_of(Tensor t):
-    cdef TensorMeta m = TensorMeta.__new__(TensorMeta)
-    m.shape, m.dtype = shape_of(t), dtype_of(t.dt)
-    m.device = device_of(t.storage.device, t.storage.device_index)
-    return m

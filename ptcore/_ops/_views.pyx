@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, REAL_OF, dtype_of
-from ptcore._node cimport Node, TensorMeta, new_node
+from ptcore._node cimport Node, new_node
 from ptcore._shape cimport (count, fill_strides, infer_size, max_offset, min_offset, read_index,
                             read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
@@ -67,7 +67,7 @@ cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
         link(n, 0, x)
         n.params = params() if callable(params) else params
         if o.nsaved:                    # a view's rule needs at most the input's metadata
-            n.s0 = TensorMeta(shape_of(x), dtype_of(x.dt), x.device)
+            n.s0 = meta_of(x)
         if pt_tls.mode & PT_MODE_ANOMALY:
             n.trace = trace_of_user()
         set_node(r, n, 0)
@@ -458,7 +458,7 @@ cdef void rebuild_view(Tensor t) except *:
     n.params = (sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank),
                 t.offset // item, sizes_tuple(base.rank, base.dims + base.rank),
                 base.offset // item)
-    n.s0 = TensorMeta(shape_of(base), dtype_of(base.dt), base.device)
+    n.s0 = meta_of(base)
     set_node(t, n, 0)
 
 

@@ -1,0 +1,100 @@
+"""The keywords that creation functions share: size=, out=, dtype, layout, pin_memory, memory_format."""
+import numpy as np
+import pytest
+
+import ptcore as pt
+
+pytestmark = pytest.mark.core
+
+# name -> (call with keywords, what it makes of float64, or None for random values)
+MAKERS = {
+    "zeros": (lambda **k: pt.zeros(2, 3, **k), np.zeros((2, 3))),
+    "ones": (lambda **k: pt.ones((2, 3), **k), np.ones((2, 3))),
+    "empty": (lambda **k: pt.empty(2, 3, **k), None),
+    "full": (lambda **k: pt.full((2, 3), 7, **k), np.full((2, 3), 7.)),
+    "arange": (lambda **k: pt.arange(1, 7, 2, **k), np.arange(1., 7, 2)),
+    "linspace": (lambda **k: pt.linspace(0, 1, 5, **k), np.linspace(0, 1, 5)),
+    "eye": (lambda **k: pt.eye(2, 3, **k), np.eye(2, 3)),
+    "rand": (lambda **k: pt.rand(2, 3, **k), None),
+    "randn": (lambda **k: pt.randn(2, 3, **k), None),
+    "randint": (lambda **k: pt.randint(5, (2, 3), **k), None),
+    "randperm": (lambda **k: pt.randperm(4, **k), None),
+    "normal": (lambda **k: pt.normal(0.0, 1.0, (2, 3), **k), None),
+}
+LIKE = ("empty_like", "zeros_like", "ones_like", "rand_like", "randn_like")
+names = pytest.mark.parametrize("name", MAKERS)
+
+
+@names
+def test_out(name):
+    make, want = MAKERS[name]
+    fresh = make(dtype=pt.float64)
+    out = pt.full(tuple(fresh.shape[::-1]), 9.0, dtype=pt.float64).t() if fresh.ndim == 2 else pt.full(
+        tuple(fresh.shape), 9.0, dtype=pt.float64)
+    version, stride = out._version, out.stride()
+    assert make(out=out) is out
+    assert (out._version, out.stride()) == (version + 1, stride)
+    if want is not None:
+        np.testing.assert_array_equal(out.numpy(), want)
+    elif name != "empty":
+        assert (out != 9).all()
+    empty = pt.empty(0, dtype=pt.float64)
+    assert make(out=empty).shape == fresh.shape
+
+
+@names
+def test_out_that_does_not_fit(name):
+    make, _ = MAKERS[name]
+    with pytest.raises(TypeError, match=f"{name}: out must be a Tensor, got int"):
+        make(out=5)
+    with pytest.raises(RuntimeError, match=f"{name}: out must have shape"):
+        make(out=pt.zeros(7, dtype=pt.float64))
+    with pytest.raises((RuntimeError, TypeError), match=f"{name}: dtype must be that of out, float64, got"):
+        make(out=pt.zeros(0, dtype=pt.float64), dtype=pt.int32)
+    leaf = pt.zeros(0, dtype=pt.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match=name):
+        make(out=leaf)
+
+
+@names
+def test_keywords_that_mean_nothing_here(name):
+    make, _ = MAKERS[name]
+    assert make(layout=pt.strided, pin_memory=False).shape == make().shape
+    with pytest.raises(NotImplementedError, match=f"{name}: layout must be ptcore.strided"):
+        make(layout="sparse")
+    with pytest.raises(RuntimeError, match=f"{name}: pin_memory needs"):
+        make(pin_memory=True)
+
+
+@names
+def test_requires_grad_dtype_and_device(name):
+    make, _ = MAKERS[name]
+    x = make(dtype=pt.float64, requires_grad=True, device="meta")
+    assert x.requires_grad and x.is_leaf and x.is_meta and x.dtype == pt.float64
+    if name in ("arange", "randint", "randperm", "full"):
+        with pytest.raises(RuntimeError, match=r"float|complex"):
+            make(dtype=pt.int64, requires_grad=True)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
+def test_size_by_name(name):
+    f = getattr(pt, name)
+    assert f(size=(2, 3)).shape == f(2, 3).shape == f([2, 3]).shape == f(pt.Size([2, 3])).shape == (2, 3)
+    assert f(()).shape == f(size=()).shape == ()
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_like(name):
+    f, x = getattr(pt, name), pt.ones(3, 2, dtype=pt.float16).t()
+    assert f(x).shape == (2, 3) and f(x).dtype == pt.float16
+    assert f(x, dtype=pt.float64, device="meta", requires_grad=True).requires_grad
+    with pytest.raises(TypeError, match=f"{name}: memory_format must be None"):
+        f(x, memory_format="channels")
+    with pytest.raises(TypeError, match=f"{name}: input must be a Tensor, got int"):
+        f(5)
+
+
+def test_bernoulli_out():
+    out = pt.full((4,), 9.0)
+    assert pt.bernoulli(pt.ones(4), out=out) is out
+    assert out.tolist() == [1.0] * 4
