@@ -17,7 +17,7 @@ from ptcore._node cimport Node, new_node
 from ptcore._shape cimport sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call as general_call
-from ptcore._ops._record cimport link, meta_of, record, save, trace_of_user
+from ptcore._ops._record cimport link, meta_of, save, trace_of_user
 from ptcore._ops._table cimport (
     PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_CAT, RULE_LIKE,
     RULE_LINEAR, RULE_MM, RULE_REDUCED, RULE_REDUCED_BOOL, RULE_REDUCED_NONEMPTY, RULE_REDUCED_SUM,
@@ -287,8 +287,32 @@ cdef object joined(int op, pt_opinfo *o, object tensors, object at):
     if status != PT_OK:
         raise_status(status, o.name, c.error)
     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
-        record(op, (tuple(tensors), dim.i), [r])
+        record_joined(op, given, n, dim.i, r)
     return r
+
+
+cdef int record_joined(int op, PyObject **tensors, int n, int64_t dim, Tensor r) except -1:
+    """What ``record`` does for the one list, one parameter and one output of ``cat``."""
+    cdef Node node = None
+    cdef int i
+    cdef list metas
+    if CATEGORY[r.dt] < 2:
+        return 0
+    for i in range(n):
+        if needs_grad(<Tensor>tensors[i]):
+            if node is None:
+                node = new_node(op, n)
+            link(node, i, <Tensor>tensors[i])
+    if node is None:
+        return 0
+    metas = []
+    for i in range(n):
+        metas.append(meta_of(<Tensor>tensors[i]))
+    node.s0, node.params = metas, (dim, n)
+    if pt_tls.mode & PT_MODE_ANOMALY:
+        node.trace = trace_of_user()
+    set_node(r, node, 0)
+    return 0
 
 
 cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, int nin, int64_t *dims,
