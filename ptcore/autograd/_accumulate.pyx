@@ -14,6 +14,20 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
 
 
+cdef int _hooked_leaves = 0
+
+
+cpdef int hooked_leaves() noexcept:
+    """How many leaves have a hook: while there are any, a walk begins with a count of edges."""
+    return _hooked_leaves
+
+
+def count_leaf_hooks(int change):
+    """Told by register_hook when a leaf gets its first hook (+1) or loses its last (-1)."""
+    global _hooked_leaves
+    _hooked_leaves += change
+
+
 cpdef object rule_of(int op):
     """The compiled rule of an op, or None if its family is not loaded yet."""
     return VJPS[op]

@@ -25,7 +25,7 @@ if not cython.compiled:         # plain Python finds a cimport by its whole name
     sys.modules["cython.cimports.ptcore.autograd._accumulate"] = _accumulate
 
 from cython.cimports.ptcore._node import Node
-from cython.cimports.ptcore.autograd._accumulate import accumulate_leaf, rule_of
+from cython.cimports.ptcore.autograd._accumulate import accumulate_leaf, hooked_leaves, rule_of
 
 from ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
 from ptcore.autograd import _anomaly
@@ -34,13 +34,6 @@ from ptcore.autograd._helpers import reduce_to
 
 _stamps = itertools.count(1)
 _live: set = set()
-_hooked_leaves: cython.int = 0
-
-
-def count_leaf_hooks(change: cython.int) -> None:
-    """Told by register_hook when a leaf gets its first hook (+1) or loses its last (-1)."""
-    global _hooked_leaves
-    _hooked_leaves += change
 
 
 @cython.cclass
@@ -394,7 +387,7 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
             key = id(t) if node is None else (node, t.output_nr)
             keys.append(key)
             run.captured[key] = None
-    if inputs is not None or _hooked_leaves:
+    if inputs is not None or hooked_leaves():
         nodes = reachable([t.grad_fn for t in roots if t.grad_fn is not None])
         if inputs is not None:
             targets = {key[0] for key in keys if type(key) is tuple}

@@ -107,6 +107,10 @@ template <class T>
 inline void run_own(const task &t, T *out, T alpha, bool accumulate) {
     const bool wide = t.m >= t.n;
     const int64_t per_line = max64(1, (wide ? t.n : t.m) * t.k), lines = wide ? t.m : t.n;
+    if (t.batch == 1 && lines <= 192) {         /* one block whatever the numbers below say */
+        product<T> q = item(t, out, 0, alpha, accumulate);
+        return own_gemm(q);
+    }
     const int64_t block = max64(1, ceil_div(524288 / per_line, 192)) * 192, blocks = ceil_div(lines, block);
     parallel_for(t.batch * blocks, max64(1, 524288 / (per_line * min64(lines, block))), [&](int64_t begin, int64_t end) {
         for (int64_t u = begin; u < end; ++u) {
