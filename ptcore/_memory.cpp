@@ -267,6 +267,37 @@ static int64_t capacity_of(const pt_storage *s) {
     return 0;
 }
 
+// What moved storages owned before, chained by `handle`, while kernels run without the GIL.
+static pt_storage *retired;
+static int64_t kernels_running;
+
+void pt_kernels_enter(void) { kernels_running++; }
+
+void pt_kernels_leave(void) {
+    if (--kernels_running) return;
+    while (pt_storage *s = retired) {
+        retired = static_cast<pt_storage *>(s->handle);
+        pt_storage_free(s);
+    }
+}
+
+// Gives up what s owns, now or when no kernel can be reading it; 0 on success.
+static int give_up(pt_storage *s) {
+    if (!s->deleter) return 0;
+    if (!kernels_running) {
+        s->deleter(s);
+        return 0;
+    }
+    pt_storage *old = pt_storage_new(0);
+    if (!old) return -1;
+    old->data = s->data;
+    old->owner = s->owner;
+    old->deleter = s->deleter;
+    old->handle = retired;
+    retired = old;
+    return 0;
+}
+
 int pt_storage_move(pt_storage *s, int64_t nbytes) {
     // A block is never exchanged for a smaller one: views may still show all of it.
     if (nbytes <= capacity_of(s)) {
@@ -279,7 +310,10 @@ int pt_storage_move(pt_storage *s, int64_t nbytes) {
     int64_t keep = s->nbytes < nbytes ? s->nbytes : nbytes;
     if (keep > 0) std::memcpy(block->data, s->data, size_t(keep));
     if (nbytes > keep) std::memset(block->data + keep, 0, size_t(nbytes - keep));
-    if (s->deleter) s->deleter(s);
+    if (give_up(s)) {
+        pt_storage_free(block);
+        return -1;
+    }
     s->data = block->data;
     s->nbytes = nbytes;
     s->owner = block;

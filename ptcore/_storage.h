@@ -54,8 +54,12 @@ pt_storage *pt_storage_new_meta(int64_t nbytes);
 pt_storage *pt_storage_wrap(void *data, int64_t nbytes, void *owner,
                             void (*deleter)(pt_storage *), int flags);
 void pt_storage_free(pt_storage *s);
-/* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. */
+/* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. While a kernel
+ * runs without the GIL, which may be reading the old block, that block stays until the last one ends. */
 int pt_storage_move(pt_storage *s, int64_t nbytes);
+/* Around the release of the GIL for a kernel; called with the GIL held. */
+void pt_kernels_enter(void);
+void pt_kernels_leave(void);
 void pt_memory_empty_cache(void);
 void pt_memory_get_stats(pt_memory_stats *out);
 void pt_memory_reset_peak(void);

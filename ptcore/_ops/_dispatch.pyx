@@ -524,15 +524,19 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
         if o.random:
             c.seed, c.offset = _next_random(args[nargs - 1])
         if work > 16384:
+            pt_kernels_enter()
             with nogil:
                 status = kernel(&c)
+            pt_kernels_leave()
         else:
             status = kernel(&c)
         if status == PT_NEED_BLAS:
             from ptcore._ops import _blas
             _blas.load()
+            pt_kernels_enter()
             with nogil:
                 status = kernel(&c)
+            pt_kernels_leave()
         if status != PT_OK:
             raise_status(status, o.name, c.error)
     finally:
@@ -606,11 +610,15 @@ cdef int copy_into(Tensor dst, Tensor src) except -1:
     if column != DEVICE_CPU:
         if a.device and b.device and a.device != b.device:
             return copy_into(dst, host_copy(src))
+        pt_kernels_enter()
         with nogil:
             status = BACKENDS[column].copy(&a, &b)
+        pt_kernels_leave()
     elif dst.count > 16384:
+        pt_kernels_enter()
         with nogil:
             status = pt_copy(&a, &b)
+        pt_kernels_leave()
     else:
         status = pt_copy(&a, &b)
     if status:

@@ -347,8 +347,10 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
                 f"{info(op).name.decode()}: there is no kernel for {dtype_of(p.compute).name} on "
                 f"device {device_of(p.column, p.number)}")
     elif r.count > SMALL:
+        pt_kernels_enter()
         with nogil:
             status = pt_elementwise_run(entry, p.compute, loop_out, &out, views, p.nin, params)
+        pt_kernels_leave()
     else:
         status = pt_elementwise_run(entry, p.compute, loop_out, &out, views, p.nin, params)
     if status:

@@ -63,14 +63,18 @@ def sgd_(list params, list grads, list momentum_buffers, double lr, double momen
             b = None
         if p.dt == PT_FLOAT32:
             m32 = <float *>NULL if b is None else <float *>address(b)
+            pt_kernels_enter()
             with nogil:
                 pt_sgd_f32(<float *>address(p), <float *>address(g), m32, p.count, lr, momentum,
                            dampening, weight_decay, nesterov, maximize, first)
+            pt_kernels_leave()
         else:
             m64 = <double *>NULL if b is None else <double *>address(b)
+            pt_kernels_enter()
             with nogil:
                 pt_sgd_f64(<double *>address(p), <double *>address(g), m64, p.count, lr, momentum,
                            dampening, weight_decay, nesterov, maximize, first)
+            pt_kernels_leave()
         count_write(p)
 
 
@@ -122,16 +126,20 @@ def adam_(list params, list grads, list exp_avgs, list exp_avg_sqs, list max_exp
         x = <Tensor>vmax
         if p.dt == PT_FLOAT32:
             x32 = <float *>NULL if x is None else <float *>address(x)
+            pt_kernels_enter()
             with nogil:
                 pt_adam_f32(<float *>address(p), <float *>address(g), <float *>address(m),
                             <float *>address(v), x32, p.count, lr, beta1, beta2, eps,
                             weight_decay, maximize, decoupled, correction1, correction2)
+            pt_kernels_leave()
         else:
             x64 = <double *>NULL if x is None else <double *>address(x)
+            pt_kernels_enter()
             with nogil:
                 pt_adam_f64(<double *>address(p), <double *>address(g), <double *>address(m),
                             <double *>address(v), x64, p.count, lr, beta1, beta2, eps,
                             weight_decay, maximize, decoupled, correction1, correction2)
+            pt_kernels_leave()
         count_write(p)
         count_write(m)
         count_write(v)

@@ -220,8 +220,10 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
     if nin > 1 and views[1].dtype != PT_NONE:
         work += views[1].numel
     if work > SMALL:
+        pt_kernels_enter()
         with nogil:
             status = kernel(&c)
+        pt_kernels_leave()
     else:
         status = kernel(&c)
     if status != PT_OK:
@@ -280,8 +282,10 @@ cdef object joined(int op, pt_opinfo *o, object tensors, object at):
     c.stream = NULL
     c.error[0] = 0
     if r.count > SMALL:
+        pt_kernels_enter()
         with nogil:
             status = kernel(&c)
+        pt_kernels_leave()
     else:
         status = kernel(&c)
     if status != PT_OK:
