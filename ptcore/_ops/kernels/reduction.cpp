@@ -351,7 +351,7 @@ inline void as_reals(reduction_plan &plan) {
     for (int d = 0; d < plan.kept.ndim; ++d) plan.kept.stride[0][d] *= 2;
     for (int d = 0; d < plan.reduced.ndim; ++d) plan.reduced.stride[0][d] *= 2;
     plan.shift *= 2;
-    plan.rows = false;
+    plan.rows = false;          /* elements of a row are now two apart */
 }
 
 /* to.a: the correction; to.b: 1 when the result is to be added (imaginary parts) */
