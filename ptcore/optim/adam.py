@@ -8,7 +8,7 @@ all of them in place.
 import ptcore
 from ptcore import Tensor
 from ptcore._ops import _optimizers
-from ptcore.optim.optimizer import Optimizer, check_implementation, check_nonnegative
+from ptcore.optim.optimizer import Optimizer, check_betas, check_implementation, check_nonnegative
 
 __all__ = ["Adam"]
 
@@ -78,9 +78,7 @@ class Adam(Optimizer):
                 "weight_decay value": weight_decay,
             }
         )
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check_betas(betas)
         check_implementation(type(self).__name__, foreach, fused, differentiable)
         defaults = {
             "lr": lr,

@@ -101,10 +101,23 @@ def _with_hooks(step):
 
 
 def check_nonnegative(**values):
-    """Raise ValueError for an option that is negative or NaN."""
+    """Raise for an option that is no number (TypeError), negative or NaN (ValueError)."""
     for name, value in values.items():
+        if not isinstance(value, (int, float, Tensor)) and not hasattr(value, "__float__"):
+            raise TypeError(f"Invalid {name}: expected a number, got {value!r}")
         if not value >= 0:
             raise ValueError(f"Invalid {name}: {value}")
+
+
+def check_betas(betas):
+    """Raise unless betas are two numbers in [0, 1)."""
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise TypeError(f"Invalid betas: expected two numbers, got {betas!r}")
+    for i, beta in enumerate(betas):
+        if not isinstance(beta, (int, float, Tensor)):
+            raise TypeError(f"Invalid beta parameter at index {i}: expected a number, got {beta!r}")
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
 def check_implementation(name, foreach, fused, differentiable):
@@ -376,6 +389,8 @@ class Optimizer:
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        if "params" not in param_group:
+            raise ValueError(f"param_group must have a key 'params', got {sorted(map(str, param_group))}")
         params = param_group["params"]
         if isinstance(params, set):
             raise TypeError(

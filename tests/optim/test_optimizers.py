@@ -288,6 +288,12 @@ def test_bad_arguments():
         (lambda: optim.SGD([p], lr=1, nesterov=True), ValueError, "Nesterov"),
         (lambda: optim.Adam([p], betas=(1.0, 0.9)), ValueError, "index 0: 1.0"),
         (lambda: optim.Adam([p], eps=float("nan")), ValueError, "epsilon"),
+        (lambda: optim.Adam([p], betas=1), TypeError, "Invalid betas: expected two numbers, got 1"),
+        (lambda: optim.Adam([p], betas=(0.9,)), TypeError, "Invalid betas"),
+        (lambda: optim.Adam([p], betas=("a", 0.9)), TypeError, "index 0: expected a number, got 'a'"),
+        (lambda: optim.SGD([p], lr="a"), TypeError, "learning rate: expected a number, got 'a'"),
+        (lambda: optim.SGD([p], lr=None), TypeError, "learning rate: expected a number, got None"),
+        (lambda: optim.SGD([{"x": 1}], lr=1), ValueError, "must have a key 'params', got \\['x'\\]"),
         (lambda: optim.Adam([p], fused=True, foreach=True), RuntimeError, "together"),
         (lambda: optim.Adam([p], differentiable=True), RuntimeError, "differentiable"),
         (
