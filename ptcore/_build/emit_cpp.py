@@ -20,7 +20,7 @@ def wraps_around(op):
     """Signed and unsigned integers may share one loop: + - * alone, no division, no compare."""
     text = expr.to_cpp(op.row.formula, op.name, {a.name for a in op.params})
     return op.row.out == "same" and not any(c in text for c in "/<>=?&|^!") and not expr.called(
-        op.row.formula) and not op.params
+        op.row.formula)
 
 
 def formula(op):

@@ -3,7 +3,8 @@ from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_float, dtype_of
+from ptcore._dtype cimport CATEGORY, as_code, default_float, dtype_of
+from ptcore._dtype import iinfo
 from ptcore._shape cimport read_index, read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
@@ -464,7 +465,8 @@ def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
 
 
 def random_(Tensor self not None, low=0, high=None, *, generator=None):
-    """Fills with uniform integers in [low, high)."""
+    """Fills with uniform integers in [low, high); without bounds in [0, the dtype's largest], for
+    floating dtypes those that are exact."""
     if high is None and low:
         low, high = 0, low
     if high is None:
@@ -472,7 +474,7 @@ def random_(Tensor self not None, low=0, high=None, *, generator=None):
         if CATEGORY[self.dt] == 2:
             high = 1 << {PT_FLOAT16: 11, PT_BFLOAT16: 8, PT_FLOAT32: 24}.get(self.dt, 53)
         elif CATEGORY[self.dt] == 1:
-            high = (1 << (8 * ITEMSIZE[self.dt] - 1)) - 1
+            high = min(iinfo(dtype_of(self.dt)).max + 1, 0x7FFFFFFFFFFFFFFF)
     if low >= high:
         raise RuntimeError(f"random_: low must be below high, got {low} and {high}")
     return refill(self, OP_INTEGERS, (int(low), int(high)), generator)

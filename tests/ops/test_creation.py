@@ -98,3 +98,14 @@ def test_bernoulli_out():
     out = pt.full((4,), 9.0)
     assert pt.bernoulli(pt.ones(4), out=out) is out
     assert out.tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+def test_random_fills_up_to_the_largest(dtype):
+    """``random_()`` of integers draws from 0 to the dtype's largest number, as in PyTorch."""
+    high = np.iinfo(dtype).max
+    values = pt.zeros(4000, dtype=getattr(pt, dtype)).random_(generator=pt.Generator().manual_seed(0)).numpy()
+    assert values.min() >= 0
+    assert values.astype(float).mean() == pytest.approx(high / 2, rel=0.05)
+    if dtype.endswith("8"):
+        assert values.max() == high
