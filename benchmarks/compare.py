@@ -233,9 +233,12 @@ def main():
                      f"{target:.3f} | {mark} |")
     print("\n".join(lines))
     if args.write:
-        (HERE / "RESULTS.md").write_text(
+        results = HERE / "RESULTS.md"
+        rest = results.read_text().partition("\n# Import\n") if results.exists() else ("", "", "")
+        results.write_text(
             "# ptcore against torch\n\nRatios are ptcore's time over torch's, one process, in "
-            "turn. Made by `python benchmarks/compare.py --write`.\n\n" + "\n".join(lines) + "\n")
+            "turn. Made by `python benchmarks/compare.py --write`.\n\n" + "\n".join(lines) + "\n"
+            + "".join(rest[1:]))                # import_time.py writes that part
 
 
 if __name__ == "__main__":
