@@ -245,8 +245,9 @@ cdef object joined(int op, pt_opinfo *o, object tensors, object at):
     cdef int64_t[64] sizes
     cdef Tensor t, first = None, r
     cdef uint32_t key = pt_tls.mode
-    cdef PyObject **given = PySequence_Fast_ITEMS(tensors)      # a list or a tuple
-    cdef int i, j, n = len(tensors), status
+    cdef tuple kept = tuple(tensors)            # a list may change while the kernel runs
+    cdef PyObject **given = PySequence_Fast_ITEMS(kept)
+    cdef int i, j, n = len(kept), status
     cdef int64_t total = 0
     memset(&dim, 0, sizeof(pt_param))
     if kernel == NULL or not 0 < n <= 16:

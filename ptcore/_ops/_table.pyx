@@ -20,9 +20,6 @@ cdef extern from "_optable.h":
 
 cdef enum:
     MAX_OPS = 4096
-    MAX_TENSORS = 16
-    VARIANT_PLAIN = 0
-    VARIANT_INPLACE = 1
 
 cdef pt_opinfo[4096] INFO
 cdef pt_kernel[4096][8] KERNELS

@@ -1,5 +1,7 @@
 """Memory under a kernel that runs without the GIL: a resize on another thread leaves it in place."""
 import ctypes
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -56,3 +58,28 @@ def test_resize_while_a_kernel_reads():
     result.clear()
     del others, thread
     assert pt.cpu.memory_stats()["live_blocks"] < live      # the old block has been given back
+
+
+CLEARED = """
+import threading, time
+import ptcore as pt
+items = [pt.full((1 << 24,), float(k), requires_grad=True) for k in range(3)]
+
+def clear():
+    time.sleep(0.005)
+    items.clear()
+    pt.cpu.empty_cache()
+
+thread = threading.Thread(target=clear)
+thread.start()
+x = pt.cat(items)
+thread.join()
+print(items, [float(x[k << 24]) for k in range(3)], [float(x[(k << 24) - 1]) for k in range(1, 4)], x.requires_grad)
+"""
+
+
+def test_a_list_that_is_cleared_while_it_is_concatenated():
+    run = subprocess.run([sys.executable, "-X", "faulthandler", "-P", "-c", CLEARED], capture_output=True, text=True,
+                         timeout=120)
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert run.stdout.strip() == "[] [0.0, 1.0, 2.0] [0.0, 1.0, 2.0] True"
