@@ -173,6 +173,8 @@ def function(op, by_name):
         body += f"    return _composite.{op.name}({args})\n"
     elif row.fields and len(row.fields) > 1 and not row.internal:
         body += f"    return packed({op.name}_result, call({op.id}, {packed}, out))\n"
+    elif row.out == "cat_spec('cat', tensors, dim)":
+        body += f"    return join({op.id}, {args}, out)\n"
     else:
         body += f"    return call({op.id}, {packed}, {'out' if out else 'None'})\n"
     return head + body
@@ -217,7 +219,7 @@ def functions(family, ops, by_name):
     """The module of one family's public functions."""
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
             "from ptcore._ops._dispatch cimport interpose, overridden, write_outs",
-            "from ptcore._ops._structured cimport call",
+            "from ptcore._ops._structured cimport call, join",
             "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite",
             "from ptcore._ops._fast cimport binary, inplace_binary, unary",
             "from ptcore._ops cimport _views",
