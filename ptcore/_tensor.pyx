@@ -289,6 +289,7 @@ cdef class Tensor:
 
     @property
     def ndim(self):
+        """The number of dimensions."""
         return self.rank
 
     def dim(self):
@@ -305,14 +306,17 @@ cdef class Tensor:
 
     @property
     def dtype(self):
+        """The dtype of the elements."""
         return dtype_of(self.dt)
 
     @property
     def device(self):
+        """The device on which the memory is."""
         return device_of(self.storage.device, self.storage.device_index)
 
     @property
     def itemsize(self):
+        """Bytes an element."""
         return ITEMSIZE[self.dt]
 
     def element_size(self):
@@ -321,6 +325,7 @@ cdef class Tensor:
 
     @property
     def nbytes(self):
+        """Bytes of all elements."""
         return self.count * ITEMSIZE[self.dt]
 
     def data_ptr(self):
@@ -348,14 +353,17 @@ cdef class Tensor:
 
     @property
     def is_cuda(self):
+        """Whether it is on a CUDA device."""
         return self.storage.device == DEVICE_CUDA
 
     @property
     def is_cpu(self):
+        """Whether it is on the CPU."""
         return self.storage.device == DEVICE_CPU
 
     @property
     def is_meta(self):
+        """Whether it has a shape and a dtype and no data."""
         return self.storage.device == DEVICE_META
 
     @property
@@ -370,6 +378,7 @@ cdef class Tensor:
 
     @property
     def layout(self):
+        """`ptcore.strided`: the only layout."""
         return strided
 
     @property
@@ -383,6 +392,7 @@ cdef class Tensor:
 
     @property
     def requires_grad(self):
+        """Whether gradients are computed for it; may be set for a leaf."""
         if self.flags & PT_VIEW and (<Tensor>self.base).flags & PT_REQUIRES_GRAD:
             return True
         return (self.flags & PT_REQUIRES_GRAD) != 0
@@ -410,18 +420,22 @@ cdef class Tensor:
 
     @property
     def grad_fn(self):
+        """The node that computed it, or None for a leaf."""
         return grad_fn_of(self)
 
     @property
     def is_leaf(self):
+        """Whether no recorded operation computed it."""
         return grad_fn_of(self) is None
 
     @property
     def output_nr(self):
+        """Which output of `grad_fn` it is."""
         return self.out_nr
 
     @property
     def grad(self):
+        """The gradient that `backward` has accumulated, or None; may be set."""
         return self.grad_
 
     @grad.setter
