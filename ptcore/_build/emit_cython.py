@@ -33,6 +33,8 @@ def parameters(op, *, out=True, first=None):
     optional = False
     for a in op.row.args:
         text = default_text(a, op.row.varargs)
+        if op.row.absent and a.name in op.row.absent[0]:
+            text = f"{a.name}=None"
         if a.required and (optional or any(a.name == mine for mine, _ in pairs)):
             text = f"{a.name}=None"
         if "=" in text:
@@ -127,11 +129,13 @@ def selection(op, by_name, inplace):
         choice = (op.row.select or {}).get(a.name)
         if choice is None:
             continue
-        if isinstance(choice, str):
-            other = by_name[choice]
-            call = (f"elementwise_inplace({other.id}, ({tensors}, {a.name}))" if inplace
-                    else f"elementwise({other.id}, ({tensors}, {a.name}), out)")
-            text += f"    if {a.name} is not 1 and {a.name} != 1:\n        return {call}\n"
+        if isinstance(choice, (str, tuple)):
+            name, *values = (choice, a.name) if isinstance(choice, str) else choice
+            args = f"({tensors}, {', '.join(values)})"
+            call = (f"elementwise_inplace({by_name[name].id}, {args})" if inplace
+                    else f"elementwise({by_name[name].id}, {args}, out)")
+            text += (f"    if {a.name} is not {a.default} and {a.name} != {a.default}:\n"
+                     f"        return {call}\n")
         else:
             text += f"    if {a.name} is not {a.default!r}:\n" if a.default is None else (
                 f"    if {a.name} != {a.default!r}:\n")
@@ -155,6 +159,9 @@ def function(op, by_name):
     args = ", ".join(a.name for a in op.args)
     packed = f"({args},)" if op.args else "()"
     if row.kind == "elementwise":
+        if row.absent:
+            none = " and ".join(f"{name} is None" for name in row.absent[0])
+            body += f"    if {none} and out is None:\n        return {row.absent[1]}\n"
         body += selection(op, by_name, False)
         plain = not op.params and len(op.tensors) in (1, 2)
         if plain:

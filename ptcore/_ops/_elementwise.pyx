@@ -79,6 +79,40 @@ cdef int combine(int high, int low) except -2:
     return high
 
 
+def result_type(tensor1, tensor2):
+    """The dtype of an arithmetic result of two operands, tensors or numbers.
+
+    A number or a 0-d tensor counts less than a tensor with dims: it changes the dtype only if it is
+    of a higher kind (bool, integer, real, complex).
+
+    Raises
+    ------
+    TypeError
+        If an operand is neither a tensor nor a number.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.result_type(ptcore.tensor([1, 2], dtype=ptcore.int8), 3)
+    ptcore.int8
+    >>> ptcore.result_type(ptcore.tensor([1, 2], dtype=ptcore.int8), 1.5)
+    ptcore.float32
+    """
+    cdef int[3] seen = [-1, -1, -1]         # with dims, 0-d, numbers
+    cdef int d, place
+    for x in (tensor1, tensor2):
+        if isinstance(x, Tensor):
+            d, place = (<Tensor>x).dt, (<Tensor>x).rank == 0
+        else:
+            x = scalar_of(x)
+            if not isinstance(x, (int, float, complex)):
+                raise TypeError(f"result_type: operands must be Tensors or numbers, got "
+                                f"{type(x).__name__}")
+            d, place = scalar_dt(x, OP_ASSIGN), 2
+        seen[place] = d if seen[place] < 0 else PROMOTE[seen[place]][d]
+    return dtype_of(combine(seen[0], combine(seen[1], seen[2])))
+
+
 cdef Plan plan(int op, tuple args):
     cdef pt_opinfo *o = info(op)
     cdef Plan p = Plan.__new__(Plan)
@@ -124,6 +158,8 @@ cdef Plan plan(int op, tuple args):
         raise TypeError(f"{o.name.decode()}: {arg_name(op, 0)} must be a Tensor, got "
                         f"{type(args[0]).__name__}")
     p.nin = len(p.operands)
+    if o.promote == PT_PROMOTE_WHERE or op == OP_MASKED_FILL:
+        check_mask(op, p)
     p.column, p.number = seen[0], seen[1]
     if o.promote == PT_PROMOTE_FIRST:
         p.compute = lead.dt if isinstance(p.operands[0], Tensor) else scalar_dt(p.operands[0], op)
@@ -138,6 +174,17 @@ cdef Plan plan(int op, tuple args):
     p.out_dt = out_dtype(op, p.compute)
     broadcast(op, p)
     return p
+
+
+cdef int check_mask(int op, Plan p) except -1:
+    """A condition is bool; uint8, which PyTorch still takes with a warning, passes in `where`."""
+    cdef int k = 1 if op == OP_MASKED_FILL else 0
+    x = p.operands[k]
+    if isinstance(x, Tensor) and (<Tensor>x).dt != PT_BOOL and (
+            op == OP_MASKED_FILL or (<Tensor>x).dt != PT_UINT8):
+        raise DTypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must have dtype bool, got "
+                         f"{dtype_of((<Tensor>x).dt).name}")
+    return 0
 
 
 cdef int check_numbers(int op, Plan p) except -1:
@@ -610,7 +657,8 @@ cdef Node record_general(int op, Tensor r, Plan p, tuple args, Tensor inplace, o
             x = p.operands[code]
             if inplace is not None and x is inplace:
                 x = before
-            if isinstance(x, Tensor) and (<Tensor>x).dt != p.compute:
+            if isinstance(x, Tensor) and (<Tensor>x).dt != p.compute and not (
+                    o.letters[code] == b'I' or (o.promote == PT_PROMOTE_WHERE and code == 0)):
                 x = cast(<Tensor>x, p.compute)      # saved values are post-promotion
             save(n, k, x)
     if pt_tls.mode & PT_MODE_ANOMALY:
