@@ -2,14 +2,16 @@
 
     python benchmarks/compare.py [--groups small,record,...] [--rounds 30] [--write]
 
-Each workload is written once, over a namespace that is either library. All workloads of a
-group take turns, ptcore and torch back to back, in windows of a few milliseconds; the minimum
+Each workload is a statement over a namespace that is either library, compiled into the loop that
+is timed: what remains besides the op is the loop itself, about 10 ns. All workloads of a group
+take turns, ptcore and torch back to back, in windows of a few milliseconds; the minimum
 of the rounds counts. Threads are set alike in both. The ratio is ptcore's time over torch's:
 below 1 is faster. ``--write`` puts the table into benchmarks/RESULTS.md.
 """
 import argparse
 import datetime
 import gc
+import itertools
 import os
 import platform
 import subprocess
@@ -23,54 +25,45 @@ WORKLOADS = []
 def workload(group, target=None):
     """Registers ``make(xp) -> callable`` under the function's name."""
     def add(make):
-        WORKLOADS.append((group, make.__name__.replace("_", " "), make, target))
+        name = make.__name__.replace("_", " ")
+        WORKLOADS.append((group, name, "run()", lambda xp: {"run": make(xp)}, target))
         return make
     return add
 
 
-def pair(xp, shape=(8, 8), grad=False):
-    return (xp.randn(*shape, requires_grad=grad), xp.randn(*shape, requires_grad=grad))
-
-
 # -- small ops: 1/6; with a Python scalar 1/12; views, indexing, empty 1/5 ----------------------
 
-def small(name, call, target, group="small"):
-    def make(xp):
-        a, b = pair(xp)
-        bias = xp.randn(8)
-        return lambda: call(xp, a, b, bias)
-    WORKLOADS.append((group, name, make, target))
-
+def small(name, statement, target, group="small"):
+    def operands(xp, grad):
+        return {"xp": xp, "a": xp.randn(8, 8, requires_grad=grad), "b": xp.randn(8, 8, requires_grad=grad),
+                "bias": xp.randn(8), "linear": xp.nn.functional.linear}
+    WORKLOADS.append((group, name, statement, lambda xp: operands(xp, False), target))
     if group == "small":
-        def make_recorded(xp):
-            a, b = pair(xp, grad=True)
-            bias = xp.randn(8)
-            return lambda: call(xp, a, b, bias)
-        WORKLOADS.append(("record", name, make_recorded, target))
+        WORKLOADS.append(("record", name, statement, lambda xp: operands(xp, True), target))
 
 
-small("add(a, b)", lambda xp, a, b, c: xp.add(a, b), 1 / 6)
-small("a * b", lambda xp, a, b, c: a * b, 1 / 6)
-small("a * 2.0", lambda xp, a, b, c: a * 2.0, 1 / 12)
-small("a + bias", lambda xp, a, b, c: a + c, 1 / 6)
-small("relu", lambda xp, a, b, c: xp.relu(a), 1 / 6)
-small("exp", lambda xp, a, b, c: xp.exp(a), 1 / 6)
-small("sum", lambda xp, a, b, c: a.sum(), 1 / 6)
-small("sum(1)", lambda xp, a, b, c: a.sum(1), 1 / 6)
-small("mean", lambda xp, a, b, c: a.mean(), 1 / 6)
-small("softmax", lambda xp, a, b, c: a.softmax(1), 1 / 6)
-small("a @ b", lambda xp, a, b, c: a @ b, 1 / 6)
-small("linear", lambda xp, a, b, c: xp.nn.functional.linear(a, b, c), 1 / 6)
-small("a < b", lambda xp, a, b, c: a < b, 1 / 6)
-small("cat", lambda xp, a, b, c: xp.cat([a, b]), 1 / 6)
-small("a[1]", lambda xp, a, b, c: a[1], 1 / 5, "view")
-small("a[1:3]", lambda xp, a, b, c: a[1:3], 1 / 5, "view")
-small("view(-1)", lambda xp, a, b, c: a.view(-1), 1 / 5, "view")
-small("t()", lambda xp, a, b, c: a.t(), 1 / 5, "view")
-small("unsqueeze", lambda xp, a, b, c: a.unsqueeze(0), 1 / 5, "view")
-small("empty(8, 8)", lambda xp, a, b, c: xp.empty(8, 8), 1 / 5, "view")
-small("zeros(8, 8)", lambda xp, a, b, c: xp.zeros(8, 8), 1 / 5, "view")
-small("detach", lambda xp, a, b, c: a.detach(), 1 / 5, "view")
+small("add(a, b)", "xp.add(a, b)", 1 / 6)
+small("a * b", "a * b", 1 / 6)
+small("a * 2.0", "a * 2.0", 1 / 12)
+small("a + bias", "a + bias", 1 / 6)
+small("relu", "xp.relu(a)", 1 / 6)
+small("exp", "xp.exp(a)", 1 / 6)
+small("sum", "a.sum()", 1 / 6)
+small("sum(1)", "a.sum(1)", 1 / 6)
+small("mean", "a.mean()", 1 / 6)
+small("softmax", "a.softmax(1)", 1 / 6)
+small("a @ b", "a @ b", 1 / 6)
+small("linear", "linear(a, b, bias)", 1 / 6)
+small("a < b", "a < b", 1 / 6)
+small("cat", "xp.cat([a, b])", 1 / 6)
+small("a[1]", "a[1]", 1 / 5, "view")
+small("a[1:3]", "a[1:3]", 1 / 5, "view")
+small("view(-1)", "a.view(-1)", 1 / 5, "view")
+small("t()", "a.t()", 1 / 5, "view")
+small("unsqueeze", "a.unsqueeze(0)", 1 / 5, "view")
+small("empty(8, 8)", "xp.empty(8, 8)", 1 / 5, "view")
+small("zeros(8, 8)", "xp.zeros(8, 8)", 1 / 5, "view")
+small("detach", "a.detach()", 1 / 5, "view")
 
 
 # -- backward and small training steps: 1/8; module call 1/3 --------------------------------------
@@ -115,7 +108,7 @@ def training_step(optimizer, width):
             loss_fn(model(x), y).backward()
             opt.step()
         return run
-    WORKLOADS.append(("step", f"MLP {width}, batch 8, {optimizer}", make, 1 / 8))
+    WORKLOADS.append(("step", f"MLP {width}, batch 8, {optimizer}", "run()", lambda xp: {"run": make(xp)}, 1 / 8))
 
 
 for _width in (16, 64):
@@ -123,10 +116,8 @@ for _width in (16, 64):
         training_step(_optimizer, _width)
 
 
-@workload("step", 1 / 3)
-def Identity_module(xp):
-    m, x = xp.nn.Identity(), xp.randn(4)
-    return lambda: m(x)
+WORKLOADS.append(("step", "Identity module", "m(x)",
+                  lambda xp: {"m": xp.nn.Identity(), "x": xp.randn(4)}, 1 / 3))
 
 
 # -- large kernels -----------------------------------------------------------------------------------
@@ -135,7 +126,7 @@ def large(name, call, shapes):
     def make(xp):
         tensors = [xp.randn(*s) for s in shapes]
         return lambda: call(xp, *tensors)
-    WORKLOADS.append(("large", name, make, 1.25))
+    WORKLOADS.append(("large", name, "run()", lambda xp: {"run": make(xp)}, 1.25))
 
 
 M = (1024, 1024)
@@ -159,31 +150,35 @@ large("transpose copy 1M", lambda xp, a: a.t().contiguous(), [M])
 
 # -- measuring -----------------------------------------------------------------------------------------
 
-def window(run, repeats):
+def looped(statement, names):
+    """``loop(n)`` that runs the statement n times with nothing else between, as timeit does."""
+    code = f"def loop(n, {', '.join(names)}):\n    for _ in repeat(None, n):\n        {statement}\n"
+    namespace = {"repeat": itertools.repeat}
+    exec(code, namespace)
+    return lambda n: namespace["loop"](n, **names)
+
+
+def window(loop, repeats):
     start = time.perf_counter()
-    for _ in range(repeats):
-        run()
+    loop(repeats)
     return (time.perf_counter() - start) / repeats
 
 
 def measure(entries, libraries, rounds):
     prepared = []
-    for group, name, make, target in entries:
-        try:
-            calls = [make(xp) for xp in libraries]
-            repeats = []
-            for run in calls:
-                run()
-                once = max(window(run, 3), 1e-8)
-                repeats.append(max(1, int(2e-3 / once)))
-            prepared.append((group, name, target, calls, repeats, [[], []]))
-        except Exception as e:
-            print(f"{group:9} {name:28} failed: {type(e).__name__}: {e}")
+    for group, name, statement, make, target in entries:
+        loops = [looped(statement, make(xp)) for xp in libraries]
+        repeats = []
+        for loop in loops:
+            loop(1)
+            once = max(window(loop, 3), 1e-8)
+            repeats.append(max(1, int(2e-3 / once)))
+        prepared.append((group, name, target, loops, repeats, [[], []]))
     gc.collect()
     for _ in range(rounds):
-        for _, _, _, calls, repeats, times in prepared:
+        for _, _, _, loops, repeats, times in prepared:
             for k in (0, 1):
-                times[k].append(window(calls[k], repeats[k]))
+                times[k].append(window(loops[k], repeats[k]))
     return [(group, name, target, min(times[0]), min(times[1]))
             for group, name, target, _, _, times in prepared]
 

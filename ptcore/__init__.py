@@ -63,9 +63,8 @@ nan = _d.NAN
 pi = 3.141592653589793
 e = 2.718281828459045
 
-_SUBMODULES = ("amp", "autograd", "cpu", "cuda", "distributed", "distributions", "fft", "func", "jit",
-               "linalg", "multiprocessing", "nn", "optim", "serialization", "sparse", "special",
-               "testing", "utils", "examples", "random", "ops", "return_types")
+_SUBMODULES = ("autograd", "cpu", "cuda", "examples", "linalg", "nn", "ops", "optim", "return_types",
+               "serialization", "testing", "utils")
 
 
 def __getattr__(name):

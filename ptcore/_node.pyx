@@ -170,7 +170,7 @@ cdef class Node:
 
     cdef object kept(self, object value):
         """What remains of a saved value after release: its metadata, no data."""
-        if value is None or type(value) is TensorMeta or type(value) is list:
+        if value is None or type(value) is TensorMeta or type(value) is tuple:
             return value
         self.freed = True
         return None

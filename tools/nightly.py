@@ -64,6 +64,7 @@ def parts(seed):
     seeds = random.Random(seed).sample(range(2**31), DIGITS_SEEDS)
     found["digits"] = ([sys.executable, "-P", "-m", "ptcore.examples.digits", "--quiet", "--output", str(WORK),
                         "--seeds", *map(str, seeds)], {})
+    found["install"] = ([sys.executable, "-P", "tools/check_install.py"], {})
     for name, paths in folders.items():
         if name != "kernels":       # compiled by the tests themselves, without sanitizers
             found[f"sanitizers/{name}"] = (["sh", "tools/sanitize.sh", *common[3:], "-m", "not slow", *paths],

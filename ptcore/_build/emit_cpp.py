@@ -78,8 +78,7 @@ RULES = ("", "like(input)", "like(input, dtype)", "reduced(input, dim, keepdim)"
          "reduced(input, dim, keepdim, summed_dtype(input, dtype))",
          "nonempty('*', input, dim) and reduced(input, dim, keepdim)",
          "reduced(input, dim, keepdim, BOOL)", "mm_spec('mm', input, mat2)",
-         "bmm_spec('bmm', input, mat2)", "linear_spec(input, weight, bias)",
-         "cat_spec('cat', tensors, dim)")
+         "bmm_spec('bmm', input, mat2)", "linear_spec(input, weight, bias)")
 
 
 def rule(op):

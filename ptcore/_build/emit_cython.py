@@ -180,6 +180,8 @@ def function(op, by_name):
         body += f"    return _composite.{op.name}({args})\n"
     elif row.fields and len(row.fields) > 1 and not row.internal:
         body += f"    return packed({op.name}_result, call({op.id}, {packed}, out))\n"
+    elif row.out == "cat_spec('cat', tensors, dim)":
+        body += f"    return join({op.id}, {args}, out)\n"
     else:
         body += f"    return call({op.id}, {packed}, {'out' if out else 'None'})\n"
     return head + body
@@ -220,11 +222,27 @@ def varargs_method(op):
             f"    return {target}\n")
 
 
+def numpy_method(op):
+    """A method that answers NumPy's function of its name: ``np.max(x, axis=0)`` are values."""
+    row = op.row
+    names = ", ".join(a.name for a in row.args)
+    given = parameters(op).replace("out=None", "out=NOT_GIVEN")
+    return (f"def _method_{op.name}({given}):\n" + docstring(op)
+            + f"    if out is NOT_GIVEN:\n"
+            f"        if axis is None and keepdims is None:\n"
+            f"            return {op.name}({names})\n"
+            f"        return {op.name}({names}, axis=axis, keepdims=keepdims)\n"
+            f"    if dim is None and (axis is not None or keepdims):\n"
+            f"        return _composite.{row.numpy}({row.args[0].name}, () if axis is None else axis, "
+            f"keepdim=bool(keepdims), out=out)\n"
+            f"    return {op.name}({names}, axis=axis, keepdims=keepdims, out=out)\n")
+
+
 def functions(family, ops, by_name):
     """The module of one family's public functions."""
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
             "from ptcore._ops._dispatch cimport interpose, overridden, write_outs",
-            "from ptcore._ops._structured cimport call",
+            "from ptcore._ops._structured cimport call, join",
             "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite",
             "from ptcore._ops._fast cimport binary, inplace_binary, unary",
             "from ptcore._ops cimport _views",
@@ -233,7 +251,7 @@ def functions(family, ops, by_name):
             "from ptcore._ops._table import set_functions, set_spec",
             "from ptcore._ops import _arguments, _shapes",
             "from ptcore._ops._shapes import *",
-            "from ptcore._ops._results import packed, second_spelling"]
+            "from ptcore._ops._results import NOT_GIVEN, packed, second_spelling"]
     if any(op.row.kind == "composite" for op in ops):
         text.append("from ptcore._ops import _composite")
     methods, public = [], {}
@@ -261,8 +279,10 @@ def functions(family, ops, by_name):
             continue
         if row.varargs and row.method:
             text += ["", "", varargs_method(op)]
+        if row.numpy:
+            text += ["", "", numpy_method(op)]
         if row.method:
-            name = f"_method_{op.name}" if row.varargs else op.name
+            name = f"_method_{op.name}" if row.varargs or row.numpy else op.name
             methods += [(n, name) for n in (op.name, *row.alias)]
         for path in row.public:
             where, _, name = path.rpartition(".")

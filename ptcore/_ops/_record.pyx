@@ -169,7 +169,7 @@ cdef Node record(int op, tuple args, object outs):
         elif code >= PT_SAVE_META:
             x = args[code - PT_SAVE_META]
             if isinstance(x, tuple):
-                save(n, k, [meta_of(<Tensor>y) for y in x])
+                save_at(n, k, tuple([meta_of(<Tensor>y) for y in x]), 0)
             elif x is not None:
                 t = <Tensor>x
                 save(n, k, meta_of(t))

@@ -88,6 +88,9 @@ class Row:
     times the tangent; a list of texts, one for each tensor, with ``t`` its tangent; "rule"
     names the function that ``@jvp(name)`` marks; "decompose" as for batch; None: no tangent.
 
+    ``numpy``: the function that NumPy's function of this name means. NumPy calls the method with
+    ``axis`` and an ``out`` that is written out, which no method of PyTorch takes.
+
     ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
 
@@ -110,6 +113,7 @@ class Row:
         self.out_argument = columns.pop("out_argument", kind not in ("view", "composite"))
         self.select = columns.pop("select", None)
         self.absent = columns.pop("absent", None)
+        self.numpy = columns.pop("numpy", None)
         self.integers = columns.pop("integers", "any")
         self.scalar_loops = columns.pop("scalar_loops", False)
         self.alias = columns.pop("alias", ())

@@ -6,9 +6,9 @@ error, goes to ``_dispatch.call`` and the row's own spec. tests/ops/test_meta.py
 same answer.
 """
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
-from cpython.sequence cimport PySequence_Fast_ITEMS
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.sequence cimport PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memset
 
 from ptcore._types cimport *
@@ -17,25 +17,78 @@ from ptcore._node cimport Node, new_node
 from ptcore._shape cimport sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call as general_call
-from ptcore._ops._record cimport link, meta_of, save, trace_of_user
+from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
 from ptcore._ops._table cimport (
-    PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_CAT, RULE_LIKE,
+    PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_LIKE,
     RULE_LINEAR, RULE_MM, RULE_REDUCED, RULE_REDUCED_BOOL, RULE_REDUCED_NONEMPTY, RULE_REDUCED_SUM,
     info, kernel_of, pt_opinfo, raise_status)
 
 cdef enum:
     MAX_TENSORS = 6
     MAX_PARAMS = 8
+    MAX_KNOWN = 8
     SMALL = 16384
+
+# The dims that most calls name, so that nodes need no tuple of their own: (0,), (1,), ... and
+# (), (0,), (0, 1), ...
+cdef list _one_dim = [(_k,) for _k in range(MAX_KNOWN)]
+cdef list _first_dims = [tuple(range(_k)) for _k in range(MAX_KNOWN)]
 
 
 cdef object call(int op, tuple args, object out):
     cdef pt_opinfo *o = info(op)
     if out is None and o.rule:
-        result = joined(op, o, args[0], args[1]) if o.rule == RULE_CAT else plain_call(op, o, args)
+        result = plain_call(op, o, args)
         if result is not None:
             return result
     return general_call(op, args, out)
+
+
+cdef object join(int op, object tensors, object dim, object out):
+    """``call`` of ``cat``, of a tuple or list."""
+    cdef (PyObject *)[16] given
+    cdef Py_ssize_t i, n = PySequence_Fast_GET_SIZE(tensors)
+    cdef object result = None
+    if out is None and 0 < n <= 16:
+        for i in range(n):              # a list may be changed while the kernel runs
+            given[i] = PySequence_Fast_ITEMS(tensors)[i]
+            Py_INCREF(<object>given[i])
+        try:
+            result = joined(op, info(op), given, <int>n, dim)
+        finally:
+            for i in range(n):
+                Py_DECREF(<object>given[i])
+        if result is not None:
+            return result
+    return general_call(op, (tensors, dim), out)
+
+
+cdef int launch(int op, pt_kernel kernel, const pt_view *views, int nin, pt_view *out, const pt_param *params,
+                int nparams, int64_t work) except -1:
+    """Runs a kernel of one output on work elements; PT_OK, or PT_NEED_BLAS if it wants the general call."""
+    cdef pt_call c
+    cdef int status
+    c.op = op
+    c.nin, c.nout, c.nparams = nin, 1, nparams
+    (<const pt_view **>&c.inputs)[0] = views
+    c.out = out
+    (<const pt_param **>&c.params)[0] = params
+    c.stream = NULL
+    c.error[0] = 0
+    if work > SMALL:
+        pt_kernels_enter()
+        with nogil:
+            status = kernel(&c)
+        pt_kernels_leave()
+    else:
+        status = kernel(&c)
+    if status != PT_OK and status != PT_NEED_BLAS:
+        raise_status(status, info(op).name, c.error)
+    return status
+
+
+cdef pt_param no_param                   # all zero
+memset(&no_param, 0, sizeof(pt_param))
 
 
 cdef inline bint read_dim(object value, int ndim, int64_t *dim) noexcept:
@@ -59,15 +112,16 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
     cdef const char *letters = o.letters
     cdef pt_view[6] views
     cdef pt_param[8] params
+    cdef (PyObject *)[6] tensors            # borrowed from args; NULL: None
+    cdef (PyObject *)[8] plain              # the other arguments; NULL: wrapped dims, in params
     cdef int64_t[64] dims
     cdef int64_t[64] sizes
     cdef pt_view out_view
-    cdef pt_call c
     cdef Tensor t, lead = None, r
     cdef object x
     cdef uint32_t key = pt_tls.mode
     cdef uint64_t seen = 0
-    cdef int k, j, nin = 0, nparams = 0, ndims = 0, dt = -1, ndim = 0, out_dt, status
+    cdef int k, j, nin = 0, nparams = 0, ndims = 0, dt = -1, ndim = 0, out_dt
     cdef int n = len(args)
     cdef bint keepdim = False
     cdef int64_t work
@@ -85,10 +139,12 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
                     return None
                 memset(&views[nin], 0, sizeof(pt_view))
                 views[nin].dtype = PT_NONE
+                tensors[nin] = NULL
             else:
                 if not isinstance(x, Tensor):
                     return None
                 t = <Tensor>x
+                tensors[nin] = <PyObject *>x
                 key |= t.flags
                 fill_view(t, &views[nin])
                 if letter != c'I':
@@ -102,7 +158,8 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
             continue
         if nparams == MAX_PARAMS or lead is None:
             return None
-        memset(&params[nparams], 0, sizeof(pt_param))
+        params[nparams] = no_param
+        plain[nparams] = NULL
         if letter == c'D':
             params[nparams].kind = PT_PARAM_INTS
             params[nparams].list = dims
@@ -137,14 +194,17 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
             if x is not True and x is not False:
                 return None
             keepdim = x is True
+            plain[nparams] = <PyObject *>x
             params[nparams].kind, params[nparams].i = PT_PARAM_INT, keepdim
         elif letter == c'f':
             if type(x) is not float:
                 return None
             params[nparams].kind, params[nparams].d = PT_PARAM_FLOAT, <double>x
+            plain[nparams] = <PyObject *>x
         elif letter == c't':
             if x is not None and not (o.rule == RULE_CAST and type(x) is dtype):
                 return None
+            plain[nparams] = <PyObject *>x
             if x is not None:
                 params[nparams].kind, params[nparams].i = PT_PARAM_INT, (<dtype>x).code
         else:
@@ -209,88 +269,53 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
         return None
     r = new_tensor(out_dt, ndim, sizes, DEVICE_CPU, -1)
     fill_view(r, &out_view)
-    c.op = op
-    c.nin, c.nout, c.nparams = nin, 1, nparams
-    (<const pt_view **>&c.inputs)[0] = views
-    c.out = &out_view
-    (<const pt_param **>&c.params)[0] = params
-    c.stream = NULL
-    c.error[0] = 0
     work = r.count + lead.count
     if nin > 1 and views[1].dtype != PT_NONE:
         work += views[1].numel
-    if work > SMALL:
-        pt_kernels_enter()
-        with nogil:
-            status = kernel(&c)
-        pt_kernels_leave()
-    else:
-        status = kernel(&c)
-    if status != PT_OK:
-        if status == PT_NEED_BLAS:
-            return None
-        raise_status(status, o.name, c.error)
+    if launch(op, kernel, views, nin, &out_view, params, nparams, work) == PT_NEED_BLAS:
+        return None
     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and o.differentiable:
-        record_plain(op, o, args, r, nin, dims, ndims, lead.rank)
+        record_plain(op, o, args, r, tensors, nin, plain, params, nparams)
     return r
 
 
-cdef object joined(int op, pt_opinfo *o, object tensors, object at):
+cdef object joined(int op, pt_opinfo *o, PyObject **given, int n, object at):
     """``cat`` of a few tensors that differ in one dim at most, or None."""
     cdef pt_kernel kernel = kernel_of(op, DEVICE_CPU)
     cdef pt_view[16] views
     cdef pt_view out_view
-    cdef pt_param dim
-    cdef pt_call c
+    cdef pt_param dim = no_param
     cdef int64_t[64] sizes
-    cdef Tensor t, first = None, r
+    cdef Tensor r
     cdef uint32_t key = pt_tls.mode
-    cdef tuple kept = tuple(tensors)            # a list may change while the kernel runs
-    cdef PyObject **given = PySequence_Fast_ITEMS(kept)
-    cdef int i, j, n = len(kept), status
+    cdef int i, j, dt = 0, rank = 0
     cdef int64_t total = 0
-    memset(&dim, 0, sizeof(pt_param))
-    if kernel == NULL or not 0 < n <= 16:
+    if kernel == NULL:
         return None
     for i in range(n):
         if not isinstance(<object>given[i], Tensor):
             return None
-        t = <Tensor>given[i]
-        key |= t.flags
-        fill_view(t, &views[i])
-        if first is None:
-            first = t
-            if not read_dim(at, t.rank, &dim.i):
+        key |= (<Tensor>given[i]).flags
+        fill_view(<Tensor>given[i], &views[i])
+        if i == 0:
+            dt, rank = views[0].dtype, views[0].ndim
+            if not read_dim(at, rank, &dim.i):
                 return None
-        if t.dt != first.dt or t.rank != first.rank:
+            for j in range(rank):
+                sizes[j] = views[0].sizes[j]
+        elif views[i].dtype != dt or views[i].ndim != rank:
             return None
-        for j in range(t.rank):
-            if j != dim.i and t.dims[j] != first.dims[j]:
+        for j in range(rank):
+            if sizes[j] != views[i].sizes[j] and j != dim.i:
                 return None
-        total += t.dims[dim.i]
-    if key & PT_SLOW or not o.types & (1 << first.dt):
+        total += views[i].sizes[dim.i]
+    if key & PT_SLOW or not o.types & (1 << dt):
         return None
-    for j in range(first.rank):
-        sizes[j] = total if j == dim.i else first.dims[j]
-    r = new_tensor(first.dt, first.rank, sizes, DEVICE_CPU, -1)
+    sizes[dim.i] = total
+    r = new_tensor(dt, rank, sizes, DEVICE_CPU, -1)
     fill_view(r, &out_view)
     dim.kind, dim.d = PT_PARAM_INT, <double>dim.i
-    c.op = op
-    c.nin, c.nout, c.nparams = n, 1, 1
-    (<const pt_view **>&c.inputs)[0] = views
-    c.out = &out_view
-    (<const pt_param **>&c.params)[0] = &dim
-    c.stream = NULL
-    c.error[0] = 0
-    if r.count > SMALL:
-        pt_kernels_enter()
-        with nogil:
-            status = kernel(&c)
-        pt_kernels_leave()
-    else:
-        status = kernel(&c)
-    if status != PT_OK:
-        raise_status(status, o.name, c.error)
+    launch(op, kernel, views, n, &out_view, &dim, 1, r.count)
     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
         record_joined(op, given, n, dim.i, r)
     return r
@@ -300,7 +325,9 @@ cdef int record_joined(int op, PyObject **tensors, int n, int64_t dim, Tensor r)
     """What ``record`` does for the one list, one parameter and one output of ``cat``."""
     cdef Node node = None
     cdef int i
-    cdef list metas
+    cdef tuple metas
+    cdef (PyObject *)[2] params
+    cdef object at = <long>dim, length = n
     if CATEGORY[r.dt] < 2:
         return 0
     for i in range(n):
@@ -310,55 +337,90 @@ cdef int record_joined(int op, PyObject **tensors, int n, int64_t dim, Tensor r)
             link(node, i, <Tensor>tensors[i])
     if node is None:
         return 0
-    metas = []
+    metas = PyTuple_New(n)
     for i in range(n):
-        metas.append(meta_of(<Tensor>tensors[i]))
-    node.s0, node.params = metas, (dim, n)
+        meta = meta_of(<Tensor>tensors[i])
+        Py_INCREF(meta)
+        PyTuple_SET_ITEM(metas, i, meta)
+    node.s0 = metas
+    params[0], params[1] = <PyObject *>at, <PyObject *>length
+    keep_params(op, node, 2, params)
     if pt_tls.mode & PT_MODE_ANOMALY:
         node.trace = trace_of_user()
     set_node(r, node, 0)
     return 0
 
 
-cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, int nin, int64_t *dims,
-                      int ndims, int rank) except -1:
-    """The Node of a plain call: at most six tensors, one output."""
-    cdef const char *letters = o.letters
-    cdef int n = len(args), k, i = 0, code
-    cdef uint32_t need = 0
-    cdef Tensor t
-    cdef Node node
+cdef tuple dims_of(const pt_param *p):
+    """The dims of a parameter as a tuple."""
+    cdef int i
+    if p.count == 1 and p.list[0] < MAX_KNOWN:
+        return <tuple>_one_dim[p.list[0]]
+    if p.count < MAX_KNOWN:
+        for i in range(p.count):
+            if p.list[i] != i:
+                break
+        else:
+            return <tuple>_first_dims[p.count]
+    return sizes_tuple(p.count, p.list)
+
+
+cdef (PyObject *)[4096] _last_params
+
+
+cdef int keep_params(int op, Node node, int n, PyObject **items) except -1:
+    """``node.params`` from n items: the tuple of the op's last node if it held the same objects.
+
+    Small ints, bools, None, dtypes and known dims are the same objects at each call.
+    """
     cdef tuple params
-    cdef char letter
+    cdef PyObject *last = _last_params[op]
+    cdef int i
+    if last != NULL and PyTuple_GET_SIZE(<tuple>last) == n:
+        for i in range(n):
+            if PyTuple_GET_ITEM(<tuple>last, i) != items[i]:
+                break
+        else:
+            node.params = <tuple>last
+            return 0
+    params = PyTuple_New(n)
+    for i in range(n):
+        Py_INCREF(<object>items[i])
+        PyTuple_SET_ITEM(params, i, <object>items[i])
+    node.params = params
+    Py_INCREF(params)
+    Py_XDECREF(last)
+    _last_params[op] = <PyObject *>params
+    return 0
+
+
+cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, PyObject **tensors, int nin,
+                      PyObject **plain, const pt_param *params, int nparams) except -1:
+    """The Node of a plain call: at most six tensors, one output."""
+    cdef int k, code
+    cdef uint32_t need = 0
+    cdef Node node
+    cdef object dims, dim, x            # of either at most one: they keep what plain borrows
     if CATEGORY[r.dt] < 2:
         return 0
-    for k in range(n):
-        letter = letters[k]
-        if letter == c'T' or letter == c'O' or letter == c'I':
-            if o.grad_mask & (1 << i) and args[k] is not None and needs_grad(<Tensor>args[k]):
-                need |= 1 << i
-            i += 1
+    for k in range(nin):
+        if o.grad_mask & (1 << k) and tensors[k] != NULL and needs_grad(<Tensor>tensors[k]):
+            need |= 1 << k
     if not need:
         return 0
     node = new_node(op, nin)
-    if n > nin:
-        params = PyTuple_New(n - nin)
-        node.params = params
-    i = 0
-    for k in range(n):
-        letter = letters[k]
-        x = args[k]
-        if letter == c'T' or letter == c'O' or letter == c'I':
-            if need & (1 << i):
-                link(node, i, <Tensor>x)
-            i += 1
-            continue
-        if letter == c'D':
-            x = sizes_tuple(ndims, dims)
-        elif letter == c'd' and x < 0:
-            x = x + rank
-        Py_INCREF(x)
-        PyTuple_SET_ITEM(params, k - i, x)
+    for k in range(nin):
+        if need & (1 << k):
+            link(node, k, <Tensor>tensors[k])
+    if nparams:
+        for k in range(nparams):
+            if plain[k] == NULL and params[k].kind == PT_PARAM_INTS:
+                dims = dims_of(&params[k])
+                plain[k] = <PyObject *>dims
+            elif plain[k] == NULL:
+                dim = <long>params[k].i
+                plain[k] = <PyObject *>dim
+        keep_params(op, node, nparams, plain)
     for k in range(o.nsaved):
         if not o.need[k] & need:
             continue
@@ -368,8 +430,7 @@ cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, int nin, int64
         elif code >= PT_SAVE_META:
             x = args[code - PT_SAVE_META]
             if x is not None:
-                t = <Tensor>x
-                save(node, k, meta_of(t))
+                save_at(node, k, meta_of(<Tensor>x), 0)
         else:
             save(node, k, args[code])
     if pt_tls.mode & PT_MODE_ANOMALY:

@@ -177,3 +177,20 @@ def test_requires_grad_is_a_bool():
         with pytest.raises(TypeError, match="requires_grad_: requires_grad must be bool"):
             x.requires_grad_(wrong)
     assert not x.requires_grad
+
+
+def test_submodules_exist():
+    """A program may ask for a name with hasattr; a submodule that is named is there."""
+    for name in ptcore._SUBMODULES:
+        assert getattr(ptcore, name).__file__ is not None
+    assert not hasattr(ptcore, "no_such_module")
+    for name in ("distributed", "jit", "amp"):
+        assert hasattr(ptcore, name) == (name in ptcore._SUBMODULES)
+
+
+def test_no_cuda_device():
+    assert ptcore.cuda.is_available() is False
+    assert ptcore.cuda.device_count() == 0
+    assert ptcore.cuda.manual_seed(0) is ptcore.cuda.manual_seed_all(0) is ptcore.cuda.empty_cache() is None
+    device = ptcore.device("cuda" if ptcore.cuda.is_available() else "cpu")
+    assert ptcore.ones(2, device=device).device.type == "cpu"

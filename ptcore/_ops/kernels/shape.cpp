@@ -26,7 +26,7 @@ inline void cat_contiguous(pt_call *call, int64_t dim, int64_t row, int64_t afte
     const pt_view &out = call->out[0];
     const int64_t item = ITEMSIZE[out.dtype];
     parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
-        int64_t r = begin / row, skip = begin % row;
+        int64_t r = begin ? begin / row : 0, skip = begin - r * row;     /* small ones begin at 0: no division */
         char *to = out.data + begin * item, *stop = out.data + end * item;
         for (; to < stop; ++r)
             for (int i = 0; i < call->nin && to < stop; ++i) {
