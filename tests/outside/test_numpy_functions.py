@@ -51,7 +51,7 @@ def test_pairs_are_as_in_torch_unless_numpy_asks(name):
 
 def test_ufunc_arguments():
     x = pt.tensor([1.0, 2.0])
-    with pytest.raises(ValueError, match="casting must be one of 'no', .* 'bad'"):
+    with pytest.raises(ValueError, match=r"casting must be one of 'no', .* 'bad'"):
         np.add(x, 1, casting="bad")
     with pytest.raises(TypeError, match="Cannot cast"):
         np.add(x, 1, dtype=np.int8)
