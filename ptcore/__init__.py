@@ -13,6 +13,7 @@ from ptcore._device import device, get_default_device, set_default_device  # noq
 from ptcore._dlpack import from_dlpack  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
 from ptcore._ops import _dispatch, _elementwise, _indexing, _methods, _select  # noqa: E402
+from ptcore._ops._elementwise import result_type  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
     default_generator,

@@ -16,6 +16,11 @@ cdef extern from "Python.h":
 class Size(tuple):
     """The shape of a tensor: a tuple of ints with ``numel()``.
 
+    Raises
+    ------
+    TypeError
+        If an item is no integer.
+
     Examples
     --------
     >>> import ptcore
@@ -24,6 +29,14 @@ class Size(tuple):
     """
 
     __slots__ = ()
+
+    def __new__(cls, sizes=()):
+        items = tuple(sizes)
+        for item in items:
+            if type(item) is not int:
+                items = tuple([whole(i, item) for i, item in enumerate(items)])
+                break
+        return tuple.__new__(cls, items)
 
     def numel(self):
         """The product of the sizes: the number of elements."""
@@ -37,9 +50,13 @@ class Size(tuple):
         return Size(item) if isinstance(key, slice) else item
 
     def __add__(self, other):
+        if not isinstance(other, tuple):
+            return NotImplemented
         return Size(tuple.__add__(self, tuple(other)))
 
     def __radd__(self, other):
+        if not isinstance(other, tuple):
+            return NotImplemented
         return Size(tuple(other) + tuple(self))
 
     def __mul__(self, n):
@@ -52,6 +69,14 @@ class Size(tuple):
 
     def __reduce__(self):
         return Size, (tuple(self),)
+
+
+cdef object whole(int i, object item):
+    """A size as an int."""
+    try:
+        return int(item.__index__())
+    except (AttributeError, TypeError, ValueError, RuntimeError):
+        raise TypeError(f"Size: item {i} must be an int, got {type(item).__name__}") from None
 
 
 cdef object sizes_tuple(int ndim, const int64_t *sizes):

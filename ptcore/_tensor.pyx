@@ -399,7 +399,10 @@ cdef class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value):
-        cdef bint on = value
+        cdef bint on
+        if value is not True and value is not False:
+            raise RuntimeError(f"requires_grad: must be a bool, got {type(value).__name__}")
+        on = value
         if self.flags & PT_VIEW:
             sync_view(self)
         if on == ((self.flags & PT_REQUIRES_GRAD) != 0):

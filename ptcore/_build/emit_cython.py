@@ -33,6 +33,8 @@ def parameters(op, *, out=True, first=None):
     optional = False
     for a in op.row.args:
         text = default_text(a, op.row.varargs)
+        if op.row.absent and a.name in op.row.absent[0]:
+            text = f"{a.name}=None"
         if a.required and (optional or any(a.name == mine for mine, _ in pairs)):
             text = f"{a.name}=None"
         if "=" in text:
@@ -127,11 +129,13 @@ def selection(op, by_name, inplace):
         choice = (op.row.select or {}).get(a.name)
         if choice is None:
             continue
-        if isinstance(choice, str):
-            other = by_name[choice]
-            call = (f"elementwise_inplace({other.id}, ({tensors}, {a.name}))" if inplace
-                    else f"elementwise({other.id}, ({tensors}, {a.name}), out)")
-            text += f"    if {a.name} is not 1 and {a.name} != 1:\n        return {call}\n"
+        if isinstance(choice, (str, tuple)):
+            name, *values = (choice, a.name) if isinstance(choice, str) else choice
+            args = f"({tensors}, {', '.join(values)})"
+            call = (f"elementwise_inplace({by_name[name].id}, {args})" if inplace
+                    else f"elementwise({by_name[name].id}, {args}, out)")
+            text += (f"    if {a.name} is not {a.default} and {a.name} != {a.default}:\n"
+                     f"        return {call}\n")
         else:
             text += f"    if {a.name} is not {a.default!r}:\n" if a.default is None else (
                 f"    if {a.name} != {a.default!r}:\n")
@@ -155,6 +159,9 @@ def function(op, by_name):
     args = ", ".join(a.name for a in op.args)
     packed = f"({args},)" if op.args else "()"
     if row.kind == "elementwise":
+        if row.absent:
+            none = " and ".join(f"{name} is None" for name in row.absent[0])
+            body += f"    if {none} and out is None:\n        return {row.absent[1]}\n"
         body += selection(op, by_name, False)
         plain = not op.params and len(op.tensors) in (1, 2)
         if plain:
@@ -215,6 +222,22 @@ def varargs_method(op):
             f"    return {target}\n")
 
 
+def numpy_method(op):
+    """A method that answers NumPy's function of its name: ``np.max(x, axis=0)`` are values."""
+    row = op.row
+    names = ", ".join(a.name for a in row.args)
+    given = parameters(op).replace("out=None", "out=NOT_GIVEN")
+    return (f"def _method_{op.name}({given}):\n" + docstring(op)
+            + f"    if out is NOT_GIVEN:\n"
+            f"        if axis is None and keepdims is None:\n"
+            f"            return {op.name}({names})\n"
+            f"        return {op.name}({names}, axis=axis, keepdims=keepdims)\n"
+            f"    if dim is None and (axis is not None or keepdims):\n"
+            f"        return _composite.{row.numpy}({row.args[0].name}, () if axis is None else axis, "
+            f"keepdim=bool(keepdims), out=out)\n"
+            f"    return {op.name}({names}, axis=axis, keepdims=keepdims, out=out)\n")
+
+
 def functions(family, ops, by_name):
     """The module of one family's public functions."""
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
@@ -228,7 +251,7 @@ def functions(family, ops, by_name):
             "from ptcore._ops._table import set_functions, set_spec",
             "from ptcore._ops import _arguments, _shapes",
             "from ptcore._ops._shapes import *",
-            "from ptcore._ops._results import packed, second_spelling"]
+            "from ptcore._ops._results import NOT_GIVEN, packed, second_spelling"]
     if any(op.row.kind == "composite" for op in ops):
         text.append("from ptcore._ops import _composite")
     methods, public = [], {}
@@ -256,8 +279,10 @@ def functions(family, ops, by_name):
             continue
         if row.varargs and row.method:
             text += ["", "", varargs_method(op)]
+        if row.numpy:
+            text += ["", "", numpy_method(op)]
         if row.method:
-            name = f"_method_{op.name}" if row.varargs else op.name
+            name = f"_method_{op.name}" if row.varargs or row.numpy else op.name
             methods += [(n, name) for n in (op.name, *row.alias)]
         for path in row.public:
             where, _, name = path.rpartition(".")

@@ -81,6 +81,9 @@ def functions(ops, where):
             place, _, name = path.rpartition(".")
             if place != where:
                 continue
+            if op.row.absent:
+                alone = ", ".join(f"{a.name}: Tensor" for a in op.row.args if a.name not in op.row.absent[0])
+                lines += ["@overload", f"def {name}({alone}) -> tuple[Tensor, ...]: ...", "@overload"]
             names = [name, *(op.row.alias if not where else ())]
             lines += [f"def {n}({arguments(op, out=op.row.out_argument)}) -> {result(op)}: ..." for n in names]
             if op.row.inplace:

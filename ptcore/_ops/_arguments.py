@@ -4,6 +4,7 @@ The generated functions call these only for a value that is not already plain, s
 call pays a comparison of pointers. Every error names op, argument, what was expected and what
 came.
 """
+from math import inf
 from operator import index
 
 from ptcore._dtype import as_dtype
@@ -94,6 +95,19 @@ def flag(op, name, value):
     if value not in (0, 1):
         raise _wrong(TypeError, op, name, "bool", value)
     return bool(value)
+
+
+def ten_to(n):
+    """The power of ten by which `round` moves the decimal point; 1.0 for the other direction."""
+    return 10.0 ** n if 0 < n <= 308 else 1.0 if n <= 0 else inf
+
+
+def positions(condition):
+    """``where`` of a condition alone."""
+    from ptcore._ops._methods import nonzero
+    if not isinstance(condition, Tensor):
+        raise _wrong(TypeError, "where", "condition", "a Tensor", condition)
+    return nonzero(condition, as_tuple=True)
 
 
 def dtype(op, name, value):

@@ -10,7 +10,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
-from ptcore._ops._elementwise cimport elementwise_inplace
+from ptcore._ops._elementwise cimport elementwise_inplace, fitting
 from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
 from ptcore._errors import DTypeError
@@ -65,9 +65,9 @@ cdef Tensor zeroed(Tensor t):
     return t
 
 
-cdef Tensor filled(Tensor t, object value):
+cdef Tensor filled(Tensor t, object value, const char *op):
     if t.storage.device != DEVICE_META and t.count:
-        elementwise_inplace(OP_ASSIGN, (t, value))
+        elementwise_inplace(OP_ASSIGN, (t, fitting(value, t.dt, op)))
         t.storage.version = 0
     return t
 
@@ -156,7 +156,7 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_
     >>> ptcore.ones(2)
     tensor([1., 1.])
     """
-    return made(filled(sized(sizes, size, dtype, device, out, b"ones"), 1), b"ones", out, layout,
+    return made(filled(sized(sizes, size, dtype, device, out, b"ones"), 1, b"ones"), b"ones", out, layout,
                 pin_memory, None, requires_grad)
 
 
@@ -174,10 +174,12 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
         if dtype is None and out is None:
             dtype = fill_value.dtype
         fill_value = fill_value.item()
+    elif not isinstance(fill_value, (int, float, complex)) and not hasattr(fill_value, "item"):
+        raise TypeError(f"full: fill_value must be a number, got {type(fill_value).__name__}")
     if dtype is None and out is None:
         dtype = bool if isinstance(fill_value, bool) else type(fill_value)
-    return made(filled(sized((size,), None, dtype, device, out, b"full"), fill_value), b"full", out,
-                layout, pin_memory, None, requires_grad)
+    return made(filled(sized((size,), None, dtype, device, out, b"full"), fill_value, b"full"),
+                b"full", out, layout, pin_memory, None, requires_grad)
 
 
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -197,15 +199,15 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """Ones of input's shape, dtype and device."""
-    return made(filled(fresh_like(input, dtype, device, b"ones_like"), 1), b"ones_like", None, layout,
+    return made(filled(fresh_like(input, dtype, device, b"ones_like"), 1, b"ones_like"), b"ones_like", None, layout,
                 pin_memory, memory_format, requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """One value in input's shape, dtype and device."""
-    return made(filled(fresh_like(input, dtype, device, b"full_like"), fill_value), b"full_like", None, layout,
-                pin_memory, memory_format, requires_grad)
+    return made(filled(fresh_like(input, dtype, device, b"full_like"), fill_value, b"full_like"),
+                b"full_like", None, layout, pin_memory, memory_format, requires_grad)
 
 
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -272,8 +274,12 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
         raise RuntimeError(f"linspace: steps must be non-negative, got {steps}")
     numbers = [x.item() if hasattr(x, "item") else x for x in (start, end)]
     dtype = dtype_for(dtype, out, b"linspace")
+    code = default_float() if dtype is None else as_code(dtype, b"linspace", b"dtype")
+    if CATEGORY[code] < 3 and any([isinstance(x, complex) for x in numbers]):
+        raise TypeError(f"linspace: start and end must be real, got {numbers[0]} and {numbers[1]}")
+    numbers = [fitting(x, code, b"linspace") for x in numbers]
     args = (numbers[0], numbers[1], steps, (steps,),
-            dtype_of(default_float()) if dtype is None else dtype, as_device(device, b"linspace"))
+            dtype_of(code), as_device(device, b"linspace"))
     return made(<Tensor>call(OP_LINSPACE, args, None), b"linspace", out, layout, pin_memory, None,
                 requires_grad)
 
@@ -445,8 +451,13 @@ cdef object refill(Tensor self, int op, tuple params, object generator):
 
 def uniform_(Tensor self not None, double low=0.0, double high=1.0, *, generator=None):
     """Fills with uniform values in [low, high)."""
-    if low > high:
+    if not low <= high:
         raise RuntimeError(f"uniform_: low must not exceed high, got {low} and {high}")
+    for bound in (low, high):
+        if fitting(bound, self.dt, b"uniform_") in (float("inf"), -float("inf")):
+            raise RuntimeError(f"uniform_: low and high must be finite, got {low} and {high}")
+    if CATEGORY[self.dt] == 2:
+        fitting(high - low, self.dt, b"uniform_")
     return refill(self, OP_UNIFORM, (low, high), generator)
 
 
@@ -493,7 +504,17 @@ def fill_(Tensor self not None, value):
     if isinstance(value, Tensor) and (<Tensor>value).rank:
         raise RuntimeError(f"fill_: value must be a number or a 0-d tensor, got shape "
                            f"{list(value.shape)}")
-    return elementwise_inplace(OP_ASSIGN, (self, value))
+    return elementwise_inplace(OP_ASSIGN, (self, number_or_tensor(value, self.dt, b"fill_")))
+
+
+cdef object number_or_tensor(object value, int dt, const char *op):
+    """A value to be written everywhere: a number that fits the dtype, or what makes a tensor."""
+    if type(value) is float or type(value) is int:
+        return fitting(value, dt, op)
+    if not isinstance(value, (int, complex, Tensor)) and not hasattr(value, "__array__"):
+        raise TypeError(f"{op.decode()}: value must be a number or a Tensor, got "
+                        f"{type(value).__name__}")
+    return fitting(value, dt, op)
 
 
 def zero_(Tensor self not None):

@@ -9,10 +9,10 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call
-from ptcore._ops._elementwise cimport elementwise_inplace, overwrite
+from ptcore._ops._elementwise cimport elementwise_inplace, fitting, overwrite
 from ptcore._ops cimport _views
 from ptcore._ops._table import op_id
 from ptcore._errors import IndexTypeError, ShapeError
@@ -268,7 +268,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
     if advanced is None:
         if r is x:
             r = alias_view(x)
-        if isinstance(value, (list, tuple)):
+        if not isinstance(value, Tensor):
             value = as_value(r, value)
         if isinstance(value, Tensor) and (<Tensor>value).rank > r.rank:
             value = strip(<Tensor>value, r)
@@ -279,8 +279,18 @@ cdef int setitem(Tensor x, object key, object value) except -1:
 
 
 cdef object as_value(Tensor like, object value):
+    """What may be written to `like`: a number that fits its dtype, a tensor or an array."""
     from ptcore._convert import tensor
-    return tensor(value, dtype=dtype_of(like.dt))
+    if isinstance(value, (int, float, complex)):
+        if ITEMSIZE[like.dt] == 2 and CATEGORY[like.dt] == 2 and not isinstance(value, complex):
+            return tensor(value, dtype=dtype_of(like.dt))   # inf beyond the largest, as PyTorch's
+        return fitting(value, like.dt, b"index")
+    if isinstance(value, (list, tuple)):
+        return tensor(value, dtype=dtype_of(like.dt))
+    if not hasattr(value, "__array__"):
+        raise TypeError(f"index: the value must be a number, a Tensor or an array, got "
+                        f"{type(value).__name__}")
+    return value
 
 
 cdef Tensor strip(Tensor value, Tensor target):
@@ -295,6 +305,9 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     indices, dims, shape = gather_plan(r, advanced)
     if not isinstance(value, Tensor):
         value = as_value(r, value)
+        if not isinstance(value, Tensor):
+            from ptcore._convert import tensor
+            value = tensor(value, dtype=dtype_of(r.dt))
     v = <Tensor>value
     if v.dt != r.dt:
         if CATEGORY[v.dt] == 3 and CATEGORY[r.dt] != 3:

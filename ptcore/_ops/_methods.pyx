@@ -13,6 +13,7 @@ from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
 from ptcore._ops._structured cimport call as fast_call
 from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, transpose)
+from ptcore._ops._functions_arithmetic import where as _where
 from ptcore._ops._functions_copy import clone
 from ptcore._ops._functions_composite import matmul as _matmul
 
@@ -246,8 +247,16 @@ def nonzero(Tensor input not None, *, as_tuple=False):
 def masked_select(Tensor input not None, Tensor mask not None):
     """The elements of input where mask holds, as a vector; the two broadcast."""
     from ptcore._ops._shapes import broadcast_shapes
+    if mask.dt != PT_BOOL:
+        from ptcore._errors import DTypeError
+        raise DTypeError(f"masked_select: mask must have dtype bool, got {dtype_of(mask.dt).name}")
     shape = broadcast_shapes("masked_select", tuple(input.shape), tuple(mask.shape))
     return expand(input, shape)[expand(mask, shape)]
+
+
+def where_method(Tensor self not None, condition, other):
+    """The elements of this tensor where condition holds, of other elsewhere."""
+    return _where(condition, self, other)
 
 
 def transposed(Tensor self not None):
@@ -358,6 +367,7 @@ for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("cdouble", "complex128")):
     setattr(Tensor, _n, _short(_n, _c))
 Tensor.type = type_
+Tensor.where = where_method
 Tensor.contiguous = contiguous_method
 Tensor.T = property(transposed)
 Tensor.mT = property(matrix_transposed)

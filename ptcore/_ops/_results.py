@@ -12,6 +12,16 @@ def second_spelling(op, mine, value, theirs, other, default=None):
     return other
 
 
+class NotGiven:
+    """The default of a parameter for which a None that is written out means something."""
+
+    def __repr__(self):
+        return "None"
+
+
+NOT_GIVEN = NotGiven()
+
+
 def _make(cls, values):
     values = tuple(values)
     if len(values) != cls.n_fields:

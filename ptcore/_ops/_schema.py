@@ -88,6 +88,9 @@ class Row:
     times the tangent; a list of texts, one for each tensor, with ``t`` its tangent; "rule"
     names the function that ``@jvp(name)`` marks; "decompose" as for batch; None: no tangent.
 
+    ``numpy``: the function that NumPy's function of this name means. NumPy calls the method with
+    ``axis`` and an ``out`` that is written out, which no method of PyTorch takes.
+
     ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
 
@@ -109,6 +112,8 @@ class Row:
         self.inplace = columns.pop("inplace", kind == "elementwise")
         self.out_argument = columns.pop("out_argument", kind not in ("view", "composite"))
         self.select = columns.pop("select", None)
+        self.absent = columns.pop("absent", None)
+        self.numpy = columns.pop("numpy", None)
         self.integers = columns.pop("integers", "any")
         self.scalar_loops = columns.pop("scalar_loops", False)
         self.alias = columns.pop("alias", ())
@@ -226,7 +231,10 @@ def elementwise(signature, **columns):
     "float": integers become the default float), ``out`` ("same", "bool", "real"),
     ``integers`` (what the last operand of integers may be: "any", "nonzero" for divisors,
     "nonnegative" for exponents given as numbers),
-    ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}).
+    ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}, or
+    {parameter: op} for the op of every value but the default, which gets the parameter or the
+    texts that follow its name in a tuple), ``absent`` (parameters and the text of what is
+    returned when none of them is given).
     """
     return _row("elementwise", signature, **columns)
 

@@ -212,13 +212,24 @@ tensor([2.])
 """)
 
 elementwise(
-    "round(input)", types=INTEGRAL + REAL, formula="round(x)", partial=["0"],
+    "round_to(input, times=1.0, over=2.0)", node="RoundBackward1", types=REAL, internal=True, partial=["0"],
+    formula="round(x * times / over) * over / times", reference="rint(x * times / over) * over / times",
+    doc="The nearest multiple of ``over / times``, halves to the even one.")
+
+elementwise(
+    "round(input, *, decimals: Int = 0)", types=INTEGRAL + REAL, formula="round(x)", partial=["0"],
+    select={"decimals": ("round_to", "_arguments.ten_to(decimals)", "_arguments.ten_to(-decimals)")},
     reference="rint(x)",
-    doc="""Nearest integer, halves to the even one.
+    doc="""Nearest integer, halves to the even one; of floating-point numbers the nearest with so
+many ``decimals``, which may be negative.
 
 >>> import ptcore
 >>> ptcore.round(ptcore.tensor([0.5, 1.5]))
 tensor([0., 2.])
+>>> ptcore.round(ptcore.tensor([1.2345, 1234.5]), decimals=2)
+tensor([1.2300e+00, 1.2345e+03])
+>>> ptcore.round(ptcore.tensor([1250., 1350.]), decimals=-2)
+tensor([1200., 1400.])
 """)
 
 elementwise(
@@ -271,11 +282,15 @@ elementwise(
     "where(condition, input, other)", types=ALL, formula="y if x else z",
     promote="where", partial=[None, "where(x, 1, 0)", "where(x, 0, 1)"],
     method=False, inplace=False, reference="where(x, y, z)",
-    doc="""Elements of ``input`` where ``condition`` holds, of ``other`` elsewhere.
+    absent=(("input", "other"), "_arguments.positions(condition)"),
+    doc="""Elements of ``input`` where ``condition`` holds, of ``other`` elsewhere. With the
+condition alone, ``nonzero(condition, as_tuple=True)``.
 
 >>> import ptcore
 >>> ptcore.where(ptcore.tensor([True, False]), 1., 2.)
 tensor([1., 2.])
+>>> ptcore.where(ptcore.tensor([[0, 3], [4, 0]]))
+(tensor([0, 1]), tensor([1, 0]))
 """)
 
 elementwise(

@@ -14,7 +14,7 @@ tensor([0.0000, 0.5000, 1.0000])
 
 composite(
     "max(input, dim: Obj = None, keepdim=False)", out_argument=True,
-    reference="max(x, axis=dim)",
+    reference="max(x, axis=dim)", numpy="amax",
     doc="""The largest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise maximum.
 
@@ -25,7 +25,7 @@ tensor([1, 0])
 
 composite(
     "min(input, dim: Obj = None, keepdim=False)", out_argument=True,
-    reference="min(x, axis=dim)",
+    reference="min(x, axis=dim)", numpy="amin",
     doc="""The smallest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise minimum.
 

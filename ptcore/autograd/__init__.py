@@ -134,7 +134,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     outputs = _sequence(outputs, "grad", "outputs")
     inputs = _sequence(inputs, "grad", "inputs")
     if not inputs:
-        raise ValueError("grad: inputs must not be empty")
+        raise RuntimeError("grad: inputs must not be empty")
     if is_grads_batched:
         raise RuntimeError("grad: is_grads_batched needs ptcore.func.vmap")
     if materialize_grads and allow_unused is False:

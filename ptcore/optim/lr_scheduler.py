@@ -1,7 +1,7 @@
 """Learning-rate schedules that are functions of the epoch.
 
-The base class and the two schedules with a state of their own are in
-``_scheduler``, ``_plateau`` and ``_one_cycle``; all public names are here.
+The base class and the schedules with a state of their own are in ``_scheduler``, ``_plateau``,
+``_one_cycle`` and ``_warm_restarts``; all public names are here.
 """
 
 import math
@@ -17,10 +17,12 @@ from ptcore.optim._scheduler import (
     per_group,
     set_value,
 )
+from ptcore.optim._warm_restarts import CosineAnnealingWarmRestarts
 
 __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",

@@ -148,6 +148,10 @@ class Optimizer:
     what it remembers about a parameter `p` in ``self.state[p]``.
     """
 
+    # What the state of a parameter holds. All but "step", a number that must be there, are
+    # tensors of the parameter's shape.
+    _buffers = ()
+
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
@@ -272,7 +276,8 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If the number of groups or of their parameters differs.
+            If the number of groups or of their parameters differs, or the state of a
+            parameter lacks a tensor or holds one of another shape than the parameter.
         """
         if not isinstance(state_dict, dict):
             raise TypeError(f"load_state_dict: state_dict must be a dict, got {type(state_dict).__name__}")
@@ -311,9 +316,13 @@ class Optimizer:
                 strict=True,
             )
         )
+        names = dict(
+            zip(param_of, chain.from_iterable(g.get("param_names", ()) for g in groups), strict=False)
+        )
         state = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in param_of:
+                self._check_state(f"parameter {names.get(key, key)!r}", param_of[key], value)
                 state[param_of[key]] = _as_state(param_of[key], value)
             else:
                 state[key] = value
@@ -324,6 +333,34 @@ class Optimizer:
         self.__setstate__({"state": state, "param_groups": saved_groups})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
+
+    def _check_state(self, who, param, state):
+        """Refuse a saved state of `param` that a step could not use."""
+        if self._buffers and not isinstance(state, dict):
+            raise ValueError(
+                f"load_state_dict: the state of {who} must be a dict, got {type(state).__name__}"
+            )
+        for name in self._buffers:
+            value = state.get(name)
+            if value is None:
+                if name == "step" and state:
+                    raise ValueError(
+                        f"load_state_dict: the state of {who} must hold {name!r}, got "
+                        f"{sorted(map(str, state))}"
+                    )
+                continue
+            expected = () if name == "step" else param.shape
+            if not isinstance(value, Tensor):
+                if name == "step" and hasattr(value, "__float__"):
+                    continue
+                raise ValueError(
+                    f"load_state_dict: {name!r} of {who} must be a Tensor, got {type(value).__name__}"
+                )
+            if value.shape != expected:
+                raise ValueError(
+                    f"load_state_dict: {name!r} of {who} must have shape {list(expected)}, got "
+                    f"{list(value.shape)}"
+                )
 
     def zero_grad(self, set_to_none=True):
         """Drop the gradients of all parameters, or fill them with zeros."""

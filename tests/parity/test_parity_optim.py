@@ -82,6 +82,8 @@ SCHEDULES = [
     ("LinearLR", (0.2, 0.9, 7)),
     ("ExponentialLR", (0.9,)),
     ("CosineAnnealingLR", (7, 0.01)),
+    ("CosineAnnealingWarmRestarts", (5,)),
+    ("CosineAnnealingWarmRestarts", (3, 2, 0.01)),
     ("LambdaLR", (lambda e: 1 / (1 + e),)),
     ("OneCycleLR", (0.5, 30)),
     (
@@ -113,6 +115,22 @@ def test_schedules_are_equal_to_the_last_bit(name, args, kind):
             steps(om, optimizer, getattr(om.lr_scheduler, name)(optimizer, *args))
         )
     assert rates[0] == rates[1]
+
+
+@pytest.mark.parametrize("args", [(4,), (3, 2, 0.01)])
+def test_warm_restarts_by_epochs(args):
+    """Whole epochs at a restart are left out: there torch's logarithm may miss it."""
+    rates = []
+    for pt_, om in LIBRARIES:
+        optimizer = om.SGD([pt_.zeros(1, requires_grad=True)], lr=0.3)
+        schedule = om.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, *args)
+        rates.append([])
+        for epoch in (0.5, 1.25, 2.75, 4.5, 8.25, 25.5, None, None, 3.5, None, 100.5):
+            schedule.step(epoch)
+            rates[-1].append((schedule.get_last_lr(), schedule.last_epoch, schedule.T_i))
+    for (a, *rest), (b, *others) in zip(*rates, strict=True):
+        assert a == pytest.approx(b, rel=1e-12)
+        assert rest == others
 
 
 def test_sequence_of_schedules():
