@@ -18,7 +18,7 @@ class ByParameter(Optimizer):
     ``_later`` names the options that states saved by older versions lack, with their values.
     """
 
-    _later = {"foreach": None, "maximize": False, "differentiable": False}
+    _later = (("foreach", None), ("maximize", False), ("differentiable", False))
 
     def __init__(self, params, defaults):
         check_implementation(
@@ -29,7 +29,7 @@ class ByParameter(Optimizer):
     def __setstate__(self, state):
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, value in self._later.items():
+            for name, value in self._later:
                 group.setdefault(name, value)
             for p in group["params"]:
                 values = self.state.get(p)

@@ -44,7 +44,7 @@ class Adadelta(ByParameter):
     """
 
     _buffers = ("step", "square_avg", "acc_delta")
-    _later = {**ByParameter._later, "capturable": False}
+    _later = (*ByParameter._later, ("capturable", False))
 
     def __init__(
         self,

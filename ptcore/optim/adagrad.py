@@ -45,7 +45,7 @@ class Adagrad(ByParameter):
     """
 
     _buffers = ("step", "sum")
-    _later = {**ByParameter._later, "fused": None}
+    _later = (*ByParameter._later, ("fused", None))
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ class Adamax(ByParameter):
     """
 
     _buffers = ("step", "exp_avg", "exp_inf")
-    _later = {**ByParameter._later, "capturable": False}
+    _later = (*ByParameter._later, ("capturable", False))
 
     def __init__(
         self,

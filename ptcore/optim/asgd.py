@@ -46,7 +46,8 @@ class ASGD(ByParameter):
     """
 
     _buffers = ("step", "ax")
-    _later = {**ByParameter._later, "capturable": False}
+    _counters = ("step", "eta", "mu")
+    _later = (*ByParameter._later, ("capturable", False))
 
     def __init__(
         self,

@@ -45,15 +45,12 @@ class NAdam(ByParameter):
     >>> (w * w).sum().backward()
     >>> ptcore.optim.NAdam([w], lr=0.5).step()
     >>> round(w.item(), 4)
-    0.4418
+    0.4718
     """
 
     _buffers = ("step", "exp_avg", "exp_avg_sq")
-    _later = {
-        **ByParameter._later,
-        "capturable": False,
-        "decoupled_weight_decay": False,
-    }
+    _counters = ("step", "mu_product")
+    _later = (*ByParameter._later, ("capturable", False), ("decoupled_weight_decay", False))
 
     def __init__(
         self,

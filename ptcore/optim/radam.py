@@ -49,11 +49,7 @@ class RAdam(ByParameter):
     """
 
     _buffers = ("step", "exp_avg", "exp_avg_sq")
-    _later = {
-        **ByParameter._later,
-        "capturable": False,
-        "decoupled_weight_decay": False,
-    }
+    _later = (*ByParameter._later, ("capturable", False), ("decoupled_weight_decay", False))
 
     def __init__(
         self,

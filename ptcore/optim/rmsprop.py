@@ -53,7 +53,7 @@ class RMSprop(ByParameter):
     """
 
     _buffers = ("step", "square_avg", "momentum_buffer", "grad_avg")
-    _later = {**ByParameter._later, "momentum": 0, "centered": False, "capturable": False}
+    _later = (*ByParameter._later, ("momentum", 0), ("centered", False), ("capturable", False))
 
     def __init__(
         self,

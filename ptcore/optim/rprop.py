@@ -42,7 +42,7 @@ class Rprop(ByParameter):
     """
 
     _buffers = ("step", "prev", "step_size")
-    _later = {**ByParameter._later, "capturable": False}
+    _later = (*ByParameter._later, ("capturable", False))
 
     def __init__(
         self,
@@ -81,8 +81,9 @@ class Rprop(ByParameter):
         state["step"] += 1
         product = grad * state["prev"]
         shrink, grow = group["etas"]
-        factor = ptcore.where(product < 0, shrink, ptcore.where(product > 0, grow, 1.0))
-        size = state["step_size"].mul_(factor.to(param.dtype)).clamp_(*group["step_sizes"])
+        size = state["step_size"]
+        ptcore.where(product > 0, size * grow, size, out=size)
+        ptcore.where(product < 0, size * shrink, size, out=size).clamp_(*group["step_sizes"])
         grad = ptcore.where(product < 0, 0.0, grad)
         param.sub_(grad.sign() * size)
         state["prev"].copy_(grad)
