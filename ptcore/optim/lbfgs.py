@@ -6,8 +6,8 @@ inverse of their products ``ro``, the scale ``H_diag``, ``prev_flat_grad``, ``pr
 ``func_evals`` and ``n_iter``. Vectors are all parameters flattened, one after another.
 """
 
+from collections import namedtuple
 from math import sqrt
-from typing import NamedTuple
 
 import ptcore
 from ptcore.optim.optimizer import Optimizer, check_nonnegative
@@ -18,13 +18,8 @@ SUFFICIENT = 1e-4       # Armijo's constant
 CURVATURE = 0.9         # Wolfe's
 
 
-class Point(NamedTuple):
-    """A step length with the loss, the gradient there, and the slope along the direction."""
-
-    t: float
-    loss: float
-    grad: ptcore.Tensor
-    slope: float
+# A step length with the loss, the gradient there, and the slope along the direction.
+Point = namedtuple("Point", "t loss grad slope")
 
 
 class LBFGS(Optimizer):
