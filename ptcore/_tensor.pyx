@@ -495,7 +495,7 @@ cdef Tensor shell(int ndim):
     return t
 
 
-cdef void finish(Tensor t):
+cdef void finish(Tensor t) noexcept:
     """Derives count and flags from dims and storage."""
     t.count = count(t.rank, t.dims)
     if not is_contiguous(t.rank, t.dims, t.dims + t.rank):
@@ -571,7 +571,7 @@ cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
     return t
 
 
-cdef void share_from(Tensor t, Tensor x, int64_t offset):
+cdef int share_from(Tensor t, Tensor x, int64_t offset) except -1:
     """Makes the shell t (dims filled) a window of x's storage; offset in bytes."""
     t.storage = x.storage
     pt_storage_incref(t.storage)
@@ -602,7 +602,7 @@ cdef Tensor alias(Tensor x):
 
 # -- autograd metadata ----------------------------------------------------------------------
 
-cdef void track(Tensor t):
+cdef void track(Tensor t) noexcept:
     if not PyObject_GC_IsTracked(<PyObject *>t):
         PyObject_GC_Track(<PyObject *>t)
 
@@ -614,18 +614,18 @@ cdef TensorExtras extras_of(Tensor t):
     return <TensorExtras>t.extras
 
 
-cdef void set_view_rebuild(void (*f)(Tensor t) except *):
+cdef void set_view_rebuild(void (*f)(Tensor t) except *) noexcept:
     global _rebuild_view
     _rebuild_view = f
 
 
-cdef void share_counter(Tensor t, Tensor x):
+cdef int share_counter(Tensor t, Tensor x) except -1:
     """t shows the memory of x, whose writes are not counted in the storage."""
     t.flags |= PT_DATA
     extras_of(t).counter = (<TensorExtras>x.extras).counter
 
 
-cdef void share_extras(Tensor t, Tensor x):
+cdef int share_extras(Tensor t, Tensor x) except -1:
     """t shows what x shows: the same counter of writes, the same interpreter's payload."""
     if x.flags & PT_DATA:
         share_counter(t, x)
@@ -635,7 +635,7 @@ cdef void share_extras(Tensor t, Tensor x):
         extras_of(t).level = (<TensorExtras>x.extras).level
 
 
-cdef void count_apart(Tensor t, uint64_t start):
+cdef int count_apart(Tensor t, uint64_t start) except -1:
     """From now on t's writes are counted from start on, apart from its storage's."""
     cdef VersionCounter counter = VersionCounter.__new__(VersionCounter)
     counter.value = start
@@ -643,11 +643,11 @@ cdef void count_apart(Tensor t, uint64_t start):
     t.flags |= PT_DATA
 
 
-cdef void sync_view(Tensor t):
+cdef int sync_view(Tensor t) except -1:
     """A view whose memory was written to since gets a grad_fn derived from its base's again."""
     cdef uint64_t version = version_of(t)
     if t.attr_version == version:
-        return
+        return 0
     if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
         if t.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW):
             made = ("under no_grad or inference_mode" if t.flags & PT_NO_GRAD_VIEW
@@ -674,7 +674,7 @@ cdef bint needs_grad(Tensor t):
     return (t.flags & PT_REQUIRES_GRAD) != 0
 
 
-cdef void set_node(Tensor t, Node n, int nr):
+cdef int set_node(Tensor t, Node n, int nr) except -1:
     track(t)
     if t.flags & PT_RETAIN_GRAD and t.node is not None and t.node.hooks is not None:
         move_retained(t, n, nr)
@@ -733,7 +733,7 @@ cdef uint32_t class_flags(cls):
     return (PT_SUBCLASS if found else 0) | PT_NOT_EXACT
 
 
-cdef void adopt(Tensor r, Tensor t) except *:
+cdef int adopt(Tensor r, Tensor t) except -1:
     """Gives the fresh instance r (any subclass) t's memory and geometry, no history."""
     r.rank = t.rank
     if t.rank > INLINE_DIMS:
