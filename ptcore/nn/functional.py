@@ -7,6 +7,7 @@ from ptcore._ops._functions_normalize import log_softmax as _log_softmax
 from ptcore._ops._functions_normalize import softmax as _softmax
 from ptcore._ops._functions_random import dropout_masked
 from ptcore._tensor import Tensor
+from ptcore.nn._normalization import *  # noqa: F403
 
 globals().update(_public["nn.functional"])
 tanh, sigmoid = _public[""]["tanh"], _public[""]["sigmoid"]
