@@ -89,7 +89,7 @@ cdef class AccumulateGrad:
 
 cdef object seen_from_outside(object edge):
     cdef AccumulateGrad end
-    if edge is None or type(edge) is Node:
+    if edge is None or isinstance(edge, Node):
         return edge
     end = AccumulateGrad.__new__(AccumulateGrad)
     end.variable = edge
@@ -129,7 +129,7 @@ cdef class Node:
         return (<tuple>self.emore[i - 3])[1]
 
     cdef void set_edge(self, int i, object edge, int nr):
-        assert type(edge) is not Node or (<Node>edge).seq < self.seq, "an edge leads to a later node"
+        assert not isinstance(edge, Node) or (<Node>edge).seq < self.seq, "an edge leads to a later node"
         if i == 0:
             self.e0 = edge
             self.n0 = nr
@@ -203,6 +203,16 @@ cdef Node new_node(int op, int nin):
     _seq += 1
     n.seq = _seq
     n.op = op
+    n.nin = nin
+    n.nout = 1
+    return n
+
+
+cdef Node new_custom(object cls, int nin):
+    """A node of a subclass: that of a custom Function."""
+    cdef Node n = <Node>Node.__new__(cls)
+    n.seq = next_seq()
+    n.op = -1
     n.nin = nin
     n.nout = 1
     return n
