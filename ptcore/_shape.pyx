@@ -210,10 +210,13 @@ cdef object index_of(object value, const char *op, const char *arg):
 
 cdef int read_sizes(object value, int64_t *out, const char *op, const char *arg) except -1:
     """Fills out from an int or a sequence of ints; returns how many there are."""
-    cdef int n = 0
+    cdef int n = 0, overflow = 0
     if type(value) is tuple and len(<tuple>value) <= MAX_DIM:
         for item in <tuple>value:
-            out[n] = read_index(item, op, arg)
+            if type(item) is int:
+                out[n] = PyLong_AsLongLongAndOverflow(item, &overflow)
+            if type(item) is not int or overflow:
+                out[n] = read_index(item, op, arg)
             n += 1
         return n
     if type(value) is int:

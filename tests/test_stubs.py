@@ -104,7 +104,5 @@ def test_reference_pages(tmp_path):
         if row.internal or row.family == "registered":
             continue
         where = f"ptcore.{row.public[0]}" if row.public else f"ptcore.Tensor.{row.name}"
-        assert f":: {where}(" in text, row.name
-    signature = str(inspect.signature(pt.softmax))
-    assert f"ptcore.softmax{signature}" in text
+        assert f":: {where}\n" in text, row.name
     assert "Derivative for input" in text

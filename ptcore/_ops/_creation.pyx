@@ -34,13 +34,12 @@ cdef Tensor fresh(tuple size, object size_word, object dtype, object where, cons
     cdef int64_t[64] sizes
     cdef int n, code
     cdef Device d
-    if size_word is not None:
-        n = read_sizes(size_word, sizes, op, b"size")
-    elif len(size) == 1:
-        n = read_sizes(size[0], sizes, op, b"size")
-    else:
-        n = read_sizes(size, sizes, op, b"size")
+    if size_word is None:
+        size_word = size[0] if len(size) == 1 else size
+    n = read_sizes(size_word, sizes, op, b"size")
     code = default_float() if dtype is None else as_code(dtype, op, b"dtype")
+    if where is None and not pt_tls.device_set:
+        return new_tensor(code, n, sizes, DEVICE_CPU, -1)
     d = as_device(where, op)
     return new_tensor(code, n, sizes, d.column, d.number)
 
@@ -103,7 +102,9 @@ cdef object dtype_for(object dtype, object out, const char *op):
 
 cdef Tensor sized(tuple sizes, object size, object dtype, object device, object out, const char *op):
     """Memory for the ``(*sizes, size, dtype, device, out)`` of a creation function."""
-    return fresh(sizes, size, dtype if out is None else dtype_for(dtype, out, op),
+    if out is None:
+        return fresh(sizes, size, dtype, device, op)
+    return fresh(sizes, size, dtype_for(dtype, out, op),
                  out.device if device is None and isinstance(out, Tensor) else device, op)
 
 

@@ -6,7 +6,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
 
-cdef void link(Node n, int i, Tensor t):
+cdef int link(Node n, int i, Tensor t) except -1:
     """Edge i of n leads to where t came from, or to t itself if it is a leaf.
 
     A view without history that requires grad only because its base does leads nowhere.
@@ -45,7 +45,7 @@ cdef object pack(object x):
     return x
 
 
-cdef void save(Node n, int slot, object x) except *:
+cdef int save(Node n, int slot, object x) except -1:
     """Puts x with its present version into a slot."""
     cdef uint64_t version = 0
     cdef Several several
@@ -73,7 +73,7 @@ cdef int check_saved(Tensor x, const char *op) except -1:
     return 0
 
 
-cdef void save_at(Node n, int slot, object x, uint64_t version) except *:
+cdef int save_at(Node n, int slot, object x, uint64_t version) except -1:
     x = pack(x)
     if slot == 0:
         n.s0, n.v0 = x, version

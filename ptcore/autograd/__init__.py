@@ -9,7 +9,7 @@ _LAZY = {
     "Function": "function", "gradcheck": "_gradcheck", "gradgradcheck": "_gradcheck",
     "detect_anomaly": "_anomaly", "set_detect_anomaly": "_anomaly",
 }
-_MODULES = ("function", "graph", "functional", "forward_ad")
+_MODULES = ("function", "functional", "graph")
 
 
 def __getattr__(name):

@@ -151,6 +151,8 @@ class Optimizer:
     # What the state of a parameter holds. All but "step", a number that must be there, are
     # tensors of the parameter's shape.
     _buffers = ()
+    # Numbers that stay as they are when a state is loaded; other state is cast as its parameter is.
+    _counters = ("step",)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -323,7 +325,7 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             if key in param_of:
                 self._check_state(f"parameter {names.get(key, key)!r}", param_of[key], value)
-                state[param_of[key]] = _as_state(param_of[key], value)
+                state[param_of[key]] = _as_state(param_of[key], value, self._counters)
             else:
                 state[key] = value
         for group, saved in zip(groups, saved_groups, strict=True):
@@ -482,16 +484,16 @@ class Optimizer:
         self.param_groups.append(param_group)
 
 
-def _as_state(param, value, key=None):
-    """`value` of a saved state with its tensors made to match `param`."""
+def _as_state(param, value, counters, key=None):
+    """`value` of a saved state with its tensors made to match `param`, but for counters."""
     if isinstance(value, Tensor):
-        if key == "step":
+        if key in counters:
             return value
         if param.is_floating_point():
             return value.to(dtype=param.dtype, device=param.device)
         return value.to(device=param.device)
     if isinstance(value, dict):
-        return {k: _as_state(param, v, k) for k, v in value.items()}
+        return {k: _as_state(param, v, counters, k) for k, v in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return type(value)(_as_state(param, v) for v in value)
+        return type(value)(_as_state(param, v, counters) for v in value)
     return value

@@ -371,3 +371,27 @@ def test_a_long_chain_of_custom_nodes_is_dropped():
     y.backward()
     assert x.grad.tolist() == [1]
     del y
+
+
+def test_custom_nodes_beside_those_of_ops():
+    """Nodes come from a free list: one that was a subclass's must not be taken for an op's."""
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = leaf(1.0)
+    for _ in range(600):
+        custom = [Same.apply(x).grad_fn for _ in range(3)]
+        plain = [(x * 2).grad_fn for _ in range(3)]
+        assert {type(n).__name__ for n in custom} == {"SameBackward"}
+        assert {type(n).__name__ for n in plain} == {"Node"}
+        del custom, plain
+    kind = weakref.ref(Same._node_class)
+    del Same
+    gc.collect()
+    assert kind() is None
