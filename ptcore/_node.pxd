@@ -44,7 +44,6 @@ cdef class Node:
     cdef object kept(self, object value)
 
 cdef Node new_node(int op, int nin)
-cdef Node new_custom(object cls, int nin)
 # Installed by the tensor module: (object, version) -> the tensor, or raises if written to.
 cdef object (*unpack)(object, uint64_t, Node, int)
 cdef void set_unpack(object (*f)(object, uint64_t, Node, int)) noexcept

@@ -93,7 +93,7 @@ cdef class AccumulateGrad:
 
 cdef object seen_from_outside(object edge):
     cdef AccumulateGrad end
-    if edge is None or isinstance(edge, Node):
+    if edge is None or type(edge) is Node:
         return edge
     end = AccumulateGrad.__new__(AccumulateGrad)
     end.variable = edge
@@ -135,7 +135,7 @@ cdef class Node:
         return (<tuple>self.emore[i - 3])[1]
 
     cdef int set_edge(self, int i, object edge, int nr) except -1:
-        assert not isinstance(edge, Node) or (<Node>edge).seq < self.seq, "an edge leads to a later node"
+        assert type(edge) is not Node or (<Node>edge).seq < self.seq, "an edge leads to a later node"
         if i == 0:
             self.e0 = edge
             self.n0 = nr
@@ -209,16 +209,6 @@ cdef Node new_node(int op, int nin):
     _seq += 1
     n.seq = _seq
     n.op = op
-    n.nin = nin
-    n.nout = 1
-    return n
-
-
-cdef Node new_custom(object cls, int nin):
-    """A node of a subclass: that of a custom Function."""
-    cdef Node n = <Node>Node.__new__(cls)
-    n.seq = next_seq()
-    n.op = -1
     n.nin = nin
     n.nout = 1
     return n

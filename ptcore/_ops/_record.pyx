@@ -1,7 +1,7 @@
 """Recording: nodes of ops and custom functions, saved values, and the history of in-place writes."""
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
-from ptcore._node cimport Node, TensorMeta, new_custom, new_meta, new_node, set_unpack
+from ptcore._node cimport Node, TensorMeta, new_meta, new_node, set_unpack
 from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
@@ -298,7 +298,7 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
     saved : tuple
         What ``save_for_backward`` was given.
     """
-    cdef Node n = new_custom(rule.node_class, len(inputs))
+    cdef Node n = new_node(-1, len(inputs))
     cdef int i, k
     cdef Tensor t
     for i in range(len(inputs)):

@@ -198,7 +198,7 @@ class Run:
                 if spec is not None and spec[0] is not None:
                     grads = reduce_to(grads, spec[0])
                 edge = n.e0
-                if isinstance(edge, Node):
+                if type(edge) is Node:
                     self.deliver(edge, n.n0, grads)
                 elif edge is not None:
                     self.leaf(edge, grads, 0 if grads is g else 1)
@@ -217,7 +217,7 @@ class Run:
                     continue
                 if spec is not None and spec[i] is not None:
                     x = reduce_to(x, spec[i])
-                if isinstance(edge, Node):
+                if type(edge) is Node:
                     if self.needed is None or edge in self.needed:
                         self.deliver(edge, n.edge_nr(i), x)
                 else:
@@ -225,7 +225,7 @@ class Run:
         if self.waiting is not None:
             for i in range(nin):
                 edge = n.edge(i)
-                if edge is not None and not isinstance(edge, Node) and id(edge) in self.waiting:
+                if edge is not None and type(edge) is not Node and id(edge) in self.waiting:
                     self.arrived(edge)
         if not self.retain_graph:
             n.release()
@@ -318,7 +318,7 @@ def reachable(roots):
         n = pending.pop()
         for i in range(n.nin):
             edge = n.edge(i)
-            if isinstance(edge, Node) and edge not in seen:
+            if type(edge) is Node and edge not in seen:
                 seen.add(edge)
                 pending.append(edge)
     return sorted(seen, key=lambda n: -n._sequence_nr())
@@ -335,7 +335,7 @@ def mark_needed(nodes, targets, leaves):
             edge = n.edge(i)
             if edge is None:
                 continue
-            if edge in needed or edge in targets if isinstance(edge, Node) else id(edge) in leaves:
+            if edge in needed or edge in targets if type(edge) is Node else id(edge) in leaves:
                 needed.add(n)
                 break
     return needed
@@ -352,7 +352,7 @@ def count_edges(nodes, needed):
             continue
         for i in range(n.nin):
             edge = n.edge(i)
-            if edge is not None and not isinstance(edge, Node):
+            if edge is not None and type(edge) is not Node:
                 extras = edge._extras
                 if extras.hooks or extras.post_hooks:
                     waiting.setdefault(id(edge), [0, None])[0] += 1

@@ -2,7 +2,6 @@
 import functools
 import weakref
 
-from ptcore._node import Node
 from ptcore._ops._creation import zeros
 from ptcore._ops._record import attach_history, check_dirty, custom_node
 from ptcore._state import is_grad_enabled, no_grad
@@ -76,8 +75,7 @@ class _Rule:
         self.ctx, self.cls, self.metas = ctx, cls, metas
         self.n_inputs = len(inputs)
         self.specs = [(a.shape, a.dtype) if isinstance(a, Tensor) else None for a in inputs]
-        self.node_class = cls._node_class
-        self.__name__ = self.node_class.__name__
+        self.__name__ = cls.__name__ + "Backward"
 
     def __call__(self, node, g, needs):
         ctx = self.ctx
@@ -116,13 +114,11 @@ class _Rule:
 
 
 class _FunctionMeta(type):
-    """Gives each Function its own classes of contexts, so that ctx can be asked for its function,
-    and of nodes, which are named after it as PyTorch's are."""
+    """Gives each Function its own context class, so that ctx can be asked for its function."""
 
     def __init__(cls, name, bases, attrs):
         super().__init__(name, bases, attrs)
         cls._ctx_class = type(name + "Backward", (FunctionCtx,), {"_forward_cls": cls})
-        cls._node_class = type(name + "Backward", (Node,), {"__slots__": (), "__module__": cls.__module__})
 
 
 class Function(metaclass=_FunctionMeta):

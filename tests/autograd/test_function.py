@@ -1,8 +1,5 @@
 """autograd.Function: what parity with torch does not show (identity, errors, contexts)."""
 
-import gc
-import weakref
-
 import numpy as np
 import pytest
 
@@ -319,79 +316,3 @@ def test_through_numpy():
             return g * pt.from_numpy(d)
 
     assert gradcheck(Sinc.apply, (leaf(0.3, 1.2),))
-
-
-def test_class_of_a_node():
-    """``type(y.grad_fn).__name__`` as in PyTorch; the walk, hooks and graphs take it like any node."""
-    class Twice(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * 2, x * 3
-
-        @staticmethod
-        def backward(ctx, g, h):
-            (x,) = ctx.saved_tensors
-            return g * 2 + h * 3 * x / x
-
-    x = leaf(1.0, 2.0)
-    y, z = Twice.apply(x * 1)
-    node = y.grad_fn
-    assert type(node).__name__ == node.name() == "TwiceBackward"
-    assert type(node).__module__ == Twice.__module__
-    assert isinstance(node, pt.autograd.graph.Node)
-    assert z.grad_fn is node
-    assert "TwiceBackward" in repr(node)
-    assert node.next_functions[0][0].name() == "MulBackward0"
-    assert (y + z).grad_fn.next_functions[0][0] is node
-    (first,) = pt.autograd.grad((y * z).sum(), x, create_graph=True)
-    (second,) = pt.autograd.grad(first.sum(), x)
-    assert first.tolist() == [12, 24]
-    assert second.tolist() == [12, 12]
-    kept = weakref.ref(node)
-    del node, y, z, first, second
-    gc.collect()
-    assert kept() is None
-
-
-def test_a_long_chain_of_custom_nodes_is_dropped():
-    class Same(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
-
-    x = leaf(1.0)
-    y = x
-    for _ in range(100_000):
-        y = Same.apply(y)
-    y.backward()
-    assert x.grad.tolist() == [1]
-    del y
-
-
-def test_custom_nodes_beside_those_of_ops():
-    """Nodes come from a free list: one that was a subclass's must not be taken for an op's."""
-    class Same(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
-
-    x = leaf(1.0)
-    for _ in range(600):
-        custom = [Same.apply(x).grad_fn for _ in range(3)]
-        plain = [(x * 2).grad_fn for _ in range(3)]
-        assert {type(n).__name__ for n in custom} == {"SameBackward"}
-        assert {type(n).__name__ for n in plain} == {"Node"}
-        del custom, plain
-    kind = weakref.ref(Same._node_class)
-    del Same
-    gc.collect()
-    assert kind() is None
