@@ -26,13 +26,13 @@ tensor([-0.1587,  1.9545])
 
 elementwise(
     "gelu_tanh(input)", types=REAL, formula="gelu_tanh(x)", partial=["gelu_tanh_grad(x)"],
-    cost=12, internal=True, sample=uniform(-4, 4),
+    cost=12, internal=True, called="gelu", sample=uniform(-4, 4),
     reference="0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))",
     doc="The tanh approximation of gelu.")
 
 elementwise(
     "gelu_erf_grad(input)", types=REAL, formula="gelu_erf_grad(x)",
-    partial=["0.3989422804014327 * exp(-0.5 * x * x) * (2 - x * x)"], cost=16, internal=True,
+    partial=["0.3989422804014327 * exp(-0.5 * x * x) * (2 - x * x)"], cost=16, internal=True, called="gelu",
     sample=uniform(-4, 4),
     reference="0.5 * (1 + special.erf(x / sqrt(2))) + x * exp(-x * x / 2) / sqrt(2 * pi)",
     doc="Derivative of gelu.")
@@ -44,7 +44,8 @@ elementwise(
         " * (0.7978845608028654 + 0.10703222440890037 * x * x"
         " + x * x * 0.10703222440890037"
         " - x * tanh(x * (0.7978845608028654 + 0.035677408136300125 * x * x))"
-        " * (0.7978845608028654 + 0.10703222440890037 * x * x)**2)"], cost=16, internal=True, sample=uniform(-4, 4),
+        " * (0.7978845608028654 + 0.10703222440890037 * x * x)**2)"], cost=16,
+        internal=True, called="gelu", sample=uniform(-4, 4),
     reference="_gelu_tanh_grad(x)",
     doc="Derivative of the tanh approximation of gelu.")
 

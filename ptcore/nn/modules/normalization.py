@@ -3,6 +3,7 @@
 import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn import init
+from ptcore.nn.modules._arguments import size
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
@@ -46,9 +47,9 @@ class LayerNorm(Module):
         dtype=None,
     ):
         super().__init__()
-        if isinstance(normalized_shape, int):
+        if not isinstance(normalized_shape, (tuple, list)):
             normalized_shape = (normalized_shape,)
-        self.normalized_shape = tuple(normalized_shape)
+        self.normalized_shape = tuple(size(self, "normalized_shape", n) for n in normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         for name, wanted in (("weight", True), ("bias", bias)):
