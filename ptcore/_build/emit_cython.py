@@ -1,5 +1,5 @@
 """Cython text from rows: public functions, methods, and the derivative adapters."""
-from tables import expr
+from tables import expr, schema
 
 TENSOR_WORD = {"T": "Tensor", "O": "Tensor or None", "I": "Tensor", "J": "Tensor or None",
                "L": "sequence of Tensors"}
@@ -40,12 +40,15 @@ def parameters(op, *, out=True, first=None):
         if "=" in text:
             optional = True
         (keyword if a.keyword_only else positional).append(text)
+    if op.row.inplace_argument and out:
+        positional.append("inplace=False")
     keyword += [f"{theirs}=None" for _, theirs in pairs]
     if out:
         keyword.append("out=None")
     if first:
         positional[0] = first
-    return ", ".join(positional + (["*", *keyword] if keyword else []))
+    star = ["*"] if keyword and not any(text.startswith("*") for text in positional) else []
+    return ", ".join(positional + star + keyword)
 
 
 def docstring(op):
@@ -158,6 +161,9 @@ def function(op, by_name):
     body = unify(op) + (checks(op) if "__d" not in op.name else "")
     args = ", ".join(a.name for a in op.args)
     packed = f"({args},)" if op.args else "()"
+    if row.inplace_argument:
+        body += (f"    if inplace is not False and inplace:\n"
+                 f"        return elementwise_inplace({op.id}, {packed})\n")
     if row.kind == "elementwise":
         if row.absent:
             none = " and ".join(f"{name} is None" for name in row.absent[0])
@@ -253,7 +259,7 @@ def functions(family, ops, by_name):
             "from ptcore._ops._shapes import *",
             "from ptcore._ops._results import NOT_GIVEN, packed, second_spelling"]
     if any(op.row.kind == "composite" for op in ops):
-        text.append("from ptcore._ops import _composite")
+        text.append(f"from ptcore._ops import {schema.bodies(family)} as _composite")
     methods, public = [], {}
     register = []
     for op in ops:
@@ -267,7 +273,7 @@ def functions(family, ops, by_name):
         if row.inplace:
             text += ["", "", inplace_function(op, by_name)]
             inplace = f"{op.name}_"
-            if not row.internal:
+            if row.method and not row.internal:
                 methods.append((f"{op.name}_", f"{op.name}_"))
                 methods += [(f"{n}_", f"{op.name}_") for n in row.alias]
         if row.kind in ("structured", "linear", "bilinear", "nondifferentiable"):

@@ -22,6 +22,9 @@ _Size: TypeAlias = Sequence[builtins.int]
 
 __version__: str
 
+class memory_format:
+    name: str
+
 class dtype:
     name: str
     kind: str
@@ -332,9 +335,25 @@ def manual_seed(seed: _int) -> Generator: ...
 def masked_select(input: Tensor, mask: Tensor) -> Tensor: ...
 nan: _float
 newaxis: None
+channels_last: memory_format
+channels_last_3d: memory_format
+contiguous_format: memory_format
+preserve_format: memory_format
+FloatTensor: type[Tensor]
+DoubleTensor: type[Tensor]
+HalfTensor: type[Tensor]
+BFloat16Tensor: type[Tensor]
+ByteTensor: type[Tensor]
+CharTensor: type[Tensor]
+ShortTensor: type[Tensor]
+IntTensor: type[Tensor]
+LongTensor: type[Tensor]
+BoolTensor: type[Tensor]
 def nonzero(input: Tensor, *, as_tuple: _bool = False) -> Tensor | tuple[Tensor, ...]: ...
 def normal(mean: _float | Tensor = 0.0, std: _float | Tensor = 1.0, size: _Size | None = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: object = None, device: _DeviceLike = None, pin_memory: _bool | None = False, requires_grad: _bool = False) -> Tensor: ...
 def numel(input: Tensor) -> _int: ...
+def is_nonzero(input: Tensor) -> _bool: ...
+def broadcast_shapes(*shapes: _int | Sequence[_int]) -> Size: ...
 def ones(*sizes: _int | Sequence[_int], size: _Size | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: object = None, device: _DeviceLike = None, pin_memory: _bool | None = False, requires_grad: _bool = False) -> Tensor: ...
 def ones_like(input: Tensor, *, dtype: _dtype | None = None, layout: object = None, device: _DeviceLike = None, pin_memory: _bool | None = False, requires_grad: _bool = False, memory_format: object = None) -> Tensor: ...
 pi: _float

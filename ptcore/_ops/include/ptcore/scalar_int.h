@@ -30,5 +30,26 @@ template <class T> PT_INLINE T right_shift(T x, T y) {
     return T(x >> n);
 }
 
+// Of absolute values, which for the lowest integer wraps.
+template <class T> PT_INLINE T gcd(T x, T y) {
+    x = abs(x);
+    y = abs(y);
+    while (y != T(0)) {
+        T r = fmod(x, y);
+        x = y;
+        y = r;
+    }
+    return x;
+}
+template <class T> PT_INLINE T lcm(T x, T y) {
+    typedef typename wrapping<T>::type U;
+    T g = gcd(x, y);
+    return g == T(0) ? T(0) : abs((T)((U)trunc_divide(x, g) * (U)y));
+}
+
+// The angle of reals: 0 or pi; of complex numbers it stands in complex.h.
+PT_INLINE float angle(float x) { return x != x ? x : x < 0 ? 3.1415927410125732f : 0.f; }
+PT_INLINE double angle(double x) { return x != x ? x : x < 0 ? 3.141592653589793 : 0.; }
+
 }  // namespace
 }  // namespace pt
