@@ -55,12 +55,10 @@ def softmin(input, dim, _stacklevel, dtype):
 def _reduction(op, reduction, size_average, reduce):
     """"none", "mean" or "sum", from today's parameter or the two older ones."""
     if size_average is not None or reduce is not None:
-        if reduce is not None and not reduce:
+        if reduce is not None and not _arguments.flag(op, "reduce", reduce):
             return "none"
-        return "mean" if size_average is None or size_average else "sum"
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{op}: reduction must be one of 'none', 'mean', 'sum', got {reduction!r}")
-    return reduction
+        return "mean" if size_average is None or _arguments.flag(op, "size_average", size_average) else "sum"
+    return _arguments.word(op, "reduction", reduction, ("none", "mean", "sum"))
 
 
 def _reduced(loss, reduction):
@@ -148,6 +146,8 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
 
 
 def kl_div(input, target, size_average, reduce, reduction, log_target):
+    if not isinstance(reduction, str):
+        _arguments.word("kl_div", "reduction", reduction, ("batchmean", "mean", "sum", "none"))
     if reduction == "mean" and size_average is None and reduce is None and input.ndim:
         import warnings
         warnings.warn("kl_div: reduction='mean' divides by the number of elements; 'batchmean' divides by the batch "

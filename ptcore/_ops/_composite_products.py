@@ -1,4 +1,5 @@
 """Functions of other ops behind the rows of products.py: matrix products, norms and distances."""
+from ptcore._dtype import get_default_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _dims, _wrap, linalg_svdvals, matmul, movedim
@@ -8,6 +9,7 @@ from ptcore._ops._functions_copy import cat, clone
 from ptcore._ops._functions_linalg import bmm, dot, mm, mv
 from ptcore._ops._functions_reduction import amax, amin, sum, vector_norm
 from ptcore._ops._functions_view import diagonal, expand, permute, reshape, transpose, unsqueeze
+from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes
 from ptcore._tensor import Tensor
 
@@ -89,6 +91,8 @@ def inner(input, other):
 def tensordot(a, b, dims):
     op = "tensordot"
     if isinstance(dims, Tensor):
+        if not has_values(dims):
+            raise TypeError(f"{op}: dims must be a number or two lists of dims, got a tensor on {dims.device}")
         dims = dims.tolist()
     if isinstance(dims, (tuple, list)):
         if len(dims) != 2:
@@ -372,10 +376,10 @@ def cosine_similarity(x1, x2, dim, eps):
     op = "cosine_similarity"
     shape = broadcast_shapes(op, x1.shape, x2.shape)
     for x in (x1, x2):
-        if x.dtype.kind != "f":
-            raise DTypeError(f"{op}: both arguments must be real floating-point, got {x.dtype.name}")
+        if x.dtype.is_complex or x.dtype.kind == "b":
+            raise DTypeError(f"{op}: both arguments must be real, got {x.dtype.name}")
     dim = _wrap(op, dim, len(shape))
-    a, b = expand(x1, shape), expand(x2, shape)
+    a, b = [expand(x if x.dtype.kind == "f" else x.to(get_default_dtype()), shape) for x in (x1, x2)]
     # each norm is held at eps at least, as a divisor without a gradient below it
     a = a / maximum(vector_norm(a, 2.0, dim, True), clamp_min(vector_norm(a.detach(), 2.0, dim, True) * 0, eps))
     b = b / maximum(vector_norm(b, 2.0, dim, True), clamp_min(vector_norm(b.detach(), 2.0, dim, True) * 0, eps))
@@ -429,5 +433,5 @@ def pdist(input, p):
         raise RuntimeError(f"pdist: p must not be negative, got {p}")
     from ptcore._ops._composite_shaping import triu_indices
     n = input.shape[0]
-    pairs = triu_indices(n, n, 1, None, input.device, None)
+    pairs = triu_indices(n, n, 1, None, "cpu", None).to(input.device)
     return vector_norm(input[pairs[0]] - input[pairs[1]], p, -1)

@@ -4,7 +4,7 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _wrap
 from ptcore._ops._creation import arange, full, ones_like, zeros
-from ptcore._ops._functions_arithmetic import div, masked_fill, where
+from ptcore._ops._functions_arithmetic import abs, div, masked_fill, where
 from ptcore._ops._functions_copy import cat, clone
 from ptcore._ops._functions_index import gather, index_select, scatter_amax, scatter_amin, scatter_prod, scatter_src
 from ptcore._ops._functions_index import index_add as index_add_to
@@ -56,7 +56,7 @@ def _slices(op, input, dim, index, source):
     if source is not None:
         _same_dtype(op, input, source, "source")
         if (list(source.shape) or [1]) != expected:
-            raise ShapeError(f"{op}: source must have shape {expected}, got {list(source.shape)}")
+            raise OutOfRangeError(f"{op}: source must have shape {expected}, got {list(source.shape)}")
         source = reshape(source, expected)
     return dim, _along(index, expected, dim), source, shape
 
@@ -125,7 +125,7 @@ def _scattered(op, input, dim, index, src, reduce, include_self):
     count = masked_fill(count, count == 0, 1)
     if input.dtype.kind in "iub":
         return div(total, count, rounding_mode="floor").to(input.dtype)
-    return total / count
+    return total / count.to(total.dtype)
 
 
 def scatter_reduce(input, dim, index, src, reduce, include_self):
@@ -177,12 +177,13 @@ def take(input, index):
 
 
 def put(input, index, source, accumulate):
+    index_dtype("put", index)
     _same_dtype("put", input, source, "source")
     if source.numel() != index.numel():
-        raise ShapeError(f"put: source must have as many elements as index, got shapes {list(source.shape)} and "
-                         f"{list(index.shape)}")
+        raise OutOfRangeError(f"put: source must have as many elements as index, got shapes {list(source.shape)} "
+                              f"and {list(index.shape)}")
     index = reshape(_flat("put", input, index), (-1,))
-    write = scatter_add_to if accumulate else scatter_src
+    write = scatter_src if not accumulate else scatter_add_to if input.dtype.kind != "b" else scatter_amax
     return reshape(write(reshape(input, (-1,)), 0, index, reshape(source, (-1,))), input.shape)
 
 
@@ -400,6 +401,6 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: p must be positive and maxnorm not negative, got {p} and {maxnorm}")
     dim = _dim_of("renorm", input, dim)
     rest = tuple([d for d in range(input.ndim) if d != dim])
-    norms = vector_norm(input, p, rest, True)
+    norms = vector_norm(abs(input) if input.dtype.is_complex else input, p, rest, True)
     return input * where(norms > maxnorm, maxnorm / (norms + 1e-7), ones_like(norms))
 

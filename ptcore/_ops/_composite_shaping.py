@@ -1,8 +1,9 @@
 """Functions of other ops behind the rows of shaping.py: repeats, joins, parts, diagonals, turns."""
 import itertools
+from builtins import slice as builtin_slice
 
 from ptcore._dtype import as_dtype
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _divided, _wrap, movedim, split, stack
 from ptcore._ops._creation import arange, empty, zeros
@@ -12,7 +13,7 @@ from ptcore._ops._functions_index import index_select, scatter_src
 from ptcore._ops._functions_reduction import amax, amin
 from ptcore._ops._functions_reduction import sum as sum_of
 from ptcore._ops._functions_scan import cumsum
-from ptcore._ops._functions_view import as_strided_of, diagonal, expand, reshape, select, slice, transpose, unsqueeze
+from ptcore._ops._functions_view import as_strided_of, diagonal, expand, reshape, slice, transpose, unsqueeze
 from ptcore._ops._record import has_values, several_views
 from ptcore._ops._shapes import broadcast_shapes
 from ptcore._tensor import Tensor
@@ -283,8 +284,8 @@ def cartesian_prod(tensors):
 def combinations(input, r, with_replacement):
     if input.ndim != 1:
         raise ShapeError(f"combinations: input must be a vector, got shape {list(input.shape)}")
-    if r < 0:
-        raise RuntimeError(f"combinations: r must not be negative, got {r}")
+    if not 0 <= r <= 64:
+        raise RuntimeError(f"combinations: r must be in [0, 64], got {r}")
     if r == 0:
         return empty(0, dtype=input.dtype, device=input.device)
     n = input.numel()
@@ -314,6 +315,8 @@ def _parts(op, input, indices_or_sections, dim):
     sections = _arguments.integer(op, "indices_or_sections", sections)
     if sections < 1:
         raise RuntimeError(f"{op}: the number of sections must be positive, got {sections}")
+    if sections > 2**24:
+        raise RuntimeError(f"{op}: the number of sections must be at most {2**24}, got {sections}")
     small, larger = n // sections, n % sections
     return split(input, [small + 1 if k < larger else small for k in range(sections)], dim)
 
@@ -361,6 +364,12 @@ def unfold(input, dimension, size, step):
     if not input.ndim:
         input = reshape(input, (1,))
     count = (n - size) // step + 1
+    if not has_values(input) and not input.is_meta:         # the strides of a stand-in say nothing
+        starts = unsqueeze(arange(count, device=input.device) * step, 1)
+        places = reshape(starts + arange(size, device=input.device), (-1,))
+        windows = reshape(index_select(input, dim, places),
+                          (*input.shape[:dim], count, size, *input.shape[dim + 1:]))
+        return movedim(windows, dim + 1, -1)
     shape, strides = list(input.shape), list(input.stride())
     shape.append(size)
     strides.append(strides[dim])
@@ -394,6 +403,8 @@ def diag_embed(input, offset, dim1, dim2):
         raise ShapeError("diag_embed: input must have at least one dimension, got shape []")
     a = _wrap("diag_embed", dim1, input.ndim + 1, "dim1")
     b = _wrap("diag_embed", dim2, input.ndim + 1, "dim2")
+    if input.ndim == 64:
+        raise ShapeError("diag_embed: input must have at most 63 dimensions, got 64")
     if a == b:
         raise RuntimeError(f"diag_embed: dim1 and dim2 must differ, got {dim1} and {dim2}")
     n = input.shape[-1] + (offset if offset > 0 else -offset)
@@ -452,33 +463,51 @@ def one_hot(input, num_classes):
 
 # -- views written to -----------------------------------------------------------------------------
 
-def _written(op, input, src, window):
-    result = clone(input)
-    view = window(result)
-    if tuple(view.shape) != tuple(src.shape):
-        raise ShapeError(f"{op}: src must have shape {list(view.shape)}, got {list(src.shape)}")
-    view.copy_(src)
-    return result
+def _along(places, shape, dim):
+    """A vector of positions along a dim, the same for every place of the other dims."""
+    return expand(reshape(places, [-1 if d == dim else 1 for d in range(len(shape))]), shape)
+
+
+def _fitting(op, src, shape, dtype):
+    if tuple(src.shape) != tuple(shape):
+        raise ShapeError(f"{op}: src must have shape {list(shape)}, got {list(src.shape)}")
+    return src if src.dtype is dtype else src.to(dtype)
 
 
 def select_scatter(input, src, dim, index):
-    dim = _divided("select_scatter", dim, input)
-    return _written("select_scatter", input, src, lambda x: select(x, dim, index))
+    op = "select_scatter"
+    dim = _divided(op, dim, input)
+    n = input.shape[dim]
+    if not -n <= index < n:
+        raise OutOfRangeError(f"{op}: index must be in [{-n}, {n - 1}], got {index}")
+    src = unsqueeze(_fitting(op, src, input.shape[:dim] + input.shape[dim + 1:], input.dtype), dim)
+    places = full((1,), index % n, dtype=INT64, device=input.device)
+    return scatter_src(input, dim, _along(places, src.shape, dim), src)
 
 
 def slice_scatter(input, src, dim, start, end, step):
-    dim = _divided("slice_scatter", dim, input)
-    if start is not None:
-        start = _arguments.integer("slice_scatter", "start", start)
-    if end is not None:
-        end = _arguments.integer("slice_scatter", "end", end)
+    op = "slice_scatter"
+    dim = _divided(op, dim, input)
+    bounds = [None if x is None else _arguments.integer(op, name, x) for name, x in (("start", start), ("end", end))]
     if step < 1:
-        raise ValueError(f"slice_scatter: step must be positive, got {step}")
-    return _written("slice_scatter", input, src, lambda x: slice(x, dim, start, end, step))
+        raise ValueError(f"{op}: step must be positive, got {step}")
+    n = input.shape[dim]
+    start, end, step = builtin_slice(*bounds, step).indices(n)
+    places = arange(start, end if end > start else start, step, device=input.device)
+    shape = [places.numel() if d == dim else k for d, k in enumerate(input.shape)]
+    return scatter_src(input, dim, _along(places, shape, dim), _fitting(op, src, shape, input.dtype))
 
 
 def diagonal_scatter(input, src, offset, dim1, dim2):
-    return _written("diagonal_scatter", input, src, lambda x: diagonal(x, offset, dim1, dim2))
+    op = "diagonal_scatter"
+    a, b = _divided(op, dim1, input), _wrap(op, dim2, input.ndim, "dim2")
+    src = _fitting(op, src, diagonal(input, offset, a, b).shape, input.dtype)
+    matrices = movedim(input, (a, b), (-2, -1))
+    m, n = matrices.shape[-2], matrices.shape[-1]
+    k = arange(src.shape[-1], device=input.device)
+    places = (k - offset if offset < 0 else k) * n + (k + offset if offset > 0 else k)
+    flat = scatter_src(reshape(matrices, (*matrices.shape[:-2], m * n)), input.ndim - 2, expand(places, src.shape), src)
+    return movedim(reshape(flat, matrices.shape), (-2, -1), (a, b))
 
 
 # -- complex numbers ------------------------------------------------------------------------------

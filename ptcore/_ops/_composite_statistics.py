@@ -1,6 +1,6 @@
 """Functions of other ops behind the rows of statistics.py: moments, order statistics, counts, differences."""
 from ptcore._dtype import as_dtype, finfo, get_default_dtype
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._composite import _dims, _variance, _wrap
 from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
@@ -44,8 +44,8 @@ def var_mean(input, dim, unbiased, keepdim, correction):
 
 
 def _with_mean(op, input, dim, unbiased, keepdim, correction):
-    if input.dtype.kind != "f":
-        raise DTypeError(f"{op}: input must be real floating-point, got {input.dtype.name}")
+    if input.dtype.kind not in "fc":
+        raise DTypeError(f"{op}: input must be floating-point, got {input.dtype.name}")
     variance = _variance(op, input, dim, unbiased, keepdim, correction, None, None)
     return variance, mean(input, None if isinstance(dim, bool) else _dims(op, dim, input.ndim), keepdim)
 
@@ -65,7 +65,7 @@ def nanmean(input, dim, keepdim, dtype):
     dims = _dims("nanmean", dim, input.ndim)
     missing = isnan(input)
     total = sum(masked_fill(input, missing, 0), dims, keepdim, dtype=dtype)
-    return total / sum(~missing, dims, keepdim)
+    return total / sum(~missing, dims, keepdim).to(total.dtype)
 
 
 def _observations(op, input):
@@ -349,8 +349,8 @@ def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
 
 def bincount(input, weights, minlength):
     if input.ndim != 1 or input.dtype.kind not in "iu":
-        raise RuntimeError(f"bincount: input must be a vector of non-negative integers, got {input.dtype.name} of "
-                           f"shape {list(input.shape)}")
+        raise UnsupportedDTypeError(f"bincount: input must be a vector of non-negative integers, got "
+                                    f"{input.dtype.name} of shape {list(input.shape)}")
     if minlength < 0:
         raise RuntimeError(f"bincount: minlength must not be negative, got {minlength}")
     n = minlength
@@ -484,9 +484,10 @@ def nan_to_num(input, nan, posinf, neginf):
 
 def logit(input, eps):
     from ptcore._ops._functions_special import logit_of
+    if input.dtype.kind in "iub":
+        input = input.to(get_default_dtype())
     if eps is not None:
         eps = _arguments.real("logit", "eps", eps)
-        input = input if input.dtype.kind == "f" else input.to(get_default_dtype())
         input = clamp_max(clamp_min(input, eps), 1 - eps)
     return logit_of(input)
 
@@ -501,7 +502,7 @@ def polygamma_function(n, input):
 def ldexp(input, other):
     if not isinstance(other, Tensor):
         other = full((), _arguments.real("ldexp", "other", other), dtype=get_default_dtype(), device=input.device)
-    return mul(input, exp2(other))
+    return mul(input, exp2(other)).to(input.dtype if input.dtype.kind in "fc" else get_default_dtype())
 
 
 def frexp(input):
@@ -528,9 +529,9 @@ def frexp(input):
 
 
 def float_power(input, exponent):
-    for x in (input, exponent):
+    for name, x in (("input", input), ("exponent", exponent)):
         if not isinstance(x, (Tensor, int, float, complex)):
-            _arguments.operand("float_power", "exponent", x)
+            _arguments.tensor("float_power", name, x)
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         _arguments.tensor("float_power", "input", input)
     complex_ = builtin_any([isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.is_complex)

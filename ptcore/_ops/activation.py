@@ -108,17 +108,17 @@ def _activation(signature, formula, partial, reference, text, example, *, types=
 
 
 _activation("elu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x)",
-            "1.0 if x > 0 else alpha * exp(minimum(x, 0.0))", "where(x > 0, x, alpha * expm1(minimum(x, 0)))",
+            "1.0 if x > 0 else alpha * exp(minimum(x, 0.0))", "where(x > 0, x, alpha * expm1(where(x > 0, 0, x)))",
             "``x`` above zero, ``alpha * (exp(x) - 1)`` below.",
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True)
 _activation("selu(input)", "1.0507009873554805 * x if x > 0 else 1.7580993408473766 * expm1(x)",
             "1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(minimum(x, 0.0))",
             "1.0507009873554804934193349852946 * where(x > 0, x, 1.6732632423543772848170429916717"
-            " * expm1(minimum(x, 0)))",
+            " * expm1(where(x > 0, 0, x)))",
             "Scaled elu, whose constants keep mean 0 and variance 1.",
             ("ptcore.tensor([-1., 2.])", "tensor([-1.1113,  2.1014])"), cost=8, inplace=True, public=["selu"])
 _activation("celu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x / alpha)",
-            "1.0 if x > 0 else exp(minimum(x, 0.0) / alpha)", "where(x > 0, x, alpha * expm1(minimum(x, 0) / alpha))",
+            "1.0 if x > 0 else exp(minimum(x, 0.0) / alpha)", "where(x > 0, x, alpha * expm1(where(x > 0, 0, x) / alpha))",
             "``x`` above zero, ``alpha * (exp(x / alpha) - 1)`` below.",
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True, public=["celu"])
 _activation("mish(input)", "x * tanh(softplus(x))",
@@ -129,7 +129,7 @@ _activation("hardtanh(input, min_val=-1.0, max_val=1.0)", "min_val if x < min_va
             "where((x <= min_val) or (x >= max_val), 0.0, 1.0)", "clip(x, min_val, max_val)",
             "Elements limited to ``[min_val, max_val]``; no gradient at and beyond the bounds.",
             ("ptcore.tensor([-2., 0.5])", "tensor([-1.0000,  0.5000])"), inplace=True)
-_activation("relu6(input)", "minimum(maximum(x, 0), 6)", "where((x <= 0) or (x >= 6), 0.0, 1.0)", "clip(x, 0, 6)",
+_activation("relu6(input)", "0 if x < 0 else (6 if x > 6 else x)", "where((x <= 0) or (x >= 6), 0.0, 1.0)", "clip(x, 0, 6)",
             "Elements limited to [0, 6].", ("ptcore.tensor([-2., 8.])", "tensor([0., 6.])"), types=INTEGRAL + REAL,
             sample=uniform(-3, 9))
 _activation("hardsigmoid(input)", "minimum(maximum(x + 3, 0.0), 6.0) / 6",
@@ -150,7 +150,7 @@ _activation("tanhshrink(input)", "x - tanh(x)", "tanh(x)**2", "x - tanh(x)", "``
             ("ptcore.tensor([0., 1.])", "tensor([0.0000, 0.2384])"), cost=8, inplace_argument=False, promote="float")
 _activation("softsign(input)", "x / (1 + abs(x))", "1 / (1 + abs(x))**2", "x / (1 + abs(x))", "``x / (1 + abs(x))``.",
             ("ptcore.tensor([-1., 3.])", "tensor([-0.5000,  0.7500])"), inplace_argument=False, promote="float")
-_activation("logsigmoid(input)", "log_sigmoid(x)", "sigmoid(-x)", "-logaddexp(0, -x)",
+_activation("logsigmoid(input)", "log_sigmoid(x)", "sigmoid(-x)", "minimum(x, 0) - log1p(exp(-abs(x)))",
             "``log(sigmoid(x))`` without overflow.", ("ptcore.tensor([0.])", "tensor([-0.6931])"), cost=16,
             inplace_argument=False)
 _activation("threshold(input, threshold: Scalar, value: Scalar)", "value if x <= threshold else x",

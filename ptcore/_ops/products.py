@@ -38,7 +38,7 @@ _row("baddbmm(input, batch1, batch2, *, beta: Scalar = 1, alpha: Scalar = 1)", "
 _row("vdot(input, other)", "vdot(x, y)", "Sum of the products of two vectors' elements, the first conjugated.",
      "ptcore.vdot(ptcore.tensor([1j]), ptcore.tensor([1j]))", "tensor(1.+0.j)", out_argument=True)
 _row("inner(input, other)", "inner(x, y)", "Sums of products over the last dims of both tensors.",
-     "ptcore.inner(ptcore.ones(2), ptcore.ones(2))", "tensor(2.)", out_argument=True)
+     "ptcore.inner(ptcore.ones(2), ptcore.ones(2))", "tensor(2.)", out_argument=True, autocast="low")
 _row("tensordot(a, b, dims: Obj = 2)", "tensordot(x, y, dims)",
      "Sums of products over the last ``dims`` dims of a and the first of b, or over the two lists of dims.",
      "ptcore.tensordot(ptcore.ones(2, 3), ptcore.ones(3, 4), 1).shape", "ptcore.Size([2, 4])", out_argument=True,
@@ -59,7 +59,7 @@ _row("matrix_power(input, n: Int)", "linalg.matrix_power(x, n)", "A square matri
 _row("linalg_vecdot(x, y, *, dim=-1)", "sum(conj(x) * y, dim)",
      "Sum over ``dim`` of the products of two tensors' elements, the first conjugated.",
      "ptcore.linalg.vecdot(ptcore.ones(2, 3), ptcore.ones(3))", "tensor([3., 3.])", out_argument=True,
-     public=["linalg.vecdot"], method=False)
+     public=["linalg.vecdot"], method=False, autocast="high")
 _row("cross(input, other, dim: Obj = None)", "cross(x, y, axis=-1 if dim is None else dim)",
      "Vector products along ``dim``, of size 3; along the first dim of that size if it is None.",
      "ptcore.cross(ptcore.tensor([1., 0., 0.]), ptcore.tensor([0., 1., 0.]))", "tensor([0., 0., 1.])",
@@ -77,7 +77,7 @@ _row("linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1)", "diagonal(x, offset, d
 _row('norm(input, p: Obj = "fro", dim: Obj = None, keepdim=False, *, dtype: DType = None)', "_norm(x, p, dim, keepdim)",
      "Vector norm of the elements over ``dim`` (all dims if None); ``p`` is a number, \"fro\" or \"nuc\".",
      "ptcore.norm(ptcore.tensor([3., 4.]))", "tensor(5.)", out_argument=True, autocast="high")
-_row("linalg_vector_norm(x, ord: Scalar = 2, dim: Obj = None, keepdim=False, *, dtype: DType = None)",
+_row("linalg_vector_norm(x, ord: Float = 2.0, dim: Obj = None, keepdim=False, *, dtype: DType = None)",
      "_vector_norm(x, ord, dim, keepdim)", "``sum(abs(x)**ord)**(1 / ord)`` over ``dim`` (all dims if None).",
      "ptcore.linalg.vector_norm(ptcore.tensor([3., 4.]))", "tensor(5.)", out_argument=True,
      public=["linalg.vector_norm"], method=False, autocast="high")
@@ -91,30 +91,30 @@ _row("linalg_norm(A, ord: Obj = None, dim: Obj = None, keepdim=False, *, dtype: 
      "Norm of vectors (one dim, or ``ord=None``) or of matrices (two dims).",
      "ptcore.linalg.norm(ptcore.tensor([3., 4.]))", "tensor(5.)", out_argument=True, public=["linalg.norm"],
      method=False, autocast="high")
-_row("dist(input, other, p: Scalar = 2)", "_vector_norm(x - y, p, None, False)", "The p-norm of ``input - other``.",
+_row("dist(input, other, p: Float = 2.0)", "_vector_norm(x - y, p, None, False)", "The p-norm of ``input - other``.",
      "ptcore.dist(ptcore.tensor([3., 0.]), ptcore.tensor([0., 4.]))", "tensor(5.)", autocast="high")
 
 # -- distances ---------------------------------------------------------------------------------------
 
-_row("pairwise_distance(x1, x2, p: Scalar = 2.0, eps: Scalar = 1e-6, keepdim=False)",
+_row("pairwise_distance(x1, x2, p: Float = 2.0, eps: Float = 1e-06, keepdim=False)",
      "_vector_norm(x1 - x2 + eps, p, -1, keepdim)", "The p-norms of the rows of ``x1 - x2 + eps``.",
-     "ptcore.nn.functional.pairwise_distance(ptcore.tensor([[3., 0.]]), ptcore.tensor([[0., 4.]]))", "tensor([5.0000])",
-     public=["pairwise_distance", "nn.functional.pairwise_distance"], method=False)
-_row("cosine_similarity(x1, x2, dim=1, eps: Scalar = 1e-8)", "_cosine_similarity(x1, x2, dim, eps)",
+     "ptcore.nn.functional.pairwise_distance(ptcore.tensor([[3., 0.]]), ptcore.tensor([[0., 4.]]))", "tensor([5.])",
+     public=["pairwise_distance", "nn.functional.pairwise_distance"], method=False, autocast="high")
+_row("cosine_similarity(x1, x2, dim=1, eps: Float = 1e-08)", "_cosine_similarity(x1, x2, dim, eps)",
      "``sum(x1 * x2) / (norm(x1) * norm(x2))`` over ``dim``, each norm at least ``eps``.",
      "ptcore.cosine_similarity(ptcore.tensor([[1., 0.]]), ptcore.tensor([[2., 0.]]))", "tensor([1.])",
      public=["cosine_similarity", "nn.functional.cosine_similarity"], method=False, autocast="high")
-_row("normalize(input, p: Scalar = 2.0, dim: Obj = 1, eps: Scalar = 1e-12)",
+_row("normalize(input, p: Float = 2.0, dim: Obj = 1, eps: Float = 1e-12)",
      "x / maximum(_vector_norm(x, p, dim, True), eps)",
      "``input`` divided by its p-norm along ``dim``, at least ``eps``.",
      "ptcore.nn.functional.normalize(ptcore.tensor([[3., 4.]]))", "tensor([[0.6000, 0.8000]])",
-     public=["nn.functional.normalize"], method=False, out_argument=True)
-_row('cdist(x1, x2, p: Scalar = 2.0, compute_mode: Obj = "use_mm_for_euclid_dist_if_necessary")',
+     public=["nn.functional.normalize"], method=False, out_argument=True, autocast="high")
+_row('cdist(x1, x2, p: Float = 2.0, compute_mode: Obj = "use_mm_for_euclid_dist_if_necessary")',
      "_vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1, False)",
      """The p-norm distance of each row of x1 from each row of x2. Euclidean distances of more than 25 rows come
 from a matrix product, as ``compute_mode`` says.""",
      "ptcore.cdist(ptcore.tensor([[0., 0.]]), ptcore.tensor([[3., 4.]]))", "tensor([[5.]])", method=False,
      autocast="high")
-_row("pdist(input, p: Scalar = 2.0)", "_pdist(x, p)", "The p-norm distances of all pairs of rows, as a vector.",
+_row("pdist(input, p: Float = 2.0)", "_pdist(x, p)", "The p-norm distances of all pairs of rows, as a vector.",
      "ptcore.nn.functional.pdist(ptcore.tensor([[0., 0.], [3., 4.]]))", "tensor([5.])",
      public=["pdist", "nn.functional.pdist"], method=False, autocast="high")

@@ -61,20 +61,21 @@ _row("bucketize(input: Obj, boundaries, *, out_int32=False, right=False)", "_pla
      "The number of the interval between sorted boundaries that each element lies in.",
      "ptcore.bucketize(ptcore.tensor([0., 2.]), ptcore.tensor([1., 3.]))", "tensor([0, 1])", out_argument=True,
      method=False)
-_row("renorm(input, p: Scalar, dim: Int, maxnorm: Scalar)", "_renorm(x, p, dim, maxnorm)",
+_row("renorm(input, p: Float, dim: Int, maxnorm: Float)", "_renorm(x, p, dim, maxnorm)",
      "The slices along ``dim`` whose p-norm exceeds ``maxnorm`` made that long.",
-     "ptcore.renorm(ptcore.tensor([[3., 4.]]), 2, 0, 1)", "tensor([[0.6000, 0.8000]])", out_argument=True, inplace=True)
+     "ptcore.renorm(ptcore.tensor([[3., 4.]]), 2, 0, 1)", "tensor([[0.6000, 0.8000]])", out_argument=True, inplace=True,
+     autocast="high")
 _row("embedding(weight, indices: Index, padding_idx=-1, scale_grad_by_freq=False, sparse=False)", "take(x, y, axis=0)",
      """The rows of a matrix at the positions in ``indices``; the row ``padding_idx`` (-1: none) gets no gradient,
 with ``scale_grad_by_freq`` the others theirs over how often they occur.""",
      "ptcore.embedding(ptcore.tensor([[1., 2.], [3., 4.]]), ptcore.tensor([1]))", "tensor([[3., 4.]])", method=False)
-_row("embedding_function(input, weight, padding_idx: Obj = None, max_norm: Obj = None, norm_type: Scalar = 2.0, "
+_row("embedding_function(input, weight, padding_idx: Obj = None, max_norm: Obj = None, norm_type: Float = 2.0, "
      "scale_grad_by_freq=False, sparse=False)", "take(weight, input, axis=0)",
      """The rows of ``weight`` at the positions in ``input``. The row ``padding_idx`` gets no gradient; rows that are
 used and longer than ``max_norm`` are first made that long, in place.""",
      "ptcore.nn.functional.embedding(ptcore.tensor([1]), ptcore.tensor([[1., 2.], [3., 4.]]))", "tensor([[3., 4.]])",
      public=["nn.functional.embedding"], method=False)
-_row("embedding_bag(input, weight, offsets: Obj = None, max_norm: Obj = None, norm_type: Scalar = 2.0, "
+_row("embedding_bag(input, weight, offsets: Obj = None, max_norm: Obj = None, norm_type: Float = 2.0, "
      'scale_grad_by_freq=False, mode: Obj = "mean", sparse=False, per_sample_weights: Obj = None, '
      "include_last_offset=False, padding_idx: Obj = None)", "_embedding_bag(input, weight, mode)",
      """The rows of ``weight`` summed, averaged or maximised within bags of positions: the rows of a matrix ``input``,

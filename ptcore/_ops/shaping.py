@@ -101,7 +101,8 @@ _row("diagflat(input, offset=0)", "diagflat(x, offset)", "The matrix with the fl
 _row("diag_embed(input, offset=0, dim1=-2, dim2=-1)", "_diag_embed(x, offset, dim1, dim2)",
      "Matrices in the dims ``dim1`` and ``dim2`` with the vectors of the last dim as their diagonals.",
      "ptcore.diag_embed(ptcore.ones(3, 2)).shape", "ptcore.Size([3, 2, 2])")
-_row("trace(input)", "trace(x)", "Sum of a matrix' diagonal.", "ptcore.trace(ptcore.ones(2, 3))", "tensor(2.)")
+_row("trace(input)", "trace(x)", "Sum of a matrix' diagonal.", "ptcore.trace(ptcore.ones(2, 3))", "tensor(2.)",
+     autocast="high")
 for _name, _text in (("tril", "lower"), ("triu", "upper")):
     _row(f"{_name}_indices(row: Int, col: Int, offset=0, *, dtype: DType = None, device: Obj = None, "
          "layout: Obj = None)",

@@ -5,12 +5,12 @@ from ptcore._ops._schema import FLOATING, INTEGRAL, NUMERIC, ORDERED, REAL, elem
 
 
 def _function(name, partial, low, high, text, example, *, formula=None, reference=None, alias=(), cost=16,
-              autocast=None, public=None):
+              autocast=None):
     argument, result = example
     elementwise(
         f"{name}(input)", types=REAL, promote="float", formula=formula or f"{name}(x)", partial=[partial],
         cost=cost, sample=uniform(low, high), reference=reference or f"special.{name}(x)", alias=alias,
-        autocast=autocast, public=public,
+        autocast=autocast,
         doc=f"""{text}
 
 >>> import ptcore
@@ -22,14 +22,11 @@ tensor([{result}])
 _function("erfc", "-1.1283791670955126 * exp(-x * x)", -3, 3, "Complementary error function ``1 - erf(x)``.",
           ("0., 1.", "1.0000, 0.1573"))
 _function("erfinv", "0.886226925452758 * exp(out * out)", -0.95, 0.95, "Inverse of the error function on [-1, 1].",
-          ("0., 0.5", "0.0000, 0.4769"), autocast="high")
+          ("0., 0.5", "0.0000, 0.4769"), reference="copysign(special.erfinv(x), x)", autocast="high")
 _function("lgamma", "digamma(x)", 0.3, 6, "Logarithm of the absolute value of the gamma function.",
           ("1., 4.", "0.0000, 1.7918"), reference="special.gammaln(x)")
 _function("digamma", "polygamma_of(x, 1.0)", 0.3, 6, "Logarithmic derivative of the gamma function.",
           ("1., 2.", "-0.5772,  0.4228"), reference="special.psi(x)")
-_function("logit_of", "where((x >= 0) and (x <= 1), 1 / (x * (1 - x)), out * 0)", 0.05, 0.95,
-          "``log(x / (1 - x))``.", ("0.5", "0."), formula="log(x / (1 - x))", reference="log(x / (1 - x))",
-          public=[])
 _function("sinc", "where(x == 0, 0.0, (cos(3.141592653589793 * x) - out) / x)", -3, 3,
           "``sin(pi * x) / (pi * x)``, and 1 at 0.", ("0., 0.5", "1.0000, 0.6366"),
           formula="where(x == 0, 1.0, sin(3.141592653589793 * x) / (3.141592653589793 * x))", reference="sinc(x)")
@@ -37,6 +34,11 @@ _function("deg2rad", "0.017453292519943295", -180, 180, "Degrees as radians.", (
           formula="x * 0.017453292519943295", reference="deg2rad(x)", cost=1)
 _function("rad2deg", "57.29577951308232", -3, 3, "Radians as degrees.", ("0., 1.", " 0.0000, 57.2958"),
           formula="x * 57.29577951308232", reference="rad2deg(x)", cost=1)
+
+elementwise(
+    "logit_of(input)", types=REAL, formula="log(x / (1 - x))", internal=True, node="LogitBackward0",
+    partial=["where((x >= 0) and (x <= 1), 1 / (x * (1 - x)), out * 0)"], cost=16, sample=uniform(0.05, 0.95),
+    reference="log(x / (1 - x))", doc="``log(x / (1 - x))``.")
 
 elementwise(
     "polygamma_of(input, n: Float)", types=REAL, promote="float", formula="polygamma(n, x)",
@@ -130,13 +132,13 @@ elementwise(
     doc="""``log(exp(input) + exp(other))`` without overflow.
 
 >>> import ptcore
->>> ptcore.logaddexp(ptcore.tensor([1000.]), ptcore.tensor([1000.]))
-tensor([1000.6931])
+>>> ptcore.logaddexp(ptcore.tensor([0.]), ptcore.tensor([0.]))
+tensor([0.6931])
 """)
 
 elementwise(
     "logaddexp2(input, other)", types=REAL,
-    formula="logaddexp(x * 0.6931471805599453, y * 0.6931471805599453) * 1.4426950408889634",
+    formula="x + 1 if x == y else maximum(x, y) + 1.4426950408889634 * log1p(exp2(-abs(x - y)))",
     partial=["sigmoid((x - y) * 0.6931471805599453)", "sigmoid((y - x) * 0.6931471805599453)"], cost=16,
     reference="logaddexp2(x, y)",
     doc="""``log2(2**input + 2**other)`` without overflow.

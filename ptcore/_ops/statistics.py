@@ -24,7 +24,7 @@ _row("nansum(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "n
      "ptcore.nansum(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
 _row("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nanmean(x, axis=dim, keepdims=keepdim)",
      "Mean over ``dim`` (all dims if None) of the elements that are not NaN.",
-     "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True)
+     "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
 _row("cov(input, *, correction=1, fweights: Obj = None, aweights: Obj = None)", "cov(x, ddof=correction)",
      """Covariances of variables (rows) over observations (columns), which may have counts ``fweights`` and weights
 ``aweights``.""", "ptcore.cov(ptcore.tensor([[0., 2.], [2., 0.]]))",
@@ -108,7 +108,7 @@ _row("frexp(input)", "_frexp(x)",
      "``mantissa`` in [0.5, 1) and int32 ``exponent`` with ``input = mantissa * 2**exponent``.",
      "ptcore.frexp(ptcore.tensor([3.])).exponent", "tensor([2], dtype=ptcore.int32)", out_argument=True,
      returns="tuple[Tensor, Tensor]")
-_row("float_power(input: Obj, exponent: Obj)", "power(asarray(input, float), exponent)",
+_row("float_power(input: Obj, exponent: Obj)", "power(input * 1.0, exponent)",
      "Power in float64 (complex128 for complex arguments); negative exponents of integers are fractions.",
      "ptcore.float_power(ptcore.tensor([2]), -1)", "tensor([0.5000], dtype=ptcore.float64)", out_argument=True)
 _row("rsub(input, other: Obj, *, alpha: Scalar = 1)", "other - alpha * x", "``other - alpha * input``.",

@@ -85,6 +85,7 @@ def logcumsumexp(g, input, out, dim):
     """``exp(input) * (sum of g / exp(out) from here on)`` in logarithms, for each sign of g."""
     if not input.shape:
         return g
+    out = masked_fill(out, out == float("-inf"), 0)
     up, down = [exp(flip(logcumsumexp_of(flip(part - out, (dim,)), dim), (dim,)) + input)
                 for part in signed_logs(g)]
     return up - down
@@ -94,5 +95,6 @@ def logcumsumexp(g, input, out, dim):
 def logcumsumexp_forward(t, input, out, dim):
     if not input.shape:
         return t
+    out = masked_fill(out, out == float("-inf"), 0)
     up, down = [exp(logcumsumexp_of(part + input, dim) - out) for part in signed_logs(t)]
     return up - down

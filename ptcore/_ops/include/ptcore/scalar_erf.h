@@ -162,7 +162,7 @@ PT_NOINLINE double zeta_slow(double s, double q) {
     double sum = 0, a = q;
     for (int i = 0; i < 12; i++, a += 1.0) sum += pow(a, -s);
     double p = pow(a, -s);
-    sum += a * p / (s - 1.0) + 0.5 * p;
+    sum += pow(a, 1.0 - s) / (s - 1.0) + 0.5 * p;
     /* p is a^-s; term k is B_2k / (2k)! * s (s + 1) ... (s + 2k - 2) * a^(-s - 2k + 1) */
     const double b[8] = {0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05,
                          -8.267195767195767e-07, 2.08767569878681e-08, -5.284190138687493e-10,
@@ -182,14 +182,14 @@ PT_NOINLINE double polygamma_slow(double n, double x) {
     if (x != x) return x;
     if (x <= 0) {
         double w = x - round(x);
-        if (w == 0) return n == 1 || (int64_t)n % 2 ? infinity<double>() : not_a_number<double>();
+        if (w == 0) return (int64_t)n % 2 ? infinity<double>() : -infinity<double>();
         if (n != 1 || !isfinite(x)) return not_a_number<double>();
         double sine = sin(3.141592653589793 * w);
         return 9.869604401089358 / (sine * sine) - polygamma_slow(1, 1.0 - x);
     }
     if (x == infinity<double>()) return 0;
     double factorial = 1;
-    for (double k = 2; k <= n; k += 1.0) factorial *= k;
+    for (double k = 2; k <= n && factorial < infinity<double>(); k += 1.0) factorial *= k;
     double r = factorial * zeta_slow(n + 1.0, x);
     return (int64_t)n % 2 ? r : -r;
 }
