@@ -87,11 +87,11 @@ def unify(op):
     defaults = {a.name: a.default for a in op.row.args}
     for mine, theirs in spellings(op):
         text += (f"    if {theirs} is not None:\n"
-                 f'        {mine} = second_spelling("{op.name}", "{mine}", {mine}, "{theirs}", '
+                 f'        {mine} = second_spelling("{op.row.called}", "{mine}", {mine}, "{theirs}", '
                  f"{theirs}, {defaults[mine]!r})\n")
         if mine in required:
             text += (f"    if {mine} is None:\n"
-                     f'        raise TypeError("{op.name}: {mine} is required")\n')
+                     f'        raise TypeError("{op.row.called}: {mine} is required")\n')
     return text
 
 
@@ -120,7 +120,7 @@ def checks(op):
             continue                    # the composite reads them itself
         condition, function = kinds[a.letter]
         text += (f"    if {condition.format(a.name)}:\n"
-                 f'        {a.name} = _arguments.{function}("{op.name}", "{a.name}", {a.name})\n')
+                 f'        {a.name} = _arguments.{function}("{op.row.called}", "{a.name}", {a.name})\n')
     return text
 
 
@@ -148,7 +148,7 @@ def selection(op, by_name, inplace):
                         else f"elementwise({other.id}, ({tensors},), out)")
                 text += f"        if {a.name} == {value!r}:\n            return {call}\n"
             allowed = ", ".join(repr(v) for v in (a.default, *choice))
-            text += (f'        raise ValueError(f"{op.name}: {a.name} must be one of {allowed}, '
+            text += (f'        raise ValueError(f"{op.row.called}: {a.name} must be one of {allowed}, '
                      f'got {{{a.name}!r}}")\n')
     return text
 
@@ -180,10 +180,12 @@ def function(op, by_name):
         body += (f"    if overridden({packed}):\n"
                  f"        result = interpose({op.id}, {packed}, {'out' if out else 'None'}, 0)\n"
                  f"        if result is not NotImplemented:\n            return result\n")
+        body += "    try:\n"
         if out:
-            body += (f"    if out is not None:\n"
-                     f"        return write_outs({op.id}, out, _composite.{op.name}({args}))\n")
-        body += f"    return _composite.{op.name}({args})\n"
+            body += (f"        if out is not None:\n"
+                     f"            return write_outs({op.id}, out, _composite.{op.name}({args}))\n")
+        body += (f"        return _composite.{op.name}({args})\n"
+                 f'    except Exception as e:\n        called_as(e, "{op.name}")\n        raise\n')
     elif row.fields and len(row.fields) > 1 and not row.internal:
         body += f"    return packed({op.name}_result, call({op.id}, {packed}, out))\n"
     elif row.out == "cat_spec('cat', tensors, dim)":
@@ -254,7 +256,7 @@ def functions(family, ops, by_name):
             "from ptcore._ops cimport _views",
             "from ptcore._tensor import Tensor",
             "from ptcore._tensor cimport Tensor as AnyTensor",
-            "from ptcore._ops._table import set_functions, set_spec",
+            "from ptcore._ops._table import called_as, set_functions, set_spec",
             "from ptcore._ops import _arguments, _shapes",
             "from ptcore._ops._shapes import *",
             "from ptcore._ops._results import NOT_GIVEN, packed, second_spelling"]

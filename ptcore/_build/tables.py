@@ -129,7 +129,8 @@ def add_derived(ops):
             signature = f"{op.name}__d{i}({', '.join(arguments)})"
             derived = schema.Row(
                 "elementwise", signature, types=tuple(t for t in row.types if t in schema.REAL),
-                formula=f"x * ({_rename(text, names)})", internal=True, inplace=False,
+                formula=f"x * ({_rename(text, names)})", internal=True,
+                called=row.called, inplace=False,
                 method=False, cost=row.cost + 2, doc=f"Gradient of {op.name} for its input {i}.")
             derived.family = row.family
             fused = Op(derived, len(ops))

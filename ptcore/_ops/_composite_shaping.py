@@ -6,7 +6,7 @@ from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _divided, _wrap, movedim, split, stack
-from ptcore._ops._creation import arange, empty, zeros
+from ptcore._ops._creation import arange, empty, full, zeros
 from ptcore._ops._functions_arithmetic import mul, sub
 from ptcore._ops._functions_copy import cat, clone, flip
 from ptcore._ops._functions_index import index_select, scatter_src

@@ -14,7 +14,7 @@ from ptcore._ops._table cimport *
 from ptcore._ops._elementwise cimport elementwise_inplace, fitting
 from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
-from ptcore._errors import DTypeError
+from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._tensor import strided
 
 cdef int OP_ASSIGN = op_id("assign")
@@ -232,6 +232,12 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
                 layout, pin_memory, None, requires_grad)
 
 
+cdef int check_numeric(int dt, const char *op) except -1:
+    if dt == PT_BOOL:
+        raise UnsupportedDTypeError(f"{op.decode()}: dtype must be numeric, got bool")
+    return 0
+
+
 cdef int column_of(object d):
     return (<Device>d).column
 
@@ -259,6 +265,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     if dtype is None:
         dtype = dtype_of(PT_INT64 if all([isinstance(x, int) for x in numbers])
                          else default_float())
+    check_numeric(as_code(dtype, b"arange", b"dtype"), b"arange")
     n = arange_length(start, end, step)
     return made(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype, as_device(device, b"arange")),
                              None), b"arange", out, layout, pin_memory, None, requires_grad)
@@ -283,6 +290,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     if CATEGORY[code] < 3 and any([isinstance(x, complex) for x in numbers]):
         raise TypeError(f"linspace: start and end must be real, got {numbers[0]} and {numbers[1]}")
     numbers = [fitting(x, code, b"linspace") for x in numbers]
+    check_numeric(code, b"linspace")
     args = (numbers[0], numbers[1], steps, (steps,),
             dtype_of(code), as_device(device, b"linspace"))
     return made(<Tensor>call(OP_LINSPACE, args, None), b"linspace", out, layout, pin_memory, None,
@@ -301,8 +309,12 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
             [0., 1.]])
     """
     dtype = dtype_for(dtype, out, b"eye")
+    n = read_index(n, b"eye", b"n")
+    m = n if m is None else read_index(m, b"eye", b"m")
+    if n < 0 or m < 0:
+        raise RuntimeError(f"eye: n and m must be non-negative, got {n} and {m}")
     return made(<Tensor>call(
-        OP_EYE, ((n, n if m is None else m), dtype_of(default_float()) if dtype is None else dtype,
+        OP_EYE, ((n, m), dtype_of(default_float()) if dtype is None else dtype,
                  as_device(device, b"eye")), None), b"eye", out, layout, pin_memory, None, requires_grad)
 
 
@@ -452,9 +464,11 @@ def bernoulli(input, *, generator=None, out=None):
 
 # -- in-place fills, as methods ------------------------------------------------------------------
 
-cdef object refill(Tensor self, int op, tuple params, object generator):
+cdef object refill(Tensor self, int op, tuple params, object generator, const char *name):
     """Writes freshly drawn values into self."""
-    check_inplace(self, info(op).name, pt_tls.grad_enabled and needs_grad(self))
+    if op != OP_INTEGERS and CATEGORY[self.dt] != 2:
+        raise DTypeError(f"{name.decode()}: dtype must be floating point, got {dtype_of(self.dt).name}")
+    check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
     values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
     return elementwise_inplace(OP_ASSIGN, (self, values))
 
@@ -468,21 +482,21 @@ def uniform_(Tensor self not None, double low=0.0, double high=1.0, *, generator
             raise RuntimeError(f"uniform_: low and high must be finite, got {low} and {high}")
     if CATEGORY[self.dt] == 2:
         fitting(high - low, self.dt, b"uniform_")
-    return refill(self, OP_UNIFORM, (low, high), generator)
+    return refill(self, OP_UNIFORM, (low, high), generator, b"uniform_")
 
 
 def normal_(Tensor self not None, double mean=0.0, double std=1.0, *, generator=None):
     """Fills with normal values."""
     if std < 0:
         raise RuntimeError(f"normal_: std must be non-negative, got {std}")
-    return refill(self, OP_NORMAL, (mean, std), generator)
+    return refill(self, OP_NORMAL, (mean, std), generator, b"normal_")
 
 
 def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
     """Fills with exponential values of rate lambd."""
     if lambd <= 0:
         raise RuntimeError(f"exponential_: lambd must be positive, got {lambd}")
-    return refill(self, OP_EXPONENTIAL, (lambd,), generator)
+    return refill(self, OP_EXPONENTIAL, (lambd,), generator, b"exponential_")
 
 
 cdef object transformed(Tensor self, object values):
@@ -543,7 +557,7 @@ def random_(Tensor self not None, low=0, high=None, *, generator=None):
             high = min(iinfo(dtype_of(self.dt)).max + 1, 0x7FFFFFFFFFFFFFFF)
     if low >= high:
         raise RuntimeError(f"random_: low must be below high, got {low} and {high}")
-    return refill(self, OP_INTEGERS, (int(low), int(high)), generator)
+    return refill(self, OP_INTEGERS, (int(low), int(high)), generator, b"random_")
 
 
 def bernoulli_(Tensor self not None, p=0.5, *, generator=None):

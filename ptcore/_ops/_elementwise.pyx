@@ -259,7 +259,7 @@ cdef object unsupported(int op, int dt):
 
 
 cdef bint op_name_is(int op, bytes name):
-    return <bytes>info(op).name == name
+    return <bytes>info(op).row == name
 
 
 cdef int broadcast(int op, Plan p) except -1:

@@ -10,6 +10,7 @@ from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._shape cimport read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call
 from ptcore._ops._elementwise cimport elementwise_inplace, fitting, overwrite
@@ -272,6 +273,8 @@ cdef int setitem(Tensor x, object key, object value) except -1:
             value = as_value(r, value)
         if isinstance(value, Tensor) and (<Tensor>value).rank > r.rank:
             value = strip(<Tensor>value, r)
+        if isinstance(value, Tensor):
+            check_fits(<Tensor>value, r.rank, r.dims)
         elementwise_inplace(OP_ASSIGN, (r, value))
         return 0
     write(r, advanced, value, False)
@@ -293,6 +296,18 @@ cdef object as_value(Tensor like, object value):
     return value
 
 
+cdef int check_fits(Tensor value, int rank, const int64_t *sizes) except -1:
+    """Raises if value does not broadcast to a shape."""
+    cdef int i, shift = rank - value.rank
+    cdef bint fits = shift >= 0
+    for i in range(value.rank if fits else 0):
+        fits = fits and (value.dims[i] == 1 or value.dims[i] == sizes[i + shift])
+    if not fits:
+        raise ShapeError(f"index: a value of shape {list(shape_of(value))} does not broadcast to the "
+                         f"shape {list(sizes_tuple(rank, sizes))} of the indexed elements")
+    return 0
+
+
 cdef Tensor strip(Tensor value, Tensor target):
     """value without leading dims of size 1 that the target does not have."""
     while value.rank > target.rank and value.dims[0] == 1:
@@ -302,6 +317,7 @@ cdef Tensor strip(Tensor value, Tensor target):
 
 cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1:
     cdef Tensor v
+    cdef int64_t[64] sizes
     indices, dims, shape = gather_plan(r, advanced)
     if not isinstance(value, Tensor):
         value = as_value(r, value)
@@ -317,6 +333,7 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     if v.rank > len(shape):
         while v.rank > len(shape) and v.dims[0] == 1:
             v = select_at(v, 0, 0)
+    check_fits(v, read_sizes(shape, sizes, b"index", b"shape"), sizes)
     v = v.expand(shape)
     op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
     result = call(op, (r, v, indices, dims, accumulate), None)

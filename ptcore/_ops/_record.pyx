@@ -126,7 +126,7 @@ def node_name(Node n):
         return getattr(n.fn, "__name__", None) or type(n.fn).__name__
     if info(n.op).node != NULL:
         return info(n.op).node.decode()
-    return info(n.op).name.decode().title().replace("_", "") + "Backward0"
+    return info(n.op).row.decode().title().replace("_", "") + "Backward0"
 
 
 cdef Node record(int op, tuple args, object outs):

@@ -88,6 +88,9 @@ class Row:
     times the tangent; a list of texts, one for each tensor, with ``t`` its tangent; "rule"
     names the function that ``@jvp(name)`` marks; "decompose" as for batch; None: no tangent.
 
+    ``called``: the name that messages say, of a row that is not public: that of the function which
+    the user called.
+
     ``numpy``: the function that NumPy's function of this name means. NumPy calls the method with
     ``axis`` and an ``out`` that is written out, which no method of PyTorch takes.
 
@@ -135,6 +138,7 @@ class Row:
         self.internal = columns.pop("internal", False)
         self.inplace_argument = columns.pop("inplace_argument", False)
         self.node = columns.pop("node", None)
+        self.called = columns.pop("called", None)
         if columns:
             raise TypeError(f"{self.name}: unknown columns {sorted(columns)}")
         self.check()
@@ -187,6 +191,8 @@ class Row:
                                  f"tensors, got {len(self.jvp)}")
         elif not callable(self.jvp) and self.jvp not in JVP:
             raise ValueError(f"{self.name}: jvp must be texts or one of {JVP}, got {self.jvp!r}")
+        if self.called is None:
+            self.called = self.name
         if self.public is None:
             self.public = [] if self.internal else [self.name]
 

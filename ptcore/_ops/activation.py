@@ -26,13 +26,13 @@ tensor([-0.1587,  1.9545])
 
 elementwise(
     "gelu_tanh(input)", types=REAL, formula="gelu_tanh(x)", partial=["gelu_tanh_grad(x)"],
-    cost=12, internal=True, sample=uniform(-4, 4),
+    cost=12, internal=True, called="gelu", sample=uniform(-4, 4),
     reference="0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))",
     doc="The tanh approximation of gelu.")
 
 elementwise(
     "gelu_erf_grad(input)", types=REAL, formula="gelu_erf_grad(x)",
-    partial=["0.3989422804014327 * exp(-0.5 * x * x) * (2 - x * x)"], cost=16, internal=True,
+    partial=["0.3989422804014327 * exp(-0.5 * x * x) * (2 - x * x)"], cost=16, internal=True, called="gelu",
     sample=uniform(-4, 4),
     reference="0.5 * (1 + special.erf(x / sqrt(2))) + x * exp(-x * x / 2) / sqrt(2 * pi)",
     doc="Derivative of gelu.")
@@ -44,7 +44,8 @@ elementwise(
         " * (0.7978845608028654 + 0.10703222440890037 * x * x"
         " + x * x * 0.10703222440890037"
         " - x * tanh(x * (0.7978845608028654 + 0.035677408136300125 * x * x))"
-        " * (0.7978845608028654 + 0.10703222440890037 * x * x)**2)"], cost=16, internal=True, sample=uniform(-4, 4),
+        " * (0.7978845608028654 + 0.10703222440890037 * x * x)**2)"], cost=16,
+        internal=True, called="gelu", sample=uniform(-4, 4),
     reference="_gelu_tanh_grad(x)",
     doc="Derivative of the tanh approximation of gelu.")
 
@@ -118,7 +119,8 @@ _activation("selu(input)", "1.0507009873554805 * x if x > 0 else 1.7580993408473
             "Scaled elu, whose constants keep mean 0 and variance 1.",
             ("ptcore.tensor([-1., 2.])", "tensor([-1.1113,  2.1014])"), cost=8, inplace=True, public=["selu"])
 _activation("celu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x / alpha)",
-            "1.0 if x > 0 else exp(minimum(x, 0.0) / alpha)", "where(x > 0, x, alpha * expm1(where(x > 0, 0, x) / alpha))",
+            "1.0 if x > 0 else exp(minimum(x, 0.0) / alpha)",
+            "where(x > 0, x, alpha * expm1(where(x > 0, 0, x) / alpha))",
             "``x`` above zero, ``alpha * (exp(x / alpha) - 1)`` below.",
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True, public=["celu"])
 _activation("mish(input)", "x * tanh(softplus(x))",
@@ -129,7 +131,8 @@ _activation("hardtanh(input, min_val=-1.0, max_val=1.0)", "min_val if x < min_va
             "where((x <= min_val) or (x >= max_val), 0.0, 1.0)", "clip(x, min_val, max_val)",
             "Elements limited to ``[min_val, max_val]``; no gradient at and beyond the bounds.",
             ("ptcore.tensor([-2., 0.5])", "tensor([-1.0000,  0.5000])"), inplace=True)
-_activation("relu6(input)", "0 if x < 0 else (6 if x > 6 else x)", "where((x <= 0) or (x >= 6), 0.0, 1.0)", "clip(x, 0, 6)",
+_activation("relu6(input)", "0 if x < 0 else (6 if x > 6 else x)", "where((x <= 0) or (x >= 6), 0.0, 1.0)",
+            "clip(x, 0, 6)",
             "Elements limited to [0, 6].", ("ptcore.tensor([-2., 8.])", "tensor([0., 6.])"), types=INTEGRAL + REAL,
             sample=uniform(-3, 9))
 _activation("hardsigmoid(input)", "minimum(maximum(x + 3, 0.0), 6.0) / 6",

@@ -14,7 +14,7 @@ tensor([21., 22.])
 
 elementwise(
     "add_scaled(input, other, *, alpha: Scalar = 1)", types=NUMERIC,
-    formula="x + alpha * y", partial=["1", "alpha"], internal=True, reference="x + alpha * y",
+    formula="x + alpha * y", partial=["1", "alpha"], internal=True, called="add", reference="x + alpha * y",
     doc="``input + alpha * other`` for an alpha other than 1.")
 
 elementwise(
@@ -30,7 +30,7 @@ tensor([0., 1.])
 
 elementwise(
     "sub_scaled(input, other, *, alpha: Scalar = 1)", types=NUMERIC,
-    formula="x - alpha * y", partial=["1", "-alpha"], internal=True, reference="x - alpha * y",
+    formula="x - alpha * y", partial=["1", "-alpha"], internal=True, called="sub", reference="x - alpha * y",
     doc="``input - alpha * other`` for an alpha other than 1.")
 
 elementwise(
@@ -71,7 +71,7 @@ tensor([ 3., -4.])
 
 elementwise(
     "trunc_divide(input, other)", types=INTEGRAL + REAL, integers="nonzero",
-    internal=True,
+    internal=True, called="div",
     formula="trunc_divide(x, y)", partial=["0", "0"], sample=uniform(0.5, 9),
     reference="trunc(x / y)",
     doc="Quotient rounded towards zero.")
@@ -182,7 +182,7 @@ tensor([2., 3.])
 """)
 
 elementwise(
-    "root_of_variance(input)", types=REAL, internal=True, formula="sqrt(x)",
+    "root_of_variance(input)", types=REAL, internal=True, called="std", formula="sqrt(x)",
     partial=["where(out == 0, 0.0, 0.5 / out)"], sample=uniform(0.1, 4), reference="sqrt(x)",
     doc="""Square root whose derivative at 0 is 0: equal numbers have a deviation of 0 whose
 gradient is 0, as in PyTorch.""")
@@ -213,7 +213,8 @@ tensor([2.])
 """)
 
 elementwise(
-    "round_to(input, times=1.0, over=2.0)", node="RoundBackward1", types=REAL, internal=True, partial=["0"],
+    "round_to(input, times=1.0, over=2.0)", node="RoundBackward1", types=REAL,
+    internal=True, called="round", partial=["0"],
     formula="round(x * times / over) * over / times", reference="rint(x * times / over) * over / times",
     doc="The nearest multiple of ``over / times``, halves to the even one.")
 
@@ -307,5 +308,5 @@ tensor([0., 2.])
 
 elementwise(
     "assign(input, other)", node="CopyBackwards", types=ALL, formula="y", promote="first", partial=["0", "1"],
-    internal=True, reference="broadcast_to(y, x.shape)",
+    internal=True, called="copy", reference="broadcast_to(y, x.shape)",
     doc="``other`` in the dtype of ``input``; its in-place form is ``copy_``.")

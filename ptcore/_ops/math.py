@@ -52,5 +52,5 @@ _function("sigmoid", "out * (1 - out)", -9, 9, "Logistic function ``1 / (1 + exp
           ("0., 2.", "0.5000, 0.8808"), reference="1 / (1 + exp(-x))")
 
 elementwise(
-    "conj_physical(input)", types=COMPLEX, formula="conj(x)", partial=None, internal=True,
+    "conj_physical(input)", types=COMPLEX, formula="conj(x)", partial=None, internal=True, called="conj",
     vjp=["conj_physical(g)"], jvp=["conj_physical(t)"], reference="conj(x)", doc="The complex conjugate.")

@@ -100,13 +100,13 @@ tensor([1, 3])
 
 view(
     "slice(input, dim: Dim, start: OptInt = None, end: OptInt = None, step: Int = 1)",
-    internal=True, method=False, vjp=["slice_backward(g, x.shape, dim, start, end, step)"],
+    internal=True, called="index", method=False, vjp=["slice_backward(g, x.shape, dim, start, end, step)"],
     reference="_slice(x, dim, start, end, step)",
     doc="Python's slice along one dim; a negative step reverses.")
 
 view(
     "as_strided_of(input, size: Sizes, stride: Sizes, storage_offset: Int, input_stride: Obj, "
-    "input_offset: Int)", internal=True, method=False,
+    "input_offset: Int)", internal=True, called="as_strided", method=False,
     vjp=["as_strided_backward(g, x.shape, size, stride, storage_offset, input_stride, "
          "input_offset)"],
     batch="refused: its strides speak of the memory of one sample", jvp="rule",

@@ -163,7 +163,7 @@ class Optimizer:
         self.defaults = defaults
         for name in _HOOK_TABLES:
             setattr(self, name, OrderedDict())
-        if isinstance(params, Tensor):
+        if isinstance(params, Tensor) or not hasattr(params, "__iter__"):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of "
                 f"Tensors or dicts, but got {type(params).__name__}"

@@ -237,6 +237,8 @@ def reductions(extra=()):
             [F(2, 3, 4), -1, *extra], [F(), None, *extra], [F(2, 40, 33), 1, *extra]]
 
 
+GROUP_MEAN = Of(lambda g, x: x.reshape(x.shape[0], 2, -1).mean(axis=2))
+GROUP_RSTD = Of(lambda g, x, mean: 1 / x.reshape(x.shape[0], 2, -1).std(axis=2))
 ROW_MEAN = Of(lambda g, x: x.mean(axis=1, keepdims=True))
 ROW_RSTD = Of(lambda g, x, mean: 1 / x.std(axis=1, keepdims=True))
 POSITIONS = I([[0, 2, 1], [1, 1, 0]])
@@ -311,6 +313,18 @@ CASES = {
                          [F(2, 3, 4), F(3, 4), None, 2, 1e-3]],
     "layer_norm_backward": [[F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, F(5)],
                             [F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, None]],
+    "batch_norm_stats": [[F(5, 3), F(3), F(3), 1e-5], [F(3, 2, 4), None, None, 1e-3],
+                         [F(2, 3, 4, 5), F(3), None, 1e-5], [F(70, 20, 3), F(20), F(20), 1e-5]],
+    "batch_norm_backward": [
+        [F(4, 3, 2), F(4, 3, 2), Of(lambda g, x: x.mean(axis=(0, 2))), Of(lambda g, x, m: x.var(axis=(0, 2))),
+         F(3), 1e-5],
+        [F(3, 2, 4, 5), F(3, 2, 4, 5), Of(lambda g, x: x.mean(axis=(0, 2, 3))),
+         Of(lambda g, x, m: x.var(axis=(0, 2, 3))), None, 1e-3]],
+    "group_norm_stats": [[F(3, 4), F(4), F(4), 2, 1e-5], [F(2, 6, 5), None, None, 3, 1e-3],
+                         [F(2, 4, 4, 5), F(4), F(4), 1, 1e-5], [F(2, 4, 3, 7), F(4), F(4), 4, 1e-5]],
+    "group_norm_backward": [
+        [F(3, 4, 2), F(3, 4, 2), GROUP_MEAN, GROUP_RSTD, F(4), 2],
+        [F(2, 4, 4, 5), F(2, 4, 4, 5), GROUP_MEAN, GROUP_RSTD, None, 2]],
     "cross_entropy_stats": [
         [F(4, 3), I([0, 2, 1, 2]), weight, reduction, ignore, smoothing]
         for weight in (None, C(3, domain=("uniform", 0.5, 2)))
