@@ -185,7 +185,7 @@ def function(op, by_name):
             body += (f"        if out is not None:\n"
                      f"            return write_outs({op.id}, out, _composite.{op.name}({args}))\n")
         body += (f"        return _composite.{op.name}({args})\n"
-                 f'    except Exception as e:\n        called_as(e, "{op.name}")\n        raise\n')
+                 f'    except Exception as e:\n        called_as(e, "{op.row.called}")\n        raise\n')
     elif row.fields and len(row.fields) > 1 and not row.internal:
         body += f"    return packed({op.name}_result, call({op.id}, {packed}, out))\n"
     elif row.out == "cat_spec('cat', tensors, dim)":

@@ -163,7 +163,7 @@ _activation("threshold(input, threshold: Scalar, value: Scalar)", "value if x <=
             inplace=True)
 
 elementwise(
-    "prelu_of(input, weight)", types=REAL, internal=True, formula="x if x > 0 else x * y",
+    "prelu_of(input, weight)", types=REAL, internal=True, called="prelu", formula="x if x > 0 else x * y",
     partial=["where(x > 0, 1.0, y)", "where(x > 0, 0.0, x)"], reference="where(x > 0, x, x * y)",
     node="PreluKernelBackward0",
     doc="``x`` above zero, ``weight * x`` below.")

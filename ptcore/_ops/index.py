@@ -93,7 +93,8 @@ nondifferentiable(
 
 structured(
     "scatter_prod(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ALL, kernel="scatter_prod",
-    promote="none", internal=True, out="scatter_spec('scatter_reduce', input, dim, index, src)",
+    promote="none", internal=True, called="scatter_reduce",
+    out="scatter_spec('scatter_reduce', input, dim, index, src)",
     vjp=["g * conj_of(factors_of(x, dim, index, z))", None,
          "corner_of(gather(g, dim, index) * conj_of(other_factors(x, dim, index, z, out)), z.shape)"],
     jvp=["t * factors_of(x, dim, index, z)", None,
@@ -104,7 +105,8 @@ structured(
 for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum")):
     structured(
         f"{_name}(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ORDERED, kernel=_name,
-        promote="none", internal=True, out="scatter_spec('scatter_reduce', input, dim, index, src)",
+        promote="none", internal=True, called="scatter_reduce",
+        out="scatter_spec('scatter_reduce', input, dim, index, src)",
         vjp=["g * (x == out) / winners(x, dim, index, z, out)", None,
              "corner_of(gather(g / winners(x, dim, index, z, out), dim, index) * is_winner(dim, index, z, out),"
              " z.shape)"],

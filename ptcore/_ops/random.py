@@ -33,6 +33,7 @@ nondifferentiable(
 
 nondifferentiable(
     "poisson_of(input, generator: Obj)", types=REAL, kernel="random_poisson", internal=True, random=True,
+    called="poisson",
     layout="contiguous", out="like(input)", reference="poisson",
     doc="Counts with the Poisson rate that each element says.")
 

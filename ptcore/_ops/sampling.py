@@ -22,7 +22,7 @@ _row("rrelu(input, lower: Float = 0.125, upper: Float = 0.3333333333333333, trai
 _row("rrelu_function(input, lower: Float = 0.125, upper: Float = 0.3333333333333333, training=False, inplace=False)",
      "``x`` above zero, below it times a random slope in [lower, upper]; its mean when not training.",
      "ptcore.nn.functional.rrelu(ptcore.tensor([-3., 2.]), 1, 1)", "tensor([-3.,  2.])",
-     public=["nn.functional.rrelu"], method=False)
+     public=["nn.functional.rrelu"], called="rrelu", method=False)
 _row("gumbel_softmax(logits, tau: Float = 1.0, hard=False, eps: Float = 1e-10, dim=-1)",
      """Softmax along ``dim`` of logits with Gumbel noise over ``tau``; with ``hard`` one-hot vectors that have
 the gradient of the soft ones.""", "ptcore.nn.functional.gumbel_softmax(ptcore.zeros(1))", "tensor([1.])",
@@ -39,7 +39,7 @@ for _name, _text in (("alpha_dropout", "Elements"), ("feature_alpha_dropout", "W
     _row(f"{_name}_function(input, p: Float = 0.5, training=False, inplace=False)",
          f"{_text} set to selu's lower limit with probability ``p`` when ``training``; mean and variance are kept.",
          f"ptcore.nn.functional.{_name}(ptcore.ones(1, 2))", "tensor([[1., 1.]])",
-         public=[f"nn.functional.{_name}"], method=False)
+         public=[f"nn.functional.{_name}"], called=_name, method=False)
 for _k in (1, 2, 3):
     _row(f"dropout{_k}d(input, p: Float = 0.5, training=True, inplace=False)",
          f"Whole channels zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)``; {_k} spatial dims.",

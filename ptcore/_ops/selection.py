@@ -74,7 +74,7 @@ _row("embedding_function(input, weight, padding_idx: Obj = None, max_norm: Obj =
      """The rows of ``weight`` at the positions in ``input``. The row ``padding_idx`` gets no gradient; rows that are
 used and longer than ``max_norm`` are first made that long, in place.""",
      "ptcore.nn.functional.embedding(ptcore.tensor([1]), ptcore.tensor([[1., 2.], [3., 4.]]))", "tensor([[3., 4.]])",
-     public=["nn.functional.embedding"], method=False)
+     public=["nn.functional.embedding"], called="embedding", method=False)
 _row("embedding_bag(input, weight, offsets: Obj = None, max_norm: Obj = None, norm_type: Float = 2.0, "
      'scale_grad_by_freq=False, mode: Obj = "mean", sparse=False, per_sample_weights: Obj = None, '
      "include_last_offset=False, padding_idx: Obj = None)", "_embedding_bag(input, weight, mode)",

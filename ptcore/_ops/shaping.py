@@ -127,7 +127,8 @@ _row("diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)", "_diagonal_scatte
 # -- complex numbers -------------------------------------------------------------------------------
 
 _row("complex_of(real, imag)", "x + 1j * y", "Complex numbers from their real and imaginary parts.",
-     "ptcore.complex(ptcore.tensor([1.]), ptcore.tensor([2.]))", "tensor([1.+2.j])", public=["complex"], method=False,
+     "ptcore.complex(ptcore.tensor([1.]), ptcore.tensor([2.]))", "tensor([1.+2.j])", public=["complex"],
+     called="complex", method=False,
      out_argument=True)
 _row("polar(abs, angle)", "x * exp(1j * y)", "Complex numbers from their magnitude and angle.",
      "ptcore.polar(ptcore.tensor([2.]), ptcore.tensor([0.]))", "tensor([2.+0.j])", method=False, out_argument=True)

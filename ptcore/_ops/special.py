@@ -36,13 +36,13 @@ _function("rad2deg", "57.29577951308232", -3, 3, "Radians as degrees.", ("0., 1.
           formula="x * 57.29577951308232", reference="rad2deg(x)", cost=1)
 
 elementwise(
-    "logit_of(input)", types=REAL, formula="log(x / (1 - x))", internal=True, node="LogitBackward0",
+    "logit_of(input)", types=REAL, formula="log(x / (1 - x))", internal=True, called="logit", node="LogitBackward0",
     partial=["where((x >= 0) and (x <= 1), 1 / (x * (1 - x)), out * 0)"], cost=16, sample=uniform(0.05, 0.95),
     reference="log(x / (1 - x))", doc="``log(x / (1 - x))``.")
 
 elementwise(
     "polygamma_of(input, n: Float)", types=REAL, promote="float", formula="polygamma(n, x)",
-    partial=["polygamma_of(x, n + 1)"], cost=64, sample=uniform(0.3, 6), internal=True,
+    partial=["polygamma_of(x, n + 1)"], cost=64, sample=uniform(0.3, 6), internal=True, called="polygamma",
     reference="special.polygamma(int(n), x)", doc="The n-th derivative of digamma.")
 
 elementwise(
@@ -65,7 +65,7 @@ tensor([1.5708, 3.1416])
 """)
 
 elementwise(
-    "nan_replaced(input, nan: Scalar, posinf: Scalar, neginf: Scalar)", types=REAL, internal=True,
+    "nan_replaced(input, nan: Scalar, posinf: Scalar, neginf: Scalar)", types=REAL, internal=True, called="nan_to_num",
     formula="nan if isnan(x) else ((posinf if x > 0 else neginf) if isinf(x) else x)",
     partial=["where(isfinite(x), 1.0, 0.0)"], reference="nan_to_num(x, True, nan, posinf, neginf)",
     doc="Numbers in the place of NaN and the infinities.")
@@ -218,20 +218,21 @@ tensor([ 2., 15.])
 # -- of losses ---------------------------------------------------------------------------------
 
 elementwise(
-    "cross_entropy_of_bits(input, target)", types=REAL, internal=True, node="BinaryCrossEntropyBackward0",
+    "cross_entropy_of_bits(input, target)", types=REAL, internal=True, called="binary_cross_entropy",
+    node="BinaryCrossEntropyBackward0",
     formula="-(y * maximum(log(x), -100.0) + (1 - y) * maximum(log1p(-x), -100.0))",
     partial=["(x - y) / maximum((1 - x) * x, 1e-12)", "maximum(log1p(-x), -100.0) - maximum(log(x), -100.0)"],
     cost=16, sample=uniform(0.1, 0.9), reference="-(y * maximum(log(x), -100) + (1 - y) * maximum(log1p(-x), -100))",
     doc="Binary cross entropy of probabilities, its logarithms at least -100.")
 
 elementwise(
-    "cross_entropy_of_logits(input, target)", types=REAL, internal=True,
+    "cross_entropy_of_logits(input, target)", types=REAL, internal=True, called="binary_cross_entropy_with_logits",
     node="BinaryCrossEntropyWithLogitsBackward0", formula="(1 - y) * x - log_sigmoid(x)",
     partial=["sigmoid(x) - y", "-x"], cost=16, sample=uniform(-4, 4),
     reference="(1 - y) * x + logaddexp(0, -x)", doc="Binary cross entropy of logits.")
 
 elementwise(
-    "huber_of(input, delta: Float)", types=REAL, internal=True, node="HuberLossBackward0",
+    "huber_of(input, delta: Float)", types=REAL, internal=True, called="huber_loss", node="HuberLossBackward0",
     formula="0.5 * x * x if abs(x) < delta else delta * (abs(x) - 0.5 * delta)",
     partial=["x if abs(x) < delta else delta * sign(x)"],
     reference="where(abs(x) < delta, 0.5 * x * x, delta * (abs(x) - 0.5 * delta))",

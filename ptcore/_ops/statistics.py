@@ -100,7 +100,8 @@ _row("logit(input, eps: Obj = None)", "special.logit(x if eps is None else clip(
      "``log(input / (1 - input))``, of elements first limited to [eps, 1 - eps].",
      "ptcore.logit(ptcore.tensor([0.5]))", "tensor([0.])", out_argument=True, inplace=True)
 _row("polygamma_function(n: Int, input)", "special.polygamma(n, input)", "The ``n``-th derivative of digamma.",
-     "ptcore.polygamma(1, ptcore.tensor([1.]))", "tensor([1.6449])", public=["polygamma"], method=False,
+     "ptcore.polygamma(1, ptcore.tensor([1.]))", "tensor([1.6449])", public=["polygamma"],
+     called="polygamma", method=False,
      out_argument=True)
 _row("ldexp(input, other: Obj)", "ldexp(x, other)", "``input * 2**other``.",
      "ptcore.ldexp(ptcore.tensor([3.]), ptcore.tensor([2]))", "tensor([12.])", out_argument=True, inplace=True)

@@ -385,7 +385,7 @@ TYPES = {"argsort": _schema.ORDERED, "embedding": _schema.ALL, "einsum": _schema
          "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
          "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **COMPOSITE_TYPES}
 # ops whose result depends on strides, which fail where a copy would be needed
-FIXED_LAYOUT = ("view", "as_strided_of")
+FIXED_LAYOUT = ("view", "as_strided_of", "view_as_complex")
 
 
 def layouts(row):

@@ -32,7 +32,6 @@ INNER = {
     "narrow": ("slice",), "unbind": ("select",), "select": ("index",), "unflatten": ("reshape",),
     "flatten": ("reshape",), "t": ("transpose",), "add": ("add_scaled",), "sub": ("sub_scaled",),
     "reshape": ("view",), "to_dtype": ("to",), "to_device": ("to", "device", "copy")}
-EVERY_NAME = tuple(ROWS)
 CONVERTED = ("tensor", "bool", "float", "item", "device")      # a sequence or a number where a tensor stands
 
 
@@ -63,8 +62,6 @@ def complaints(row):
     found = []
     names = (row.name, *row.alias, *(p.rpartition(".")[2] for p in row.public), *INNER.get(row.name, ()),
              *CONVERTED)
-    if row.kind == "composite" and row.name not in INNER:
-        names += EVERY_NAME             # a composite's operands are checked by the ops that it calls
     names = "|".join(map(re.escape, names))
     pattern = re.compile(rf"^_?({names})_?(\(\))?\b")
     for positional, keyword, what in attempts(row):
