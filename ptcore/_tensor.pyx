@@ -336,7 +336,12 @@ cdef class Tensor:
         return <size_t>address(self)
 
     def is_contiguous(self, memory_format=None):
-        """Whether the elements lie in row-major order without gaps."""
+        """Whether the elements lie in row-major order without gaps, or in the order of a format."""
+        if memory_format is not None:
+            from ptcore._memory_format import checked, is_in
+            memory_format = checked("is_contiguous", memory_format)
+            if memory_format is not None:
+                return is_in(self, memory_format)
         return not self.flags & PT_NONCONTIGUOUS
 
     def is_floating_point(self):

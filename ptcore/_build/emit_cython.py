@@ -1,5 +1,5 @@
 """Cython text from rows: public functions, methods, and the derivative adapters."""
-from tables import expr
+from tables import expr, schema
 
 TENSOR_WORD = {"T": "Tensor", "O": "Tensor or None", "I": "Tensor", "J": "Tensor or None",
                "L": "sequence of Tensors"}
@@ -40,12 +40,15 @@ def parameters(op, *, out=True, first=None):
         if "=" in text:
             optional = True
         (keyword if a.keyword_only else positional).append(text)
+    if op.row.inplace_argument and out:
+        positional.append("inplace=False")
     keyword += [f"{theirs}=None" for _, theirs in pairs]
     if out:
         keyword.append("out=None")
     if first:
         positional[0] = first
-    return ", ".join(positional + (["*", *keyword] if keyword else []))
+    star = ["*"] if keyword and not any(text.startswith("*") for text in positional) else []
+    return ", ".join(positional + star + keyword)
 
 
 def docstring(op):
@@ -158,6 +161,9 @@ def function(op, by_name):
     body = unify(op) + (checks(op) if "__d" not in op.name else "")
     args = ", ".join(a.name for a in op.args)
     packed = f"({args},)" if op.args else "()"
+    if row.inplace_argument:
+        body += (f"    if inplace is not False and inplace:\n"
+                 f"        return elementwise_inplace({op.id}, {packed})\n")
     if row.kind == "elementwise":
         if row.absent:
             none = " and ".join(f"{name} is None" for name in row.absent[0])
@@ -179,7 +185,7 @@ def function(op, by_name):
             body += (f"        if out is not None:\n"
                      f"            return write_outs({op.id}, out, _composite.{op.name}({args}))\n")
         body += (f"        return _composite.{op.name}({args})\n"
-                 f'    except Exception as e:\n        called_as(e, "{op.name}")\n        raise\n')
+                 f'    except Exception as e:\n        called_as(e, "{op.row.called}")\n        raise\n')
     elif row.fields and len(row.fields) > 1 and not row.internal:
         body += f"    return packed({op.name}_result, call({op.id}, {packed}, out))\n"
     elif row.out == "cat_spec('cat', tensors, dim)":
@@ -255,7 +261,7 @@ def functions(family, ops, by_name):
             "from ptcore._ops._shapes import *",
             "from ptcore._ops._results import NOT_GIVEN, packed, second_spelling"]
     if any(op.row.kind == "composite" for op in ops):
-        text.append("from ptcore._ops import _composite")
+        text.append(f"from ptcore._ops import {schema.bodies(family)} as _composite")
     methods, public = [], {}
     register = []
     for op in ops:
@@ -269,7 +275,7 @@ def functions(family, ops, by_name):
         if row.inplace:
             text += ["", "", inplace_function(op, by_name)]
             inplace = f"{op.name}_"
-            if not row.internal:
+            if row.method and not row.internal:
                 methods.append((f"{op.name}_", f"{op.name}_"))
                 methods += [(f"{n}_", f"{op.name}_") for n in row.alias]
         if row.kind in ("structured", "linear", "bilinear", "nondifferentiable"):

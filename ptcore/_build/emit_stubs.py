@@ -56,12 +56,14 @@ def arguments(op, *, out, method=False, spread=None):
             text += ("" if text.endswith("None") else " | None") + " = None"
         optional = optional or "=" in text
         (keyword if a.keyword_only else positional).append(text)
+    if op.row.inplace_argument and out:
+        positional.append("inplace: _bool = False")
     if not spread:
         keyword += [f"{theirs}: {annotated(a, op)}" + ("" if annotated(a, op).endswith("None") else " | None")
                     + " = None" for mine, theirs in pairs for a in op.row.args if a.name == mine]
     if out:
         keyword.append("out: " + ("tuple[Tensor, ...] | None" if op.nout > 1 else "Tensor | None") + " = None")
-    star = [] if spread or not keyword else ["*"]
+    star = ["*"] if keyword and not any(text.startswith("*") for text in positional) else []
     return ", ".join(positional + star + keyword)
 
 
@@ -101,7 +103,7 @@ def methods(ops):
             text = (arguments(op, out=False, method=True, spread=row.varargs) if row.varargs
                     else arguments(op, out=op.row.out_argument, method=True))
             lines += [f"    def {n}({text}) -> {result(op)}: ..." for n in (op.name, *row.alias)]
-        if row.inplace:
+        if row.inplace and row.method:
             text = arguments(op, out=False, method=True)
             lines += [f"    def {n}_({text}) -> Tensor: ..." for n in (op.name, *row.alias)]
     return lines

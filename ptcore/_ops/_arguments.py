@@ -90,6 +90,13 @@ def real(op, name, value):
         raise OverflowError(f"{op}: {name} is out of range: {value}") from None
 
 
+def word(op, name, value, choices, error=ValueError):
+    """One of the words that an argument may be."""
+    if not isinstance(value, str) or value not in choices:
+        raise error(f"{op}: {name} must be one of {', '.join([repr(c) for c in choices])}, got {value!r}")
+    return value
+
+
 def flag(op, name, value):
     value = _plain(op, name, "bool", value)
     if value not in (0, 1):

@@ -1,4 +1,5 @@
 """Creation of tensors: empty, filled, ranges, random; and the in-place fills."""
+from libc.math cimport log1p
 from libc.string cimport memset
 
 from ptcore._types cimport *
@@ -79,7 +80,10 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
     if pin_memory is not False and pin_memory is not None:
         raise RuntimeError(f"{op.decode()}: pin_memory needs a CUDA device, got {pin_memory!r}")
     if memory_format is not None:
-        raise TypeError(f"{op.decode()}: memory_format must be None, got {memory_format!r}")
+        from ptcore._memory_format import checked, contiguous
+        memory_format = checked(op.decode(), memory_format)
+        if memory_format is not None:
+            t = contiguous(t, memory_format, op.decode())
     if out is not None:
         if not isinstance(out, Tensor):
             raise TypeError(f"{op.decode()}: out must be a Tensor, got {type(out).__name__}")
@@ -404,7 +408,12 @@ cdef object alike(int op, object input, object dtype, object where, object gener
     if not isinstance(input, Tensor):
         raise TypeError(f"{name.decode()}: input must be a Tensor, got {type(input).__name__}")
     if memory_format is not None:
-        raise TypeError(f"{name.decode()}: memory_format must be None, got {memory_format!r}")
+        from ptcore._memory_format import checked, contiguous
+        memory_format = checked(name.decode(), memory_format)
+        if memory_format is not None:
+            t = contiguous(alike(op, input, dtype, where, generator, name, layout, pin_memory, None, False),
+                           memory_format, name.decode())
+            return t.requires_grad_(requires_grad)
     return drawn(op, (0.0, 1.0), tuple(input.shape), input.dtype if dtype is None else dtype,
                  input.device if where is None else where, generator, name, None, layout, pin_memory,
                  requires_grad)
@@ -488,6 +497,51 @@ def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
     if lambd <= 0:
         raise RuntimeError(f"exponential_: lambd must be positive, got {lambd}")
     return refill(self, OP_EXPONENTIAL, (lambd,), generator, b"exponential_")
+
+
+cdef object transformed(Tensor self, object values):
+    """Writes values worked out from draws into self."""
+    check_inplace(self, b"copy", pt_tls.grad_enabled and needs_grad(self))
+    return elementwise_inplace(OP_ASSIGN, (self, values))
+
+
+cdef Tensor float_draws(Tensor self, int op, tuple params, object generator, const char *name):
+    """Draws of self's shape, in float64 for a float64 tensor and float32 for others."""
+    if CATEGORY[self.dt] == 3:
+        raise RuntimeError(f"{name.decode()}: the tensor must be real, got {self.dtype.name}")
+    dtype = dtype_of(PT_FLOAT64 if self.dt == PT_FLOAT64 or CATEGORY[self.dt] < 2 else PT_FLOAT32)
+    return <Tensor>call(op, params + (tuple(self.shape), dtype, self.device, generator), None)
+
+
+cdef int want_floats(Tensor self, const char *name) except -1:
+    if CATEGORY[self.dt] != 2:
+        raise RuntimeError(f"{name.decode()}: the tensor must be real floating-point, got {self.dtype.name}")
+    return 0
+
+
+def cauchy_(Tensor self not None, double median=0.0, double sigma=1.0, *, generator=None):
+    """Fills with values of the Cauchy distribution."""
+    want_floats(self, b"cauchy_")
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_: sigma must be positive, got {sigma}")
+    u = float_draws(self, OP_UNIFORM, (0.0, 1.0), generator, b"cauchy_")
+    return transformed(self, ((u - 0.5) * 3.141592653589793).tan() * sigma + median)
+
+
+def log_normal_(Tensor self not None, double mean=1.0, double std=2.0, *, generator=None):
+    """Fills with values whose logarithms are normal."""
+    want_floats(self, b"log_normal_")
+    if std <= 0:
+        raise RuntimeError(f"log_normal_: std must be positive, got {std}")
+    return transformed(self, float_draws(self, OP_NORMAL, (mean, std), generator, b"log_normal_").exp())
+
+
+def geometric_(Tensor self not None, double p, *, generator=None):
+    """Fills with numbers of trials up to the first success of probability p."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_: p must be in (0, 1), got {p}")
+    waits = float_draws(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_")
+    return transformed(self, (waits / -log1p(-p)).ceil().clamp_min(1))
 
 
 def random_(Tensor self not None, low=0, high=None, *, generator=None):
@@ -576,7 +630,8 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
 
 
 # What this module adds to Tensor, and to the public namespace.
-for _f in (uniform_, normal_, exponential_, random_, bernoulli_, fill_, zero_, copy_, new_empty,
+for _f in (uniform_, normal_, exponential_, cauchy_, log_normal_, geometric_, random_,
+           bernoulli_, fill_, zero_, copy_, new_empty,
            new_zeros, new_ones, new_full):
     setattr(Tensor, _f.__name__, _f)
 Tensor.new_tensor = new_tensor_method

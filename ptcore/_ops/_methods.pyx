@@ -86,8 +86,16 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
         copy = rest.pop(0)
     if rest:
         raise TypeError(f"to: too many arguments: {args!r}")
-    return converted(self, self.dt if dtype is None else as_code(dtype, b"to", b"dtype"),
-                     None if device is None else as_device(device, b"to"), bool(copy))
+    r = converted(self, self.dt if dtype is None else as_code(dtype, b"to", b"dtype"),
+                  None if device is None else as_device(device, b"to"), bool(copy))
+    return r if memory_format is None else formatted(r, memory_format, "to")
+
+
+cdef object formatted(Tensor x, object memory_format, str op):
+    """x itself or a copy whose dims follow each other as a memory format says."""
+    from ptcore._memory_format import checked, contiguous
+    memory_format = checked(op, memory_format)
+    return x if memory_format is None else contiguous(x, memory_format, op)
 
 
 _device_class = Device
@@ -107,7 +115,8 @@ def _short(name, code_name):
     cdef int dt = as_code(code_name, b"to", b"dtype")
 
     def method(Tensor self, memory_format=None):
-        return converted(self, dt, None, False)
+        r = converted(self, dt, None, False)
+        return r if memory_format is None else formatted(r, memory_format, name)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"This tensor as {code_name}."
     return method
@@ -150,7 +159,12 @@ def size(Tensor self not None, dim=None):
 
 
 def contiguous_method(Tensor self not None, memory_format=None):
-    """This tensor if its elements lie in row-major order, else a copy that does."""
+    """This tensor if its elements lie in row-major order (or in that of a format), else a copy that does."""
+    if memory_format is not None:
+        from ptcore._memory_format import checked, contiguous
+        memory_format = checked("contiguous", memory_format)
+        if memory_format is not None:
+            return contiguous(self, memory_format)
     return clone(self) if self.flags & PT_NONCONTIGUOUS else self
 
 

@@ -347,3 +347,9 @@ def attach_history(Tensor t, Node n, int nr):
 def check_dirty(Tensor t):
     """Refuses an in-place write by a custom function where an op's would be refused."""
     check_inplace(t, b"mark_dirty", pt_tls.grad_enabled and needs_grad(t))
+
+
+def has_values(x):
+    """Whether the data of a tensor can be looked at: it is on no meta device and stands for no other value."""
+    cdef Tensor t = <Tensor?>x
+    return t.storage.device != DEVICE_META and not t.flags & PT_INTERPOSED

@@ -94,6 +94,9 @@ class Row:
     ``numpy``: the function that NumPy's function of this name means. NumPy calls the method with
     ``axis`` and an ``out`` that is written out, which no method of PyTorch takes.
 
+    ``inplace_argument``: the function takes ``inplace=False`` behind its parameters, as those of
+    nn.functional do.
+
     ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
 
@@ -133,6 +136,7 @@ class Row:
         self.doc = columns.pop("doc", None)
         self.returns = columns.pop("returns", None)     # its type, if it is not Tensor(s)
         self.internal = columns.pop("internal", False)
+        self.inplace_argument = columns.pop("inplace_argument", False)
         self.node = columns.pop("node", None)
         self.called = columns.pop("called", None)
         if columns:
@@ -280,6 +284,11 @@ def composite(signature, **columns):
 def nondifferentiable(signature, **columns):
     """A structured op without a gradient (integer results, random fills, creation)."""
     return _row("nondifferentiable", signature, **columns)
+
+
+def bodies(family):
+    """The module that holds the functions of a family's composite rows."""
+    return "_composite" if family == "composite" else f"_composite_{family}"
 
 
 def collect(family):

@@ -202,7 +202,8 @@ for _name, _doc in (("floor", "Largest integer not above each element."),
                     ("ceil", "Smallest integer not below each element."),
                     ("trunc", "Each element rounded towards zero.")):
     elementwise(
-        f"{_name}(input)", types=INTEGRAL + REAL, formula=f"{_name}(x)", partial=["0"],
+        f"{_name}(input)", alias=("fix",) if _name == "trunc" else (),
+        types=INTEGRAL + REAL, formula=f"{_name}(x)", partial=["0"],
         reference=f"{_name}(x)",
         doc=f"""{_doc}
 

@@ -70,17 +70,6 @@ tensor([3., 3.])
 """)
 
 composite(
-    "outer(input, vec2)", out_argument=True,
-    reference="outer(x, y)",
-    doc="""Products of all pairs of two vectors' elements.
-
->>> import ptcore
->>> ptcore.outer(ptcore.tensor([1, 2]), ptcore.tensor([3, 4]))
-tensor([[3, 4],
-        [6, 8]])
-""")
-
-composite(
     "stack(tensors: Obj, dim=0)", out_argument=True,
     method=False, autocast="widest", reference="stack(x, axis=dim)",
     doc="""Tensors of one shape along a new dim.
@@ -154,27 +143,6 @@ composite(
 >>> import ptcore
 >>> ptcore.unbind(ptcore.tensor([1, 2]))
 (tensor(1), tensor(2))
-""")
-
-composite(
-    "norm(input, p: Obj = 2, dim: Obj = None, keepdim=False)", out_argument=True,
-    autocast="high", reference="_norm(x, p, dim)",
-    doc="""Vector norm of the elements over ``dim`` (all dims if None).
-
->>> import ptcore
->>> ptcore.norm(ptcore.tensor([3., 4.]))
-tensor(5.)
-""")
-
-composite(
-    "scatter(input, dim: Int, index: Obj, src: Obj)", out_argument=True,
-    reference="_scatter(x, dim, index, src)",
-    inplace=True,
-    doc="""``input`` with ``src`` (a tensor or a number) written at positions along ``dim``.
-
->>> import ptcore
->>> ptcore.scatter(ptcore.zeros(3), 0, ptcore.tensor([2]), 5.)
-tensor([0., 0., 5.])
 """)
 
 composite(
@@ -258,19 +226,6 @@ composite(
 >>> import ptcore
 >>> ptcore.argsort(ptcore.tensor([3, 1, 2]))
 tensor([1, 2, 0])
-""")
-
-composite(
-    "embedding(weight, indices: Index, padding_idx=-1)", method=False,
-    reference="take(x, y, axis=0)",
-    doc="""The rows of a matrix at the positions in ``indices``; the row ``padding_idx`` (-1: none)
-gets no gradient.
-
->>> import ptcore
->>> ptcore.embedding(ptcore.tensor([[1., 2.], [3., 4.]]), ptcore.tensor([[1], [0]]))
-tensor([[[3., 4.]],
-<BLANKLINE>
-        [[1., 2.]]])
 """)
 
 composite(

@@ -1,5 +1,5 @@
 """Rows: reading and writing by integer positions."""
-from ptcore._ops._schema import ALL, NUMERIC, linear, nondifferentiable, structured
+from ptcore._ops._schema import ALL, NUMERIC, ORDERED, linear, nondifferentiable, structured
 
 linear(
     "gather(input, dim: Dim, index: Index)", kernel="gather",
@@ -90,3 +90,28 @@ nondifferentiable(
     out="((count, input.ndim), INT64)", reference="_nonzero(x)",
     batch="refused: the number of nonzero elements may differ between samples",
     doc="Coordinates of the nonzero elements, whose number is known.")
+
+structured(
+    "scatter_prod(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ALL, kernel="scatter_prod",
+    promote="none", internal=True, called="scatter_reduce",
+    out="scatter_spec('scatter_reduce', input, dim, index, src)",
+    vjp=["g * conj_of(factors_of(x, dim, index, z))", None,
+         "corner_of(gather(g, dim, index) * conj_of(other_factors(x, dim, index, z, out)), z.shape)"],
+    jvp=["t * factors_of(x, dim, index, z)", None,
+         "scatter_add(zeros_for(t, x.shape), dim, index, pointwise(t, other_factors(x, dim, index, z, out)))"],
+    reference="_scatter_with(multiply, x, dim, index, src)",
+    doc="``input`` multiplied by ``src`` at positions along dim.")
+
+for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum")):
+    structured(
+        f"{_name}(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ORDERED, kernel=_name,
+        promote="none", internal=True, called="scatter_reduce",
+        out="scatter_spec('scatter_reduce', input, dim, index, src)",
+        vjp=["g * (x == out) / winners(x, dim, index, z, out)", None,
+             "corner_of(gather(g / winners(x, dim, index, z, out), dim, index) * is_winner(dim, index, z, out),"
+             " z.shape)"],
+        jvp=["t * (x == out) / winners(x, dim, index, z, out)", None,
+             "scatter_add(zeros_for(t, x.shape), dim, index, pointwise(t, is_winner(dim, index, z, out)))"
+             " / winners(x, dim, index, z, out)"],
+        reference=f"_scatter_with({_function}, x, dim, index, src)",
+        doc=f"The {_function} of ``input`` and ``src`` at positions along dim; equals share the gradient.")

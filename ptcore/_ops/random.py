@@ -31,6 +31,12 @@ nondifferentiable(
     random=True, layout="contiguous", out="like(input)", reference="bernoulli",
     doc="1 with the probability that each element says, else 0.")
 
+nondifferentiable(
+    "poisson_of(input, generator: Obj)", types=REAL, kernel="random_poisson", internal=True, random=True,
+    called="poisson",
+    layout="contiguous", out="like(input)", reference="poisson",
+    doc="Counts with the Poisson rate that each element says.")
+
 structured(
     "dropout_masked(input, p: Float, generator: Obj)", types=REAL, kernel="dropout",
     internal=True, called="dropout", random=True, layout="contiguous", fields=("out", "mask"),

@@ -127,6 +127,26 @@ tensor([{_result}])
 """)
 
 view(
+    "view_as_real(input)", method=False, vjp=["view_as_complex(clone(g))"], batch="whole",
+    reference="stack([x.real, x.imag], -1)",
+    doc="""Complex numbers as pairs of reals in a new last dim, as a view.
+
+>>> import ptcore
+>>> ptcore.view_as_real(ptcore.tensor([1 + 2j]))
+tensor([[1., 2.]])
+""")
+
+view(
+    "view_as_complex(input)", method=False, vjp=["view_as_real(g)"], batch="whole",
+    reference="x[..., 0] + 1j * x[..., 1]",
+    doc="""Pairs of reals in the last dim as complex numbers, as a view.
+
+>>> import ptcore
+>>> ptcore.view_as_complex(ptcore.tensor([[1., 2.]]))
+tensor([1.+2.j])
+""")
+
+view(
     "diagonal(input, offset=0, dim1: Dim = 0, dim2: Dim = 1)",
     vjp=["diagonal_backward(g, x.shape, offset, dim1, dim2)"],
     reference="diagonal(x, offset, dim1, dim2)",
