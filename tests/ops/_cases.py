@@ -9,6 +9,7 @@ entry here: their cases follow from the signature and the ``sample`` column.
 import importlib
 import math
 
+import _cases_window
 import numpy as np
 from _composite_cases import COMPOSITES
 from _composite_cases import TYPES as COMPOSITE_TYPES
@@ -369,6 +370,7 @@ CASES = {
     "logcumsumexp": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1]],
     **COMPOSITES,
 }
+CASES.update(_cases_window.cases(F, I))
 
 
 def cases(row):
@@ -383,7 +385,8 @@ TYPES = {"argsort": _schema.ORDERED, "embedding": _schema.ALL, "einsum": _schema
          "imag": _schema.COMPLEX, "var": _schema.REAL, "std": _schema.REAL, "t": _schema.ALL,
          "clamp": _schema.ORDERED, "max": _schema.ORDERED, "min": _schema.ORDERED,
          "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
-         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **COMPOSITE_TYPES}
+         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",),
+         **COMPOSITE_TYPES, **_cases_window.TYPES}
 # ops whose result depends on strides, which fail where a copy would be needed
 FIXED_LAYOUT = ("view", "as_strided_of", "view_as_complex")
 

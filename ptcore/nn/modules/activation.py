@@ -8,13 +8,19 @@ from ptcore.nn.modules.module import Module
 __all__ = [
     "ELU",
     "GELU",
+    "GLU",
     "LeakyReLU",
+    "LogSigmoid",
     "LogSoftmax",
+    "Mish",
     "ReLU",
     "SiLU",
     "Sigmoid",
     "Softmax",
+    "Softmax2d",
+    "Softmin",
     "Softplus",
+    "Softsign",
     "Tanh",
 ]
 
@@ -23,7 +29,7 @@ def _elu(input, alpha):
     return ptcore.where(input > 0, input, input.clamp(max=0).expm1() * alpha)
 
 
-class _InPlace(Module):
+class InPlace(Module):
     """Options of a layer that may write into its input."""
 
     def __init__(self, inplace=False):
@@ -36,12 +42,15 @@ class _InPlace(Module):
             return input.copy_(function(input.clone(), *options))
         return function(input, *options)
 
+    def _inplace_text(self):
+        return ", inplace=True" if self.inplace else ""
+
     def extra_repr(self):
         """The option, where it is set."""
-        return "inplace=True" if self.inplace else ""
+        return self._inplace_text()[2:]
 
 
-class ReLU(_InPlace):
+class ReLU(InPlace):
     """``max(x, 0)``, elementwise.
 
     Parameters
@@ -61,7 +70,7 @@ class ReLU(_InPlace):
         return input.relu_() if self.inplace else F.relu(input)
 
 
-class SiLU(_InPlace):
+class SiLU(InPlace):
     """``x * sigmoid(x)``, elementwise.
 
     Parameters
@@ -79,6 +88,84 @@ class SiLU(_InPlace):
     def forward(self, input):
         """Apply to `input`."""
         return self._apply_to(F.silu, input)
+
+
+class Mish(InPlace):
+    """``x * tanh(log(1 + exp(x)))``, elementwise.
+
+    Parameters
+    ----------
+    inplace : bool, default: False
+        Whether to write into the input.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.Mish()(ptcore.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.mish(input, self.inplace)
+
+
+class LogSigmoid(Module):
+    """``-log(1 + exp(-x))``, elementwise.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.LogSigmoid()(ptcore.tensor([0.0])).exp().tolist()
+    [0.5]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.logsigmoid(input)
+
+
+class Softsign(Module):
+    """``x / (1 + |x|)``, elementwise.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.Softsign()(ptcore.tensor([-1.0, 3.0])).tolist()
+    [-0.5, 0.75]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.softsign(input)
+
+
+class GLU(Module):
+    """The first half along a dim times the sigmoid of the second.
+
+    Parameters
+    ----------
+    dim : int, default: -1
+        The dim that is halved.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.GLU()(ptcore.tensor([4.0, 0.0])).tolist()
+    [2.0]
+    """
+
+    def __init__(self, dim=-1):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.glu(input, self.dim)
+
+    def extra_repr(self):
+        """The dim."""
+        return f"dim={self.dim}"
 
 
 class GELU(Module):
@@ -139,7 +226,7 @@ class Sigmoid(Module):
         return input.sigmoid()
 
 
-class LeakyReLU(_InPlace):
+class LeakyReLU(InPlace):
     """``x`` where positive, else ``negative_slope * x``, elementwise.
 
     Parameters
@@ -166,11 +253,10 @@ class LeakyReLU(_InPlace):
 
     def extra_repr(self):
         """The options."""
-        text = f"negative_slope={self.negative_slope}"
-        return text + ", inplace=True" if self.inplace else text
+        return f"negative_slope={self.negative_slope}" + self._inplace_text()
 
 
-class ELU(_InPlace):
+class ELU(InPlace):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``, elementwise.
 
     Parameters
@@ -282,3 +368,53 @@ class LogSoftmax(_AlongDim):
     def forward(self, input):
         """Apply to `input`."""
         return F.log_softmax(input, self.dim, _stacklevel=5)
+
+
+class Softmin(Module):
+    """``softmax(-x)`` along a dim.
+
+    Parameters
+    ----------
+    dim : int
+        The dim whose values add up to 1.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.Softmin(dim=0)(ptcore.zeros(2)).tolist()
+    [0.5, 0.5]
+    """
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):
+        """Apply to `input`."""
+        return F.softmin(input, self.dim, _stacklevel=5)
+
+    def extra_repr(self):
+        """The dim."""
+        return f"dim={self.dim}"
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of ``(N, C, H, W)`` or ``(C, H, W)`` at each position.
+
+    Raises
+    ------
+    ValueError
+        If the input has another number of dimensions.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.Softmax2d()(ptcore.zeros(1, 4, 2, 2)).unique().tolist()
+    [0.25]
+    """
+
+    def forward(self, input):
+        """Apply to `input`."""
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3, _stacklevel=5)
