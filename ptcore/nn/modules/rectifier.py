@@ -151,6 +151,10 @@ class Hardsigmoid(InPlace):
         """Apply to `input`."""
         return F.hardsigmoid(input, self.inplace)
 
+    def extra_repr(self):
+        """Nothing, as in PyTorch."""
+        return ""
+
 
 class Hardswish(InPlace):
     """``x * min(max(x + 3, 0), 6) / 6``, elementwise.
@@ -170,6 +174,10 @@ class Hardswish(InPlace):
     def forward(self, input):
         """Apply to `input`."""
         return F.hardswish(input, self.inplace)
+
+    def extra_repr(self):
+        """Nothing, as in PyTorch."""
+        return ""
 
 
 class Hardshrink(Module):
