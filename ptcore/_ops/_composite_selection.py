@@ -26,6 +26,14 @@ def _same_dtype(op, input, other, name):
         raise DTypeError(f"{op}: {name} must have the dtype {input.dtype.name} of input, got {other.dtype.name}")
 
 
+def _number(op, name, value, input):
+    """A number that may become an element of input."""
+    value = _arguments.number(op, name, value)
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        raise TypeError(f"{op}: {name} must be real for an input of dtype {input.dtype.name}, got {value}")
+    return value
+
+
 def _dim_of(op, input, dim):
     return _wrap(op, dim, input.ndim)
 
@@ -73,7 +81,7 @@ def index_fill(input, dim, index, value):
             raise ShapeError(f"index_fill: value must be a number or a 0-d tensor, got shape {list(value.shape)}")
         value = value.to(input.dtype)
     else:
-        value = full((), _arguments.number("index_fill", "value", value), dtype=input.dtype, device=input.device)
+        value = full((), _number("index_fill", "value", value, input), dtype=input.dtype, device=input.device)
     return reshape(scatter_src(reshape(input, shape), dim, places, expand(value, places.shape)), input.shape)
 
 
@@ -147,8 +155,7 @@ def scatter(input, dim, index, src, reduce, value):
     dim = _dim_of("scatter", input, dim)
     index_dtype("scatter", index)
     if not isinstance(src, Tensor):
-        src = _arguments.number("scatter", "src", src)
-        src = full(index.shape, src, dtype=input.dtype, device=input.device)
+        src = full(index.shape, _number("scatter", "src", src, input), dtype=input.dtype, device=input.device)
     _same_dtype("scatter", input, src, "src")
     if reduce is None:
         return scatter_src(input, dim, index, src)
