@@ -216,9 +216,8 @@ def mode(input, dim, keepdim):
 def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     if input.dtype.name not in ("float32", "float64"):
         raise DTypeError(f"{op}: input must be float32 or float64, got {input.dtype.name}")
-    if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise RuntimeError(f"{op}: interpolation must be one of 'linear', 'lower', 'higher', 'nearest', 'midpoint', "
-                           f"got {interpolation!r}")
+    ways = ("linear", "lower", "higher", "nearest", "midpoint")
+    _arguments.word(op, "interpolation", interpolation, ways, RuntimeError)
     if not isinstance(q, Tensor):
         q = full((), _arguments.real(op, "q", q), dtype=input.dtype, device=input.device)
     if q.dtype is not input.dtype:
