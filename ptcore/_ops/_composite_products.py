@@ -277,7 +277,7 @@ def _numbers(op, input, dtype):
 
 
 def norm(input, p, dim, keepdim, dtype):
-    if p == "nuc":
+    if isinstance(p, str) and p == "nuc":
         return _matrix_norm("norm", input, "nuc", (0, 1) if dim is None else dim, keepdim, dtype)
     if p is None or isinstance(p, str):
         if p not in _NORMS:
@@ -404,8 +404,7 @@ def cdist(x1, x2, p, compute_mode):
     if p < 0:
         raise RuntimeError(f"{op}: p must not be negative, got {p}")
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
-    if compute_mode not in modes:
-        raise ValueError(f"{op}: compute_mode must be one of {modes}, got {compute_mode!r}")
+    _arguments.word(op, "compute_mode", compute_mode, modes)
     m, n = x1.shape[-2], x2.shape[-2]
     broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and (m > 25 or n > 25))):

@@ -26,6 +26,14 @@ def _same_dtype(op, input, other, name):
         raise DTypeError(f"{op}: {name} must have the dtype {input.dtype.name} of input, got {other.dtype.name}")
 
 
+def _number(op, name, value, input):
+    """A number that may become an element of input."""
+    value = _arguments.number(op, name, value)
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        raise TypeError(f"{op}: {name} must be real for an input of dtype {input.dtype.name}, got {value}")
+    return value
+
+
 def _dim_of(op, input, dim):
     return _wrap(op, dim, input.ndim)
 
@@ -73,7 +81,7 @@ def index_fill(input, dim, index, value):
             raise ShapeError(f"index_fill: value must be a number or a 0-d tensor, got shape {list(value.shape)}")
         value = value.to(input.dtype)
     else:
-        value = full((), _arguments.number("index_fill", "value", value), dtype=input.dtype, device=input.device)
+        value = full((), _number("index_fill", "value", value, input), dtype=input.dtype, device=input.device)
     return reshape(scatter_src(reshape(input, shape), dim, places, expand(value, places.shape)), input.shape)
 
 
@@ -104,7 +112,7 @@ def _identity(kind, dtype):
 def _scattered(op, input, dim, index, src, reduce, include_self):
     kind = _SCATTERS.get(reduce) if isinstance(reduce, str) else None
     if kind is None:
-        raise RuntimeError(f"{op}: reduce must be one of 'sum', 'prod', 'mean', 'amax', 'amin', got {reduce!r}")
+        _arguments.word(op, "reduce", reduce, ("sum", "prod", "mean", "amax", "amin"), RuntimeError)
     if input.dtype.is_complex and kind in ("amax", "amin"):
         raise DTypeError(f"{op}: complex numbers have no order, reduce={reduce!r} needs one")
     start = input
@@ -147,13 +155,11 @@ def scatter(input, dim, index, src, reduce, value):
     dim = _dim_of("scatter", input, dim)
     index_dtype("scatter", index)
     if not isinstance(src, Tensor):
-        src = _arguments.number("scatter", "src", src)
-        src = full(index.shape, src, dtype=input.dtype, device=input.device)
+        src = full(index.shape, _number("scatter", "src", src, input), dtype=input.dtype, device=input.device)
     _same_dtype("scatter", input, src, "src")
     if reduce is None:
         return scatter_src(input, dim, index, src)
-    if reduce not in ("add", "multiply"):
-        raise RuntimeError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+    _arguments.word("scatter", "reduce", reduce, ("add", "multiply"), RuntimeError)
     return _scattered("scatter", input, dim, index, src, reduce, True)
 
 
@@ -234,8 +240,7 @@ def argwhere(input):
 def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
     op = "searchsorted"
     if side is not None:
-        if side not in ("left", "right"):
-            raise RuntimeError(f"{op}: side must be 'left' or 'right', got {side!r}")
+        _arguments.word(op, "side", side, ("left", "right"), RuntimeError)
         if side == "left" and right:
             raise RuntimeError(f"{op}: side='left' and right=True contradict each other")
         right = side == "right"
@@ -338,8 +343,7 @@ def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_gr
 def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
                   include_last_offset, padding_idx):
     op = "embedding_bag"
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError(f"{op}: mode must be 'sum', 'mean' or 'max', got {mode!r}")
+    _arguments.word(op, "mode", mode, ("sum", "mean", "max"))
     for name, t in (("offsets", offsets), ("per_sample_weights", per_sample_weights)):
         if t is not None and not isinstance(t, Tensor):
             _arguments.tensor(op, name, t)

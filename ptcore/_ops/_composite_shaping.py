@@ -252,8 +252,8 @@ def meshgrid(tensors, indexing):
     tensors = _all_tensors("meshgrid", tensors)
     if not tensors:
         raise ShapeError("meshgrid: tensors must not be empty")
-    if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    if indexing is not None:
+        _arguments.word("meshgrid", "indexing", indexing, ("ij", "xy"), RuntimeError)
     for t in tensors:
         if t.ndim > 1:
             raise ShapeError(f"meshgrid: tensors must be vectors, got shape {list(t.shape)}")

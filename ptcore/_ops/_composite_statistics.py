@@ -216,9 +216,8 @@ def mode(input, dim, keepdim):
 def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     if input.dtype.name not in ("float32", "float64"):
         raise DTypeError(f"{op}: input must be float32 or float64, got {input.dtype.name}")
-    if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise RuntimeError(f"{op}: interpolation must be one of 'linear', 'lower', 'higher', 'nearest', 'midpoint', "
-                           f"got {interpolation!r}")
+    ways = ("linear", "lower", "higher", "nearest", "midpoint")
+    _arguments.word(op, "interpolation", interpolation, ways, RuntimeError)
     if not isinstance(q, Tensor):
         q = full((), _arguments.real(op, "q", q), dtype=input.dtype, device=input.device)
     if q.dtype is not input.dtype:
@@ -501,7 +500,9 @@ def polygamma_function(n, input):
 
 def ldexp(input, other):
     if not isinstance(other, Tensor):
-        other = full((), _arguments.real("ldexp", "other", other), dtype=get_default_dtype(), device=input.device)
+        other = _arguments.real("ldexp", "other", other)
+        other = 1e5 if other > 1e5 else -1e5 if other < -1e5 else other         # beyond these it is inf or 0
+        other = full((), other, dtype=get_default_dtype(), device=input.device)
     return mul(input, exp2(other)).to(input.dtype if input.dtype.kind in "fc" else get_default_dtype())
 
 
@@ -540,7 +541,8 @@ def float_power(input, exponent):
     a, b = [x.to(wide) if isinstance(x, Tensor) else x for x in (input, exponent)]
     if isinstance(a, Tensor):
         return a ** b
-    return full((), a, dtype=wide, device=b.device) ** b
+    return full((), complex(a) if complex_ else _arguments.real("float_power", "input", a), dtype=wide,
+                device=b.device) ** b
 
 
 def builtin_any(flags):

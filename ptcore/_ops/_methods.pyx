@@ -149,6 +149,16 @@ def type_as(Tensor self not None, other):
     return to(self, other)
 
 
+def new(Tensor self not None, *args):
+    """A tensor of this one's dtype and device, by the old constructor: from sizes uninitialised, from a
+    sequence with its data."""
+    if not args:
+        return self.new_empty(0)
+    if len(args) == 1 and not hasattr(args[0], "__index__") and type(args[0]).__name__ != "Size":
+        return self.new_tensor(args[0])
+    return self.new_empty(*args)
+
+
 def size(Tensor self not None, dim=None):
     """The sizes, or that of one dim."""
     if dim is None:
@@ -372,7 +382,7 @@ def untyped_nbytes(Tensor self not None):
 
 
 # What this module adds to Tensor.
-for _f in (detach, detach_, to, cpu, cuda, type_as, size, as_strided, view_as, reshape_as,
+for _f in (detach, detach_, to, cpu, cuda, type_as, new, size, as_strided, view_as, reshape_as,
            expand_as, broadcast_to, nonzero, masked_select, conj, adjoint):
     setattr(Tensor, _f.__name__, _f)
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),

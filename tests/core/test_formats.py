@@ -71,6 +71,12 @@ def test_types(name, dtype):
         kind(pt.ones(2, dtype=pt.complex64))
 
 
+def test_new():
+    x = pt.ones(2, dtype=pt.int32)
+    assert x.new(2, 3).shape == (2, 3) and x.new().shape == (0,) and x.new(pt.Size([4])).shape == (4,)
+    assert x.new([1, 2]).tolist() == [1, 2] and x.new([1, 2]).dtype is pt.int32
+
+
 def test_broadcast_shapes():
     assert pt.broadcast_shapes((2, 1), (3,), 1) == (2, 3)
     with pytest.raises((RuntimeError, ValueError), match="broadcast_shapes"):

@@ -24,7 +24,7 @@ MOST_ELEMENTS = 60
 SPREAD = {"amax", "amin", "max_dim", "min_dim", "max", "min", "vector_norm", "maximum", "minimum",
           "clamp", "clamp_min", "clamp_max", "norm", "prod_dims", "prod", "fmin", "fmax", "cummax", "cummin",
           "kthvalue", "median", "nanmedian", "mode", "quantile", "nanquantile", "aminmax", "msort", "scatter_reduce",
-          "scatter_amax", "scatter_amin", "index_reduce", "linalg_matrix_norm",
+          "scatter_amax", "scatter_amin", "index_reduce",
           "linalg_norm", "linalg_vector_norm", "embedding_bag"}
 
 

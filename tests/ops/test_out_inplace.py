@@ -116,7 +116,7 @@ def test_out_resizes_only_empty(row):
     function(row)(*positional, **keyword, out=empty)
     np.testing.assert_array_equal(array(empty), array(want))
     wrong = ptcore.zeros(tuple(n + 1 for n in want.shape) or (7,), dtype=want.dtype)
-    with pytest.raises(RuntimeError, match=row.name):
+    with pytest.raises(RuntimeError, match=row.called):
         function(row)(*positional, **keyword, out=wrong)
     assert not wrong.any()
 

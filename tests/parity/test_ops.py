@@ -30,12 +30,12 @@ ABSENT = {("var", "complex64"), ("std", "complex64"), ("var_mean", "complex64"),
 # torch keeps the strides of a dense input, or gives a view of its work; here the copy is contiguous.
 OTHER_STRIDES = {"clone", "flip", "logsigmoid", "angle", "rot90", "fliplr", "flipud", "diag_embed", "select_scatter",
                  "slice_scatter", "diagonal_scatter", "complex_of", "polar", "index_fill", "put", "argwhere", "renorm",
-                 "msort", "diff", "nan_to_num", "frexp", "addr", "glu"}
+                 "msort", "diff", "nan_to_num", "frexp", "addr", "glu", "logit"}
 # Loops or promotions that only torch has: refused here with a clear error.
 NO_LOOP = {("inner", "bool"), ("soft_margin_loss", "complex64"), ("cosine_embedding_loss", "bool"),
-           ("hinge_embedding_loss", "int64")}
-# torch's trigamma has half the digits of float64.
-HALF_DIGITS = {"digamma", "polygamma_function"}
+           ("hinge_embedding_loss", "int64"), ("scatter_reduce", "bool"), ("addr", "bool")}
+# torch's trigamma has half the digits of float64, and so has its sixth in the gradient of hardsigmoid.
+HALF_DIGITS = {"digamma", "polygamma_function", "hardsigmoid"}
 
 
 def counterpart(row):
@@ -129,8 +129,12 @@ def relevant(shape, stride):
     return [s for n, s in zip(shape, stride) if n > 1]
 
 
+# torch's factor is an integer power in the backward: 0 for a negative exponent.
+WRONG_IN_TORCH = {"ldexp"}
+
+
 @pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in COMPARED
-                                 if "float64" in r.types])
+                                 if "float64" in r.types and r.name not in WRONG_IN_TORCH])
 def test_gradient(row):
     for case in cases(row):
         ours, theirs = both(row, case, "float64", "contiguous")
