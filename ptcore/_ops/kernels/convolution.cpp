@@ -1,0 +1,323 @@
+/* Convolution and its transpose, in 1 to 3 dims.
+ *
+ *    convolve(input, weight, bias?; stride, padding, dilation, groups) -> out
+ *    convolve_transposed(input, weight, bias?; stride, padding, dilation, groups) -> out
+ *
+ * The sizes of the output say how much there is of it: whatever is read outside the input is 0.
+ * Each window of the source is laid out once (convolution.hpp) and multiplied by panels of
+ * filters in registers: a tile of filters x vectors of positions goes through all taps of all
+ * channels. The transpose is the same sum with one set of taps for each residue of a result by stride.
+ */
+#include "convolution.hpp"
+
+namespace {
+
+template <class T>
+using tile_kernel = void (*)(int64_t channels, int64_t taps, const T *a, const T *b, int64_t pitch, const int64_t *distance, const T *bias,
+                             T *out);
+
+/* out[MR][NV * W] = bias + sum over channels and taps of a[.][MR] b[distance] */
+template <class T, int MR, int NV>
+void shift_tile(int64_t channels, int64_t taps, const T *a, const T *b, int64_t pitch, const int64_t *distance, const T *bias, T *out) {
+    using V = lanes_of<T>;
+    constexpr int W = V::width;
+    typename V::vector acc[MR][NV];
+    for (int i = 0; i < MR; ++i)
+        for (int j = 0; j < NV; ++j) acc[i][j] = V::fill(bias[i]);
+    for (int64_t c = 0; c < channels; ++c, b += pitch)
+        for (int64_t t = 0; t < taps; ++t, a += MR) {
+            const T *at = b + distance[t];
+            typename V::vector right[NV];
+            for (int j = 0; j < NV; ++j) right[j] = V::load(at + j * W);
+            for (int i = 0; i < MR; ++i) {
+                const typename V::vector left = V::fill(a[i]);
+                for (int j = 0; j < NV; ++j) acc[i][j] += left * right[j];
+            }
+        }
+    for (int i = 0; i < MR; ++i)
+        for (int j = 0; j < NV; ++j) V::store(out + (i * NV + j) * W, acc[i][j]);
+}
+template <class T, int NV, int... MR>
+inline tile_kernel<T> tile_of_rows(int rows, std::integer_sequence<int, MR...>) {
+    static constexpr tile_kernel<T> kernels[] = {shift_tile<T, MR + 1, NV>...};
+    return kernels[rows - 1];
+}
+template <class T, int... NV>
+inline tile_kernel<T> tile_of(int rows, int vectors, std::integer_sequence<int, NV...>) {
+    using choose = tile_kernel<T> (*)(int, std::make_integer_sequence<int, TILE_ROWS<T>>);
+    static constexpr choose by_vectors[] = {
+        [](int r, std::make_integer_sequence<int, TILE_ROWS<T>> s) { return tile_of_rows<T, NV + 1>(r, s); }...};
+    return by_vectors[vectors - 1](rows, {});
+}
+
+/* ---- filters ----------------------------------------------------------------------------- */
+
+/* One residue of the results in each dim: the taps that they have. */
+struct phase {
+    int64_t at[3], taps;
+    phase(const geometry &g, int64_t number) {
+        at[2] = number % g.dim[2].phases;
+        at[1] = number / g.dim[2].phases % g.dim[1].phases;
+        at[0] = number / g.dim[2].phases / g.dim[1].phases;
+        taps = 1;
+        for (int d = 0; d < 3; ++d) taps *= g.dim[d].begin[at[d] + 1] - g.dim[d].begin[at[d]];
+    }
+    /* f(number of the tap, its places in the lists of the three dims) */
+    template <class F>
+    void each(const geometry &g, F &&f) const {
+        const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
+        int64_t t = 0;
+        for (int64_t i = a.begin[at[0]]; i < a.begin[at[0] + 1]; ++i)
+            for (int64_t j = b.begin[at[1]]; j < b.begin[at[1] + 1]; ++j)
+                for (int64_t k = c.begin[at[2]]; k < c.begin[at[2] + 1]; ++k) f(t++, i, j, k);
+    }
+};
+
+/* Filters of all phases and groups as panels [channel][tap][row]; bias in front of them all. */
+template <class T>
+struct filter_bank {
+    scratch<T> data;
+    scratch<int64_t> start;     /* of a phase */
+    const geometry &g;
+
+    explicit filter_bank(const geometry &geo)
+        : data((geo.groups * geo.filters) * (geo.channels * geo.taps() + 1)), start(phases(geo) + 1), g(geo) {}
+    static int64_t phases(const geometry &geo) { return geo.dim[0].phases * geo.dim[1].phases * geo.dim[2].phases; }
+    explicit operator bool() const { return data && start; }
+    const T *bias(int64_t group) const { return data.data + group * g.filters; }
+    T *filters(int64_t number, int64_t taps, int64_t group) const {
+        return data.data + g.groups * g.filters + start[number] + group * g.filters * g.channels * taps;
+    }
+    template <class S>
+    void pack(const batch_view &weight, bool transposed, const pt_view &b) {
+        const int64_t all = g.groups * g.filters;
+        for (int64_t m = 0; m < all; ++m)
+            data[m] = b.dtype == PT_NONE ? T{} : convert<T>(reinterpret_cast<const S *>(b.data)[m * b.strides[0]]);
+        start[0] = 0;
+        for (int64_t number = 0; number < phases(g); ++number)
+            start[number + 1] = start[number] + all * g.channels * phase(g, number).taps;
+        const int64_t by_filter = weight.stride[transposed], by_channel = weight.stride[!transposed];
+        const int64_t by_group = weight.stride[0] * (transposed ? g.channels : g.filters);
+        parallel_for(all, grain_rows(g.channels * g.taps()), [&](int64_t begin, int64_t end) {
+            for (int64_t number = 0; number < phases(g); ++number) {
+                const phase p(g, number);
+                for (int64_t f = begin; f < end; ++f) {
+                    const int64_t group = f / g.filters, m = f % g.filters, first = m / TILE_ROWS<T> * TILE_ROWS<T>;
+                    const int64_t rows = min64(TILE_ROWS<T>, g.filters - first);
+                    T *to = filters(number, p.taps, group) + first * g.channels * p.taps + (m - first);
+                    const S *from = reinterpret_cast<const S *>(weight.data) + group * by_group + m * by_filter;
+                    for (int64_t c = 0; c < g.channels; ++c)
+                        p.each(g, [&](int64_t t, int64_t i, int64_t j, int64_t k) {
+                            to[(c * p.taps + t) * rows] =
+                                convert<T>(from[c * by_channel + g.dim[0].index[i] * weight.stride[2] +
+                                                g.dim[1].index[j] * weight.stride[3] + g.dim[2].index[k] * weight.stride[4]]);
+                        });
+                }
+            }
+        });
+    }
+};
+
+/* ---- positions --------------------------------------------------------------------------- */
+
+/* A run of results: `length` from number `from` of a tile to `to` of the output. */
+struct piece {
+    int64_t from, length, to;
+};
+
+/* Walks the positions of a window that belong to results of one phase. */
+struct walker {
+    const window &w;
+    const geometry &g;
+    const phase &p;
+    int64_t outputs;            /* numbers of one image's output */
+    int64_t count[3];
+    int64_t q = 0, n = 0, at[3] = {0, 0, 0};
+
+    walker(const window &w_, const geometry &g_, const phase &p_) : w(w_), g(g_), p(p_), outputs(g.groups * g.filters * g.results()) {
+        for (int d = 0; d < 3; ++d) count[d] = min64(w.to[d], g.dim[d].count(p.at[d])) - w.from[d];
+        if (count[0] <= 0 || count[1] <= 0 || count[2] <= 0) n = w.n1 - w.n0;
+    }
+    bool done() const { return n >= w.n1 - w.n0; }
+    int64_t target() const {
+        int64_t to = 0;
+        for (int d = 0; d < 3; ++d) to = to * g.dim[d].result + p.at[d] + g.dim[d].phases * (w.from[d] + at[d]);
+        return (w.n0 + n) * outputs + to;
+    }
+    void advance(int64_t length) {
+        at[2] += length;
+        q += length;
+        if (at[2] < count[2]) return;
+        q += w.extent[2] - at[2];
+        at[2] = 0;
+        if (++at[1] < count[1]) return;
+        q += (w.extent[1] - at[1]) * w.extent[2];
+        at[1] = 0;
+        if (++at[0] < count[0]) return;
+        q += (w.extent[0] - at[0]) * w.extent[1] * w.extent[2];
+        at[0] = 0;
+        ++n;
+    }
+    /* the pieces within `width` positions of the first; returns how many there are, `used` the positions to the last */
+    int collect(int64_t width, piece *pieces, int64_t &first, int64_t &used) {
+        int many = 0;
+        first = q;
+        used = 0;
+        while (!done() && q - first < width) {
+            const int64_t length = min64(count[2] - at[2], width - (q - first));
+            pieces[many++] = {q - first, length, target()};
+            used = q - first + length;
+            advance(length);
+        }
+        return many;
+    }
+};
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+template <class T, class S>
+inline void write_piece(S *to, const T *from, int64_t length, int64_t step) {
+    if (step == 1) store(to, from, length);
+    else
+        for (int64_t i = 0; i < length; ++i) to[i * step] = convert<S>(from[i]);
+}
+
+template <class T, class S>
+struct convolution {
+    const geometry &g;
+    batch_view source;
+    const filter_bank<T> &bank;
+    S *out;
+    bool direct;
+
+    static constexpr int W = lanes_of<T>::width;
+    static constexpr int64_t WIDTH = TILE_VECTORS<T> * W;
+
+    /* panels [p0, p1) of one group, on planes at b, which begin `skip` positions before it where they are the source */
+    void multiply(const window &w, int64_t group, int64_t p0, int64_t p1, const T *b, int64_t pitch, int64_t skip, int64_t *distance) const {
+        alignas(64) T tile[TILE_ROWS<T> * WIDTH];
+        piece pieces[WIDTH];
+        for (int64_t number = 0; number < filter_bank<T>::phases(g); ++number) {
+            const phase p(g, number);
+            walker at(w, g, p);
+            int64_t furthest = 0;
+            p.each(g, [&](int64_t t, int64_t i, int64_t j, int64_t k) {
+                distance[t] = tap_distance(w, g, g.dim[0].offset[i], g.dim[1].offset[j], g.dim[2].offset[k]);
+                furthest = max64(furthest, distance[t]);
+            });
+            const T *filters = bank.filters(number, p.taps, group), *bias = bank.bias(group);
+            const int64_t limit = w.image - furthest, width = direct ? min64(WIDTH, limit / W * W) : WIDTH;
+            while (!at.done()) {
+                int64_t first, used;
+                const int many = at.collect(width, pieces, first, used);
+                const int vectors = int(ceil_div(used, W));
+                int64_t back = 0;                       /* a tile that would read beyond the source begins earlier */
+                if (direct) back = max64(0, skip + first + vectors * W - limit);
+                for (int64_t panel = p0; panel < p1; ++panel) {
+                    const int64_t m0 = panel * TILE_ROWS<T>;
+                    const int rows = int(min64(TILE_ROWS<T>, g.filters - m0));
+                    const tile_kernel<T> kernel = tile_of<T>(rows, vectors, std::make_integer_sequence<int, TILE_VECTORS<T>>{});
+                    kernel(g.channels, p.taps, filters + m0 * g.channels * p.taps, b + first - back, pitch, distance, bias + m0, tile);
+                    for (int r = 0; r < rows; ++r) {
+                        S *to = out + (group * g.filters + m0 + r) * g.results();
+                        const T *from = tile + r * vectors * W + back;
+                        for (int i = 0; i < many; ++i)
+                            write_piece(to + pieces[i].to, from + pieces[i].from, pieces[i].length, g.dim[2].phases);
+                    }
+                }
+            }
+        }
+    }
+};
+
+/* Results of these numbers of multiplications are not worth another thread. */
+constexpr int64_t CONVOLUTION_GRAIN = 1 << 18;
+constexpr int64_t PLANES_BYTES = 384 * 1024;
+
+template <class T, class S>
+inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
+    if (call->out[0].numel == 0) return PT_OK;
+    const batch_view source(call->in[0]), weight(call->in[1]);
+    filter_bank<T> bank(g);
+    if (!bank) return no_memory(call, g.groups * g.filters * g.channels * g.taps() * int64_t(sizeof(T)));
+    bank.template pack<S>(weight, transposed, call->in[2]);
+    convolution<T, S> work{g, source, bank, output<S>(call), false};
+    const int64_t plane = source.size[2] * source.size[3] * source.size[4], margin = work.WIDTH;
+    int64_t furthest = 0;
+    for (int d = 0; d < 3; ++d) furthest = furthest * g.dim[d].source + g.dim[d].reach;
+    work.direct = in_place<T, S>(g, source) && plane - furthest >= work.W;
+    const double products = double(g.n) * double(g.groups * g.filters) * double(g.results()) * double(g.channels * g.taps());
+    const int64_t least = int64_t(products < 8.0 * CONVOLUTION_GRAIN ? products / CONVOLUTION_GRAIN + 1 : 8);
+    tiling tiles(g, PLANES_BYTES / int64_t(sizeof(T)), least);
+    if (work.direct) {
+        tiles.images = 1;
+        tiles.image_blocks = g.n;
+    }
+    const int64_t panels = ceil_div(g.filters, TILE_ROWS<T>);
+    const double per_group = products / double(tiles.count()) / double(g.groups);
+    const int64_t together = max64(1, min64(g.groups, int64_t(CONVOLUTION_GRAIN / 4 / max64(1, int64_t(min64(1 << 30, int64_t(per_group)))))));
+    const int64_t group_blocks = ceil_div(g.groups, together);
+    const int64_t panel_blocks = max64(1, min64(panels, least / max64(1, tiles.count() * group_blocks)));
+    const int64_t units = tiles.count() * group_blocks * panel_blocks, unit_products = int64_t(min64(int64_t(1) << 40, int64_t(products / double(units))));
+    std::atomic<int64_t> missing(0);
+    parallel_for(units, max64(1, CONVOLUTION_GRAIN / max64(1, unit_products)), [&](int64_t begin, int64_t end) {
+        for (int64_t u = begin; u < end; ++u) {
+            window w = tiles.at(u / panel_blocks / group_blocks, g, margin);
+            const int64_t panel_block = u % panel_blocks, group_block = u / panel_blocks % group_blocks;
+            const int64_t p0 = panels * panel_block / panel_blocks, p1 = panels * (panel_block + 1) / panel_blocks;
+            int64_t pitch = w.plane * g.planes(), skip = 0;
+            if (work.direct) {
+                for (int d = 0; d < 3; ++d) w.extent[d] = g.dim[d].width;
+                w.image = plane;
+                pitch = source.stride[1];
+            }
+            const double numbers = double(g.channels) * double(pitch);
+            scratch<T> planes(work.direct ? 0 : numbers < 1e11 ? g.channels * pitch : -1);
+            scratch<int64_t> distance(g.taps());
+            if (!planes || !distance) {
+                missing = int64_t(numbers * sizeof(T));
+                return;
+            }
+            for (int64_t group = group_block * together; group < min64(g.groups, (group_block + 1) * together); ++group) {
+                const T *b = planes.data;
+                if (work.direct) {
+                    skip = (w.from[0] * source.size[3] + w.from[1]) * source.size[4];
+                    b = reinterpret_cast<const T *>(source.data) + w.n0 * source.stride[0] + group * g.channels * pitch + skip;
+                }
+                else
+                    for (int64_t c = 0; c < g.channels; ++c) pack_channel<T, S>(planes.data + c * pitch, w, g, source, group * g.channels + c);
+                work.multiply(w, group, p0, p1, b, pitch, skip, distance.data);
+            }
+        }
+    });
+    return missing ? no_memory(call, missing) : int(PT_OK);
+}
+
+int convolve_any(pt_call *call, bool transposed) {
+    if (int status = check_convolution(call, 2)) return status;
+    const batch_view x(call->in[0]), weight(call->in[1]), out(call->out[0]);
+    geometry g;
+    g.groups = call->params[3].i;
+    g.n = x.size[0];
+    if (g.groups < 1 || x.size[1] % g.groups || out.size[1] % g.groups || weight.size[0] != (transposed ? x : out).size[1] ||
+        weight.size[1] != (transposed ? out : x).size[1] / g.groups || out.size[0] != g.n)
+        return fail(call, PT_RUNTIME_ERROR, "channels, filters and groups do not fit together");
+    if (call->in[2].dtype != PT_NONE && (call->in[2].ndim != 1 || call->in[2].sizes[0] != out.size[1]))
+        return fail(call, PT_RUNTIME_ERROR, "expected a bias of %lld numbers", (long long)out.size[1]);
+    g.channels = x.size[1] / g.groups;
+    g.filters = out.size[1] / g.groups;
+    if (call->out[0].numel == 0) return PT_OK;
+    const axes lists(g.dim, call, x.size + 2, out.size + 2, weight.size + 2, transposed);
+    if (!lists.lists) return no_memory(call, axes::entries(call, out.size + 2, weight.size + 2) * 8);
+    return visit_convolution(call, call->out[0].dtype, [&](auto wide, auto stored) { return convolve_as<PT_TYPE(wide), PT_TYPE(stored)>(call, g, transposed); });
+}
+int convolve_kernel(pt_call *call) { return convolve_any(call, false); }
+int convolve_transposed_kernel(pt_call *call) { return convolve_any(call, true); }
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_convolution_, PT_ISA)[] = {
+    {"convolve", convolve_kernel},
+    {"convolve_transposed", convolve_transposed_kernel},
+    {nullptr, nullptr},
+};

@@ -1,0 +1,341 @@
+/* What the convolution kernels share: the shapes of a call, zero-padded planes, register tiles.
+ *
+ * A convolution is the sum  result[j] += source[j * step - lead + offset] * weight[tap]  over taps, in up
+ * to three dims (missing ones have size 1). The source is laid out in planes where a tap is a
+ * constant distance: rows of `width` positions with the zeros around the source in them, one plane for
+ * each residue of a position modulo step. Zeros at the end of a row are those at the start of the
+ * next where step is 1; images follow each other the same way.
+ *
+ * Position q of a plane belongs to one result if its row and column are in range, else to none: it
+ * is computed (or has a gradient of zero) and dropped. All of a row, and of small images many, is
+ * then one run of vectors.
+ *
+ * half types are computed in float, integers in uint64: they wrap.
+ */
+#ifndef PTCORE_KERNELS_CONVOLUTION_HPP
+#define PTCORE_KERNELS_CONVOLUTION_HPP
+#include "gemm.hpp"
+
+#include <atomic>
+
+namespace {
+
+/* ---- types ------------------------------------------------------------------------------- */
+
+/* four numbers of a type that has no registers */
+template <class T>
+struct plain_lanes {
+    static constexpr int width = 4;
+    struct vector {
+        T lane[width];
+        friend vector operator*(vector a, vector b) {
+            for (int i = 0; i < width; ++i) a.lane[i] = a.lane[i] * b.lane[i];
+            return a;
+        }
+        vector &operator+=(vector b) {
+            for (int i = 0; i < width; ++i) lane[i] = lane[i] + b.lane[i];
+            return *this;
+        }
+    };
+    static vector load(const T *p) { return load_part(p, width); }
+    static vector load_part(const T *p, int n) {
+        vector v;
+        for (int i = 0; i < width; ++i) v.lane[i] = i < n ? p[i] : T{};
+        return v;
+    }
+    static void store(T *p, vector v) { memcpy(static_cast<void *>(p), &v, sizeof v); }
+    static vector fill(T x) {
+        vector v;
+        for (int i = 0; i < width; ++i) v.lane[i] = x;
+        return v;
+    }
+    static T sum(vector v) {
+        T s = v.lane[0];
+        for (int i = 1; i < width; ++i) s = s + v.lane[i];
+        return s;
+    }
+};
+template <class T>
+using lanes_of = std::conditional_t<is_complex<T>, plain_lanes<T>, simd<T>>;
+
+template <class T>
+constexpr bool is_fast = is_same<T, float> || is_same<T, double>;
+template <class T>
+constexpr int TILE_ROWS = is_fast<T> ? OUTER_ROWS : 2;
+template <class T>
+constexpr int TILE_VECTORS = is_fast<T> ? OUTER_VECTORS : 1;
+
+/* f(type computed in, type stored); signs do not matter to integers that wrap */
+template <class F>
+inline int visit_convolution(pt_call *call, int dtype, F &&f) {
+    return visit<INTEGERS | FLOATS | COMPLEXES>(call, dtype, [&](auto tag) {
+        using S = PT_TYPE(tag);
+        if constexpr (std::is_integral<S>::value) return f(type_tag<uint64_t>{}, type_tag<std::make_unsigned_t<S>>{});
+        else return f(type_tag<compute<S>>{}, type_tag<S>{});
+    });
+}
+
+/* ---- shapes ------------------------------------------------------------------------------ */
+
+/* One spatial dim. Results of one phase are `phases` apart and have the same taps. */
+struct axis {
+    int64_t source = 1, result = 1, kernel = 1;
+    int64_t step = 1, lead = 0, phases = 1;
+    int64_t reach = 0;          /* largest offset of a tap */
+    int64_t tail = 0;           /* zeros read behind the source */
+    int64_t width = 1;          /* positions of a plane that holds all of it */
+    int64_t planes = 1;
+    int64_t *begin = nullptr;   /* phases + 1: where a phase's taps begin in the two lists */
+    int64_t *index = nullptr, *offset = nullptr;
+    int64_t *residue = nullptr; /* planes: which positions modulo step a plane holds */
+
+    int64_t count(int64_t phase) const { return phase < result ? (result - 1 - phase) / phases + 1 : 0; }
+    int64_t slot(int64_t position) const {
+        int64_t s = 0;
+        while (residue[s] != position % step) ++s;
+        return s;
+    }
+    void finish() {
+        planes = 0;
+        for (int64_t i = 0; i < begin[phases]; ++i) {
+            reach = max64(reach, offset[i]);
+            int64_t s = 0;
+            while (s < planes && residue[s] != offset[i] % step) ++s;
+            if (s == planes) residue[planes++] = offset[i] % step;
+        }
+        tail = max64(0, (count(0) - 1) * step + reach - (lead + source - 1));
+        width = step == 1 ? max64(source + max64(lead, tail), count(0)) : ceil_div(lead + source + tail, step);
+    }
+    /* result j reads source j * stride - padding + tap * dilation */
+    void correlate(int64_t stride, int64_t padding, int64_t dilation) {
+        step = stride;
+        lead = padding;
+        begin[0] = 0;
+        begin[1] = kernel;
+        for (int64_t k = 0; k < kernel; ++k) {
+            index[k] = k;
+            offset[k] = k * dilation;
+        }
+        finish();
+    }
+    /* the transpose: result i gets source j where i = j * stride - padding + tap * dilation */
+    void scatter(int64_t stride, int64_t padding, int64_t dilation) {
+        phases = max64(1, min64(stride, result));
+        int64_t n = 0;
+        for (int64_t phase = 0; phase < phases; ++phase) {
+            begin[phase] = n;
+            for (int64_t k = 0; k < kernel; ++k) {
+                const int64_t d = phase + padding - k * dilation;
+                if (d % stride) continue;
+                index[n] = k;
+                offset[n++] = d / stride;
+                lead = max64(lead, -(d / stride));
+            }
+        }
+        begin[phases] = n;
+        for (int64_t i = 0; i < n; ++i) offset[i] += lead;
+        finish();
+    }
+};
+
+/* Reads a call's three settings for the sizes given; the lists of all axes are in `lists`. */
+struct axes {
+    scratch<int64_t> lists;
+
+    axes(axis (&dim)[3], const pt_call *call, const int64_t *source, const int64_t *result, const int64_t *kernel, bool transposed)
+        : lists(entries(call, result, kernel)) {
+        int64_t *at = lists.data;
+        for (int d = 0; d < 3 && at; ++d) {
+            axis &a = dim[d];
+            a.source = source[d];
+            a.result = result[d];
+            a.kernel = kernel[d];
+            const int64_t stride = setting(call, 0, d, 1), padding = setting(call, 1, d, 0), dilation = setting(call, 2, d, 1);
+            a.begin = at;
+            a.index = at + 2 + min64(stride, result[d] + 1);
+            a.offset = a.index + kernel[d];
+            a.residue = a.offset + kernel[d];
+            at = a.residue + kernel[d];
+            if (transposed) a.scatter(stride, padding, dilation);
+            else a.correlate(stride, padding, dilation);
+        }
+    }
+    /* the number for spatial dim d of 3 in a parameter that has one for each dim there is */
+    static int64_t setting(const pt_call *call, int p, int d, int64_t absent) {
+        const pt_param &of = call->params[p];
+        return d - 3 + of.count < 0 ? absent : of.list[d - 3 + of.count];
+    }
+    static int64_t entries(const pt_call *call, const int64_t *result, const int64_t *kernel) {
+        int64_t n = 0;
+        for (int d = 0; d < 3; ++d) n += 2 + min64(setting(call, 0, d, 1), result[d] + 1) + 3 * kernel[d];
+        return n;
+    }
+};
+
+/* source (n, groups * channels, ...), result (n, groups * filters, ...), dims depth, height, width */
+struct geometry {
+    int64_t n = 1, groups = 1, channels = 1, filters = 1;
+    axis dim[3];
+
+    int64_t taps() const { return dim[0].kernel * dim[1].kernel * dim[2].kernel; }
+    int64_t results() const { return dim[0].result * dim[1].result * dim[2].result; }
+    int64_t planes() const { return dim[0].planes * dim[1].planes * dim[2].planes; }
+};
+
+/* Sizes and strides of a tensor of 3 to 5 dims as (n, channels, depth, height, width). */
+struct batch_view {
+    const char *data;
+    int64_t size[5], stride[5];
+
+    explicit batch_view(const pt_view &v) : data(v.data) {
+        for (int d = 0; d < 5; ++d) {
+            const int from = d < 2 ? d : d - 5 + v.ndim;
+            const bool there = d < 2 || from >= 2;
+            size[d] = there ? v.sizes[from] : 1;
+            stride[d] = there ? v.strides[from] : 0;
+        }
+    }
+    /* rows follow each other without a gap, so that a channel is a run of memory */
+    bool dense() const {
+        int64_t expected = 1;
+        for (int d = 4; d >= 2; --d) {
+            if (size[d] != 1 && stride[d] != expected) return false;
+            expected *= size[d];
+        }
+        return true;
+    }
+};
+
+inline int check_convolution(pt_call *call, int tensors) {
+    for (int i = 0; i < call->nin; ++i) {
+        const pt_view &v = call->in[i];
+        if (v.dtype == PT_NONE) continue;
+        if (v.dtype != call->out[0].dtype)
+            return fail(call, PT_RUNTIME_ERROR, "expected operands of one dtype, got %s and %s", DTYPE_NAME[call->out[0].dtype],
+                        v.dtype < PT_NDTYPES ? DTYPE_NAME[v.dtype] : "?");
+        if (i < tensors && (v.ndim < 3 || v.ndim > 5 || v.ndim != call->out[0].ndim))
+            return fail(call, PT_RUNTIME_ERROR, "expected tensors of 3 to 5 dimensions, got %d", v.ndim);
+    }
+    for (int p = 0; p < 3; ++p)
+        for (int i = 0; i < call->out[0].ndim - 2; ++i) {
+            const int64_t value = call->params[p].kind == PT_PARAM_INTS && call->params[p].count == call->out[0].ndim - 2 ? call->params[p].list[i] : -1;
+            if (value < (p == 1 ? 0 : 1) || value > (int64_t(1) << 40))
+                return fail(call, PT_RUNTIME_ERROR, "%s must hold %d numbers of at least %d", p == 0 ? "stride" : p == 1 ? "padding" : "dilation",
+                            call->out[0].ndim - 2, p == 1 ? 0 : 1);
+        }
+    return PT_OK;
+}
+
+/* ---- planes ------------------------------------------------------------------------------ */
+
+/* The part of the work that one buffer of planes holds: images [n0, n1), results [from, to) in each dim. */
+struct window {
+    int64_t n0, n1;
+    int64_t from[3], to[3];
+    int64_t extent[3];          /* positions of a plane */
+    int64_t image;              /* positions from one image to the next */
+    int64_t plane;              /* positions of a plane: all images, and what the last tile reads beyond */
+};
+
+inline void measure(window &w, const geometry &g, int64_t margin) {
+    for (int d = 0; d < 3; ++d) {
+        const axis &a = g.dim[d];
+        w.extent[d] = d == 2 || w.n1 - w.n0 > 1 ? a.width : ((w.to[d] - w.from[d] - 1) * a.step + a.reach) / a.step + 1;
+    }
+    w.image = w.extent[0] * w.extent[1] * w.extent[2];
+    int64_t reach = 0;
+    for (int d = 0; d < 3; ++d) reach = reach * w.extent[d] + g.dim[d].reach / g.dim[d].step;
+    w.plane = w.image * (w.n1 - w.n0) + reach + margin;
+}
+
+/* Cuts the results into windows whose planes have at most `budget` numbers where that is possible. */
+struct tiling {
+    int64_t images, rows[3];            /* of one window */
+    int64_t blocks[3], image_blocks;    /* how many there are */
+
+    tiling(const geometry &g, int64_t budget, int64_t least_blocks) {
+        const int64_t per_position = g.channels * g.planes();
+        images = 1;
+        for (int d = 0; d < 3; ++d) rows[d] = max64(1, g.dim[d].count(0));
+        auto size = [&](int64_t depth, int64_t height) {
+            const axis &a = g.dim[0], &b = g.dim[1];
+            return double(((depth - 1) * a.step + a.reach) / a.step + 1) * double(((height - 1) * b.step + b.reach) / b.step + 1) *
+                   double(g.dim[2].width) * double(per_position);
+        };
+        while (rows[0] > 1 && size(rows[0], rows[1]) > double(budget)) rows[0] = ceil_div(rows[0], 2);
+        while (rows[1] > 1 && size(rows[0], rows[1]) > double(budget)) rows[1] = ceil_div(rows[1], 2);
+        while (rows[1] > 4 && g.n * ceil_div(max64(1, g.dim[1].count(0)), rows[1]) * ceil_div(max64(1, g.dim[0].count(0)), rows[0]) < least_blocks)
+            rows[1] = ceil_div(rows[1], 2);
+        for (int d = 0; d < 3; ++d) blocks[d] = ceil_div(max64(1, g.dim[d].count(0)), rows[d]);
+        if (blocks[0] * blocks[1] == 1) {
+            const double image = double(g.dim[0].width) * double(g.dim[1].width) * double(g.dim[2].width);
+            while (images * 2 <= g.n && image * double(images) < 512 && image * double(2 * images * per_position) <= double(budget) &&
+                   ceil_div(g.n, 2 * images) >= min64(least_blocks, g.n))
+                images *= 2;
+        }
+        image_blocks = ceil_div(g.n, images);
+    }
+    int64_t count() const { return image_blocks * blocks[0] * blocks[1]; }
+    window at(int64_t u, const geometry &g, int64_t margin) const {
+        window w;
+        const int64_t h = u % blocks[1], d = u / blocks[1] % blocks[0], i = u / blocks[1] / blocks[0];
+        w.n0 = i * images;
+        w.n1 = min64(g.n, w.n0 + images);
+        const int64_t block[3] = {d, h, 0};
+        for (int k = 0; k < 3; ++k) {
+            w.from[k] = block[k] * rows[k];
+            w.to[k] = min64(max64(1, g.dim[k].count(0)), w.from[k] + rows[k]);
+        }
+        measure(w, g, margin);
+        return w;
+    }
+};
+
+/* One channel of the window's images into its planes. */
+template <class T, class S>
+inline void pack_channel(T *to, const window &w, const geometry &g, const batch_view &v, int64_t channel) {
+    const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
+    for (int64_t pa = 0; pa < a.planes; ++pa)
+        for (int64_t pb = 0; pb < b.planes; ++pb)
+            for (int64_t pc = 0; pc < c.planes; ++pc, to += w.plane) {
+                const int64_t ra = a.residue[pa], rb = b.residue[pb], rc = c.residue[pc];
+                T *at = to, *const end = at + w.plane;
+                /* columns first, first + 1, ... of the plane hold source columns left, left + step, ... */
+                const int64_t first = max64(0, ceil_div(c.lead - rc, c.step)), left = first * c.step + rc - c.lead;
+                const int64_t many = left < c.source ? min64(w.extent[2] - first, (c.source - 1 - left) / c.step + 1) : 0;
+                for (int64_t n = w.n0; n < w.n1; ++n)
+                    for (int64_t i = 0; i < w.extent[0]; ++i)
+                        for (int64_t j = 0; j < w.extent[1]; ++j, at += w.extent[2]) {
+                            const int64_t si = (w.from[0] + i) * a.step + ra - a.lead, sj = (w.from[1] + j) * b.step + rb - b.lead;
+                            if (si < 0 || si >= a.source || sj < 0 || sj >= b.source || many <= 0) {
+                                for (int64_t x = 0; x < w.extent[2]; ++x) at[x] = T{};
+                                continue;
+                            }
+                            for (int64_t x = 0; x < first; ++x) at[x] = T{};
+                            const S *from = reinterpret_cast<const S *>(v.data) + n * v.stride[0] + channel * v.stride[1] +
+                                            si * v.stride[2] + sj * v.stride[3] + left * v.stride[4];
+                            load(at + first, from, many == 1 ? 1 : c.step * v.stride[4], many);
+                            for (int64_t x = first + many; x < w.extent[2]; ++x) at[x] = T{};
+                        }
+                for (; at < end; ++at) *at = T{};
+            }
+}
+
+/* distance of a tap from a position, in planes of this window */
+inline int64_t tap_distance(const window &w, const geometry &g, int64_t da, int64_t db, int64_t dc) {
+    const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
+    const int64_t plane = (a.slot(da) * b.planes + b.slot(db)) * c.planes + c.slot(dc);
+    return plane * w.plane + ((da / a.step) * w.extent[1] + db / b.step) * w.extent[2] + dc / c.step;
+}
+
+/* The source itself serves as planes: nothing is padded, and what is not wanted of it is not read. */
+template <class T, class S>
+inline bool in_place(const geometry &g, const batch_view &v) {
+    if (!is_same<T, S> || !v.dense()) return false;
+    for (int d = 0; d < 3; ++d)
+        if (g.dim[d].step != 1 || g.dim[d].width != g.dim[d].source || g.dim[d].lead || g.dim[d].tail) return false;
+    return true;
+}
+
+} // namespace
+#endif

@@ -1,0 +1,213 @@
+/* The gradient of a convolution's weight, in 1 to 3 dims.
+ *
+ *    convolve_weight(input, grad; stride, padding, dilation, groups) -> out
+ *
+ * out[filter][channel][tap] is the dot product of the gradient with the input moved by the tap. The input
+ * lies in planes (convolution.hpp), the gradient in rows of the same width with zeros where a position
+ * has no result, so that both are one run; a register tile of filters x taps goes through it.
+ * Zeros do not make an infinity vanish: if the result has a NaN it is computed again row by row.
+ *
+ * The windows are dealt to at most 16 sums, which are added up in order: results do not depend on
+ * the number of threads.
+ */
+#include "convolution.hpp"
+
+namespace {
+
+struct segment {
+    int64_t begin, length;
+};
+template <class T>
+using dot_kernel = void (*)(const segment *runs, int64_t many, const T *a, int64_t lda, const T *b, const int64_t *distance, T *out, int64_t ldo);
+
+/* out[i][j] += a[i] . b[distance[j]] */
+template <class T, int MR, int NR>
+void shift_dot(const segment *runs, int64_t many, const T *a, int64_t lda, const T *b, const int64_t *distance, T *out, int64_t ldo) {
+    using V = lanes_of<T>;
+    constexpr int W = V::width;
+    typename V::vector acc[MR][NR];
+    for (int i = 0; i < MR; ++i)
+        for (int j = 0; j < NR; ++j) acc[i][j] = V::fill(T{});
+    const T *at[NR];
+    for (int j = 0; j < NR; ++j) at[j] = b + distance[j];
+    for (int64_t s = 0; s < many; ++s) {
+        int64_t p = runs[s].begin;
+        const int64_t end = p + runs[s].length;
+        typename V::vector right[NR];
+        for (; p + W <= end; p += W) {
+            for (int j = 0; j < NR; ++j) right[j] = V::load(at[j] + p);
+            for (int i = 0; i < MR; ++i) {
+                const typename V::vector left = V::load(a + i * lda + p);
+                for (int j = 0; j < NR; ++j) acc[i][j] += left * right[j];
+            }
+        }
+        if (p == end) continue;
+        const int rest = int(end - p);
+        for (int j = 0; j < NR; ++j) right[j] = V::load_part(at[j] + p, rest);
+        for (int i = 0; i < MR; ++i) {
+            const typename V::vector left = V::load_part(a + i * lda + p, rest);
+            for (int j = 0; j < NR; ++j) acc[i][j] += left * right[j];
+        }
+    }
+    for (int i = 0; i < MR; ++i)
+        for (int j = 0; j < NR; ++j) out[i * ldo + j] = out[i * ldo + j] + V::sum(acc[i][j]);
+}
+template <class T, int NR, int... MR>
+inline dot_kernel<T> dot_of_rows(int rows, std::integer_sequence<int, MR...>) {
+    static constexpr dot_kernel<T> kernels[] = {shift_dot<T, MR + 1, NR>...};
+    return kernels[rows - 1];
+}
+template <class T, int... NR>
+inline dot_kernel<T> dot_of(int rows, int taps, std::integer_sequence<int, NR...>) {
+    using choose = dot_kernel<T> (*)(int, std::make_integer_sequence<int, TILE_ROWS<T>>);
+    static constexpr choose by_taps[] = {[](int r, std::make_integer_sequence<int, TILE_ROWS<T>> s) { return dot_of_rows<T, NR + 1>(r, s); }...};
+    return by_taps[taps - 1](rows, {});
+}
+
+/* The gradient's rows of one filter where the window's planes have their results, 0 between them. */
+template <class T, class S>
+inline void pack_gradient(T *to, int64_t length, const window &w, const batch_view &y, int64_t filter) {
+    int64_t done = 0;
+    for (int64_t n = w.n0; n < w.n1; ++n)
+        for (int64_t i = w.from[0]; i < w.to[0]; ++i)
+            for (int64_t j = w.from[1]; j < w.to[1]; ++j) {
+                const int64_t q = (((n - w.n0) * w.extent[0] + i - w.from[0]) * w.extent[1] + j - w.from[1]) * w.extent[2];
+                for (; done < q; ++done) to[done] = T{};
+                load(to + q, reinterpret_cast<const S *>(y.data) + n * y.stride[0] + filter * y.stride[1] + i * y.stride[2] + j * y.stride[3],
+                     y.size[4] == 1 ? 1 : y.stride[4], y.size[4]);
+                done = q + y.size[4];
+            }
+    for (; done < length; ++done) to[done] = T{};
+}
+
+template <class T>
+inline bool is_nan(T x) {
+    if constexpr (is_complex<T>) return x.re != x.re || x.im != x.im;
+    else return x != x;
+}
+
+constexpr int64_t SUMS = 16;
+constexpr int64_t WEIGHT_GRAIN = 1 << 18, WEIGHT_NUMBERS = 1 << 16, RUN = 2048;
+
+template <class T, class S>
+inline int weight_as(pt_call *call, const geometry &g) {
+    const batch_view x(call->in[0]), y(call->in[1]);
+    const int64_t all = g.groups * g.filters, terms = g.channels * g.taps(), total = all * terms;
+    S *out = output<S>(call);
+    if (total == 0) return PT_OK;
+    if (y.size[0] * y.size[2] * y.size[3] * y.size[4] == 0) {
+        for (int64_t i = 0; i < total; ++i) out[i] = convert<S>(T{});
+        return PT_OK;
+    }
+    const double products = double(total) * double(g.n) * double(g.results());
+    const int64_t least = int64_t(products < double(SUMS * WEIGHT_GRAIN) ? products / double(WEIGHT_GRAIN) + 1 : SUMS);
+    tiling tiles(g, min64(WEIGHT_NUMBERS, RUN * g.channels * g.planes()), least);
+    const bool direct = in_place<T, S>(g, x);
+    const int64_t plane = x.size[2] * x.size[3] * x.size[4];
+    if (direct) {
+        tiles.images = 1;
+        tiles.image_blocks = g.n;
+    }
+    const int64_t sums = max64(1, min64(min64(tiles.count(), least), (int64_t(1) << 25) / total));
+    const int64_t panels = ceil_div(g.filters, TILE_ROWS<T>);
+    const int64_t group_blocks = max64(1, min64(g.groups, least / sums)), panel_blocks = max64(1, min64(panels, least / sums / group_blocks));
+    const int64_t units = sums * group_blocks * panel_blocks;
+    scratch<T> partial(sums * total);
+    if (!partial) return no_memory(call, sums * total * int64_t(sizeof(T)));
+    for (bool by_rows : {false, true}) {
+        std::atomic<int64_t> missing(0);
+        parallel_for(units, max64(1, int64_t(double(WEIGHT_GRAIN) / (products / double(units) + 1))), [&](int64_t begin, int64_t end) {
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t sum = u / panel_blocks / group_blocks, group_block = u / panel_blocks % group_blocks;
+                const int64_t p0 = panels * (u % panel_blocks) / panel_blocks, p1 = panels * (u % panel_blocks + 1) / panel_blocks;
+                const int64_t group0 = g.groups * group_block / group_blocks, group1 = g.groups * (group_block + 1) / group_blocks;
+                const int64_t f0 = p0 * TILE_ROWS<T>, f1 = min64(g.filters, p1 * TILE_ROWS<T>);
+                T *to = partial.data + sum * total;
+                for (int64_t group = group0; group < group1; ++group)
+                    for (int64_t i = (group * g.filters + f0) * terms; i < (group * g.filters + f1) * terms; ++i) to[i] = T{};
+                const int64_t tile0 = tiles.count() * sum / sums, tile1 = tiles.count() * (sum + 1) / sums;
+                scratch<int64_t> distance(terms);
+                for (int64_t tile = tile0; tile < tile1; ++tile) {
+                    window w = tiles.at(tile, g, 0);
+                    int64_t pitch = w.plane * g.planes(), skip = 0;
+                    if (direct) {
+                        for (int d = 0; d < 3; ++d) w.extent[d] = g.dim[d].width;
+                        w.image = plane;
+                        pitch = x.stride[1];
+                        skip = (w.from[0] * x.size[3] + w.from[1]) * x.size[4];
+                    }
+                    const int64_t depth = w.to[0] - w.from[0], height = w.to[1] - w.from[1];
+                    const int64_t length = (w.n1 - w.n0 - 1) * w.image + ((depth - 1) * w.extent[1] + height - 1) * w.extent[2] + y.size[4];
+                    const double numbers = double(g.channels) * double(pitch);
+                    scratch<T> planes(direct ? 0 : numbers < 1e11 ? g.channels * pitch : -1), rows((f1 - f0) * length);
+                    const int64_t row_count = by_rows ? (w.n1 - w.n0) * depth * height : 1;
+                    scratch<segment> runs(row_count);
+                    if (!planes || !rows || !distance || !runs) {
+                        missing = int64_t(numbers * sizeof(T));
+                        return;
+                    }
+                    runs[0] = {0, length};
+                    for (int64_t r = 0; by_rows && r < row_count; ++r)
+                        runs[r] = {((r / height / depth * w.extent[0] + r / height % depth) * w.extent[1] + r % height) * w.extent[2], y.size[4]};
+                    int64_t k = 0;
+                    for (int64_t c = 0; c < g.channels; ++c)
+                        for (int64_t i = 0; i < g.dim[0].kernel; ++i)
+                            for (int64_t j = 0; j < g.dim[1].kernel; ++j)
+                                for (int64_t l = 0; l < g.dim[2].kernel; ++l)
+                                    distance[k++] = c * pitch + tap_distance(w, g, g.dim[0].offset[i], g.dim[1].offset[j], g.dim[2].offset[l]);
+                    for (int64_t group = group0; group < group1; ++group) {
+                        const T *b = planes.data;
+                        if (direct) b = reinterpret_cast<const T *>(x.data) + w.n0 * x.stride[0] + group * g.channels * pitch + skip;
+                        else
+                            for (int64_t c = 0; c < g.channels; ++c) pack_channel<T, S>(planes.data + c * pitch, w, g, x, group * g.channels + c);
+                        for (int64_t f = f0; f < f1; ++f) pack_gradient<T, S>(rows.data + (f - f0) * length, length, w, y, group * g.filters + f);
+                        for (int64_t f = f0; f < f1; f += TILE_ROWS<T>) {
+                            const int many = int(min64(TILE_ROWS<T>, f1 - f));
+                            for (int64_t t = 0; t < terms; t += TILE_VECTORS<T>)
+                                dot_of<T>(many, int(min64(TILE_VECTORS<T>, terms - t)), std::make_integer_sequence<int, TILE_VECTORS<T>>{})(
+                                    runs.data, row_count, rows.data + (f - f0) * length, length, b, distance.data + t,
+                                    to + (group * g.filters + f) * terms + t, terms);
+                        }
+                    }
+                }
+            }
+        });
+        if (missing) return no_memory(call, missing);
+        std::atomic<bool> nan(false);
+        parallel_for(total, GRAIN, [&](int64_t begin, int64_t end) {
+            bool found = false;
+            for (int64_t i = begin; i < end; ++i) {
+                T v = partial[i];
+                for (int64_t s = 1; s < sums; ++s) v = v + partial[s * total + i];
+                found = found || is_nan(v);
+                out[i] = convert<S>(v);
+            }
+            if (found) nan = true;
+        });
+        if (!nan) break;
+    }
+    return PT_OK;
+}
+
+int convolve_weight_kernel(pt_call *call) {
+    if (int status = check_convolution(call, 2)) return status;
+    const batch_view x(call->in[0]), y(call->in[1]), out(call->out[0]);
+    geometry g;
+    g.groups = call->params[3].i;
+    g.n = x.size[0];
+    if (g.groups < 1 || y.size[0] != g.n || x.size[1] % g.groups || y.size[1] % g.groups || out.size[0] != y.size[1] ||
+        out.size[1] != x.size[1] / g.groups)
+        return fail(call, PT_RUNTIME_ERROR, "channels, filters and groups do not fit together");
+    g.channels = x.size[1] / g.groups;
+    g.filters = y.size[1] / g.groups;
+    const axes lists(g.dim, call, x.size + 2, y.size + 2, out.size + 2, false);
+    if (!lists.lists) return no_memory(call, axes::entries(call, y.size + 2, out.size + 2) * 8);
+    return visit_convolution(call, call->out[0].dtype, [&](auto wide, auto stored) { return weight_as<PT_TYPE(wide), PT_TYPE(stored)>(call, g); });
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_convolution_weight_, PT_ISA)[] = {
+    {"convolve_weight", convolve_weight_kernel},
+    {nullptr, nullptr},
+};
