@@ -132,31 +132,32 @@ struct walker {
     const phase &p;
     int64_t outputs;            /* numbers of one image's output */
     int64_t count[3];
-    int64_t q = 0, n = 0, at[3] = {0, 0, 0};
+    int64_t q = 0, n = 0, at[3] = {0, 0, 0}, row = 0;
 
     walker(const window &w_, const geometry &g_, const phase &p_) : w(w_), g(g_), p(p_), outputs(g.groups * g.filters * g.results()) {
         for (int d = 0; d < 3; ++d) count[d] = min64(w.to[d], g.dim[d].count(p.at[d])) - w.from[d];
         if (count[0] <= 0 || count[1] <= 0 || count[2] <= 0) n = w.n1 - w.n0;
+        row = row_target();
     }
     bool done() const { return n >= w.n1 - w.n0; }
-    int64_t target() const {
+    int64_t row_target() const {
         int64_t to = 0;
         for (int d = 0; d < 3; ++d) to = to * g.dim[d].result + p.at[d] + g.dim[d].phases * (w.from[d] + at[d]);
         return (w.n0 + n) * outputs + to;
     }
-    void advance(int64_t length) {
-        at[2] += length;
-        q += length;
-        if (at[2] < count[2]) return;
+    void next_row() {
         q += w.extent[2] - at[2];
         at[2] = 0;
-        if (++at[1] < count[1]) return;
-        q += (w.extent[1] - at[1]) * w.extent[2];
-        at[1] = 0;
-        if (++at[0] < count[0]) return;
-        q += (w.extent[0] - at[0]) * w.extent[1] * w.extent[2];
-        at[0] = 0;
-        ++n;
+        if (++at[1] == count[1]) {
+            q += (w.extent[1] - at[1]) * w.extent[2];
+            at[1] = 0;
+            if (++at[0] == count[0]) {
+                q += (w.extent[0] - at[0]) * w.extent[1] * w.extent[2];
+                at[0] = 0;
+                ++n;
+            }
+        }
+        row = row_target();
     }
     /* the pieces within `width` positions of the first; returns how many there are, `used` the positions to the last */
     int collect(int64_t width, piece *pieces, int64_t &first, int64_t &used) {
@@ -165,9 +166,11 @@ struct walker {
         used = 0;
         while (!done() && q - first < width) {
             const int64_t length = min64(count[2] - at[2], width - (q - first));
-            pieces[many++] = {q - first, length, target()};
+            pieces[many++] = {q - first, length, row + at[2] * g.dim[2].phases};
             used = q - first + length;
-            advance(length);
+            at[2] += length;
+            q += length;
+            if (at[2] == count[2]) next_row();
         }
         return many;
     }
@@ -177,6 +180,9 @@ struct walker {
 
 template <class T, class S>
 inline void write_piece(S *to, const T *from, int64_t length, int64_t step) {
+    if constexpr (is_same<T, S> && is_fast<T>) {
+        if (step == 1) return load_row(to, from, 1, length);
+    }
     if (step == 1) store(to, from, length);
     else
         for (int64_t i = 0; i < length; ++i) to[i * step] = convert<S>(from[i]);
@@ -248,7 +254,7 @@ inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
     work.direct = in_place<T, S>(g, source) && plane - furthest >= work.W;
     const double products = double(g.n) * double(g.groups * g.filters) * double(g.results()) * double(g.channels * g.taps());
     const int64_t least = int64_t(products < 8.0 * CONVOLUTION_GRAIN ? products / CONVOLUTION_GRAIN + 1 : 8);
-    tiling tiles(g, PLANES_BYTES / int64_t(sizeof(T)), least);
+    tiling tiles(g, PLANES_BYTES / int64_t(sizeof(T)), least, 512);
     if (work.direct) {
         tiles.images = 1;
         tiles.image_blocks = g.n;
@@ -278,6 +284,7 @@ inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
                 missing = int64_t(numbers * sizeof(T));
                 return;
             }
+            if (!work.direct) memset(static_cast<void *>(planes.data), 0, size_t(g.channels * pitch) * sizeof(T));
             for (int64_t group = group_block * together; group < min64(g.groups, (group_block + 1) * together); ++group) {
                 const T *b = planes.data;
                 if (work.direct) {
@@ -309,6 +316,7 @@ int convolve_any(pt_call *call, bool transposed) {
     if (call->out[0].numel == 0) return PT_OK;
     const axes lists(g.dim, call, x.size + 2, out.size + 2, weight.size + 2, transposed);
     if (!lists.lists) return no_memory(call, axes::entries(call, out.size + 2, weight.size + 2) * 8);
+    if (worth_splitting(g)) g.dim[2].split();
     return visit_convolution(call, call->out[0].dtype, [&](auto wide, auto stored) { return convolve_as<PT_TYPE(wide), PT_TYPE(stored)>(call, g, transposed); });
 }
 int convolve_kernel(pt_call *call) { return convolve_any(call, false); }

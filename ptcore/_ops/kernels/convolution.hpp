@@ -6,6 +6,9 @@
  * each residue of a position modulo step. Zeros at the end of a row are those at the start of the
  * next where step is 1; images follow each other the same way.
  *
+ * Where many filters make up for it there is a plane for each tap of a row instead (`split`), whose rows
+ * have as many positions as there are results.
+ *
  * Position q of a plane belongs to one result if its row and column are in range, else to none: it
  * is computed (or has a gradient of zero) and dropped. All of a row, and of small images many, is
  * then one run of vectors.
@@ -85,26 +88,35 @@ struct axis {
     int64_t tail = 0;           /* zeros read behind the source */
     int64_t width = 1;          /* positions of a plane that holds all of it */
     int64_t planes = 1;
+    int64_t cut = 1;            /* positions modulo this tell planes apart: step, or more than any if split */
     int64_t *begin = nullptr;   /* phases + 1: where a phase's taps begin in the two lists */
     int64_t *index = nullptr, *offset = nullptr;
-    int64_t *residue = nullptr; /* planes: which positions modulo step a plane holds */
+    int64_t *residue = nullptr; /* planes: which positions modulo cut a plane holds */
 
     int64_t count(int64_t phase) const { return phase < result ? (result - 1 - phase) / phases + 1 : 0; }
     int64_t slot(int64_t position) const {
         int64_t s = 0;
-        while (residue[s] != position % step) ++s;
+        while (residue[s] != position % cut) ++s;
         return s;
     }
-    void finish() {
+    void divide(int64_t by) {
+        cut = by;
         planes = 0;
         for (int64_t i = 0; i < begin[phases]; ++i) {
-            reach = max64(reach, offset[i]);
             int64_t s = 0;
-            while (s < planes && residue[s] != offset[i] % step) ++s;
-            if (s == planes) residue[planes++] = offset[i] % step;
+            while (s < planes && residue[s] != offset[i] % cut) ++s;
+            if (s == planes) residue[planes++] = offset[i] % cut;
         }
+    }
+    void finish() {
+        divide(step);
+        for (int64_t i = 0; i < begin[phases]; ++i) reach = max64(reach, offset[i]);
         tail = max64(0, (count(0) - 1) * step + reach - (lead + source - 1));
         width = step == 1 ? max64(source + max64(lead, tail), count(0)) : ceil_div(lead + source + tail, step);
+    }
+    void split() {
+        divide(INT64_MAX);
+        width = count(0);
     }
     /* result j reads source j * stride - padding + tap * dilation */
     void correlate(int64_t stride, int64_t padding, int64_t dilation) {
@@ -244,7 +256,7 @@ inline void measure(window &w, const geometry &g, int64_t margin) {
     }
     w.image = w.extent[0] * w.extent[1] * w.extent[2];
     int64_t reach = 0;
-    for (int d = 0; d < 3; ++d) reach = reach * w.extent[d] + g.dim[d].reach / g.dim[d].step;
+    for (int d = 0; d < 3; ++d) reach = reach * w.extent[d] + g.dim[d].reach / g.dim[d].cut;
     w.plane = w.image * (w.n1 - w.n0) + reach + margin;
 }
 
@@ -253,7 +265,8 @@ struct tiling {
     int64_t images, rows[3];            /* of one window */
     int64_t blocks[3], image_blocks;    /* how many there are */
 
-    tiling(const geometry &g, int64_t budget, int64_t least_blocks) {
+    /* images are taken together as long as one has fewer than `run` positions, blocks cut until there are `least_blocks` */
+    tiling(const geometry &g, int64_t budget, int64_t least_blocks, double run) {
         const int64_t per_position = g.channels * g.planes();
         images = 1;
         for (int d = 0; d < 3; ++d) rows[d] = max64(1, g.dim[d].count(0));
@@ -269,7 +282,7 @@ struct tiling {
         for (int d = 0; d < 3; ++d) blocks[d] = ceil_div(max64(1, g.dim[d].count(0)), rows[d]);
         if (blocks[0] * blocks[1] == 1) {
             const double image = double(g.dim[0].width) * double(g.dim[1].width) * double(g.dim[2].width);
-            while (images * 2 <= g.n && image * double(images) < 512 && image * double(2 * images * per_position) <= double(budget) &&
+            while (images * 2 <= g.n && image * double(images) < run && image * double(2 * images * per_position) <= double(budget) &&
                    ceil_div(g.n, 2 * images) >= min64(least_blocks, g.n))
                 images *= 2;
         }
@@ -291,33 +304,48 @@ struct tiling {
     }
 };
 
-/* One channel of the window's images into its planes. */
+/* to[i] = from[i * stride]: rows are short, so that a call of memcpy would show */
+template <class T, class S>
+inline void load_row(T *PT_RESTRICT to, const S *PT_RESTRICT from, int64_t stride, int64_t n) {
+    if constexpr (is_same<T, S> && is_fast<T>) {
+        using V = simd<T>;
+        if (stride == 1) {
+            int64_t i = 0;
+            for (; i + V::width <= n; i += V::width) V::store(to + i, V::load(from + i));
+            if (i < n) V::store_part(to + i, V::load_part(from + i, int(n - i)), int(n - i));
+            return;
+        }
+        if (stride == 2) {
+            for (int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+            return;
+        }
+    }
+    load(to, from, n == 1 ? 1 : stride, n);
+}
+
+/* One channel of the window's images into its planes, which are 0 where there is no source. */
 template <class T, class S>
 inline void pack_channel(T *to, const window &w, const geometry &g, const batch_view &v, int64_t channel) {
     const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
     for (int64_t pa = 0; pa < a.planes; ++pa)
         for (int64_t pb = 0; pb < b.planes; ++pb)
             for (int64_t pc = 0; pc < c.planes; ++pc, to += w.plane) {
-                const int64_t ra = a.residue[pa], rb = b.residue[pb], rc = c.residue[pc];
-                T *at = to, *const end = at + w.plane;
                 /* columns first, first + 1, ... of the plane hold source columns left, left + step, ... */
-                const int64_t first = max64(0, ceil_div(c.lead - rc, c.step)), left = first * c.step + rc - c.lead;
+                const int64_t rc = c.residue[pc], first = max64(0, ceil_div(c.lead - rc, c.step)), left = first * c.step + rc - c.lead;
                 const int64_t many = left < c.source ? min64(w.extent[2] - first, (c.source - 1 - left) / c.step + 1) : 0;
+                if (many <= 0) continue;
+                const S *from = reinterpret_cast<const S *>(v.data) + channel * v.stride[1] + left * v.stride[4];
                 for (int64_t n = w.n0; n < w.n1; ++n)
-                    for (int64_t i = 0; i < w.extent[0]; ++i)
+                    for (int64_t i = 0; i < w.extent[0]; ++i) {
+                        const int64_t si = (w.from[0] + i) * a.step + a.residue[pa] - a.lead;
+                        if (si < 0 || si >= a.source) continue;
+                        T *at = to + ((n - w.n0) * w.extent[0] + i) * w.extent[1] * w.extent[2] + first;
                         for (int64_t j = 0; j < w.extent[1]; ++j, at += w.extent[2]) {
-                            const int64_t si = (w.from[0] + i) * a.step + ra - a.lead, sj = (w.from[1] + j) * b.step + rb - b.lead;
-                            if (si < 0 || si >= a.source || sj < 0 || sj >= b.source || many <= 0) {
-                                for (int64_t x = 0; x < w.extent[2]; ++x) at[x] = T{};
-                                continue;
-                            }
-                            for (int64_t x = 0; x < first; ++x) at[x] = T{};
-                            const S *from = reinterpret_cast<const S *>(v.data) + n * v.stride[0] + channel * v.stride[1] +
-                                            si * v.stride[2] + sj * v.stride[3] + left * v.stride[4];
-                            load(at + first, from, many == 1 ? 1 : c.step * v.stride[4], many);
-                            for (int64_t x = first + many; x < w.extent[2]; ++x) at[x] = T{};
+                            const int64_t sj = (w.from[1] + j) * b.step + b.residue[pb] - b.lead;
+                            if (sj >= 0 && sj < b.source)
+                                load_row(at, from + n * v.stride[0] + si * v.stride[2] + sj * v.stride[3], c.step * v.stride[4], many);
                         }
-                for (; at < end; ++at) *at = T{};
+                    }
             }
 }
 
@@ -325,7 +353,7 @@ inline void pack_channel(T *to, const window &w, const geometry &g, const batch_
 inline int64_t tap_distance(const window &w, const geometry &g, int64_t da, int64_t db, int64_t dc) {
     const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
     const int64_t plane = (a.slot(da) * b.planes + b.slot(db)) * c.planes + c.slot(dc);
-    return plane * w.plane + ((da / a.step) * w.extent[1] + db / b.step) * w.extent[2] + dc / c.step;
+    return plane * w.plane + ((da / a.cut) * w.extent[1] + db / b.cut) * w.extent[2] + dc / c.cut;
 }
 
 /* The source itself serves as planes: nothing is padded, and what is not wanted of it is not read. */
@@ -333,8 +361,15 @@ template <class T, class S>
 inline bool in_place(const geometry &g, const batch_view &v) {
     if (!is_same<T, S> || !v.dense()) return false;
     for (int d = 0; d < 3; ++d)
-        if (g.dim[d].step != 1 || g.dim[d].width != g.dim[d].source || g.dim[d].lead || g.dim[d].tail) return false;
+        if (g.dim[d].cut != 1 || g.dim[d].width != g.dim[d].source || g.dim[d].lead || g.dim[d].tail) return false;
     return true;
+}
+
+/* Whether the positions of a row that have no result cost more than a plane for each tap, in vectors. */
+inline bool worth_splitting(const geometry &g) {
+    const axis &a = g.dim[2];
+    const double unused = double(a.width - a.count(0)) * double(g.filters) * double(g.taps()) / double(a.phases) / 16;
+    return a.count(0) > 0 && unused > 2.0 * double(a.kernel) * (double(a.count(0)) / 8 + 6);
 }
 
 } // namespace

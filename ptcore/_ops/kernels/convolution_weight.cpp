@@ -64,20 +64,15 @@ inline dot_kernel<T> dot_of(int rows, int taps, std::integer_sequence<int, NR...
     return by_taps[taps - 1](rows, {});
 }
 
-/* The gradient's rows of one filter where the window's planes have their results, 0 between them. */
+/* The gradient's rows of one filter where the window's planes have their results; to is 0 between them. */
 template <class T, class S>
-inline void pack_gradient(T *to, int64_t length, const window &w, const batch_view &y, int64_t filter) {
-    int64_t done = 0;
+inline void pack_gradient(T *to, const window &w, const batch_view &y, int64_t filter) {
     for (int64_t n = w.n0; n < w.n1; ++n)
         for (int64_t i = w.from[0]; i < w.to[0]; ++i)
-            for (int64_t j = w.from[1]; j < w.to[1]; ++j) {
-                const int64_t q = (((n - w.n0) * w.extent[0] + i - w.from[0]) * w.extent[1] + j - w.from[1]) * w.extent[2];
-                for (; done < q; ++done) to[done] = T{};
-                load(to + q, reinterpret_cast<const S *>(y.data) + n * y.stride[0] + filter * y.stride[1] + i * y.stride[2] + j * y.stride[3],
-                     y.size[4] == 1 ? 1 : y.stride[4], y.size[4]);
-                done = q + y.size[4];
-            }
-    for (; done < length; ++done) to[done] = T{};
+            for (int64_t j = w.from[1]; j < w.to[1]; ++j)
+                load_row(to + (((n - w.n0) * w.extent[0] + i - w.from[0]) * w.extent[1] + j - w.from[1]) * w.extent[2],
+                         reinterpret_cast<const S *>(y.data) + n * y.stride[0] + filter * y.stride[1] + i * y.stride[2] + j * y.stride[3],
+                         y.stride[4], y.size[4]);
 }
 
 template <class T>
@@ -87,7 +82,7 @@ inline bool is_nan(T x) {
 }
 
 constexpr int64_t SUMS = 16;
-constexpr int64_t WEIGHT_GRAIN = 1 << 18, WEIGHT_NUMBERS = 1 << 16, RUN = 2048;
+constexpr int64_t WEIGHT_GRAIN = 1 << 18, WEIGHT_NUMBERS = 1 << 19, RUN = 1024;
 
 template <class T, class S>
 inline int weight_as(pt_call *call, const geometry &g) {
@@ -101,7 +96,7 @@ inline int weight_as(pt_call *call, const geometry &g) {
     }
     const double products = double(total) * double(g.n) * double(g.results());
     const int64_t least = int64_t(products < double(SUMS * WEIGHT_GRAIN) ? products / double(WEIGHT_GRAIN) + 1 : SUMS);
-    tiling tiles(g, min64(WEIGHT_NUMBERS, RUN * g.channels * g.planes()), least);
+    tiling tiles(g, min64(WEIGHT_NUMBERS, 2 * RUN * g.channels * g.planes()), 1, RUN);
     const bool direct = in_place<T, S>(g, x);
     const int64_t plane = x.size[2] * x.size[3] * x.size[4];
     if (direct) {
@@ -110,7 +105,7 @@ inline int weight_as(pt_call *call, const geometry &g) {
     }
     const int64_t sums = max64(1, min64(min64(tiles.count(), least), (int64_t(1) << 25) / total));
     const int64_t panels = ceil_div(g.filters, TILE_ROWS<T>);
-    const int64_t group_blocks = max64(1, min64(g.groups, least / sums)), panel_blocks = max64(1, min64(panels, least / sums / group_blocks));
+    const int64_t group_blocks = max64(1, min64(g.groups, least / sums)), panel_blocks = max64(1, min64(panels, least / 2 / sums / group_blocks));
     const int64_t units = sums * group_blocks * panel_blocks;
     scratch<T> partial(sums * total);
     if (!partial) return no_memory(call, sums * total * int64_t(sizeof(T)));
@@ -146,6 +141,8 @@ inline int weight_as(pt_call *call, const geometry &g) {
                         missing = int64_t(numbers * sizeof(T));
                         return;
                     }
+                    if (!direct) memset(static_cast<void *>(planes.data), 0, size_t(g.channels * pitch) * sizeof(T));
+                    memset(static_cast<void *>(rows.data), 0, size_t((f1 - f0) * length) * sizeof(T));
                     runs[0] = {0, length};
                     for (int64_t r = 0; by_rows && r < row_count; ++r)
                         runs[r] = {((r / height / depth * w.extent[0] + r / height % depth) * w.extent[1] + r % height) * w.extent[2], y.size[4]};
@@ -160,7 +157,7 @@ inline int weight_as(pt_call *call, const geometry &g) {
                         if (direct) b = reinterpret_cast<const T *>(x.data) + w.n0 * x.stride[0] + group * g.channels * pitch + skip;
                         else
                             for (int64_t c = 0; c < g.channels; ++c) pack_channel<T, S>(planes.data + c * pitch, w, g, x, group * g.channels + c);
-                        for (int64_t f = f0; f < f1; ++f) pack_gradient<T, S>(rows.data + (f - f0) * length, length, w, y, group * g.filters + f);
+                        for (int64_t f = f0; f < f1; ++f) pack_gradient<T, S>(rows.data + (f - f0) * length, w, y, group * g.filters + f);
                         for (int64_t f = f0; f < f1; f += TILE_ROWS<T>) {
                             const int many = int(min64(TILE_ROWS<T>, f1 - f));
                             for (int64_t t = 0; t < terms; t += TILE_VECTORS<T>)
@@ -202,6 +199,7 @@ int convolve_weight_kernel(pt_call *call) {
     g.filters = y.size[1] / g.groups;
     const axes lists(g.dim, call, x.size + 2, y.size + 2, out.size + 2, false);
     if (!lists.lists) return no_memory(call, axes::entries(call, y.size + 2, out.size + 2) * 8);
+    if (worth_splitting(g)) g.dim[2].split();
     return visit_convolution(call, call->out[0].dtype, [&](auto wide, auto stored) { return weight_as<PT_TYPE(wide), PT_TYPE(stored)>(call, g); });
 }
 
