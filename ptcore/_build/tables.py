@@ -7,7 +7,8 @@ import types
 from pathlib import Path
 
 FAMILIES = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
-            "linalg", "normalize", "loss", "scan", "sort", "random", "composite")
+            "linalg", "normalize", "loss", "scan", "sort", "random",
+            "convolution", "pooling", "resample", "composite", "window")
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent
 

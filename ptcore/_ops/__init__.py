@@ -2,7 +2,8 @@
 import importlib
 
 _families = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
-             "linalg", "normalize", "loss", "scan", "sort", "random", "composite")
+             "linalg", "normalize", "loss", "scan", "sort", "random",
+             "convolution", "pooling", "resample", "composite", "window")
 _rows = {}                          # name -> Row; ops registered at run time stand here too
 _loaded = False
 

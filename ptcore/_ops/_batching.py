@@ -256,5 +256,55 @@ def _index(row, args, size, rest):
     return Batched(ops.run(row.name, (x, values, tensors, dims, last)))
 
 
-_RULES = {"shift": _shift, "whole": _whole, "sizes": _sizes, "permute": _permute,
+def _merge(row, args, size, rest):
+    """The hidden dim becomes part of the first dim, which all tensors share."""
+    expected = _expected(row, args)
+    moved = []
+    for a, value in zip(ops.arguments(row), args):
+        if a.is_tensor:
+            n = value.shape[0]
+            value = _spread(value, size)
+            value = value.reshape((size * n, *value.shape[2:]))
+        moved.append(value)
+    return _unmerged(ops.run(row.name, tuple(moved)), expected, size)
+
+
+def _unmerged(result, expected, size):
+    if isinstance(result, tuple):
+        return tuple([_unmerged(r, e, size) for r, e in zip(result, expected)])
+    return Batched(result.reshape((size, *expected.shape)))
+
+
+def _convolution(row, args, size, rest):
+    """A batched input is a larger batch; with batched weights each sample is a group of channels."""
+    x, other, *settings = args
+    weights = settings.pop(0) if row.name != "convolve_weight" else None
+    if row.name != "convolve_weight" and not isinstance(other, Batched) and not isinstance(weights, Batched):
+        expected = _expected(row, args)
+        n = x.shape[0]
+        merged = x.tensor.reshape((size * n, *x.shape[1:]))
+        return _unmerged(ops.run(row.name, (merged, *args[1:])), expected, size)
+    expected = _expected(row, args)
+
+    def beside(value):                  # (N, size * C, ...)
+        value = _spread(value, size)
+        n, c = value.shape[1:3]
+        return value.transpose(0, 1).reshape((n, size * c, *value.shape[3:]))
+
+    def stacked(value):                 # (size * C, ...)
+        if value is None:
+            return None
+        value = _spread(value, size)
+        return value.reshape((size * value.shape[1], *value.shape[2:]))
+
+    *settings, groups, out = settings
+    settings = (*settings, groups * size, out)
+    if row.name == "convolve_weight":
+        return _unmerged(ops.run(row.name, (beside(x), beside(other), *settings)), expected, size)
+    result = ops.run(row.name, (beside(x), stacked(other), stacked(weights), *settings))
+    n, c = expected.shape[:2]
+    return Batched(result.reshape((n, size, c, *expected.shape[2:])).transpose(0, 1))
+
+
+_RULES = {"shift": _shift, "merge": _merge, "convolution": _convolution, "whole": _whole, "sizes": _sizes, "permute": _permute,
           "squeeze": _squeeze, "product": _product, "index": _index}

@@ -4,6 +4,7 @@ The ops called here record themselves, so nothing in this file knows of gradient
 """
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments, _results
+from ptcore._ops._composite_window import *  # noqa: F403
 from ptcore._ops._creation import full, zeros
 from ptcore._ops._einsum import einsum  # noqa: F401
 from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, root_of_variance, where

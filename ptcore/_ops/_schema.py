@@ -51,7 +51,7 @@ LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tens
 TENSOR_LETTERS = "TOIJL"
 AUTOCAST = ("low", "high", "widest", None)
 BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "product", "index",
-         "decompose", "constant", "refused:")
+         "merge", "convolution", "decompose", "constant", "refused:")
 JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
 KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
          "nondifferentiable")
@@ -77,7 +77,8 @@ class Row:
     ``batch``: how the op runs on tensors with a hidden first dim (_batching.py). "broadcast"
     aligns dims; "shift" moves the dims that parameters name by one ("shift a b": tensors other
     than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
-    takes a shape; "product ik,kj->ij" is an einsum; "decompose" runs the body of a composite or the
+    takes a shape; "product ik,kj->ij" is an einsum; "merge" makes the hidden dim part of the first
+    one; "convolution" does so, or makes samples groups of channels; "decompose" runs the body of a composite or the
     function of _decompositions.py; "constant" takes no tensor; "refused: why" raises.
 
     ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the

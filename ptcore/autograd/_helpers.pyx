@@ -167,3 +167,17 @@ def linear_weight(g, x, shape):
         return reshape(mm(reshape(g, (1, -1)), conj_of(rows)), shape)
     g = reshape(g, (-1, g.shape[-1])) if g.ndim != 2 else g
     return mm(transpose(g, 0, 1), conj_of(rows))
+
+
+def sum_of_channels(g):
+    """g (N, C, ...) summed to (C,)."""
+    return sum(g, (0, *range(2, g.ndim)))
+
+
+def spread_channels(t, shape):
+    """A number for each channel at every place of (N, C, ...)."""
+    return expand(reshape(t, (1, -1) + (1,) * (len(shape) - 2)), shape)
+
+
+def negated(values):
+    return tuple([-v for v in values])

@@ -18,6 +18,7 @@
 #ifndef PTCORE_KERNELS_CONVOLUTION_HPP
 #define PTCORE_KERNELS_CONVOLUTION_HPP
 #include "gemm.hpp"
+#include "spatial.hpp"
 
 #include <atomic>
 
@@ -172,11 +173,6 @@ struct axes {
             else a.correlate(stride, padding, dilation);
         }
     }
-    /* the number for spatial dim d of 3 in a parameter that has one for each dim there is */
-    static int64_t setting(const pt_call *call, int p, int d, int64_t absent) {
-        const pt_param &of = call->params[p];
-        return d - 3 + of.count < 0 ? absent : of.list[d - 3 + of.count];
-    }
     static int64_t entries(const pt_call *call, const int64_t *result, const int64_t *kernel) {
         int64_t n = 0;
         for (int d = 0; d < 3; ++d) n += 2 + min64(setting(call, 0, d, 1), result[d] + 1) + 3 * kernel[d];
@@ -192,30 +188,6 @@ struct geometry {
     int64_t taps() const { return dim[0].kernel * dim[1].kernel * dim[2].kernel; }
     int64_t results() const { return dim[0].result * dim[1].result * dim[2].result; }
     int64_t planes() const { return dim[0].planes * dim[1].planes * dim[2].planes; }
-};
-
-/* Sizes and strides of a tensor of 3 to 5 dims as (n, channels, depth, height, width). */
-struct batch_view {
-    const char *data;
-    int64_t size[5], stride[5];
-
-    explicit batch_view(const pt_view &v) : data(v.data) {
-        for (int d = 0; d < 5; ++d) {
-            const int from = d < 2 ? d : d - 5 + v.ndim;
-            const bool there = d < 2 || from >= 2;
-            size[d] = there ? v.sizes[from] : 1;
-            stride[d] = there ? v.strides[from] : 0;
-        }
-    }
-    /* rows follow each other without a gap, so that a channel is a run of memory */
-    bool dense() const {
-        int64_t expected = 1;
-        for (int d = 4; d >= 2; --d) {
-            if (size[d] != 1 && stride[d] != expected) return false;
-            expected *= size[d];
-        }
-        return true;
-    }
 };
 
 inline int check_convolution(pt_call *call, int tensors) {
@@ -303,25 +275,6 @@ struct tiling {
         return w;
     }
 };
-
-/* to[i] = from[i * stride]: rows are short, so that a call of memcpy would show */
-template <class T, class S>
-inline void load_row(T *PT_RESTRICT to, const S *PT_RESTRICT from, int64_t stride, int64_t n) {
-    if constexpr (is_same<T, S> && is_fast<T>) {
-        using V = simd<T>;
-        if (stride == 1) {
-            int64_t i = 0;
-            for (; i + V::width <= n; i += V::width) V::store(to + i, V::load(from + i));
-            if (i < n) V::store_part(to + i, V::load_part(from + i, int(n - i)), int(n - i));
-            return;
-        }
-        if (stride == 2) {
-            for (int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
-            return;
-        }
-    }
-    load(to, from, n == 1 ? 1 : stride, n);
-}
 
 /* One channel of the window's images into its planes, which are 0 where there is no source. */
 template <class T, class S>

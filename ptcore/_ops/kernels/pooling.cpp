@@ -1,0 +1,268 @@
+/* Windows of the spatial dims reduced: maximum with its position, mean, and the mean's transpose.
+ *
+ *    max_pool(input; kernel, stride, padding, dilation, size) -> values, indices
+ *    mean_pool(input; kernel, stride, padding, size, include_pad, divisor) -> out
+ *    mean_pool_transposed(input; the same) -> out
+ *
+ * Without a kernel the windows are adaptive. A plane (one channel of one image) is worked on row by row: for
+ * each tap of a window all columns at once where windows are regular and rows long enough, else
+ * window by window. What lies outside the input belongs to no window. The first maximum counts,
+ * except that a NaN comes before all numbers, as in PyTorch.
+ */
+#include "spatial.hpp"
+
+#include <atomic>
+
+namespace {
+
+struct pool_axis {
+    int64_t in = 1, out = 1, kernel = 1, stride = 1, padding = 0, dilation = 1;
+    bool adaptive = false;
+
+    int64_t begin(int64_t o) const { return adaptive ? o * in / out : o * stride - padding; }
+    int64_t taps(int64_t o) const { return adaptive ? ceil_div((o + 1) * in, out) - begin(o) : kernel; }
+    /* taps [lo, hi) of window o lie inside */
+    int64_t first_tap(int64_t o) const { return begin(o) < 0 ? min64(taps(o), ceil_div(-begin(o), dilation)) : 0; }
+    int64_t last_tap(int64_t o) const { return begin(o) >= in ? 0 : min64(taps(o), (in - 1 - begin(o)) / dilation + 1); }
+    /* columns [lo, hi) whose tap k lies inside, of regular windows */
+    void columns(int64_t k, int64_t &lo, int64_t &hi) const {
+        const int64_t at = k * dilation - padding;
+        lo = at < 0 ? ceil_div(-at, stride) : 0;
+        hi = at >= in ? 0 : min64(out, (in - 1 - at) / stride + 1);
+    }
+    int64_t count(int64_t o, bool include_pad) const {
+        if (adaptive || !include_pad) return max64(0, last_tap(o) - first_tap(o));
+        return min64(begin(o) + kernel, in + padding) - begin(o);
+    }
+};
+struct pool {
+    pool_axis dim[3];
+    bool by_rows;               /* all columns of a tap at once */
+    int64_t inputs() const { return dim[0].in * dim[1].in * dim[2].in; }
+    int64_t outputs() const { return dim[0].out * dim[1].out * dim[2].out; }
+};
+
+/* window settings in params 0 to 2, dilation in `dilated` if there is one */
+inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, int dilated, pool &p) {
+    if (large.ndim < 3 || large.ndim > 5 || small.ndim != large.ndim)
+        return fail(call, PT_RUNTIME_ERROR, "expected tensors of 3 to 5 dimensions, got %d", large.ndim);
+    const batch_view x(large), y(small);
+    const bool adaptive = call->params[0].count == 0;
+    for (int d = 0; d < 3; ++d) {
+        pool_axis &a = p.dim[d];
+        a.in = x.size[d + 2];
+        a.out = y.size[d + 2];
+        a.adaptive = adaptive;
+        if (adaptive) continue;
+        a.kernel = setting(call, 0, d, 1);
+        a.stride = setting(call, 1, d, 1);
+        a.padding = setting(call, 2, d, 0);
+        if (dilated) a.dilation = setting(call, dilated, d, 1);
+        const int64_t most = int64_t(1) << 40;
+        if (a.kernel < 1 || a.stride < 1 || a.padding < 0 || a.dilation < 1 || a.kernel > most || a.stride > most || a.padding > most || a.dilation > most)
+            return fail(call, PT_RUNTIME_ERROR, "kernel, stride and dilation must be positive, padding must not be negative");
+    }
+    p.by_rows = !adaptive && p.dim[2].out >= 8;
+    return PT_OK;
+}
+
+/* f(plane number, input plane, output plane) over all planes, as E in memory that is contiguous */
+template <class E, class S, class Out, class F>
+inline int each_plane(pt_call *call, int64_t cost, F &&f) {
+    const pt_view &in = call->in[0];
+    const batch_view x(in);
+    const int64_t planes = x.size[0] * x.size[1], size = x.size[2] * x.size[3] * x.size[4];
+    const int64_t results = planes ? call->out[0].numel / planes : 0;
+    constexpr bool same_out = is_same<E, Out>;
+    const bool direct = is_same<E, S> && x.dense();
+    std::atomic<bool> enough(true);
+    parallel_for(planes, grain_rows(cost), [&](int64_t begin, int64_t end) {
+        scratch<E> wide(direct ? 0 : size), made(same_out ? 0 : results);
+        if (!wide || !made) {
+            enough = false;
+            return;
+        }
+        for (int64_t p = begin; p < end; ++p) {
+            const S *from = reinterpret_cast<const S *>(x.data) + p / x.size[1] * x.stride[0] + p % x.size[1] * x.stride[1];
+            if (!direct)
+                for (int64_t i = 0; i < x.size[2]; ++i)
+                    for (int64_t j = 0; j < x.size[3]; ++j)
+                        load_row(wide.data + (i * x.size[3] + j) * x.size[4], from + i * x.stride[2] + j * x.stride[3], x.stride[4], x.size[4]);
+            Out *to = output<Out>(call) + p * results;
+            if constexpr (same_out) f(p, direct ? reinterpret_cast<const E *>(from) : wide.data, to);
+            else {
+                f(p, direct ? reinterpret_cast<const E *>(from) : wide.data, made.data);
+                store(to, made.data, results);
+            }
+        }
+    });
+    return enough ? int(PT_OK) : no_memory(call, (size + results) * int64_t(sizeof(E)));
+}
+
+/* ---- maximum ----------------------------------------------------------------------------- */
+
+template <class E>
+inline E lowest() {
+    if constexpr (std::is_floating_point<E>::value) return -E(HUGE_VAL);
+    else if constexpr (std::is_unsigned<E>::value) return 0;
+    else return E(E(1) << (8 * sizeof(E) - 1));
+}
+template <class E>
+using place_type = std::conditional_t<sizeof(E) <= 4, int32_t, int64_t>;
+
+template <class E, int STRIDE>
+inline void max_tap(E *PT_RESTRICT best, place_type<E> *PT_RESTRICT place, const E *PT_RESTRICT row, int64_t stride, int64_t at, int64_t lo, int64_t hi) {
+    const int64_t step = STRIDE ? STRIDE : stride;
+    PT_IVDEP
+    for (int64_t o = lo; o < hi; ++o) {
+        const E v = row[o * step];
+        const bool better = (v > best[o]) | (v != v);
+        best[o] = better ? v : best[o];
+        place[o] = better ? place_type<E>(at + o * step) : place[o];
+    }
+}
+
+template <class E>
+inline void max_rows(const pool &p, const E *x, E *values, int64_t *indices, place_type<E> *place) {
+    const pool_axis &a = p.dim[0], &b = p.dim[1], &c = p.dim[2];
+    for (int64_t i = 0; i < a.out; ++i)
+        for (int64_t j = 0; j < b.out; ++j, values += c.out, indices += c.out) {
+            for (int64_t o = 0; o < c.out; ++o) {
+                values[o] = lowest<E>();
+                place[o] = -1;
+            }
+            const int64_t i0 = a.first_tap(i), i1 = a.last_tap(i), j0 = b.first_tap(j), j1 = b.last_tap(j);
+            for (int64_t ti = i0; ti < i1; ++ti)
+                for (int64_t tj = j0; tj < j1; ++tj) {
+                    const int64_t at = ((a.begin(i) + ti * a.dilation) * b.in + b.begin(j) + tj * b.dilation) * c.in;
+                    for (int64_t k = 0; k < c.kernel; ++k) {
+                        int64_t lo, hi;
+                        c.columns(k, lo, hi);
+                        const int64_t first = at + k * c.dilation - c.padding;
+                        if (c.stride == 1) max_tap<E, 1>(values, place, x + first, 1, first, lo, hi);
+                        else if (c.stride == 2) max_tap<E, 2>(values, place, x + first, 2, first, lo, hi);
+                        else max_tap<E, 0>(values, place, x + first, c.stride, first, lo, hi);
+                    }
+                }
+            for (int64_t o = 0; o < c.out; ++o)
+                indices[o] = place[o] >= 0 ? int64_t(place[o])
+                             : i0 < i1 && j0 < j1 && c.first_tap(o) < c.last_tap(o)
+                                 ? ((a.begin(i) + i0 * a.dilation) * b.in + b.begin(j) + j0 * b.dilation) * c.in + c.begin(o) + c.first_tap(o) * c.dilation
+                                 : 0;
+        }
+}
+template <class E>
+inline void max_windows(const pool &p, const E *x, E *values, int64_t *indices) {
+    const pool_axis &a = p.dim[0], &b = p.dim[1], &c = p.dim[2];
+    for (int64_t i = 0; i < a.out; ++i)
+        for (int64_t j = 0; j < b.out; ++j)
+            for (int64_t o = 0; o < c.out; ++o) {
+                E best = lowest<E>();
+                int64_t place = -1;
+                for (int64_t ti = a.first_tap(i); ti < a.last_tap(i); ++ti)
+                    for (int64_t tj = b.first_tap(j); tj < b.last_tap(j); ++tj) {
+                        const int64_t at = ((a.begin(i) + ti * a.dilation) * b.in + b.begin(j) + tj * b.dilation) * c.in + c.begin(o);
+                        for (int64_t k = c.first_tap(o); k < c.last_tap(o); ++k) {
+                            const E v = x[at + k * c.dilation];
+                            if (place < 0 || v > best || v != v) {
+                                best = v;
+                                place = at + k * c.dilation;
+                            }
+                        }
+                    }
+                *values++ = best;
+                *indices++ = max64(0, place);
+            }
+}
+
+int max_pool_kernel(pt_call *call) {
+    pool p;
+    if (int status = read_pool(call, call->in[0], call->out[0], 3, p)) return status;
+    if (call->out[0].numel == 0) return PT_OK;
+    if (p.inputs() == 0) return fail(call, PT_RUNTIME_ERROR, "windows of an empty input have no maximum");
+    const bool by_rows = p.by_rows && p.inputs() < INT_MAX;
+    return visit<INTEGERS | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        using S = PT_TYPE(tag);
+        using E = compute<S>;
+        std::atomic<bool> enough(true);
+        const int64_t cost = p.inputs() + 4 * p.outputs();
+        const int status = each_plane<E, S, S>(call, cost, [&](int64_t plane, const E *x, E *values) {
+            int64_t *indices = output<int64_t>(call, 1) + plane * p.outputs();
+            if (!by_rows) return max_windows(p, x, values, indices);
+            scratch<place_type<E>> place(p.dim[2].out);
+            if (place) max_rows(p, x, values, indices, place.data);
+            else enough = false;
+        });
+        return enough ? status : no_memory(call, p.dim[2].out * 8);
+    });
+}
+
+/* ---- mean -------------------------------------------------------------------------------- */
+
+template <class E, bool TRANSPOSED>
+inline void mean_plane(const pool &p, const E *x, E *to, E *row, bool include_pad, int64_t divisor) {
+    const pool_axis &a = p.dim[0], &b = p.dim[1], &c = p.dim[2];
+    if (TRANSPOSED)
+        for (int64_t i = 0; i < p.inputs(); ++i) to[i] = E(0);
+    for (int64_t i = 0; i < a.out; ++i)
+        for (int64_t j = 0; j < b.out; ++j) {
+            const int64_t first = (i * b.out + j) * c.out, shared = a.count(i, include_pad) * b.count(j, include_pad);
+            auto share = [&](int64_t o) { return E(divisor ? divisor : max64(1, shared * c.count(o, include_pad))); };
+            const E *from = x + first;
+            for (int64_t o = 0; o < c.out; ++o) row[o] = TRANSPOSED ? E(from[o] / share(o)) : E(0);
+            for (int64_t ti = a.first_tap(i); ti < a.last_tap(i); ++ti)
+                for (int64_t tj = b.first_tap(j); tj < b.last_tap(j); ++tj) {
+                    const int64_t at = ((a.begin(i) + ti * a.dilation) * b.in + b.begin(j) + tj * b.dilation) * c.in;
+                    if (!p.by_rows) {
+                        for (int64_t o = 0; o < c.out; ++o)
+                            for (int64_t k = c.first_tap(o); k < c.last_tap(o); ++k) {
+                                if (TRANSPOSED) to[at + c.begin(o) + k] = E(to[at + c.begin(o) + k] + row[o]);
+                                else row[o] = E(row[o] + x[at + c.begin(o) + k]);
+                            }
+                        continue;
+                    }
+                    for (int64_t k = 0; k < c.kernel; ++k) {
+                        int64_t lo, hi;
+                        c.columns(k, lo, hi);
+                        const int64_t start = at + k - c.padding;
+                        if (TRANSPOSED)
+                            for (int64_t o = lo; o < hi; ++o) to[start + o * c.stride] = E(to[start + o * c.stride] + row[o]);
+                        else if (c.stride == 1)
+                            for (int64_t o = lo; o < hi; ++o) row[o] = E(row[o] + x[start + o]);
+                        else
+                            for (int64_t o = lo; o < hi; ++o) row[o] = E(row[o] + x[start + o * c.stride]);
+                    }
+                }
+            for (int64_t o = 0; !TRANSPOSED && o < c.out; ++o) to[first + o] = E(row[o] / share(o));
+        }
+}
+
+template <bool TRANSPOSED>
+int mean_kernel(pt_call *call) {
+    pool p;
+    const pt_view &large = TRANSPOSED ? call->out[0] : call->in[0], &small = TRANSPOSED ? call->in[0] : call->out[0];
+    if (int status = read_pool(call, large, small, 0, p)) return status;
+    if (call->out[0].numel == 0) return PT_OK;
+    const bool include_pad = call->params[4].i != 0;
+    const int64_t divisor = call->params[5].kind == PT_PARAM_NONE ? 0 : call->params[5].i;
+    return visit<bit(PT_INT64) | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        using S = PT_TYPE(tag);
+        using E = compute<S>;
+        std::atomic<bool> enough(true);
+        const int status = each_plane<E, S, S>(call, p.inputs() + 2 * p.outputs(), [&](int64_t, const E *x, E *to) {
+            scratch<E> row(p.dim[2].out);
+            if (row) mean_plane<E, TRANSPOSED>(p, x, to, row.data, include_pad, divisor);
+            else enough = false;
+        });
+        return enough ? status : no_memory(call, p.dim[2].out * 8);
+    });
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_pooling_, PT_ISA)[] = {
+    {"max_pool", max_pool_kernel},
+    {"mean_pool", mean_kernel<false>},
+    {"mean_pool_transposed", mean_kernel<true>},
+    {nullptr, nullptr},
+};

@@ -1,0 +1,59 @@
+/* Tensors (N, C, ...) with 1 to 3 spatial dims, seen as (N, C, depth, height, width). */
+#ifndef PTCORE_KERNELS_SPATIAL_HPP
+#define PTCORE_KERNELS_SPATIAL_HPP
+#include "common.hpp"
+#include "ptcore/simd.h"
+
+namespace {
+
+/* Sizes and strides of a tensor of 3 to 5 dims as (n, channels, depth, height, width). */
+struct batch_view {
+    const char *data;
+    int64_t size[5], stride[5];
+
+    explicit batch_view(const pt_view &v) : data(v.data) {
+        for (int d = 0; d < 5; ++d) {
+            const int from = d < 2 ? d : d - 5 + v.ndim;
+            const bool there = d < 2 || from >= 2;
+            size[d] = there ? v.sizes[from] : 1;
+            stride[d] = there ? v.strides[from] : 0;
+        }
+    }
+    /* rows follow each other without a gap, so that a channel is a run of memory */
+    bool dense() const {
+        int64_t expected = 1;
+        for (int d = 4; d >= 2; --d) {
+            if (size[d] != 1 && stride[d] != expected) return false;
+            expected *= size[d];
+        }
+        return true;
+    }
+};
+
+/* to[i] = from[i * stride]: rows are short, so that a call of memcpy would show */
+template <class T, class S>
+inline void load_row(T *PT_RESTRICT to, const S *PT_RESTRICT from, int64_t stride, int64_t n) {
+    if constexpr (is_same<T, S> && (is_same<T, float> || is_same<T, double>)) {
+        using V = simd<T>;
+        if (stride == 1) {
+            int64_t i = 0;
+            for (; i + V::width <= n; i += V::width) V::store(to + i, V::load(from + i));
+            if (i < n) V::store_part(to + i, V::load_part(from + i, int(n - i)), int(n - i));
+            return;
+        }
+        if (stride == 2) {
+            for (int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+            return;
+        }
+    }
+    load(to, from, n == 1 ? 1 : stride, n);
+}
+
+/* The number for spatial dim d of 3 in a parameter that has one for each dim there is. */
+inline int64_t setting(const pt_call *call, int p, int d, int64_t absent) {
+    const pt_param &of = call->params[p];
+    return d - 3 + of.count < 0 ? absent : of.list[d - 3 + of.count];
+}
+
+} // namespace
+#endif
