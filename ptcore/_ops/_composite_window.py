@@ -289,6 +289,8 @@ def lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode):
 
 
 def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size):
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
     x, batched = _batched(op, input, n)
     if tuple(indices.shape) != tuple(input.shape):
         raise ShapeError(f"{op}: indices must have input's shape {list(input.shape)}, got {list(indices.shape)}")

@@ -56,7 +56,7 @@ given. ``ceil_mode`` adds a last window that begins inside the input and ends ou
 >>> import ptcore
 >>> ptcore.nn.functional.max_pool{_n}d(ptcore.tensor({_data}), 2)
 tensor({_largest})
-""", "_max_pool_of(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)")
+""", f"_max_pool_of[{_n}](x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)")
     _divisor = "" if _n == 1 else ", divisor_override: Obj = None"
     _function(
         f"avg_pool{_n}d(input, {_WINDOW}, ceil_mode=False, count_include_pad=True{_divisor})",
@@ -68,7 +68,7 @@ alone.
 >>> import ptcore
 >>> ptcore.nn.functional.avg_pool{_n}d(ptcore.tensor({_data}), 2)
 tensor({_mean})
-""", "_avg_pool_of(x, kernel_size, stride, padding, ceil_mode, count_include_pad, "
+""", f"_avg_pool_of[{_n}](x, kernel_size, stride, padding, ceil_mode, count_include_pad, "
         + ("divisor_override)" if _divisor else "None)"), also_top=_n == 1)
     for _kind, _more, _word, _result in (("avg", "", "mean", _mean), ("max", ", return_indices=False", "largest number", _largest)):
         _size = 2 if _n == 1 else 1
@@ -81,7 +81,7 @@ A size of None stays as it is.
 >>> import ptcore
 >>> ptcore.nn.functional.adaptive_{_kind}_pool{_n}d(ptcore.tensor({_data}), {_size})
 tensor({_result})
-""", f"_adaptive_{_kind}(x, output_size{_more.partition('=')[0]})", also_top=_kind == "avg" and _n == 1)
+""", f"_adaptive_{_kind}[{_n}](x, output_size{_more.partition('=')[0]})", also_top=_kind == "avg" and _n == 1)
     _function(
         f"lp_pool{_n}d(input, norm_type: Float, kernel_size: Obj, stride: Obj = None, ceil_mode=False)",
         f"""``(sum of x**norm_type)**(1 / norm_type)`` of each window.
@@ -89,7 +89,7 @@ tensor({_result})
 >>> import ptcore
 >>> ptcore.nn.functional.lp_pool{_n}d(ptcore.ones({", ".join(["1"] + ["4"] * _n)}), 1, 4)
 tensor({"[" * (_n + 1)}{4.0**_n:.0f}.{"]" * (_n + 1)})
-""", "_lp_pool_of(x, norm_type, kernel_size, stride, ceil_mode)", also_top=False)
+""", f"_lp_pool_of[{_n}](x, norm_type, kernel_size, stride, ceil_mode)", also_top=False)
     _function(
         f"max_unpool{_n}d(input, indices: Index, kernel_size: Obj, stride: Obj = None, padding: Obj = 0, "
         "output_size: Obj = None)",
@@ -100,7 +100,7 @@ tensor({"[" * (_n + 1)}{4.0**_n:.0f}.{"]" * (_n + 1)})
 >>> values, indices = F.max_pool{_n}d(ptcore.tensor({_data}), 2, return_indices=True)
 >>> F.max_unpool{_n}d(values, indices, 2).shape
 ptcore.Size([{", ".join(["1", "4"] if _n == 1 else ["1"] + ["2"] * _n)}])
-""", "_max_unpool(x, indices, kernel_size, stride, padding, output_size)", also_top=False)
+""", f"_max_unpool[{_n}](x, indices, kernel_size, stride, padding, output_size)", also_top=False)
 
 _function(
     "pad(input, pad: Obj, mode: Obj = 'constant', value: Obj = None)",

@@ -9,6 +9,7 @@ entry here: their cases follow from the signature and the ``sample`` column.
 import importlib
 import math
 
+import _cases_window
 import numpy as np
 
 import ptcore
@@ -382,6 +383,7 @@ CASES = {
     "fill_linspace": [[0.0, 1.0, 5, (5,), ptcore.float64, None]],
     "fill_eye": [[(3, 4), ptcore.float32, None]],
 }
+CASES.update(_cases_window.cases(F, I))
 
 
 def cases(row):
@@ -396,7 +398,7 @@ TYPES = {"argsort": _schema.ORDERED, "embedding": _schema.ALL, "einsum": _schema
          "imag": _schema.COMPLEX, "var": _schema.REAL, "std": _schema.REAL, "norm": _schema.REAL, "t": _schema.ALL,
          "clamp": _schema.ORDERED, "max": _schema.ORDERED, "min": _schema.ORDERED,
          "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
-         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",)}
+         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **_cases_window.TYPES}
 # ops whose result depends on strides, which fail where a copy would be needed
 FIXED_LAYOUT = ("view", "as_strided_of")
 

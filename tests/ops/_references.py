@@ -7,6 +7,7 @@ in their own dtype, so that wrap-around is NumPy's.
 """
 import warnings
 
+import _references_window
 import numpy as np
 from scipy import special
 
@@ -326,5 +327,6 @@ def _cross_entropy_backward(g, x, target, weight, lse, total_weight, reduction, 
 NAMESPACE = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
 NAMESPACE.update({name: value for name, value in globals().items()
                   if name.startswith("_") and callable(value)})
+NAMESPACE.update(_references_window.NAMES)
 NAMESPACE["special"] = special
 NAMESPACE["sign"] = lambda x: x if x.dtype == bool else np.sign(x)
