@@ -19,16 +19,39 @@ from ptcore.nn.modules.container import (
     ParameterList,
     Sequential,
 )
+from ptcore.nn.modules.conv import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
 from ptcore.nn.modules.dropout import Dropout
 from ptcore.nn.modules.flatten import Flatten, Unflatten
 from ptcore.nn.modules.linear import Identity, Linear
 from ptcore.nn.modules.loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from ptcore.nn.modules.module import Module
 from ptcore.nn.modules.normalization import LayerNorm
+from ptcore.nn.modules.padding import *  # noqa: F403
+from ptcore.nn.modules.padding import __all__ as _padding
+from ptcore.nn.modules.pooling import *  # noqa: F403
+from ptcore.nn.modules.pooling import __all__ as _pooling
+from ptcore.nn.modules.resampling import *  # noqa: F403
+from ptcore.nn.modules.resampling import __all__ as _resampling
 
 __all__ = [
+    *_padding,
+    *_pooling,
+    *_resampling,
     "ELU",
     "GELU",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
     "CrossEntropyLoss",
     "Dropout",
     "Flatten",
