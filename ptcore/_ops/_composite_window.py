@@ -488,9 +488,11 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         return _adaptive_avg(op, n, input, size)
     if how in ("linear", "cubic") and input.dtype.kind != "f":
         raise DTypeError(f"{op}: mode {mode!r} needs a floating-point input, got {input.dtype.name}")
-    x = input
+    x, same = input, [m == o for m, o in zip(input.shape[2:], size)]
+    if how == "nearest" and n > 1 and all(same):    # as in PyTorch, which asks for the scale in one dim
+        return clone(x)
     for k in range(n - 1, -1, -1):
-        if size[k] != x.shape[k + 2] or (scales[k] not in (0.0, 1.0) and not align_corners):
+        if not (same[k] and (how == "linear" or align_corners or scales[k] in (0.0, 1.0))):
             x = resample(x, k + 2, size[k], how, bool(align_corners), scales[k])
     return clone(x) if x is input else x
 

@@ -34,7 +34,7 @@ CASES = [
     ("pad", (2, 2, 3, 4, 5), ((2, 1, 1, 3, 2, 0),), {"mode": "circular"}), ("pad", (2, 3, 4), ((-1, 2),), {"mode": "circular"}),
     ("pad", (2, 3, 4, 5), ((-1, 2, 1, -2),), {"mode": "replicate"}), ("pad", (2, 3, 5), ((-1, 2),), {"mode": "reflect"}),
     ("unfold", (2, 3, 5, 6), ((2, 3),), {"dilation": (2, 1), "padding": (0, 1), "stride": 2}), ("unfold", (3, 5, 6), (2,), {}),
-    ("fold", (2, 12, 12), ((4, 5), 2), {}), ("fold", (2, 12, 20), ((5, 4), (2, 3)), {"padding": 1, "dilation": 1, "stride": (1, 1)}),
+    ("fold", (2, 12, 12), ((4, 5), 2), {}), ("fold", (2, 12, 24), ((5, 4), (2, 3)), {"padding": 1, "dilation": 1, "stride": (1, 1)}),
     ("pixel_shuffle", (2, 8, 3, 4), (2,), {}), ("pixel_unshuffle", (8, 4, 6), (2,), {}), ("channel_shuffle", (2, 6, 3, 3), (3,), {}),
     ("interpolate", (2, 3, 4), (7,), {}), ("interpolate", (2, 3, 4, 5), ((7, 3),), {}), ("interpolate", (2, 3, 4, 5), (), {"scale_factor": 2}),
     ("interpolate", (2, 3, 4, 5, 3), (), {"scale_factor": (1.5, 2, 0.7)}), ("interpolate", (2, 3, 11), (), {"scale_factor": 1.3, "mode": "linear"}),
@@ -45,7 +45,8 @@ CASES = [
     ("interpolate", (2, 3, 4, 5), ((9, 8),), {"mode": "bicubic", "align_corners": True}),
     ("interpolate", (2, 3, 4, 5), (), {"scale_factor": (1.5, 2), "mode": "nearest-exact"}),
     ("interpolate", (2, 3, 4, 5, 3), ((3, 7, 6),), {"mode": "trilinear"}), ("interpolate", (2, 3, 4, 5), ((4, 5),), {"mode": "bilinear"}),
-    ("interpolate", (1, 1, 6), (), {"scale_factor": 1.1, "mode": "linear"}),
+    ("interpolate", (1, 1, 6), (), {"scale_factor": 1.1, "mode": "linear"}), ("interpolate", (1, 1, 8), (), {"scale_factor": 1.12}),
+    ("interpolate", (1, 1, 1, 8), (), {"scale_factor": (1, 1.12)}), ("interpolate", (1, 1, 1, 8), (), {"scale_factor": (1, 1.12), "mode": "bicubic"}),
 ]
 
 
