@@ -176,6 +176,38 @@ struct walker {
     }
 };
 
+/* ---- one filter -------------------------------------------------------------------------- */
+
+/* With one filter for a group (depthwise) there is nothing to share a position's numbers with: rows of
+ * results go straight to memory. Reads whole vectors, writes `width` numbers of R rows. */
+template <class T, int R, int NV>
+void row_tile(int64_t channels, int64_t taps, const T *a, const T *b, int64_t pitch, const int64_t *distance, T bias, int64_t row, T *out,
+              int64_t next, int64_t width) {
+    using V = simd<T>;
+    constexpr int W = V::width;
+    typename V::vector acc[R][NV];
+    for (int r = 0; r < R; ++r)
+        for (int j = 0; j < NV; ++j) acc[r][j] = V::fill(bias);
+    for (int64_t c = 0; c < channels; ++c, b += pitch)
+        for (int64_t t = 0; t < taps; ++t, ++a) {
+            const typename V::vector left = V::fill(*a);
+            for (int r = 0; r < R; ++r)
+                for (int j = 0; j < NV; ++j) acc[r][j] += left * V::load(b + distance[t] + r * row + j * W);
+        }
+    for (int r = 0; r < R; ++r)
+        for (int j = 0; j < NV; ++j) {
+            if (j + 1 < NV || width == NV * W) V::store(out + r * next + j * W, acc[r][j]);
+            else V::store_part(out + r * next + j * W, acc[r][j], int(width - j * W));
+        }
+}
+template <class T, int NV, int R>
+inline void row_tiles(int64_t rows, int64_t channels, int64_t taps, const T *a, const T *b, int64_t pitch, const int64_t *distance, T bias,
+                      int64_t row, T *out, int64_t next, int64_t width) {
+    for (; rows >= R; rows -= R, b += R * row, out += R * next)
+        row_tile<T, R, NV>(channels, taps, a, b, pitch, distance, bias, row, out, next, width);
+    for (; rows > 0; --rows, b += row, out += next) row_tile<T, 1, NV>(channels, taps, a, b, pitch, distance, bias, row, out, next, width);
+}
+
 /* ---- the whole --------------------------------------------------------------------------- */
 
 template <class T, class S>
@@ -199,6 +231,36 @@ struct convolution {
     static constexpr int W = lanes_of<T>::width;
     static constexpr int64_t WIDTH = TILE_VECTORS<T> * W;
 
+    static bool by_rows(const geometry &g) { return is_fast<T> && is_same<T, S> && g.filters == 1 && g.dim[2].phases == 1; }
+
+    /* the only filter of a group */
+    void rows_of(const window &w, const phase &p, int64_t group, const T *b, int64_t pitch, const int64_t *distance) const {
+        const walker at(w, g, p);
+        if (at.done()) return;
+        const T *a = bank.filters(p.at[0] * g.dim[1].phases + p.at[1], p.taps, group), bias = *bank.bias(group);
+        const int64_t next = g.dim[1].phases * g.dim[2].result;
+        for (int64_t n = 0; n < w.n1 - w.n0; ++n)
+            for (int64_t i = 0; i < at.count[0]; ++i) {
+                const T *from = b + (n * w.extent[0] + i) * w.extent[1] * w.extent[2];
+                T *to = out + ((w.n0 + n) * g.groups + group) * g.results() +
+                        ((p.at[0] + g.dim[0].phases * (w.from[0] + i)) * g.dim[1].result + p.at[1] + g.dim[1].phases * w.from[1]) * g.dim[2].result;
+                for (int64_t j = 0; j < at.count[2]; j += WIDTH) {
+                    const int64_t width = min64(WIDTH, at.count[2] - j);
+                    auto run = [&](auto vectors, auto rows) {
+                        row_tiles<T, decltype(vectors)::value, decltype(rows)::value>(at.count[1], g.channels, p.taps, a, from + j, pitch, distance,
+                                                                                      bias, w.extent[2], to + j, next, width);
+                    };
+                    using std::integral_constant;
+                    switch (ceil_div(width, W)) {
+                    case 1: run(integral_constant<int, 1>{}, integral_constant<int, 4>{}); break;
+                    case 2: run(integral_constant<int, 2>{}, integral_constant<int, 2>{}); break;
+                    case 3: run(integral_constant<int, 3>{}, integral_constant<int, 1>{}); break;
+                    default: run(integral_constant<int, TILE_VECTORS<T>>{}, integral_constant<int, 1>{}); break;
+                    }
+                }
+            }
+    }
+
     /* panels [p0, p1) of one group, on planes at b, which begin `skip` positions before it where they are the source */
     void multiply(const window &w, int64_t group, int64_t p0, int64_t p1, const T *b, int64_t pitch, int64_t skip, int64_t *distance) const {
         alignas(64) T tile[TILE_ROWS<T> * WIDTH];
@@ -212,6 +274,11 @@ struct convolution {
                 furthest = max64(furthest, distance[t]);
             });
             const T *filters = bank.filters(number, p.taps, group), *bias = bank.bias(group);
+            if constexpr (is_fast<T> && is_same<T, S>)
+                if (by_rows(g)) {
+                    rows_of(w, p, group, b, pitch, distance);
+                    continue;
+                }
             const int64_t limit = w.image - furthest, width = direct ? min64(WIDTH, limit / W * W) : WIDTH;
             while (!at.done()) {
                 int64_t first, used;
@@ -251,7 +318,7 @@ inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
     const int64_t plane = source.size[2] * source.size[3] * source.size[4], margin = work.WIDTH;
     int64_t furthest = 0;
     for (int d = 0; d < 3; ++d) furthest = furthest * g.dim[d].source + g.dim[d].reach;
-    work.direct = in_place<T, S>(g, source) && plane - furthest >= work.W;
+    work.direct = in_place<T, S>(g, source) && !work.by_rows(g) && plane - furthest >= work.W;
     const double products = double(g.n) * double(g.groups * g.filters) * double(g.results()) * double(g.channels * g.taps());
     const int64_t least = int64_t(products < 8.0 * CONVOLUTION_GRAIN ? products / CONVOLUTION_GRAIN + 1 : 8);
     tiling tiles(g, PLANES_BYTES / int64_t(sizeof(T)), least, 512);

@@ -19,48 +19,73 @@ struct pool_axis {
     int64_t in = 1, out = 1, kernel = 1, stride = 1, padding = 0, dilation = 1;
     bool adaptive = false;
 
-    int64_t begin(int64_t o) const { return adaptive ? o * in / out : o * stride - padding; }
-    int64_t taps(int64_t o) const { return adaptive ? ceil_div((o + 1) * in, out) - begin(o) : kernel; }
-    /* taps [lo, hi) of window o lie inside */
-    int64_t first_tap(int64_t o) const { return begin(o) < 0 ? min64(taps(o), ceil_div(-begin(o), dilation)) : 0; }
-    int64_t last_tap(int64_t o) const { return begin(o) >= in ? 0 : min64(taps(o), (in - 1 - begin(o)) / dilation + 1); }
+    /* of window o: its first place inside, where it ends, how many places count for a mean */
+    int64_t *start = nullptr, *stop = nullptr, *number = nullptr;
+
+    void place(bool include_pad) {
+        for (int64_t o = 0; o < out; ++o) {
+            if (adaptive) {
+                start[o] = o * in / out;
+                stop[o] = ceil_div((o + 1) * in, out);
+            }
+            else {
+                const int64_t first = o * stride - padding;
+                start[o] = first < 0 ? first + ceil_div(-first, dilation) * dilation : first;
+                stop[o] = min64(in, first + (kernel - 1) * dilation + 1);
+                if (include_pad) number[o] = min64(first + kernel, in + padding) - first;
+            }
+            if (adaptive || !include_pad) number[o] = max64(0, stop[o] - start[o]);
+        }
+    }
     /* columns [lo, hi) whose tap k lies inside, of regular windows */
     void columns(int64_t k, int64_t &lo, int64_t &hi) const {
         const int64_t at = k * dilation - padding;
         lo = at < 0 ? ceil_div(-at, stride) : 0;
         hi = at >= in ? 0 : min64(out, (in - 1 - at) / stride + 1);
     }
-    int64_t count(int64_t o, bool include_pad) const {
-        if (adaptive || !include_pad) return max64(0, last_tap(o) - first_tap(o));
-        return min64(begin(o) + kernel, in + padding) - begin(o);
-    }
 };
 struct pool {
     pool_axis dim[3];
-    bool by_rows;               /* all columns of a tap at once */
+    bool by_rows = false;       /* all columns of a tap at once */
+    scratch<int64_t> tables;
+
+    explicit pool(const pt_view &small) : tables(3 * windows(small)) {}
+    static int64_t windows(const pt_view &small) {
+        int64_t n = 3;
+        for (int d = 0; d < small.ndim; ++d) n += small.sizes[d];
+        return n;
+    }
     int64_t inputs() const { return dim[0].in * dim[1].in * dim[2].in; }
     int64_t outputs() const { return dim[0].out * dim[1].out * dim[2].out; }
 };
 
 /* window settings in params 0 to 2, dilation in `dilated` if there is one */
-inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, int dilated, pool &p) {
+inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, int dilated, bool include_pad, pool &p) {
     if (large.ndim < 3 || large.ndim > 5 || small.ndim != large.ndim)
         return fail(call, PT_RUNTIME_ERROR, "expected tensors of 3 to 5 dimensions, got %d", large.ndim);
     const batch_view x(large), y(small);
     const bool adaptive = call->params[0].count == 0;
+    if (!p.tables) return no_memory(call, 3 * 8 * pool::windows(small));
+    int64_t *at = p.tables.data;
     for (int d = 0; d < 3; ++d) {
         pool_axis &a = p.dim[d];
         a.in = x.size[d + 2];
         a.out = y.size[d + 2];
         a.adaptive = adaptive;
-        if (adaptive) continue;
-        a.kernel = setting(call, 0, d, 1);
-        a.stride = setting(call, 1, d, 1);
-        a.padding = setting(call, 2, d, 0);
-        if (dilated) a.dilation = setting(call, dilated, d, 1);
+        a.start = at;
+        a.stop = at + a.out;
+        a.number = at + 2 * a.out;
+        at += 3 * a.out;
+        if (!adaptive) {
+            a.kernel = setting(call, 0, d, 1);
+            a.stride = setting(call, 1, d, 1);
+            a.padding = setting(call, 2, d, 0);
+            if (dilated) a.dilation = setting(call, dilated, d, 1);
+        }
         const int64_t most = int64_t(1) << 40;
         if (a.kernel < 1 || a.stride < 1 || a.padding < 0 || a.dilation < 1 || a.kernel > most || a.stride > most || a.padding > most || a.dilation > most)
             return fail(call, PT_RUNTIME_ERROR, "kernel, stride and dilation must be positive, padding must not be negative");
+        a.place(include_pad);
     }
     p.by_rows = !adaptive && p.dim[2].out >= 8;
     return PT_OK;
@@ -131,23 +156,20 @@ inline void max_rows(const pool &p, const E *x, E *values, int64_t *indices, pla
                 values[o] = lowest<E>();
                 place[o] = -1;
             }
-            const int64_t i0 = a.first_tap(i), i1 = a.last_tap(i), j0 = b.first_tap(j), j1 = b.last_tap(j);
-            for (int64_t ti = i0; ti < i1; ++ti)
-                for (int64_t tj = j0; tj < j1; ++tj) {
-                    const int64_t at = ((a.begin(i) + ti * a.dilation) * b.in + b.begin(j) + tj * b.dilation) * c.in;
+            for (int64_t u = a.start[i]; u < a.stop[i]; u += a.dilation)
+                for (int64_t v = b.start[j]; v < b.stop[j]; v += b.dilation)
                     for (int64_t k = 0; k < c.kernel; ++k) {
                         int64_t lo, hi;
                         c.columns(k, lo, hi);
-                        const int64_t first = at + k * c.dilation - c.padding;
+                        const int64_t first = (u * b.in + v) * c.in + k * c.dilation - c.padding;
                         if (c.stride == 1) max_tap<E, 1>(values, place, x + first, 1, first, lo, hi);
                         else if (c.stride == 2) max_tap<E, 2>(values, place, x + first, 2, first, lo, hi);
                         else max_tap<E, 0>(values, place, x + first, c.stride, first, lo, hi);
                     }
-                }
             for (int64_t o = 0; o < c.out; ++o)
                 indices[o] = place[o] >= 0 ? int64_t(place[o])
-                             : i0 < i1 && j0 < j1 && c.first_tap(o) < c.last_tap(o)
-                                 ? ((a.begin(i) + i0 * a.dilation) * b.in + b.begin(j) + j0 * b.dilation) * c.in + c.begin(o) + c.first_tap(o) * c.dilation
+                             : a.start[i] < a.stop[i] && b.start[j] < b.stop[j] && c.start[o] < c.stop[o]
+                                 ? (a.start[i] * b.in + b.start[j]) * c.in + c.start[o]
                                  : 0;
         }
 }
@@ -159,25 +181,23 @@ inline void max_windows(const pool &p, const E *x, E *values, int64_t *indices) 
             for (int64_t o = 0; o < c.out; ++o) {
                 E best = lowest<E>();
                 int64_t place = -1;
-                for (int64_t ti = a.first_tap(i); ti < a.last_tap(i); ++ti)
-                    for (int64_t tj = b.first_tap(j); tj < b.last_tap(j); ++tj) {
-                        const int64_t at = ((a.begin(i) + ti * a.dilation) * b.in + b.begin(j) + tj * b.dilation) * c.in + c.begin(o);
-                        for (int64_t k = c.first_tap(o); k < c.last_tap(o); ++k) {
-                            const E v = x[at + k * c.dilation];
-                            if (place < 0 || v > best || v != v) {
-                                best = v;
-                                place = at + k * c.dilation;
+                for (int64_t u = a.start[i]; u < a.stop[i]; u += a.dilation)
+                    for (int64_t v = b.start[j]; v < b.stop[j]; v += b.dilation)
+                        for (int64_t q = c.start[o]; q < c.stop[o]; q += c.dilation) {
+                            const int64_t at = (u * b.in + v) * c.in + q;
+                            if (place < 0 || x[at] > best || x[at] != x[at]) {
+                                best = x[at];
+                                place = at;
                             }
                         }
-                    }
                 *values++ = best;
                 *indices++ = max64(0, place);
             }
 }
 
 int max_pool_kernel(pt_call *call) {
-    pool p;
-    if (int status = read_pool(call, call->in[0], call->out[0], 3, p)) return status;
+    pool p(call->out[0]);
+    if (int status = read_pool(call, call->in[0], call->out[0], 3, false, p)) return status;
     if (call->out[0].numel == 0) return PT_OK;
     if (p.inputs() == 0) return fail(call, PT_RUNTIME_ERROR, "windows of an empty input have no maximum");
     const bool by_rows = p.by_rows && p.inputs() < INT_MAX;
@@ -200,25 +220,28 @@ int max_pool_kernel(pt_call *call) {
 /* ---- mean -------------------------------------------------------------------------------- */
 
 template <class E, bool TRANSPOSED>
-inline void mean_plane(const pool &p, const E *x, E *to, E *row, bool include_pad, int64_t divisor) {
+inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor) {
     const pool_axis &a = p.dim[0], &b = p.dim[1], &c = p.dim[2];
     if (TRANSPOSED)
         for (int64_t i = 0; i < p.inputs(); ++i) to[i] = E(0);
     for (int64_t i = 0; i < a.out; ++i)
         for (int64_t j = 0; j < b.out; ++j) {
-            const int64_t first = (i * b.out + j) * c.out, shared = a.count(i, include_pad) * b.count(j, include_pad);
-            auto share = [&](int64_t o) { return E(divisor ? divisor : max64(1, shared * c.count(o, include_pad))); };
+            const int64_t first = (i * b.out + j) * c.out, shared = a.number[i] * b.number[j];
+            auto share = [&](int64_t o) { return E(divisor ? divisor : max64(1, shared * c.number[o])); };
             const E *from = x + first;
             for (int64_t o = 0; o < c.out; ++o) row[o] = TRANSPOSED ? E(from[o] / share(o)) : E(0);
-            for (int64_t ti = a.first_tap(i); ti < a.last_tap(i); ++ti)
-                for (int64_t tj = b.first_tap(j); tj < b.last_tap(j); ++tj) {
-                    const int64_t at = ((a.begin(i) + ti * a.dilation) * b.in + b.begin(j) + tj * b.dilation) * c.in;
+            for (int64_t u = a.start[i]; u < a.stop[i]; ++u)
+                for (int64_t v = b.start[j]; v < b.stop[j]; ++v) {
+                    const int64_t at = (u * b.in + v) * c.in;
                     if (!p.by_rows) {
-                        for (int64_t o = 0; o < c.out; ++o)
-                            for (int64_t k = c.first_tap(o); k < c.last_tap(o); ++k) {
-                                if (TRANSPOSED) to[at + c.begin(o) + k] = E(to[at + c.begin(o) + k] + row[o]);
-                                else row[o] = E(row[o] + x[at + c.begin(o) + k]);
+                        for (int64_t o = 0; o < c.out; ++o) {
+                            E sum = row[o];
+                            for (int64_t q = at + c.start[o]; q < at + c.stop[o]; ++q) {
+                                if (TRANSPOSED) to[q] = E(to[q] + sum);
+                                else sum = E(sum + x[q]);
                             }
+                            row[o] = sum;
+                        }
                         continue;
                     }
                     for (int64_t k = 0; k < c.kernel; ++k) {
@@ -239,11 +262,10 @@ inline void mean_plane(const pool &p, const E *x, E *to, E *row, bool include_pa
 
 template <bool TRANSPOSED>
 int mean_kernel(pt_call *call) {
-    pool p;
     const pt_view &large = TRANSPOSED ? call->out[0] : call->in[0], &small = TRANSPOSED ? call->in[0] : call->out[0];
-    if (int status = read_pool(call, large, small, 0, p)) return status;
+    pool p(small);
+    if (int status = read_pool(call, large, small, 0, call->params[4].i != 0, p)) return status;
     if (call->out[0].numel == 0) return PT_OK;
-    const bool include_pad = call->params[4].i != 0;
     const int64_t divisor = call->params[5].kind == PT_PARAM_NONE ? 0 : call->params[5].i;
     return visit<bit(PT_INT64) | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
         using S = PT_TYPE(tag);
@@ -251,7 +273,7 @@ int mean_kernel(pt_call *call) {
         std::atomic<bool> enough(true);
         const int status = each_plane<E, S, S>(call, p.inputs() + 2 * p.outputs(), [&](int64_t, const E *x, E *to) {
             scratch<E> row(p.dim[2].out);
-            if (row) mean_plane<E, TRANSPOSED>(p, x, to, row.data, include_pad, divisor);
+            if (row) mean_plane<E, TRANSPOSED>(p, x, to, row.data, divisor);
             else enough = false;
         });
         return enough ? status : no_memory(call, p.dim[2].out * 8);
