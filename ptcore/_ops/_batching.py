@@ -306,5 +306,6 @@ def _convolution(row, args, size, rest):
     return Batched(result.reshape((n, size, c, *expected.shape[2:])).transpose(0, 1))
 
 
-_RULES = {"shift": _shift, "merge": _merge, "convolution": _convolution, "whole": _whole, "sizes": _sizes, "permute": _permute,
+_RULES = {"shift": _shift, "merge": _merge, "convolution": _convolution, "whole": _whole, "sizes": _sizes,
+          "permute": _permute,
           "squeeze": _squeeze, "product": _product, "index": _index}

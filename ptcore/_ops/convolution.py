@@ -18,7 +18,8 @@ structured(
          f"convolve_weight(conj_of(x), g, {_GIVEN}, y.shape[2:])", "sum_of_channels(g)"],
     jvp=[f"convolve(t, y, None, {_GIVEN}, size)", f"convolve(x, t, None, {_GIVEN}, size)",
          "spread_channels(t, out.shape)"],
-    batch="convolution", autocast="low", reference="_convolve(x, weight, bias, stride, padding, dilation, groups, size)",
+    batch="convolution", autocast="low",
+    reference="_convolve(x, weight, bias, stride, padding, dilation, groups, size)",
     doc="The sum of products of windows of the input and the weight, plus the bias.")
 
 structured(

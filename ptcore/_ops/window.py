@@ -12,11 +12,13 @@ def _function(signature, doc, reference, also_top=True, **columns):
 
 
 for _n, _shape, _in, _kernel, _out in (
-        (1, "(N, C, L)", "1, 1, 4", "1, 1, 3", "1, 1, 2"), (2, "(N, C, H, W)", "1, 2, 5, 5", "3, 2, 3, 3", "1, 3, 3, 3"),
+        (1, "(N, C, L)", "1, 1, 4", "1, 1, 3", "1, 1, 2"),
+        (2, "(N, C, H, W)", "1, 2, 5, 5", "3, 2, 3, 3", "1, 3, 3, 3"),
         (3, "(N, C, D, H, W)", "1, 1, 4, 4, 4", "2, 1, 3, 3, 3", "1, 2, 2, 2, 2")):
     _function(
         f"conv{_n}d(input, weight, bias: OptTensor = None, stride: Obj = 1, padding: Obj = 0, "
-        "dilation: Obj = 1, groups=1)", f"""Windows of ``input`` {_shape} times ``weight``, summed (no flip of the kernel).
+        "dilation: Obj = 1, groups=1)",
+        f"""Windows of ``input`` {_shape} times ``weight``, summed (no flip of the kernel).
 
 ``weight`` has shape (filters, C / groups, ...), ``bias`` (filters); ``stride``, ``padding`` and
 ``dilation`` are {_ORDINARY}. ``padding`` may be "valid" (none) or "same" (so much that the
@@ -70,7 +72,8 @@ alone.
 tensor({_mean})
 """, f"_avg_pool_of[{_n}](x, kernel_size, stride, padding, ceil_mode, count_include_pad, "
         + ("divisor_override)" if _divisor else "None)"), also_top=_n == 1)
-    for _kind, _more, _word, _result in (("avg", "", "mean", _mean), ("max", ", return_indices=False", "largest number", _largest)):
+    for _kind, _more, _word, _result in (("avg", "", "mean", _mean),
+                                         ("max", ", return_indices=False", "largest number", _largest)):
         _size = 2 if _n == 1 else 1
         _function(
             f"adaptive_{_kind}_pool{_n}d(input, output_size: Obj{_more})",

@@ -46,7 +46,8 @@ def convolve(x, weight, bias, stride, padding, dilation, groups, size):
 def convolve_transposed(y, weight, bias, stride, padding, dilation, groups, size):
     kernel, out = weight.shape[2:], y.shape[2:]
     w, y = _group(weight, groups, 0), _group(y, groups, 1)
-    x = _padded(np.zeros((y.shape[0], groups * w.shape[2], *size), y.dtype), padding, _reach(kernel, dilation), stride, out)
+    x = _padded(np.zeros((y.shape[0], groups * w.shape[2], *size), y.dtype), padding, _reach(kernel, dilation), stride,
+                out)
     grouped = _group(x, groups, 1)
     for tap, places in _taps(kernel, stride, dilation, out):
         grouped[places] += np.einsum("ngf...,gfc->ngc...", y, w[(..., *tap)]).astype(y.dtype)
@@ -263,7 +264,8 @@ def fold_windows(y, kernel, dilation, padding, stride, blocks, size):
 
 
 def _sliding_blocks(size, kernel, dilation, padding, stride):
-    return tuple((m + 2 * p - d * (k - 1) - 1) // s + 1 for m, k, d, p, s in zip(size, kernel, dilation, padding, stride))
+    return tuple((m + 2 * p - d * (k - 1) - 1) // s + 1 for m, k, d, p,
+                 s in zip(size, kernel, dilation, padding, stride))
 
 
 def im2col(x, kernel_size, dilation, padding, stride):
@@ -335,7 +337,8 @@ def resample_transposed(x, dim, size, mode, align_corners, scale):
 def interpolate(x, size, scale_factor, mode, align_corners):
     n = x.ndim - 2
     if mode == "area":
-        return adaptive_of(n, False)(x, size or tuple(int(m * f) for m, f in zip(x.shape[2:], _factors(scale_factor, n))))
+        return adaptive_of(n, False)(x,
+                                     size or tuple(int(m * f) for m, f in zip(x.shape[2:], _factors(scale_factor, n))))
     kind = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     factors = _factors(scale_factor, n)
     sizes = _several(size, n) if size is not None else tuple(int(m * f) for m, f in zip(x.shape[2:], factors))

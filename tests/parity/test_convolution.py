@@ -16,16 +16,19 @@ CONV = {
         ((2, 4, 12), (6, 2, 3), {"groups": 2, "dilation": 2, "padding": "same"}),
         ((2, 3, 9), (4, 3, 4), {"padding": "same"}), ((1, 2, 7), (2, 2, 3), {"padding": "valid", "stride": (2,)})],
     2: [((2, 3, 9, 8), (4, 3, 3, 3), {}), ((3, 9, 8), (4, 3, 3, 2), {"stride": (2, 1), "padding": (1, 0)}),
-        ((2, 4, 12, 11), (4, 1, 3, 3), {"groups": 4, "padding": 1}), ((2, 4, 12, 11), (8, 1, 3, 3), {"groups": 4, "stride": 2}),
+        ((2, 4, 12, 11), (4, 1, 3, 3), {"groups": 4, "padding": 1}),
+        ((2, 4, 12, 11), (8, 1, 3, 3), {"groups": 4, "stride": 2}),
         ((2, 4, 12, 11), (6, 2, 2, 3), {"groups": 2, "dilation": (2, 1), "padding": "same"}),
         ((2, 3, 5, 5), (4, 3, 1, 1), {"stride": 3, "padding": 2}), ((0, 3, 5, 5), (4, 3, 2, 2), {}),
         ((2, 3, 9, 8), (4, 3, 2, 4), {"padding": "same"})],
-    3: [((2, 3, 5, 6, 7), (4, 3, 2, 3, 2), {"padding": 1}), ((2, 5, 6, 7), (4, 1, 3, 3, 3), {"groups": 2, "stride": (1, 2, 1)})],
+    3: [((2, 3, 5, 6, 7), (4, 3, 2, 3, 2), {"padding": 1}),
+        ((2, 5, 6, 7), (4, 1, 3, 3, 3), {"groups": 2, "stride": (1, 2, 1)})],
 }
 TRANSPOSED = {
     1: [((2, 3, 9), (3, 4, 3), {}), ((3, 9), (3, 4, 3), {"stride": 3, "padding": 1, "output_padding": 2})],
     2: [((2, 4, 5, 6), (4, 3, 3, 2), {"stride": 2, "output_padding": (1, 0), "groups": 2}),
-        ((2, 4, 5, 6), (4, 3, 3, 3), {"dilation": 2, "output_padding": 1, "padding": 2}), ((4, 5, 6), (4, 1, 4, 4), {"groups": 4, "stride": 4})],
+        ((2, 4, 5, 6), (4, 3, 3, 3), {"dilation": 2, "output_padding": 1, "padding": 2}),
+        ((4, 5, 6), (4, 1, 4, 4), {"groups": 4, "stride": 4})],
     3: [((2, 3, 4, 3, 2), (3, 4, 2, 3, 2), {"stride": 2, "padding": 1})],
 }
 EVERY = [(f"conv{n}d", *case) for n, cases in CONV.items() for case in cases]
@@ -53,10 +56,10 @@ def test_values_and_gradients(name, shape, weight, settings, dtype):
         leaves = [library.tensor(d, requires_grad=True) for d in data]
         out = getattr(f, name)(*leaves, **settings)
         cotangent = library.tensor(draw(np.random.default_rng(1), tuple(out.shape), dtype))
-        first = library.autograd.grad((out * cotangent).sum().abs() if dtype[0] == "c" else (out * cotangent * out).sum(),
-                                      leaves, create_graph=True)
-        second = library.autograd.grad(sum([(g * g.conj()).sum().real if dtype[0] == "c" else (g * g).sum() for g in first]),
-                                       leaves, allow_unused=True)
+        loss = (out * cotangent).sum().abs() if dtype[0] == "c" else (out * cotangent * out).sum()
+        first = library.autograd.grad(loss, leaves, create_graph=True)
+        norm = sum([(g * g.conj()).sum().real if dtype[0] == "c" else (g * g).sum() for g in first])
+        second = library.autograd.grad(norm, leaves, allow_unused=True)
         results.append([out, *first, *second])
     for a, b in zip(*results):
         if a is None or b is None:
@@ -87,14 +90,19 @@ def test_defaults_and_spellings():
 
 
 BAD = [
-    ("conv2d", (1, 1, 4, 4), (1, 2, 3, 3), {}), ("conv2d", (1, 4), (1, 2, 3, 3), {}), ("conv2d", (1, 1, 2, 2), (1, 1, 3, 3), {}),
+    ("conv2d", (1, 1, 4, 4), (1, 2, 3, 3), {}), ("conv2d", (1, 4), (1, 2, 3, 3), {}),
+    ("conv2d", (1, 1, 2, 2), (1, 1, 3, 3), {}),
     ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"stride": 0}), ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"padding": -1}),
-    ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"padding": "x"}), ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"padding": "same", "stride": 2}),
-    ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"groups": 0}), ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"stride": (1, 1, 1)}),
+    ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"padding": "x"}),
+    ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"padding": "same", "stride": 2}),
+    ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"groups": 0}),
+    ("conv2d", (1, 1, 2, 2), (1, 1, 1, 1), {"stride": (1, 1, 1)}),
     ("conv2d", (1, 4, 2, 2), (3, 2, 1, 1), {"groups": 2}), ("conv2d", (2, 4, 2, 2), (0, 4, 1, 1), {}),
-    ("conv2d", (2, 4, 0, 2), (3, 4, 1, 1), {}), ("conv2d", (1, 1, 4, 4), (1, 1, 3), {}), ("conv1d", (1, 1, 4), (1, 1, 3), {"dilation": 0}),
+    ("conv2d", (2, 4, 0, 2), (3, 4, 1, 1), {}), ("conv2d", (1, 1, 4, 4), (1, 1, 3), {}),
+    ("conv1d", (1, 1, 4), (1, 1, 3), {"dilation": 0}),
     ("conv_transpose2d", (1, 1, 2, 2), (1, 1, 2, 2), {"stride": 2, "output_padding": 2}),
-    ("conv_transpose2d", (1, 3, 2, 2), (2, 1, 2, 2), {}), ("conv_transpose2d", (1, 1, 2, 2), (1, 1, 2, 2), {"padding": 4}),
+    ("conv_transpose2d", (1, 3, 2, 2), (2, 1, 2, 2), {}),
+    ("conv_transpose2d", (1, 1, 2, 2), (1, 1, 2, 2), {"padding": 4}),
 ]
 
 

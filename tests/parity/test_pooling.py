@@ -14,39 +14,58 @@ CASES = [
     ("max_pool1d", (2, 3, 9), (3,), {"stride": 2, "padding": 1, "return_indices": True}),
     ("max_pool1d", (3, 9), (3, 1, 1, 2), {"return_indices": True}),
     ("max_pool2d", (2, 3, 9, 8), (2,), {"return_indices": True}),
-    ("max_pool2d", (3, 9, 40), ((3, 2),), {"stride": (2, 1), "padding": (1, 0), "ceil_mode": True, "return_indices": True}),
+    ("max_pool2d", (3, 9, 40), ((3, 2),),
+     {"stride": (2, 1), "padding": (1, 0), "ceil_mode": True, "return_indices": True}),
     ("max_pool2d", (2, 1, 7, 40), (3, 2, 1, (1, 2)), {"ceil_mode": True}),
     ("max_pool3d", (2, 3, 5, 6, 7), (2, 2, 1), {"ceil_mode": True, "return_indices": True}),
     ("avg_pool1d", (2, 3, 9), (3, 2, 1), {"ceil_mode": True, "count_include_pad": False}),
     ("avg_pool2d", (2, 3, 9, 8), ((2, 3),), {"stride": (1, 2), "padding": 1}),
-    ("avg_pool2d", (3, 9, 21), (3, 2, 1), {"ceil_mode": True}), ("avg_pool2d", (3, 9, 8), (3, 2, 1, True, False, 5), {}),
+    ("avg_pool2d", (3, 9, 21), (3, 2, 1), {"ceil_mode": True}),
+    ("avg_pool2d", (3, 9, 8), (3, 2, 1, True, False, 5), {}),
     ("avg_pool3d", (2, 3, 5, 6, 7), (2,), {"ceil_mode": True, "padding": 1, "count_include_pad": False}),
     ("adaptive_avg_pool1d", (2, 3, 9), (4,), {}), ("adaptive_avg_pool2d", (2, 3, 9, 8), (1,), {}),
     ("adaptive_avg_pool2d", (3, 9, 8), ((None, 3),), {}), ("adaptive_avg_pool2d", (3, 8, 8), ((4, 2),), {}),
     ("adaptive_avg_pool3d", (2, 3, 5, 6, 7), ((2, 3, 4),), {}),
-    ("adaptive_max_pool1d", (2, 3, 9), (4, True), {}), ("adaptive_max_pool2d", (2, 3, 9, 8), ((3, 4),), {"return_indices": True}),
+    ("adaptive_max_pool1d", (2, 3, 9), (4, True), {}),
+    ("adaptive_max_pool2d", (2, 3, 9, 8), ((3, 4),), {"return_indices": True}),
     ("adaptive_max_pool3d", (3, 5, 6, 7), (3,), {}), ("adaptive_max_pool2d", (2, 3, 8, 8), (1, True), {}),
     ("lp_pool1d", (2, 3, 9), (2, 3), {"stride": 2}), ("lp_pool2d", (2, 3, 9, 8), (3, (2, 3)), {"ceil_mode": True}),
     ("lp_pool3d", (2, 3, 4, 4, 4), (2, 2), {}),
-    ("pad", (2, 3, 4), ((1, 2),), {}), ("pad", (2, 3, 4), ((1, -2, 0, 3),), {"value": 2.5}), ("pad", (2, 3, 4), ((2, 1),), {"mode": "reflect"}),
-    ("pad", (2, 3, 4, 5), ((2, 1, 0, 3),), {"mode": "reflect"}), ("pad", (3, 4, 5), ((2, 1, 6, 3),), {"mode": "replicate"}),
-    ("pad", (2, 3, 4, 5), ((5, 1, 0, 3),), {"mode": "circular"}), ("pad", (2, 2, 3, 4, 5), ((2, 1, 1, 3, 2, 0),), {"mode": "reflect"}),
-    ("pad", (2, 2, 3, 4, 5), ((2, 1, 1, 3, 2, 0),), {"mode": "circular"}), ("pad", (2, 3, 4), ((-1, 2),), {"mode": "circular"}),
-    ("pad", (2, 3, 4, 5), ((-1, 2, 1, -2),), {"mode": "replicate"}), ("pad", (2, 3, 5), ((-1, 2),), {"mode": "reflect"}),
-    ("unfold", (2, 3, 5, 6), ((2, 3),), {"dilation": (2, 1), "padding": (0, 1), "stride": 2}), ("unfold", (3, 5, 6), (2,), {}),
-    ("fold", (2, 12, 12), ((4, 5), 2), {}), ("fold", (2, 12, 24), ((5, 4), (2, 3)), {"padding": 1, "dilation": 1, "stride": (1, 1)}),
-    ("pixel_shuffle", (2, 8, 3, 4), (2,), {}), ("pixel_unshuffle", (8, 4, 6), (2,), {}), ("channel_shuffle", (2, 6, 3, 3), (3,), {}),
-    ("interpolate", (2, 3, 4), (7,), {}), ("interpolate", (2, 3, 4, 5), ((7, 3),), {}), ("interpolate", (2, 3, 4, 5), (), {"scale_factor": 2}),
-    ("interpolate", (2, 3, 4, 5, 3), (), {"scale_factor": (1.5, 2, 0.7)}), ("interpolate", (2, 3, 11), (), {"scale_factor": 1.3, "mode": "linear"}),
+    ("pad", (2, 3, 4), ((1, 2),), {}), ("pad", (2, 3, 4), ((1, -2, 0, 3),), {"value": 2.5}),
+    ("pad", (2, 3, 4), ((2, 1),), {"mode": "reflect"}),
+    ("pad", (2, 3, 4, 5), ((2, 1, 0, 3),), {"mode": "reflect"}),
+    ("pad", (3, 4, 5), ((2, 1, 6, 3),), {"mode": "replicate"}),
+    ("pad", (2, 3, 4, 5), ((5, 1, 0, 3),), {"mode": "circular"}),
+    ("pad", (2, 2, 3, 4, 5), ((2, 1, 1, 3, 2, 0),), {"mode": "reflect"}),
+    ("pad", (2, 2, 3, 4, 5), ((2, 1, 1, 3, 2, 0),), {"mode": "circular"}),
+    ("pad", (2, 3, 4), ((-1, 2),), {"mode": "circular"}),
+    ("pad", (2, 3, 4, 5), ((-1, 2, 1, -2),), {"mode": "replicate"}),
+    ("pad", (2, 3, 5), ((-1, 2),), {"mode": "reflect"}),
+    ("unfold", (2, 3, 5, 6), ((2, 3),), {"dilation": (2, 1), "padding": (0, 1), "stride": 2}),
+    ("unfold", (3, 5, 6), (2,), {}),
+    ("fold", (2, 12, 12), ((4, 5), 2), {}),
+    ("fold", (2, 12, 24), ((5, 4), (2, 3)), {"padding": 1, "dilation": 1, "stride": (1, 1)}),
+    ("pixel_shuffle", (2, 8, 3, 4), (2,), {}), ("pixel_unshuffle", (8, 4, 6), (2,), {}),
+    ("channel_shuffle", (2, 6, 3, 3), (3,), {}),
+    ("interpolate", (2, 3, 4), (7,), {}), ("interpolate", (2, 3, 4, 5), ((7, 3),), {}),
+    ("interpolate", (2, 3, 4, 5), (), {"scale_factor": 2}),
+    ("interpolate", (2, 3, 4, 5, 3), (), {"scale_factor": (1.5, 2, 0.7)}),
+    ("interpolate", (2, 3, 11), (), {"scale_factor": 1.3, "mode": "linear"}),
     ("interpolate", (2, 3, 11), (), {"scale_factor": 1.3, "mode": "linear", "recompute_scale_factor": True}),
-    ("interpolate", (2, 3, 11), (5,), {"mode": "linear", "align_corners": True}), ("interpolate", (2, 3, 4, 5), ((7, 3),), {"mode": "bilinear"}),
-    ("interpolate", (2, 3, 4, 5), ((7, 1),), {"mode": "bilinear", "align_corners": True}), ("interpolate", (2, 3, 4, 5), (4,), {"mode": "area"}),
-    ("interpolate", (2, 3, 4, 5), ((7, 3),), {"mode": "bicubic"}), ("interpolate", (2, 3, 4, 5), (), {"scale_factor": 2.3, "mode": "bicubic"}),
+    ("interpolate", (2, 3, 11), (5,), {"mode": "linear", "align_corners": True}),
+    ("interpolate", (2, 3, 4, 5), ((7, 3),), {"mode": "bilinear"}),
+    ("interpolate", (2, 3, 4, 5), ((7, 1),), {"mode": "bilinear", "align_corners": True}),
+    ("interpolate", (2, 3, 4, 5), (4,), {"mode": "area"}),
+    ("interpolate", (2, 3, 4, 5), ((7, 3),), {"mode": "bicubic"}),
+    ("interpolate", (2, 3, 4, 5), (), {"scale_factor": 2.3, "mode": "bicubic"}),
     ("interpolate", (2, 3, 4, 5), ((9, 8),), {"mode": "bicubic", "align_corners": True}),
     ("interpolate", (2, 3, 4, 5), (), {"scale_factor": (1.5, 2), "mode": "nearest-exact"}),
-    ("interpolate", (2, 3, 4, 5, 3), ((3, 7, 6),), {"mode": "trilinear"}), ("interpolate", (2, 3, 4, 5), ((4, 5),), {"mode": "bilinear"}),
-    ("interpolate", (1, 1, 6), (), {"scale_factor": 1.1, "mode": "linear"}), ("interpolate", (1, 1, 8), (), {"scale_factor": 1.12}),
-    ("interpolate", (1, 1, 1, 8), (), {"scale_factor": (1, 1.12)}), ("interpolate", (1, 1, 1, 8), (), {"scale_factor": (1, 1.12), "mode": "bicubic"}),
+    ("interpolate", (2, 3, 4, 5, 3), ((3, 7, 6),), {"mode": "trilinear"}),
+    ("interpolate", (2, 3, 4, 5), ((4, 5),), {"mode": "bilinear"}),
+    ("interpolate", (1, 1, 6), (), {"scale_factor": 1.1, "mode": "linear"}),
+    ("interpolate", (1, 1, 8), (), {"scale_factor": 1.12}),
+    ("interpolate", (1, 1, 1, 8), (), {"scale_factor": (1, 1.12)}),
+    ("interpolate", (1, 1, 1, 8), (), {"scale_factor": (1, 1.12), "mode": "bicubic"}),
 ]
 
 
@@ -92,7 +111,8 @@ def test_special_values(name):
     x = np.random.default_rng(0).normal(size=(1, 2, 6, 40))
     x[0, 0, 2, 3], x[0, 0, 4, 4:8], x[0, 1, :4] = np.nan, np.inf, -np.inf
     x[0, 1, 5, 1] = np.nan
-    outs = [tensors(getattr(f, name)(library.tensor(x), 2, 1, 1, **({"return_indices": True} if name[0] == "m" else {})))
+    outs = [tensors(getattr(f, name)(library.tensor(x), 2, 1, 1,
+                                     **({"return_indices": True} if name[0] == "m" else {})))
             for library, f in LIBRARIES]
     for a, b in zip(*outs):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
@@ -118,7 +138,8 @@ def test_nearest_is_the_same_number(sizes, mode):
     x = np.arange(sizes[0], dtype=np.float32).reshape(1, 1, -1)
     got = [f.interpolate(library.tensor(x), sizes[1], mode=mode).numpy() for library, f in LIBRARIES]
     np.testing.assert_array_equal(*got)
-    got = [f.interpolate(library.tensor(x), scale_factor=sizes[1] / sizes[0], mode=mode).numpy() for library, f in LIBRARIES]
+    got = [f.interpolate(library.tensor(x), scale_factor=sizes[1] / sizes[0], mode=mode).numpy() for library,
+           f in LIBRARIES]
     np.testing.assert_array_equal(*got)
 
 
@@ -134,13 +155,18 @@ def test_unpool():
 
 
 BAD = [
-    ("max_pool2d", (1, 1, 4, 4), (2,), {"padding": 2}), ("max_pool2d", (1, 1, 1, 1), (2,), {}), ("max_pool2d", (1, 1, 4, 4), (0,), {}),
+    ("max_pool2d", (1, 1, 4, 4), (2,), {"padding": 2}), ("max_pool2d", (1, 1, 1, 1), (2,), {}),
+    ("max_pool2d", (1, 1, 4, 4), (0,), {}),
     ("max_pool2d", (4, 4), (2,), {}), ("max_pool2d", (1, 1, 4, 4), (2, 0), {}), ("max_pool2d", (1, 0, 4, 4), (2,), {}),
-    ("avg_pool2d", (1, 1, 4, 4), (2,), {"divisor_override": 0}), ("avg_pool1d", (4,), (2,), {}), ("avg_pool2d", (1, 1, 4, 4), ((2, 2, 2),), {}),
+    ("avg_pool2d", (1, 1, 4, 4), (2,), {"divisor_override": 0}), ("avg_pool1d", (4,), (2,), {}),
+    ("avg_pool2d", (1, 1, 4, 4), ((2, 2, 2),), {}),
     ("adaptive_avg_pool2d", (1, 1, 4, 4), (-1,), {}), ("adaptive_max_pool2d", (1, 1, 4, 4), ((1, 2, 3),), {}),
-    ("pad", (4, 4), ((1,),), {}), ("pad", (4, 4), ((1, 1, 1, 1, 1, 1),), {}), ("pad", (4, 4), ((5, 5),), {"mode": "reflect"}),
-    ("pad", (4, 4), ((5, 0),), {"mode": "circular"}), ("pad", (4, 4), ((-3, -3),), {}), ("pad", (4,), ((1, 1),), {"mode": "reflect"}),
-    ("pad", (4, 4), ((1, 1),), {"mode": "x"}), ("interpolate", (1, 1, 4, 4), (), {}), ("interpolate", (1, 1, 4, 4), (3, 2), {}),
+    ("pad", (4, 4), ((1,),), {}), ("pad", (4, 4), ((1, 1, 1, 1, 1, 1),), {}),
+    ("pad", (4, 4), ((5, 5),), {"mode": "reflect"}),
+    ("pad", (4, 4), ((5, 0),), {"mode": "circular"}), ("pad", (4, 4), ((-3, -3),), {}),
+    ("pad", (4,), ((1, 1),), {"mode": "reflect"}),
+    ("pad", (4, 4), ((1, 1),), {"mode": "x"}), ("interpolate", (1, 1, 4, 4), (), {}),
+    ("interpolate", (1, 1, 4, 4), (3, 2), {}),
     ("interpolate", (1, 1, 4, 4), (3,), {"mode": "linear"}), ("interpolate", (1, 1, 4, 4), (3,), {"mode": "x"}),
     ("interpolate", (1, 1, 4, 4), ((1, 2, 3),), {}), ("interpolate", (1, 1, 4, 4), (3,), {"align_corners": True}),
     ("interpolate", (1, 1, 4, 4), (0,), {}), ("unfold", (1, 1, 2, 2), (3,), {}), ("fold", (1, 5, 9), ((4, 4), 2), {}),

@@ -218,7 +218,8 @@ def _text(cls):
         what="Transposed convolution" if transposed else "Convolution", n=n, s="s" * (n > 1), name=cls.__name__,
         padding="int or tuple of int, default: 0\n        What the convolution it transposes is padded with."
         if transposed else "int, tuple of int, 'same' or 'valid', default: 0\n        Added at both ends of each dim.",
-        extra="output_padding : int or tuple of int, default: 0\n        Added to the sizes of the output.\n    " * transposed,
+        extra="output_padding : int or tuple of int, default: 0\n        Added to the sizes of the output.\n    "
+        * transposed,
         modes="{'zeros'}" if transposed else "{'zeros', 'reflect', 'replicate', 'circular'}, default: 'zeros'",
         shape="(in_channels, out_channels / groups, *kernel_size)" if transposed
         else "(out_channels, in_channels / groups, *kernel_size)",
