@@ -12,7 +12,15 @@ from ptcore._convert import as_tensor, asarray, from_numpy, frombuffer, tensor  
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
 from ptcore._dlpack import from_dlpack  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
-from ptcore._ops import _dispatch, _elementwise, _indexing, _methods, _select  # noqa: E402
+from ptcore._memory_format import (  # noqa: E402
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    memory_format,
+    preserve_format,
+)
+from ptcore._ops import _dispatch, _elementwise, _indexing, _legacy, _methods, _select  # noqa: E402
+from ptcore._ops._elementwise import result_type  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
     default_generator,
@@ -34,6 +42,7 @@ from ptcore._state import (  # noqa: E402
 from ptcore._tensor import Tensor, _disabled_torch_function_impl, strided  # noqa: E402
 
 __version__ = "0.1.0.dev0"
+_builtin_bool, _builtin_int = bool, int
 
 globals().update({d.name: d for d in _d.ALL})
 half, float, double, bfloat16 = float16, float32, float64, bfloat16
@@ -49,6 +58,7 @@ for _m in _select.load_functions():
         _public.setdefault(_where, {}).update(_names)
 globals().update(_public[""])
 globals().pop("slice", None)
+globals().update(_legacy.TYPES)
 _methods.set_public(_public[""])
 
 from ptcore import _print  # noqa: E402
@@ -114,6 +124,26 @@ def is_floating_point(input):
 def is_complex(input):
     """Whether a tensor's dtype is complex."""
     return input.is_complex()
+
+
+def is_nonzero(input):
+    """Whether a tensor of one element is not zero."""
+    if input.numel() != 1:
+        raise RuntimeError(f"is_nonzero: input must have one element, got shape {list(input.shape)}")
+    return _builtin_bool(input)
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of the given shapes (or sizes) broadcast to.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.broadcast_shapes((2, 1), (3,))
+    ptcore.Size([2, 3])
+    """
+    from ptcore._ops._shapes import broadcast_shapes as of
+    return Size(of("broadcast_shapes", *[(s,) if isinstance(s, _builtin_int) else tuple(s) for s in shapes]))
 
 
 def numel(input):

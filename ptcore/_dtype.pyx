@@ -267,7 +267,16 @@ def promote_types(type1, type2):
 
 
 def can_cast(from_, to):
-    """Whether a result of dtype ``from_`` may be written to dtype ``to`` (no kind is lost)."""
+    """Whether a result of dtype ``from_`` may be written to dtype ``to`` (no kind is lost).
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.can_cast(ptcore.float64, ptcore.float16)
+    True
+    >>> ptcore.can_cast(ptcore.float16, ptcore.int64)
+    False
+    """
     cdef int a = as_code(from_, b"can_cast", b"from_"), b = as_code(to, b"can_cast", b"to")
     return CATEGORY[a] <= CATEGORY[b]
 

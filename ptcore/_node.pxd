@@ -39,12 +39,12 @@ cdef class Node:
 
     cpdef object edge(self, int i)
     cpdef int edge_nr(self, int i)
-    cdef void set_edge(self, int i, object edge, int nr)
+    cdef int set_edge(self, int i, object edge, int nr) except -1
     cpdef object saved(self, int slot)
     cdef object kept(self, object value)
 
 cdef Node new_node(int op, int nin)
 # Installed by the tensor module: (object, version) -> the tensor, or raises if written to.
 cdef object (*unpack)(object, uint64_t, Node, int)
-cdef void set_unpack(object (*f)(object, uint64_t, Node, int))
+cdef void set_unpack(object (*f)(object, uint64_t, Node, int)) noexcept
 cpdef uint64_t next_seq()

@@ -11,7 +11,6 @@ Invariants:
     one did; metadata stays, so that a rule that needs no more runs again, as in PyTorch.
 """
 cimport cython
-from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._device cimport device_of
@@ -27,10 +26,13 @@ cpdef uint64_t next_seq():
     return _seq
 
 
+@cython.no_gc
 @cython.freelist(64)
 @cython.final
 cdef class TensorMeta:
-    """Shape, dtype and device of a tensor whose data a rule does not need."""
+    """Shape, dtype and device of a tensor whose data a rule does not need.
+
+    Its one reference is to a Size, so it can be in no cycle."""
 
     @property
     def shape(self):
@@ -54,9 +56,11 @@ cdef class TensorMeta:
 
 cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int number):
     cdef TensorMeta m = TensorMeta.__new__(TensorMeta)
+    cdef int i
     m.rank, m.dt, m.column, m.number = rank, dt, column, number
     if rank <= 5:
-        memcpy(m.sizes, sizes, rank * sizeof(int64_t))
+        for i in range(rank):
+            m.sizes[i] = sizes[i]
     else:
         m.size = make_size(rank, sizes)
     return m
@@ -96,6 +100,8 @@ cdef object seen_from_outside(object edge):
     return end
 
 
+@cython.final
+@cython.freelist(256)
 @cython.trashcan(True)
 cdef class Node:
     """A recorded operation of the autograd graph.
@@ -128,7 +134,7 @@ cdef class Node:
             return 0
         return (<tuple>self.emore[i - 3])[1]
 
-    cdef void set_edge(self, int i, object edge, int nr):
+    cdef int set_edge(self, int i, object edge, int nr) except -1:
         assert type(edge) is not Node or (<Node>edge).seq < self.seq, "an edge leads to a later node"
         if i == 0:
             self.e0 = edge
@@ -208,6 +214,6 @@ cdef Node new_node(int op, int nin):
     return n
 
 
-cdef void set_unpack(object (*f)(object, uint64_t, Node, int)):
+cdef void set_unpack(object (*f)(object, uint64_t, Node, int)) noexcept:
     global unpack
     unpack = f

@@ -16,6 +16,11 @@ cdef extern from "Python.h":
 class Size(tuple):
     """The shape of a tensor: a tuple of ints with ``numel()``.
 
+    Raises
+    ------
+    TypeError
+        If an item is no integer.
+
     Examples
     --------
     >>> import ptcore
@@ -24,6 +29,14 @@ class Size(tuple):
     """
 
     __slots__ = ()
+
+    def __new__(cls, sizes=()):
+        items = tuple(sizes)
+        for item in items:
+            if type(item) is not int:
+                items = tuple([whole(i, item) for i, item in enumerate(items)])
+                break
+        return tuple.__new__(cls, items)
 
     def numel(self):
         """The product of the sizes: the number of elements."""
@@ -37,9 +50,13 @@ class Size(tuple):
         return Size(item) if isinstance(key, slice) else item
 
     def __add__(self, other):
+        if not isinstance(other, tuple):
+            return NotImplemented
         return Size(tuple.__add__(self, tuple(other)))
 
     def __radd__(self, other):
+        if not isinstance(other, tuple):
+            return NotImplemented
         return Size(tuple(other) + tuple(self))
 
     def __mul__(self, n):
@@ -52,6 +69,14 @@ class Size(tuple):
 
     def __reduce__(self):
         return Size, (tuple(self),)
+
+
+cdef object whole(int i, object item):
+    """A size as an int."""
+    try:
+        return int(item.__index__())
+    except (AttributeError, TypeError, ValueError, RuntimeError):
+        raise TypeError(f"Size: item {i} must be an int, got {type(item).__name__}") from None
 
 
 cdef object sizes_tuple(int ndim, const int64_t *sizes):
@@ -185,10 +210,13 @@ cdef object index_of(object value, const char *op, const char *arg):
 
 cdef int read_sizes(object value, int64_t *out, const char *op, const char *arg) except -1:
     """Fills out from an int or a sequence of ints; returns how many there are."""
-    cdef int n = 0
+    cdef int n = 0, overflow = 0
     if type(value) is tuple and len(<tuple>value) <= MAX_DIM:
         for item in <tuple>value:
-            out[n] = read_index(item, op, arg)
+            if type(item) is int:
+                out[n] = PyLong_AsLongLongAndOverflow(item, &overflow)
+            if type(item) is not int or overflow:
+                out[n] = read_index(item, op, arg)
             n += 1
         return n
     if type(value) is int:

@@ -65,23 +65,23 @@ cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
                          const int64_t *sizes, const int64_t *strides)
 cdef Tensor alias(Tensor x)
 cdef Tensor shell(int ndim)
-cdef void finish(Tensor t)
-cdef void share_from(Tensor t, Tensor x, int64_t offset)
+cdef void finish(Tensor t) noexcept
+cdef int share_from(Tensor t, Tensor x, int64_t offset) except -1
 
 cdef TensorExtras extras_of(Tensor t)
-cdef void track(Tensor t)
+cdef void track(Tensor t) noexcept
 cdef Node grad_fn_of(Tensor t)
 cdef bint needs_grad(Tensor t)
-cdef void set_node(Tensor t, Node n, int nr)
-cdef void sync_view(Tensor t)
-cdef void set_view_rebuild(void (*f)(Tensor t) except *)
+cdef int set_node(Tensor t, Node n, int nr) except -1
+cdef int sync_view(Tensor t) except -1
+cdef void set_view_rebuild(void (*f)(Tensor t) except *) noexcept
 cdef object shape_of(Tensor t)
 cdef object describe(Tensor t)
 
-cdef void share_counter(Tensor t, Tensor x)
-cdef void share_extras(Tensor t, Tensor x)
-cdef void count_apart(Tensor t, uint64_t start)
-cdef void adopt(Tensor r, Tensor t) except *
+cdef int share_counter(Tensor t, Tensor x) except -1
+cdef int share_extras(Tensor t, Tensor x) except -1
+cdef int count_apart(Tensor t, uint64_t start) except -1
+cdef int adopt(Tensor r, Tensor t) except -1
 
 cdef inline uint64_t version_of(Tensor t) noexcept:
     """How often what t shows was written to: the storage's count, or that of its ``.data``."""

@@ -289,6 +289,7 @@ cdef class Tensor:
 
     @property
     def ndim(self):
+        """The number of dimensions."""
         return self.rank
 
     def dim(self):
@@ -305,14 +306,17 @@ cdef class Tensor:
 
     @property
     def dtype(self):
+        """The dtype of the elements."""
         return dtype_of(self.dt)
 
     @property
     def device(self):
+        """The device on which the memory is."""
         return device_of(self.storage.device, self.storage.device_index)
 
     @property
     def itemsize(self):
+        """Bytes an element."""
         return ITEMSIZE[self.dt]
 
     def element_size(self):
@@ -321,6 +325,7 @@ cdef class Tensor:
 
     @property
     def nbytes(self):
+        """Bytes of all elements."""
         return self.count * ITEMSIZE[self.dt]
 
     def data_ptr(self):
@@ -331,7 +336,12 @@ cdef class Tensor:
         return <size_t>address(self)
 
     def is_contiguous(self, memory_format=None):
-        """Whether the elements lie in row-major order without gaps."""
+        """Whether the elements lie in row-major order without gaps, or in the order of a format."""
+        if memory_format is not None:
+            from ptcore._memory_format import checked, is_in
+            memory_format = checked("is_contiguous", memory_format)
+            if memory_format is not None:
+                return is_in(self, memory_format)
         return not self.flags & PT_NONCONTIGUOUS
 
     def is_floating_point(self):
@@ -348,14 +358,17 @@ cdef class Tensor:
 
     @property
     def is_cuda(self):
+        """Whether it is on a CUDA device."""
         return self.storage.device == DEVICE_CUDA
 
     @property
     def is_cpu(self):
+        """Whether it is on the CPU."""
         return self.storage.device == DEVICE_CPU
 
     @property
     def is_meta(self):
+        """Whether it has a shape and a dtype and no data."""
         return self.storage.device == DEVICE_META
 
     @property
@@ -370,6 +383,7 @@ cdef class Tensor:
 
     @property
     def layout(self):
+        """`ptcore.strided`: the only layout."""
         return strided
 
     @property
@@ -383,13 +397,17 @@ cdef class Tensor:
 
     @property
     def requires_grad(self):
+        """Whether gradients are computed for it; may be set for a leaf."""
         if self.flags & PT_VIEW and (<Tensor>self.base).flags & PT_REQUIRES_GRAD:
             return True
         return (self.flags & PT_REQUIRES_GRAD) != 0
 
     @requires_grad.setter
     def requires_grad(self, value):
-        cdef bint on = value
+        cdef bint on
+        if value is not True and value is not False:
+            raise RuntimeError(f"requires_grad: must be a bool, got {type(value).__name__}")
+        on = value
         if self.flags & PT_VIEW:
             sync_view(self)
         if on == ((self.flags & PT_REQUIRES_GRAD) != 0):
@@ -410,18 +428,22 @@ cdef class Tensor:
 
     @property
     def grad_fn(self):
+        """The node that computed it, or None for a leaf."""
         return grad_fn_of(self)
 
     @property
     def is_leaf(self):
+        """Whether no recorded operation computed it."""
         return grad_fn_of(self) is None
 
     @property
     def output_nr(self):
+        """Which output of `grad_fn` it is."""
         return self.out_nr
 
     @property
     def grad(self):
+        """The gradient that `backward` has accumulated, or None; may be set."""
         return self.grad_
 
     @grad.setter
@@ -478,7 +500,7 @@ cdef Tensor shell(int ndim):
     return t
 
 
-cdef void finish(Tensor t):
+cdef void finish(Tensor t) noexcept:
     """Derives count and flags from dims and storage."""
     t.count = count(t.rank, t.dims)
     if not is_contiguous(t.rank, t.dims, t.dims + t.rank):
@@ -554,7 +576,7 @@ cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
     return t
 
 
-cdef void share_from(Tensor t, Tensor x, int64_t offset):
+cdef int share_from(Tensor t, Tensor x, int64_t offset) except -1:
     """Makes the shell t (dims filled) a window of x's storage; offset in bytes."""
     t.storage = x.storage
     pt_storage_incref(t.storage)
@@ -585,7 +607,7 @@ cdef Tensor alias(Tensor x):
 
 # -- autograd metadata ----------------------------------------------------------------------
 
-cdef void track(Tensor t):
+cdef void track(Tensor t) noexcept:
     if not PyObject_GC_IsTracked(<PyObject *>t):
         PyObject_GC_Track(<PyObject *>t)
 
@@ -597,18 +619,18 @@ cdef TensorExtras extras_of(Tensor t):
     return <TensorExtras>t.extras
 
 
-cdef void set_view_rebuild(void (*f)(Tensor t) except *):
+cdef void set_view_rebuild(void (*f)(Tensor t) except *) noexcept:
     global _rebuild_view
     _rebuild_view = f
 
 
-cdef void share_counter(Tensor t, Tensor x):
+cdef int share_counter(Tensor t, Tensor x) except -1:
     """t shows the memory of x, whose writes are not counted in the storage."""
     t.flags |= PT_DATA
     extras_of(t).counter = (<TensorExtras>x.extras).counter
 
 
-cdef void share_extras(Tensor t, Tensor x):
+cdef int share_extras(Tensor t, Tensor x) except -1:
     """t shows what x shows: the same counter of writes, the same interpreter's payload."""
     if x.flags & PT_DATA:
         share_counter(t, x)
@@ -618,7 +640,7 @@ cdef void share_extras(Tensor t, Tensor x):
         extras_of(t).level = (<TensorExtras>x.extras).level
 
 
-cdef void count_apart(Tensor t, uint64_t start):
+cdef int count_apart(Tensor t, uint64_t start) except -1:
     """From now on t's writes are counted from start on, apart from its storage's."""
     cdef VersionCounter counter = VersionCounter.__new__(VersionCounter)
     counter.value = start
@@ -626,11 +648,11 @@ cdef void count_apart(Tensor t, uint64_t start):
     t.flags |= PT_DATA
 
 
-cdef void sync_view(Tensor t):
+cdef int sync_view(Tensor t) except -1:
     """A view whose memory was written to since gets a grad_fn derived from its base's again."""
     cdef uint64_t version = version_of(t)
     if t.attr_version == version:
-        return
+        return 0
     if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
         if t.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW):
             made = ("under no_grad or inference_mode" if t.flags & PT_NO_GRAD_VIEW
@@ -657,7 +679,7 @@ cdef bint needs_grad(Tensor t):
     return (t.flags & PT_REQUIRES_GRAD) != 0
 
 
-cdef void set_node(Tensor t, Node n, int nr):
+cdef int set_node(Tensor t, Node n, int nr) except -1:
     track(t)
     if t.flags & PT_RETAIN_GRAD and t.node is not None and t.node.hooks is not None:
         move_retained(t, n, nr)
@@ -716,7 +738,7 @@ cdef uint32_t class_flags(cls):
     return (PT_SUBCLASS if found else 0) | PT_NOT_EXACT
 
 
-cdef void adopt(Tensor r, Tensor t) except *:
+cdef int adopt(Tensor r, Tensor t) except -1:
     """Gives the fresh instance r (any subclass) t's memory and geometry, no history."""
     r.rank = t.rank
     if t.rank > INLINE_DIMS:

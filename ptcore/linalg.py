@@ -3,3 +3,4 @@ from ptcore import _public
 from ptcore._errors import LinAlgError as LinAlgError
 
 globals().update(_public["linalg"])
+__all__ = ["LinAlgError", *_public["linalg"]]

@@ -51,6 +51,9 @@ def check(nodes, owner, is_class=False):
         if is_class and node.name.startswith("__"):
             continue                            # slots have no Python signature
         got, want = described(node), actual(getattr(owner, node.name))
+        if any(getattr(d, "id", None) == "overload" for d in node.decorator_list):
+            assert [p[:2] for p in got] == [p[:2] for p in want][:len(got)], node.name
+            continue
         assert got[is_class:] == want[is_class:], node.name
         checked += 1
     return checked
@@ -101,7 +104,5 @@ def test_reference_pages(tmp_path):
         if row.internal or row.family == "registered":
             continue
         where = f"ptcore.{row.public[0]}" if row.public else f"ptcore.Tensor.{row.name}"
-        assert f":: {where}(" in text, row.name
-    signature = str(inspect.signature(pt.softmax))
-    assert f"ptcore.softmax{signature}" in text
+        assert f":: {where}\n" in text, row.name
     assert "Derivative for input" in text

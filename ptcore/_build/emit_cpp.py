@@ -117,7 +117,7 @@ def optable(ops):
         node = f'"{row.node}"' if row.node else "NULL"
         out = OUT[row.out] if row.kind == "elementwise" else 0
         text.append(
-            f'    {{"{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, '
+            f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, "
             f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, "

@@ -1,5 +1,5 @@
 """Cython text from rows: public functions, methods, and the derivative adapters."""
-from tables import expr
+from tables import expr, schema
 
 TENSOR_WORD = {"T": "Tensor", "O": "Tensor or None", "I": "Tensor", "J": "Tensor or None",
                "L": "sequence of Tensors"}
@@ -33,17 +33,22 @@ def parameters(op, *, out=True, first=None):
     optional = False
     for a in op.row.args:
         text = default_text(a, op.row.varargs)
+        if op.row.absent and a.name in op.row.absent[0]:
+            text = f"{a.name}=None"
         if a.required and (optional or any(a.name == mine for mine, _ in pairs)):
             text = f"{a.name}=None"
         if "=" in text:
             optional = True
         (keyword if a.keyword_only else positional).append(text)
+    if op.row.inplace_argument and out:
+        positional.append("inplace=False")
     keyword += [f"{theirs}=None" for _, theirs in pairs]
     if out:
         keyword.append("out=None")
     if first:
         positional[0] = first
-    return ", ".join(positional + (["*", *keyword] if keyword else []))
+    star = ["*"] if keyword and not any(text.startswith("*") for text in positional) else []
+    return ", ".join(positional + star + keyword)
 
 
 def docstring(op):
@@ -82,11 +87,11 @@ def unify(op):
     defaults = {a.name: a.default for a in op.row.args}
     for mine, theirs in spellings(op):
         text += (f"    if {theirs} is not None:\n"
-                 f'        {mine} = second_spelling("{op.name}", "{mine}", {mine}, "{theirs}", '
+                 f'        {mine} = second_spelling("{op.row.called}", "{mine}", {mine}, "{theirs}", '
                  f"{theirs}, {defaults[mine]!r})\n")
         if mine in required:
             text += (f"    if {mine} is None:\n"
-                     f'        raise TypeError("{op.name}: {mine} is required")\n')
+                     f'        raise TypeError("{op.row.called}: {mine} is required")\n')
     return text
 
 
@@ -115,7 +120,7 @@ def checks(op):
             continue                    # the composite reads them itself
         condition, function = kinds[a.letter]
         text += (f"    if {condition.format(a.name)}:\n"
-                 f'        {a.name} = _arguments.{function}("{op.name}", "{a.name}", {a.name})\n')
+                 f'        {a.name} = _arguments.{function}("{op.row.called}", "{a.name}", {a.name})\n')
     return text
 
 
@@ -127,11 +132,13 @@ def selection(op, by_name, inplace):
         choice = (op.row.select or {}).get(a.name)
         if choice is None:
             continue
-        if isinstance(choice, str):
-            other = by_name[choice]
-            call = (f"elementwise_inplace({other.id}, ({tensors}, {a.name}))" if inplace
-                    else f"elementwise({other.id}, ({tensors}, {a.name}), out)")
-            text += f"    if {a.name} is not 1 and {a.name} != 1:\n        return {call}\n"
+        if isinstance(choice, (str, tuple)):
+            name, *values = (choice, a.name) if isinstance(choice, str) else choice
+            args = f"({tensors}, {', '.join(values)})"
+            call = (f"elementwise_inplace({by_name[name].id}, {args})" if inplace
+                    else f"elementwise({by_name[name].id}, {args}, out)")
+            text += (f"    if {a.name} is not {a.default} and {a.name} != {a.default}:\n"
+                     f"        return {call}\n")
         else:
             text += f"    if {a.name} is not {a.default!r}:\n" if a.default is None else (
                 f"    if {a.name} != {a.default!r}:\n")
@@ -141,7 +148,7 @@ def selection(op, by_name, inplace):
                         else f"elementwise({other.id}, ({tensors},), out)")
                 text += f"        if {a.name} == {value!r}:\n            return {call}\n"
             allowed = ", ".join(repr(v) for v in (a.default, *choice))
-            text += (f'        raise ValueError(f"{op.name}: {a.name} must be one of {allowed}, '
+            text += (f'        raise ValueError(f"{op.row.called}: {a.name} must be one of {allowed}, '
                      f'got {{{a.name}!r}}")\n')
     return text
 
@@ -154,7 +161,13 @@ def function(op, by_name):
     body = unify(op) + (checks(op) if "__d" not in op.name else "")
     args = ", ".join(a.name for a in op.args)
     packed = f"({args},)" if op.args else "()"
+    if row.inplace_argument:
+        body += (f"    if inplace is not False and inplace:\n"
+                 f"        return elementwise_inplace({op.id}, {packed})\n")
     if row.kind == "elementwise":
+        if row.absent:
+            none = " and ".join(f"{name} is None" for name in row.absent[0])
+            body += f"    if {none} and out is None:\n        return {row.absent[1]}\n"
         body += selection(op, by_name, False)
         plain = not op.params and len(op.tensors) in (1, 2)
         if plain:
@@ -167,10 +180,12 @@ def function(op, by_name):
         body += (f"    if overridden({packed}):\n"
                  f"        result = interpose({op.id}, {packed}, {'out' if out else 'None'}, 0)\n"
                  f"        if result is not NotImplemented:\n            return result\n")
+        body += "    try:\n"
         if out:
-            body += (f"    if out is not None:\n"
-                     f"        return write_outs({op.id}, out, _composite.{op.name}({args}))\n")
-        body += f"    return _composite.{op.name}({args})\n"
+            body += (f"        if out is not None:\n"
+                     f"            return write_outs({op.id}, out, _composite.{op.name}({args}))\n")
+        body += (f"        return _composite.{op.name}({args})\n"
+                 f'    except Exception as e:\n        called_as(e, "{op.row.called}")\n        raise\n')
     elif row.fields and len(row.fields) > 1 and not row.internal:
         body += f"    return packed({op.name}_result, call({op.id}, {packed}, out))\n"
     elif row.out == "cat_spec('cat', tensors, dim)":
@@ -215,6 +230,22 @@ def varargs_method(op):
             f"    return {target}\n")
 
 
+def numpy_method(op):
+    """A method that answers NumPy's function of its name: ``np.max(x, axis=0)`` are values."""
+    row = op.row
+    names = ", ".join(a.name for a in row.args)
+    given = parameters(op).replace("out=None", "out=NOT_GIVEN")
+    return (f"def _method_{op.name}({given}):\n" + docstring(op)
+            + f"    if out is NOT_GIVEN:\n"
+            f"        if axis is None and keepdims is None:\n"
+            f"            return {op.name}({names})\n"
+            f"        return {op.name}({names}, axis=axis, keepdims=keepdims)\n"
+            f"    if dim is None and (axis is not None or keepdims):\n"
+            f"        return _composite.{row.numpy}({row.args[0].name}, () if axis is None else axis, "
+            f"keepdim=bool(keepdims), out=out)\n"
+            f"    return {op.name}({names}, axis=axis, keepdims=keepdims, out=out)\n")
+
+
 def functions(family, ops, by_name):
     """The module of one family's public functions."""
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
@@ -225,12 +256,12 @@ def functions(family, ops, by_name):
             "from ptcore._ops cimport _views",
             "from ptcore._tensor import Tensor",
             "from ptcore._tensor cimport Tensor as AnyTensor",
-            "from ptcore._ops._table import set_functions, set_spec",
+            "from ptcore._ops._table import called_as, set_functions, set_spec",
             "from ptcore._ops import _arguments, _shapes",
             "from ptcore._ops._shapes import *",
-            "from ptcore._ops._results import packed, second_spelling"]
+            "from ptcore._ops._results import NOT_GIVEN, packed, second_spelling"]
     if any(op.row.kind == "composite" for op in ops):
-        text.append("from ptcore._ops import _composite")
+        text.append(f"from ptcore._ops import {schema.bodies(family)} as _composite")
     methods, public = [], {}
     register = []
     for op in ops:
@@ -244,7 +275,7 @@ def functions(family, ops, by_name):
         if row.inplace:
             text += ["", "", inplace_function(op, by_name)]
             inplace = f"{op.name}_"
-            if not row.internal:
+            if row.method and not row.internal:
                 methods.append((f"{op.name}_", f"{op.name}_"))
                 methods += [(f"{n}_", f"{op.name}_") for n in row.alias]
         if row.kind in ("structured", "linear", "bilinear", "nondifferentiable"):
@@ -256,8 +287,10 @@ def functions(family, ops, by_name):
             continue
         if row.varargs and row.method:
             text += ["", "", varargs_method(op)]
+        if row.numpy:
+            text += ["", "", numpy_method(op)]
         if row.method:
-            name = f"_method_{op.name}" if row.varargs else op.name
+            name = f"_method_{op.name}" if row.varargs or row.numpy else op.name
             methods += [(n, name) for n in (op.name, *row.alias)]
         for path in row.public:
             where, _, name = path.rpartition(".")

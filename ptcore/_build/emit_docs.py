@@ -1,11 +1,10 @@
-"""Reference pages from rows: one reStructuredText page per family.
+"""Reference pages from rows: one reStructuredText page per family. Text and signature of an op are its
+docstring's, which autodoc reads; the notes below them are the row's.
 
     python emit_docs.py OUTPUT_DIR
 """
 import sys
 from pathlib import Path
-
-from emit_cython import docstring, parameters
 
 KIND = {
     "elementwise": "Elementwise: the tensors broadcast.",
@@ -15,12 +14,6 @@ KIND = {
     "composite": "Made of other ops.",
     "nondifferentiable": "Without derivative.",
 }
-
-
-def body(op):
-    """The docstring of the function, dedented, for the page."""
-    lines = docstring(op).strip().removeprefix('r"""').removesuffix('"""').split("\n")
-    return [line[4:] if line.startswith("    ") else line for line in lines]
 
 
 def derivative(op):
@@ -34,9 +27,7 @@ def derivative(op):
 def entry(op):
     row = op.row
     path = row.public[0] if row.public else f"Tensor.{op.name}"
-    kind = "function" if row.public else "method"
-    lines = [f".. py:{kind}:: ptcore.{path}({parameters(op, out=row.out_argument)})", ""]
-    lines += [f"   {line}".rstrip() for line in body(op)]
+    lines = [f".. auto{'function' if row.public else 'method'}:: ptcore.{path}", ""]
     notes = [KIND[row.kind]] if row.kind in KIND else []
     notes.append("Dtypes: " + ", ".join(row.types) + ".")
     if row.inplace:
@@ -44,8 +35,7 @@ def entry(op):
     if row.alias:
         notes.append("Other names: " + ", ".join(f"``{n}``" for n in row.alias) + ".")
     notes += derivative(op)
-    lines += [""] + [f"   * {note}" for note in notes] + [""]
-    return lines
+    return lines + [f"   * {note}" for note in notes] + [""]
 
 
 def page(family, ops):

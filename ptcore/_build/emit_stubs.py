@@ -56,12 +56,14 @@ def arguments(op, *, out, method=False, spread=None):
             text += ("" if text.endswith("None") else " | None") + " = None"
         optional = optional or "=" in text
         (keyword if a.keyword_only else positional).append(text)
+    if op.row.inplace_argument and out:
+        positional.append("inplace: _bool = False")
     if not spread:
         keyword += [f"{theirs}: {annotated(a, op)}" + ("" if annotated(a, op).endswith("None") else " | None")
                     + " = None" for mine, theirs in pairs for a in op.row.args if a.name == mine]
     if out:
         keyword.append("out: " + ("tuple[Tensor, ...] | None" if op.nout > 1 else "Tensor | None") + " = None")
-    star = [] if spread or not keyword else ["*"]
+    star = ["*"] if keyword and not any(text.startswith("*") for text in positional) else []
     return ", ".join(positional + star + keyword)
 
 
@@ -81,6 +83,9 @@ def functions(ops, where):
             place, _, name = path.rpartition(".")
             if place != where:
                 continue
+            if op.row.absent:
+                alone = ", ".join(f"{a.name}: Tensor" for a in op.row.args if a.name not in op.row.absent[0])
+                lines += ["@overload", f"def {name}({alone}) -> tuple[Tensor, ...]: ...", "@overload"]
             names = [name, *(op.row.alias if not where else ())]
             lines += [f"def {n}({arguments(op, out=op.row.out_argument)}) -> {result(op)}: ..." for n in names]
             if op.row.inplace:
@@ -98,7 +103,7 @@ def methods(ops):
             text = (arguments(op, out=False, method=True, spread=row.varargs) if row.varargs
                     else arguments(op, out=op.row.out_argument, method=True))
             lines += [f"    def {n}({text}) -> {result(op)}: ..." for n in (op.name, *row.alias)]
-        if row.inplace:
+        if row.inplace and row.method:
             text = arguments(op, out=False, method=True)
             lines += [f"    def {n}_({text}) -> Tensor: ..." for n in (op.name, *row.alias)]
     return lines
@@ -112,9 +117,16 @@ def package(ops, base):
 
 
 def python_module(source, ops, where):
-    """The stub of a Python module: its own functions' signatures and those of rows."""
+    """The stub of a Python module: its own functions' signatures and those of rows.
+
+    Functions of a private module beside it that it takes over whole are its own.
+    """
     lines = []
-    for node in ast.parse(Path(source).read_text()).body:
+    body = ast.parse(Path(source).read_text()).body
+    for node in body:
+        beside = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+        if beside and node.module.rpartition(".")[2].startswith("_"):
+            body += ast.parse((Path(source).parent / f"{node.module.rpartition('.')[2]}.py").read_text()).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             lines.append(f"def {node.name}({ast.unparse(node.args)}) -> Tensor: ...")
         elif isinstance(node, ast.Assign):

@@ -7,8 +7,9 @@ import types
 from pathlib import Path
 
 FAMILIES = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
-            "linalg", "normalize", "loss", "scan", "sort", "random",
-            "convolution", "pooling", "resample", "composite", "window")
+            "linalg", "normalize", "loss", "scan", "sort", "random", "composite", "special", "shaping",
+            "selection", "statistics", "products", "neural", "sampling", "convolution", "pooling", "resample",
+            "window")
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent
 
@@ -129,7 +130,8 @@ def add_derived(ops):
             signature = f"{op.name}__d{i}({', '.join(arguments)})"
             derived = schema.Row(
                 "elementwise", signature, types=tuple(t for t in row.types if t in schema.REAL),
-                formula=f"x * ({_rename(text, names)})", internal=True, inplace=False,
+                formula=f"x * ({_rename(text, names)})", internal=True,
+                called=row.called, inplace=False,
                 method=False, cost=row.cost + 2, doc=f"Gradient of {op.name} for its input {i}.")
             derived.family = row.family
             fused = Op(derived, len(ops))

@@ -4,6 +4,7 @@ The generated functions call these only for a value that is not already plain, s
 call pays a comparison of pointers. Every error names op, argument, what was expected and what
 came.
 """
+from math import inf
 from operator import index
 
 from ptcore._dtype import as_dtype
@@ -89,11 +90,31 @@ def real(op, name, value):
         raise OverflowError(f"{op}: {name} is out of range: {value}") from None
 
 
+def word(op, name, value, choices, error=ValueError):
+    """One of the words that an argument may be."""
+    if not isinstance(value, str) or value not in choices:
+        raise error(f"{op}: {name} must be one of {', '.join([repr(c) for c in choices])}, got {value!r}")
+    return value
+
+
 def flag(op, name, value):
     value = _plain(op, name, "bool", value)
     if value not in (0, 1):
         raise _wrong(TypeError, op, name, "bool", value)
     return bool(value)
+
+
+def ten_to(n):
+    """The power of ten by which `round` moves the decimal point; 1.0 for the other direction."""
+    return 10.0 ** n if 0 < n <= 308 else 1.0 if n <= 0 else inf
+
+
+def positions(condition):
+    """``where`` of a condition alone."""
+    from ptcore._ops._methods import nonzero
+    if not isinstance(condition, Tensor):
+        raise _wrong(TypeError, "where", "condition", "a Tensor", condition)
+    return nonzero(condition, as_tuple=True)
 
 
 def dtype(op, name, value):

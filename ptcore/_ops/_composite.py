@@ -2,16 +2,14 @@
 
 The ops called here record themselves, so nothing in this file knows of gradients.
 """
-from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
+from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._composite_window import *  # noqa: F403
-from ptcore._ops._creation import full, zeros
+from ptcore._ops._creation import zeros
 from ptcore._ops._einsum import einsum  # noqa: F401
-from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, root_of_variance, where
+from ptcore._ops._functions_arithmetic import abs, clamp_max, clamp_min, maximum, minimum, root_of_variance
 from ptcore._ops._functions_copy import cat
-from ptcore._ops._functions_index import index_select, scatter_src
 from ptcore._ops._functions_linalg import _linalg_svd, bmm, dot, mm, mv
-from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims, vector_norm
+from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims
 from ptcore._ops._functions_sort import sort
 from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
 from ptcore._ops._record import several_views
@@ -146,13 +144,6 @@ def builtin_max(a, b):
     return a if a > b else b
 
 
-def outer(input, vec2):
-    if input.ndim != 1 or vec2.ndim != 1:
-        raise ShapeError(f"outer: both arguments must be vectors, got shapes "
-                         f"{list(input.shape)} and {list(vec2.shape)}")
-    return unsqueeze(input, 1) * unsqueeze(vec2, 0)
-
-
 def stack(tensors, dim):
     tensors = _arguments.tensors("stack", "tensors", tensors)
     if not tensors:
@@ -275,43 +266,8 @@ def unbind(input, dim):
     return tuple(several_views([select(input, dim, i) for i in range(input.shape[dim])]))
 
 
-_NORMS = {"fro": 2.0, None: 2.0, "inf": float("inf"), "-inf": float("-inf")}
-
-
-def norm(input, p, dim, keepdim):
-    if p is None or isinstance(p, str):
-        if p not in _NORMS:
-            raise RuntimeError(f"norm: p must be a number, 'fro', 'inf' or '-inf', got {p!r}")
-        order = _NORMS[p]
-    else:
-        order = _arguments.real("norm", "p", p)
-    return vector_norm(input, order, _dims("norm", dim, input.ndim), keepdim)
-
-
-def scatter(input, dim, index, src):
-    if not isinstance(index, Tensor):
-        _arguments.tensor("scatter", "index", index)
-    if not isinstance(src, Tensor):
-        src = _arguments.number("scatter", "src", src)
-        src = full(index.shape, src, dtype=input.dtype, device=input.device)
-    return scatter_src(input, dim, index, src)
-
-
 def argsort(input, dim, descending, stable):
     return sort(input, _wrap("argsort", dim, input.ndim), descending, stable=stable)[1]
-
-
-def embedding(weight, indices, padding_idx):
-    if weight.ndim != 2:
-        raise ShapeError(f"embedding: weight must have 2 dimensions, got shape "
-                         f"{list(weight.shape)}")
-    if indices.dtype.kind not in "iu":
-        raise DTypeError(f"embedding: indices must be an integer tensor, got {indices.dtype.name}")
-    rows = index_select(weight, 0, reshape(indices, (-1,)) if indices.ndim != 1 else indices)
-    if padding_idx >= 0:                # the padding row is a constant
-        padding = unsqueeze(reshape(indices, (-1,)) == padding_idx, 1)
-        rows = where(padding, rows.detach(), rows)
-    return reshape(rows, (*indices.shape, weight.shape[1]))
 
 
 def isclose(input, other, rtol, atol, equal_nan):

@@ -16,11 +16,13 @@ from ptcore._ops._functions_view import expand, permute, reshape, slice, squeeze
 from ptcore._ops._window_shapes import convolved, convolved_transposed
 from ptcore._tensor import Tensor
 
+_LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
+
 
 def _numbers(op, name, value, n, least):
     """A tuple of n ints from one int or from n of them."""
     if type(value) is int:
-        values = (value,) * n
+        values = (_arguments.integer(op, name, value),) * n
     else:
         values = tuple(_arguments.integers(op, name, value))
         if len(values) == 1:
@@ -30,6 +32,8 @@ def _numbers(op, name, value, n, least):
     for v in values:
         if v < least:
             raise ShapeError(f"{op}: {name} must be at least {least}, got {value!r}")
+        if v > _LARGEST:
+            raise OverflowError(f"{op}: {name} is out of range: {v}")
     return values
 
 

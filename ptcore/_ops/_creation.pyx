@@ -1,4 +1,5 @@
 """Creation of tensors: empty, filled, ranges, random; and the in-place fills."""
+from libc.math cimport log1p
 from libc.string cimport memset
 
 from ptcore._types cimport *
@@ -10,10 +11,10 @@ from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
-from ptcore._ops._elementwise cimport elementwise_inplace
+from ptcore._ops._elementwise cimport elementwise_inplace, fitting
 from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
-from ptcore._errors import DTypeError
+from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._tensor import strided
 
 cdef int OP_ASSIGN = op_id("assign")
@@ -34,13 +35,12 @@ cdef Tensor fresh(tuple size, object size_word, object dtype, object where, cons
     cdef int64_t[64] sizes
     cdef int n, code
     cdef Device d
-    if size_word is not None:
-        n = read_sizes(size_word, sizes, op, b"size")
-    elif len(size) == 1:
-        n = read_sizes(size[0], sizes, op, b"size")
-    else:
-        n = read_sizes(size, sizes, op, b"size")
+    if size_word is None:
+        size_word = size[0] if len(size) == 1 else size
+    n = read_sizes(size_word, sizes, op, b"size")
     code = default_float() if dtype is None else as_code(dtype, op, b"dtype")
+    if where is None and not pt_tls.device_set:
+        return new_tensor(code, n, sizes, DEVICE_CPU, -1)
     d = as_device(where, op)
     return new_tensor(code, n, sizes, d.column, d.number)
 
@@ -65,9 +65,9 @@ cdef Tensor zeroed(Tensor t):
     return t
 
 
-cdef Tensor filled(Tensor t, object value):
+cdef Tensor filled(Tensor t, object value, const char *op):
     if t.storage.device != DEVICE_META and t.count:
-        elementwise_inplace(OP_ASSIGN, (t, value))
+        elementwise_inplace(OP_ASSIGN, (t, fitting(value, t.dt, op)))
         t.storage.version = 0
     return t
 
@@ -80,7 +80,10 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
     if pin_memory is not False and pin_memory is not None:
         raise RuntimeError(f"{op.decode()}: pin_memory needs a CUDA device, got {pin_memory!r}")
     if memory_format is not None:
-        raise TypeError(f"{op.decode()}: memory_format must be None, got {memory_format!r}")
+        from ptcore._memory_format import checked, contiguous
+        memory_format = checked(op.decode(), memory_format)
+        if memory_format is not None:
+            t = contiguous(t, memory_format, op.decode())
     if out is not None:
         if not isinstance(out, Tensor):
             raise TypeError(f"{op.decode()}: out must be a Tensor, got {type(out).__name__}")
@@ -103,7 +106,9 @@ cdef object dtype_for(object dtype, object out, const char *op):
 
 cdef Tensor sized(tuple sizes, object size, object dtype, object device, object out, const char *op):
     """Memory for the ``(*sizes, size, dtype, device, out)`` of a creation function."""
-    return fresh(sizes, size, dtype if out is None else dtype_for(dtype, out, op),
+    if out is None:
+        return fresh(sizes, size, dtype, device, op)
+    return fresh(sizes, size, dtype_for(dtype, out, op),
                  out.device if device is None and isinstance(out, Tensor) else device, op)
 
 
@@ -156,7 +161,7 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_
     >>> ptcore.ones(2)
     tensor([1., 1.])
     """
-    return made(filled(sized(sizes, size, dtype, device, out, b"ones"), 1), b"ones", out, layout,
+    return made(filled(sized(sizes, size, dtype, device, out, b"ones"), 1, b"ones"), b"ones", out, layout,
                 pin_memory, None, requires_grad)
 
 
@@ -174,10 +179,12 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
         if dtype is None and out is None:
             dtype = fill_value.dtype
         fill_value = fill_value.item()
+    elif not isinstance(fill_value, (int, float, complex)) and not hasattr(fill_value, "item"):
+        raise TypeError(f"full: fill_value must be a number, got {type(fill_value).__name__}")
     if dtype is None and out is None:
         dtype = bool if isinstance(fill_value, bool) else type(fill_value)
-    return made(filled(sized((size,), None, dtype, device, out, b"full"), fill_value), b"full", out,
-                layout, pin_memory, None, requires_grad)
+    return made(filled(sized((size,), None, dtype, device, out, b"full"), fill_value, b"full"),
+                b"full", out, layout, pin_memory, None, requires_grad)
 
 
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -197,15 +204,15 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """Ones of input's shape, dtype and device."""
-    return made(filled(fresh_like(input, dtype, device, b"ones_like"), 1), b"ones_like", None, layout,
+    return made(filled(fresh_like(input, dtype, device, b"ones_like"), 1, b"ones_like"), b"ones_like", None, layout,
                 pin_memory, memory_format, requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """One value in input's shape, dtype and device."""
-    return made(filled(fresh_like(input, dtype, device, b"full_like"), fill_value), b"full_like", None, layout,
-                pin_memory, memory_format, requires_grad)
+    return made(filled(fresh_like(input, dtype, device, b"full_like"), fill_value, b"full_like"),
+                b"full_like", None, layout, pin_memory, memory_format, requires_grad)
 
 
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -223,6 +230,12 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     code = default_float() if dtype is None else as_code(dtype, b"empty_strided", b"dtype")
     return made(new_strided(code, n, sizes, strides, column_of(device_), -1), b"empty_strided", None,
                 layout, pin_memory, None, requires_grad)
+
+
+cdef int check_numeric(int dt, const char *op) except -1:
+    if dt == PT_BOOL:
+        raise UnsupportedDTypeError(f"{op.decode()}: dtype must be numeric, got bool")
+    return 0
 
 
 cdef int column_of(object d):
@@ -252,6 +265,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     if dtype is None:
         dtype = dtype_of(PT_INT64 if all([isinstance(x, int) for x in numbers])
                          else default_float())
+    check_numeric(as_code(dtype, b"arange", b"dtype"), b"arange")
     n = arange_length(start, end, step)
     return made(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype, as_device(device, b"arange")),
                              None), b"arange", out, layout, pin_memory, None, requires_grad)
@@ -272,8 +286,13 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
         raise RuntimeError(f"linspace: steps must be non-negative, got {steps}")
     numbers = [x.item() if hasattr(x, "item") else x for x in (start, end)]
     dtype = dtype_for(dtype, out, b"linspace")
+    code = default_float() if dtype is None else as_code(dtype, b"linspace", b"dtype")
+    if CATEGORY[code] < 3 and any([isinstance(x, complex) for x in numbers]):
+        raise TypeError(f"linspace: start and end must be real, got {numbers[0]} and {numbers[1]}")
+    numbers = [fitting(x, code, b"linspace") for x in numbers]
+    check_numeric(code, b"linspace")
     args = (numbers[0], numbers[1], steps, (steps,),
-            dtype_of(default_float()) if dtype is None else dtype, as_device(device, b"linspace"))
+            dtype_of(code), as_device(device, b"linspace"))
     return made(<Tensor>call(OP_LINSPACE, args, None), b"linspace", out, layout, pin_memory, None,
                 requires_grad)
 
@@ -290,8 +309,12 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
             [0., 1.]])
     """
     dtype = dtype_for(dtype, out, b"eye")
+    n = read_index(n, b"eye", b"n")
+    m = n if m is None else read_index(m, b"eye", b"m")
+    if n < 0 or m < 0:
+        raise RuntimeError(f"eye: n and m must be non-negative, got {n} and {m}")
     return made(<Tensor>call(
-        OP_EYE, ((n, n if m is None else m), dtype_of(default_float()) if dtype is None else dtype,
+        OP_EYE, ((n, m), dtype_of(default_float()) if dtype is None else dtype,
                  as_device(device, b"eye")), None), b"eye", out, layout, pin_memory, None, requires_grad)
 
 
@@ -385,7 +408,12 @@ cdef object alike(int op, object input, object dtype, object where, object gener
     if not isinstance(input, Tensor):
         raise TypeError(f"{name.decode()}: input must be a Tensor, got {type(input).__name__}")
     if memory_format is not None:
-        raise TypeError(f"{name.decode()}: memory_format must be None, got {memory_format!r}")
+        from ptcore._memory_format import checked, contiguous
+        memory_format = checked(name.decode(), memory_format)
+        if memory_format is not None:
+            t = contiguous(alike(op, input, dtype, where, generator, name, layout, pin_memory, None, False),
+                           memory_format, name.decode())
+            return t.requires_grad_(requires_grad)
     return drawn(op, (0.0, 1.0), tuple(input.shape), input.dtype if dtype is None else dtype,
                  input.device if where is None else where, generator, name, None, layout, pin_memory,
                  requires_grad)
@@ -436,32 +464,84 @@ def bernoulli(input, *, generator=None, out=None):
 
 # -- in-place fills, as methods ------------------------------------------------------------------
 
-cdef object refill(Tensor self, int op, tuple params, object generator):
+cdef object refill(Tensor self, int op, tuple params, object generator, const char *name):
     """Writes freshly drawn values into self."""
-    check_inplace(self, info(op).name, pt_tls.grad_enabled and needs_grad(self))
+    if op != OP_INTEGERS and CATEGORY[self.dt] != 2:
+        raise DTypeError(f"{name.decode()}: dtype must be floating point, got {dtype_of(self.dt).name}")
+    check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
     values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
     return elementwise_inplace(OP_ASSIGN, (self, values))
 
 
 def uniform_(Tensor self not None, double low=0.0, double high=1.0, *, generator=None):
     """Fills with uniform values in [low, high)."""
-    if low > high:
+    if not low <= high:
         raise RuntimeError(f"uniform_: low must not exceed high, got {low} and {high}")
-    return refill(self, OP_UNIFORM, (low, high), generator)
+    for bound in (low, high):
+        if fitting(bound, self.dt, b"uniform_") in (float("inf"), -float("inf")):
+            raise RuntimeError(f"uniform_: low and high must be finite, got {low} and {high}")
+    if CATEGORY[self.dt] == 2:
+        fitting(high - low, self.dt, b"uniform_")
+    return refill(self, OP_UNIFORM, (low, high), generator, b"uniform_")
 
 
 def normal_(Tensor self not None, double mean=0.0, double std=1.0, *, generator=None):
     """Fills with normal values."""
     if std < 0:
         raise RuntimeError(f"normal_: std must be non-negative, got {std}")
-    return refill(self, OP_NORMAL, (mean, std), generator)
+    return refill(self, OP_NORMAL, (mean, std), generator, b"normal_")
 
 
 def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
     """Fills with exponential values of rate lambd."""
     if lambd <= 0:
         raise RuntimeError(f"exponential_: lambd must be positive, got {lambd}")
-    return refill(self, OP_EXPONENTIAL, (lambd,), generator)
+    return refill(self, OP_EXPONENTIAL, (lambd,), generator, b"exponential_")
+
+
+cdef object transformed(Tensor self, object values):
+    """Writes values worked out from draws into self."""
+    check_inplace(self, b"copy", pt_tls.grad_enabled and needs_grad(self))
+    return elementwise_inplace(OP_ASSIGN, (self, values))
+
+
+cdef Tensor float_draws(Tensor self, int op, tuple params, object generator, const char *name):
+    """Draws of self's shape, in float64 for a float64 tensor and float32 for others."""
+    if CATEGORY[self.dt] == 3:
+        raise RuntimeError(f"{name.decode()}: the tensor must be real, got {self.dtype.name}")
+    dtype = dtype_of(PT_FLOAT64 if self.dt == PT_FLOAT64 or CATEGORY[self.dt] < 2 else PT_FLOAT32)
+    return <Tensor>call(op, params + (tuple(self.shape), dtype, self.device, generator), None)
+
+
+cdef int want_floats(Tensor self, const char *name) except -1:
+    if CATEGORY[self.dt] != 2:
+        raise RuntimeError(f"{name.decode()}: the tensor must be real floating-point, got {self.dtype.name}")
+    return 0
+
+
+def cauchy_(Tensor self not None, double median=0.0, double sigma=1.0, *, generator=None):
+    """Fills with values of the Cauchy distribution."""
+    want_floats(self, b"cauchy_")
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_: sigma must be positive, got {sigma}")
+    u = float_draws(self, OP_UNIFORM, (0.0, 1.0), generator, b"cauchy_")
+    return transformed(self, ((u - 0.5) * 3.141592653589793).tan() * sigma + median)
+
+
+def log_normal_(Tensor self not None, double mean=1.0, double std=2.0, *, generator=None):
+    """Fills with values whose logarithms are normal."""
+    want_floats(self, b"log_normal_")
+    if std <= 0:
+        raise RuntimeError(f"log_normal_: std must be positive, got {std}")
+    return transformed(self, float_draws(self, OP_NORMAL, (mean, std), generator, b"log_normal_").exp())
+
+
+def geometric_(Tensor self not None, double p, *, generator=None):
+    """Fills with numbers of trials up to the first success of probability p."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_: p must be in (0, 1), got {p}")
+    waits = float_draws(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_")
+    return transformed(self, (waits / -log1p(-p)).ceil().clamp_min(1))
 
 
 def random_(Tensor self not None, low=0, high=None, *, generator=None):
@@ -477,7 +557,7 @@ def random_(Tensor self not None, low=0, high=None, *, generator=None):
             high = min(iinfo(dtype_of(self.dt)).max + 1, 0x7FFFFFFFFFFFFFFF)
     if low >= high:
         raise RuntimeError(f"random_: low must be below high, got {low} and {high}")
-    return refill(self, OP_INTEGERS, (int(low), int(high)), generator)
+    return refill(self, OP_INTEGERS, (int(low), int(high)), generator, b"random_")
 
 
 def bernoulli_(Tensor self not None, p=0.5, *, generator=None):
@@ -493,7 +573,17 @@ def fill_(Tensor self not None, value):
     if isinstance(value, Tensor) and (<Tensor>value).rank:
         raise RuntimeError(f"fill_: value must be a number or a 0-d tensor, got shape "
                            f"{list(value.shape)}")
-    return elementwise_inplace(OP_ASSIGN, (self, value))
+    return elementwise_inplace(OP_ASSIGN, (self, number_or_tensor(value, self.dt, b"fill_")))
+
+
+cdef object number_or_tensor(object value, int dt, const char *op):
+    """A value to be written everywhere: a number that fits the dtype, or what makes a tensor."""
+    if type(value) is float or type(value) is int:
+        return fitting(value, dt, op)
+    if not isinstance(value, (int, complex, Tensor)) and not hasattr(value, "__array__"):
+        raise TypeError(f"{op.decode()}: value must be a number or a Tensor, got "
+                        f"{type(value).__name__}")
+    return fitting(value, dt, op)
 
 
 def zero_(Tensor self not None):
@@ -540,7 +630,8 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
 
 
 # What this module adds to Tensor, and to the public namespace.
-for _f in (uniform_, normal_, exponential_, random_, bernoulli_, fill_, zero_, copy_, new_empty,
+for _f in (uniform_, normal_, exponential_, cauchy_, log_normal_, geometric_, random_,
+           bernoulli_, fill_, zero_, copy_, new_empty,
            new_zeros, new_ones, new_full):
     setattr(Tensor, _f.__name__, _f)
 Tensor.new_tensor = new_tensor_method

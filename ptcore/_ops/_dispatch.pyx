@@ -210,7 +210,7 @@ cdef object _interpret(int op, tuple args, object out, int variant):
                            "has ended or does not see this call; its value is not known here")
     top = _interpreters.pop()
     try:
-        return top.call(info(op).name.decode(), args, out, variant)
+        return top.call(info(op).row.decode(), args, out, variant)
     finally:
         _interpreters.push(top)
 
@@ -591,7 +591,7 @@ cdef tuple _choices(int op, int k):
     found = _choice_table.get(key)
     if found is None:
         from ptcore._ops import row
-        found = _choice_table[key] = row(info(op).name.decode()).args[k].choices
+        found = _choice_table[key] = row(info(op).row.decode()).args[k].choices
     return found
 
 

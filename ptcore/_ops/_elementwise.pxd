@@ -7,6 +7,7 @@ from ptcore._types cimport *
 cdef object elementwise(int op, tuple args, object out)
 cdef object elementwise_inplace(int op, tuple args)
 cdef object overwrite(Tensor x, object value)
+cdef object fitting(object x, int dt, const char *op)
 
 
 cdef inline int out_dtype(int op, int dt) noexcept:

@@ -5,8 +5,8 @@ The fast paths for small dense tensors stand in _fast.pyx.
 from libc.math cimport INFINITY
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, backend_error, device_of
-from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, N_DTYPES, PROMOTE, default_complex, default_float,
-                            dtype_of)
+from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, ITEMSIZE, N_DTYPES, PROMOTE, default_complex,
+                            default_float, dtype_of)
 from ptcore._node cimport Node, new_node
 from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
@@ -31,6 +31,8 @@ cdef enum:
     MAX_PARAMS = 8
 
 cdef int OP_ASSIGN = op_id("assign")
+cdef int OP_MASKED_FILL = op_id("masked_fill")
+cdef int OP_WHERE = op_id("where")
 # Ops whose result is one of the operands: there a number cannot wrap.
 cdef frozenset SELECTING = frozenset([op_id(name) for name in (
     "assign", "where", "masked_fill", "maximum", "minimum", "clamp_min", "clamp_max")])
@@ -75,6 +77,40 @@ cdef int combine(int high, int low) except -2:
     if CATEGORY[high] == 0 or CATEGORY[low] >= 2:
         return PROMOTE[high][low]
     return high
+
+
+def result_type(tensor1, tensor2):
+    """The dtype of an arithmetic result of two operands, tensors or numbers.
+
+    A number or a 0-d tensor counts less than a tensor with dims: it changes the dtype only if it is
+    of a higher kind (bool, integer, real, complex).
+
+    Raises
+    ------
+    TypeError
+        If an operand is neither a tensor nor a number.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.result_type(ptcore.tensor([1, 2], dtype=ptcore.int8), 3)
+    ptcore.int8
+    >>> ptcore.result_type(ptcore.tensor([1, 2], dtype=ptcore.int8), 1.5)
+    ptcore.float32
+    """
+    cdef int[3] seen = [-1, -1, -1]         # with dims, 0-d, numbers
+    cdef int d, place
+    for x in (tensor1, tensor2):
+        if isinstance(x, Tensor):
+            d, place = (<Tensor>x).dt, (<Tensor>x).rank == 0
+        else:
+            x = scalar_of(x)
+            if not isinstance(x, (int, float, complex)):
+                raise TypeError(f"result_type: operands must be Tensors or numbers, got "
+                                f"{type(x).__name__}")
+            d, place = scalar_dt(x, OP_ASSIGN), 2
+        seen[place] = d if seen[place] < 0 else PROMOTE[seen[place]][d]
+    return dtype_of(combine(seen[0], combine(seen[1], seen[2])))
 
 
 cdef Plan plan(int op, tuple args):
@@ -122,12 +158,11 @@ cdef Plan plan(int op, tuple args):
         raise TypeError(f"{o.name.decode()}: {arg_name(op, 0)} must be a Tensor, got "
                         f"{type(args[0]).__name__}")
     p.nin = len(p.operands)
+    if o.promote == PT_PROMOTE_WHERE or op == OP_MASKED_FILL:
+        check_mask(op, p)
     p.column, p.number = seen[0], seen[1]
     if o.promote == PT_PROMOTE_FIRST:
         p.compute = lead.dt if isinstance(p.operands[0], Tensor) else scalar_dt(p.operands[0], op)
-        if 0 < CATEGORY[p.compute] < 3 and isinstance(p.operands[p.nin - 1], complex):
-            raise RuntimeError(f"{o.name.decode()}: the complex number {p.operands[p.nin - 1]} "
-                               f"cannot be converted to {dtype_of(p.compute).name}")
     else:
         p.compute = combine(dim_dt, combine(zero_dt, number_dt))
     if o.promote == PT_PROMOTE_FLOAT and CATEGORY[p.compute] < 2:
@@ -141,30 +176,77 @@ cdef Plan plan(int op, tuple args):
     return p
 
 
+cdef int check_mask(int op, Plan p) except -1:
+    """A condition is bool; uint8, which PyTorch still takes with a warning, passes in `where`."""
+    cdef int k = 1 if op == OP_MASKED_FILL else 0
+    x = p.operands[k]
+    if isinstance(x, Tensor) and (<Tensor>x).dt != PT_BOOL and (
+            op == OP_MASKED_FILL or (<Tensor>x).dt != PT_UINT8):
+        raise DTypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must have dtype bool, got "
+                         f"{dtype_of((<Tensor>x).dt).name}")
+    return 0
+
+
 cdef int check_numbers(int op, Plan p) except -1:
     """A number that may become an element must be one of the dtype's; in arithmetic an int wraps."""
-    cdef double largest
-    for x in p.operands:
+    cdef int i
+    cdef Tensor t
+    for i in range(p.nin):
+        x = p.operands[i]
         if isinstance(x, Tensor):
+            t = <Tensor>x
+            if op == OP_MASKED_FILL and i == 2 and t.rank == 0 and t.dt != p.compute and (
+                    t.storage.device != DEVICE_META):
+                fitting(t.item(), p.compute, info(op).name)
             continue
-        if isinstance(x, int) and not -0x8000000000000000 <= x < (
-                0x10000000000000000 if p.compute == PT_UINT64 or CATEGORY[p.compute] >= 2 else 0x8000000000000000):
-            raise OverflowError(f"{info(op).name.decode()}: the int {x if x.bit_length() < 200 else 'given'} "
-                                f"is too large for a 64-bit number beside {dtype_of(p.compute).name}")
-        if op not in SELECTING or isinstance(x, complex):
-            continue
-        if p.compute != PT_BOOL and CATEGORY[p.compute] < 2:
-            try:
-                int_of(x, p.compute)
-            except RuntimeError as e:
-                raise RuntimeError(f"{info(op).name.decode()}: {e}") from None
-        elif CATEGORY[p.compute] == 2 and p.compute != PT_FLOAT64:
-            largest = 65504.0 if p.compute == PT_FLOAT16 else (
-                3.3895313892515355e38 if p.compute == PT_BFLOAT16 else 3.4028234663852886e38)
-            if largest < abs(x) != INFINITY:
-                raise RuntimeError(f"{info(op).name.decode()}: value {x} cannot be converted to "
-                                   f"{dtype_of(p.compute).name} without overflow")
+        if isinstance(x, int):
+            check_int(x, p.compute, info(op).name)
+        if op in SELECTING and not (op == OP_WHERE and ITEMSIZE[p.compute] == 2
+                                    and CATEGORY[p.compute] == 2):
+            p.operands[i] = fitting(x, p.compute, info(op).name)
     return 0
+
+
+cdef int check_int(object x, int dt, const char *op) except -1:
+    """An int must be one of 64 bits."""
+    if not -0x8000000000000000 <= x < (
+            0x10000000000000000 if dt == PT_UINT64 or CATEGORY[dt] >= 2 else 0x8000000000000000):
+        raise OverflowError(f"{op.decode()}: the int {x if x.bit_length() < 200 else 'given'} is too "
+                            f"large for a 64-bit number beside {dtype_of(dt).name}")
+    return 0
+
+
+cdef object fitting(object x, int dt, const char *op):
+    """A number that is to become an element of a dtype, whose range it must not exceed; what is
+    no number is given back."""
+    cdef double largest
+    cdef int category = CATEGORY[dt]
+    if isinstance(x, complex) and 0 < category < 3:
+        if x.imag != 0:
+            raise RuntimeError(f"{op.decode()}: the complex number {x} cannot be converted to "
+                               f"{dtype_of(dt).name}")
+        x = x.real
+    if isinstance(x, int):
+        check_int(x, dt, op)
+    if not isinstance(x, (int, float, complex)) or dt in (PT_BOOL, PT_FLOAT64, PT_COMPLEX128):
+        return x
+    if category < 2:
+        try:
+            int_of(x, dt)
+        except RuntimeError as e:
+            raise RuntimeError(f"{op.decode()}: {e}") from None
+        return x
+    largest = 65504.0 if dt == PT_FLOAT16 else (
+        3.3895313892515355e38 if dt == PT_BFLOAT16 else 3.4028234663852886e38)
+    if exceeds(x.real, largest) or exceeds(x.imag, largest):
+        raise RuntimeError(f"{op.decode()}: value {x} cannot be converted to {dtype_of(dt).name} "
+                           "without overflow")
+    return x
+
+
+cdef bint exceeds(object x, double largest):
+    """Whether a finite number is beyond the largest."""
+    return largest < abs(x) != INFINITY
 
 
 cdef object unsupported(int op, int dt):
@@ -177,7 +259,7 @@ cdef object unsupported(int op, int dt):
 
 
 cdef bint op_name_is(int op, bytes name):
-    return <bytes>info(op).name == name
+    return <bytes>info(op).row == name
 
 
 cdef int broadcast(int op, Plan p) except -1:
@@ -240,8 +322,11 @@ cdef int check_integers(int op, Plan p) except -1:
     if o.integers == PT_INT_NONZERO:
         if (x == 0 if not isinstance(x, Tensor) else bool((x == 0).any())):
             raise DivisionByZeroError(f"{o.name.decode()}: integer division by zero")
-    elif not isinstance(x, Tensor) and x < 0:
-        raise RuntimeError(f"{o.name.decode()}: integers to negative integer powers are not allowed")
+    elif not isinstance(x, Tensor):
+        if x < 0:
+            raise RuntimeError(f"{o.name.decode()}: integers to negative integer powers are not "
+                               "allowed")
+        fitting(x, p.compute, o.name)
     return 0
 
 
@@ -250,6 +335,7 @@ cdef int fill_params(int op, tuple args, int compute, char *buffer) except -1:
     cdef const char *letters = info(op).letters
     cdef int k, n = 0
     cdef object x
+    cdef double number
     for k in range(len(args)):
         if letters[k] == b'T' or letters[k] == b'I' or letters[k] == b'w':
             continue
@@ -263,25 +349,29 @@ cdef int fill_params(int op, tuple args, int compute, char *buffer) except -1:
             if not isinstance(x, (int, float, complex)):
                 raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be a number, "
                                 f"got {type(x).__name__}")
+        if isinstance(x, complex) and CATEGORY[compute] < 3:
+            raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be real for "
+                            f"{dtype_of(compute).name} tensors, got complex")
         if CATEGORY[compute] == 3:
-            x = complex(x)
+            x = complex(fitting(x, compute, info(op).name))
             if compute == PT_COMPLEX64:
                 (<float *>buffer)[2 * n] = x.real
                 (<float *>buffer)[2 * n + 1] = x.imag
             else:
                 (<double *>buffer)[2 * n] = x.real
                 (<double *>buffer)[2 * n + 1] = x.imag
-        elif isinstance(x, complex):
-            raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be real for "
-                            f"{dtype_of(compute).name} tensors, got complex")
         elif compute == PT_FLOAT64:
             (<double *>buffer)[n] = x
         elif CATEGORY[compute] == 2:
-            (<float *>buffer)[n] = <float><double>x
+            number = x
+            if not -3.4028234663852886e38 <= number <= 3.4028234663852886e38:
+                fitting(x, PT_FLOAT32, info(op).name)           # infinities and nan fit
+            (<float *>buffer)[n] = <float>number
         else:
             if isinstance(x, float):
                 raise RuntimeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be an "
                                    "integer for integer tensors, got float")
+            fitting(x, compute, info(op).name)
             (<uint64_t *>buffer)[n] = <uint64_t>(x & 0xFFFFFFFFFFFFFFFF)
         n += 1
     return 0
@@ -567,7 +657,8 @@ cdef Node record_general(int op, Tensor r, Plan p, tuple args, Tensor inplace, o
             x = p.operands[code]
             if inplace is not None and x is inplace:
                 x = before
-            if isinstance(x, Tensor) and (<Tensor>x).dt != p.compute:
+            if isinstance(x, Tensor) and (<Tensor>x).dt != p.compute and not (
+                    o.letters[code] == b'I' or (o.promote == PT_PROMOTE_WHERE and code == 0)):
                 x = cast(<Tensor>x, p.compute)      # saved values are post-promotion
             save(n, k, x)
     if pt_tls.mode & PT_MODE_ANOMALY:

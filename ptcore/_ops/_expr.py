@@ -9,6 +9,7 @@ Readers: ``to_cpp`` (host loops and NVRTC), ``to_python`` (ops: differentiable a
 ``uses`` (the saved set: names whose data, and names whose metadata alone is needed).
 """
 import ast
+import struct
 
 TENSOR_NAMES = ("x", "y", "z", "w")
 META = ("shape", "dtype", "device", "ndim")
@@ -119,7 +120,7 @@ class _ToOps(ast.NodeTransformer):
     """Conditional expressions and boolean operators have no tensor form of their own.
 
     A parameter that `where` chooses would be rounded to the default dtype: those named in
-    ``lifted`` become tensors of the dtype of ``beside``."""
+    ``lifted`` become tensors of the dtype of ``beside``, and so do constants that float32 rounds."""
 
     def __init__(self, lifted, beside):
         self.lifted, self.beside = lifted, beside
@@ -132,13 +133,21 @@ class _ToOps(ast.NodeTransformer):
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name):         # a function's name is no parameter
             node.args = [self.visit(a) for a in node.args]
+            if node.func.id == "where":
+                node.args[1:] = [self.exact(a) for a in node.args[1:]]
             node.keywords = [self.visit(k) for k in node.keywords]
             return node
         return self.generic_visit(node)
 
     def visit_IfExp(self, node):
         self.generic_visit(node)
-        return ast.Call(ast.Name("where"), [node.test, node.body, node.orelse], [])
+        return ast.Call(ast.Name("where"), [node.test, self.exact(node.body), self.exact(node.orelse)], [])
+
+    def exact(self, node):
+        """A constant that float32 cannot hold, as a tensor."""
+        if isinstance(node, ast.Constant) and struct.unpack("f", struct.pack("f", node.value))[0] != node.value:
+            return ast.Call(ast.Name("lift"), [node, ast.Name(self.beside)], [])
+        return node
 
     def visit_BoolOp(self, node):
         self.generic_visit(node)

@@ -9,10 +9,11 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._shape cimport read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call
-from ptcore._ops._elementwise cimport elementwise_inplace, overwrite
+from ptcore._ops._elementwise cimport elementwise_inplace, fitting, overwrite
 from ptcore._ops cimport _views
 from ptcore._ops._table import op_id
 from ptcore._errors import IndexTypeError, ShapeError
@@ -268,10 +269,12 @@ cdef int setitem(Tensor x, object key, object value) except -1:
     if advanced is None:
         if r is x:
             r = alias_view(x)
-        if isinstance(value, (list, tuple)):
+        if not isinstance(value, Tensor):
             value = as_value(r, value)
         if isinstance(value, Tensor) and (<Tensor>value).rank > r.rank:
             value = strip(<Tensor>value, r)
+        if isinstance(value, Tensor):
+            check_fits(<Tensor>value, r.rank, r.dims)
         elementwise_inplace(OP_ASSIGN, (r, value))
         return 0
     write(r, advanced, value, False)
@@ -279,8 +282,30 @@ cdef int setitem(Tensor x, object key, object value) except -1:
 
 
 cdef object as_value(Tensor like, object value):
+    """What may be written to `like`: a number that fits its dtype, a tensor or an array."""
     from ptcore._convert import tensor
-    return tensor(value, dtype=dtype_of(like.dt))
+    if isinstance(value, (int, float, complex)):
+        if ITEMSIZE[like.dt] == 2 and CATEGORY[like.dt] == 2 and not isinstance(value, complex):
+            return tensor(value, dtype=dtype_of(like.dt))   # inf beyond the largest, as PyTorch's
+        return fitting(value, like.dt, b"index")
+    if isinstance(value, (list, tuple)):
+        return tensor(value, dtype=dtype_of(like.dt))
+    if not hasattr(value, "__array__"):
+        raise TypeError(f"index: the value must be a number, a Tensor or an array, got "
+                        f"{type(value).__name__}")
+    return value
+
+
+cdef int check_fits(Tensor value, int rank, const int64_t *sizes) except -1:
+    """Raises if value does not broadcast to a shape."""
+    cdef int i, shift = rank - value.rank
+    cdef bint fits = shift >= 0
+    for i in range(value.rank if fits else 0):
+        fits = fits and (value.dims[i] == 1 or value.dims[i] == sizes[i + shift])
+    if not fits:
+        raise ShapeError(f"index: a value of shape {list(shape_of(value))} does not broadcast to the "
+                         f"shape {list(sizes_tuple(rank, sizes))} of the indexed elements")
+    return 0
 
 
 cdef Tensor strip(Tensor value, Tensor target):
@@ -292,9 +317,13 @@ cdef Tensor strip(Tensor value, Tensor target):
 
 cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1:
     cdef Tensor v
+    cdef int64_t[64] sizes
     indices, dims, shape = gather_plan(r, advanced)
     if not isinstance(value, Tensor):
         value = as_value(r, value)
+        if not isinstance(value, Tensor):
+            from ptcore._convert import tensor
+            value = tensor(value, dtype=dtype_of(r.dt))
     v = <Tensor>value
     if v.dt != r.dt:
         if CATEGORY[v.dt] == 3 and CATEGORY[r.dt] != 3:
@@ -304,6 +333,7 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     if v.rank > len(shape):
         while v.rank > len(shape) and v.dims[0] == 1:
             v = select_at(v, 0, 0)
+    check_fits(v, read_sizes(shape, sizes, b"index", b"shape"), sizes)
     v = v.expand(shape)
     op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
     result = call(op, (r, v, indices, dims, accumulate), None)

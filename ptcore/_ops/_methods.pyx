@@ -13,6 +13,7 @@ from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
 from ptcore._ops._structured cimport call as fast_call
 from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, transpose)
+from ptcore._ops._functions_arithmetic import where as _where
 from ptcore._ops._functions_copy import clone
 from ptcore._ops._functions_composite import matmul as _matmul
 
@@ -85,8 +86,16 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
         copy = rest.pop(0)
     if rest:
         raise TypeError(f"to: too many arguments: {args!r}")
-    return converted(self, self.dt if dtype is None else as_code(dtype, b"to", b"dtype"),
-                     None if device is None else as_device(device, b"to"), bool(copy))
+    r = converted(self, self.dt if dtype is None else as_code(dtype, b"to", b"dtype"),
+                  None if device is None else as_device(device, b"to"), bool(copy))
+    return r if memory_format is None else formatted(r, memory_format, "to")
+
+
+cdef object formatted(Tensor x, object memory_format, str op):
+    """x itself or a copy whose dims follow each other as a memory format says."""
+    from ptcore._memory_format import checked, contiguous
+    memory_format = checked(op, memory_format)
+    return x if memory_format is None else contiguous(x, memory_format, op)
 
 
 _device_class = Device
@@ -106,7 +115,8 @@ def _short(name, code_name):
     cdef int dt = as_code(code_name, b"to", b"dtype")
 
     def method(Tensor self, memory_format=None):
-        return converted(self, dt, None, False)
+        r = converted(self, dt, None, False)
+        return r if memory_format is None else formatted(r, memory_format, name)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"This tensor as {code_name}."
     return method
@@ -149,7 +159,12 @@ def size(Tensor self not None, dim=None):
 
 
 def contiguous_method(Tensor self not None, memory_format=None):
-    """This tensor if its elements lie in row-major order, else a copy that does."""
+    """This tensor if its elements lie in row-major order (or in that of a format), else a copy that does."""
+    if memory_format is not None:
+        from ptcore._memory_format import checked, contiguous
+        memory_format = checked("contiguous", memory_format)
+        if memory_format is not None:
+            return contiguous(self, memory_format)
     return clone(self) if self.flags & PT_NONCONTIGUOUS else self
 
 
@@ -246,8 +261,16 @@ def nonzero(Tensor input not None, *, as_tuple=False):
 def masked_select(Tensor input not None, Tensor mask not None):
     """The elements of input where mask holds, as a vector; the two broadcast."""
     from ptcore._ops._shapes import broadcast_shapes
+    if mask.dt != PT_BOOL:
+        from ptcore._errors import DTypeError
+        raise DTypeError(f"masked_select: mask must have dtype bool, got {dtype_of(mask.dt).name}")
     shape = broadcast_shapes("masked_select", tuple(input.shape), tuple(mask.shape))
     return expand(input, shape)[expand(mask, shape)]
+
+
+def where_method(Tensor self not None, condition, other):
+    """The elements of this tensor where condition holds, of other elsewhere."""
+    return _where(condition, self, other)
 
 
 def transposed(Tensor self not None):
@@ -358,6 +381,7 @@ for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("cdouble", "complex128")):
     setattr(Tensor, _n, _short(_n, _c))
 Tensor.type = type_
+Tensor.where = where_method
 Tensor.contiguous = contiguous_method
 Tensor.T = property(transposed)
 Tensor.mT = property(matrix_transposed)

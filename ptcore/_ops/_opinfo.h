@@ -28,7 +28,8 @@ enum pt_rule {
 enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 8 };
 
 typedef struct pt_opinfo {
-    const char *name;
+    const char *name;           /* in messages: what the user called */
+    const char *row;            /* unique: the row's own */
     const char *letters;        /* one per parameter: see _schema.py */
     const char *argnames;       /* comma-separated */
     const char *kernel;         /* NULL: none */

@@ -5,9 +5,9 @@ from ptcore._tensor cimport Tensor
 
 cdef TensorMeta meta_of(Tensor t)
 cdef Node record(int op, tuple args, object outs)
-cdef void save(Node n, int slot, object x) except *
-cdef void save_at(Node n, int slot, object x, uint64_t version) except *
-cdef void link(Node n, int i, Tensor t)
+cdef int save(Node n, int slot, object x) except -1
+cdef int save_at(Node n, int slot, object x, uint64_t version) except -1
+cdef int link(Node n, int i, Tensor t) except -1
 cdef object trace_of_user()
 cdef int check_inplace(Tensor x, const char *op, bint recording) except -1
 cdef int check_saved(Tensor x, const char *op) except -1

@@ -6,7 +6,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
 
-cdef void link(Node n, int i, Tensor t):
+cdef int link(Node n, int i, Tensor t) except -1:
     """Edge i of n leads to where t came from, or to t itself if it is a leaf.
 
     A view without history that requires grad only because its base does leads nowhere.
@@ -45,7 +45,7 @@ cdef object pack(object x):
     return x
 
 
-cdef void save(Node n, int slot, object x) except *:
+cdef int save(Node n, int slot, object x) except -1:
     """Puts x with its present version into a slot."""
     cdef uint64_t version = 0
     cdef Several several
@@ -73,7 +73,7 @@ cdef int check_saved(Tensor x, const char *op) except -1:
     return 0
 
 
-cdef void save_at(Node n, int slot, object x, uint64_t version) except *:
+cdef int save_at(Node n, int slot, object x, uint64_t version) except -1:
     x = pack(x)
     if slot == 0:
         n.s0, n.v0 = x, version
@@ -126,7 +126,7 @@ def node_name(Node n):
         return getattr(n.fn, "__name__", None) or type(n.fn).__name__
     if info(n.op).node != NULL:
         return info(n.op).node.decode()
-    return info(n.op).name.decode().title().replace("_", "") + "Backward0"
+    return info(n.op).row.decode().title().replace("_", "") + "Backward0"
 
 
 cdef Node record(int op, tuple args, object outs):
@@ -347,3 +347,9 @@ def attach_history(Tensor t, Node n, int nr):
 def check_dirty(Tensor t):
     """Refuses an in-place write by a custom function where an op's would be refused."""
     check_inplace(t, b"mark_dirty", pt_tls.grad_enabled and needs_grad(t))
+
+
+def has_values(x):
+    """Whether the data of a tensor can be looked at: it is on no meta device and stands for no other value."""
+    cdef Tensor t = <Tensor?>x
+    return t.storage.device != DEVICE_META and not t.flags & PT_INTERPOSED

@@ -12,6 +12,16 @@ def second_spelling(op, mine, value, theirs, other, default=None):
     return other
 
 
+class NotGiven:
+    """The default of a parameter for which a None that is written out means something."""
+
+    def __repr__(self):
+        return "None"
+
+
+NOT_GIVEN = NotGiven()
+
+
 def _make(cls, values):
     values = tuple(values)
     if len(values) != cls.n_fields:
@@ -53,4 +63,12 @@ sort = _result_type("sort", "values", "indices")
 topk = _result_type("topk", "values", "indices")
 svd = _result_type("svd", "U", "S", "V")
 linalg_svd = _result_type("linalg_svd", "U", "S", "Vh")
-TYPES = (max, min, sort, topk, svd, linalg_svd)
+cummax = _result_type("cummax", "values", "indices")
+cummin = _result_type("cummin", "values", "indices")
+median = _result_type("median", "values", "indices")
+nanmedian = _result_type("nanmedian", "values", "indices")
+mode = _result_type("mode", "values", "indices")
+kthvalue = _result_type("kthvalue", "values", "indices")
+aminmax = _result_type("aminmax", "min", "max")
+frexp = _result_type("frexp", "mantissa", "exponent")
+TYPES = (max, min, sort, topk, svd, linalg_svd, cummax, cummin, median, nanmedian, mode, kthvalue, aminmax, frexp)

@@ -89,6 +89,15 @@ class Row:
     times the tangent; a list of texts, one for each tensor, with ``t`` its tangent; "rule"
     names the function that ``@jvp(name)`` marks; "decompose" as for batch; None: no tangent.
 
+    ``called``: the name that messages say, of a row that is not public: that of the function which
+    the user called.
+
+    ``numpy``: the function that NumPy's function of this name means. NumPy calls the method with
+    ``axis`` and an ``out`` that is written out, which no method of PyTorch takes.
+
+    ``inplace_argument``: the function takes ``inplace=False`` behind its parameters, as those of
+    nn.functional do.
+
     ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
 
@@ -110,6 +119,8 @@ class Row:
         self.inplace = columns.pop("inplace", kind == "elementwise")
         self.out_argument = columns.pop("out_argument", kind not in ("view", "composite"))
         self.select = columns.pop("select", None)
+        self.absent = columns.pop("absent", None)
+        self.numpy = columns.pop("numpy", None)
         self.integers = columns.pop("integers", "any")
         self.scalar_loops = columns.pop("scalar_loops", False)
         self.alias = columns.pop("alias", ())
@@ -126,7 +137,9 @@ class Row:
         self.doc = columns.pop("doc", None)
         self.returns = columns.pop("returns", None)     # its type, if it is not Tensor(s)
         self.internal = columns.pop("internal", False)
+        self.inplace_argument = columns.pop("inplace_argument", False)
         self.node = columns.pop("node", None)
+        self.called = columns.pop("called", None)
         if columns:
             raise TypeError(f"{self.name}: unknown columns {sorted(columns)}")
         self.check()
@@ -179,6 +192,8 @@ class Row:
                                  f"tensors, got {len(self.jvp)}")
         elif not callable(self.jvp) and self.jvp not in JVP:
             raise ValueError(f"{self.name}: jvp must be texts or one of {JVP}, got {self.jvp!r}")
+        if self.called is None:
+            self.called = self.name
         if self.public is None:
             self.public = [] if self.internal else [self.name]
 
@@ -227,7 +242,10 @@ def elementwise(signature, **columns):
     "float": integers become the default float), ``out`` ("same", "bool", "real"),
     ``integers`` (what the last operand of integers may be: "any", "nonzero" for divisors,
     "nonnegative" for exponents given as numbers),
-    ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}).
+    ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}, or
+    {parameter: op} for the op of every value but the default, which gets the parameter or the
+    texts that follow its name in a tuple), ``absent`` (parameters and the text of what is
+    returned when none of them is given).
     """
     return _row("elementwise", signature, **columns)
 
@@ -267,6 +285,11 @@ def composite(signature, **columns):
 def nondifferentiable(signature, **columns):
     """A structured op without a gradient (integer results, random fills, creation)."""
     return _row("nondifferentiable", signature, **columns)
+
+
+def bodies(family):
+    """The module that holds the functions of a family's composite rows."""
+    return "_composite" if family == "composite" else f"_composite_{family}"
 
 
 def collect(family):

@@ -234,6 +234,36 @@ def layer_norm_gradients(x, mean):
     return [like(x), (inner, x.dtype), (inner, x.dtype)]
 
 
+def _per_channel(op, x, **tensors):
+    """Checks tensors of one number for each channel of (N, C, ...)."""
+    if x.ndim < 2:
+        raise ShapeError(f"{op}: input must have shape (N, C, ...), got {list(x.shape)}")
+    for name, t in tensors.items():
+        if t is not None and tuple(t.shape) != (x.shape[1],):
+            raise ShapeError(f"{op}: {name} must have shape {[x.shape[1]]} for input of shape "
+                             f"{list(x.shape)}, got {list(t.shape)}")
+
+
+def batch_normalized(x, weight, bias):
+    _per_channel("batch_norm", x, weight=weight, bias=bias)
+    stat = ((x.shape[1],), stat_dtype(x))
+    return [like(x), stat, stat]
+
+
+def group_normalized(x, weight, bias, num_groups):
+    _per_channel("group_norm", x, weight=weight, bias=bias)
+    if num_groups < 1 or x.shape[1] % num_groups:
+        raise RuntimeError(f"group_norm: num_groups must be positive and divide the number of channels, "
+                           f"{x.shape[1]}, got {num_groups}")
+    stat = ((x.shape[0], num_groups), stat_dtype(x))
+    return [like(x), stat, stat]
+
+
+def channel_gradients(x):
+    channels = ((x.shape[1],), x.dtype)
+    return [like(x), channels, channels]
+
+
 def loss_spec(op, x, target, weight, reduction):
     """(shape of the unreduced loss) of a classification loss with class indices."""
     if x.ndim == 0:

@@ -13,8 +13,8 @@ from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype
-from ptcore._node cimport Node, new_node
-from ptcore._shape cimport sizes_tuple
+from ptcore._node cimport Node, TensorMeta, new_node
+from ptcore._shape cimport same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call as general_call
 from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
@@ -22,6 +22,9 @@ from ptcore._ops._table cimport (
     PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_LIKE,
     RULE_LINEAR, RULE_MM, RULE_REDUCED, RULE_REDUCED_BOOL, RULE_REDUCED_NONEMPTY, RULE_REDUCED_SUM,
     info, kernel_of, pt_opinfo, raise_status)
+
+cdef extern from "Python.h":
+    int64_t PyLong_AsLongLongAndOverflow(object, int *) noexcept
 
 cdef enum:
     MAX_TENSORS = 6
@@ -93,14 +96,12 @@ memset(&no_param, 0, sizeof(pt_param))
 
 cdef inline bint read_dim(object value, int ndim, int64_t *dim) noexcept:
     """A wrapped dim from an exact int; False sends the call to the general path."""
-    cdef long v
+    cdef int overflow = 0
+    cdef int64_t v
     if type(value) is not int:
         return False
-    try:
-        v = value
-    except OverflowError:
-        return False
-    if ndim == 0 or v < -ndim or v >= ndim:
+    v = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or v < -ndim or v >= ndim:
         return False
     dim[0] = v + ndim if v < 0 else v
     return True
@@ -321,11 +322,31 @@ cdef object joined(int op, pt_opinfo *o, PyObject **given, int n, object at):
     return r
 
 
+cdef tuple _last_metas = ()
+
+
+cdef tuple metas_of(PyObject **tensors, int n):
+    """The metadata of each tensor; the same tuple as the last time if nothing differs."""
+    global _last_metas
+    cdef TensorMeta m
+    cdef Tensor t
+    cdef int i
+    if len(_last_metas) == n:
+        for i in range(n):
+            m, t = <TensorMeta>PyTuple_GET_ITEM(_last_metas, i), <Tensor>tensors[i]
+            if (m.rank != t.rank or m.rank > 5 or m.dt != t.dt or m.column != t.storage.device
+                    or not same_sizes(t.rank, m.sizes, t.dims)):
+                break
+        else:
+            return _last_metas
+    _last_metas = tuple([meta_of(<Tensor>tensors[i]) for i in range(n)])
+    return _last_metas
+
+
 cdef int record_joined(int op, PyObject **tensors, int n, int64_t dim, Tensor r) except -1:
     """What ``record`` does for the one list, one parameter and one output of ``cat``."""
     cdef Node node = None
     cdef int i
-    cdef tuple metas
     cdef (PyObject *)[2] params
     cdef object at = <long>dim, length = n
     if CATEGORY[r.dt] < 2:
@@ -337,12 +358,7 @@ cdef int record_joined(int op, PyObject **tensors, int n, int64_t dim, Tensor r)
             link(node, i, <Tensor>tensors[i])
     if node is None:
         return 0
-    metas = PyTuple_New(n)
-    for i in range(n):
-        meta = meta_of(<Tensor>tensors[i])
-        Py_INCREF(meta)
-        PyTuple_SET_ITEM(metas, i, meta)
-    node.s0 = metas
+    node.s0 = metas_of(tensors, n)
     params[0], params[1] = <PyObject *>at, <PyObject *>length
     keep_params(op, node, 2, params)
     if pt_tls.mode & PT_MODE_ANOMALY:

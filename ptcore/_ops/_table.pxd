@@ -13,6 +13,7 @@ cdef extern from "_opinfo.h":
         RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR
     ctypedef struct pt_opinfo:
         const char *name
+        const char *row
         const char *letters
         const char *argnames
         const char *kernel

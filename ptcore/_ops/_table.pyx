@@ -28,7 +28,8 @@ FUNCTIONS = [None] * PT_N_BUILTIN_OPS
 INPLACE_FUNCTIONS = [None] * PT_N_BUILTIN_OPS
 SPECS = [None] * PT_N_BUILTIN_OPS
 VJPS = [None] * PT_N_BUILTIN_OPS
-cdef dict _id_by_name = {}
+cdef dict _id_by_name = {}          # by the rows' own names
+cdef set _names = set()             # that messages begin with
 
 
 cdef void _fill() except *:
@@ -36,7 +37,8 @@ cdef void _fill() except *:
     cdef int i
     for i in range(PT_N_BUILTIN_OPS):
         INFO[i] = pt_builtin_ops[i]
-        _id_by_name[INFO[i].name.decode()] = i
+        _id_by_name[INFO[i].row.decode()] = i
+        _names.add(INFO[i].name.decode())
     _n_ops = PT_N_BUILTIN_OPS
 
 
@@ -163,6 +165,7 @@ def register_row(str name, str letters, str argnames, str family, int npositiona
     o = &INFO[op]
     memset(o, 0, sizeof(pt_opinfo))
     o.name, o.letters, o.argnames, o.family = texts[0], texts[1], texts[2], texts[3]
+    o.row = o.name
     o.kernel = texts[0]
     o.kind = PT_STRUCTURED
     o.promote = promote
@@ -189,7 +192,21 @@ def op_name(int op):
     """The name of an op by its id."""
     if not 0 <= op < _n_ops:
         raise IndexError(f"op_name: op must be in [0, {_n_ops - 1}], got {op}")
+    return INFO[op].row.decode()
+
+
+def message_name(int op):
+    """What messages call an op: the function that the user called."""
     return INFO[op].name.decode()
+
+
+def called_as(error, str op):
+    """Puts the name of the function that was called into a message of an op which it is made of."""
+    cdef str name, rest
+    if error.args and type(error.args[0]) is str:
+        name, colon, rest = (<str>error.args[0]).partition(": ")
+        if colon and name != op and (name in _names or name.rstrip("_") in _names):
+            error.args = (f"{op}: {rest}", *error.args[1:])
 
 
 def n_ops():

@@ -17,6 +17,8 @@ cdef object as_strided_of(int op, object x, object size, object stride, object o
 cdef object diagonal(int op, object x, object offset, object dim1, object dim2)
 cdef object real(int op, object x)
 cdef object imag(int op, object x)
+cdef object view_as_real(int op, object x)
+cdef object view_as_complex(int op, object x)
 
 cdef Tensor select_at(Tensor x, int dim, int64_t index)
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,

@@ -9,7 +9,7 @@ import builtins as _builtins
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, REAL_OF, dtype_of
+from ptcore._dtype cimport CATEGORY, COMPLEX_OF, ITEMSIZE, REAL_OF, dtype_of
 from ptcore._node cimport Node, new_node
 from ptcore._shape cimport (count, fill_strides, infer_size, max_offset, min_offset, read_index,
                             read_sizes, sizes_tuple,
@@ -440,6 +440,65 @@ cdef object part(int op, object input, int which):
     pt_storage_incref(x.storage)
     r = wrap_storage(x.storage, x.offset + which * ITEMSIZE[REAL_OF[x.dt]], REAL_OF[x.dt], n,
                      x.dims, strides)
+    if x.flags & PT_DATA:
+        share_counter(r, x)
+    r.flags = (r.flags & ~<uint32_t>PT_INFERENCE) | (x.flags & PT_INFERENCE)
+    return finish_view(op, x, r, ())
+
+
+cdef object view_as_real(int op, object input):
+    cdef Tensor x
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int i, n
+    if slow(input):
+        result = interpose(op, (input,), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    n = x.rank
+    if CATEGORY[x.dt] < 3:
+        raise RuntimeError(f"view_as_real: input must be complex, got {dtype_of(x.dt).name}")
+    if n == 64:
+        raise ValueError("view_as_real: input must have at most 63 dimensions, got 64")
+    for i in range(n):
+        sizes[i] = x.dims[i]
+        strides[i] = 2 * x.dims[n + i]
+    sizes[n] = 2
+    strides[n] = 1
+    return other_numbers(op, x, REAL_OF[x.dt], n + 1, sizes, strides)
+
+
+cdef object view_as_complex(int op, object input):
+    cdef Tensor x
+    cdef int64_t[64] strides
+    cdef int i, n
+    cdef bint fits
+    if slow(input):
+        result = interpose(op, (input,), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    n = x.rank
+    if x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:
+        raise RuntimeError(f"view_as_complex: input must be float32 or float64, got {dtype_of(x.dt).name}")
+    if n == 0 or x.dims[n - 1] != 2:
+        raise RuntimeError(f"view_as_complex: the last size of input must be 2, got shape {list(shape_of(x))}")
+    fits = x.dims[2 * n - 1] == 1 and x.offset % (2 * ITEMSIZE[x.dt]) == 0
+    for i in range(n - 1):
+        fits = fits and x.dims[n + i] % 2 == 0
+        strides[i] = x.dims[n + i] // 2
+    if not fits:
+        raise RuntimeError(f"view_as_complex: pairs must be neighbours in memory at even places, got strides "
+                           f"{list(x.stride())}")
+    return other_numbers(op, x, COMPLEX_OF[x.dt], n - 1, x.dims, strides)
+
+
+cdef Tensor other_numbers(int op, Tensor x, int dt, int n, const int64_t *sizes, const int64_t *strides):
+    """A window of x's memory read as another dtype, from its first element on."""
+    cdef Tensor r
+    pt_storage_incref(x.storage)
+    r = wrap_storage(x.storage, x.offset, dt, n, sizes, strides)
     if x.flags & PT_DATA:
         share_counter(r, x)
     r.flags = (r.flags & ~<uint32_t>PT_INFERENCE) | (x.flags & PT_INFERENCE)

@@ -14,7 +14,7 @@ tensor([21., 22.])
 
 elementwise(
     "add_scaled(input, other, *, alpha: Scalar = 1)", types=NUMERIC,
-    formula="x + alpha * y", partial=["1", "alpha"], internal=True, reference="x + alpha * y",
+    formula="x + alpha * y", partial=["1", "alpha"], internal=True, called="add", reference="x + alpha * y",
     doc="``input + alpha * other`` for an alpha other than 1.")
 
 elementwise(
@@ -30,7 +30,7 @@ tensor([0., 1.])
 
 elementwise(
     "sub_scaled(input, other, *, alpha: Scalar = 1)", types=NUMERIC,
-    formula="x - alpha * y", partial=["1", "-alpha"], internal=True, reference="x - alpha * y",
+    formula="x - alpha * y", partial=["1", "-alpha"], internal=True, called="sub", reference="x - alpha * y",
     doc="``input - alpha * other`` for an alpha other than 1.")
 
 elementwise(
@@ -71,7 +71,7 @@ tensor([ 3., -4.])
 
 elementwise(
     "trunc_divide(input, other)", types=INTEGRAL + REAL, integers="nonzero",
-    internal=True,
+    internal=True, called="div",
     formula="trunc_divide(x, y)", partial=["0", "0"], sample=uniform(0.5, 9),
     reference="trunc(x / y)",
     doc="Quotient rounded towards zero.")
@@ -182,7 +182,7 @@ tensor([2., 3.])
 """)
 
 elementwise(
-    "root_of_variance(input)", types=REAL, internal=True, formula="sqrt(x)",
+    "root_of_variance(input)", types=REAL, internal=True, called="std", formula="sqrt(x)",
     partial=["where(out == 0, 0.0, 0.5 / out)"], sample=uniform(0.1, 4), reference="sqrt(x)",
     doc="""Square root whose derivative at 0 is 0: equal numbers have a deviation of 0 whose
 gradient is 0, as in PyTorch.""")
@@ -202,7 +202,8 @@ for _name, _doc in (("floor", "Largest integer not above each element."),
                     ("ceil", "Smallest integer not below each element."),
                     ("trunc", "Each element rounded towards zero.")):
     elementwise(
-        f"{_name}(input)", types=INTEGRAL + REAL, formula=f"{_name}(x)", partial=["0"],
+        f"{_name}(input)", alias=("fix",) if _name == "trunc" else (),
+        types=INTEGRAL + REAL, formula=f"{_name}(x)", partial=["0"],
         reference=f"{_name}(x)",
         doc=f"""{_doc}
 
@@ -212,13 +213,25 @@ tensor([2.])
 """)
 
 elementwise(
-    "round(input)", types=INTEGRAL + REAL, formula="round(x)", partial=["0"],
+    "round_to(input, times=1.0, over=2.0)", node="RoundBackward1", types=REAL,
+    internal=True, called="round", partial=["0"],
+    formula="round(x * times / over) * over / times", reference="rint(x * times / over) * over / times",
+    doc="The nearest multiple of ``over / times``, halves to the even one.")
+
+elementwise(
+    "round(input, *, decimals: Int = 0)", types=INTEGRAL + REAL, formula="round(x)", partial=["0"],
+    select={"decimals": ("round_to", "_arguments.ten_to(decimals)", "_arguments.ten_to(-decimals)")},
     reference="rint(x)",
-    doc="""Nearest integer, halves to the even one.
+    doc="""Nearest integer, halves to the even one; of floating-point numbers the nearest with so
+many ``decimals``, which may be negative.
 
 >>> import ptcore
 >>> ptcore.round(ptcore.tensor([0.5, 1.5]))
 tensor([0., 2.])
+>>> ptcore.round(ptcore.tensor([1.2345, 1234.5]), decimals=2)
+tensor([1.2300e+00, 1.2345e+03])
+>>> ptcore.round(ptcore.tensor([1250., 1350.]), decimals=-2)
+tensor([1200., 1400.])
 """)
 
 elementwise(
@@ -271,11 +284,15 @@ elementwise(
     "where(condition, input, other)", types=ALL, formula="y if x else z",
     promote="where", partial=[None, "where(x, 1, 0)", "where(x, 0, 1)"],
     method=False, inplace=False, reference="where(x, y, z)",
-    doc="""Elements of ``input`` where ``condition`` holds, of ``other`` elsewhere.
+    absent=(("input", "other"), "_arguments.positions(condition)"),
+    doc="""Elements of ``input`` where ``condition`` holds, of ``other`` elsewhere. With the
+condition alone, ``nonzero(condition, as_tuple=True)``.
 
 >>> import ptcore
 >>> ptcore.where(ptcore.tensor([True, False]), 1., 2.)
 tensor([1., 2.])
+>>> ptcore.where(ptcore.tensor([[0, 3], [4, 0]]))
+(tensor([0, 1]), tensor([1, 0]))
 """)
 
 elementwise(
@@ -291,5 +308,5 @@ tensor([0., 2.])
 
 elementwise(
     "assign(input, other)", node="CopyBackwards", types=ALL, formula="y", promote="first", partial=["0", "1"],
-    internal=True, reference="broadcast_to(y, x.shape)",
+    internal=True, called="copy", reference="broadcast_to(y, x.shape)",
     doc="``other`` in the dtype of ``input``; its in-place form is ``copy_``.")

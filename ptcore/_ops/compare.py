@@ -96,6 +96,17 @@ for _name, _text in (("isnan", "Whether each element is NaN."),
 ptcore.Size([1])
 """)
 
+for _name, _sign, _text in (("isposinf", ">", "positive"), ("isneginf", "<", "negative")):
+    elementwise(
+        f"{_name}(input)", types=BOOL + INTEGRAL + REAL, out="bool", formula=f"isinf(x) and x {_sign} 0", partial=None,
+        inplace=False, reference=f"{_name}(x)",
+        doc=f"""Whether each element is {_text} infinity.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([1.]))
+tensor([False])
+""")
+
 elementwise(
     "signbit(input)", types=INTEGRAL + REAL, out="bool", formula="signbit(x)",
     partial=None, inplace=False, reference="signbit(x)",

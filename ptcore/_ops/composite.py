@@ -14,7 +14,7 @@ tensor([0.0000, 0.5000, 1.0000])
 
 composite(
     "max(input, dim: Obj = None, keepdim=False)", out_argument=True,
-    reference="max(x, axis=dim)",
+    reference="max(x, axis=dim)", numpy="amax",
     doc="""The largest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise maximum.
 
@@ -25,7 +25,7 @@ tensor([1, 0])
 
 composite(
     "min(input, dim: Obj = None, keepdim=False)", out_argument=True,
-    reference="min(x, axis=dim)",
+    reference="min(x, axis=dim)", numpy="amin",
     doc="""The smallest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise minimum.
 
@@ -67,17 +67,6 @@ broadcast as batches.
 >>> import ptcore
 >>> ptcore.matmul(ptcore.ones(2, 3), ptcore.ones(3))
 tensor([3., 3.])
-""")
-
-composite(
-    "outer(input, vec2)", out_argument=True,
-    reference="outer(x, y)",
-    doc="""Products of all pairs of two vectors' elements.
-
->>> import ptcore
->>> ptcore.outer(ptcore.tensor([1, 2]), ptcore.tensor([3, 4]))
-tensor([[3, 4],
-        [6, 8]])
 """)
 
 composite(
@@ -154,27 +143,6 @@ composite(
 >>> import ptcore
 >>> ptcore.unbind(ptcore.tensor([1, 2]))
 (tensor(1), tensor(2))
-""")
-
-composite(
-    "norm(input, p: Obj = 2, dim: Obj = None, keepdim=False)", out_argument=True,
-    autocast="high", reference="_norm(x, p, dim)",
-    doc="""Vector norm of the elements over ``dim`` (all dims if None).
-
->>> import ptcore
->>> ptcore.norm(ptcore.tensor([3., 4.]))
-tensor(5.)
-""")
-
-composite(
-    "scatter(input, dim: Int, index: Obj, src: Obj)", out_argument=True,
-    reference="_scatter(x, dim, index, src)",
-    inplace=True,
-    doc="""``input`` with ``src`` (a tensor or a number) written at positions along ``dim``.
-
->>> import ptcore
->>> ptcore.scatter(ptcore.zeros(3), 0, ptcore.tensor([2]), 5.)
-tensor([0., 0., 5.])
 """)
 
 composite(
@@ -258,19 +226,6 @@ composite(
 >>> import ptcore
 >>> ptcore.argsort(ptcore.tensor([3, 1, 2]))
 tensor([1, 2, 0])
-""")
-
-composite(
-    "embedding(weight, indices: Index, padding_idx=-1)", method=False,
-    reference="take(x, y, axis=0)",
-    doc="""The rows of a matrix at the positions in ``indices``; the row ``padding_idx`` (-1: none)
-gets no gradient.
-
->>> import ptcore
->>> ptcore.embedding(ptcore.tensor([[1., 2.], [3., 4.]]), ptcore.tensor([[1], [0]]))
-tensor([[[3., 4.]],
-<BLANKLINE>
-        [[1., 2.]]])
 """)
 
 composite(

@@ -2,12 +2,12 @@
 from ptcore._ops._schema import linear
 
 linear(
-    "to_dtype(input, dtype: DType)", node="ToCopyBackward0", kernel="copy", internal=True, promote="first",
+    "to_dtype(input, dtype: DType)", node="ToCopyBackward0", kernel="copy", internal=True, called="to", promote="first",
     out="like(input, dtype)", vjp=["to_dtype(g, x.dtype)"], batch="whole", reference="x.astype(dtype)",
     doc="The values in another dtype.")
 
 linear(
-    "to_device(input, device: Obj)", internal=True, promote="first",
+    "to_device(input, device: Obj)", internal=True, called="to", promote="first",
     out="like(input) + (device,)", vjp=["to_device(g, x.device)"], batch="whole", reference="x",
     doc="The values on another device.")
 

@@ -1,5 +1,5 @@
 """Rows: reading and writing by integer positions."""
-from ptcore._ops._schema import ALL, NUMERIC, linear, nondifferentiable, structured
+from ptcore._ops._schema import ALL, NUMERIC, ORDERED, linear, nondifferentiable, structured
 
 linear(
     "gather(input, dim: Dim, index: Index)", kernel="gather",
@@ -29,7 +29,7 @@ tensor([2., 0., 1.])
 
 structured(
     "scatter_src(input, dim: Dim, index: Index, src)", node="ScatterBackward0", kernel="scatter", promote="none",
-    internal=True, out="scatter_spec('scatter', input, dim, index, src)",
+    internal=True, called="scatter", out="scatter_spec('scatter', input, dim, index, src)",
     vjp=["scatter_src(g, dim, index, zeros_for(g, index.shape))", None,
          "corner_of(gather(g, dim, index), z.shape)"],
     jvp="linear", reference="_scatter(x, dim, index, src)", doc="``input`` with ``src`` written along dim.")
@@ -62,14 +62,15 @@ tensor([0., 2., 0.])
 """)
 
 linear(
-    "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", node="IndexBackward0", kernel="index_get", internal=True,
+    "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", node="IndexBackward0", kernel="index_get",
+    internal=True, called="index",
     out="(shape, input.dtype)", vjp=["index_accumulate(zeros_for(g, x.shape), g, indices, dims)"],
     batch="index", reference="_index_get(x, indices, dims, shape)",
     doc="Advanced indexing: index tensors, broadcast to one shape, for the dims named.")
 
 structured(
     "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)", node="IndexPutBackward0",
-    kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
+    kernel="index_put", types=ALL, internal=True, called="index_put", out="like(input)", promote="none",
     prefill=True, vjp=["g", "index_get(g, indices, dims, y.shape)"],
     batch="index", jvp="linear", autocast="widest",
     reference="_index_accumulate(x, values, indices, dims)",
@@ -77,7 +78,7 @@ structured(
 
 structured(
     "index_write(input, values, indices: Obj, dims: Obj, accumulate=False)", node="IndexPutBackward0",
-    kernel="index_put", types=ALL, internal=True, out="like(input)", promote="none",
+    kernel="index_put", types=ALL, internal=True, called="index_put", out="like(input)", promote="none",
     prefill=True, vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
                        "index_get(g, indices, dims, y.shape)"],
     batch="index", jvp="linear", autocast="widest",
@@ -85,7 +86,32 @@ structured(
     doc="A copy of input with values written at advanced indices.")
 
 nondifferentiable(
-    "nonzero_of(input, count: Int)", types=ALL, kernel="nonzero", internal=True,
+    "nonzero_of(input, count: Int)", types=ALL, kernel="nonzero", internal=True, called="nonzero",
     out="((count, input.ndim), INT64)", reference="_nonzero(x)",
     batch="refused: the number of nonzero elements may differ between samples",
     doc="Coordinates of the nonzero elements, whose number is known.")
+
+structured(
+    "scatter_prod(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ALL, kernel="scatter_prod",
+    promote="none", internal=True, called="scatter_reduce",
+    out="scatter_spec('scatter_reduce', input, dim, index, src)",
+    vjp=["g * conj_of(factors_of(x, dim, index, z))", None,
+         "corner_of(gather(g, dim, index) * conj_of(other_factors(x, dim, index, z, out)), z.shape)"],
+    jvp=["t * factors_of(x, dim, index, z)", None,
+         "scatter_add(zeros_for(t, x.shape), dim, index, pointwise(t, other_factors(x, dim, index, z, out)))"],
+    reference="_scatter_with(multiply, x, dim, index, src)",
+    doc="``input`` multiplied by ``src`` at positions along dim.")
+
+for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum")):
+    structured(
+        f"{_name}(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ORDERED, kernel=_name,
+        promote="none", internal=True, called="scatter_reduce",
+        out="scatter_spec('scatter_reduce', input, dim, index, src)",
+        vjp=["g * (x == out) / winners(x, dim, index, z, out)", None,
+             "corner_of(gather(g / winners(x, dim, index, z, out), dim, index) * is_winner(dim, index, z, out),"
+             " z.shape)"],
+        jvp=["t * (x == out) / winners(x, dim, index, z, out)", None,
+             "scatter_add(zeros_for(t, x.shape), dim, index, pointwise(t, is_winner(dim, index, z, out)))"
+             " / winners(x, dim, index, z, out)"],
+        reference=f"_scatter_with({_function}, x, dim, index, src)",
+        doc=f"The {_function} of ``input`` and ``src`` at positions along dim; equals share the gradient.")

@@ -77,6 +77,7 @@ tensor([[2., 2., 2.]])
 
 structured(
     "_linalg_svd(A, full_matrices=False, compute_uv=True)", types=("float32", "float64", *COMPLEX),
-    kernel="svd", internal=True, fields=("U", "S", "Vh"), out="svd_spec(A, full_matrices, compute_uv)",
+    kernel="svd",
+    internal=True, called="linalg_svd", fields=("U", "S", "Vh"), out="svd_spec(A, full_matrices, compute_uv)",
     jvp="rule", autocast="high", reference="_svd(A, full_matrices, compute_uv)",
     doc="Factors ``U diag(S) Vh``, singular values in descending order; U and Vh empty unless compute_uv.")

@@ -4,7 +4,8 @@ from ptcore._ops._schema import REAL, nondifferentiable, structured
 structured(
     'cross_entropy_stats(input, target: Index, weight: OptTensor = None, '
     'reduction: "none|mean|sum" = "mean", ignore_index=-100, label_smoothing=0.0)', node="NllLossBackward0", types=REAL,
-    promote="none", kernel="cross_entropy", internal=True, fields=("out", "lse", "total_weight"),
+    promote="none", kernel="cross_entropy",
+    internal=True, called="cross_entropy", fields=("out", "lse", "total_weight"),
     out="[(loss_spec('cross_entropy', input, target, weight, reduction) if reduction == 'none' "
         "else (), input.dtype), (loss_spec('cross_entropy', input, target, weight, reduction), "
         "stat_dtype(input)), ((), stat_dtype(input))]", batch="decompose", jvp="decompose",
@@ -15,14 +16,15 @@ structured(
 nondifferentiable(
     'cross_entropy_backward(g, input, target: Index, weight: OptTensor, lse: Index, '
     'total_weight: Index, reduction: "none|mean|sum", ignore_index: Int, label_smoothing: Float)',
-    types=REAL, promote="none", kernel="cross_entropy_backward", internal=True, out="like(input)",
+    types=REAL, promote="none", kernel="cross_entropy_backward",
+    internal=True, called="cross_entropy", out="like(input)",
     batch="decompose", reference="_cross_entropy_backward",
     doc="The fused gradient of cross entropy for a backward that is not recorded.")
 
 structured(
     'nll_loss_stats(input, target: Index, weight: OptTensor = None, '
     'reduction: "none|mean|sum" = "mean", ignore_index=-100)', node="NllLossBackward0", types=REAL, promote="none",
-    kernel="nll_loss", internal=True, fields=("out", "total_weight"),
+    kernel="nll_loss", internal=True, called="nll_loss", fields=("out", "total_weight"),
     out="[(loss_spec('nll_loss', input, target, weight, reduction) if reduction == 'none' "
         "else (), input.dtype), ((), input.dtype)]", batch="decompose",
     jvp=["nll_loss_stats(t, target, weight, reduction, ignore_index)[0]", None, None],
@@ -33,7 +35,7 @@ structured(
 structured(
     'nll_loss_backward(grad, target: Index, weight: OptTensor, total_weight: Index, '
     'reduction: "none|mean|sum", ignore_index: Int, shape: Sizes)', types=REAL, promote="none",
-    kernel="nll_loss_backward", internal=True, out="(shape, grad.dtype)",
+    kernel="nll_loss_backward", internal=True, called="nll_loss", out="(shape, grad.dtype)",
     batch="decompose",
     jvp=["nll_loss_backward(t, target, weight, total_weight, reduction, ignore_index, shape)",
          None, None, None],

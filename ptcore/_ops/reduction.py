@@ -14,7 +14,8 @@ tensor([4., 6.])
 """)
 
 structured(
-    "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", node="ProdBackward0", internal=True,
+    "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", node="ProdBackward0",
+    internal=True, called="prod",
     kernel="prod", promote="dtype", out="reduced(input, dim, keepdim, summed_dtype(input, dtype))",
     reference="prod(x, axis=dim, keepdims=keepdim)", jvp="reduced", autocast="high",
     sample=uniform(0.5, 2),
@@ -46,7 +47,7 @@ tensor([1., 1.])
 for _name in ("max_dim", "min_dim"):
     structured(
         f"{_name}(input, dim: Dim, keepdim=False)", types=ORDERED, kernel=_name, internal=True,
-        node=f"{_name[:3].title()}Backward0", fields=("values", "indices"),
+        called=_name[:3], node=f"{_name[:3].title()}Backward0", fields=("values", "indices"),
         out=f"nonempty('{_name[:3]}', input, dim) and [reduced(input, dim, keepdim), "
             "reduced(input, dim, keepdim, INT64)]",
         reference="_" + _name, jvp="reduced",
@@ -91,7 +92,7 @@ tensor(2)
 
 structured(
     "var_dims(input, dim: Dims = None, correction: Float = 1.0, keepdim=False)", node="VarBackward0", types=REAL,
-    kernel="var", internal=True, out="reduced(input, dim, keepdim)",
+    kernel="var", internal=True, called="var", out="reduced(input, dim, keepdim)",
     reference="var(x, axis=dim, ddof=correction, keepdims=keepdim)", jvp="reduced",
     doc="Variance with a correction to the divisor.")
 
@@ -109,7 +110,7 @@ tensor(1000.)
 structured(
     "vector_norm(input, ord: Float = 2.0, dim: Dims = None, keepdim=False)",
     node="LinalgVectorNormBackward0", types=REAL,
-    kernel="vector_norm", internal=True, out="reduced(input, dim, keepdim)",
+    kernel="vector_norm", internal=True, called="norm", out="reduced(input, dim, keepdim)",
     sample=uniform(0.2, 3), reference="_vector_norm(x, ord, dim, keepdim)", jvp="reduced",
     autocast="high",
     doc="Norm of the elements over dims.")

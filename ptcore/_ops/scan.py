@@ -1,5 +1,5 @@
 """Rows: cumulative operations along a dim."""
-from ptcore._ops._schema import linear, structured, uniform
+from ptcore._ops._schema import ORDERED, REAL, linear, structured, uniform
 
 linear(
     "cumsum(input, dim: Dim, *, dtype: DType = None)", kernel="cumsum", promote="dtype",
@@ -22,4 +22,25 @@ structured(
 >>> import ptcore
 >>> ptcore.cumprod(ptcore.tensor([1., 2., 3.]), 0)
 tensor([1., 2., 6.])
+""")
+
+for _name, _text in (("cummax", "largest"), ("cummin", "smallest")):
+    structured(
+        f"{_name}(input, dim: Dim)", types=ORDERED, kernel=_name, fields=("values", "indices"),
+        out="[like(input), like(input, INT64)]", jvp="rule", reference=f"_{_name}(x, dim)",
+        doc=f"""The {_text} value so far along ``dim`` and where it is, the last of equals. NaN wins.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([2., 2.]), 0).indices
+tensor([0, 1])
+""")
+
+structured(
+    "logcumsumexp(input, dim: Dim)", types=REAL, kernel="logcumsumexp", out="like(input)", jvp="rule",
+    reference="logaddexp.accumulate(x, axis=dim) if x.ndim else x",
+    doc="""``log(cumsum(exp(input)))`` along ``dim``, without overflow.
+
+>>> import ptcore
+>>> ptcore.logcumsumexp(ptcore.tensor([0., 0.]), 0)
+tensor([0.0000, 0.6931])
 """)

@@ -1,5 +1,5 @@
 """Rows: sorting and selecting along a dim, values and indices."""
-from ptcore._ops._schema import ORDERED, structured
+from ptcore._ops._schema import ORDERED, nondifferentiable, structured
 
 structured(
     "sort(input, dim: Dim = -1, descending=False, *, stable=False)", types=ORDERED, kernel="sort",
@@ -24,3 +24,10 @@ whatever ``sorted`` says; of equals the first.
 >>> ptcore.topk(ptcore.tensor([3, 1, 2]), 2).indices
 tensor([0, 2])
 """)
+
+nondifferentiable(
+    "places_among(sorted_sequence, input, right: Bool)", types=ORDERED, kernel="places_among", internal=True,
+    called="searchsorted",
+    layout="contiguous", out="(input.shape, INT64)", reference="_places_among(x, y, right)",
+    batch="refused: a sequence of one dim and one with the dims of input are read differently",
+    doc="Where elements go among the rising ones of a vector, or of the last dim: see searchsorted.")

@@ -100,13 +100,13 @@ tensor([1, 3])
 
 view(
     "slice(input, dim: Dim, start: OptInt = None, end: OptInt = None, step: Int = 1)",
-    internal=True, method=False, vjp=["slice_backward(g, x.shape, dim, start, end, step)"],
+    internal=True, called="index", method=False, vjp=["slice_backward(g, x.shape, dim, start, end, step)"],
     reference="_slice(x, dim, start, end, step)",
     doc="Python's slice along one dim; a negative step reverses.")
 
 view(
     "as_strided_of(input, size: Sizes, stride: Sizes, storage_offset: Int, input_stride: Obj, "
-    "input_offset: Int)", internal=True, method=False,
+    "input_offset: Int)", internal=True, called="as_strided", method=False,
     vjp=["as_strided_backward(g, x.shape, size, stride, storage_offset, input_stride, "
          "input_offset)"],
     batch="refused: its strides speak of the memory of one sample", jvp="rule",
@@ -124,6 +124,26 @@ for _name, _rule, _text, _result in (
 >>> import ptcore
 >>> ptcore.{_name}(ptcore.tensor([1 + 2j, 3 + 4j]))
 tensor([{_result}])
+""")
+
+view(
+    "view_as_real(input)", method=False, vjp=["view_as_complex(clone(g))"], batch="whole",
+    reference="stack([x.real, x.imag], -1)",
+    doc="""Complex numbers as pairs of reals in a new last dim, as a view.
+
+>>> import ptcore
+>>> ptcore.view_as_real(ptcore.tensor([1 + 2j]))
+tensor([[1., 2.]])
+""")
+
+view(
+    "view_as_complex(input)", method=False, vjp=["view_as_real(g)"], batch="whole",
+    reference="x[..., 0] + 1j * x[..., 1]",
+    doc="""Pairs of reals in the last dim as complex numbers, as a view.
+
+>>> import ptcore
+>>> ptcore.view_as_complex(ptcore.tensor([[1., 2.]]))
+tensor([1.+2.j])
 """)
 
 view(

@@ -9,7 +9,7 @@ _LAZY = {
     "Function": "function", "gradcheck": "_gradcheck", "gradgradcheck": "_gradcheck",
     "detect_anomaly": "_anomaly", "set_detect_anomaly": "_anomaly",
 }
-_MODULES = ("function", "graph", "functional", "forward_ad")
+_MODULES = ("function", "functional", "graph")
 
 
 def __getattr__(name):
@@ -134,7 +134,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     outputs = _sequence(outputs, "grad", "outputs")
     inputs = _sequence(inputs, "grad", "inputs")
     if not inputs:
-        raise ValueError("grad: inputs must not be empty")
+        raise RuntimeError("grad: inputs must not be empty")
     if is_grads_batched:
         raise RuntimeError("grad: is_grads_batched needs ptcore.func.vmap")
     if materialize_grads and allow_unused is False:

@@ -3,7 +3,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, shape_of
 from ptcore._ops._creation import full, zeros
-from ptcore._ops._functions_arithmetic import abs, masked_fill
+from ptcore._ops._functions_arithmetic import abs, masked_fill, where
 from ptcore._ops._functions_compare import logical_and
 from ptcore._ops._functions_linalg import mm
 from ptcore._ops._functions_reduction import sum
@@ -124,6 +124,67 @@ def sgn_backward(g, x, out):
     size = abs(x)
     along = (g * conj_of(out)).real
     return (g - along * out) / masked_fill(size, size == 0, float("inf"))
+
+
+def angle_backward(g, x):
+    """Through the angle of a complex x: it turns by ``1j * x / abs(x)**2``; reals have none."""
+    if CATEGORY[(<Tensor>x).dt] < 3:
+        return zeros_for(g, x.shape)
+    square = (x * conj_of(x)).real
+    return g * (x * 1j / masked_fill(square, square == 0, float("inf")))
+
+
+def angle_forward(t, x):
+    if CATEGORY[(<Tensor>x).dt] < 3:
+        return t * 0
+    square = (x * conj_of(x)).real
+    return (conj_of(x) * t).imag / masked_fill(square, square == 0, float("inf"))
+
+
+def pointwise(t, factor):
+    """The product over the corner of t that has factor's shape."""
+    for dim, n in enumerate(factor.shape):
+        t = slice(t, dim, 0, n, 1)
+    return t * factor.to(t.dtype)
+
+
+def seen_by(index, z):
+    """The corner of z that an index reads."""
+    for dim, n in enumerate(index.shape):
+        z = slice(z, dim, 0, n, 1)
+    return z
+
+
+def factors_of(x, dim, index, z):
+    """What each element of x was multiplied by."""
+    from ptcore._ops._functions_index import scatter_prod
+    return scatter_prod(zeros_for(x, x.shape) + 1, dim, index, z)
+
+
+def other_factors(x, dim, index, z, out):
+    """For each element of z that was multiplied into ``out``, the product of all the others there."""
+    from ptcore._ops._functions_index import gather, scatter_add, scatter_prod
+    z = seen_by(index, z)
+    zero = z == 0
+    count = gather(scatter_add(zeros_for(x, x.shape), dim, index, zero.to(x.dtype)), dim, index)
+    lonely = logical_and(zero, count == 1)
+    without = gather(scatter_prod(x, dim, index, masked_fill(z, lonely, 1)), dim, index)
+    plain = gather(out, dim, index) / masked_fill(z, zero, 1)
+    return where(lonely, without, plain)
+
+
+def is_winner(dim, index, z, out):
+    """Which elements of z are the extreme at their place of ``out``."""
+    from ptcore._ops._functions_index import gather
+    return seen_by(index, z) == gather(out, dim, index)
+
+
+def winners(x, dim, index, z, out):
+    """How many elements share each extreme of a scatter; at least 1."""
+    from ptcore._ops._functions_index import scatter_add
+    own = (x == out).to(x.dtype)
+    count = scatter_add(own, dim, index, is_winner(dim, index, z, out).to(x.dtype))
+    return masked_fill(count, count == 0, 1)
 
 
 def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, input_offset):

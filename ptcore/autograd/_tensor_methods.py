@@ -23,6 +23,9 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
 
 def requires_grad_(self, requires_grad=True):
     """Sets ``requires_grad`` in place and returns the tensor."""
+    if not isinstance(requires_grad, bool):
+        raise TypeError(f"requires_grad_: requires_grad must be bool, got "
+                        f"{type(requires_grad).__name__}")
     self.requires_grad = requires_grad
     return self
 

@@ -8,6 +8,8 @@ from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 from ptcore.autograd._helpers import reduce_to
 
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
 
 class FunctionCtx:
     """What ``forward`` and ``backward`` of one call share.

@@ -6,7 +6,9 @@ from ptcore._ops._functions_normalize import layer_norm_stats
 from ptcore._ops._functions_normalize import log_softmax as _log_softmax
 from ptcore._ops._functions_normalize import softmax as _softmax
 from ptcore._ops._functions_random import dropout_masked
+from ptcore._ops._shapes import broadcast_shapes as _broadcast_shapes
 from ptcore._tensor import Tensor
+from ptcore.nn._normalization import *  # noqa: F403
 
 globals().update(_public["nn.functional"])
 tanh, sigmoid = _public[""]["tanh"], _public[""]["sigmoid"]
@@ -205,6 +207,7 @@ def _check_same(name, input, target):
     _need_tensors(name, target=target)
     if input.shape != target.shape:
         import warnings
+        _broadcast_shapes(name, input.shape, target.shape)       # raises if they do not
         warnings.warn(f"{name}: target of shape {list(target.shape)} is broadcast against input "
                       f"of shape {list(input.shape)}; this is rarely meant", stacklevel=3)
 

@@ -159,6 +159,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     >>> bool((w.abs() <= 2).all())
     True
     """
+    if not a <= b:
+        raise RuntimeError(f"trunc_normal_: a must not exceed b, got {a} and {b}")
     if mean < a - 2 * std or mean > b + 2 * std:
         import warnings
 

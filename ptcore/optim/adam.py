@@ -55,6 +55,8 @@ class Adam(Optimizer):
     0.5
     """
 
+    _buffers = ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+
     def __init__(
         self,
         params,

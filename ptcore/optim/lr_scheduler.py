@@ -1,7 +1,7 @@
 """Learning-rate schedules that are functions of the epoch.
 
-The base class and the two schedules with a state of their own are in
-``_scheduler``, ``_plateau`` and ``_one_cycle``; all public names are here.
+The base class and the schedules with a state of their own are in ``_scheduler``, ``_plateau``,
+``_one_cycle`` and ``_warm_restarts``; all public names are here.
 """
 
 import math
@@ -17,10 +17,12 @@ from ptcore.optim._scheduler import (
     per_group,
     set_value,
 )
+from ptcore.optim._warm_restarts import CosineAnnealingWarmRestarts
 
 __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
@@ -95,6 +97,8 @@ class StepLR(LRScheduler):
     """
 
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+        if not isinstance(step_size, (int, float)) or not step_size > 0:
+            raise ValueError(f"StepLR: step_size must be a positive number, got {step_size!r}")
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -286,6 +290,8 @@ class CosineAnnealingLR(LRScheduler):
     """
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+        if not isinstance(T_max, (int, float)) or not T_max > 0:
+            raise ValueError(f"CosineAnnealingLR: T_max must be a positive number, got {T_max!r}")
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)

@@ -148,6 +148,12 @@ class Optimizer:
     what it remembers about a parameter `p` in ``self.state[p]``.
     """
 
+    # What the state of a parameter holds. All but "step", a number that must be there, are
+    # tensors of the parameter's shape.
+    _buffers = ()
+    # Numbers that stay as they are when a state is loaded; other state is cast as its parameter is.
+    _counters = ("step",)
+
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
@@ -157,7 +163,7 @@ class Optimizer:
         self.defaults = defaults
         for name in _HOOK_TABLES:
             setattr(self, name, OrderedDict())
-        if isinstance(params, Tensor):
+        if isinstance(params, Tensor) or not hasattr(params, "__iter__"):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of "
                 f"Tensors or dicts, but got {type(params).__name__}"
@@ -272,7 +278,8 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If the number of groups or of their parameters differs.
+            If the number of groups or of their parameters differs, or the state of a
+            parameter lacks a tensor or holds one of another shape than the parameter.
         """
         if not isinstance(state_dict, dict):
             raise TypeError(f"load_state_dict: state_dict must be a dict, got {type(state_dict).__name__}")
@@ -311,10 +318,14 @@ class Optimizer:
                 strict=True,
             )
         )
+        names = dict(
+            zip(param_of, chain.from_iterable(g.get("param_names", ()) for g in groups), strict=False)
+        )
         state = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in param_of:
-                state[param_of[key]] = _as_state(param_of[key], value)
+                self._check_state(f"parameter {names.get(key, key)!r}", param_of[key], value)
+                state[param_of[key]] = _as_state(param_of[key], value, self._counters)
             else:
                 state[key] = value
         for group, saved in zip(groups, saved_groups, strict=True):
@@ -324,6 +335,34 @@ class Optimizer:
         self.__setstate__({"state": state, "param_groups": saved_groups})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
+
+    def _check_state(self, who, param, state):
+        """Refuse a saved state of `param` that a step could not use."""
+        if self._buffers and not isinstance(state, dict):
+            raise ValueError(
+                f"load_state_dict: the state of {who} must be a dict, got {type(state).__name__}"
+            )
+        for name in self._buffers:
+            value = state.get(name)
+            if value is None:
+                if name == "step" and state:
+                    raise ValueError(
+                        f"load_state_dict: the state of {who} must hold {name!r}, got "
+                        f"{sorted(map(str, state))}"
+                    )
+                continue
+            expected = () if name == "step" else param.shape
+            if not isinstance(value, Tensor):
+                if name == "step" and hasattr(value, "__float__"):
+                    continue
+                raise ValueError(
+                    f"load_state_dict: {name!r} of {who} must be a Tensor, got {type(value).__name__}"
+                )
+            if value.shape != expected:
+                raise ValueError(
+                    f"load_state_dict: {name!r} of {who} must have shape {list(expected)}, got "
+                    f"{list(value.shape)}"
+                )
 
     def zero_grad(self, set_to_none=True):
         """Drop the gradients of all parameters, or fill them with zeros."""
@@ -445,16 +484,16 @@ class Optimizer:
         self.param_groups.append(param_group)
 
 
-def _as_state(param, value, key=None):
-    """`value` of a saved state with its tensors made to match `param`."""
+def _as_state(param, value, counters, key=None):
+    """`value` of a saved state with its tensors made to match `param`, but for counters."""
     if isinstance(value, Tensor):
-        if key == "step":
+        if key in counters:
             return value
         if param.is_floating_point():
             return value.to(dtype=param.dtype, device=param.device)
         return value.to(device=param.device)
     if isinstance(value, dict):
-        return {k: _as_state(param, v, k) for k, v in value.items()}
+        return {k: _as_state(param, v, counters, k) for k, v in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return type(value)(_as_state(param, v) for v in value)
+        return type(value)(_as_state(param, v, counters) for v in value)
     return value

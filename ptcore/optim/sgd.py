@@ -47,6 +47,8 @@ class SGD(Optimizer):
     [0.5]
     """
 
+    _buffers = ("momentum_buffer",)
+
     def __init__(
         self,
         params,

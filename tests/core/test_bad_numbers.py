@@ -43,15 +43,43 @@ def test_elements_are_not_wrapped(dtype, value):
     dtype = getattr(ptcore, dtype)
     x = ptcore.ones(2, dtype=dtype)
     calls = [lambda: ptcore.full((2,), value, dtype=dtype), lambda: x.fill_(value), lambda: x.masked_fill(MASK, value),
-             lambda: x.masked_fill_(MASK, value), lambda: x.__setitem__(0, value),
-             lambda: ptcore.full_like(x, value), lambda: x.new_full((2,), value)]
-    if dtype.kind in "iu":
-        calls.append(lambda: x.__setitem__(MASK, value))
+             lambda: x.masked_fill_(MASK, value), lambda: ptcore.full_like(x, value),
+             lambda: x.new_full((2,), value), lambda: ptcore.linspace(0, value, 3, dtype=dtype)]
+    half = dtype in (ptcore.float16, ptcore.bfloat16)
+    if not half:
+        calls += [lambda: x.__setitem__(0, value), lambda: x.__setitem__(MASK, value),
+                  lambda: x.__setitem__([0], value), lambda: x.scatter_(0, ptcore.tensor([0]), value)]
     if math.isfinite(value) and not (dtype.kind in "iu" and isinstance(value, float)):
-        calls += [lambda: x.clamp(max=value), lambda: x.clamp(min=value), lambda: ptcore.where(MASK, x, value),
-                  lambda: ptcore.maximum(x, value)]
+        calls += [lambda: x.clamp(max=value), lambda: x.clamp(min=value), lambda: ptcore.maximum(x, value)]
+        if not half:
+            calls += [lambda: ptcore.where(MASK, x, value), lambda: x.add(x, alpha=value)]
     for call in calls:
         with pytest.raises(RuntimeError, match=r"cannot be converted to \w+ without overflow"):
+            call()
+    assert x.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("key", [0, slice(0, 1), [0], MASK, ...])
+def test_half_elements_become_infinite_by_index(dtype, key):
+    """As in PyTorch: `scores[mask] = -1e39` is a habit of programs in half precision."""
+    x = ptcore.ones(2, dtype=getattr(ptcore, dtype))
+    x[key] = -1e39
+    assert x[0].item() == -math.inf
+    assert ptcore.where(MASK, 1e39, x)[0].item() == math.inf
+
+
+def test_messages_of_what_is_no_element():
+    x = ptcore.ones(2)
+    for call, error, text in (
+            (lambda: x.fill_("a"), TypeError, "fill_: value must be a number or a Tensor, got str"),
+            (lambda: ptcore.full((2,), None), TypeError, "full: fill_value must be a number, got NoneType"),
+            (lambda: x.__setitem__(0, "a"), TypeError, "index: the value must be a number, a Tensor or an array"),
+            (lambda: x.__setitem__(MASK, None), TypeError, "index: the value must be a number, a Tensor or an array"),
+            (lambda: x.__setitem__([0], 1j), RuntimeError, r"index: the complex number 1j cannot be converted"),
+            (lambda: x.masked_fill(MASK, ptcore.tensor(1j)), RuntimeError, "masked_fill: the complex number 1j"),
+            (lambda: ptcore.linspace(0, 1j, 3), TypeError, "linspace: start and end must be real")):
+        with pytest.raises(error, match=f"^{text}"):
             call()
     assert x.tolist() == [1, 1]
 

@@ -152,6 +152,33 @@ def test_default_device_of_threads():
     assert ptcore.get_default_device().type == "cpu"
 
 
+def test_size_holds_ints():
+    size = ptcore.Size([True, np.int8(2), ptcore.tensor(3)])
+    assert size == (1, 2, 3)
+    assert [type(n) for n in size] == [int, int, int]
+    assert ptcore.Size() == ()
+    assert type(size + (4,)) is type((4,) + size) is ptcore.Size
+    assert pickle.loads(pickle.dumps(size)) == size
+    for wrong, name in (([1.5], "float"), (["a"], "str"), ([None], "NoneType"), ([[1]], "list"), ("12", "str"),
+                        ([1, ptcore.tensor(1.5)], "Tensor"), ([ptcore.tensor([1, 2])], "Tensor")):
+        with pytest.raises(TypeError, match=rf"^Size: item \d must be an int, got {name}$"):
+            ptcore.Size(wrong)
+    with pytest.raises(TypeError):
+        ptcore.Size(3)
+    with pytest.raises(TypeError):
+        _ = size + [3]
+
+
+def test_requires_grad_is_a_bool():
+    x = ptcore.zeros(2)
+    for wrong in (1, 0.5, "a", None, ptcore.tensor(True), np.bool_(True)):
+        with pytest.raises(RuntimeError, match=f"requires_grad: must be a bool, got {type(wrong).__name__}"):
+            x.requires_grad = wrong
+        with pytest.raises(TypeError, match="requires_grad_: requires_grad must be bool"):
+            x.requires_grad_(wrong)
+    assert not x.requires_grad
+
+
 def test_submodules_exist():
     """A program may ask for a name with hasattr; a submodule that is named is there."""
     for name in ptcore._SUBMODULES:

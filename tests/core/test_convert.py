@@ -518,9 +518,6 @@ def test_numpy_reductions_of_tensors(name):
     values = np.random.default_rng(0).standard_normal((3, 4))
     x, f = pt.tensor(values), getattr(np, name)
     np.testing.assert_allclose(np.asarray(f(x)), f(values), rtol=1e-12)
-    if name in ("min", "max"):                  # with a dim the method has PyTorch's two outputs
-        np.testing.assert_array_equal(f(x, axis=1).values.numpy(), f(values, axis=1))
-        return
     np.testing.assert_allclose(f(x, axis=1).numpy(), f(values, axis=1), rtol=1e-12)
     out = f(x, axis=1)
     out.zero_()

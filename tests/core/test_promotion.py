@@ -92,3 +92,36 @@ def test_values_survive_promotion():
     top = ptcore.tensor([2**64 - 1], dtype=ptcore.uint64)
     assert (top == 2**64 - 1).item()
     assert (top - 1).item() == 2**64 - 2
+
+
+@pytest.mark.parametrize(("a", "b", "want"), [
+    (1, 2, "int64"), (True, 1, "int64"), (1, 2.0, "float32"), (True, False, "bool"), (1, 2j, "complex64"),
+    (("int8", 1), 3, "int8"), (("int8", 0), 3, "int8"), (("int8", 1), 1.5, "float32"), (("float16", 1), 1.5, "float16"),
+    (("int64", 1), ("float64", 0), "float64"), (("float32", 1), ("float64", 0), "float32"),
+    (("int64", 0), ("float64", 0), "float64"), (("uint8", 1), ("int8", 1), "int16"),
+    (("float16", 1), ("bfloat16", 1), "float32"), (1j, ("float64", 1), "complex128"), (1j, ("int8", 1), "complex64"),
+    (("bool", 1), 1, "int64"), (("uint8", 1), ("int64", 0), "uint8"), (np.float64(1), ("float32", 1), "float32")])
+def test_result_type(a, b, want):
+    """PyTorch's documented classes: tensors with dims, 0-d tensors, numbers."""
+    def operand(x):
+        return pt_ones(x[1], x[0]) if isinstance(x, tuple) else x
+
+    def pt_ones(rank, dtype):
+        return ptcore.ones((2,) * rank, dtype=getattr(ptcore, dtype))
+
+    assert ptcore.result_type(operand(a), operand(b)).name == want
+    assert ptcore.result_type(operand(b), operand(a)).name == want
+
+
+def test_result_type_refusals():
+    for wrong in ("a", None, ptcore.float32, [1]):
+        with pytest.raises(TypeError, match="result_type: operands must be Tensors or numbers, got"):
+            ptcore.result_type(wrong, 1)
+    assert ptcore.get_default_dtype() is ptcore.float32
+
+
+@pytest.mark.parametrize(("source", "target", "want"), [
+    ("float64", "float16", True), ("float16", "int64", False), ("int64", "uint8", True), ("uint8", "bool", False),
+    ("bool", "int8", True), ("complex64", "float64", False), ("int8", "complex64", True)])
+def test_can_cast(source, target, want):
+    assert ptcore.can_cast(getattr(ptcore, source), getattr(ptcore, target)) is want

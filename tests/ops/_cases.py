@@ -11,6 +11,9 @@ import math
 
 import _cases_window
 import numpy as np
+from _composite_cases import COMPOSITES
+from _composite_cases import TYPES as COMPOSITE_TYPES
+from _specs import B, C, F, I, Of
 
 import ptcore
 from ptcore._ops import _schema, rows
@@ -21,38 +24,6 @@ WIDE = {"float16": "float64", "bfloat16": "float64", "float32": "float64",
         "complex64": "complex128"}
 ROWS = {r.name: r for r in rows()}
 ELEMENTWISE = [r for r in ROWS.values() if r.kind == "elementwise"]
-
-
-class F:
-    """Data of the dtype under test, in a domain of its own if the row's does not fit."""
-
-    def __init__(self, *shape, domain=None):
-        self.shape, self.domain = shape, domain
-
-
-class C(F):
-    """Data that takes part in the result but has no gradient, as the class weights of losses."""
-
-
-class I:  # noqa: E742
-    """Positions: int64, not to be differentiated."""
-
-    def __init__(self, values):
-        self.values = np.array(values, np.int64)
-
-
-class Of:
-    """A constant worked out from the data drawn before it."""
-
-    def __init__(self, function):
-        self.function = function
-
-
-class B:
-    """A mask."""
-
-    def __init__(self, *shape):
-        self.shape = shape
 
 
 def function(row):
@@ -257,7 +228,9 @@ def elementwise_cases(row):
     return cases
 
 
-PARAMETERS = {("add_scaled", "alpha"): 2, ("sub_scaled", "alpha"): 3}
+PARAMETERS = {("add_scaled", "alpha"): 2, ("sub_scaled", "alpha"): 3, ("polygamma_of", "n"): 1.0,
+              ("nan_replaced", "nan"): 1.5, ("nan_replaced", "posinf"): 2.5, ("nan_replaced", "neginf"): -2.5,
+              ("huber_of", "delta"): 1.25, ("threshold", "threshold"): 1, ("threshold", "value"): 2}
 
 
 def reductions(extra=()):
@@ -265,6 +238,8 @@ def reductions(extra=()):
             [F(2, 3, 4), -1, *extra], [F(), None, *extra], [F(2, 40, 33), 1, *extra]]
 
 
+GROUP_MEAN = Of(lambda g, x: x.reshape(x.shape[0], 2, -1).mean(axis=2))
+GROUP_RSTD = Of(lambda g, x, mean: 1 / x.reshape(x.shape[0], 2, -1).std(axis=2))
 ROW_MEAN = Of(lambda g, x: x.mean(axis=1, keepdims=True))
 ROW_RSTD = Of(lambda g, x, mean: 1 / x.std(axis=1, keepdims=True))
 POSITIONS = I([[0, 2, 1], [1, 1, 0]])
@@ -288,7 +263,6 @@ CASES = {
     "sort": [[F(3, 5), 0], [F(3, 5)], [F(2, 40, 3), 1, True], [F(2, 2000), -1], [F(), 0]],
     "topk": [[F(3, 5), 2], [F(5, 3), 4, 0, False], [F(2, 40, 3), 7, 1], [F(3, 4), 0], [F(), 1]],
     "argsort": [[F(3, 5)], [F(2, 7), 0, True]],
-    "embedding": [[F(4, 3), I([[0, 3], [3, 1]])], [F(4, 3), I(2)], [F(4, 3), I([])]],
     "einsum": [["ij,jk->ik", [F(3, 4), F(4, 2)]], ["ii->i", [F(3, 3)]], ["...i,...i", [F(2, 3), F(2, 3)]],
                ["bij,bjk,k", [F(2, 3, 2), F(2, 2, 3), F(3)]], ["i,j->ji", [F(3), F(2)]]],
     "view": [[F(2, 6), (3, 4)], [F(2, 6), (-1,)], [F(), (1, 1)]],
@@ -340,6 +314,18 @@ CASES = {
                          [F(2, 3, 4), F(3, 4), None, 2, 1e-3]],
     "layer_norm_backward": [[F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, F(5)],
                             [F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, None]],
+    "batch_norm_stats": [[F(5, 3), F(3), F(3), 1e-5], [F(3, 2, 4), None, None, 1e-3],
+                         [F(2, 3, 4, 5), F(3), None, 1e-5], [F(70, 20, 3), F(20), F(20), 1e-5]],
+    "batch_norm_backward": [
+        [F(4, 3, 2), F(4, 3, 2), Of(lambda g, x: x.mean(axis=(0, 2))), Of(lambda g, x, m: x.var(axis=(0, 2))),
+         F(3), 1e-5],
+        [F(3, 2, 4, 5), F(3, 2, 4, 5), Of(lambda g, x: x.mean(axis=(0, 2, 3))),
+         Of(lambda g, x, m: x.var(axis=(0, 2, 3))), None, 1e-3]],
+    "group_norm_stats": [[F(3, 4), F(4), F(4), 2, 1e-5], [F(2, 6, 5), None, None, 3, 1e-3],
+                         [F(2, 4, 4, 5), F(4), F(4), 1, 1e-5], [F(2, 4, 3, 7), F(4), F(4), 4, 1e-5]],
+    "group_norm_backward": [
+        [F(3, 4, 2), F(3, 4, 2), GROUP_MEAN, GROUP_RSTD, F(4), 2],
+        [F(2, 4, 4, 5), F(2, 4, 4, 5), GROUP_MEAN, GROUP_RSTD, None, 2]],
     "cross_entropy_stats": [
         [F(4, 3), I([0, 2, 1, 2]), weight, reduction, ignore, smoothing]
         for weight in (None, C(3, domain=("uniform", 0.5, 2)))
@@ -366,7 +352,6 @@ CASES = {
     "matmul": [[F(3, 4), F(4, 2)], [F(4), F(4)], [F(3, 4), F(4)], [F(4), F(4, 2)],
                [F(2, 3, 4), F(4, 2)], [F(2, 1, 3, 4), F(5, 4, 2)], [F(4), F(2, 4, 3)],
                [F(2, 3, 4), F(4)]],
-    "outer": [[F(3), F(4)]],
     "stack": [[[F(2, 3), F(2, 3)], 0], [[F(2, 3), F(2, 3), F(2, 3)], -1], [[F()], 0]],
     "flatten": [[F(2, 3, 4)], [F(2, 3, 4), 1], [F(2, 3, 4), 0, 1], [F()]],
     "unflatten": [[F(2, 12), 1, (3, 4)], [F(12), 0, (3, -1)]],
@@ -375,13 +360,15 @@ CASES = {
     "narrow": [[F(5, 2), 0, 1, 3], [F(2, 5), -1, -3, 2]],
     "split": [[F(5, 2), 2], [F(2, 5), [1, 4], 1]],
     "chunk": [[F(5, 2), 2], [F(2, 6), 3, 1]], "unbind": [[F(3, 2)], [F(3, 2), 1]],
-    "norm": [[F(3, 5)], [F(3, 5), 1], [F(3, 5), 2, 1]],
-    "scatter": [[F(3, 3), 1, I([[0, 2], [2, 1]]), F(2, 2)], [F(3, 3), 0, I([[0, 1, 2]]), 2]],
     "allclose": [[F(3), F(3)]], "isclose": [[F(3), F(3)], [F(2, 1), F(3)]],
     "equal": [[F(3), F(3)]],
     "fill_arange": [[0, 7, 1, (7,), ptcore.int64, None], [1.0, 2.0, 0.25, (4,), ptcore.float64, None]],
     "fill_linspace": [[0.0, 1.0, 5, (5,), ptcore.float64, None]],
     "fill_eye": [[(3, 4), ptcore.float32, None]],
+    "cummax": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1], [F(), 0]],
+    "cummin": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1], [F(), 0]],
+    "logcumsumexp": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1]],
+    **COMPOSITES,
 }
 CASES.update(_cases_window.cases(F, I))
 
@@ -395,12 +382,13 @@ def cases(row):
 
 # composite rows take what the ops they call take
 TYPES = {"argsort": _schema.ORDERED, "embedding": _schema.ALL, "einsum": _schema.NUMERIC,
-         "imag": _schema.COMPLEX, "var": _schema.REAL, "std": _schema.REAL, "norm": _schema.REAL, "t": _schema.ALL,
+         "imag": _schema.COMPLEX, "var": _schema.REAL, "std": _schema.REAL, "t": _schema.ALL,
          "clamp": _schema.ORDERED, "max": _schema.ORDERED, "min": _schema.ORDERED,
          "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
-         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **_cases_window.TYPES}
+         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **COMPOSITE_TYPES,
+         **_cases_window.TYPES}
 # ops whose result depends on strides, which fail where a copy would be needed
-FIXED_LAYOUT = ("view", "as_strided_of")
+FIXED_LAYOUT = ("view", "as_strided_of", "view_as_complex")
 
 
 def layouts(row):

@@ -7,6 +7,7 @@ in their own dtype, so that wrap-around is NumPy's.
 """
 import warnings
 
+import _composite_references
 import _references_window
 import numpy as np
 from scipy import special
@@ -259,6 +260,52 @@ def _layer_norm_backward(g, x, mean, rstd, weight):
     return gx, (g * x_hat).sum(axis=outer), g.sum(axis=outer)
 
 
+def _over_channels(t, x):
+    return np.reshape(t, (1, -1) + (1,) * (x.ndim - 2))
+
+
+def _scaled(y, weight, bias):
+    y = y if weight is None else y * _over_channels(weight, y)
+    return y if bias is None else y + _over_channels(bias, y)
+
+
+def _batch_norm(x, weight, bias, eps):
+    axes = (0, *range(2, x.ndim))
+    mean, var = x.mean(axis=axes), x.var(axis=axes)
+    y = (x - _over_channels(mean, x)) / np.sqrt(_over_channels(var, x) + eps)
+    return _scaled(y, weight, bias), mean, var
+
+
+def _batch_norm_backward(g, x, mean, var, weight, eps):
+    """From the derivative of each step, not from the closed form."""
+    axes = (0, *range(2, x.ndim))
+    count = x.size // x.shape[1]
+    centred, std = x - _over_channels(mean, x), np.sqrt(_over_channels(var, x) + eps)
+    gy = g if weight is None else g * _over_channels(weight, x)
+    g_var = (gy * centred).sum(axis=axes, keepdims=True) * -0.5 / std**3
+    g_mean = (-gy / std).sum(axis=axes, keepdims=True) - 2 * g_var * centred.mean(axis=axes, keepdims=True)
+    gx = gy / std + g_var * 2 * centred / count + g_mean / count
+    return gx, (g * centred / std).sum(axis=axes), g.sum(axis=axes)
+
+
+def _group_norm(x, weight, bias, num_groups, eps):
+    grouped = x.reshape(x.shape[0], num_groups, -1)
+    mean, rstd = grouped.mean(axis=2), 1 / np.sqrt(grouped.var(axis=2) + eps)
+    y = ((grouped - mean[..., None]) * rstd[..., None]).reshape(x.shape)
+    return _scaled(y, weight, bias), mean, rstd
+
+
+def _group_norm_backward(g, x, mean, rstd, weight, num_groups):
+    grouped = x.reshape(x.shape[0], num_groups, -1)
+    gy = (g if weight is None else g * _over_channels(weight, x)).reshape(grouped.shape)
+    centred, rstd, count = grouped - mean[..., None], rstd[..., None], grouped.shape[2]
+    g_var = (gy * centred).sum(axis=2, keepdims=True) * -0.5 * rstd**3
+    g_mean = (-gy * rstd).sum(axis=2, keepdims=True)
+    gx = gy * rstd + g_var * 2 * centred / count + g_mean / count
+    axes = (0, *range(2, x.ndim))
+    return gx.reshape(x.shape), (g * (centred * rstd).reshape(x.shape)).sum(axis=axes), g.sum(axis=axes)
+
+
 def _class_axis(x):
     return 0 if x.ndim == 1 else 1
 
@@ -325,7 +372,7 @@ def _cross_entropy_backward(g, x, target, weight, lse, total_weight, reduction, 
 
 
 NAMESPACE = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
-NAMESPACE.update({name: value for name, value in globals().items()
+NAMESPACE.update({name: value for module in (globals(), vars(_composite_references)) for name, value in module.items()
                   if name.startswith("_") and callable(value)})
 NAMESPACE.update(_references_window.NAMES)
 NAMESPACE["special"] = special

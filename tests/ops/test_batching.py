@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from _cases import CASES, ROWS, B, F, I, Of, Sample, array, case_id, cases, dtypes, function
+from _composite_cases import NEED_DATA as COMPOSITES_THAT_NEED_DATA
 from interpreters import Batcher, Interposed
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.core
 SIZE = 3
 MOST_ELEMENTS = 300
 # Values of data decide the call itself, or the result is a Python bool.
-NEED_DATA = {"equal", "allclose"}
+NEED_DATA = {"equal", "allclose", *COMPOSITES_THAT_NEED_DATA}
 UNDER_TEST = [r for r in ROWS.values() if r.name not in NEED_DATA and not r.random
               and not r.batch.startswith(("refused:", "constant")) and (r.kind == "elementwise" or CASES[r.name])]
 

@@ -23,12 +23,12 @@ PUBLIC = [r for r in ROWS.values() if not r.internal and cases(r)]
 CLEAR = (TypeError, ValueError, RuntimeError, IndexError, OverflowError, MemoryError, ZeroDivisionError)
 # Composites whose operands are checked by the ops that they call, and views whose positions are.
 INNER = {
-    "matmul": ("mm", "mv", "dot", "bmm", "expand"), "outer": ("mul", "unsqueeze"), "stack": ("cat", "unsqueeze"),
+    "matmul": ("mm", "mv", "dot", "bmm", "expand"), "stack": ("cat", "unsqueeze"),
     "isclose": ("sub", "abs", "mul", "add", "eq", "le"), "allclose": ("sub", "abs", "mul", "add", "eq", "le"),
     "equal": ("eq",), "max": ("maximum", "amax", "max_dim"), "min": ("minimum", "amin", "min_dim"),
-    "var": ("var_dims",), "std": ("var_dims",), "norm": ("vector_norm",), "prod": ("prod_dims",),
-    "clamp": ("clamp_min", "clamp_max"), "scatter": ("scatter_src", "full", "assign"), "argsort": ("sort",),
-    "embedding": ("index_select",), "split": ("slice",), "chunk": ("split", "slice"), "movedim": ("permute",),
+    "var": ("var_dims",), "std": ("var_dims",), "prod": ("prod_dims",),
+    "clamp": ("clamp_min", "clamp_max"), "argsort": ("sort",),
+    "split": ("slice",), "chunk": ("split", "slice"), "movedim": ("permute",),
     "narrow": ("slice",), "unbind": ("select",), "select": ("index",), "unflatten": ("reshape",),
     "flatten": ("reshape",), "t": ("transpose",), "add": ("add_scaled",), "sub": ("sub_scaled",),
     "reshape": ("view",), "to_dtype": ("to",), "to_device": ("to", "device", "copy")}

@@ -136,7 +136,7 @@ def test_out_dtype(row):
 
 
 @pytest.mark.parametrize("row", parameters(
-    r for r in OUT if r.kind == "elementwise" and len(r.tensors) == 1 and r.out == "same"))
+    r for r in OUT if r.kind == "elementwise" and len(r.tensors) == 1 and r.out == "same" and r.name != "threshold"))
 def test_out_overlaps_input(row):
     """``out=`` may be the input itself or another window of its memory."""
     dtype = dtype_for(row)

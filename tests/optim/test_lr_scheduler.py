@@ -202,6 +202,13 @@ def test_warnings_and_errors():
         (lambda: ls.ConstantLR(make(), 2), ValueError, "between 0 and 1"),
         (lambda: ls.LinearLR(make(), 0), ValueError, "greater than 0"),
         (lambda: ls.OneCycleLR(make(), 1), ValueError, "total_steps OR"),
+        (lambda: ls.CosineAnnealingWarmRestarts(make(), 0), ValueError, "positive integer T_0, but got 0"),
+        (lambda: ls.CosineAnnealingWarmRestarts(make(), 2.5), ValueError, "positive integer T_0, but got 2.5"),
+        (lambda: ls.CosineAnnealingWarmRestarts(make(), "a"), ValueError, "positive integer T_0, but got a"),
+        (lambda: ls.CosineAnnealingWarmRestarts(make(), 2, 0), ValueError, "T_mult >= 1, but got 0"),
+        (lambda: ls.CosineAnnealingWarmRestarts(make(), 2, 1, "a"), ValueError, "eta_min, but got a"),
+        (lambda: ls.CosineAnnealingWarmRestarts(make(), 2).step(-1), ValueError, "non-negative epoch, but got -1"),
+        (lambda: ls.CosineAnnealingWarmRestarts(make(), 2).step(float("inf")), ValueError, "epoch, but got inf"),
         (lambda: ls.OneCycleLR(make(), 1, 0), ValueError, "positive integer"),
         (lambda: ls.ReduceLROnPlateau(make(), factor=1), ValueError, "< 1.0"),
         (lambda: ls.ReduceLROnPlateau(make(), "mid"), ValueError, "mode mid"),
@@ -209,3 +216,48 @@ def test_warnings_and_errors():
     ]:
         with pytest.raises(error, match=text):
             call()
+
+
+def restarts(epoch, first, times, low):
+    """The published schedule: falls of `first`, `first * times`, ... epochs."""
+    begin, length = 0, first
+    while epoch >= begin + length:
+        begin, length = begin + length, length * times
+    return cosine(epoch - begin, length, low)
+
+
+@pytest.mark.parametrize(("first", "times", "low"), [(5, 1, 0.0), (3, 2, 0.01), (1, 3, 0.0), (2, 5, 0.1)])
+def test_warm_restarts(first, times, low):
+    """By single steps, by epochs and by parts of them, and mixed."""
+    optimizer = make()
+    initial = [g["lr"] for g in optimizer.param_groups]
+    scheduler = ls.CosineAnnealingWarmRestarts(optimizer, first, times, low)
+    other = make()
+    jumping = ls.CosineAnnealingWarmRestarts(other, first, times, low)
+    for epoch in range(130):
+        for o in (optimizer, other):
+            want = [restarts(epoch, first, times, low)(lr) for lr in initial]
+            assert [g["lr"] for g in o.param_groups] == pytest.approx(want, rel=1e-12)
+        scheduler.step()
+        for part in (0.25, 0.5):
+            jumping.step(epoch + part)
+            want = [restarts(epoch + part, first, times, low)(lr) for lr in initial]
+            assert [g["lr"] for g in other.param_groups] == pytest.approx(want, rel=1e-12)
+        jumping.step(epoch + 1)
+    jumping.step(26)
+    jumping.step()
+    assert jumping.last_epoch == 27
+    assert other.param_groups[0]["lr"] == pytest.approx(restarts(27, first, times, low)(initial[0]), rel=1e-12)
+
+
+def test_warm_restarts_resume():
+    optimizer, other = make(), make()
+    scheduler = ls.CosineAnnealingWarmRestarts(optimizer, 3, 2)
+    for _ in range(11):
+        scheduler.step()
+    resumed = ls.CosineAnnealingWarmRestarts(other, 3, 2)
+    resumed.load_state_dict(scheduler.state_dict())
+    for _ in range(12):
+        scheduler.step()
+        resumed.step()
+        assert [g["lr"] for g in optimizer.param_groups] == [g["lr"] for g in other.param_groups]

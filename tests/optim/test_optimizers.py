@@ -340,3 +340,54 @@ def test_wrong_state_dicts(bad, error, words):
     assert after["param_groups"] == before["param_groups"]
     assert pt.equal(after["state"][0]["exp_avg"], before["state"][0]["exp_avg"])
     optimizer.step()
+
+
+@pytest.mark.parametrize(("make", "name", "value", "words"), [
+    (optim.Adam, "exp_avg", pt.zeros(3), r"'exp_avg' of parameter 0 must have shape \[3, 2\], got \[3\]"),
+    (optim.Adam, "exp_avg_sq", pt.zeros(2, 3), r"must have shape \[3, 2\], got \[2, 3\]"),
+    (optim.AdamW, "exp_avg", pt.zeros(3, 2, 1), r"must have shape \[3, 2\], got \[3, 2, 1\]"),
+    (optim.Adam, "exp_avg", [1.0], "'exp_avg' of parameter 0 must be a Tensor, got list"),
+    (optim.Adam, "step", pt.zeros(2), r"'step' of parameter 0 must have shape \[\], got \[2\]"),
+    (optim.Adam, "step", "a", "'step' of parameter 0 must be a Tensor, got str"),
+    (lambda p: optim.SGD(p, lr=0.1, momentum=0.9), "momentum_buffer", pt.zeros(2),
+     r"'momentum_buffer' of parameter 0 must have shape \[3, 2\], got \[2\]")])
+def test_state_of_another_shape(make, name, value, words):
+    """Refused when it is loaded, not at the next step, and nothing is taken over."""
+    model = nn.Linear(2, 3)
+    optimizer = make(model.parameters())
+    model(pt.ones(1, 2)).sum().backward()
+    optimizer.step()
+    bad = copy.deepcopy(optimizer.state_dict())
+    bad["param_groups"][0]["lr"] = 7.0
+    bad["state"][0][name] = value
+    with pytest.raises(ValueError, match=words):
+        optimizer.load_state_dict(bad)
+    assert optimizer.param_groups[0]["lr"] != 7.0
+    optimizer.step()
+
+
+def test_state_of_another_optimizer():
+    model = nn.Linear(2, 3)
+    sgd = optim.SGD(model.named_parameters(), lr=0.1, momentum=0.9)
+    model(pt.ones(1, 2)).sum().backward()
+    sgd.step()
+    adam = optim.Adam(model.named_parameters())
+    with pytest.raises(ValueError, match=r"of parameter 'weight' must hold 'step', got \['momentum_buffer'\]"):
+        adam.load_state_dict(sgd.state_dict())
+    with pytest.raises(ValueError, match="the state of parameter 'weight' must be a dict, got list"):
+        adam.load_state_dict({**adam.state_dict(), "state": {0: [1, 2]}})
+
+
+def test_states_that_load():
+    """A step that is a number, as old files have it, a buffer that is None, an empty state."""
+    model = nn.Linear(2, 3)
+    for make, changes in ((optim.Adam, {"step": 3}), (optim.Adam, {"step": np.int64(3)}),
+                          (lambda p: optim.SGD(p, lr=0.1, momentum=0.9), {"momentum_buffer": None})):
+        optimizer = make(model.parameters())
+        model(pt.ones(1, 2)).sum().backward()
+        optimizer.step()
+        state = copy.deepcopy(optimizer.state_dict())
+        state["state"][0].update(changes)
+        state["state"][1] = {}
+        optimizer.load_state_dict(state)
+        optimizer.step()

@@ -24,6 +24,17 @@ OPTIMIZERS = [
     ("Adam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True}),
     ("AdamW", {"lr": 0.05, "betas": (0.6, 0.8), "eps": 1e-4}),
     ("AdamW", {"lr": 0.05, "amsgrad": True}),
+    ("RMSprop", {"lr": 0.05, "momentum": 0.9, "centered": True, "weight_decay": 0.1}),
+    ("RMSprop", {"lr": 0.05, "alpha": 0.8, "maximize": True}),
+    ("Adagrad", {"lr": 0.05, "lr_decay": 0.1, "initial_accumulator_value": 0.3}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1}),
+    ("Adamax", {"lr": 0.05, "betas": (0.6, 0.8), "weight_decay": 0.1}),
+    ("NAdam", {"lr": 0.05, "weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {"lr": 0.05, "betas": (0.6, 0.8), "weight_decay": 0.1}),
+    ("RAdam", {"lr": 0.05, "betas": (0.6, 0.8), "decoupled_weight_decay": True, "weight_decay": 0.1}),
+    ("Rprop", {"lr": 0.05, "etas": (0.4, 1.3)}),
+    ("ASGD", {"lr": 0.05, "lambd": 0.1, "t0": 4, "weight_decay": 0.1}),
 ]
 
 
@@ -71,6 +82,8 @@ SCHEDULES = [
     ("LinearLR", (0.2, 0.9, 7)),
     ("ExponentialLR", (0.9,)),
     ("CosineAnnealingLR", (7, 0.01)),
+    ("CosineAnnealingWarmRestarts", (5,)),
+    ("CosineAnnealingWarmRestarts", (3, 2, 0.01)),
     ("LambdaLR", (lambda e: 1 / (1 + e),)),
     ("OneCycleLR", (0.5, 30)),
     (
@@ -102,6 +115,22 @@ def test_schedules_are_equal_to_the_last_bit(name, args, kind):
             steps(om, optimizer, getattr(om.lr_scheduler, name)(optimizer, *args))
         )
     assert rates[0] == rates[1]
+
+
+@pytest.mark.parametrize("args", [(4,), (3, 2, 0.01)])
+def test_warm_restarts_by_epochs(args):
+    """Whole epochs at a restart are left out: there torch's logarithm may miss it."""
+    rates = []
+    for pt_, om in LIBRARIES:
+        optimizer = om.SGD([pt_.zeros(1, requires_grad=True)], lr=0.3)
+        schedule = om.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, *args)
+        rates.append([])
+        for epoch in (0.5, 1.25, 2.75, 4.5, 8.25, 25.5, None, None, 3.5, None, 100.5):
+            schedule.step(epoch)
+            rates[-1].append((schedule.get_last_lr(), schedule.last_epoch, schedule.T_i))
+    for (a, *rest), (b, *others) in zip(*rates, strict=True):
+        assert a == pytest.approx(b, rel=1e-12)
+        assert rest == others
 
 
 def test_sequence_of_schedules():
@@ -147,7 +176,8 @@ SCHEDULE_MODULES = lr_scheduler, torch.optim.lr_scheduler
 CLASSES = [
     *[
         (getattr(optim, name), getattr(torch.optim, name))
-        for name in ("Optimizer", "SGD", "Adam", "AdamW")
+        for name in optim.__all__
+        if name != "lr_scheduler"
     ],
     *[tuple(getattr(m, name) for m in SCHEDULE_MODULES) for name in lr_scheduler.__all__],
 ]
@@ -158,7 +188,7 @@ def test_signatures(ours, theirs):
     assert arguments(ours.__init__) == arguments(theirs.__init__)
     for method, function in vars(theirs).items():
         if not method.startswith("_") and inspect.isfunction(function):
-            if method not in ("recursive_undo", "profile_hook_step"):
+            if method not in ("recursive_undo", "profile_hook_step", "share_memory"):
                 assert hasattr(ours, method), method
 
 
@@ -168,3 +198,44 @@ def test_repr():
         for pt_, om in LIBRARIES
     ]
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"lr": 1e-3}, {"line_search_fn": "strong_wolfe"},
+     {"line_search_fn": "strong_wolfe", "history_size": 3, "lr": 0.5}],
+)
+def test_lbfgs_trajectory(options):
+    """100 evaluations of a small network's loss, the position after each step."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(20, 3)), rng.normal(size=(20, 1))
+    weights = [rng.normal(size=(3, 4)), rng.normal(size=4), rng.normal(size=(4, 1))]
+    paths = []
+    for pt_, om in LIBRARIES:
+        params = [pt_.tensor(w, dtype=pt_.float64, requires_grad=True) for w in weights]
+        inputs, target = pt_.tensor(x, dtype=pt_.float64), pt_.tensor(y, dtype=pt_.float64)
+        optimizer = om.LBFGS(params, max_iter=5, **options)
+
+        def closure(optimizer=optimizer, params=params, inputs=inputs, target=target):
+            optimizer.zero_grad()
+            loss = (((inputs @ params[0] + params[1]).tanh() @ params[2] - target) ** 2).mean()
+            # Without a penalty the path amplifies rounding a millionfold in 20 steps.
+            loss = loss + 0.02 * sum((p * p).sum() for p in params)
+            loss.backward()
+            return loss
+
+        paths.append([])
+        for _ in range(20):
+            optimizer.step(closure)
+            paths[-1].append(np.concatenate([p.detach().numpy().ravel() for p in params]))
+        state = optimizer.state[params[0]]
+        paths[-1].append([state["func_evals"], state["n_iter"]])
+    for ours, theirs in zip(*paths, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
+def test_hundred_steps(name, options):
+    (a, _), (b, _) = (trajectory(pt_, om, name, options, pt_.float64, steps=100) for pt_, om in LIBRARIES)
+    for p, q in zip(a, b, strict=True):
+        np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=1e-6, atol=1e-12)

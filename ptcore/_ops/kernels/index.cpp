@@ -9,52 +9,6 @@
 
 namespace {
 
-/* input (n dims of any strides), index and a third operand seen along `dim`: lines of the index's
- * last dim, for each position of the others */
-struct lines {
-    space<3> outer;                     /* without dim and the last dim: moved operand, index, other */
-    int64_t along[3], n;                /* dim, unless it is the last one: n is 1 then */
-    int64_t across[3], width;           /* the last dim */
-    int64_t moved;                      /* stride of the moved operand along dim */
-};
-inline lines walk_lines(const pt_view &index, int64_t dim, const int64_t *moved, const int64_t *other) {
-    lines w;
-    w.n = w.width = 1;
-    w.moved = moved[dim];
-    for (int k = 0; k < 3; ++k) w.along[k] = w.across[k] = 0;
-    for (int64_t d = 0; d < index.ndim; ++d) {
-        const int64_t s[3] = {d == dim ? 0 : moved[d], index.strides[d], other[d]};
-        if (d == index.ndim - 1) {
-            w.width = index.sizes[d];
-            memcpy(w.across, s, sizeof s);
-        }
-        else if (d == dim) {
-            w.n = index.sizes[d];
-            memcpy(w.along, s, sizeof s);
-        }
-        else w.outer.push(index.sizes[d], s);
-    }
-    return w;
-}
-inline void contiguous_strides(const pt_view &v, int64_t (&stride)[PT_MAX_DIM]) {
-    for (int64_t d = v.ndim - 1, s = 1; d >= 0; s *= v.sizes[d--]) stride[d] = s;
-}
-
-/* `dim` of an op on input, index [and src] of equally many dims (0-d counts as 1-d) */
-inline int open_dim(pt_call *call, const pt_view &x, const pt_view &index, const pt_view *src, int64_t &dim) {
-    const int ndim = x.ndim ? x.ndim : 1;
-    dim = wrap_dim(call->params[0].i, ndim);
-    if (dim < 0 || dim >= ndim)
-        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)call->params[0].i);
-    if ((index.ndim ? index.ndim : 1) != ndim || (src && (src->ndim ? src->ndim : 1) != ndim))
-        return fail(call, PT_RUNTIME_ERROR, "expected index%s with %d dimensions like input", src ? " and src" : "", x.ndim);
-    for (int d = 0; d < index.ndim && index.numel; ++d)
-        if ((d != dim && x.ndim && index.sizes[d] > x.sizes[d]) || (src && src->ndim && index.sizes[d] > src->sizes[d]))
-            return fail(call, PT_RUNTIME_ERROR, "size of index at dimension %d is larger than that of %s", d,
-                        d != dim && x.ndim && index.sizes[d] > x.sizes[d] ? "input" : "src");
-    return check_index(call, index, 0, x.ndim ? x.sizes[dim] : 1, dim);
-}
-
 int gather_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &index = call->in[1];
     int64_t dim;
@@ -81,38 +35,6 @@ int gather_kernel(pt_call *call) {
             }
         });
         return int(PT_OK);
-    });
-}
-
-/* out[index] = combine(out[index], src) along dim, in the order of the index */
-template <class T, class S, class Combine>
-inline void scatter_into(pt_call *call, T *out, int64_t dim, Combine &&combine) {
-    const pt_view &index = call->in[1], &src = call->in[2];
-    if (index.numel == 0) return;
-    int64_t stride[PT_MAX_DIM], none[1] = {0};
-    contiguous_strides(call->out[0], stride);
-    const lines w = walk_lines(index, dim, call->out[0].ndim ? stride : none, src.ndim ? src.strides : none);
-    const bool last = dim >= index.ndim - 1;
-    /* the last dim is cut too, unless it is the indexed one */
-    const int64_t block = last ? w.width : 1024, blocks = ceil_div(w.width, block);
-    parallel_for(w.outer.numel() * blocks, grain_rows(2 * w.n * min64(block, w.width)), [&](int64_t begin, int64_t end) {
-        cursor<3> at(w.outer, begin / blocks);
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t b = u % blocks * block, e = min64(w.width, b + block);
-            for (int64_t i = 0; i < w.n; ++i) {
-                T *to = out + at.offset[0];
-                const int64_t *p = input<int64_t>(call, 1) + at.offset[1] + i * w.along[1];
-                const S *from = input<S>(call, 2) + at.offset[2] + i * w.along[2];
-                if (w.across[0] == 0 && w.moved == 1 && w.across[1] == 1 && w.across[2] == 1)
-                    for (int64_t j = b; j < e; ++j) to[p[j]] = combine(to[p[j]], from[j]);
-                else
-                    for (int64_t j = b; j < e; ++j) {
-                        T &t = to[j * w.across[0] + p[j * w.across[1]] * w.moved];
-                        t = combine(t, from[j * w.across[2]]);
-                    }
-            }
-            if (u % blocks == blocks - 1) at.next();
-        }
     });
 }
 

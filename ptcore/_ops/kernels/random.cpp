@@ -8,6 +8,7 @@
  *   random_bits(): integer or bool out, every bit random
  *   random_integers(low, high): any real out, low <= value < high
  *   random_bernoulli(p): any real out; p is a tensor if there is one input, else a number
+ *   random_poisson(rates): floating out
  *   randperm(): any real out, the stable argsort of 64-bit words
  *   dropout(input, p): out = input * keep / (1 - p), mask = keep
  */
@@ -77,6 +78,7 @@ PT_INLINE double widen(double x) { return x; }
 PT_INLINE void narrow(half *r, float v) { *r = to_half(v); }
 PT_INLINE void narrow(bfloat16 *r, float v) { *r = to_bfloat16(v); }
 PT_INLINE void narrow(float *r, float v) { *r = v; }
+PT_INLINE void narrow(double *r, double v) { *r = v; }
 /* Calls F<T>::run(call, args...) for out's dtype. */
 template<template<class> class F, class... A> int for_floating(pt_call *call, A... args) {
     switch (call->out[0].dtype) {
@@ -318,6 +320,73 @@ int random_integers(pt_call *call) {
     return PT_OK;
 }
 
+/* ---- Poisson: products of uniforms below a mean of 10, above it transformed rejection (Hoermann's PTRS, 1993) ---- */
+
+struct uniform_pairs {
+    uint64_t seed, offset, block;
+    uint32_t draw;
+    double u, v;
+    bool next() {
+        if (draw >= PHILOX_MAX_DRAWS) return false;
+        philox_block b = philox(seed, offset, block, draw++);
+        u = uniform_double(b.w[0] | (uint64_t)b.w[1] << 32);
+        v = uniform_double(b.w[2] | (uint64_t)b.w[3] << 32);
+        return true;
+    }
+};
+
+PT_NOINLINE double poisson_small(double mean, uniform_pairs d) {
+    const double stop = exp(-mean);
+    double k = 0, product = 1;
+    while (d.next()) {
+        product *= d.u;
+        if (product <= stop) break;
+        k += 1;
+        product *= d.v;
+        if (product <= stop) break;
+        k += 1;
+    }
+    return k;
+}
+
+PT_NOINLINE double poisson_large(double mean, uniform_pairs d) {
+    const double root = sqrt(mean), log_mean = log(mean), b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
+    const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
+    double k = floor(mean);
+    while (d.next()) {
+        const double u = d.u - 0.5, v = d.v, us = 0.5 - abs(u);
+        k = floor((2 * a / us + b) * u + mean + 0.43);
+        if (us >= 0.07 && v <= v_r) break;
+        if (k < 0 || (us < 0.013 && v > us)) continue;
+        if (log(v * inverse_alpha / (a / (us * us) + b)) <= -mean + k * log_mean - lgamma(k + 1)) break;
+    }
+    return k < 0 ? 0 : k;
+}
+
+template<class T> struct poisson {
+    static int run(pt_call *call) {
+        const T *rate = (const T *)call->in[0].data;
+        for (int64_t i = 0; i < call->in[0].numel; i++)
+            if (!(widen(rate[i]) >= 0)) return fail(call, PT_RUNTIME_ERROR, "rates must not be negative, got %g", (double)widen(rate[i]));
+        T *out = (T *)call->out[0].data;
+        uint64_t seed = call->seed, offset = call->offset;
+        parallel_for(call->out[0].numel, 512, [=](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                const double mean = widen(rate[i]);
+                const uniform_pairs d = {seed, offset, (uint64_t)i, 0, 0, 0};
+                const double k = mean == 0 || !isfinite(mean) ? mean : mean < 10 ? poisson_small(mean, d) : poisson_large(mean, d);
+                narrow(&out[i], k);
+            }
+        });
+        return PT_OK;
+    }
+};
+
+int random_poisson(pt_call *call) {
+    if (!fits(call, 1)) return too_large(call);
+    return for_floating<poisson>(call);
+}
+
 /* ---- probabilities: a word below p * 2^32 ---- */
 
 constexpr double TWO_TO_32 = 4294967296.0;
@@ -447,6 +516,7 @@ const pt_kernel_entry PT_CAT(pt_kernels_random_, PT_ISA)[] = {
     {"random_integers", pt::random_integers},
     {"random_bernoulli", pt::random_bernoulli},
     {"dropout", pt::dropout},
+    {"random_poisson", pt::random_poisson},
     {"randperm", pt::randperm},
     {nullptr, nullptr},
 };

@@ -84,6 +84,29 @@ inline double row_sum(const E *x, const E *y, int64_t n, Map &&map) {
     return total;
 }
 
+/* n values of E to positions [first, first + n) of a contiguous output of any floating dtype */
+template <class E>
+PT_NOINLINE void write(const pt_view &out, int64_t first, const E *x, int64_t n) {
+    switch (out.dtype) {
+    case PT_FLOAT16: store(reinterpret_cast<half *>(out.data) + first, x, n); break;
+    case PT_BFLOAT16: store(reinterpret_cast<bfloat16 *>(out.data) + first, x, n); break;
+    case PT_FLOAT32: store(reinterpret_cast<float *>(out.data) + first, x, n); break;
+    default: store(reinterpret_cast<double *>(out.data) + first, x, n); break;
+    }
+}
+template <class E>
+inline E *in_place(const pt_view &out, int64_t first, E *buffer) {
+    return out.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64) ? reinterpret_cast<E *>(out.data) + first : buffer;
+}
+
+inline int check_floats(pt_call *call) {
+    for (int i = 0; i < call->nin; ++i)
+        if (call->in[i].dtype != PT_NONE && !in_set(FLOATS, call->in[i].dtype)) return bad_dtype(call, call->in[i].dtype);
+    for (int i = 0; i < call->nout; ++i)
+        if (present(call->out[i]) && !in_set(FLOATS, call->out[i].dtype)) return bad_dtype(call, call->out[i].dtype);
+    return PT_OK;
+}
+
 /* Block of `width` columns, n rows, `stride` apart: the columns' maxima, NaNs passed over. */
 template <class E>
 inline void columns_max(E *PT_RESTRICT top, const E *PT_RESTRICT x, int64_t stride, int64_t n, int64_t width) {

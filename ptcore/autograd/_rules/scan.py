@@ -1,11 +1,14 @@
 """Rules of cumulative operations."""
 from ptcore._ops._composite import stack, unbind
-from ptcore._ops._functions_arithmetic import masked_fill, where
+from ptcore._ops._functions_arithmetic import abs, masked_fill, where
 from ptcore._ops._functions_copy import flip
+from ptcore._ops._functions_index import gather, scatter_add
+from ptcore._ops._functions_math import exp, log
 from ptcore._ops._functions_reduction import any
 from ptcore._ops._functions_scan import cumprod as cumprod_of
 from ptcore._ops._functions_scan import cumsum
-from ptcore.autograd._helpers import conj_of, recording
+from ptcore._ops._functions_scan import logcumsumexp as logcumsumexp_of
+from ptcore.autograd._helpers import conj_of, recording, zeros_for
 from ptcore.autograd._rules import jvp, vjp
 
 
@@ -58,3 +61,40 @@ def cumprod_forward(t, input, out, dim):
             parts.append(part)
         return stack(parts, dim)
     return out * cumsum(t / input, dim)
+
+
+@vjp("cummax", "cummin")
+def cummax(gs, input, out1, dim):
+    g = gs[0]
+    return scatter_add(zeros_for(g, input.shape), dim, out1, g) if input.shape else g
+
+
+@jvp("cummax", "cummin")
+def cummax_forward(t, out1, dim):
+    return (gather(t, dim, out1) if t.shape else t), None
+
+
+def signed_logs(x):
+    """Logarithms of the positive and of the negative elements, -inf for the others."""
+    size = log(abs(x))
+    return masked_fill(size, x <= 0, float("-inf")), masked_fill(size, x >= 0, float("-inf"))
+
+
+@vjp("logcumsumexp")
+def logcumsumexp(g, input, out, dim):
+    """``exp(input) * (sum of g / exp(out) from here on)`` in logarithms, for each sign of g."""
+    if not input.shape:
+        return g
+    out = masked_fill(out, out == float("-inf"), 0)
+    up, down = [exp(flip(logcumsumexp_of(flip(part - out, (dim,)), dim), (dim,)) + input)
+                for part in signed_logs(g)]
+    return up - down
+
+
+@jvp("logcumsumexp")
+def logcumsumexp_forward(t, input, out, dim):
+    if not input.shape:
+        return t
+    out = masked_fill(out, out == float("-inf"), 0)
+    up, down = [exp(logcumsumexp_of(part + input, dim) - out) for part in signed_logs(t)]
+    return up - down

@@ -12,6 +12,14 @@ from ptcore.nn.modules.activation import (
     Softplus,
     Tanh,
 )
+from ptcore.nn.modules.batchnorm import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
 from ptcore.nn.modules.container import (
     ModuleDict,
     ModuleList,
@@ -32,7 +40,7 @@ from ptcore.nn.modules.flatten import Flatten, Unflatten
 from ptcore.nn.modules.linear import Identity, Linear
 from ptcore.nn.modules.loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from ptcore.nn.modules.module import Module
-from ptcore.nn.modules.normalization import LayerNorm
+from ptcore.nn.modules.normalization import GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from ptcore.nn.modules.padding import *  # noqa: F403
 from ptcore.nn.modules.padding import __all__ as _padding
 from ptcore.nn.modules.pooling import *  # noqa: F403
@@ -46,6 +54,9 @@ __all__ = [
     *_resampling,
     "ELU",
     "GELU",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
     "Conv1d",
     "Conv2d",
     "Conv3d",
@@ -55,11 +66,16 @@ __all__ = [
     "CrossEntropyLoss",
     "Dropout",
     "Flatten",
+    "GroupNorm",
     "Identity",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
     "L1Loss",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LocalResponseNorm",
     "LogSoftmax",
     "MSELoss",
     "Module",
@@ -68,6 +84,7 @@ __all__ = [
     "NLLLoss",
     "ParameterDict",
     "ParameterList",
+    "RMSNorm",
     "ReLU",
     "Sequential",
     "SiLU",

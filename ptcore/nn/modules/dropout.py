@@ -33,6 +33,8 @@ class Dropout(Module):
 
     def __init__(self, p=0.5, inplace=False):
         super().__init__()
+        if not hasattr(p, "__float__"):
+            raise TypeError(f"Dropout: p must be a number, got {type(p).__name__}")
         if not 0 <= p <= 1:
             raise ValueError(
                 f"dropout probability has to be between 0 and 1, but got {p}"

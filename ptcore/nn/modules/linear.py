@@ -5,6 +5,7 @@ import math
 import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn import init
+from ptcore.nn.modules._arguments import size
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
@@ -53,14 +54,14 @@ class Linear(Module):
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
-        self.in_features = in_features
-        self.out_features = out_features
+        self.in_features = size(self, "in_features", in_features)
+        self.out_features = size(self, "out_features", out_features)
         self.weight = Parameter(
-            ptcore.empty((out_features, in_features), device=device, dtype=dtype)
+            ptcore.empty((self.out_features, self.in_features), device=device, dtype=dtype)
         )
         if bias:
             self.bias = Parameter(
-                ptcore.empty(out_features, device=device, dtype=dtype)
+                ptcore.empty(self.out_features, device=device, dtype=dtype)
             )
         else:
             self.register_parameter("bias", None)

@@ -3,10 +3,11 @@
 import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn import init
+from ptcore.nn.modules._arguments import size
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
-__all__ = ["LayerNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class LayerNorm(Module):
@@ -46,9 +47,9 @@ class LayerNorm(Module):
         dtype=None,
     ):
         super().__init__()
-        if isinstance(normalized_shape, int):
+        if not isinstance(normalized_shape, (tuple, list)):
             normalized_shape = (normalized_shape,)
-        self.normalized_shape = tuple(normalized_shape)
+        self.normalized_shape = tuple(size(self, "normalized_shape", n) for n in normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         for name, wanted in (("weight", True), ("bias", bias)):
@@ -80,3 +81,168 @@ class LayerNorm(Module):
             f"elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}"
         )
+
+
+class GroupNorm(Module):
+    """Normalise groups of channels of each sample, then scale and shift each channel.
+
+    Parameters
+    ----------
+    num_groups : int
+        A divisor of `num_channels`.
+    num_channels : int
+        The number of channels, C.
+    eps : float, default: 1e-5
+        Added to the variance.
+    affine : bool, default: True
+        Whether to learn `weight` (ones at first) and `bias` (zeros at first).
+    device, dtype : optional
+        Of the parameters.
+    bias : bool, default: True
+        Whether to learn a bias; only with `affine`.
+
+    Raises
+    ------
+    ValueError
+        If `num_groups` does not divide `num_channels`.
+
+    Notes
+    -----
+    Input of shape ``(N, C, ...)``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> layer = ptcore.nn.GroupNorm(2, 4)
+    >>> layer
+    GroupNorm(2, 4, eps=1e-05, affine=True, bias=True)
+    >>> layer(ptcore.randn(3, 4, 5)).shape
+    ptcore.Size([3, 4, 5])
+    """
+
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        if num_channels % num_groups != 0:
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        for name, wanted in (("weight", True), ("bias", bias)):
+            param = None
+            if affine and wanted:
+                param = Parameter(ptcore.empty(num_channels, device=device, dtype=dtype))
+            self.register_parameter(name, param)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Set the weight to ones and the bias to zeros."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input):
+        """Normalise `input`."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        """The options."""
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(Module):
+    """Divide by the root mean square over the last dimensions, then scale.
+
+    Parameters
+    ----------
+    normalized_shape : int or tuple of int
+        Sizes of the last dimensions.
+    eps : float, optional
+        Added to the mean square; the dtype's epsilon if None.
+    elementwise_affine : bool, default: True
+        Whether to learn `weight` (ones at first).
+    device, dtype : optional
+        Of the parameter.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> layer = ptcore.nn.RMSNorm(4)
+    >>> layer
+    RMSNorm((4,), eps=None, elementwise_affine=True)
+    >>> layer(ptcore.tensor([3., 4., 0., 0.])).tolist()[2:]
+    [0.0, 0.0]
+    """
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
+        super().__init__()
+        if isinstance(normalized_shape, int):
+            normalized_shape = (normalized_shape,)
+        self.normalized_shape = tuple(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        weight = None
+        if elementwise_affine:
+            weight = Parameter(ptcore.empty(self.normalized_shape, device=device, dtype=dtype))
+        self.register_parameter("weight", weight)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Set the weight to ones."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input):
+        """Normalise `input`."""
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self):
+        """Shape and options."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class LocalResponseNorm(Module):
+    """Divide by a power of the mean square of neighbouring channels.
+
+    Parameters
+    ----------
+    size : int
+        The number of neighbouring channels.
+    alpha : float, default: 1e-4
+    beta : float, default: 0.75
+    k : float, default: 1
+
+    Notes
+    -----
+    ``y = x / (k + alpha * mean(x**2)) ** beta``; input of shape ``(N, C, L, ...)``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> layer = ptcore.nn.LocalResponseNorm(2)
+    >>> layer
+    LocalResponseNorm(2, alpha=0.0001, beta=0.75, k=1.0)
+    >>> layer(ptcore.zeros(1, 3, 2)).shape
+    ptcore.Size([1, 3, 2])
+    """
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input):
+        """Normalise `input`."""
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        """The options."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -70,6 +70,9 @@ class TensorDataset(Dataset):
     """
 
     def __init__(self, *tensors):
+        for t in tensors:
+            if not hasattr(t, "shape"):
+                raise TypeError(f"TensorDataset: tensors must be Tensors, got {type(t).__name__}")
         sizes = [tuple(t.shape[:1]) for t in tensors]
         if any(size != sizes[0] or not size for size in sizes):
             raise AssertionError(
@@ -307,6 +310,12 @@ def random_split(dataset, lengths, generator=None):
                     stacklevel=2,
                 )
         lengths = sizes
+    for i, size in enumerate(lengths):
+        if not isinstance(size, int) or size < 0:
+            raise ValueError(
+                f"random_split: lengths must be non-negative ints or fractions that sum to 1, got {size!r} at "
+                f"index {i}"
+            )
     if sum(lengths) != total:
         raise ValueError(
             "Sum of input lengths does not equal the length of the input dataset: "

@@ -157,5 +157,49 @@ PT_NOINLINE double erfinv_slow(double y) {
 PT_INLINE double erfinv(double x) { return erfinv_slow(x); }
 PT_INLINE float erfinv(float x) { return (float)erfinv_slow((double)x); }
 
+/* Hurwitz' zeta(s, q) for s > 1, q > 0: nine terms, then Euler and Maclaurin's remainder. */
+PT_NOINLINE double zeta_slow(double s, double q) {
+    double sum = 0, a = q;
+    for (int i = 0; i < 12; i++, a += 1.0) sum += pow(a, -s);
+    double p = pow(a, -s);
+    sum += pow(a, 1.0 - s) / (s - 1.0) + 0.5 * p;
+    /* p is a^-s; term k is B_2k / (2k)! * s (s + 1) ... (s + 2k - 2) * a^(-s - 2k + 1) */
+    const double b[8] = {0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05,
+                         -8.267195767195767e-07, 2.08767569878681e-08, -5.284190138687493e-10,
+                         1.3382536530684679e-11, -3.3896802963225829e-13};
+    double t = s * p / a;
+    for (int k = 0; k < 8; k++) {
+        sum += b[k] * t;
+        t *= (s + 2 * k + 1) * (s + 2 * k + 2) / (a * a);
+    }
+    return sum;
+}
+
+/* The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x), for x > 0; below by reflection for n = 1,
+ * NaN for higher n, as in torch's zeta. Poles give inf. */
+PT_NOINLINE double polygamma_slow(double n, double x) {
+    if (n == 0) return digamma(x);
+    if (x != x) return x;
+    if (x <= 0) {
+        double w = x - round(x);
+        if (w == 0) return (int64_t)n % 2 ? infinity<double>() : -infinity<double>();
+        if (n != 1 || !isfinite(x)) return not_a_number<double>();
+        double sine = sin(3.141592653589793 * w);
+        return 9.869604401089358 / (sine * sine) - polygamma_slow(1, 1.0 - x);
+    }
+    if (x == infinity<double>()) return 0;
+    double factorial = 1;
+    for (double k = 2; k <= n && factorial < infinity<double>(); k += 1.0) factorial *= k;
+    double r = factorial * zeta_slow(n + 1.0, x);
+    return (int64_t)n % 2 ? r : -r;
+}
+PT_INLINE double polygamma(double n, double x) { return polygamma_slow(n, x); }
+PT_INLINE float polygamma(float n, float x) { return (float)polygamma_slow((double)n, (double)x); }
+/* as a derivative's text has it */
+template<class T> PT_INLINE T polygamma_of(T x, T n) { return polygamma(n, x); }
+
+PT_INLINE float nextafter(float x, float y) { return ::nextafterf(x, y); }
+PT_INLINE double nextafter(double x, double y) { return ::nextafter(x, y); }
+
 }}  /* namespace pt, unnamed */
 #endif

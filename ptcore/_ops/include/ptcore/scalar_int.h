@@ -30,5 +30,29 @@ template <class T> PT_INLINE T right_shift(T x, T y) {
     return T(x >> n);
 }
 
+// Of absolute values; the lowest integer counts as the positive number it stands for.
+template <class U> PT_INLINE U unsigned_gcd(U x, U y) {
+    while (y != U(0)) {
+        U r = U(x % y);
+        x = y;
+        y = r;
+    }
+    return x;
+}
+template <class T> PT_INLINE typename wrapping<T>::type magnitude(T x) {
+    typedef typename wrapping<T>::type U;
+    return x < T(0) ? U(0) - U(x) : U(x);
+}
+template <class T> PT_INLINE T gcd(T x, T y) { return T(unsigned_gcd(magnitude(x), magnitude(y))); }
+template <class T> PT_INLINE T lcm(T x, T y) {
+    typedef typename wrapping<T>::type U;
+    U a = magnitude(x), b = magnitude(y), g = unsigned_gcd(a, b);
+    return g == U(0) ? T(0) : T(a / g * b);
+}
+
+// The angle of reals: 0 or pi; of complex numbers it stands in complex.h.
+PT_INLINE float angle(float x) { return x != x ? x : x < 0 ? 3.1415927410125732f : 0.f; }
+PT_INLINE double angle(double x) { return x != x ? x : x < 0 ? 3.141592653589793 : 0.; }
+
 }  // namespace
 }  // namespace pt

@@ -1,0 +1,111 @@
+"""Sphinx: ``pip install ".[doc]" && sphinx-build -W -b html doc/source doc/build/html``.
+
+The reference is written into ``reference/generated`` when a build begins: pages of ops from the rows, the
+others from what each module's ``__all__`` names. Its text is the docstrings of the installed package.
+"""
+import importlib
+import inspect
+import operator
+import sys
+import types
+from pathlib import Path
+
+import ptcore
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parent.parent / "ptcore"
+
+project = "ptcore"
+copyright = "ptcore developers"
+version = release = ptcore.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc", "myst_parser"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {"show_prev_next": False, "navigation_with_keys": False}
+html_title = "ptcore"
+
+
+MODULES = {
+    "autograd": ("ptcore.autograd", "ptcore.autograd.function", "ptcore.autograd.functional",
+                 "ptcore.autograd.graph"),
+    "nn": ("ptcore.nn.modules", "ptcore.nn.parameter", "ptcore.nn.init", "ptcore.nn.utils"),
+    "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
+    "data": ("ptcore.utils.data",),
+    "files": ("ptcore.serialization",),
+    "misc": ("ptcore.linalg", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.utils.hooks",
+             "ptcore.utils.dlpack"),
+}
+
+
+def described(path, thing):
+    """The directive that shows one public name."""
+    if isinstance(thing, type):
+        return f".. autoclass:: {path}\n   :members:\n"
+    return f".. autofunction:: {path}\n" if callable(thing) else f".. autodata:: {path}\n"
+
+
+def names_of(module, seen):
+    """(name, thing) of what a module offers itself: its __all__ without modules and what is shown elsewhere."""
+    for name in sorted(module.__all__):
+        thing = getattr(module, name)
+        if not isinstance(thing, types.ModuleType) and id(thing) not in seen:
+            seen.add(id(thing))
+            yield name, thing
+
+
+def module_page(title, paths, seen):
+    text = [title, "=" * len(title), ""]
+    for path in paths:
+        module = importlib.import_module(path)
+        text += [path, "-" * len(path), "", inspect.cleandoc(module.__doc__), ""]
+        text += [described(f"{path}.{name}", thing) for name, thing in names_of(module, seen)]
+    return "\n".join(text)
+
+
+def front_page(rows, seen):
+    """Tensor's own methods and attributes, and the functions of the package that are no ops."""
+    methods = {row.name for row in rows} | {name + "_" for name in (row.name for row in rows)}
+    aliases = {name for row in rows for name in row.alias}
+    text = ["Tensors", "=======", "", ".. autoclass:: ptcore.Tensor", ""]
+    for name, thing in inspect.getmembers_static(ptcore.Tensor):
+        if name.startswith("_") or name in methods | aliases or name.rstrip("_") in aliases:
+            continue
+        kind = "method" if callable(thing) or isinstance(thing, (staticmethod, classmethod)) else "attribute"
+        text.append(f".. auto{kind}:: ptcore.Tensor.{name}\n")
+    text += ["Functions and types", "-------------------", ""]
+    for name in sorted(vars(ptcore), key=str.lower):
+        thing = getattr(ptcore, name)
+        if not name.startswith("_") and callable(thing) and id(thing) not in seen and name != "Tensor":
+            text.append(described(f"ptcore.{name}", thing))
+    return "\n".join(text)
+
+
+def write(path, text):
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def write_pages(app):
+    """The reference: ops from the rows, the rest from what the modules offer."""
+    sys.path.insert(0, str(PACKAGE / "_build"))
+    import emit_docs
+    import tables
+    ops = tables.read()
+    folder = HERE / "reference" / "generated"
+    for name, text in emit_docs.pages(ops).items():
+        write(folder / "ops" / name, text)
+    rows = [op.row for op in ops]
+    seen = {id(operator.attrgetter(path)(ptcore)) for row in rows for path in row.public}
+    for title, paths in MODULES.items():
+        write(folder / f"{title}.rst", module_page(title, paths, seen))
+    write(folder / "tensor.rst", front_page(rows, seen))
+
+
+def setup(app):
+    app.connect("builder-inited", write_pages)

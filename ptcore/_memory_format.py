@@ -1,0 +1,75 @@
+"""Memory formats: how the dims of a dense tensor follow each other in memory.
+
+``contiguous_format`` is row-major, ``channels_last`` has dim 1 of four innermost, ``channels_last_3d``
+that of five; ``preserve_format`` leaves a layout as it is.
+"""
+from ptcore._errors import ShapeError
+
+
+class memory_format:
+    """One of the four formats; there are no others."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"ptcore.{self.name}"
+
+    def __reduce__(self):
+        return self.name
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+FORMATS = (contiguous_format, preserve_format, channels_last, channels_last_3d)
+_DIMS = {channels_last: 4, channels_last_3d: 5}
+
+
+def checked(op, format):
+    """The format of an argument, None for row-major or as it is."""
+    if format is None or format is contiguous_format or format is preserve_format:
+        return None
+    if format not in _DIMS:
+        raise TypeError(f"{op}: memory_format must be a ptcore.memory_format, got {type(format).__name__}")
+    return format
+
+
+def order(op, ndim, format):
+    """The dims in their order in memory, outermost first."""
+    if ndim != _DIMS[format]:
+        raise ShapeError(f"{op}: {format} needs a tensor of {_DIMS[format]} dimensions, got {ndim}")
+    return (0, *range(2, ndim), 1)
+
+
+def strides(op, shape, format):
+    """The strides of a dense tensor in a format."""
+    result, step = [0] * len(shape), 1
+    for d in reversed(order(op, len(shape), format)):
+        result[d] = step
+        step *= shape[d] if shape[d] > 1 else 1
+    return tuple(result)
+
+
+def is_in(tensor, format):
+    """Whether a tensor is dense in a format (sizes of 1 and empty tensors fit any)."""
+    if tensor.ndim != _DIMS[format]:
+        return False
+    if not tensor.numel():
+        return True
+    return all(n == 1 or s == want for n, s, want in zip(tensor.shape, tensor.stride(),
+                                                         strides("is_contiguous", tensor.shape, format)))
+
+
+def contiguous(tensor, format, op="contiguous"):
+    """The tensor if it is dense in the format, else a copy that is."""
+    if is_in(tensor, format):
+        return tensor
+    dims = order(op, tensor.ndim, format)
+    back = [0] * len(dims)
+    for place, d in enumerate(dims):
+        back[d] = place
+    return tensor.permute(dims).contiguous().permute(back)

@@ -1,0 +1,15 @@
+"""Checks that the constructors of modules share; their errors name module and argument."""
+from operator import index
+
+from ptcore._errors import ShapeError
+
+
+def size(module, name, value):
+    """A size as an int."""
+    try:
+        value = int(index(value))
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{type(module).__name__}: {name} must be int, got {type(value).__name__}") from None
+    if value < 0:
+        raise ShapeError(f"{type(module).__name__}: {name} must be non-negative, got {value}")
+    return value

@@ -1,0 +1,98 @@
+"""Averaged SGD. State of a parameter: ``step``, ``eta``, ``mu`` and the average ``ax``."""
+
+import ptcore
+from ptcore.optim._by_parameter import ByParameter, check_nonnegative, count, decayed, new_step
+
+__all__ = ["ASGD"]
+
+
+class ASGD(ByParameter):
+    """Stochastic gradient descent that also keeps the average of the parameters.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or dict
+        Parameters or groups of them.
+    lr : float, default: 1e-2
+        Learning rate.
+    lambd : float, default: 1e-4
+        Decay of the parameters.
+    alpha : float, default: 0.75
+        Power of the decay of the rate.
+    t0 : float, default: 1e6
+        The step at which averaging begins.
+    weight_decay : float, default: 0
+        Factor of the L2 penalty.
+    maximize : bool, default: False
+        Whether to go uphill.
+    capturable, foreach : bool, optional
+        Accepted for compatibility.
+    differentiable : bool, default: False
+        Must be False.
+
+    Notes
+    -----
+    ``p = (1 - lambd*eta) * p - eta*g``, ``ax += mu * (p - ax)``, with ``eta = lr / (1 + lambd*lr*t)**alpha`` and
+    ``mu = 1 / max(1, t - t0)``. B. T. Polyak, A. B. Juditsky, SIAM J. Control Optim. 30 (1992).
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> w = ptcore.nn.Parameter(ptcore.tensor([1.0]))
+    >>> (w * w).sum().backward()
+    >>> ptcore.optim.ASGD([w], lr=0.25, lambd=0.0).step()
+    >>> w.tolist()
+    [0.5]
+    """
+
+    _buffers = ("step", "ax")
+    _counters = ("step", "eta", "mu")
+    _later = (*ByParameter._later, ("capturable", False))
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        check_nonnegative(**{"learning rate": lr, "weight_decay value": weight_decay})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
+
+    def _begin(self, param, state, group):
+        state["step"] = new_step()
+        state["eta"] = ptcore.tensor(float(group["lr"]), dtype=ptcore.float32)
+        state["mu"] = ptcore.ones((), dtype=ptcore.float32)
+        state["ax"] = ptcore.zeros_like(param)
+
+    def _update(self, param, grad, state, group):
+        step = count(state)
+        lr, lambd = group["lr"], group["lambd"]
+        grad = decayed(grad, param, group["weight_decay"])
+        eta, mu, mean = state["eta"].item(), state["mu"].item(), state["ax"]
+        param.mul_(1 - lambd * eta).sub_(grad * eta)
+        if mu == 1:
+            mean.copy_(param)
+        else:
+            mean.add_((param - mean) * mu)
+        state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
+        state["mu"].fill_(1 / max(1, step - group["t0"]))

@@ -1,0 +1,123 @@
+"""NAdam. State of a parameter: ``step``, ``mu_product``, ``exp_avg`` and ``exp_avg_sq``."""
+
+import ptcore
+from ptcore.optim._by_parameter import ByParameter, average, check_betas, check_nonnegative, count, decayed, new_step
+
+__all__ = ["NAdam"]
+
+
+class NAdam(ByParameter):
+    """Adam with Nesterov's momentum.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or dict
+        Parameters or groups of them.
+    lr : float, default: 2e-3
+        Learning rate.
+    betas : tuple of two float, default: (0.9, 0.999)
+        Decay rates of the averages of the gradient and of its square.
+    eps : float, default: 1e-8
+        Added to the denominator.
+    weight_decay : float, default: 0
+        Factor of the L2 penalty, or of the decay with `decoupled_weight_decay`.
+    momentum_decay : float, default: 4e-3
+        How fast the momentum reaches ``betas[0]``.
+    decoupled_weight_decay : bool, default: False
+        Whether to shrink the parameters in place of adding to the gradient.
+    maximize : bool, default: False
+        Whether to go uphill.
+    capturable, foreach : bool, optional
+        Accepted for compatibility.
+    differentiable : bool, default: False
+        Must be False.
+
+    Notes
+    -----
+    ``u_t = b1 * (1 - 0.96**(t*momentum_decay) / 2)``, ``U_t = u_1 ... u_t``, ``m`` and ``v`` as in Adam,
+    ``p -= lr * (u_{t+1} * m / (1 - U_{t+1}) + (1-u_t) * g / (1 - U_t)) / (sqrt(v / (1-b2**t)) + eps)``.
+    T. Dozat, ICLR workshop 2016.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> w = ptcore.nn.Parameter(ptcore.tensor([1.0]))
+    >>> (w * w).sum().backward()
+    >>> ptcore.optim.NAdam([w], lr=0.5).step()
+    >>> round(w.item(), 4)
+    0.4718
+    """
+
+    _buffers = ("step", "exp_avg", "exp_avg_sq")
+    _counters = ("step", "mu_product")
+    _later = (*ByParameter._later, ("capturable", False), ("decoupled_weight_decay", False))
+
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        momentum_decay=4e-3,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
+        check_nonnegative(
+            **{
+                "learning rate": lr,
+                "epsilon value": eps,
+                "weight_decay value": weight_decay,
+                "momentum_decay value": momentum_decay,
+            }
+        )
+        check_betas(betas)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+            },
+        )
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for values in self.state.values():
+            if values and not isinstance(values["mu_product"], ptcore.Tensor):
+                values["mu_product"] = ptcore.tensor(values["mu_product"], dtype=ptcore.float32)
+
+    def _begin(self, param, state, group):
+        state["step"] = new_step()
+        state["mu_product"] = ptcore.ones((), dtype=ptcore.float32)
+        state["exp_avg"] = ptcore.zeros_like(param)
+        state["exp_avg_sq"] = ptcore.zeros_like(param)
+
+    def _update(self, param, grad, state, group):
+        step = count(state)
+        lr, (beta1, beta2) = group["lr"], group["betas"]
+        if group["weight_decay"] and group["decoupled_weight_decay"]:
+            param.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = decayed(grad, param, group["weight_decay"])
+        mu, mu_next = (
+            beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1)
+        )
+        state["mu_product"] *= mu
+        product = state["mu_product"].item()
+        mean = average(state["exp_avg"], grad, 1 - beta1)
+        square = state["exp_avg_sq"].mul_(beta2).add_(grad * grad * (1 - beta2))
+        denominator = (square / (1 - beta2**step)).sqrt() + group["eps"]
+        param.sub_(grad / denominator * (lr * (1 - mu) / (1 - product)))
+        param.sub_(mean / denominator * (lr * mu_next / (1 - product * mu_next)))

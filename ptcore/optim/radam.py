@@ -1,0 +1,110 @@
+"""RAdam. State of a parameter: ``step``, ``exp_avg`` and ``exp_avg_sq``."""
+
+from math import sqrt
+
+import ptcore
+from ptcore.optim._by_parameter import ByParameter, average, check_betas, check_nonnegative, count, decayed, new_step
+
+__all__ = ["RAdam"]
+
+
+class RAdam(ByParameter):
+    """Adam that goes without its denominator until the mean square is known well enough.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or dict
+        Parameters or groups of them.
+    lr : float, default: 1e-3
+        Learning rate.
+    betas : tuple of two float, default: (0.9, 0.999)
+        Decay rates of the averages of the gradient and of its square.
+    eps : float, default: 1e-8
+        Added to the denominator.
+    weight_decay : float, default: 0
+        Factor of the L2 penalty, or of the decay with `decoupled_weight_decay`.
+    decoupled_weight_decay : bool, default: False
+        Whether to shrink the parameters in place of adding to the gradient.
+    maximize : bool, default: False
+        Whether to go uphill.
+    capturable, foreach : bool, optional
+        Accepted for compatibility.
+    differentiable : bool, default: False
+        Must be False.
+
+    Notes
+    -----
+    With ``r = 2/(1-b2) - 1`` and ``r_t = r - 2*t*b2**t / (1-b2**t)``: while ``r_t <= 5``, ``p -= lr * m / (1-b1**t)``;
+    later that times ``sqrt((r_t-4) * (r_t-2) * r / ((r-4) * (r-2) * r_t)) * sqrt(1-b2**t) / (sqrt(v) + eps)``.
+    L. Liu et al., arXiv:1908.03265.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> w = ptcore.nn.Parameter(ptcore.tensor([1.0]))
+    >>> (w * w).sum().backward()
+    >>> ptcore.optim.RAdam([w], lr=0.25).step()
+    >>> round(w.item(), 4)
+    0.5
+    """
+
+    _buffers = ("step", "exp_avg", "exp_avg_sq")
+    _later = (*ByParameter._later, ("capturable", False), ("decoupled_weight_decay", False))
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
+        check_nonnegative(
+            **{"learning rate": lr, "epsilon value": eps, "weight_decay value": weight_decay}
+        )
+        check_betas(betas)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )
+
+    def _begin(self, param, state, group):
+        state["step"] = new_step()
+        state["exp_avg"] = ptcore.zeros_like(param)
+        state["exp_avg_sq"] = ptcore.zeros_like(param)
+
+    def _update(self, param, grad, state, group):
+        step = count(state)
+        lr, (beta1, beta2) = group["lr"], group["betas"]
+        if group["weight_decay"] and group["decoupled_weight_decay"]:
+            param.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = decayed(grad, param, group["weight_decay"])
+        mean = average(state["exp_avg"], grad, 1 - beta1)
+        square = state["exp_avg_sq"].mul_(beta2).add_(grad * grad * (1 - beta2))
+        correction = 1 - beta2**step
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * beta2**step / correction
+        change = mean / (1 - beta1**step) * lr
+        if length > 5:
+            rectification = sqrt(
+                (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+            )
+            change = change * (sqrt(correction) / (square.sqrt() + group["eps"])) * rectification
+        param.sub_(change)

@@ -1,0 +1,89 @@
+"""Rprop. State of a parameter: ``step``, ``prev`` (the last gradient) and ``step_size``."""
+
+import ptcore
+from ptcore.optim._by_parameter import ByParameter, check_nonnegative, new_step
+
+__all__ = ["Rprop"]
+
+
+class Rprop(ByParameter):
+    """Resilient propagation: only the signs of the gradients count.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or dict
+        Parameters or groups of them.
+    lr : float, default: 1e-2
+        The first size of each element's step.
+    etas : tuple of two float, default: (0.5, 1.2)
+        Factors of an element's step size after a change of sign and after none.
+    step_sizes : tuple of two float, default: (1e-6, 50)
+        The smallest and the largest step size.
+    maximize : bool, default: False
+        Whether to go uphill.
+    capturable, foreach : bool, optional
+        Accepted for compatibility.
+    differentiable : bool, default: False
+        Must be False.
+
+    Notes
+    -----
+    An element whose gradient changed its sign stays where it is for a step.
+    M. Riedmiller, H. Braun, IEEE ICNN 1993.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> w = ptcore.nn.Parameter(ptcore.tensor([1.0]))
+    >>> (w * w).sum().backward()
+    >>> ptcore.optim.Rprop([w], lr=0.25).step()
+    >>> w.tolist()
+    [0.75]
+    """
+
+    _buffers = ("step", "prev", "step_size")
+    _later = (*ByParameter._later, ("capturable", False))
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        etas=(0.5, 1.2),
+        step_sizes=(1e-6, 50),
+        *,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_nonnegative(**{"learning rate": lr})
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "etas": etas,
+                "step_sizes": step_sizes,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
+
+    def _begin(self, param, state, group):
+        state["step"] = new_step()
+        state["prev"] = ptcore.zeros_like(param)
+        state["step_size"] = ptcore.full_like(param, float(group["lr"]))
+
+    def _update(self, param, grad, state, group):
+        state["step"] += 1
+        product = grad * state["prev"]
+        shrink, grow = group["etas"]
+        size = state["step_size"]
+        ptcore.where(product > 0, size * grow, size, out=size)
+        ptcore.where(product < 0, size * shrink, size, out=size).clamp_(*group["step_sizes"])
+        grad = ptcore.where(product < 0, 0.0, grad)
+        param.sub_(grad.sign() * size)
+        state["prev"].copy_(grad)

@@ -1,0 +1,148 @@
+"""Messages name the function that the user called, never a row that is not public."""
+import math
+import re
+
+import pytest
+
+import ptcore as pt
+from ptcore._ops import _table, rows
+from ptcore.nn import functional as F
+
+pytestmark = pytest.mark.core
+
+ROWS = {row.name: row for row in rows() if row.family != "registered"}
+INTERNAL = sorted(name for name, row in ROWS.items() if row.internal)
+# Said by what is no function.
+WORDS = {"index": pt.Tensor.__getitem__}
+
+
+def public(name):
+    """What a user can call by a name that messages say."""
+    for owner in (pt, pt.Tensor, F, pt.linalg):
+        for spelled in (name, name + "_", name.removeprefix("linalg_")):
+            if hasattr(owner, spelled):
+                return getattr(owner, spelled)
+    return WORDS.get(name)
+
+
+@pytest.mark.parametrize("name", INTERNAL)
+def test_rows_that_are_not_public_say_what_was_called(name):
+    row = ROWS[name]
+    assert row.called not in INTERNAL
+    assert public(row.called) is not None
+    assert _table.message_name(_table.op_id(name)) == row.called
+
+
+def test_every_op_has_a_name_of_its_own_and_one_to_say():
+    names = [_table.op_name(op) for op in range(_table.n_ops())]
+    assert len(set(names)) == len(names)
+    for op, name in enumerate(names):
+        base = name.partition("__d")[0]
+        if base in ROWS:
+            assert _table.message_name(op) == ROWS[base].called
+
+
+X, WHOLE, META = pt.ones(3), pt.tensor([1, 2, 3]), pt.tensor([0], device="meta")
+COMPLEX = pt.ones(2, 2, dtype=pt.complex64)
+BITS = pt.ones(1, 1, 2, 2, dtype=pt.bool)
+CALLS = {
+    "add_scaled": ("add", lambda: pt.add(WHOLE, WHOLE, alpha=1.5)),
+    "sub_scaled": ("sub", lambda: WHOLE.sub(WHOLE, alpha=1e39)),
+    "trunc_divide": ("div", lambda: pt.div(WHOLE, 0, rounding_mode="trunc")),
+    "root_of_variance": ("std", lambda: pt.std(WHOLE)),
+    "round_to": ("round", lambda: pt.round(WHOLE, decimals=1)),
+    "assign": ("copy", lambda: X.clone().copy_(pt.ones(2))),
+    "gelu_tanh": ("gelu", lambda: F.gelu(WHOLE, approximate="tanh")),
+    "prod_dims": ("prod", lambda: X.prod(5)),
+    "max_dim": ("max", lambda: COMPLEX.max(0)),
+    "min_dim": ("min", lambda: pt.min(COMPLEX, 0)),
+    "var_dims": ("var", lambda: pt.var(WHOLE)),
+    "vector_norm": ("norm", lambda: WHOLE.norm()),
+    "as_strided_of": ("as_strided", lambda: pt.as_strided(X, (9,), (1,))),
+    "scatter_src": ("scatter", lambda: X.scatter(0, WHOLE - 1, WHOLE)),
+    "index_get": ("index", lambda: X[META]),
+    "index_write": ("index_put", lambda: X.clone().index_put_((META,), pt.ones(1))),
+    "index_accumulate": ("index_put", lambda: X.clone().index_put_((META,), pt.ones(1), accumulate=True)),
+    "_linalg_svd": ("linalg_svd", lambda: pt.linalg.svd(pt.ones(2, 2, dtype=pt.int64))),
+    "layer_norm_stats": ("layer_norm", lambda: F.layer_norm(WHOLE, (3,))),
+    "batch_norm_stats": ("batch_norm", lambda: F.batch_norm(pt.ones(2, 3, dtype=pt.int64), None, None, training=True)),
+    "group_norm_stats": ("group_norm", lambda: F.group_norm(pt.ones(2, 3, dtype=pt.int64), 1)),
+    "cross_entropy_stats": ("cross_entropy", lambda: F.cross_entropy(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
+    "nll_loss_stats": ("nll_loss", lambda: F.nll_loss(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
+    "fill_arange": ("arange", lambda: pt.arange(0, 10**20)),
+    "fill_linspace": ("linspace", lambda: pt.linspace(0, 1, 3, dtype=pt.bool)),
+    "fill_eye": ("eye", lambda: pt.eye(-1)),
+    "random_uniform": ("rand", lambda: pt.rand(3, dtype=pt.int64)),
+    "random_normal": ("randn", lambda: pt.randn(3, dtype=pt.int64)),
+    "random_exponential": ("exponential_", lambda: WHOLE.clone().exponential_()),
+    "random_integers": ("randint", lambda: pt.randint(5, 2, (3,))),
+    "randperm_values": ("randperm", lambda: pt.randperm(-1)),
+    "bernoulli_of": ("bernoulli", lambda: pt.bernoulli(WHOLE)),
+    "dropout_masked": ("dropout", lambda: F.dropout(WHOLE)),
+    "places_among": ("searchsorted", lambda: pt.searchsorted(COMPLEX[0], COMPLEX)),
+    "scatter_prod": ("scatter_reduce", lambda: X.scatter_reduce(0, WHOLE, X, "prod")),
+    "scatter_amax": ("scatter_reduce", lambda: X.scatter_reduce(0, WHOLE, X, "amax")),
+    "scatter_amin": ("scatter_reduce", lambda: X.scatter_reduce(0, WHOLE, X, "amin")),
+    "poisson_of": ("poisson", lambda: pt.poisson(-X)),
+    "prelu_of": ("prelu", lambda: F.prelu(WHOLE, WHOLE[:1])),
+    "logit_of": ("logit", lambda: pt.logit(COMPLEX)),
+    "polygamma_of": ("polygamma", lambda: pt.polygamma(1, COMPLEX)),
+    "nan_replaced": ("nan_to_num", lambda: pt.nan_to_num(X, "a")),
+    "cross_entropy_of_bits": ("binary_cross_entropy", lambda: F.binary_cross_entropy(X, WHOLE)),
+    "cross_entropy_of_logits": ("binary_cross_entropy_with_logits",
+                                lambda: F.binary_cross_entropy_with_logits(X, COMPLEX)),
+    "huber_of": ("huber_loss", lambda: F.huber_loss(X, WHOLE, delta="a")),
+    "convolve": ("conv2d", lambda: F.conv2d(BITS, BITS)),
+    "convolve_transposed": ("conv_transpose2d", lambda: F.conv_transpose2d(BITS, BITS)),
+    "max_pool_windows": ("max_pool2d", lambda: F.max_pool2d(BITS, 2)),
+    "mean_pool": ("avg_pool2d", lambda: F.avg_pool2d(BITS, 2)),
+    "pad_constant": ("pad", lambda: F.pad(X, (-2, -2))),
+    "unfold_windows": ("unfold", lambda: F.unfold(BITS.to(pt.int64), 2)),
+    "fold_windows": ("fold", lambda: F.fold(pt.ones(1, 4, 3), (3, 3), 2)),
+    "resample": ("interpolate", lambda: F.interpolate(BITS, 3)),
+    # not a row of their own, or shared by functions
+    "by uniform_": ("uniform_", lambda: WHOLE.clone().uniform_()),
+    "by normal_": ("normal_", lambda: WHOLE.clone().normal_()),
+    "by uniform_ of nan": ("uniform_", lambda: X.clone().uniform_(0, math.nan)),
+    "by clamp": ("clamp", lambda: X.clamp(max=1e39)),
+    "by clamp of complex": ("clamp", lambda: pt.clamp(COMPLEX, min=1)),
+    "by setitem": ("index", lambda: X.clone().__setitem__(slice(2), pt.ones(3))),
+    "by setitem with a mask": ("index", lambda: X.clone().__setitem__(X > 0, pt.ones(2))),
+    "by setitem with positions": ("index", lambda: X.clone().__setitem__([0, 1], pt.ones(3))),
+    "by var of a word": ("var", lambda: X.var("a")),
+    "by matmul": ("matmul", lambda: pt.matmul(WHOLE, pt.ones(3, dtype=pt.float64, device="meta"))),
+}
+# Ops of a backward on what a forward has accepted, and conversions that take everything.
+UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax_backward", "layer_norm_backward",
+             "batch_norm_backward", "group_norm_backward", "cross_entropy_backward",
+             "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "resample_transposed",
+             "to_dtype", "to_device", "conj_physical", "slice",
+             "nonzero_of"}
+
+
+def test_every_row_is_called_or_said_to_be_unreached():
+    assert set(INTERNAL) == {name for name in CALLS if not name.startswith("by ")} | UNREACHED
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_messages(case):
+    name, call = CALLS[case]
+    with pytest.raises((RuntimeError, TypeError, ValueError, IndexError, OverflowError)) as caught:
+        call()
+    text = str(caught.value)
+    assert text.startswith(f"{name}: "), text
+    assert not re.search(rf"\b({'|'.join(n for n in INTERNAL if n != 'slice')})\b", text), text
+
+
+def test_a_composite_keeps_class_and_cause():
+    """Only the name at the front is another; errors of user code stay as they are."""
+    with pytest.raises(NotImplementedError, match=r"^clamp: dtype must be one of bool"):
+        pt.clamp(COMPLEX, min=1)
+
+    class Own(pt.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise KeyError("my: own")
+
+    with pytest.raises(KeyError, match="my: own"):
+        pt.clamp(X.as_subclass(Own), min=1)

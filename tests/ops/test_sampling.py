@@ -1,0 +1,119 @@
+"""Draws of composite rows: frequencies against the distributions, determinism, errors."""
+import numpy as np
+import pytest
+from scipy import stats
+
+import ptcore as pt
+
+pytestmark = pytest.mark.core
+F = pt.nn.functional
+
+
+def test_multinomial_frequencies():
+    pt.manual_seed(0)
+    p = pt.tensor([[1.0, 0.0, 3.0], [2.0, 2.0, 0.0]])
+    drawn = pt.multinomial(p, 20000, replacement=True).numpy()
+    for row, want in zip(drawn, ([0.25, 0, 0.75], [0.5, 0.5, 0])):
+        np.testing.assert_allclose(np.bincount(row, minlength=3) / 20000, want, atol=0.02)
+    assert drawn.dtype == np.int64
+
+
+def test_multinomial_without_replacement():
+    pt.manual_seed(0)
+    p = pt.tensor([1.0, 2.0, 5.0, 0.0])
+    first = np.zeros(4)
+    for _ in range(3000):
+        places = pt.multinomial(p, 3).tolist()
+        assert sorted(places) == [0, 1, 2]
+        first[places[0]] += 1
+    np.testing.assert_allclose(first / 3000, [1 / 8, 2 / 8, 5 / 8, 0], atol=0.04)
+
+
+def test_multinomial_repeats_with_the_seed():
+    p = pt.rand(50)
+    a = pt.multinomial(p, 10, generator=pt.Generator().manual_seed(3))
+    b = pt.multinomial(p, 10, generator=pt.Generator().manual_seed(3))
+    assert pt.equal(a, b)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: pt.multinomial(pt.ones(3), 4), lambda: pt.multinomial(pt.ones(3), 0),
+    lambda: pt.multinomial(pt.tensor([1.0, -1.0]), 1), lambda: pt.multinomial(pt.zeros(3), 1),
+    lambda: pt.multinomial(pt.tensor([1.0, np.nan]), 1), lambda: pt.multinomial(pt.ones(2, 2, 2), 1),
+    lambda: pt.multinomial(pt.ones(3, dtype=pt.int64), 1)])
+def test_multinomial_errors(call):
+    with pytest.raises((RuntimeError, ValueError, TypeError), match=r"^multinomial: "):
+        call()
+
+
+@pytest.mark.parametrize("rate", [0.3, 4.0, 9.9, 10.0, 35.0, 1e4])
+def test_poisson(rate):
+    pt.manual_seed(1)
+    x = pt.poisson(pt.full((20000,), rate, dtype=pt.float64)).numpy()
+    assert abs(x.mean() - rate) < 5 * np.sqrt(rate / 20000)
+    assert abs(x.var() / rate - 1) < 0.06
+    if rate < 100:
+        counts = np.bincount(x.astype(int))
+        expected = stats.poisson.pmf(np.arange(len(counts)), rate) * 20000
+        keep = expected > 20
+        assert np.sum((counts - expected)[keep] ** 2 / expected[keep]) < 2.5 * keep.sum() + 15
+
+
+def test_poisson_edges():
+    assert pt.poisson(pt.tensor([0.0, 0.0])).tolist() == [0, 0]
+    with pytest.raises(RuntimeError, match="rates must not be negative"):
+        pt.poisson(pt.tensor([-1.0]))
+
+
+def test_in_place_distributions():
+    pt.manual_seed(2)
+    x = pt.empty(20000, dtype=pt.float64)
+    assert stats.kstest(x.cauchy_(1, 2).numpy(), "cauchy", (1, 2)).pvalue > 1e-3
+    assert stats.kstest(np.log(x.log_normal_(0.5, 2).numpy()), "norm", (0.5, 2)).pvalue > 1e-3
+    g = x.geometric_(0.3).numpy()
+    assert g.min() == 1 and abs(g.mean() - 1 / 0.3) < 0.1
+    n = pt.empty(1000, dtype=pt.int64).geometric_(0.5)
+    assert n.dtype is pt.int64 and int(n.min()) == 1
+    for call in (lambda: x.cauchy_(0, -1), lambda: x.log_normal_(0, 0), lambda: x.geometric_(0), lambda: n.cauchy_()):
+        with pytest.raises(RuntimeError):
+            call()
+
+
+def test_dropouts():
+    pt.manual_seed(3)
+    x = pt.ones(200, 50, 4)
+    for function in (F.dropout1d, pt.feature_dropout):
+        y = function(x, 0.25, True).numpy()
+        assert set(np.unique(y)) == {0.0, np.float32(1 / 0.75)}
+        assert (y == y[..., :1]).all()          # channels go as a whole
+        assert abs((y[..., 0] == 0).mean() - 0.25) < 0.02
+    normal = pt.randn(100000)
+    y = F.alpha_dropout(normal, 0.3, True)
+    assert abs(y.mean().item()) < 0.02 and abs(y.std().item() - 1) < 0.02
+    assert F.alpha_dropout(normal) is normal
+    z = F.feature_alpha_dropout(x, 0.5, True)
+    assert len(np.unique(z.numpy())) == 2
+    assert F.dropout2d(pt.ones(3, 4, 5, 5), 1.0).sum() == 0
+    single = F.dropout1d(pt.ones(4, 6), 0.5)
+    assert (single == single[:, :1]).all()
+
+
+def test_gumbel_softmax():
+    pt.manual_seed(4)
+    logits = pt.log(pt.tensor([1.0, 3.0])).expand(20000, 2)
+    hard = F.gumbel_softmax(logits, hard=True)
+    assert set(np.unique(hard.numpy())) <= {0.0, 1.0}
+    assert abs(hard[:, 1].mean().item() - 0.75) < 0.02
+    leaf = logits.clone().requires_grad_()
+    F.gumbel_softmax(leaf, tau=0.5, hard=True)[:, 0].sum().backward()
+    assert leaf.grad.abs().sum() > 0
+
+
+def test_rrelu():
+    pt.manual_seed(5)
+    x = -pt.ones(1000)
+    y = -F.rrelu(x, 0.1, 0.3, training=True)
+    assert 0.1 <= y.min() < 0.12 and 0.28 < y.max() <= 0.3
+    np.testing.assert_allclose(F.rrelu(x, 0.1, 0.3).numpy(), -0.2, rtol=1e-6)
+    with pytest.raises(RuntimeError, match="rrelu: lower must not exceed upper"):
+        F.rrelu(x, 0.5, 0.1)
