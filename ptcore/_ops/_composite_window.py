@@ -442,7 +442,7 @@ def channel_shuffle(input, groups):
     n, c = input.shape[:2]
     rest = tuple(input.shape[2:])
     x = reshape(input, (n, groups, c // groups) + rest)
-    return reshape(permute(x, (0, 2, 1, *range(3, x.ndim))), (n, c) + rest)
+    return reshape(permute(x, (0, 2, 1, *range(3, x.ndim))).contiguous(), (n, c) + rest)
 
 
 # -- resampling ---------------------------------------------------------------------------------
