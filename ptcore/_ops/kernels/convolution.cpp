@@ -365,7 +365,8 @@ inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
 
 int convolve_any(pt_call *call, bool transposed) {
     if (int status = check_convolution(call, 2)) return status;
-    const batch_view x(call->in[0]), weight(call->in[1]), out(call->out[0]);
+    const batch_view x(call->in[0]), out(call->out[0]);
+    batch_view weight(call->in[1]);
     geometry g;
     g.groups = call->params[3].i;
     g.n = x.size[0];
@@ -377,6 +378,8 @@ int convolve_any(pt_call *call, bool transposed) {
     g.channels = x.size[1] / g.groups;
     g.filters = out.size[1] / g.groups;
     if (call->out[0].numel == 0) return PT_OK;
+    if (g.channels == 0)                        /* whatever sizes a kernel without numbers has */
+        for (int d = 0; d < 3; ++d) weight.size[d + 2] = 1;
     const axes lists(g.dim, call, x.size + 2, out.size + 2, weight.size + 2, transposed);
     if (!lists.lists) return no_memory(call, axes::entries(call, out.size + 2, weight.size + 2) * 8);
     if (worth_splitting(g)) g.dim[2].split();
