@@ -7,8 +7,8 @@ import types
 from pathlib import Path
 
 FAMILIES = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
-            "linalg", "normalize", "loss", "scan", "sort", "random", "convolution", "pooling", "resample",
-            "composite", "special", "shaping", "selection", "statistics", "products", "neural", "sampling",
+            "linalg", "normalize", "loss", "scan", "sort", "random", "composite", "special", "shaping",
+            "selection", "statistics", "products", "neural", "sampling", "convolution", "pooling", "resample",
             "window")
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent

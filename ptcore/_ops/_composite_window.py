@@ -16,11 +16,13 @@ from ptcore._ops._functions_view import expand, permute, reshape, slice, squeeze
 from ptcore._ops._window_shapes import convolved, convolved_transposed
 from ptcore._tensor import Tensor
 
+_LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
+
 
 def _numbers(op, name, value, n, least):
     """A tuple of n ints from one int or from n of them."""
     if type(value) is int:
-        values = (value,) * n
+        values = (_arguments.integer(op, name, value),) * n
     else:
         values = tuple(_arguments.integers(op, name, value))
         if len(values) == 1:
@@ -30,6 +32,8 @@ def _numbers(op, name, value, n, least):
     for v in values:
         if v < least:
             raise ShapeError(f"{op}: {name} must be at least {least}, got {value!r}")
+        if v > _LARGEST:
+            raise OverflowError(f"{op}: {name} is out of range: {v}")
     return values
 
 
@@ -45,6 +49,11 @@ def _batched(op, x, n):
 
 def _unbatched(x, batched):
     return x if batched else squeeze(x, (0,))
+
+
+def _word(op, name, value):
+    if not isinstance(value, str):
+        raise TypeError(f"{op}: {name} must be a str, got {type(value).__name__}")
 
 
 # -- convolution --------------------------------------------------------------------------------
@@ -304,10 +313,13 @@ def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size
         if len(given) != n or any([not m - s < g < m + s for g, m, s in zip(given, size, stride)]):
             raise ValueError(f"{op}: output_size must be within a stride of {list(size)}, got {output_size!r}")
         size = given
+    if min(size) < 1:
+        raise ShapeError(f"{op}: the output would have sizes {list(size)}, expected at least 1")
     lead = tuple(x.shape[:2])
     count = 1
     for m in size:
         count *= m
+    _arguments.integer(op, "the size of the output", count)
     flat = scatter_src(zeros(lead + (count,), dtype=x.dtype, device=x.device), 2,
                        reshape(indices, lead + (-1,)), reshape(x, lead + (-1,)))
     return _unbatched(reshape(flat, lead + size), batched)
@@ -332,6 +344,7 @@ def pad(input, pad, mode, value):
     if len(pads) % 2 or len(pads) > 2 * input.ndim:
         raise ShapeError(f"pad: pad must have an even number of entries, at most 2 for each dim of an input "
                          f"of shape {list(input.shape)}, got {list(pads)}")
+    _word("pad", "mode", mode)
     if mode == "constant":
         return pad_constant(input, pads, 0 if value is None else _arguments.number("pad", "value", value))
     if mode not in ("reflect", "replicate", "circular"):
@@ -438,7 +451,7 @@ def channel_shuffle(input, groups):
     n, c = input.shape[:2]
     rest = tuple(input.shape[2:])
     x = reshape(input, (n, groups, c // groups) + rest)
-    return reshape(permute(x, (0, 2, 1, *range(3, x.ndim))), (n, c) + rest)
+    return reshape(permute(x, (0, 2, 1, *range(3, x.ndim))).contiguous(), (n, c) + rest)
 
 
 # -- resampling ---------------------------------------------------------------------------------
@@ -450,6 +463,11 @@ _MODES = {"nearest": ("nearest", (3, 4, 5)), "nearest-exact": ("nearest-exact", 
 
 def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
     op = "interpolate"
+    _word(op, "mode", mode)
+    if align_corners is not None:
+        align_corners = _arguments.flag(op, "align_corners", align_corners)
+    if recompute_scale_factor is not None:
+        recompute_scale_factor = _arguments.flag(op, "recompute_scale_factor", recompute_scale_factor)
     if mode not in _MODES:
         raise NotImplementedError(f"{op}: mode must be one of {', '.join([repr(m) for m in _MODES])}, got {mode!r}")
     how, ndims = _MODES[mode]

@@ -8,7 +8,7 @@ from ptcore._ops._schema import HALF, INTEGRAL, REAL, linear, structured
 
 structured(
     "max_pool_windows(input, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, size: Sizes)",
-    types=(*INTEGRAL, *REAL), kernel="max_pool", internal=True, fields=("values", "indices"),
+    types=(*INTEGRAL, *REAL), kernel="max_pool", internal=True, called="max_pool2d", fields=("values", "indices"),
     node="MaxPoolWithIndicesBackward0", jvp="rule", batch="merge",
     out="max_pooled('max_pool_windows', input, kernel, stride, padding, dilation, size, INT64)",
     reference="_max_pool(x, kernel, stride, padding, dilation, size)",
@@ -20,7 +20,7 @@ for _name, _other, _doc in (
         ("mean_pool_transposed", "mean_pool", "What ``mean_pool`` sends back to its input.")):
     linear(
         f"{_name}(input, {_MEAN})", types=("int64", *HALF, "float32", "float64"), kernel=_name, internal=True,
-        node="AvgPoolBackward0", batch="merge",
+        called="avg_pool2d", node="AvgPoolBackward0", batch="merge",
         out=f"mean_pooled('{_name}', input, kernel, stride, padding, size)",
         vjp=[f"{_other}(g, kernel, stride, padding, x.shape[2:], include_pad, divisor)"],
         reference=f"_{_name}(x, kernel, stride, padding, size, include_pad, divisor)", doc=_doc)

@@ -1,8 +1,8 @@
 """Rows: padding with a number, sliding windows as columns, resampling along a dim."""
-from ptcore._ops._schema import COMPLEX, REAL, linear, structured
+from ptcore._ops._schema import BOOL, COMPLEX, REAL, linear, structured
 
 structured(
-    "pad_constant(input, pad: Sizes, value: Scalar)", kernel="pad_constant", internal=True,
+    "pad_constant(input, pad: Sizes, value: Scalar)", kernel="pad_constant", internal=True, called="pad",
     node="ConstantPadNdBackward0", out="padded('pad', input, pad)",
     vjp=["pad_constant(g, negated(pad), 0)"], jvp=["pad_constant(t, pad, 0)"],
     reference="_pad_constant(x, pad, value)",
@@ -11,15 +11,15 @@ structured(
 _WINDOWS = "kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes"
 _GIVEN = "kernel, dilation, padding, stride, blocks"
 linear(
-    f"unfold_windows(input, {_WINDOWS})", types=(*REAL, *COMPLEX), kernel="unfold_windows", internal=True,
-    node="Im2ColBackward0", layout="contiguous", batch="merge",
+    f"unfold_windows(input, {_WINDOWS})", types=(*BOOL, *REAL, *COMPLEX), kernel="unfold_windows", internal=True,
+    called="unfold", node="Im2ColBackward0", layout="contiguous", batch="merge",
     out=f"unfolded('unfold', input, {_GIVEN})", vjp=[f"fold_windows(g, {_GIVEN}, x.shape[2:])"],
     reference="_unfold_windows(x, kernel, dilation, padding, stride, blocks)",
     doc="The windows of (N, C, H, W) as columns (N, C * kernel, blocks).")
 
 linear(
-    f"fold_windows(input, {_WINDOWS}, size: Sizes)", types=(*REAL, *COMPLEX), kernel="fold_windows", internal=True,
-    node="Col2ImBackward0", layout="contiguous", batch="merge",
+    f"fold_windows(input, {_WINDOWS}, size: Sizes)", types=(*BOOL, *REAL, *COMPLEX), kernel="fold_windows",
+    internal=True, called="fold", node="Col2ImBackward0", layout="contiguous", batch="merge",
     out=f"folded('fold', input, {_GIVEN}, size)", vjp=[f"unfold_windows(g, {_GIVEN})"],
     reference="_fold_windows(x, kernel, dilation, padding, stride, blocks, size)",
     doc="Columns added up where their windows stood.")
@@ -28,7 +28,7 @@ _HOW = "dim: Dim, size: Int, mode: 'nearest|nearest-exact|linear|cubic', align_c
 for _name, _other in (("resample", "resample_transposed"), ("resample_transposed", "resample")):
     linear(
         f"{_name}(input, {_HOW})", types=("uint8", *REAL), kernel=_name, internal=True,
-        node="UpsampleBackward0", layout="contiguous",
+        called="interpolate", node="UpsampleBackward0", layout="contiguous",
         out=f"resampled('{_name}', input, dim, size)",
         vjp=[f"{_other}(g, dim, x.shape[dim], mode, align_corners, scale)"],
         reference=f"_{_name}(x, dim, size, mode, align_corners, scale)",

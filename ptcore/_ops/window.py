@@ -125,7 +125,7 @@ _function(
 >>> import ptcore
 >>> ptcore.nn.functional.unfold(ptcore.ones(1, 3, 4, 4), 2).shape
 ptcore.Size([1, 12, 9])
-""", "_im2col(x, kernel_size, dilation, padding, stride)", public=["nn.functional.unfold"])
+""", "_im2col(x, kernel_size, dilation, padding, stride)", public=["nn.functional.unfold"], called="unfold")
 
 _function(
     "col2im(input, output_size: Obj, kernel_size: Obj, dilation: Obj = 1, padding: Obj = 0, stride: Obj = 1)",
@@ -134,7 +134,7 @@ _function(
 >>> import ptcore
 >>> ptcore.nn.functional.fold(ptcore.ones(1, 12, 9), (4, 4), 2).shape
 ptcore.Size([1, 3, 4, 4])
-""", "_col2im(x, output_size, kernel_size, dilation, padding, stride)", public=["nn.functional.fold"])
+""", "_col2im(x, output_size, kernel_size, dilation, padding, stride)", public=["nn.functional.fold"], called="fold")
 
 _function(
     "pixel_shuffle(input, upscale_factor: Int)",

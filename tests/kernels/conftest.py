@@ -34,9 +34,9 @@ LEVELS = {
            {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd", "avx2", "fma", "f16c", "bmi2"}),
 }
 COMMON = ["parallel", "blas"]       # compiled once, at the lowest level
-WITHOUT_LANES = {"index", "advanced_index", "shape", "sort", "svd"}
+WITHOUT_LANES = {"index", "advanced_index", "shape", "sort", "svd", "pooling", "resample"}
 FAMILIES = ("reduction extremum matmul softmax normalize loss index advanced_index shape scan sort svd "
-            "convolution convolution_weight").split()
+            "convolution convolution_weight pooling resample").split()
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
           "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]

@@ -385,8 +385,8 @@ TYPES = {"argsort": _schema.ORDERED, "embedding": _schema.ALL, "einsum": _schema
          "imag": _schema.COMPLEX, "var": _schema.REAL, "std": _schema.REAL, "t": _schema.ALL,
          "clamp": _schema.ORDERED, "max": _schema.ORDERED, "min": _schema.ORDERED,
          "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
-         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",),
-         **COMPOSITE_TYPES, **_cases_window.TYPES}
+         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **COMPOSITE_TYPES,
+         **_cases_window.TYPES}
 # ops whose result depends on strides, which fail where a copy would be needed
 FIXED_LAYOUT = ("view", "as_strided_of", "view_as_complex")
 

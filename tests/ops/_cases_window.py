@@ -8,7 +8,8 @@ TYPES = {
     **{f"max_pool{n}d": POOLABLE for n in (1, 2, 3)}, **{f"adaptive_max_pool{n}d": POOLABLE for n in (1, 2, 3)},
     **{f"avg_pool{n}d": MEANS for n in (1, 2, 3)}, **{f"adaptive_avg_pool{n}d": MEANS for n in (1, 2, 3)},
     **{f"lp_pool{n}d": ("float32", "float64") for n in (1, 2, 3)},
-    "im2col": (*_schema.REAL, *_schema.COMPLEX), "col2im": (*_schema.REAL, *_schema.COMPLEX),
+    "im2col": (*_schema.BOOL, *_schema.REAL, *_schema.COMPLEX),
+    "col2im": (*_schema.BOOL, *_schema.REAL, *_schema.COMPLEX),
     "interpolate": _schema.REAL,
 }
 

@@ -44,6 +44,7 @@ def test_every_op_has_a_name_of_its_own_and_one_to_say():
 
 X, WHOLE, META = pt.ones(3), pt.tensor([1, 2, 3]), pt.tensor([0], device="meta")
 COMPLEX = pt.ones(2, 2, dtype=pt.complex64)
+BITS = pt.ones(1, 1, 2, 2, dtype=pt.bool)
 CALLS = {
     "add_scaled": ("add", lambda: pt.add(WHOLE, WHOLE, alpha=1.5)),
     "sub_scaled": ("sub", lambda: WHOLE.sub(WHOLE, alpha=1e39)),
@@ -91,6 +92,14 @@ CALLS = {
     "cross_entropy_of_logits": ("binary_cross_entropy_with_logits",
                                 lambda: F.binary_cross_entropy_with_logits(X, COMPLEX)),
     "huber_of": ("huber_loss", lambda: F.huber_loss(X, WHOLE, delta="a")),
+    "convolve": ("conv2d", lambda: F.conv2d(BITS, BITS)),
+    "convolve_transposed": ("conv_transpose2d", lambda: F.conv_transpose2d(BITS, BITS)),
+    "max_pool_windows": ("max_pool2d", lambda: F.max_pool2d(BITS, 2)),
+    "mean_pool": ("avg_pool2d", lambda: F.avg_pool2d(BITS, 2)),
+    "pad_constant": ("pad", lambda: F.pad(X, (-2, -2))),
+    "unfold_windows": ("unfold", lambda: F.unfold(BITS.to(pt.int64), 2)),
+    "fold_windows": ("fold", lambda: F.fold(pt.ones(1, 4, 3), (3, 3), 2)),
+    "resample": ("interpolate", lambda: F.interpolate(BITS, 3)),
     # not a row of their own, or shared by functions
     "by uniform_": ("uniform_", lambda: WHOLE.clone().uniform_()),
     "by normal_": ("normal_", lambda: WHOLE.clone().normal_()),
@@ -106,7 +115,8 @@ CALLS = {
 # Ops of a backward on what a forward has accepted, and conversions that take everything.
 UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax_backward", "layer_norm_backward",
              "batch_norm_backward", "group_norm_backward", "cross_entropy_backward",
-             "nll_loss_backward", "to_dtype", "to_device", "conj_physical", "slice",
+             "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "resample_transposed",
+             "to_dtype", "to_device", "conj_physical", "slice",
              "nonzero_of"}
 
 

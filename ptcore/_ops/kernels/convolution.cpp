@@ -88,11 +88,10 @@ struct filter_bank {
     T *filters(int64_t number, int64_t taps, int64_t group) const {
         return data.data + g.groups * g.filters + start[number] + group * g.filters * g.channels * taps;
     }
-    template <class S>
     void pack(const batch_view &weight, bool transposed, const pt_view &b) {
         const int64_t all = g.groups * g.filters;
         for (int64_t m = 0; m < all; ++m)
-            data[m] = b.dtype == PT_NONE ? T{} : convert<T>(reinterpret_cast<const S *>(b.data)[m * b.strides[0]]);
+            data[m] = b.dtype == PT_NONE ? T{} : reinterpret_cast<const T *>(b.data)[m * b.strides[0]];
         start[0] = 0;
         for (int64_t number = 0; number < phases(g); ++number)
             start[number + 1] = start[number] + all * g.channels * phase(g, number).taps;
@@ -105,12 +104,12 @@ struct filter_bank {
                     const int64_t group = f / g.filters, m = f % g.filters, first = m / TILE_ROWS<T> * TILE_ROWS<T>;
                     const int64_t rows = min64(TILE_ROWS<T>, g.filters - first);
                     T *to = filters(number, p.taps, group) + first * g.channels * p.taps + (m - first);
-                    const S *from = reinterpret_cast<const S *>(weight.data) + group * by_group + m * by_filter;
+                    const T *from = reinterpret_cast<const T *>(weight.data) + group * by_group + m * by_filter;
                     for (int64_t c = 0; c < g.channels; ++c)
                         p.each(g, [&](int64_t t, int64_t i, int64_t j, int64_t k) {
                             to[(c * p.taps + t) * rows] =
-                                convert<T>(from[c * by_channel + g.dim[0].index[i] * weight.stride[2] +
-                                                g.dim[1].index[j] * weight.stride[3] + g.dim[2].index[k] * weight.stride[4]]);
+                                from[c * by_channel + g.dim[0].index[i] * weight.stride[2] +
+                                                g.dim[1].index[j] * weight.stride[3] + g.dim[2].index[k] * weight.stride[4]];
                         });
                 }
             }
@@ -210,28 +209,25 @@ inline void row_tiles(int64_t rows, int64_t channels, int64_t taps, const T *a, 
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-template <class T, class S>
-inline void write_piece(S *to, const T *from, int64_t length, int64_t step) {
-    if constexpr (is_same<T, S> && is_fast<T>) {
-        if (step == 1) return load_row(to, from, 1, length);
-    }
-    if (step == 1) store(to, from, length);
+template <class T>
+inline void write_piece(T *to, const T *from, int64_t length, int64_t step) {
+    if (step == 1) load_row(to, from, 1, length);
     else
-        for (int64_t i = 0; i < length; ++i) to[i * step] = convert<S>(from[i]);
+        for (int64_t i = 0; i < length; ++i) to[i * step] = from[i];
 }
 
-template <class T, class S>
+template <class T>
 struct convolution {
     const geometry &g;
     batch_view source;
     const filter_bank<T> &bank;
-    S *out;
+    T *out;
     bool direct;
 
     static constexpr int W = lanes_of<T>::width;
     static constexpr int64_t WIDTH = TILE_VECTORS<T> * W;
 
-    static bool by_rows(const geometry &g) { return is_fast<T> && is_same<T, S> && g.filters == 1 && g.dim[2].phases == 1; }
+    static bool by_rows(const geometry &g) { return is_fast<T> && g.filters == 1 && g.dim[2].phases == 1; }
 
     /* the only filter of a group */
     void rows_of(const window &w, const phase &p, int64_t group, const T *b, int64_t pitch, const int64_t *distance) const {
@@ -274,7 +270,7 @@ struct convolution {
                 furthest = max64(furthest, distance[t]);
             });
             const T *filters = bank.filters(number, p.taps, group), *bias = bank.bias(group);
-            if constexpr (is_fast<T> && is_same<T, S>)
+            if constexpr (is_fast<T>)
                 if (by_rows(g)) {
                     rows_of(w, p, group, b, pitch, distance);
                     continue;
@@ -292,7 +288,7 @@ struct convolution {
                     const tile_kernel<T> kernel = tile_of<T>(rows, vectors, std::make_integer_sequence<int, TILE_VECTORS<T>>{});
                     kernel(g.channels, p.taps, filters + m0 * g.channels * p.taps, b + first - back, pitch, distance, bias + m0, tile);
                     for (int r = 0; r < rows; ++r) {
-                        S *to = out + (group * g.filters + m0 + r) * g.results();
+                        T *to = out + (group * g.filters + m0 + r) * g.results();
                         const T *from = tile + r * vectors * W + back;
                         for (int i = 0; i < many; ++i)
                             write_piece(to + pieces[i].to, from + pieces[i].from, pieces[i].length, g.dim[2].phases);
@@ -307,18 +303,18 @@ struct convolution {
 constexpr int64_t CONVOLUTION_GRAIN = 1 << 18;
 constexpr int64_t PLANES_BYTES = 384 * 1024;
 
-template <class T, class S>
+template <class T>
 inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
     if (call->out[0].numel == 0) return PT_OK;
     const batch_view source(call->in[0]), weight(call->in[1]);
     filter_bank<T> bank(g);
     if (!bank) return no_memory(call, g.groups * g.filters * g.channels * g.taps() * int64_t(sizeof(T)));
-    bank.template pack<S>(weight, transposed, call->in[2]);
-    convolution<T, S> work{g, source, bank, output<S>(call), false};
+    bank.pack(weight, transposed, call->in[2]);
+    convolution<T> work{g, source, bank, output<T>(call), false};
     const int64_t plane = source.size[2] * source.size[3] * source.size[4], margin = work.WIDTH;
     int64_t furthest = 0;
     for (int d = 0; d < 3; ++d) furthest = furthest * g.dim[d].source + g.dim[d].reach;
-    work.direct = in_place<T, S>(g, source) && !work.by_rows(g) && plane - furthest >= work.W;
+    work.direct = in_place(g, source) && !work.by_rows(g) && plane - furthest >= work.W;
     const double products = double(g.n) * double(g.groups * g.filters) * double(g.results()) * double(g.channels * g.taps());
     const int64_t least = int64_t(products < 8.0 * CONVOLUTION_GRAIN ? products / CONVOLUTION_GRAIN + 1 : 8);
     tiling tiles(g, PLANES_BYTES / int64_t(sizeof(T)), least, 512);
@@ -359,7 +355,7 @@ inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
                     b = reinterpret_cast<const T *>(source.data) + w.n0 * source.stride[0] + group * g.channels * pitch + skip;
                 }
                 else
-                    for (int64_t c = 0; c < g.channels; ++c) pack_channel<T, S>(planes.data + c * pitch, w, g, source, group * g.channels + c);
+                    for (int64_t c = 0; c < g.channels; ++c) pack_channel<T>(planes.data + c * pitch, w, g, source, group * g.channels + c);
                 work.multiply(w, group, p0, p1, b, pitch, skip, distance.data);
             }
         }
@@ -369,7 +365,8 @@ inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
 
 int convolve_any(pt_call *call, bool transposed) {
     if (int status = check_convolution(call, 2)) return status;
-    const batch_view x(call->in[0]), weight(call->in[1]), out(call->out[0]);
+    const batch_view x(call->in[0]), out(call->out[0]);
+    batch_view weight(call->in[1]);
     geometry g;
     g.groups = call->params[3].i;
     g.n = x.size[0];
@@ -381,10 +378,12 @@ int convolve_any(pt_call *call, bool transposed) {
     g.channels = x.size[1] / g.groups;
     g.filters = out.size[1] / g.groups;
     if (call->out[0].numel == 0) return PT_OK;
+    if (g.channels == 0)                        /* whatever sizes a kernel without numbers has */
+        for (int d = 0; d < 3; ++d) weight.size[d + 2] = 1;
     const axes lists(g.dim, call, x.size + 2, out.size + 2, weight.size + 2, transposed);
     if (!lists.lists) return no_memory(call, axes::entries(call, out.size + 2, weight.size + 2) * 8);
     if (worth_splitting(g)) g.dim[2].split();
-    return visit_convolution(call, call->out[0].dtype, [&](auto wide, auto stored) { return convolve_as<PT_TYPE(wide), PT_TYPE(stored)>(call, g, transposed); });
+    return visit_convolution(call, [&](pt_call *on, auto tag) { return convolve_as<PT_TYPE(tag)>(on, g, transposed); });
 }
 int convolve_kernel(pt_call *call) { return convolve_any(call, false); }
 int convolve_transposed_kernel(pt_call *call) { return convolve_any(call, true); }

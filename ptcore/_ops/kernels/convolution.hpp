@@ -69,13 +69,55 @@ constexpr int TILE_ROWS = is_fast<T> ? OUTER_ROWS : 2;
 template <class T>
 constexpr int TILE_VECTORS = is_fast<T> ? OUTER_VECTORS : 1;
 
-/* f(type computed in, type stored); signs do not matter to integers that wrap */
+/* Runs f(call, type_tag<T>) on operands of T, the type that the call's dtype is computed in; what is stored
+ * otherwise (half types, integers, whose signs do not matter where they wrap) is converted before and after. */
+template <class T, class S, class F>
+inline int widened(pt_call *call, F &&f) {
+    constexpr int MOST = 3, DIMS = 5;
+    pt_view in[MOST], out = call->out[0];
+    int64_t strides[MOST][DIMS], from[MOST + 1] = {0};
+    for (int i = 0; i < call->nin; ++i) from[i + 1] = from[i] + (call->in[i].dtype == PT_NONE ? 0 : call->in[i].numel);
+    scratch<T> wide(from[call->nin]), result(out.numel);
+    if (!wide || !result) return no_memory(call, (from[call->nin] + out.numel) * int64_t(sizeof(T)));
+    for (int i = 0; i < call->nin; ++i) {
+        in[i] = call->in[i];
+        if (in[i].dtype == PT_NONE) continue;
+        space<1> all;
+        for (int d = 0; d < in[i].ndim; ++d) all.push(in[i].sizes[d], {in[i].strides[d]});
+        int64_t step[1];
+        const int64_t n = all.pop(step), rows = in[i].numel ? all.numel() : 0;
+        const S *source = input<S>(call, i);
+        T *to = wide.data + from[i];
+        parallel_for(rows, grain_rows(n), [&](int64_t begin, int64_t end) {
+            cursor<1> at(all, begin);
+            for (int64_t r = begin; r < end; ++r, at.next()) load(to + r * n, source + at.offset[0], n == 1 ? 1 : step[0], n);
+        });
+        int64_t stride = 1;
+        for (int d = in[i].ndim - 1; d >= 0; --d) {
+            strides[i][d] = stride;
+            stride *= in[i].sizes[d];
+        }
+        in[i].data = reinterpret_cast<char *>(to);
+        in[i].strides = strides[i];
+    }
+    out.data = reinterpret_cast<char *>(result.data);
+    pt_call on = *call;
+    on.in = in;
+    on.out = &out;
+    if (int status = f(&on, type_tag<T>{})) {
+        memcpy(call->error, on.error, sizeof on.error);
+        return status;
+    }
+    parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) { store(output<S>(call) + begin, result.data + begin, end - begin); });
+    return PT_OK;
+}
 template <class F>
-inline int visit_convolution(pt_call *call, int dtype, F &&f) {
-    return visit<INTEGERS | FLOATS | COMPLEXES>(call, dtype, [&](auto tag) {
+inline int visit_convolution(pt_call *call, F &&f) {
+    return visit<INTEGERS | FLOATS | COMPLEXES>(call, call->out[0].dtype, [&](auto tag) {
         using S = PT_TYPE(tag);
-        if constexpr (std::is_integral<S>::value) return f(type_tag<uint64_t>{}, type_tag<std::make_unsigned_t<S>>{});
-        else return f(type_tag<compute<S>>{}, type_tag<S>{});
+        if constexpr (std::is_integral<S>::value) return widened<uint64_t, std::make_unsigned_t<S>>(call, f);
+        else if constexpr (is_half<S>) return widened<float, S>(call, f);
+        else return f(call, tag);
     });
 }
 
@@ -277,7 +319,7 @@ struct tiling {
 };
 
 /* One channel of the window's images into its planes, which are 0 where there is no source. */
-template <class T, class S>
+template <class T>
 inline void pack_channel(T *to, const window &w, const geometry &g, const batch_view &v, int64_t channel) {
     const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
     for (int64_t pa = 0; pa < a.planes; ++pa)
@@ -287,7 +329,7 @@ inline void pack_channel(T *to, const window &w, const geometry &g, const batch_
                 const int64_t rc = c.residue[pc], first = max64(0, ceil_div(c.lead - rc, c.step)), left = first * c.step + rc - c.lead;
                 const int64_t many = left < c.source ? min64(w.extent[2] - first, (c.source - 1 - left) / c.step + 1) : 0;
                 if (many <= 0) continue;
-                const S *from = reinterpret_cast<const S *>(v.data) + channel * v.stride[1] + left * v.stride[4];
+                const T *from = reinterpret_cast<const T *>(v.data) + channel * v.stride[1] + left * v.stride[4];
                 for (int64_t n = w.n0; n < w.n1; ++n)
                     for (int64_t i = 0; i < w.extent[0]; ++i) {
                         const int64_t si = (w.from[0] + i) * a.step + a.residue[pa] - a.lead;
@@ -310,9 +352,8 @@ inline int64_t tap_distance(const window &w, const geometry &g, int64_t da, int6
 }
 
 /* The source itself serves as planes: nothing is padded, and what is not wanted of it is not read. */
-template <class T, class S>
 inline bool in_place(const geometry &g, const batch_view &v) {
-    if (!is_same<T, S> || !v.dense()) return false;
+    if (!v.dense()) return false;
     for (int d = 0; d < 3; ++d)
         if (g.dim[d].cut != 1 || g.dim[d].width != g.dim[d].source || g.dim[d].lead || g.dim[d].tail) return false;
     return true;

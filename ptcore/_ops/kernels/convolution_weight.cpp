@@ -65,13 +65,13 @@ inline dot_kernel<T> dot_of(int rows, int taps, std::integer_sequence<int, NR...
 }
 
 /* The gradient's rows of one filter where the window's planes have their results; to is 0 between them. */
-template <class T, class S>
+template <class T>
 inline void pack_gradient(T *to, const window &w, const batch_view &y, int64_t filter) {
     for (int64_t n = w.n0; n < w.n1; ++n)
         for (int64_t i = w.from[0]; i < w.to[0]; ++i)
             for (int64_t j = w.from[1]; j < w.to[1]; ++j)
                 load_row(to + (((n - w.n0) * w.extent[0] + i - w.from[0]) * w.extent[1] + j - w.from[1]) * w.extent[2],
-                         reinterpret_cast<const S *>(y.data) + n * y.stride[0] + filter * y.stride[1] + i * y.stride[2] + j * y.stride[3],
+                         reinterpret_cast<const T *>(y.data) + n * y.stride[0] + filter * y.stride[1] + i * y.stride[2] + j * y.stride[3],
                          y.stride[4], y.size[4]);
 }
 
@@ -84,20 +84,20 @@ inline bool is_nan(T x) {
 constexpr int64_t SUMS = 16;
 constexpr int64_t WEIGHT_GRAIN = 1 << 18, WEIGHT_NUMBERS = 1 << 19, RUN = 1024;
 
-template <class T, class S>
+template <class T>
 inline int weight_as(pt_call *call, const geometry &g) {
     const batch_view x(call->in[0]), y(call->in[1]);
     const int64_t all = g.groups * g.filters, terms = g.channels * g.taps(), total = all * terms;
-    S *out = output<S>(call);
+    T *out = output<T>(call);
     if (total == 0) return PT_OK;
     if (y.size[0] * y.size[2] * y.size[3] * y.size[4] == 0) {
-        for (int64_t i = 0; i < total; ++i) out[i] = convert<S>(T{});
+        for (int64_t i = 0; i < total; ++i) out[i] = T{};
         return PT_OK;
     }
     const double products = double(total) * double(g.n) * double(g.results());
     const int64_t least = int64_t(products < double(SUMS * WEIGHT_GRAIN) ? products / double(WEIGHT_GRAIN) + 1 : SUMS);
     tiling tiles(g, min64(WEIGHT_NUMBERS, 2 * RUN * g.channels * g.planes()), 1, RUN);
-    const bool direct = in_place<T, S>(g, x);
+    const bool direct = in_place(g, x);
     const int64_t plane = x.size[2] * x.size[3] * x.size[4];
     if (direct) {
         tiles.images = 1;
@@ -156,8 +156,8 @@ inline int weight_as(pt_call *call, const geometry &g) {
                         const T *b = planes.data;
                         if (direct) b = reinterpret_cast<const T *>(x.data) + w.n0 * x.stride[0] + group * g.channels * pitch + skip;
                         else
-                            for (int64_t c = 0; c < g.channels; ++c) pack_channel<T, S>(planes.data + c * pitch, w, g, x, group * g.channels + c);
-                        for (int64_t f = f0; f < f1; ++f) pack_gradient<T, S>(rows.data + (f - f0) * length, w, y, group * g.filters + f);
+                            for (int64_t c = 0; c < g.channels; ++c) pack_channel<T>(planes.data + c * pitch, w, g, x, group * g.channels + c);
+                        for (int64_t f = f0; f < f1; ++f) pack_gradient<T>(rows.data + (f - f0) * length, w, y, group * g.filters + f);
                         for (int64_t f = f0; f < f1; f += TILE_ROWS<T>) {
                             const int many = int(min64(TILE_ROWS<T>, f1 - f));
                             for (int64_t t = 0; t < terms; t += TILE_VECTORS<T>)
@@ -177,7 +177,7 @@ inline int weight_as(pt_call *call, const geometry &g) {
                 T v = partial[i];
                 for (int64_t s = 1; s < sums; ++s) v = v + partial[s * total + i];
                 found = found || is_nan(v);
-                out[i] = convert<S>(v);
+                out[i] = v;
             }
             if (found) nan = true;
         });
@@ -197,10 +197,11 @@ int convolve_weight_kernel(pt_call *call) {
         return fail(call, PT_RUNTIME_ERROR, "channels, filters and groups do not fit together");
     g.channels = x.size[1] / g.groups;
     g.filters = y.size[1] / g.groups;
+    if (call->out[0].numel == 0) return PT_OK;
     const axes lists(g.dim, call, x.size + 2, y.size + 2, out.size + 2, false);
     if (!lists.lists) return no_memory(call, axes::entries(call, y.size + 2, out.size + 2) * 8);
     if (worth_splitting(g)) g.dim[2].split();
-    return visit_convolution(call, call->out[0].dtype, [&](auto wide, auto stored) { return weight_as<PT_TYPE(wide), PT_TYPE(stored)>(call, g); });
+    return visit_convolution(call, [&](pt_call *on, auto tag) { return weight_as<PT_TYPE(tag)>(on, g); });
 }
 
 } // namespace

@@ -127,12 +127,6 @@ inline int each_plane(pt_call *call, int64_t cost, F &&f) {
 /* ---- maximum ----------------------------------------------------------------------------- */
 
 template <class E>
-inline E lowest() {
-    if constexpr (std::is_floating_point<E>::value) return -E(HUGE_VAL);
-    else if constexpr (std::is_unsigned<E>::value) return 0;
-    else return E(E(1) << (8 * sizeof(E) - 1));
-}
-template <class E>
 using place_type = std::conditional_t<sizeof(E) <= 4, int32_t, int64_t>;
 
 template <class E, int STRIDE>
@@ -153,7 +147,7 @@ inline void max_rows(const pool &p, const E *x, E *values, int64_t *indices, pla
     for (int64_t i = 0; i < a.out; ++i)
         for (int64_t j = 0; j < b.out; ++j, values += c.out, indices += c.out) {
             for (int64_t o = 0; o < c.out; ++o) {
-                values[o] = lowest<E>();
+                values[o] = -E(HUGE_VAL);
                 place[o] = -1;
             }
             for (int64_t u = a.start[i]; u < a.stop[i]; u += a.dilation)
@@ -179,7 +173,7 @@ inline void max_windows(const pool &p, const E *x, E *values, int64_t *indices) 
     for (int64_t i = 0; i < a.out; ++i)
         for (int64_t j = 0; j < b.out; ++j)
             for (int64_t o = 0; o < c.out; ++o) {
-                E best = lowest<E>();
+                E best = std::is_floating_point<E>::value ? E(-HUGE_VAL) : E(0);
                 int64_t place = -1;
                 for (int64_t u = a.start[i]; u < a.stop[i]; u += a.dilation)
                     for (int64_t v = b.start[j]; v < b.stop[j]; v += b.dilation)
@@ -203,15 +197,19 @@ int max_pool_kernel(pt_call *call) {
     const bool by_rows = p.by_rows && p.inputs() < INT_MAX;
     return visit<INTEGERS | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
         using S = PT_TYPE(tag);
-        using E = compute<S>;
+        /* integers are compared as 64 bits, one window at a time: that is two loops for all of them */
+        using E = std::conditional_t<std::is_integral<S>::value, std::conditional_t<is_same<S, uint64_t>, uint64_t, int64_t>, compute<S>>;
         std::atomic<bool> enough(true);
         const int64_t cost = p.inputs() + 4 * p.outputs();
         const int status = each_plane<E, S, S>(call, cost, [&](int64_t plane, const E *x, E *values) {
             int64_t *indices = output<int64_t>(call, 1) + plane * p.outputs();
-            if (!by_rows) return max_windows(p, x, values, indices);
-            scratch<place_type<E>> place(p.dim[2].out);
-            if (place) max_rows(p, x, values, indices, place.data);
-            else enough = false;
+            if constexpr (std::is_integral<E>::value) max_windows(p, x, values, indices);
+            else {
+                if (!by_rows) return max_windows(p, x, values, indices);
+                scratch<place_type<E>> place(p.dim[2].out);
+                if (place) max_rows(p, x, values, indices, place.data);
+                else enough = false;
+            }
         });
         return enough ? status : no_memory(call, p.dim[2].out * 8);
     });

@@ -80,8 +80,8 @@ int sliding_kernel(pt_call *call) {
         if (set[p][0] < 0 || set[p][1] < 0) return fail(call, PT_RUNTIME_ERROR, "window settings must hold 2 numbers that are not negative");
     if (small.sizes[1] != channels * kernel[0] * kernel[1] || small.sizes[2] != blocks[0] * blocks[1] || small.sizes[0] != n)
         return fail(call, PT_RUNTIME_ERROR, "sizes do not fit together");
-    return visit<FLOATS | COMPLEXES>(call, large.dtype, [&](auto tag) {
-        using S = PT_TYPE(tag);
+    return visit<BOOL | FLOATS | COMPLEXES>(call, large.dtype, [&](auto tag) {
+        using S = std::conditional_t<is_same<PT_TYPE(tag), uint8_t>, boolean, PT_TYPE(tag)>;
         using E = compute<S>;
         const int64_t plane = size[0] * size[1], taps = kernel[0] * kernel[1], block = blocks[0] * blocks[1];
         if (large.numel == 0 && !FOLD) {
