@@ -35,6 +35,8 @@ def family_of(path):
 def kernel_objects(build):
     """(level, kind, family, object) of every object of the kernel libraries."""
     for folder in sorted((build / "ptcore").glob("lib*.a.p")):
+        if folder.name.startswith("libglue"):
+            continue
         level = folder.name.removesuffix(".a.p").rpartition("_")[2]
         for path in sorted(folder.glob("*.o")):
             yield (level, *family_of(path), path)
@@ -64,7 +66,7 @@ def loops(path):
 
 def glue_sizes(build):
     """{module: bytes} of the compiled Cython modules."""
-    objects = sorted((build / "ptcore").glob("_core*.p/*.o"))
+    objects = [p for pattern in ("_core*.p", "libglue*.p") for p in sorted((build / "ptcore").glob(f"{pattern}/*.o"))]
     sizes = text_bytes(objects) if objects else {}
     return {p.name.removeprefix("meson-generated_..").removesuffix(".cpp.o").lstrip("_"): n for p, n in sizes.items()}
 
