@@ -117,9 +117,16 @@ def package(ops, base):
 
 
 def python_module(source, ops, where):
-    """The stub of a Python module: its own functions' signatures and those of rows."""
+    """The stub of a Python module: its own functions' signatures and those of rows.
+
+    Functions of a private module beside it that it takes over whole are its own.
+    """
     lines = []
-    for node in ast.parse(Path(source).read_text()).body:
+    body = ast.parse(Path(source).read_text()).body
+    for node in body:
+        beside = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+        if beside and node.module.rpartition(".")[2].startswith("_"):
+            body += ast.parse((Path(source).parent / f"{node.module.rpartition('.')[2]}.py").read_text()).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             lines.append(f"def {node.name}({ast.unparse(node.args)}) -> Tensor: ...")
         elif isinstance(node, ast.Assign):

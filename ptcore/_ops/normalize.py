@@ -39,14 +39,14 @@ nondifferentiable(
 structured(
     "batch_norm_stats(input, weight: OptTensor, bias: OptTensor, eps: Float)",
     node="NativeBatchNormBackward0", types=REAL, promote="none", kernel="batch_norm",
-    layout="contiguous", internal=True, fields=("out", "mean", "var"),
+    layout="contiguous", internal=True, called="batch_norm", fields=("out", "mean", "var"),
     out="batch_normalized(input, weight, bias)", batch="decompose", jvp="decompose",
     reference="_batch_norm(x, weight, bias, eps)",
     doc="Batch normalisation by the batch's own statistics, which are the mean and the biased variance.")
 
 nondifferentiable(
     "batch_norm_backward(g, input, mean: Index, var: Index, weight: OptTensor, eps: Float)", types=REAL,
-    promote="none", kernel="batch_norm_backward", layout="contiguous", internal=True,
+    promote="none", kernel="batch_norm_backward", layout="contiguous", internal=True, called="batch_norm",
     fields=("input", "weight", "bias"), out="channel_gradients(input)", batch="decompose",
     reference="_batch_norm_backward(g, input, mean, var, weight, eps)",
     doc="The fused gradient of batch normalisation for a backward that is not recorded.")
@@ -54,7 +54,7 @@ nondifferentiable(
 structured(
     "group_norm_stats(input, weight: OptTensor, bias: OptTensor, num_groups: Int, eps: Float)",
     node="NativeGroupNormBackward0", types=REAL, promote="none", kernel="group_norm",
-    layout="contiguous", internal=True, fields=("out", "mean", "rstd"),
+    layout="contiguous", internal=True, called="group_norm", fields=("out", "mean", "rstd"),
     out="group_normalized(input, weight, bias, num_groups)", batch="decompose", jvp="decompose",
     autocast="high", reference="_group_norm(x, weight, bias, num_groups, eps)",
     doc="Group normalisation with the statistics that its gradient needs.")
@@ -62,6 +62,7 @@ structured(
 nondifferentiable(
     "group_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor, num_groups: Int)",
     types=REAL, promote="none", kernel="group_norm_backward", layout="contiguous", internal=True,
+    called="group_norm",
     fields=("input", "weight", "bias"), out="channel_gradients(input)", batch="decompose",
     reference="_group_norm_backward(g, input, mean, rstd, weight, num_groups)",
     doc="The fused gradient of group normalisation for a backward that is not recorded.")

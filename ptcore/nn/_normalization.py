@@ -17,6 +17,8 @@ def _check(op, input, least=2):
 
 def _channels(op, input, **tensors):
     for name, t in tensors.items():
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"{op}: {name} must be a Tensor or None, got {type(t).__name__}")
         if t is not None and tuple(t.shape) != (input.shape[1],):
             raise ShapeError(f"{op}: {name} must have shape {[input.shape[1]]} for input of shape "
                              f"{list(input.shape)}, got {list(t.shape)}")
@@ -208,6 +210,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     _check("group_norm", input)
+    _channels("group_norm", input, weight=weight, bias=bias)
     return group_norm_stats(input, *_like(input, weight, bias), num_groups, float(eps))[0]
 
 
@@ -248,6 +251,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     if not shape or len(shape) > input.ndim or tuple(input.shape[-len(shape):]) != shape:
         raise ShapeError(f"rms_norm: the last sizes of input must be normalized_shape {list(shape)}, got shape "
                          f"{list(input.shape)}")
+    if weight is not None and not isinstance(weight, Tensor):
+        raise TypeError(f"rms_norm: weight must be a Tensor or None, got {type(weight).__name__}")
     if weight is not None and tuple(weight.shape) != shape:
         raise ShapeError(f"rms_norm: weight must have shape {list(shape)}, got {list(weight.shape)}")
     import ptcore

@@ -64,6 +64,8 @@ CALLS = {
     "index_accumulate": ("index_put", lambda: X.clone().index_put_((META,), pt.ones(1), accumulate=True)),
     "_linalg_svd": ("linalg_svd", lambda: pt.linalg.svd(pt.ones(2, 2, dtype=pt.int64))),
     "layer_norm_stats": ("layer_norm", lambda: F.layer_norm(WHOLE, (3,))),
+    "batch_norm_stats": ("batch_norm", lambda: F.batch_norm(pt.ones(2, 3, dtype=pt.int64), None, None, training=True)),
+    "group_norm_stats": ("group_norm", lambda: F.group_norm(pt.ones(2, 3, dtype=pt.int64), 1)),
     "cross_entropy_stats": ("cross_entropy", lambda: F.cross_entropy(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
     "nll_loss_stats": ("nll_loss", lambda: F.nll_loss(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
     "fill_arange": ("arange", lambda: pt.arange(0, 10**20)),
@@ -103,7 +105,8 @@ CALLS = {
 }
 # Ops of a backward on what a forward has accepted, and conversions that take everything.
 UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax_backward", "layer_norm_backward",
-             "cross_entropy_backward", "nll_loss_backward", "to_dtype", "to_device", "conj_physical", "slice",
+             "batch_norm_backward", "group_norm_backward", "cross_entropy_backward",
+             "nll_loss_backward", "to_dtype", "to_device", "conj_physical", "slice",
              "nonzero_of"}
 
 
