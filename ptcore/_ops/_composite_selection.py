@@ -29,6 +29,8 @@ def _number(op, name, value, input):
     """A number that may become an element of input."""
     value = _arguments.number(op, name, value)
     if isinstance(value, complex) and not input.dtype.is_complex:
+        if input.dtype.kind == "b":
+            return value != 0
         if value.imag:
             raise RuntimeError(f"{op}: {name} must be real for an input of dtype {input.dtype.name}, got {value}")
         value = value.real
