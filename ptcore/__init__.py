@@ -42,7 +42,7 @@ from ptcore._state import (  # noqa: E402
 from ptcore._tensor import Tensor, _disabled_torch_function_impl, strided  # noqa: E402
 
 __version__ = "0.1.0.dev0"
-_builtin_bool, _builtin_int = bool, int
+_builtin_bool = bool
 
 globals().update({d.name: d for d in _d.ALL})
 half, float, double, bfloat16 = float16, float32, float64, bfloat16
@@ -128,6 +128,8 @@ def is_complex(input):
 
 def is_nonzero(input):
     """Whether a tensor of one element is not zero."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"is_nonzero: input must be a Tensor, got {type(input).__name__}")
     if input.numel() != 1:
         raise RuntimeError(f"is_nonzero: input must have one element, got shape {list(input.shape)}")
     return _builtin_bool(input)
@@ -142,8 +144,9 @@ def broadcast_shapes(*shapes):
     >>> ptcore.broadcast_shapes((2, 1), (3,))
     ptcore.Size([2, 3])
     """
+    from ptcore._ops._arguments import integers
     from ptcore._ops._shapes import broadcast_shapes as of
-    return Size(of("broadcast_shapes", *[(s,) if isinstance(s, _builtin_int) else tuple(s) for s in shapes]))
+    return Size(of("broadcast_shapes", *[integers("broadcast_shapes", "shapes", s) for s in shapes] or [()]))
 
 
 def numel(input):

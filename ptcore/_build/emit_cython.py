@@ -261,7 +261,9 @@ def functions(family, ops, by_name):
             "from ptcore._ops._shapes import *",
             "from ptcore._ops._results import NOT_GIVEN, packed, second_spelling"]
     if any(op.row.kind == "composite" for op in ops):
-        text.append(f"from ptcore._ops import {schema.bodies(family)} as _composite")
+        bodies = schema.bodies(family)
+        text += ["from ptcore._ops import _composite"] if bodies == "_composite" else [
+            "from ptcore._ops._results import Bodies", f'_composite = Bodies("ptcore._ops.{bodies}")']
     methods, public = [], {}
     register = []
     for op in ops:

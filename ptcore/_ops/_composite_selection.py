@@ -2,10 +2,10 @@
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._composite import _wrap
+from ptcore._ops._composite import _padding, _renormed, _rows, _wrap, embedding, embedding_function  # noqa: F401
 from ptcore._ops._creation import arange, full, ones_like, zeros
 from ptcore._ops._functions_arithmetic import abs, div, masked_fill, where
-from ptcore._ops._functions_copy import cat, clone
+from ptcore._ops._functions_copy import clone
 from ptcore._ops._functions_index import gather, index_select, scatter_amax, scatter_amin, scatter_prod, scatter_src
 from ptcore._ops._functions_index import index_add as index_add_to
 from ptcore._ops._functions_index import scatter_add as scatter_add_to
@@ -15,7 +15,6 @@ from ptcore._ops._functions_sort import places_among
 from ptcore._ops._functions_view import expand, reshape, unsqueeze
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes, index_dtype
-from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -30,7 +29,11 @@ def _number(op, name, value, input):
     """A number that may become an element of input."""
     value = _arguments.number(op, name, value)
     if isinstance(value, complex) and not input.dtype.is_complex:
-        raise TypeError(f"{op}: {name} must be real for an input of dtype {input.dtype.name}, got {value}")
+        if input.dtype.kind == "b":
+            return value != 0
+        if value.imag:
+            raise RuntimeError(f"{op}: {name} must be real for an input of dtype {input.dtype.name}, got {value}")
+        value = value.real
     return value
 
 
@@ -276,69 +279,6 @@ def bucketize(input, boundaries, out_int32, right):
 
 
 # -- embedding ----------------------------------------------------------------------------------
-
-def _rows(op, weight, indices):
-    if weight.ndim != 2:
-        raise ShapeError(f"{op}: weight must have 2 dimensions, got shape {list(weight.shape)}")
-    if indices.dtype.kind not in "iu":
-        raise DTypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
-
-
-def _padding(op, padding_idx, n):
-    """padding_idx as a position, -1 for none."""
-    if padding_idx is None:
-        return -1
-    padding_idx = _arguments.integer(op, "padding_idx", padding_idx)
-    if not -n <= padding_idx < n:
-        raise RuntimeError(f"{op}: padding_idx must be in [{-n}, {n - 1}], got {padding_idx}")
-    return padding_idx % n
-
-
-def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
-    _rows("embedding", weight, indices)
-    if indices.dtype is not INT64:
-        indices = indices.to(INT64)
-    flat = reshape(indices, (-1,)) if indices.ndim != 1 else indices
-    source = weight
-    if scale_grad_by_freq and weight.requires_grad:
-        ones = full(flat.shape, 1, dtype=weight.dtype, device=weight.device)
-        none = zeros(weight.shape[0], dtype=weight.dtype, device=weight.device)
-        count = scatter_add_to(none, 0, flat, ones)
-        share = unsqueeze(1 / masked_fill(count, count == 0, 1), 1)
-        source = weight.detach() + (weight - weight.detach()) * share
-    rows = index_select(source, 0, flat)
-    if padding_idx >= 0:                # the padding row is a constant
-        rows = where(unsqueeze(flat == padding_idx, 1), rows.detach(), rows)
-    return reshape(rows, (*indices.shape, weight.shape[1]))
-
-
-def _renormed(op, weight, indices, max_norm, norm_type):
-    """Shrinks in place the rows of weight that are used and longer than max_norm."""
-    max_norm, norm_type = _arguments.real(op, "max_norm", max_norm), _arguments.real(op, "norm_type", norm_type)
-    with no_grad():
-        used = _unique(reshape(indices, (-1,)))
-        rows = index_select(weight, 0, used)
-        norms = vector_norm(rows, norm_type, 1, True)
-        shrunk = where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
-        weight[used] = shrunk
-
-
-def _unique(flat):
-    from ptcore._ops._functions_sort import sort
-    values = sort(flat.to(INT64), 0)[0]
-    if values.numel() < 2:
-        return values
-    new = cat([ones_like(values[:1]).bool(), values[1:] != values[:-1]], 0)
-    return values[new]
-
-
-def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
-    _rows("embedding", weight, input)
-    padding_idx = _padding("embedding", padding_idx, weight.shape[0])
-    if max_norm is not None:
-        _renormed("embedding", weight, input, max_norm, norm_type)
-    return embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
-
 
 def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
                   include_last_offset, padding_idx):

@@ -52,6 +52,19 @@ def _result_type(name, *fields):
     return type(name, (tuple,), body)
 
 
+class Bodies:
+    """The functions of a family's composite rows, read from their file when one is first called."""
+
+    def __init__(self, module):
+        self._module = module
+
+    def __getattr__(self, name):
+        import importlib
+        function = getattr(importlib.import_module(self._module), name)
+        setattr(self, name, function)
+        return function
+
+
 def packed(cls, outputs):
     """The outputs of an op as its result type (an override may have returned anything)."""
     return cls(outputs) if type(outputs) is tuple else outputs

@@ -36,7 +36,8 @@ _row("baddbmm(input, batch1, batch2, *, beta: Scalar = 1, alpha: Scalar = 1)", "
 # -- products --------------------------------------------------------------------------------------
 
 _row("vdot(input, other)", "vdot(x, y)", "Sum of the products of two vectors' elements, the first conjugated.",
-     "ptcore.vdot(ptcore.tensor([1j]), ptcore.tensor([1j]))", "tensor(1.+0.j)", out_argument=True)
+     "ptcore.vdot(ptcore.tensor([1j]), ptcore.tensor([1j]))", "tensor(1.+0.j)", out_argument=True,
+     autocast="widest")
 _row("inner(input, other)", "inner(x, y)", "Sums of products over the last dims of both tensors.",
      "ptcore.inner(ptcore.ones(2), ptcore.ones(2))", "tensor(2.)", out_argument=True, autocast="low")
 _row("tensordot(a, b, dims: Obj = 2)", "tensordot(x, y, dims)",

@@ -99,6 +99,10 @@ BESIDE = {"cat": "widest", "stack": "widest", "cross_entropy_stats": "high", "_l
           "svd": "high", "linalg_svd": "high", "linalg_svdvals": "high"}
 
 
+# In torch's list for the lower precision; here made of ops that are not.
+INHERITED = {"linalg_vecdot", "prelu"}
+
+
 def test_columns_are_pytorchs_lists():
     torch = pytest.importorskip("torch")
     text = (Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h").read_text()
@@ -111,5 +115,7 @@ def test_columns_are_pytorchs_lists():
     assert len(lists) > 80
     for row in ROWS.values():
         name = OTHER_NAMES.get(row.name, row.name)
+        if row.kind == "composite" and row.name not in BESIDE and (name not in lists or row.name in INHERITED):
+            continue                    # it is what the ops that it calls make of it, as the first test shows
         assert row.autocast == (lists.get(name) or BESIDE.get(row.name)), row.name
     assert set(_schema.AUTOCAST) == {*lists.values(), None}

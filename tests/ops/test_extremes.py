@@ -75,6 +75,8 @@ def drawn(row, dtype):
         values = values[~(np.isfinite(values) & (np.abs(values) > 1))]
     if row.name == "gelu_tanh_grad":    # inf - inf where x * x overflows, as in PyTorch
         values = values[~(np.abs(values) > 100) | np.isinf(values)]
+    if row.name == "lgamma":            # SciPy rounds beside its zeros
+        values = values[(values == 1) | ~(np.abs(values - 1) < 1e-6)]
     if row.name == "addcdiv":           # the quotient overflows on the way
         values = values[~((np.abs(values) < 1e-30) & (values != 0))]
     if row.name == "tanhshrink":        # cancels near 0, as in PyTorch
@@ -221,4 +223,6 @@ def test_every_special_value_is_ordinary_somewhere():
 def test_nextafter(dtype):
     x = special_values(dtype)
     a, b = (g.reshape(-1) for g in np.meshgrid(x, x))
-    np.testing.assert_array_equal(ptcore.nextafter(tensor(a, dtype), tensor(b, dtype)).numpy(), np.nextafter(a, b))
+    with np.errstate(all="ignore"):
+        want = np.nextafter(a, b)
+    np.testing.assert_array_equal(ptcore.nextafter(tensor(a, dtype), tensor(b, dtype)).numpy(), want)
