@@ -221,8 +221,8 @@ def _text(cls):
         extra="output_padding : int or tuple of int, default: 0\n        Added to the sizes of the output.\n    "
         * transposed,
         modes="{'zeros'}" if transposed else "{'zeros', 'reflect', 'replicate', 'circular'}, default: 'zeros'",
-        shape="(in_channels, out_channels / groups, *kernel_size)" if transposed
-        else "(out_channels, in_channels / groups, *kernel_size)",
+        shape="``(in_channels, out_channels / groups, *kernel_size)``" if transposed
+        else "``(out_channels, in_channels / groups, *kernel_size)``",
         size=", ".join(["1", "2"] + ["5"] * n), out=", ".join(["1", "3"] + [str(grown)] * n))
 
 
