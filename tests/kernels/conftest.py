@@ -34,7 +34,7 @@ LEVELS = {
            {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd", "avx2", "fma", "f16c", "bmi2"}),
 }
 COMMON = ["parallel", "blas"]       # compiled once, at the lowest level
-WITHOUT_LANES = {"index", "advanced_index", "shape", "sort", "svd", "pooling", "resample"}
+WITHOUT_LANES = {"index", "advanced_index", "shape", "sort", "svd"}
 FAMILIES = ("reduction extremum matmul softmax normalize loss index advanced_index shape scan sort svd "
             "convolution convolution_weight pooling resample").split()
 
