@@ -1,7 +1,6 @@
 """Activation layers: each holds its options and calls the function of the
 same meaning in :mod:`ptcore.nn.functional`."""
 
-import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn.modules.module import Module
 
@@ -25,22 +24,12 @@ __all__ = [
 ]
 
 
-def _elu(input, alpha):
-    return ptcore.where(input > 0, input, input.clamp(max=0).expm1() * alpha)
-
-
 class InPlace(Module):
     """Options of a layer that may write into its input."""
 
     def __init__(self, inplace=False):
         super().__init__()
         self.inplace = inplace
-
-    def _apply_to(self, function, input, *options):
-        if self.inplace:
-            # The derivative may need the old input: the function saves a copy.
-            return input.copy_(function(input.clone(), *options))
-        return function(input, *options)
 
     def _inplace_text(self):
         return ", inplace=True" if self.inplace else ""
@@ -87,7 +76,7 @@ class SiLU(InPlace):
 
     def forward(self, input):
         """Apply to `input`."""
-        return self._apply_to(F.silu, input)
+        return F.silu(input, self.inplace)
 
 
 class Mish(InPlace):
@@ -249,7 +238,7 @@ class LeakyReLU(InPlace):
 
     def forward(self, input):
         """Apply to `input`."""
-        return self._apply_to(F.leaky_relu, input, self.negative_slope)
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self):
         """The options."""
@@ -279,7 +268,7 @@ class ELU(InPlace):
 
     def forward(self, input):
         """Apply to `input`."""
-        return self._apply_to(_elu, input, self.alpha)
+        return F.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self):
         """The options."""
