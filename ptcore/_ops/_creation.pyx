@@ -6,7 +6,7 @@ from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
 from ptcore._dtype cimport CATEGORY, as_code, default_float, dtype_of
 from ptcore._dtype import iinfo
-from ptcore._shape cimport read_index, read_sizes, sizes_tuple
+from ptcore._shape cimport MAX_DIM, read_index, read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
@@ -14,7 +14,7 @@ from ptcore._ops._table cimport *
 from ptcore._ops._elementwise cimport elementwise_inplace, fitting
 from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
-from ptcore._errors import DTypeError, UnsupportedDTypeError
+from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._tensor import strided
 
 cdef int OP_ASSIGN = op_id("assign")
@@ -30,14 +30,28 @@ cdef int OP_RANDPERM = op_id("randperm_values")
 cdef int OP_BERNOULLI = op_id("bernoulli_of")
 
 
-cdef Tensor fresh(tuple size, object size_word, object dtype, object where, const char *op):
+cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) except -1:
+    """Fills out from ``f(2, 3)`` as well as ``f((2, 3))``; returns how many sizes there are."""
+    cdef int i, n
+    if rest:
+        n = 1 + read_sizes(rest, out + 1, op, b"size")
+        out[0] = read_index(size, op, b"size")
+    else:
+        n = read_sizes(size, out, op, b"size")
+    if n > MAX_DIM:
+        raise ValueError(f"{op.decode()}: at most {MAX_DIM} dimensions are supported, got {n}")
+    for i in range(n):
+        if out[i] < 0:
+            raise ShapeError(f"{op.decode()}: sizes must be non-negative, got {list(sizes_tuple(n, out))}")
+    return n
+
+
+cdef Tensor fresh(object size, tuple rest, object dtype, object where, const char *op):
     """Uninitialised memory for the common (*size, dtype, device) head of a creation function."""
-    cdef int64_t[64] sizes
+    cdef int64_t[65] sizes
     cdef int n, code
     cdef Device d
-    if size_word is None:
-        size_word = size[0] if len(size) == 1 else size
-    n = read_sizes(size_word, sizes, op, b"size")
+    n = read_size_args(size, rest, sizes, op)
     code = default_float() if dtype is None else as_code(dtype, op, b"dtype")
     if where is None and not pt_tls.device_set:
         return new_tensor(code, n, sizes, DEVICE_CPU, -1)
@@ -73,7 +87,7 @@ cdef Tensor filled(Tensor t, object value, const char *op):
 
 
 cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory,
-                 object memory_format, bint requires_grad):
+                 object memory_format, object requires_grad):
     """The end of a creation function: the keywords that all of them share."""
     if layout is not None and layout != strided:
         raise NotImplementedError(f"{op.decode()}: layout must be ptcore.strided, got {layout!r}")
@@ -89,8 +103,8 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
             raise TypeError(f"{op.decode()}: out must be a Tensor, got {type(out).__name__}")
         write_out(<Tensor>out, t, op)
         t = <Tensor>out
-    if requires_grad:
-        t.requires_grad = True
+    if requires_grad is not False and requires_grad is not None:
+        t.requires_grad = requires_grad
     return t
 
 
@@ -104,22 +118,21 @@ cdef object dtype_for(object dtype, object out, const char *op):
     return dtype_of((<Tensor>out).dt)
 
 
-cdef Tensor sized(tuple sizes, object size, object dtype, object device, object out, const char *op):
-    """Memory for the ``(*sizes, size, dtype, device, out)`` of a creation function."""
+cdef Tensor sized(object size, tuple rest, object dtype, object device, object out, const char *op):
+    """Memory for the ``(*size, dtype, device, out)`` of a creation function."""
     if out is None:
-        return fresh(sizes, size, dtype, device, op)
-    return fresh(sizes, size, dtype_for(dtype, out, op),
+        return fresh(size, rest, dtype, device, op)
+    return fresh(size, rest, dtype_for(dtype, out, op),
                  out.device if device is None and isinstance(out, Tensor) else device, op)
 
 
-def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+def empty(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memory=False,
           requires_grad=False, memory_format=None):
     """A tensor of uninitialised memory.
 
     Parameters
     ----------
-    *sizes : int or sequence of ints
-        Also as ``size=``.
+    size, *sizes : int, or one sequence of ints
     out : Tensor, optional
         Written to and returned.
     dtype : dtype, optional
@@ -133,11 +146,11 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     >>> ptcore.empty(2, 3).shape
     ptcore.Size([2, 3])
     """
-    return made(sized(sizes, size, dtype, device, out, b"empty"), b"empty", out, layout, pin_memory,
+    return made(sized(size, sizes, dtype, device, out, b"empty"), b"empty", out, layout, pin_memory,
                 memory_format, requires_grad)
 
 
-def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+def zeros(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memory=False,
           requires_grad=False):
     """A tensor of zeros.
 
@@ -147,11 +160,11 @@ def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     >>> ptcore.zeros(2)
     tensor([0., 0.])
     """
-    return made(zeroed(sized(sizes, size, dtype, device, out, b"zeros")), b"zeros", out, layout,
+    return made(zeroed(sized(size, sizes, dtype, device, out, b"zeros")), b"zeros", out, layout,
                 pin_memory, None, requires_grad)
 
 
-def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+def ones(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memory=False,
          requires_grad=False):
     """A tensor of ones.
 
@@ -161,7 +174,7 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_
     >>> ptcore.ones(2)
     tensor([1., 1.])
     """
-    return made(filled(sized(sizes, size, dtype, device, out, b"ones"), 1, b"ones"), b"ones", out, layout,
+    return made(filled(sized(size, sizes, dtype, device, out, b"ones"), 1, b"ones"), b"ones", out, layout,
                 pin_memory, None, requires_grad)
 
 
@@ -183,7 +196,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
         raise TypeError(f"full: fill_value must be a number, got {type(fill_value).__name__}")
     if dtype is None and out is None:
         dtype = bool if isinstance(fill_value, bool) else type(fill_value)
-    return made(filled(sized((size,), None, dtype, device, out, b"full"), fill_value, b"full"),
+    return made(filled(sized(size, (), dtype, device, out, b"full"), fill_value, b"full"),
                 b"full", out, layout, pin_memory, None, requires_grad)
 
 
@@ -320,23 +333,22 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
 
 # -- random -----------------------------------------------------------------------------------
 
-cdef tuple size_of(tuple sizes, object size, const char *op):
-    cdef int64_t[64] dims
-    cdef int n = read_sizes(size if size is not None else sizes[0] if len(sizes) == 1 else sizes, dims,
-                            op, b"size")
+cdef tuple size_of(object size, tuple rest, const char *op):
+    cdef int64_t[65] dims
+    cdef int n = read_size_args(size, rest, dims, op)
     return sizes_tuple(n, dims)
 
 
 cdef object drawn(int op, tuple params, object size, object dtype, object where, object generator,
                   const char *name, object out, object layout, object pin_memory,
-                  bint requires_grad):
+                  object requires_grad):
     dtype = dtype_for(dtype, out, name)
     return made(<Tensor>call(op, params + (
         size, dtype_of(default_float()) if dtype is None else dtype, as_device(where, name), generator),
         None), name, out, layout, pin_memory, None, requires_grad)
 
 
-def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+def rand(size, *sizes, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
          requires_grad=False):
     """Uniform values in [0, 1).
 
@@ -346,11 +358,11 @@ def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, d
     >>> bool((ptcore.rand(100) < 1).all())
     True
     """
-    return drawn(OP_UNIFORM, (0.0, 1.0), size_of(sizes, size, b"rand"), dtype, device, generator,
+    return drawn(OP_UNIFORM, (0.0, 1.0), size_of(size, sizes, b"rand"), dtype, device, generator,
                  b"rand", out, layout, pin_memory, requires_grad)
 
 
-def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+def randn(size, *sizes, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
           requires_grad=False):
     """Standard normal values.
 
@@ -360,7 +372,7 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
     >>> ptcore.randn(2, 3).shape
     ptcore.Size([2, 3])
     """
-    return drawn(OP_NORMAL, (0.0, 1.0), size_of(sizes, size, b"randn"), dtype, device, generator,
+    return drawn(OP_NORMAL, (0.0, 1.0), size_of(size, sizes, b"randn"), dtype, device, generator,
                  b"randn", out, layout, pin_memory, requires_grad)
 
 
@@ -381,7 +393,7 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
     low, high = int(low), int(high)
     if low >= high:
         raise RuntimeError(f"randint: low must be below high, got {low} and {high}")
-    return drawn(OP_INTEGERS, (low, high), size_of((), size, b"randint"),
+    return drawn(OP_INTEGERS, (low, high), size_of(size, (), b"randint"),
                  dtype_of(PT_INT64) if dtype is None and out is None else dtype, device, generator,
                  b"randint", out, layout, pin_memory, requires_grad)
 
@@ -404,7 +416,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 
 
 cdef object alike(int op, object input, object dtype, object where, object generator, const char *name,
-                  object layout, object pin_memory, object memory_format, bint requires_grad):
+                  object layout, object pin_memory, object memory_format, object requires_grad):
     if not isinstance(input, Tensor):
         raise TypeError(f"{name.decode()}: input must be a Tensor, got {type(input).__name__}")
     if memory_format is not None:
@@ -453,7 +465,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         raise TypeError("normal: size is required when mean and std are numbers")
     if std < 0:
         raise RuntimeError(f"normal: std must be non-negative, got {std}")
-    return drawn(OP_NORMAL, (float(mean), float(std)), size_of((), size, b"normal"), dtype, device,
+    return drawn(OP_NORMAL, (float(mean), float(std)), size_of(size, (), b"normal"), dtype, device,
                  generator, b"normal", out, layout, pin_memory, requires_grad)
 
 
@@ -598,21 +610,21 @@ def copy_(Tensor self not None, src, non_blocking=False):
     return elementwise_inplace(OP_ASSIGN, (self, src))
 
 
-def new_empty(Tensor self not None, *size, dtype=None, device=None, requires_grad=False):
+def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False):
     """Uninitialised memory with this tensor's dtype and device."""
-    return made(fresh(size, None, dtype or self.dtype, device or self.device, b"new_empty"), b"new_empty",
+    return made(fresh(size, sizes, dtype or self.dtype, device or self.device, b"new_empty"), b"new_empty",
                 None, None, False, None, requires_grad)
 
 
-def new_zeros(Tensor self not None, *size, dtype=None, device=None, requires_grad=False):
+def new_zeros(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False):
     """Zeros with this tensor's dtype and device."""
-    return zeros(*size, dtype=dtype or self.dtype, device=device or self.device,
+    return zeros(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
                  requires_grad=requires_grad)
 
 
-def new_ones(Tensor self not None, *size, dtype=None, device=None, requires_grad=False):
+def new_ones(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False):
     """Ones with this tensor's dtype and device."""
-    return ones(*size, dtype=dtype or self.dtype, device=device or self.device,
+    return ones(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
                 requires_grad=requires_grad)
 
 
