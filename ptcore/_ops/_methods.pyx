@@ -381,8 +381,19 @@ def untyped_nbytes(Tensor self not None):
     return self.storage.nbytes
 
 
+def is_pinned(Tensor self not None, device=None):
+    """Whether the memory is page-locked; ordinary memory is not."""
+    return False
+
+
+def pin_memory(Tensor self not None, device=None):
+    """A copy in page-locked memory, which needs an accelerator."""
+    from ptcore._errors import DeviceError
+    raise DeviceError("pin_memory: it needs an accelerator, and none is available")
+
+
 # What this module adds to Tensor.
-for _f in (detach, detach_, to, cpu, cuda, type_as, new, size, as_strided, view_as, reshape_as,
+for _f in (is_pinned, pin_memory, detach, detach_, to, cpu, cuda, type_as, new, size, as_strided, view_as, reshape_as,
            expand_as, broadcast_to, nonzero, masked_select, conj, adjoint):
     setattr(Tensor, _f.__name__, _f)
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),

@@ -17,6 +17,7 @@ from ptcore.nn.modules import (
     pooling,
     rectifier,
     resampling,
+    rnn,
 )
 from ptcore.nn.modules.activation import *
 from ptcore.nn.modules.batchnorm import *
@@ -34,6 +35,7 @@ from ptcore.nn.modules.padding import *
 from ptcore.nn.modules.pooling import *
 from ptcore.nn.modules.rectifier import *
 from ptcore.nn.modules.resampling import *
+from ptcore.nn.modules.rnn import *
 
 __all__ = [
     "Module",
@@ -52,4 +54,5 @@ __all__ = [
     *pooling.__all__,
     *rectifier.__all__,
     *resampling.__all__,
+    *rnn.__all__,
 ]
