@@ -158,7 +158,7 @@ def is_lazy(param):
 
 
 # What a tensor without a shape may be asked to do, by the names of the functions.
-_ALLOWED = {"to", "half", "float", "double", "bfloat16", "cuda", "cpu", "is_floating_point", "is_complex", "detach",
+_ALLOWED = {"to", "to_dtype", "to_device", "half", "float", "double", "bfloat16", "cuda", "cpu", "is_floating_point", "is_complex", "detach",
             "requires_grad_", "type"}
 
 
@@ -200,8 +200,8 @@ class _Uninitialized:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         name = getattr(func, "__name__", str(func))
-        if name in _ALLOWED:
-            return ptcore._disabled_torch_function_impl(func, types, args, kwargs or {})
+        if name in _ALLOWED:            # shape rules must not ask this class for its shape
+            return func(*[a.data if is_lazy(a) else a for a in args], **(kwargs or {}))
         raise ValueError(
             f"{name}: Attempted to use an uninitialized parameter. This happens with a lazy module or an explicit "
             "UninitializedParameter: call `forward` with a dummy batch to initialize the parameters first"

@@ -10,6 +10,7 @@ from ptcore.nn.modules import (
     dropout,
     embedding,
     flatten,
+    lazy,
     linear,
     loss,
     normalization,
@@ -27,6 +28,7 @@ from ptcore.nn.modules.distance import *
 from ptcore.nn.modules.dropout import *
 from ptcore.nn.modules.embedding import *
 from ptcore.nn.modules.flatten import *
+from ptcore.nn.modules.lazy import *
 from ptcore.nn.modules.linear import *
 from ptcore.nn.modules.loss import *
 from ptcore.nn.modules.module import Module
@@ -47,6 +49,7 @@ __all__ = [
     *dropout.__all__,
     *embedding.__all__,
     *flatten.__all__,
+    *lazy.__all__,
     *linear.__all__,
     *loss.__all__,
     *normalization.__all__,

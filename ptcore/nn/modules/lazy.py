@@ -180,8 +180,8 @@ class _LazyForward(_LazyConv):
 
 
 class _LazyTransposed(_LazyConv):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-                 padding_mode="zeros", device=None, dtype=None):
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+                 dilation=1, padding_mode="zeros", device=None, dtype=None):
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode,
                          device, dtype)
         self._wait(out_channels, device, dtype)

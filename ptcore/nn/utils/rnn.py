@@ -4,6 +4,7 @@ A packed sequence holds the steps one below the other: first the first elements 
 sequence first, then the second elements, and so on; ``batch_sizes[t]`` sequences reach step t.
 """
 
+import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -49,8 +50,8 @@ class PackedSequence(_Fields):
                 raise AssertionError("PackedSequence: Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
         elif isinstance(batch_sizes, Tensor) and batch_sizes.device.type != "cpu":
-            raise ValueError(f"PackedSequence: batch_sizes should always be on CPU, got {batch_sizes.device}. It is made "
-                             "by pack_sequence and pack_padded_sequence")
+            raise ValueError(f"PackedSequence: batch_sizes should always be on CPU, got {batch_sizes.device}. It is "
+                             "made by pack_sequence and pack_padded_sequence")
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
@@ -186,7 +187,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         places = sorted(range(batch), key=lambda i: -lengths[i])
         lengths = [lengths[i] for i in places]
         order = ptcore.tensor(places, dtype=ptcore.int64, device=input.device)
-    elif any(a < b for a, b in zip(lengths, lengths[1:])):
+    elif any(a < b for a, b in itertools.pairwise(lengths)):
         raise RuntimeError(_UNSORTED.format(op=op))
     if not lengths or lengths[-1] <= 0:
         raise RuntimeError(f"{op}: Length of all samples has to be greater than 0, but found an element in 'lengths' "
@@ -240,7 +241,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     if total_length is not None:
         if total_length < steps:
             raise ValueError("pad_packed_sequence: Expected total_length to be at least the length of the longest "
-                             f"sequence in input, but got total_length={total_length} and max sequence length being {steps}")
+                             f"sequence in input, but got total_length={total_length} and max sequence length "
+                             f"being {steps}")
         steps = total_length
     places, _ = _places(lengths, order, batch_first, steps, data.device)
     padded = ptcore.full((steps * batch, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
