@@ -257,7 +257,8 @@ def structured(signature, **columns):
     outputs), ``kernel``, ``vjp`` (a text for each tensor; absent: the function that
     ``@vjp(name)`` marks in autograd/_rules/), ``fields`` (names of several outputs),
     ``prefill`` (the output starts as a copy of the first input), ``layout`` ("contiguous":
-    the kernel wants its inputs so).
+    the kernel wants its inputs so), ``select`` ({parameter: function}: what is called with the
+    tensors and any value but the default).
     """
     return _row("structured", signature, **columns)
 

@@ -34,7 +34,7 @@ _factor("_linalg_det(A)", "det", "(square('linalg_det', A)[:-2], A.dtype)", "Det
 _factor("_linalg_slogdet(A)", "slogdet", "slogdet_spec(A)",
         "The signs of determinants, or their directions, and the logarithms of their moduli.",
         fields=("sign", "logabsdet"), node="LinalgSlogdetBackward0", jvp="rule", reference="linalg.slogdet(x)")
-_factor("_linalg_pinv_of(P: Index, A)", "clone", "like(P, A.dtype)",
+_factor("_linalg_pinv_of(P: Index, A)", "copy", "like(P, A.dtype)",
         "P, of which it is known that it is the pseudoinverse of A: derivatives follow from that.",
         called="linalg_pinv", node="LinalgPinvBackward0", jvp=[None, "pinv_forward(t, y, out)"],
         vjp=[None, "pinv_backward(g, y, out)"], batch="broadcast", reference="linalg.pinv(A)")

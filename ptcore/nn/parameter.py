@@ -158,8 +158,8 @@ def is_lazy(param):
 
 
 # What a tensor without a shape may be asked to do, by the names of the functions.
-_ALLOWED = {"to", "to_dtype", "to_device", "half", "float", "double", "bfloat16", "cuda", "cpu", "is_floating_point", "is_complex", "detach",
-            "requires_grad_", "type"}
+_ALLOWED = {"to", "to_dtype", "to_device", "half", "float", "double", "bfloat16", "cuda", "cpu", "is_floating_point",
+            "is_complex", "detach", "requires_grad_", "type"}
 
 
 class _Uninitialized:

@@ -34,8 +34,8 @@ def cases(F):
             layer(4, 2, 2, (2, 1, 1), "gru", False, True), layer(3, 2, 2, (2, 1), "gru", True),
             layer(38, 20, 5, (20, 18), "lstm", False, True)],
         "recurrent_layer_backward": [
-            back(4, 2, 2, (2, 2), "tanh"), back(3, 2, 2, (2, 1), "relu", True), back(4, 2, 2, (2, 2), "lstm", False, True),
-            back(3, 2, 1, (2, 1), "lstm", True), back(4, 2, 2, (2, 1, 1), "gru"), back(3, 2, 2, (2, 1), "gru", True),
+            back(4, 2, 2, (2, 2), "tanh"), back(3, 2, 2, (2, 1), "relu", True),
+            back(4, 2, 2, (2, 2), "lstm", False, True), back(3, 2, 1, (2, 1), "lstm", True), back(4, 2, 2, (2, 1, 1), "gru"), back(3, 2, 2, (2, 1), "gru", True),
             back(38, 20, 5, (20, 18), "gru")],
         "_linalg_solve": [[square, F(3, 2)], [F(2, 3, 3), F(2, 3, 1)], [F(1, 1), F(1, 4)], [F(0, 0), F(0, 2)]],
         "_linalg_solve_triangular": [
@@ -46,8 +46,8 @@ def cases(F):
         "_linalg_qr": [[F(4, 3), "reduced"], [square, "complete"], [F(2, 3, 2), "reduced"]],
         "linalg_solve": [[square, F(3, 2)], [square, F(3)], [F(2, 3, 3), F(2, 3)], [F(2, 1, 2, 2), F(3, 2, 1)],
                          [F(2, 2), F(3, 2), False]],
-        "linalg_solve_triangular": [[F(3, 3, domain=diagonal), F(3, 2), True], [F(2, 2, domain=diagonal), F(3, 2), False,
-                                                                                False, True]],
+        "linalg_solve_triangular": [[F(3, 3, domain=diagonal), F(3, 2), True],
+                                    [F(2, 2, domain=diagonal), F(3, 2), False, False, True]],
         "cholesky_solve": [[F(3, 2), F(3, 3, domain=diagonal)], [F(2, 1), F(2, 2, domain=diagonal), True]],
         "cholesky_inverse": [[F(3, 3, domain=diagonal)], [F(2, 2, domain=diagonal), True]],
         "linalg_inv": [[square], [F(2, 2, 2)]], "inverse": [[square]], "linalg_det": [[square], [F(2, 2, 2)]],

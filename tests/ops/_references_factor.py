@@ -154,3 +154,35 @@ _linalg_qr = _qr
 
 def _linalg_cond(A, p):
     return np.linalg.cond(A, p)
+
+
+def _cholesky(input, upper):
+    factor = np.linalg.cholesky(input)
+    return np.conj(np.swapaxes(factor, -1, -2)) if upper else factor
+
+
+_linalg_cholesky = _cholesky
+
+
+def _linalg_cholesky_ex(A, upper, check_errors):
+    return _cholesky(A, upper), np.zeros(A.shape[:-2], np.int32)
+
+
+def _eigh(A, lower):
+    return tuple(np.linalg.eigh(A, "L" if lower else "U"))
+
+
+def _linalg_eigh(A, UPLO):
+    return tuple(np.linalg.eigh(A, UPLO))
+
+
+def _linalg_eigvalsh(A, UPLO):
+    return np.linalg.eigvalsh(A, UPLO)
+
+
+def _linalg_lstsq(A, B, rcond, driver):
+    return np.linalg.lstsq(A, B, rcond)
+
+
+def _linalg_matrix_rank(A, tol, hermitian, atol, rtol):
+    return np.linalg.matrix_rank(A, tol, hermitian)

@@ -97,8 +97,8 @@ OTHER_NAMES = {"prod_dims": "prod", "vector_norm": "linalg_vector_norm", "layer_
 # ops of the lists
 BESIDE = {"cat": "widest", "stack": "widest", "cross_entropy_stats": "high", "_linalg_svd": "high",
           "svd": "high", "linalg_svd": "high", "linalg_svdvals": "high",
-          **dict.fromkeys(("_linalg_solve", "_linalg_solve_triangular", "_linalg_cholesky", "_linalg_qr", "_linalg_eigh",
-                           "_linalg_det", "_linalg_slogdet", "_linalg_pinv_of"), "high")}
+          **dict.fromkeys(("_linalg_solve", "_linalg_solve_triangular", "_linalg_cholesky", "_linalg_qr",
+                           "_linalg_eigh", "_linalg_det", "_linalg_slogdet", "_linalg_pinv_of"), "high")}
 
 
 # In torch's list for the lower precision; here made of ops that are not.

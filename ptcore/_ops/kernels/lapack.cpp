@@ -310,7 +310,7 @@ struct eliminator {
     int run(int64_t number, const int64_t *offset) {
         int info = 0, in = int(n);
         load_columns(a.data, call->in[0], stack(call->in[0]), offset[0]);
-        routine<T>(PT_GETRF, &in, &in, a.data, &in, pivots.data, &info);
+        if (n) routine<T>(PT_GETRF, &in, &in, a.data, &in, pivots.data, &info);
         if (info < 0) return info;
         T product = convert<T>(1);
         double sum = 0;
