@@ -35,7 +35,8 @@ def cases(F):
             layer(38, 20, 5, (20, 18), "lstm", False, True)],
         "recurrent_layer_backward": [
             back(4, 2, 2, (2, 2), "tanh"), back(3, 2, 2, (2, 1), "relu", True),
-            back(4, 2, 2, (2, 2), "lstm", False, True), back(3, 2, 1, (2, 1), "lstm", True), back(4, 2, 2, (2, 1, 1), "gru"), back(3, 2, 2, (2, 1), "gru", True),
+            back(4, 2, 2, (2, 2), "lstm", False, True),
+            back(3, 2, 1, (2, 1), "lstm", True), back(4, 2, 2, (2, 1, 1), "gru"), back(3, 2, 2, (2, 1), "gru", True),
             back(38, 20, 5, (20, 18), "gru")],
         "_linalg_solve": [[square, F(3, 2)], [F(2, 3, 3), F(2, 3, 1)], [F(1, 1), F(1, 4)], [F(0, 0), F(0, 2)]],
         "_linalg_solve_triangular": [
