@@ -28,7 +28,8 @@ _INFINITY = float("inf")
 
 def _numbers(op, x):
     if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
-        raise UnsupportedDTypeError(f"{op}: input must be float32, float64, complex64 or complex128, got {x.dtype.name}")
+        raise UnsupportedDTypeError(f"{op}: input must be float32, float64, complex64 or complex128, got "
+                                    f"{x.dtype.name}")
 
 
 def _matrices(op, name, x):
