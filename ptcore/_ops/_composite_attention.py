@@ -3,9 +3,9 @@ from math import sqrt
 
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops._composite import matmul
-from ptcore._ops._creation import ones, zeros
+from ptcore._ops._creation import ones, randint, zeros
 from ptcore._ops._functions_attention import attention_stats as attention_of
-from ptcore._ops._functions_attention import keep_mask, random_state
+from ptcore._ops._functions_attention import keep_mask
 from ptcore._ops._functions_math import exp, log
 from ptcore._ops._functions_reduction import amax
 from ptcore._ops._functions_reduction import sum as sum_of
@@ -40,7 +40,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_cau
     query = _four(_spread(query, batch))
     key, value = (_four(_spread(t, (*batch[:-1], *heads))) for t in (key, value))
     if dropout_p:
-        state = random_state(None)
+        state = randint(2**63 - 1, (2,), device=query.device)
     out = attention_of(query, key, value, mask, keep, state, is_causal, scale, dropout_p)[0]
     return out if len(batch) == 2 else reshape(out, (*batch, *out.shape[2:]))
 

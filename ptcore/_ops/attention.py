@@ -1,8 +1,9 @@
-"""Rows: scaled dot-product attention and the random state that its dropout draws from.
+"""Rows: scaled dot-product attention and the mask of its dropout.
 
 ``attention_stats`` takes query (N, H, L, E), key (N, G, S, E) and value (N, G, S, V), where G divides H:
 neighbouring heads of queries share a head of keys. ``mask`` is added to the scores, ``keep`` says which of
-them count; both are of shape (N, H, L, S), expanded without a copy.
+them count; both are of shape (N, H, L, S), expanded without a copy. ``state`` holds two random numbers, from which
+dropout draws the same mask in every op that is given them.
 """
 from ptcore._ops._schema import REAL, composite, nondifferentiable, structured
 
@@ -23,11 +24,6 @@ nondifferentiable(
     out="attention_gradients(query, key, value, scores)", batch="decompose",
     reference="_attention_backward(g, query, key, value, mask, keep, is_causal, scale, scores)",
     doc="The fused gradient of attention for a backward that is not recorded.")
-
-nondifferentiable(
-    "random_state(generator: Obj)", kernel="random_state", internal=True, random=True,
-    called="scaled_dot_product_attention", out="((2,), INT64)", reference="random",
-    doc="Key and offset of the next random call, for an op whose gradient draws the same numbers again.")
 
 nondifferentiable(
     "keep_mask(state: Index, p: Float, shape: Sizes)", kernel="keep_mask", internal=True,

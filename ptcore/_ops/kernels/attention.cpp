@@ -7,7 +7,7 @@
  * The forward's tasks are blocks of queries, the backward's are heads of keys; what a task adds up and
  * in which order depends on the shapes only. A row without a key that counts is 0, and so is its gradient.
  *
- * Dropout draws the words of `random_bernoulli` for the key and offset in `state`; the element at
+ * Dropout draws the words of `random_bernoulli` for the two numbers in `state`, key and offset; the element at
  * (n, h, l, s) of a contiguous (N, H, L, S) has the same word in the backward.
  */
 #include "gemm.hpp"
@@ -27,6 +27,24 @@ PT_INLINE E exp_negative(E x) {
     E n, r = pt::exp_reduce(x < low ? low : x, &n);
     const E y = (E(1) + (r + r * r * pt::exp_tail(r))) * pt::two_to(n);
     return x < low ? E(0) : y;
+}
+
+/* f(position in a tile, query) over n keys of ld queries each, in loops that vectorise */
+template <class F>
+inline void over_tile(int64_t n, int64_t ld, F &&f) {
+    if (ld == 1)
+        PT_IVDEP
+        for (int64_t k = 0; k < n; ++k) f(k, 0);
+    else
+        for (int64_t k = 0; k < n; ++k)
+            PT_IVDEP
+            for (int64_t i = 0; i < ld; ++i) f(k * ld + i, i);
+}
+/* how many queries stand side by side: one, or whole vectors */
+template <class E>
+inline int64_t width_of(int64_t queries) {
+    constexpr int64_t W = simd<E>::width;
+    return queries == 1 ? 1 : min64(BLOCK_Q, ceil_div(queries, W) * W);
 }
 
 /* ---- operands ---------------------------------------------------------------------------- */
@@ -66,7 +84,7 @@ inline bool stored_as(const pt_view &v) { return v.dtype == (is_same<E, float> ?
 
 /* to[n][ld] = scale times rows [first, first + n), columns beyond `width` are 0 */
 template <class E>
-inline void copy_block(E *to, const head &x, int64_t first, int64_t n, int64_t width, int64_t ld, E scale) {
+PT_NOINLINE void copy_block(E *to, const head &x, int64_t first, int64_t n, int64_t width, int64_t ld, E scale) {
     for (int64_t i = 0; i < n; ++i) {
         E *PT_RESTRICT row = to + i * ld;
         fetch(row, *x.v, x.offset + (first + i) * x.row, x.column, width);
@@ -77,7 +95,7 @@ inline void copy_block(E *to, const head &x, int64_t first, int64_t n, int64_t w
 }
 /* to[width][ld] = the transposed of `from` (n, ldf), columns beyond n are 0 */
 template <class E>
-inline void transpose_block(E *PT_RESTRICT to, int64_t ld, const E *PT_RESTRICT from, int64_t ldf, int64_t n, int64_t width) {
+PT_NOINLINE void transpose_block(E *PT_RESTRICT to, int64_t ld, const E *PT_RESTRICT from, int64_t ldf, int64_t n, int64_t width) {
     constexpr int64_t SIDE = 8;
     for (int64_t p = 0; p < width; p += SIDE)
         for (int64_t i = 0; i < ld; i += SIDE) {
@@ -94,23 +112,46 @@ inline void transpose_block(E *PT_RESTRICT to, int64_t ld, const E *PT_RESTRICT 
 }
 /* rows of keys or values as a left operand: where they lie, or copied when that is another type or far apart */
 template <class E>
-inline matrix<const E> left_block(E *buffer, const head &x, int64_t first, int64_t n, int64_t width) {
+PT_NOINLINE matrix<const E> left_block(E *buffer, const head &x, int64_t first, int64_t n, int64_t width) {
     if (stored_as<E>(*x.v) && x.column == 1 && x.row >= 0 && x.row * int64_t(sizeof(E)) <= 512)
         return {reinterpret_cast<const E *>(x.v->data) + x.offset + first * x.row, x.row, 1};
     copy_block<E>(buffer, x, first, n, width, width, 1);
     return {buffer, width, 1};
 }
 
-/* C (n, m) = [C +] A (n, k) B (k, m) for whole vectors of columns */
+/* c = [c +] A (n, k) b for one column: rows of A dotted with b if they are contiguous, else its columns added up */
+template <class E>
+PT_NOINLINE void multiply_column(int64_t n, int64_t k, const matrix<const E> &a, const E *PT_RESTRICT b, E *PT_RESTRICT c, bool accumulate) {
+    constexpr int W = simd<E>::width;
+    if (!accumulate)
+        for (int64_t i = 0; i < n; ++i) c[i] = 0;
+    if (a.column == 1)
+        for (int64_t i = 0; i < n; ++i) {
+            const E *row = a.data + i * a.row;
+            typename simd<E>::vector acc = simd<E>::fill(E(0));
+            int64_t p = 0;
+            for (; p + W <= k; p += W) acc += simd<E>::load(row + p) * simd<E>::load(b + p);
+            E sum = simd<E>::sum(acc);
+            for (; p < k; ++p) sum += row[p] * b[p];
+            c[i] += sum;
+        }
+    else
+        for (int64_t p = 0; p < k; ++p) {
+            const E *PT_RESTRICT column = a.data + p * a.column;
+            for (int64_t i = 0; i < n; ++i) c[i] += column[i * a.row] * b[p];
+        }
+}
+/* C (n, m) = [C +] A (n, k) B (k, m) for whole vectors of columns, or one */
 template <class E>
 PT_NOINLINE void multiply(int64_t n, int64_t m, int64_t k, const matrix<const E> &a, const E *b, int64_t ldb, E *c, int64_t ldc,
                           bool accumulate) {
     constexpr int W = simd<E>::width, PANEL = OUTER_VECTORS * W;
+    if (m == 1) return multiply_column(n, k, a, b, c, accumulate);
     for (int64_t j = 0; j < m; j += PANEL) {
         const int vectors = int(min64(PANEL, m - j) / W);
         for (int64_t i = 0; i < n; i += OUTER_ROWS) {
             const int rows = int(min64(OUTER_ROWS, n - i));
-            const outer_kernel<E> kernel = outer_of<E>(rows, vectors, std::make_integer_sequence<int, OUTER_VECTORS>{});
+            const outer_kernel<E> kernel = shared_outer<E>(rows, vectors);
             kernel(k, a.data + i * a.row, a.row, a.column, b + j, ldb, c + i * ldc + j, ldc, E(1), accumulate);
         }
     }
@@ -164,7 +205,7 @@ inline int read(pt_call *call, int first, attention &t) {
 }
 
 /* to[0...n) = the words of elements [first, first + n) */
-inline void random_words(uint32_t *to, uint64_t seed, uint64_t offset, int64_t first, int64_t n) {
+PT_NOINLINE void random_words(uint32_t *to, uint64_t seed, uint64_t offset, int64_t first, int64_t n) {
     constexpr int BLOCKS = BLOCK_K / 4 + 1;
     uint32_t words[4 * BLOCKS];
     const uint64_t block = uint64_t(first) / 4, count = (uint64_t(first + n) + 3) / 4 - block;
@@ -218,12 +259,13 @@ PT_NOINLINE void mask_tile(const attention &t, const place &at, E *s, int64_t ld
                 if (!keep[k * m.column])
                     for (int64_t i = 0; i < ld; ++i) s[k * ld + i] = out;
         }
-        else
+        else {
+            uint8_t flags[BLOCK_K * BLOCK_Q] = {};      /* turned in bytes, which stay in cache */
             for (int64_t i = 0; i < at.nq; ++i)
-                for (int64_t k = 0; k < at.nk; ++k) {
-                    E &x = s[k * ld + i];
-                    x = keep[i * m.row + k * m.column] ? x : out;
-                }
+                for (int64_t k = 0; k < at.nk; ++k) flags[k * ld + i] = keep[i * m.row + k * m.column];
+            PT_IVDEP
+            for (int64_t i = 0; i < at.nk * ld; ++i) s[i] = flags[i] ? s[i] : out;
+        }
     }
     if (t.causal)
         for (int64_t k = max64(0, at.q0 + 1 - at.k0); k < at.nk; ++k)
@@ -240,18 +282,18 @@ inline void score_tile(const attention &t, const place &at, const matrix<const E
 /* s[k][i] = e^(s[k][i] - shift[i]), added up in sum */
 template <class E>
 PT_NOINLINE void exp_tile(E *s, int64_t nk, int64_t ld, const E *PT_RESTRICT shift, E *PT_RESTRICT sum) {
-    for (int64_t k = 0; k < nk; ++k) {
-        E *PT_RESTRICT x = s + k * ld;
-        PT_IVDEP
-        for (int64_t i = 0; i < ld; ++i) {
-            const E y = exp_negative(x[i] - shift[i]);
-            x[i] = y;
-            sum[i] += y;
-        }
+    if (ld == 1) {
+        over_tile(nk, 1, [=](int64_t k, int64_t) { s[k] = exp_negative(s[k] - shift[0]); });
+        sum[0] += fold<add_fold>(s, nk, E(0));
+        return;
     }
+    over_tile(nk, ld, [=](int64_t k, int64_t i) {
+        s[k] = exp_negative(s[k] - shift[i]);
+        sum[i] += s[k];
+    });
 }
 template <class E>
-inline void multiply_tile(E *PT_RESTRICT s, const E *PT_RESTRICT z, int64_t count) {
+PT_NOINLINE void multiply_tile(E *PT_RESTRICT s, const E *PT_RESTRICT z, int64_t count) {
     for (int64_t i = 0; i < count; ++i) s[i] *= z[i];
 }
 
@@ -259,8 +301,7 @@ inline void multiply_tile(E *PT_RESTRICT s, const E *PT_RESTRICT z, int64_t coun
 
 template <class E>
 inline int forward(pt_call *call, const attention &t) {
-    constexpr int64_t W = simd<E>::width;
-    const int64_t ld = min64(BLOCK_Q, ceil_div(t.l, W) * W), blocks = ceil_div(t.l, BLOCK_Q);
+    const int64_t ld = width_of<E>(t.l), blocks = ceil_div(t.l, BLOCK_Q);
     const int64_t nk = min64(BLOCK_K, t.s), wide = max64(t.e, t.ev);
     const int64_t parts[] = {ld * t.e, t.e * ld, nk * ld, t.ev * ld, nk * wide, t.dropping() ? nk * ld : 0, max64(nk, wide)};
     int64_t total = 0;
@@ -295,11 +336,8 @@ inline int forward(pt_call *call, const attention &t) {
                     part[i] = 0;
                     shift[i] = top[i];
                 }
-                for (int64_t k = 0; k < at.nk; ++k) {
-                    const E *PT_RESTRICT x = s + k * ld;
-                    PT_IVDEP
-                    for (int64_t i = 0; i < ld; ++i) shift[i] = maximum(shift[i], x[i]);
-                }
+                if (ld == 1) shift[0] = maximum(shift[0], extremum_lanes<true, false>(s, at.nk, limits<E>::lowest()));
+                else over_tile(at.nk, ld, [&](int64_t k, int64_t i) { shift[i] = maximum(shift[i], s[k]); });
                 PT_IVDEP
                 for (int64_t i = 0; i < ld; ++i) {
                     const E now = shift[i], from = top[i];
@@ -349,7 +387,7 @@ int attention_kernel(pt_call *call) {
 template <class E>
 inline int backward(pt_call *call, const attention &t) {
     constexpr int64_t W = simd<E>::width;
-    const int64_t ld = min64(BLOCK_Q, ceil_div(t.l, W) * W), nk = min64(BLOCK_K, t.s);
+    const int64_t ld = width_of<E>(t.l), nk = min64(BLOCK_K, t.s);
     const int64_t we = ceil_div(t.e, W) * W, wv = ceil_div(t.ev, W) * W, wide = max64(t.e, t.ev);
     const bool scores = call->out[3].numel > 0;
     const bool own_k = !stored_as<E>(call->out[1]) || we != t.e, own_v = !stored_as<E>(call->out[2]) || wv != t.ev;
@@ -410,15 +448,10 @@ inline int backward(pt_call *call, const attention &t) {
                         multiply_tile<E>(ds, z, at.nk * ld);
                         p = pz;
                     }
-                    for (int64_t k = 0; k < at.nk; ++k) {
-                        E *PT_RESTRICT x = s + k * ld, *PT_RESTRICT y = ds + k * ld;
-                        PT_IVDEP
-                        for (int64_t i = 0; i < ld; ++i) {
-                            const E e = exp_negative(x[i] - shift[i]);
-                            x[i] = e;
-                            y[i] = e * (y[i] - delta[i]);
-                        }
-                    }
+                    over_tile(at.nk, ld, [&](int64_t k, int64_t i) {
+                        s[k] = exp_negative(s[k] - shift[i]);
+                        ds[k] = s[k] * (ds[k] - delta[i]);
+                    });
                     if (p != s)
                         for (int64_t i = 0; i < at.nk * ld; ++i) p[i] = s[i] * z[i];
                     if (scores)
@@ -464,13 +497,6 @@ int attention_backward_kernel(pt_call *call) {
 
 /* ---- randomness -------------------------------------------------------------------------- */
 
-/* the key and the offset of one call, to draw from as often as one likes */
-int random_state_kernel(pt_call *call) {
-    int64_t *words = output<int64_t>(call);
-    words[0] = int64_t(call->seed);
-    words[1] = int64_t(call->offset);
-    return PT_OK;
-}
 /* true where dropout with probability p keeps an element; in: the state */
 int keep_mask_kernel(pt_call *call) {
     const pt_view &state = call->in[0];
@@ -497,7 +523,6 @@ int keep_mask_kernel(pt_call *call) {
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_attention_, PT_ISA)[] = {
     {"attention", attention_kernel},
     {"attention_backward", attention_backward_kernel},
-    {"random_state", random_state_kernel},
     {"keep_mask", keep_mask_kernel},
     {nullptr, nullptr},
 };

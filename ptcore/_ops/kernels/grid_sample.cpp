@@ -99,29 +99,30 @@ inline neighbours<E> find(E coordinate, int64_t size, const settings &s) {
 /* All neighbours of a point: offsets in a channel, weights, derivatives by each coordinate of the grid. */
 template <class E>
 struct taps {
-    int count = 0;
+    int count;
     int64_t at[16];
     E weight[16], slope[3][16];
-
-    taps(const E *position, int dims, const int64_t *size, const int64_t *stride, const settings &s) {
-        neighbours<E> near[3];          /* depth, height, width */
-        for (int d = 0; d < 3; ++d) {
-            if (d < 3 - dims) near[d].add(E(0), E(1), E(0), 1);
-            else near[d] = find(position[2 - d], size[d], s);
-        }
-        for (int a = 0; a < near[0].count; ++a)
-            for (int b = 0; b < near[1].count; ++b)
-                for (int c = 0; c < near[2].count; ++c) {
-                    const E x = near[0].weight[a], y = near[1].weight[b], z = near[2].weight[c];
-                    at[count] = near[0].at[a] * stride[0] + near[1].at[b] * stride[1] + near[2].at[c] * stride[2];
-                    weight[count] = x * y * z;
-                    slope[0][count] = x * y * near[2].slope[c];
-                    slope[1][count] = x * near[1].slope[b] * z;
-                    slope[2][count] = near[0].slope[a] * y * z;
-                    ++count;
-                }
-    }
 };
+template <class E>
+PT_NOINLINE void find_taps(taps<E> &t, const E *position, int dims, const int64_t *size, const int64_t *stride, const settings &s) {
+    neighbours<E> near[3];          /* depth, height, width */
+    for (int d = 0; d < 3; ++d) {
+        if (d < 3 - dims) near[d].add(E(0), E(1), E(0), 1);
+        else near[d] = find(position[2 - d], size[d], s);
+    }
+    t.count = 0;
+    for (int a = 0; a < near[0].count; ++a)
+        for (int b = 0; b < near[1].count; ++b)
+            for (int c = 0; c < near[2].count; ++c) {
+                const E x = near[0].weight[a], y = near[1].weight[b], z = near[2].weight[c];
+                const int k = t.count++;
+                t.at[k] = near[0].at[a] * stride[0] + near[1].at[b] * stride[1] + near[2].at[c] * stride[2];
+                t.weight[k] = x * y * z;
+                t.slope[0][k] = x * y * near[2].slope[c];
+                t.slope[1][k] = x * near[1].slope[b] * z;
+                t.slope[2][k] = near[0].slope[a] * y * z;
+            }
+}
 
 /* The points of one sample's grid, in logical order. */
 struct points {
@@ -170,7 +171,8 @@ int grid_sample_kernel(pt_call *call) {
                 const int64_t n = u / all.count, p = u % all.count;
                 E position[3];
                 all.position<E, T>(position, n, at.offset[0]);
-                const taps<E> near(position, all.dims, x.size + 2, x.stride + 2, s);
+                taps<E> near;
+                find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
                 const T *from = reinterpret_cast<const T *>(x.data) + n * x.stride[0];
                 T *to = out + n * channels * all.count + p;
                 for (int64_t c = 0; c < channels; ++c) {
@@ -216,7 +218,8 @@ int grid_sample_backward_kernel(pt_call *call) {
                 for (int64_t p = 0; p < all.count; ++p, at.next(), from_g.next()) {
                     E position[3], slope[3] = {};
                     all.position<E, T>(position, n, at.offset[0]);
-                    const taps<E> near(position, all.dims, x.size + 2, x.stride + 2, s);
+                    taps<E> near;
+                    find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
                     for (int64_t c = 0; c < channels; ++c) {
                         const E gradient = convert<E>(grad[c * g.stride[1] + from_g.offset[0]]);
                         for (int k = 0; k < near.count; ++k) {
