@@ -18,8 +18,8 @@ structured(
     doc="Attention with the log-sum-exp of the scores that its gradient needs.")
 
 nondifferentiable(
-    "attention_backward(g, query, key, value, mask: OptTensor, keep: OptIndex, state: OptIndex, result: Index, lse: Index, "
-    f"{_SETTINGS}, scores: Bool)", types=REAL, promote="none", kernel="attention_backward", internal=True,
+    f"attention_backward(g, {_TENSORS}, result: Index, lse: Index, {_SETTINGS}, scores: Bool)", types=REAL,
+    promote="none", kernel="attention_backward", internal=True,
     called="scaled_dot_product_attention", fields=("query", "key", "value", "scores"),
     out="attention_gradients(query, key, value, scores)", batch="decompose",
     reference="_attention_backward(g, query, key, value, mask, keep, is_causal, scale, scores)",
@@ -33,8 +33,8 @@ nondifferentiable(
 
 composite(
     "scaled_dot_product_attention(query, key, value, attn_mask: OptTensor = None, dropout_p: Float = 0.0, "
-    "is_causal=False, *, scale: OptFloat = None, enable_gqa=False)", public=["nn.functional.scaled_dot_product_attention"],
-    method=False, autocast="low",
+    "is_causal=False, *, scale: OptFloat = None, enable_gqa=False)",
+    public=["nn.functional.scaled_dot_product_attention"], method=False, autocast="low",
     reference="_public_attention(query, key, value, attn_mask, is_causal, scale, enable_gqa)",
     doc="""``softmax(scale * query @ key.T + mask) @ value`` over the last two dims, without the matrix of scores.
 

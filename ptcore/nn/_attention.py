@@ -97,7 +97,8 @@ def multi_head_attention_forward(
     if size != embed_dim_to_check:
         raise AssertionError(f"{_OP}: the last size of query must be {embed_dim_to_check}, got {size}")
     if size % num_heads:
-        raise AssertionError(f"{_OP}: the last size of query must be a multiple of num_heads, got {size} and {num_heads}")
+        raise AssertionError(f"{_OP}: the last size of query must be a multiple of num_heads, got {size} and "
+                             f"{num_heads}")
     alike = (slice(0, 2), "lengths and batch sizes") if use_separate_proj_weight else (slice(None), "shapes")
     if key.shape[alike[0]] != value.shape[alike[0]]:
         raise AssertionError(f"{_OP}: key and value must have the same {alike[1]}, got shapes {list(key.shape)} and "
@@ -207,8 +208,7 @@ def _projected(query, key, value, weights, bias):
 
 def _by_heads(t, heads):
     """(N, heads, length, size) of (length, N, heads * size), without a copy."""
-    length, n, size = t.shape
-    return t.unflatten(-1, (heads, size // heads)).permute((1, 2, 0, 3))
+    return t.unflatten(-1, (heads, t.shape[-1] // heads)).permute((1, 2, 0, 3))
 
 
 def _static(name, t, n, heads, size):

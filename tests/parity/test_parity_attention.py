@@ -77,9 +77,9 @@ def test_attention_of_half_types(mask, dtype):
     np.testing.assert_allclose(*results, rtol=0, atol=2e-3 if dtype == "float16" else 2e-2)
 
 
-@pytest.mark.parametrize("shapes", [((3, 4), (5, 4), (5, 2)), ((2, 3, 4), (5, 4), (5, 4)), ((2, 3, 4), (1, 5, 4), (2, 5, 6)),
-                                    ((2, 2, 2, 3, 4), (2, 1, 2, 5, 4), (2, 2, 5, 4)), ((2, 8, 3, 4), (2, 1, 5, 4), (2, 1, 5, 4))],
-                         ids=str)
+@pytest.mark.parametrize("shapes", [
+    ((3, 4), (5, 4), (5, 2)), ((2, 3, 4), (5, 4), (5, 4)), ((2, 3, 4), (1, 5, 4), (2, 5, 6)),
+    ((2, 2, 2, 3, 4), (2, 1, 2, 5, 4), (2, 2, 5, 4)), ((2, 8, 3, 4), (2, 1, 5, 4), (2, 1, 5, 4))], ids=str)
 @pytest.mark.parametrize("mask", [None, (3, 5), (1, 5), (5,), (3, 1)])
 def test_other_numbers_of_dims(shapes, mask):
     rng = np.random.default_rng(0)
@@ -146,7 +146,7 @@ def test_strided_operands():
 def test_errors(call):
     with pytest.raises((RuntimeError, ValueError, IndexError, NotImplementedError)) as theirs:
         call(torch.nn.functional, torch.ones)
-    with pytest.raises(theirs.type, match="^(scaled_dot_product_attention|grid_sample|affine_grid|bilinear): "):
+    with pytest.raises(theirs.type, match=r"^(scaled_dot_product_attention|grid_sample|affine_grid|bilinear): "):
         call(pt.nn.functional, pt.ones)
 
 
@@ -168,8 +168,8 @@ def test_second_order(mask):
         inputs.append(m.requires_grad_())
 
     def call(q, k, v, *added):
-        return pt.nn.functional.scaled_dot_product_attention(q, k, v, added[0] if added else m, is_causal=mask == "causal",
-                                                             enable_gqa=True)
+        return pt.nn.functional.scaled_dot_product_attention(
+            q, k, v, added[0] if added else m, is_causal=mask == "causal", enable_gqa=True)
 
     assert gradcheck(call, inputs)
     assert gradgradcheck(call, inputs)
@@ -243,7 +243,8 @@ def test_threads_do_not_change_bits():
 
 @pytest.mark.parametrize("align_corners", [False, True, None])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
-@pytest.mark.parametrize(("mode", "dims"), [("bilinear", 2), ("nearest", 2), ("bicubic", 2), ("bilinear", 3), ("nearest", 3)])
+@pytest.mark.parametrize(("mode", "dims"), [("bilinear", 2), ("nearest", 2), ("bicubic", 2), ("bilinear", 3),
+                                            ("nearest", 3)])
 def test_grid_sample(mode, dims, padding_mode, align_corners):
     rng = np.random.default_rng(2)
     x, grid = rng.normal(size=(2, 3, 5, 4, 6)[:dims + 2]), rng.uniform(-2, 2, (2, 7, 3, 4)[:dims + 1] + (dims,))
