@@ -3,6 +3,7 @@
 
 from ptcore.nn.modules import (
     activation,
+    attention,
     batchnorm,
     container,
     conv,
@@ -17,8 +18,10 @@ from ptcore.nn.modules import (
     pooling,
     rectifier,
     resampling,
+    transformer,
 )
 from ptcore.nn.modules.activation import *
+from ptcore.nn.modules.attention import *
 from ptcore.nn.modules.batchnorm import *
 from ptcore.nn.modules.container import *
 from ptcore.nn.modules.conv import *
@@ -34,10 +37,12 @@ from ptcore.nn.modules.padding import *
 from ptcore.nn.modules.pooling import *
 from ptcore.nn.modules.rectifier import *
 from ptcore.nn.modules.resampling import *
+from ptcore.nn.modules.transformer import *
 
 __all__ = [
     "Module",
     *activation.__all__,
+    *attention.__all__,
     *batchnorm.__all__,
     *container.__all__,
     *conv.__all__,
@@ -52,4 +57,5 @@ __all__ = [
     *pooling.__all__,
     *rectifier.__all__,
     *resampling.__all__,
+    *transformer.__all__,
 ]
