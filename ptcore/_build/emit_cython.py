@@ -207,7 +207,10 @@ def inplace_function(op, by_name):
     args = ", ".join(a.name for a in op.args)
     if row.kind != "elementwise":
         call = ", ".join(f"{a.name}={a.name}" if a.keyword_only else a.name for a in row.args)
-        body = unify(op) + f"    return overwrite({op.tensors[0].name}, {op.name}({call}))\n"
+        body = unify(op)
+        if row.updates:
+            body += f"    if over_first({op.id}, ({args},)):\n        return {op.tensors[0].name}\n"
+        body += f"    return overwrite({op.tensors[0].name}, {op.name}({call}))\n"
     elif not op.params and len(op.tensors) == 2:
         body += f"    return inplace_binary({op.id}, {args})\n"
     else:
@@ -252,7 +255,7 @@ def numpy_method(op):
 def functions(family, ops, by_name):
     """The module of one family's public functions."""
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
-            "from ptcore._ops._dispatch cimport interpose, overridden, write_outs",
+            "from ptcore._ops._dispatch cimport interpose, over_first, overridden, write_outs",
             "from ptcore._ops._structured cimport call, join",
             "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite",
             "from ptcore._ops._fast cimport binary, inplace_binary, unary",

@@ -434,3 +434,29 @@ def pdist(input, p):
     n = input.shape[0]
     pairs = triu_indices(n, n, 1, None, "cpu", None).to(input.device)
     return vector_norm(input[pairs[0]] - input[pairs[1]], p, -1)
+
+
+def bilinear(input1, input2, weight, bias):
+    op = "bilinear"
+    if weight.ndim != 3:
+        raise ShapeError(f"{op}: weight must have 3 dimensions (out, in1, in2), got shape {list(weight.shape)}")
+    k, n, m = weight.shape
+    if input1.ndim != input2.ndim or input1.shape[:-1] != input2.shape[:-1] or not input1.ndim:
+        raise ShapeError(f"{op}: input1 and input2 must have the same sizes but the last, got shapes "
+                         f"{list(input1.shape)} and {list(input2.shape)}")
+    if (input1.shape[-1], input2.shape[-1]) != (n, m):
+        raise ShapeError(f"{op}: the last sizes of input1 and input2 must be {n} and {m} for weight of shape "
+                         f"{list(weight.shape)}, got {input1.shape[-1]} and {input2.shape[-1]}")
+    if bias is not None and tuple(bias.shape) != (k,):
+        raise ShapeError(f"{op}: bias must have shape {[k]}, got {list(bias.shape)}")
+    for name, t in (("input2", input2), ("weight", weight), ("bias", bias)):
+        if t is not None and t.dtype is not input1.dtype:
+            raise DTypeError(f"{op}: {name} must have input1's dtype {input1.dtype.name}, got {t.dtype.name}")
+    lead = tuple(input1.shape[:-1])
+    rows = 1
+    for size in lead:
+        rows *= size
+    left = matmul(reshape(input1, (rows, n)), reshape(permute(weight, (1, 0, 2)), (n, k * m)))
+    out = matmul(reshape(left, (rows, k, m)), reshape(input2, (rows, m, 1)))
+    out = reshape(out, (*lead, k))
+    return out if bias is None else out + bias

@@ -7,13 +7,13 @@ from ptcore._convert import tensor
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import matmul
-from ptcore._ops._creation import zeros
+from ptcore._ops._creation import linspace, zeros
 from ptcore._ops._functions_convolution import convolve, convolve_transposed
 from ptcore._ops._functions_copy import cat, clone
 from ptcore._ops._functions_index import scatter_src
 from ptcore._ops._functions_pooling import max_pool_windows, mean_pool
 from ptcore._ops._functions_reduction import mean
-from ptcore._ops._functions_resample import fold_windows, pad_constant, resample, unfold_windows
+from ptcore._ops._functions_resample import fold_windows, grid_sampled, pad_constant, resample, unfold_windows
 from ptcore._ops._functions_view import expand, permute, reshape, slice, squeeze, transpose, unsqueeze
 from ptcore._ops._window_shapes import convolved, convolved_transposed
 from ptcore._tensor import Tensor
@@ -554,6 +554,45 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         if not (same[k] and (how == "linear" or align_corners or scales[k] in (0.0, 1.0))):
             x = resample(x, k + 2, size[k], how, bool(align_corners), scales[k])
     return clone(x) if x is input else x
+
+
+# -- sampling at positions ---------------------------------------------------------------------------
+
+def grid_sample(input, grid, mode, padding_mode, align_corners):
+    op = "grid_sample"
+    _arguments.word(op, "mode", mode, ("bilinear", "nearest", "bicubic"))
+    _arguments.word(op, "padding_mode", padding_mode, ("zeros", "border", "reflection"))
+    align_corners = False if align_corners is None else _arguments.flag(op, "align_corners", align_corners)
+    if mode == "bicubic" and input.ndim == 5:
+        raise ShapeError(f"{op}: mode 'bicubic' needs input of 4 dimensions, got shape {list(input.shape)}")
+    return grid_sampled(input, grid, mode, padding_mode, align_corners)
+
+
+def affine_grid(theta, size, align_corners):
+    op = "affine_grid"
+    align_corners = False if align_corners is None else _arguments.flag(op, "align_corners", align_corners)
+    if theta.dtype.kind != "f":
+        raise ValueError(f"{op}: theta must be floating-point, got {theta.dtype.name}")
+    size = tuple(_arguments.integers(op, "size", size))
+    if len(size) not in (4, 5):
+        raise NotImplementedError(f"{op}: size must have 4 or 5 entries, got {list(size)}")
+    dims = len(size) - 2
+    if tuple(theta.shape[1:]) != (dims, dims + 1) or theta.ndim != 3:
+        raise ValueError(f"{op}: theta must have shape (N, {dims}, {dims + 1}) for size {list(size)}, got "
+                         f"{list(theta.shape)}")
+    if not 0 < min(size) <= max(size) <= _LARGEST:
+        raise ValueError(f"{op}: size must be positive, got {list(size)}")
+    if theta.shape[0] != size[0]:
+        raise ShapeError(f"{op}: theta must have one map for each of {size[0]} samples, got shape {list(theta.shape)}")
+    total = theta[:, :, dims].reshape((size[0], *[1] * dims, dims))
+    for k, n in enumerate(reversed(size[2:])):          # x, y, z: the last dim comes first
+        shape = [1] * (dims + 2)
+        shape[dims - k] = n
+        span = (n - 1) / n if n > 1 and not align_corners else 1
+        places = linspace(-span, span, n, dtype=theta.dtype, device=theta.device) if n > 1 else zeros(
+            1, dtype=theta.dtype, device=theta.device)
+        total = total + reshape(places, tuple(shape)) * theta[:, :, k].reshape((size[0], *[1] * dims, dims))
+    return total
 
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]

@@ -5,6 +5,7 @@ the op's name here in place of the op, and sees the ops that it calls. Arguments
 signature order; results are those of the op, in another rounding.
 """
 from ptcore._ops._composite import _wrap, matmul
+from ptcore._ops._composite_attention import attention_backward, attention_stats
 from ptcore._ops._creation import zeros
 from ptcore._ops._functions_arithmetic import rsqrt
 from ptcore._ops._functions_index import gather, scatter_add, scatter_src
@@ -15,6 +16,7 @@ from ptcore._ops._functions_reduction import logsumexp
 from ptcore._ops._functions_reduction import mean as mean_of
 from ptcore._ops._functions_reduction import sum as sum_of
 from ptcore._ops._functions_view import expand, reshape, squeeze, transpose, unsqueeze
+from ptcore._ops._grid_by_ops import grid_sampled
 from ptcore._ops._shapes import stat_dtype
 
 
@@ -237,4 +239,5 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
 _FUNCTIONS = {f.__name__: f for f in (
     t, addmm, linear, index_select, index_add, layer_norm_stats, layer_norm_backward,
     batch_norm_stats, batch_norm_backward, group_norm_stats, group_norm_backward, nll_loss_stats,
-    nll_loss_backward, cross_entropy_stats, cross_entropy_backward)}
+    nll_loss_backward, cross_entropy_stats, cross_entropy_backward, attention_stats, attention_backward,
+    grid_sampled)}

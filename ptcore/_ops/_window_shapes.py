@@ -142,3 +142,15 @@ def resampled(op, x, dim, size):
         raise ShapeError(f"{op}: sizes must be positive, got {size} for dim {dim} of shape "
                          f"{list(x.shape)}")
     return (tuple([size if d == dim else n for d, n in enumerate(x.shape)]), x.dtype)
+
+
+def sampled_at(op, x, grid):
+    if x.ndim not in (4, 5) or grid.ndim != x.ndim:
+        raise ShapeError(f"{op}: input and grid must both have 4 or 5 dimensions, got shapes {list(x.shape)} and "
+                         f"{list(grid.shape)}")
+    if grid.shape[0] != x.shape[0] or grid.shape[-1] != x.ndim - 2:
+        raise ShapeError(f"{op}: grid must have shape ({x.shape[0]}, ..., {x.ndim - 2}) for input of shape "
+                         f"{list(x.shape)}, got {list(grid.shape)}")
+    if 0 in x.shape[2:]:
+        raise ShapeError(f"{op}: the spatial sizes of input must be positive, got shape {list(x.shape)}")
+    return (tuple(x.shape[:2]) + tuple(grid.shape[1:-1]), x.dtype)

@@ -119,3 +119,8 @@ from a matrix product, as ``compute_mode`` says.""",
 _row("pdist(input, p: Float = 2.0)", "_pdist(x, p)", "The p-norm distances of all pairs of rows, as a vector.",
      "ptcore.nn.functional.pdist(ptcore.tensor([[0., 0.], [3., 4.]]))", "tensor([5.])",
      public=["pdist", "nn.functional.pdist"], method=False, autocast="high")
+
+_row("bilinear(input1, input2, weight, bias: OptTensor = None)", "_bilinear(input1, input2, weight, bias)",
+     "``input1 @ weight[k] @ input2 + bias[k]`` for each k, over the last dims of the inputs.",
+     "ptcore.bilinear(ptcore.tensor([1., 2.]), ptcore.tensor([3.]), ptcore.ones(1, 2, 1))", "tensor([9.])",
+     public=["bilinear", "nn.functional.bilinear"], method=False, autocast="widest")

@@ -1,5 +1,5 @@
-"""Rows: padding with a number, sliding windows as columns, resampling along a dim."""
-from ptcore._ops._schema import BOOL, COMPLEX, REAL, linear, structured
+"""Rows: padding with a number, sliding windows as columns, resampling along a dim and at positions."""
+from ptcore._ops._schema import BOOL, COMPLEX, REAL, linear, nondifferentiable, structured
 
 structured(
     "pad_constant(input, pad: Sizes, value: Scalar)", kernel="pad_constant", internal=True, called="pad",
@@ -34,3 +34,18 @@ for _name, _other in (("resample", "resample_transposed"), ("resample_transposed
         reference=f"_{_name}(x, dim, size, mode, align_corners, scale)",
         doc="``size`` numbers along a dim from those that are there"
             + (" (the transpose)." if _name != "resample" else "; scale 0: that of the sizes."))
+
+_HOW = "mode: 'bilinear|nearest|bicubic', padding_mode: 'zeros|border|reflection', align_corners: Bool"
+structured(
+    f"grid_sampled(input, grid, {_HOW})", types=REAL, promote="none", kernel="grid_sample", internal=True,
+    called="grid_sample", node="GridSampler2DBackward0", batch="merge", jvp="decompose", autocast="widest",
+    out="sampled_at('grid_sample', input, grid)",
+    reference="_grid_sample(input, grid, mode, padding_mode, align_corners)",
+    doc="``input`` (N, C, ...) at the positions of ``grid`` (N, ..., dims), which are in [-1, 1].")
+
+nondifferentiable(
+    f"grid_sample_backward(g, input, grid, {_HOW})", types=REAL, promote="none", kernel="grid_sample_backward",
+    internal=True, called="grid_sample", layout="contiguous", fields=("input", "grid"), batch="merge",
+    out="[like(input), like(grid)]",
+    reference="_grid_sample_backward(g, input, grid, mode, padding_mode, align_corners)",
+    doc="The fused gradient of sampling at positions for a backward that is not recorded.")

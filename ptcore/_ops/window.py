@@ -177,3 +177,29 @@ where they are; else numbers stand at the centres of their places.
 >>> F.interpolate(ptcore.tensor([[[1., 3.]]]), scale_factor=2, mode="linear")
 tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
 """, "_interpolate(x, size, scale_factor, mode, align_corners)", also_top=False)
+
+_function(
+    "grid_sample(input, grid, mode: Obj = 'bilinear', padding_mode: Obj = 'zeros', align_corners: Obj = None)",
+    """``input`` (N, C, [D,] H, W) at the positions in ``grid`` (N, ..., 2 or 3).
+
+A position (x, y) or (x, y, z) is in [-1, 1]: the corners of the input, or with ``align_corners`` the
+centres of its corner elements. ``mode`` is "bilinear", "nearest" or, in two dims, "bicubic"; beyond the
+input are zeros, its edge ("border") or its mirror image ("reflection").
+
+>>> import ptcore
+>>> F = ptcore.nn.functional
+>>> F.grid_sample(ptcore.tensor([[[[1., 3.]]]]), ptcore.zeros(1, 1, 1, 2))
+tensor([[[[2.]]]])
+""", "_grid_sample(x, y, mode, padding_mode, bool(align_corners))", also_top=False)
+
+_function(
+    "affine_grid(theta, size: Obj, align_corners: Obj = None)",
+    """Positions for grid_sample: those of an image of ``size`` (N, C, [D,] H, W) under the maps ``theta``.
+
+``theta`` is (N, 2, 3), or (N, 3, 4) for three dims: a matrix and a shift for each sample.
+
+>>> import ptcore
+>>> ptcore.nn.functional.affine_grid(ptcore.tensor([[[1., 0, 0], [0, 1, 0]]]), (1, 1, 1, 2), True)
+tensor([[[[-1.,  0.],
+          [ 1.,  0.]]]])
+""", "_affine_grid(x, size, bool(align_corners))", also_top=False)

@@ -1,1 +1,1 @@
-"""Runnable examples: ``python -m ptcore.examples.digits``."""
+"""Runnable examples: ``python -m ptcore.examples.digits`` and ``.gpt``."""

@@ -8,6 +8,7 @@ in their own dtype, so that wrap-around is NumPy's.
 import warnings
 
 import _composite_references
+import _references_attention
 import _references_factor
 import _references_window
 import numpy as np
@@ -377,5 +378,6 @@ NAMESPACE.update({name: value for module in (
     globals(), vars(_composite_references), vars(_references_factor)) for name, value in module.items()
                   if name.startswith("_") and callable(value)})
 NAMESPACE.update(_references_window.NAMES)
+NAMESPACE.update(_references_attention.NAMES)
 NAMESPACE["special"] = special
 NAMESPACE["sign"] = lambda x: x if x.dtype == bool else np.sign(x)

@@ -14,10 +14,11 @@ class C(F):
 
 
 class I:  # noqa: E742
-    """Positions: int64, not to be differentiated."""
+    """Positions (int64) or a mask that is given: not to be differentiated."""
 
     def __init__(self, values):
-        self.values = np.array(values, np.int64)
+        values = np.array(values)
+        self.values = values if values.dtype == bool else values.astype(np.int64)
 
 
 class Of:

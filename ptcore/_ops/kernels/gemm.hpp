@@ -84,6 +84,15 @@ inline outer_kernel<T> outer_of(int rows, int vectors, std::integer_sequence<int
     return by_vectors[vectors - 1](rows, {});
 }
 
+/* The same from matmul.cpp, for families that are content with one call more and smaller for it. */
+} // namespace
+extern "C" void (*PT_CAT(pt_outer_tile_, PT_ISA)(int wide, int rows, int vectors))(void);
+namespace {
+template <class T>
+inline outer_kernel<T> shared_outer(int rows, int vectors) {
+    return reinterpret_cast<outer_kernel<T>>(PT_CAT(pt_outer_tile_, PT_ISA)(is_same<T, double>, rows, vectors));
+}
+
 /* panel[k][width], columns beyond w are 0 */
 template <class T>
 inline void pack_panel(T *PT_RESTRICT panel, const matrix<const T> &b, int64_t k, int64_t w, int64_t width) {

@@ -373,6 +373,12 @@ int dot_kernel(pt_call *call) {
 
 } // namespace
 
+extern "C" void (*PT_CAT(pt_outer_tile_, PT_ISA)(int wide, int rows, int vectors))(void) {
+    constexpr auto all = std::make_integer_sequence<int, OUTER_VECTORS>{};
+    return wide ? reinterpret_cast<void (*)(void)>(outer_of<double>(rows, vectors, all))
+                : reinterpret_cast<void (*)(void)>(outer_of<float>(rows, vectors, all));
+}
+
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_matmul_, PT_ISA)[] = {
     {"mm", mm_kernel},   {"bmm", bmm_kernel}, {"addmm", addmm_kernel}, {"linear", linear_kernel},
     {"mv", mv_kernel},   {"dot", dot_kernel}, {nullptr, nullptr},

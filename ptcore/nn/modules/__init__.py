@@ -3,6 +3,7 @@
 
 from ptcore.nn.modules import (
     activation,
+    attention,
     batchnorm,
     container,
     conv,
@@ -19,8 +20,10 @@ from ptcore.nn.modules import (
     rectifier,
     resampling,
     rnn,
+    transformer,
 )
 from ptcore.nn.modules.activation import *
+from ptcore.nn.modules.attention import *
 from ptcore.nn.modules.batchnorm import *
 from ptcore.nn.modules.container import *
 from ptcore.nn.modules.conv import *
@@ -38,10 +41,12 @@ from ptcore.nn.modules.pooling import *
 from ptcore.nn.modules.rectifier import *
 from ptcore.nn.modules.resampling import *
 from ptcore.nn.modules.rnn import *
+from ptcore.nn.modules.transformer import *
 
 __all__ = [
     "Module",
     *activation.__all__,
+    *attention.__all__,
     *batchnorm.__all__,
     *container.__all__,
     *conv.__all__,
@@ -58,4 +63,5 @@ __all__ = [
     *rectifier.__all__,
     *resampling.__all__,
     *rnn.__all__,
+    *transformer.__all__,
 ]

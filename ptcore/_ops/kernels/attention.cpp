@@ -1,0 +1,528 @@
+/* Scaled dot-product attention, forward and backward, in tiles: no (L, S) matrix of a head is made.
+ *
+ * A tile holds the scores of BLOCK_K keys and up to BLOCK_Q queries, queries side by side, so that the
+ * maximum, the sum and the rescaling of the online softmax are vectors over queries, and both
+ * products of a tile read keys and values where they lie:
+ *      scores^T = K (scale Q)^T        out^T += V^T probabilities^T
+ * The forward's tasks are blocks of queries, the backward's are heads of keys; what a task adds up and
+ * in which order depends on the shapes only. A row without a key that counts is 0, and so is its gradient.
+ *
+ * Dropout draws the words of `random_bernoulli` for the two numbers in `state`, key and offset; the element at
+ * (n, h, l, s) of a contiguous (N, H, L, S) has the same word in the backward.
+ */
+#include "gemm.hpp"
+#include "lanes.hpp"
+#include "ptcore/philox.h"
+
+#include <atomic>
+
+namespace {
+
+constexpr int64_t BLOCK_Q = 64, BLOCK_K = 128;
+
+/* e^x for x <= 0; 0 where it is not above the smallest normal number, NaN passes */
+template <class E>
+PT_INLINE E exp_negative(E x) {
+    const E low = sizeof(E) == 4 ? E(-87) : E(-708);
+    E n, r = pt::exp_reduce(x < low ? low : x, &n);
+    const E y = (E(1) + (r + r * r * pt::exp_tail(r))) * pt::two_to(n);
+    return x < low ? E(0) : y;
+}
+
+/* f(position in a tile, query) over n keys of ld queries each, in loops that vectorise */
+template <class F>
+inline void over_tile(int64_t n, int64_t ld, F &&f) {
+    if (ld == 1)
+        PT_IVDEP
+        for (int64_t k = 0; k < n; ++k) f(k, 0);
+    else
+        for (int64_t k = 0; k < n; ++k)
+            PT_IVDEP
+            for (int64_t i = 0; i < ld; ++i) f(k * ld + i, i);
+}
+/* how many queries stand side by side: one, or whole vectors */
+template <class E>
+inline int64_t width_of(int64_t queries) {
+    constexpr int64_t W = simd<E>::width;
+    return queries == 1 ? 1 : min64(BLOCK_Q, ceil_div(queries, W) * W);
+}
+
+/* ---- operands ---------------------------------------------------------------------------- */
+
+/* n elements of a floating tensor, `stride` apart, as E */
+template <class E>
+PT_NOINLINE void fetch(E *to, const pt_view &v, int64_t offset, int64_t stride, int64_t n) {
+    if constexpr (is_same<E, double>) load(to, reinterpret_cast<const double *>(v.data) + offset, stride, n);
+    else
+        switch (v.dtype) {
+        case PT_FLOAT16: load(to, reinterpret_cast<const half *>(v.data) + offset, stride, n); break;
+        case PT_BFLOAT16: load(to, reinterpret_cast<const bfloat16 *>(v.data) + offset, stride, n); break;
+        default: load(to, reinterpret_cast<const float *>(v.data) + offset, stride, n); break;
+        }
+}
+/* n elements to an output, from element `first` on */
+template <class E>
+PT_NOINLINE void put(const pt_view &v, int64_t first, const E *x, int64_t n) {
+    if constexpr (is_same<E, double>) store(reinterpret_cast<double *>(v.data) + first, x, n);
+    else
+        switch (v.dtype) {
+        case PT_FLOAT16: store(reinterpret_cast<half *>(v.data) + first, x, n); break;
+        case PT_BFLOAT16: store(reinterpret_cast<bfloat16 *>(v.data) + first, x, n); break;
+        default: store(reinterpret_cast<float *>(v.data) + first, x, n); break;
+        }
+}
+
+/* the matrix (rows, columns) of one head */
+struct head {
+    const pt_view *v;
+    int64_t offset, row, column;
+    head(const pt_view &view, int64_t n, int64_t h)
+        : v(&view), offset(n * view.strides[0] + h * view.strides[1]), row(view.strides[2]), column(view.strides[3]) {}
+};
+template <class E>
+inline bool stored_as(const pt_view &v) { return v.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64); }
+
+/* to[n][ld] = scale times rows [first, first + n), columns beyond `width` are 0 */
+template <class E>
+PT_NOINLINE void copy_block(E *to, const head &x, int64_t first, int64_t n, int64_t width, int64_t ld, E scale) {
+    for (int64_t i = 0; i < n; ++i) {
+        E *PT_RESTRICT row = to + i * ld;
+        fetch(row, *x.v, x.offset + (first + i) * x.row, x.column, width);
+        if (scale != 1)
+            for (int64_t j = 0; j < width; ++j) row[j] *= scale;
+        for (int64_t j = width; j < ld; ++j) row[j] = 0;
+    }
+}
+/* to[width][ld] = the transposed of `from` (n, ldf), columns beyond n are 0 */
+template <class E>
+PT_NOINLINE void transpose_block(E *PT_RESTRICT to, int64_t ld, const E *PT_RESTRICT from, int64_t ldf, int64_t n, int64_t width) {
+    constexpr int64_t SIDE = 8;
+    for (int64_t p = 0; p < width; p += SIDE)
+        for (int64_t i = 0; i < ld; i += SIDE) {
+            if (i + SIDE <= n && p + SIDE <= width) {
+                E tile[SIDE][SIDE];
+                for (int a = 0; a < SIDE; ++a)
+                    for (int b = 0; b < SIDE; ++b) tile[b][a] = from[(i + a) * ldf + p + b];
+                for (int b = 0; b < SIDE; ++b) memcpy(to + (p + b) * ld + i, tile[b], sizeof tile[b]);
+                continue;
+            }
+            for (int64_t b = p; b < min64(width, p + SIDE); ++b)
+                for (int64_t a = i; a < min64(ld, i + SIDE); ++a) to[b * ld + a] = a < n ? from[a * ldf + b] : E(0);
+        }
+}
+/* rows of keys or values as a left operand: where they lie, or copied when that is another type or far apart */
+template <class E>
+PT_NOINLINE matrix<const E> left_block(E *buffer, const head &x, int64_t first, int64_t n, int64_t width) {
+    if (stored_as<E>(*x.v) && x.column == 1 && x.row >= 0 && x.row * int64_t(sizeof(E)) <= 512)
+        return {reinterpret_cast<const E *>(x.v->data) + x.offset + first * x.row, x.row, 1};
+    copy_block<E>(buffer, x, first, n, width, width, 1);
+    return {buffer, width, 1};
+}
+
+/* c = [c +] A (n, k) b for one column: rows of A dotted with b if they are contiguous, else its columns added up */
+template <class E>
+PT_NOINLINE void multiply_column(int64_t n, int64_t k, const matrix<const E> &a, const E *PT_RESTRICT b, E *PT_RESTRICT c, bool accumulate) {
+    constexpr int W = simd<E>::width;
+    if (!accumulate)
+        for (int64_t i = 0; i < n; ++i) c[i] = 0;
+    if (a.column == 1)
+        for (int64_t i = 0; i < n; ++i) {
+            const E *row = a.data + i * a.row;
+            typename simd<E>::vector acc = simd<E>::fill(E(0));
+            int64_t p = 0;
+            for (; p + W <= k; p += W) acc += simd<E>::load(row + p) * simd<E>::load(b + p);
+            E sum = simd<E>::sum(acc);
+            for (; p < k; ++p) sum += row[p] * b[p];
+            c[i] += sum;
+        }
+    else
+        for (int64_t p = 0; p < k; ++p) {
+            const E *PT_RESTRICT column = a.data + p * a.column;
+            for (int64_t i = 0; i < n; ++i) c[i] += column[i * a.row] * b[p];
+        }
+}
+/* C (n, m) = [C +] A (n, k) B (k, m) for whole vectors of columns, or one */
+template <class E>
+PT_NOINLINE void multiply(int64_t n, int64_t m, int64_t k, const matrix<const E> &a, const E *b, int64_t ldb, E *c, int64_t ldc,
+                          bool accumulate) {
+    constexpr int W = simd<E>::width, PANEL = OUTER_VECTORS * W;
+    if (m == 1) return multiply_column(n, k, a, b, c, accumulate);
+    for (int64_t j = 0; j < m; j += PANEL) {
+        const int vectors = int(min64(PANEL, m - j) / W);
+        for (int64_t i = 0; i < n; i += OUTER_ROWS) {
+            const int rows = int(min64(OUTER_ROWS, n - i));
+            const outer_kernel<E> kernel = shared_outer<E>(rows, vectors);
+            kernel(k, a.data + i * a.row, a.row, a.column, b + j, ldb, c + i * ldc + j, ldc, E(1), accumulate);
+        }
+    }
+}
+
+/* ---- a call ------------------------------------------------------------------------------ */
+
+struct attention {
+    int64_t n, h, hk, l, s, e, ev, group;
+    const pt_view *q, *k, *v, *mask, *keep;
+    bool causal;
+    double scale, p;
+    uint64_t seed = 0, offset = 0, threshold = 0;
+    double survivor = 1;
+
+    bool dropping() const { return threshold != 0; }
+    int64_t keys_until(int64_t q_end) const { return causal ? min64(s, q_end) : s; }
+    int64_t cost() const { return (e + ev + 16) * s * 4; }
+};
+
+inline bool has_shape(const pt_view &v, int64_t a, int64_t b, int64_t c, int64_t d) {
+    return v.ndim == 4 && v.sizes[0] == a && v.sizes[1] == b && v.sizes[2] == c && v.sizes[3] == d;
+}
+
+/* in: query, key, value, mask, keep, state from `first` on */
+inline int read(pt_call *call, int first, attention &t) {
+    const pt_view *in = call->in + first;
+    const pt_view &q = in[0], &k = in[1], &v = in[2], &state = in[5];
+    if (q.ndim != 4 || k.ndim != 4 || v.ndim != 4) return fail(call, PT_RUNTIME_ERROR, "expected tensors of 4 dimensions");
+    t = {q.sizes[0], q.sizes[1], k.sizes[1], q.sizes[2], k.sizes[2], q.sizes[3], v.sizes[3], 1, &q, &k, &v,
+         in[3].dtype == PT_NONE ? nullptr : &in[3], in[4].dtype == PT_NONE ? nullptr : &in[4],
+         call->params[0].i != 0, call->params[1].d, call->params[2].d};
+    if (!has_shape(k, t.n, t.hk, t.s, t.e) || !has_shape(v, t.n, t.hk, t.s, t.ev) || (t.h && (!t.hk || t.h % t.hk)))
+        return fail(call, PT_RUNTIME_ERROR, "shapes of query, key and value do not agree");
+    t.group = t.hk ? t.h / t.hk : 1;
+    for (const pt_view *m : {t.mask, t.keep})
+        if (m && !has_shape(*m, t.n, t.h, t.l, t.s)) return fail(call, PT_RUNTIME_ERROR, "expected a mask of shape (N, H, L, S)");
+    if (t.keep && t.keep->dtype != PT_BOOL) return fail(call, PT_TYPE_ERROR, "expected a mask of dtype bool");
+    for (const pt_view *x : {t.q, t.k, t.v, t.mask})
+        if (x && x->dtype != call->out[0].dtype) return fail(call, PT_RUNTIME_ERROR, "expected tensors of one dtype");
+    if (!(t.p >= 0 && t.p <= 1)) return fail(call, PT_VALUE_ERROR, "dropout_p must be in [0, 1], got %g", t.p);
+    if (t.p > 0) {
+        if (state.dtype != PT_INT64 || state.numel != 2) return fail(call, PT_RUNTIME_ERROR, "expected a random state of two int64");
+        const int64_t *words = reinterpret_cast<const int64_t *>(state.data);
+        t.seed = uint64_t(words[0]);
+        t.offset = uint64_t(words[state.strides[0]]);
+        t.threshold = uint64_t(ceil(t.p * 4294967296.0));
+        t.survivor = t.p == 1 ? 0 : 1 / (1 - t.p);
+    }
+    return PT_OK;
+}
+
+/* to[0...n) = the words of elements [first, first + n) */
+PT_NOINLINE void random_words(uint32_t *to, uint64_t seed, uint64_t offset, int64_t first, int64_t n) {
+    constexpr int BLOCKS = BLOCK_K / 4 + 1;
+    uint32_t words[4 * BLOCKS];
+    const uint64_t block = uint64_t(first) / 4, count = (uint64_t(first + n) + 3) / 4 - block;
+    PT_IVDEP
+    for (uint64_t i = 0; i < count; ++i) {
+        const pt::philox_block w = pt::philox(seed, offset, block + i, 0);
+        for (int j = 0; j < 4; ++j) words[4 * i + j] = w.w[j];
+    }
+    memcpy(to, words + first % 4, size_t(n) * sizeof(uint32_t));
+}
+
+/* What a tile of scores is of. */
+struct place {
+    int64_t b, h, q0, nq, k0, nk;
+};
+
+/* z[k][q] = what dropout multiplies the probabilities of a tile by */
+template <class E>
+PT_NOINLINE void dropout_tile(const attention &t, const place &at, E *z, int64_t ld) {
+    uint32_t words[BLOCK_K];
+    const E survivor = E(t.survivor);
+    for (int64_t i = 0; i < at.nq; ++i) {
+        random_words(words, t.seed, t.offset, ((at.b * t.h + at.h) * t.l + at.q0 + i) * t.s + at.k0, at.nk);
+        for (int64_t k = 0; k < at.nk; ++k) z[k * ld + i] = words[k] >= t.threshold ? survivor : E(0);
+    }
+    for (int64_t k = 0; k < at.nk; ++k)
+        for (int64_t i = at.nq; i < ld; ++i) z[k * ld + i] = 0;
+}
+
+/* the masks' part of the scores */
+template <class E>
+PT_NOINLINE void mask_tile(const attention &t, const place &at, E *s, int64_t ld, E *row) {
+    const E out = -limits<E>::highest();
+    if (t.mask) {
+        const head m(*t.mask, at.b, at.h);
+        const int64_t first = m.offset + at.q0 * m.row + at.k0 * m.column;
+        for (int64_t i = 0; i < at.nq; ++i) {
+            if (i == 0 || m.row) fetch(row, *m.v, first + i * m.row, m.column, at.nk);
+            if (m.row == 0) break;
+            for (int64_t k = 0; k < at.nk; ++k) s[k * ld + i] += row[k];
+        }
+        if (m.row == 0)
+            for (int64_t k = 0; k < at.nk; ++k)
+                for (int64_t i = 0; i < ld; ++i) s[k * ld + i] += row[k];
+    }
+    if (t.keep) {
+        const head m(*t.keep, at.b, at.h);
+        const uint8_t *keep = reinterpret_cast<const uint8_t *>(m.v->data) + m.offset + at.q0 * m.row + at.k0 * m.column;
+        if (m.row == 0) {
+            for (int64_t k = 0; k < at.nk; ++k)
+                if (!keep[k * m.column])
+                    for (int64_t i = 0; i < ld; ++i) s[k * ld + i] = out;
+        }
+        else {
+            uint8_t flags[BLOCK_K * BLOCK_Q] = {};      /* turned in bytes, which stay in cache */
+            for (int64_t i = 0; i < at.nq; ++i)
+                for (int64_t k = 0; k < at.nk; ++k) flags[k * ld + i] = keep[i * m.row + k * m.column];
+            PT_IVDEP
+            for (int64_t i = 0; i < at.nk * ld; ++i) s[i] = flags[i] ? s[i] : out;
+        }
+    }
+    if (t.causal)
+        for (int64_t k = max64(0, at.q0 + 1 - at.k0); k < at.nk; ++k)
+            for (int64_t i = 0; i < min64(ld, at.k0 + k - at.q0); ++i) s[k * ld + i] = out;
+}
+
+/* the scores of a tile: s[nk][ld] */
+template <class E>
+inline void score_tile(const attention &t, const place &at, const matrix<const E> &keys, const E *qt, E *s, int64_t ld, E *row) {
+    multiply<E>(at.nk, ld, t.e, keys, qt, ld, s, ld, false);
+    if (t.mask || t.keep || (t.causal && at.k0 + at.nk > at.q0 + 1)) mask_tile(t, at, s, ld, row);
+}
+
+/* s[k][i] = e^(s[k][i] - shift[i]), added up in sum */
+template <class E>
+PT_NOINLINE void exp_tile(E *s, int64_t nk, int64_t ld, const E *PT_RESTRICT shift, E *PT_RESTRICT sum) {
+    if (ld == 1) {
+        over_tile(nk, 1, [=](int64_t k, int64_t) { s[k] = exp_negative(s[k] - shift[0]); });
+        sum[0] += fold<add_fold>(s, nk, E(0));
+        return;
+    }
+    over_tile(nk, ld, [=](int64_t k, int64_t i) {
+        s[k] = exp_negative(s[k] - shift[i]);
+        sum[i] += s[k];
+    });
+}
+template <class E>
+PT_NOINLINE void multiply_tile(E *PT_RESTRICT s, const E *PT_RESTRICT z, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) s[i] *= z[i];
+}
+
+/* ---- forward ----------------------------------------------------------------------------- */
+
+template <class E>
+inline int forward(pt_call *call, const attention &t) {
+    const int64_t ld = width_of<E>(t.l), blocks = ceil_div(t.l, BLOCK_Q);
+    const int64_t nk = min64(BLOCK_K, t.s), wide = max64(t.e, t.ev);
+    const int64_t parts[] = {ld * t.e, t.e * ld, nk * ld, t.ev * ld, nk * wide, t.dropping() ? nk * ld : 0, max64(nk, wide)};
+    int64_t total = 0;
+    for (int64_t n : parts) total += ceil_div(n, 16) * 16;
+    std::atomic<bool> starved{false};
+    parallel_for(t.n * t.h * blocks, grain_rows(t.cost() * min64(t.l, BLOCK_Q) / 64), [&](int64_t begin, int64_t end) {
+        scratch<E> space(total);
+        if (!space) {
+            starved = true;
+            return;
+        }
+        E *piece[7], *next = space.data;
+        for (int i = 0; i < 7; next += ceil_div(parts[i++], 16) * 16) piece[i] = next;
+        E *rows = piece[0], *qt = piece[1], *s = piece[2], *ot = piece[3], *buffer = piece[4], *z = piece[5], *line = piece[6];
+        alignas(64) E top[BLOCK_Q], shift[BLOCK_Q], sum[BLOCK_Q], part[BLOCK_Q], fade[BLOCK_Q];
+        for (int64_t u = begin; u < end; ++u) {
+            place at{u / blocks / t.h, u / blocks % t.h, u % blocks * BLOCK_Q, 0, 0, 0};
+            at.nq = min64(BLOCK_Q, t.l - at.q0);
+            const head key(*t.k, at.b, at.h / t.group), value(*t.v, at.b, at.h / t.group);
+            copy_block<E>(rows, head(*t.q, at.b, at.h), at.q0, at.nq, t.e, t.e, E(t.scale));
+            transpose_block<E>(qt, ld, rows, t.e, at.nq, t.e);
+            for (int64_t i = 0; i < ld; ++i) {
+                top[i] = limits<E>::lowest();
+                sum[i] = 0;
+            }
+            for (int64_t i = 0; i < t.ev * ld; ++i) ot[i] = 0;
+            const int64_t until = t.keys_until(at.q0 + at.nq);
+            for (at.k0 = 0; at.k0 < until; at.k0 += BLOCK_K) {
+                at.nk = min64(BLOCK_K, until - at.k0);
+                score_tile<E>(t, at, left_block<E>(buffer, key, at.k0, at.nk, t.e), qt, s, ld, line);
+                for (int64_t i = 0; i < ld; ++i) {
+                    part[i] = 0;
+                    shift[i] = top[i];
+                }
+                if (ld == 1) shift[0] = maximum(shift[0], extremum_lanes<true, false>(s, at.nk, limits<E>::lowest()));
+                else over_tile(at.nk, ld, [&](int64_t k, int64_t i) { shift[i] = maximum(shift[i], s[k]); });
+                PT_IVDEP
+                for (int64_t i = 0; i < ld; ++i) {
+                    const E now = shift[i], from = top[i];
+                    top[i] = now;
+                    shift[i] = now == limits<E>::lowest() ? E(0) : now;
+                    fade[i] = exp_negative(from - shift[i]);
+                }
+                exp_tile<E>(s, at.nk, ld, shift, part);
+                for (int64_t i = 0; i < ld; ++i) sum[i] = sum[i] * fade[i] + part[i];
+                if (t.dropping()) {
+                    dropout_tile<E>(t, at, z, ld);
+                    multiply_tile<E>(s, z, at.nk * ld);
+                }
+                if (at.k0)
+                    for (int64_t p = 0; p < t.ev; ++p) multiply_tile<E>(ot + p * ld, fade, ld);
+                const matrix<const E> values = left_block<E>(buffer, value, at.k0, at.nk, t.ev);
+                multiply<E>(t.ev, ld, at.nk, values.transposed(), s, ld, ot, ld, at.k0 > 0);
+            }
+            /* a row whose keys were all masked stays 0; what is NaN stays so */
+            for (int64_t i = 0; i < ld; ++i) fade[i] = sum[i] == 0 ? E(0) : 1 / sum[i];
+            for (int64_t p = 0; p < t.ev; ++p) multiply_tile<E>(ot + p * ld, fade, ld);
+            const int64_t first = (at.b * t.h + at.h) * t.l + at.q0;
+            for (int64_t i = 0; i < at.nq; ++i) {
+                for (int64_t p = 0; p < t.ev; ++p) line[p] = ot[p * ld + i];
+                put(call->out[0], (first + i) * t.ev, line, t.ev);
+                part[i] = sum[i] == 0 ? limits<E>::lowest() : top[i] + pt::log(sum[i]);
+            }
+            memcpy(reinterpret_cast<E *>(call->out[1].data) + first, part, size_t(at.nq) * sizeof(E));
+        }
+    });
+    return starved ? no_memory(call, total * int64_t(sizeof(E))) : int(PT_OK);
+}
+
+int attention_kernel(pt_call *call) {
+    attention t;
+    if (int status = read(call, 0, t)) return status;
+    if (!in_set(FLOATS, call->out[0].dtype)) return bad_dtype(call, call->out[0].dtype);
+    if (t.n * t.h * t.l == 0) return PT_OK;
+    return call->out[0].dtype == PT_FLOAT64 ? forward<double>(call, t) : forward<float>(call, t);
+}
+
+/* ---- backward ---------------------------------------------------------------------------- */
+
+/* in: gradient, query, key, value, mask, keep, state, out, lse; out: of query, key, value, scores.
+ * With p = e^(scores - lse), z the dropout's factors and d = g . out of a query:
+ *      dv = (p z)^T g      ds = p (z (g v^T) - d)      dq = scale ds k      dk = scale ds^T q */
+template <class E>
+inline int backward(pt_call *call, const attention &t) {
+    constexpr int64_t W = simd<E>::width;
+    const int64_t ld = width_of<E>(t.l), nk = min64(BLOCK_K, t.s);
+    const int64_t we = ceil_div(t.e, W) * W, wv = ceil_div(t.ev, W) * W, wide = max64(t.e, t.ev);
+    const bool scores = call->out[3].numel > 0;
+    const bool own_k = !stored_as<E>(call->out[1]) || we != t.e, own_v = !stored_as<E>(call->out[2]) || wv != t.ev;
+    const int64_t parts[] = {ld * we,   t.e * ld, ld * wv, t.ev * ld, nk * ld, nk * ld, nk * wide, t.e * ld, t.dropping() ? 2 * nk * ld : 0,
+                             own_k ? t.s * we : 0, own_v ? t.s * wv : 0, max64(nk, max64(wide, ld))};
+    int64_t total = 0;
+    for (int64_t n : parts) total += ceil_div(n, 16) * 16;
+    std::atomic<bool> starved{false};
+    parallel_for(t.n * t.hk, grain_rows(t.cost() * t.l * t.group / 16), [&](int64_t begin, int64_t end) {
+        scratch<E> space(total);
+        if (!space) {
+            starved = true;
+            return;
+        }
+        E *piece[12], *next = space.data;
+        for (int i = 0; i < 12; next += ceil_div(parts[i++], 16) * 16) piece[i] = next;
+        E *rows = piece[0], *qt = piece[1], *grad = piece[2], *gt = piece[3], *s = piece[4], *ds = piece[5], *buffer = piece[6], *dqt = piece[7],
+          *z = piece[8], *pz = z + nk * ld, *line = piece[11];
+        alignas(64) E shift[BLOCK_Q], delta[BLOCK_Q];
+        for (int64_t u = begin; u < end; ++u) {
+            place at{u / t.hk, 0, 0, 0, 0, 0};
+            const int64_t hk = u % t.hk;
+            const head key(*t.k, at.b, hk), value(*t.v, at.b, hk);
+            E *dk = own_k ? piece[9] : reinterpret_cast<E *>(call->out[1].data) + u * t.s * t.e;
+            E *dv = own_v ? piece[10] : reinterpret_cast<E *>(call->out[2].data) + u * t.s * t.ev;
+            for (int64_t i = 0; i < t.s * we; ++i) dk[i] = 0;
+            for (int64_t i = 0; i < t.s * wv; ++i) dv[i] = 0;
+            for (int64_t g = 0; g < t.group * ceil_div(t.l, BLOCK_Q); ++g) {
+                at.h = hk * t.group + g / ceil_div(t.l, BLOCK_Q);
+                at.q0 = g % ceil_div(t.l, BLOCK_Q) * BLOCK_Q;
+                at.nq = min64(BLOCK_Q, t.l - at.q0);
+                const head out(call->in[7], at.b, at.h);
+                const int64_t first = (at.b * t.h + at.h) * t.l + at.q0;
+                copy_block<E>(rows, head(*t.q, at.b, at.h), at.q0, at.nq, t.e, we, E(t.scale));
+                transpose_block<E>(qt, ld, rows, we, at.nq, t.e);
+                copy_block<E>(grad, head(call->in[0], at.b, at.h), at.q0, at.nq, t.ev, wv, 1);
+                transpose_block<E>(gt, ld, grad, wv, at.nq, t.ev);
+                const pt_view &lse = call->in[8];
+                for (int64_t i = 0; i < ld; ++i) {
+                    delta[i] = 0;
+                    shift[i] = limits<E>::highest();        /* a row without keys, or no row: its e^(s - shift) is 0 */
+                    if (i >= at.nq) continue;
+                    const E top = reinterpret_cast<const E *>(lse.data)[at.b * lse.strides[0] + at.h * lse.strides[1] + (at.q0 + i) * lse.strides[2]];
+                    if (top != limits<E>::lowest()) shift[i] = top;
+                    fetch(line, *out.v, out.offset + (at.q0 + i) * out.row, out.column, t.ev);
+                    fold_lanes<add_fold, 1>(grad + i * wv, line, t.ev, E(0), &delta[i], [](auto a, auto b) { return a * b; });
+                }
+                for (int64_t i = 0; i < t.e * ld; ++i) dqt[i] = 0;
+                const int64_t until = t.keys_until(at.q0 + at.nq);
+                for (at.k0 = 0; at.k0 < until; at.k0 += BLOCK_K) {
+                    at.nk = min64(BLOCK_K, until - at.k0);
+                    multiply<E>(at.nk, ld, t.ev, left_block<E>(buffer, value, at.k0, at.nk, t.ev), gt, ld, ds, ld, false);
+                    const matrix<const E> keys = left_block<E>(buffer, key, at.k0, at.nk, t.e);
+                    score_tile<E>(t, at, keys, qt, s, ld, line);
+                    E *p = s;
+                    if (t.dropping()) {
+                        dropout_tile<E>(t, at, z, ld);
+                        multiply_tile<E>(ds, z, at.nk * ld);
+                        p = pz;
+                    }
+                    over_tile(at.nk, ld, [&](int64_t k, int64_t i) {
+                        s[k] = exp_negative(s[k] - shift[i]);
+                        ds[k] = s[k] * (ds[k] - delta[i]);
+                    });
+                    if (p != s)
+                        for (int64_t i = 0; i < at.nk * ld; ++i) p[i] = s[i] * z[i];
+                    if (scores)
+                        for (int64_t i = 0; i < at.nq; ++i) {
+                            for (int64_t k = 0; k < at.nk; ++k) line[k] = ds[k * ld + i];
+                            put(call->out[3], (first + i) * t.s + at.k0, line, at.nk);
+                        }
+                    multiply<E>(at.nk, wv, at.nq, {p, ld, 1}, grad, wv, dv + at.k0 * wv, wv, true);
+                    multiply<E>(at.nk, we, at.nq, {ds, ld, 1}, rows, we, dk + at.k0 * we, we, true);
+                    multiply<E>(t.e, ld, at.nk, keys.transposed(), ds, ld, dqt, ld, true);
+                }
+                if (scores && until < t.s)
+                    for (int64_t i = 0; i < at.nq; ++i) {
+                        const int64_t item = ITEMSIZE[call->out[3].dtype];
+                        memset(call->out[3].data + ((first + i) * t.s + until) * item, 0, size_t((t.s - until) * item));
+                    }
+                for (int64_t i = 0; i < at.nq; ++i) {
+                    for (int64_t p = 0; p < t.e; ++p) line[p] = E(t.scale) * dqt[p * ld + i];
+                    put(call->out[0], (first + i) * t.e, line, t.e);
+                }
+            }
+            for (int64_t k = 0; own_k && k < t.s; ++k) put(call->out[1], (u * t.s + k) * t.e, dk + k * we, t.e);
+            for (int64_t k = 0; own_v && k < t.s; ++k) put(call->out[2], (u * t.s + k) * t.ev, dv + k * wv, t.ev);
+        }
+    });
+    return starved ? no_memory(call, total * int64_t(sizeof(E))) : int(PT_OK);
+}
+
+int attention_backward_kernel(pt_call *call) {
+    attention t;
+    if (int status = read(call, 1, t)) return status;
+    if (!in_set(FLOATS, call->out[0].dtype)) return bad_dtype(call, call->out[0].dtype);
+    const pt_view &g = call->in[0], &out = call->in[7], &lse = call->in[8];
+    if (!has_shape(g, t.n, t.h, t.l, t.ev) || !has_shape(out, t.n, t.h, t.l, t.ev) || lse.ndim != 3 || lse.numel != t.n * t.h * t.l)
+        return fail(call, PT_RUNTIME_ERROR, "shapes of gradient, output and log-sum-exp do not agree");
+    const bool wide = g.dtype == PT_FLOAT64;
+    if (g.dtype != call->out[0].dtype || !in_set(FLOATS, out.dtype) || (out.dtype == PT_FLOAT64) != wide ||
+        lse.dtype != (wide ? PT_FLOAT64 : PT_FLOAT32))
+        return fail(call, PT_RUNTIME_ERROR, "dtypes of gradient, output and log-sum-exp do not agree");
+    if (t.n * t.hk == 0) return PT_OK;
+    return g.dtype == PT_FLOAT64 ? backward<double>(call, t) : backward<float>(call, t);
+}
+
+/* ---- randomness -------------------------------------------------------------------------- */
+
+/* true where dropout with probability p keeps an element; in: the state */
+int keep_mask_kernel(pt_call *call) {
+    const pt_view &state = call->in[0];
+    if (state.dtype != PT_INT64 || state.numel != 2) return fail(call, PT_RUNTIME_ERROR, "expected a random state of two int64");
+    const int64_t *words = reinterpret_cast<const int64_t *>(state.data);
+    const uint64_t seed = uint64_t(words[0]), offset = uint64_t(words[state.strides[0]]);
+    const double p = call->params[0].d;
+    if (!(p >= 0 && p <= 1)) return fail(call, PT_VALUE_ERROR, "p must be in [0, 1], got %g", p);
+    const uint64_t threshold = uint64_t(ceil(p * 4294967296.0));
+    uint8_t *out = output<uint8_t>(call);
+    parallel_for(call->out[0].numel, GRAIN, [&](int64_t begin, int64_t end) {
+        uint32_t w[BLOCK_K];
+        for (int64_t i = begin; i < end; i += BLOCK_K) {
+            const int64_t n = min64(BLOCK_K, end - i);
+            random_words(w, seed, offset, i, n);
+            for (int64_t j = 0; j < n; ++j) out[i + j] = w[j] >= threshold;
+        }
+    });
+    return PT_OK;
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_attention_, PT_ISA)[] = {
+    {"attention", attention_kernel},
+    {"attention_backward", attention_backward_kernel},
+    {"keep_mask", keep_mask_kernel},
+    {nullptr, nullptr},
+};
