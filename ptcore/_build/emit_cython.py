@@ -132,7 +132,9 @@ def selection(op, by_name, inplace):
         choice = (op.row.select or {}).get(a.name)
         if choice is None:
             continue
-        if isinstance(choice, (str, tuple)):
+        if op.row.kind != "elementwise":
+            text += f"    if {a.name} is not {a.default}:\n        return {choice}({tensors}, {a.name})\n"
+        elif isinstance(choice, (str, tuple)):
             name, *values = (choice, a.name) if isinstance(choice, str) else choice
             args = f"({tensors}, {', '.join(values)})"
             call = (f"elementwise_inplace({by_name[name].id}, {args})" if inplace
@@ -191,6 +193,7 @@ def function(op, by_name):
     elif row.out == "cat_spec('cat', tensors, dim)":
         body += f"    return join({op.id}, {args}, out)\n"
     else:
+        body += selection(op, by_name, False)
         body += f"    return call({op.id}, {packed}, {'out' if out else 'None'})\n"
     return head + body
 

@@ -259,7 +259,8 @@ def structured(signature, **columns):
     ``@vjp(name)`` marks in autograd/_rules/), ``fields`` (names of several outputs),
     ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
     given its first input as its output, which it then changes in place), ``layout`` ("contiguous":
-    the kernel wants its inputs so).
+    the kernel wants its inputs so), ``select`` ({parameter: function}: what is called with the
+    tensors and any value but the default).
     """
     return _row("structured", signature, **columns)
 

@@ -64,6 +64,15 @@ CALLS = {
     "index_write": ("index_put", lambda: X.clone().index_put_((META,), pt.ones(1))),
     "index_accumulate": ("index_put", lambda: X.clone().index_put_((META,), pt.ones(1), accumulate=True)),
     "_linalg_svd": ("linalg_svd", lambda: pt.linalg.svd(pt.ones(2, 2, dtype=pt.int64))),
+    "_linalg_solve": ("linalg_solve", lambda: pt.linalg.solve(pt.ones(2, 2), pt.ones(3))),
+    "_linalg_solve_triangular": ("linalg_solve_triangular",
+                                 lambda: pt.linalg.solve_triangular(pt.ones(2, 2), pt.ones(3, 1), upper=True)),
+    "_linalg_cholesky": ("linalg_cholesky", lambda: pt.linalg.cholesky(-pt.eye(2))),
+    "_linalg_qr": ("linalg_qr", lambda: pt.linalg.qr(WHOLE)),
+    "_linalg_eigh": ("linalg_eigh", lambda: pt.linalg.eigh(pt.full((2, 2), math.nan))),
+    "_linalg_det": ("linalg_det", lambda: pt.linalg.det(pt.ones(2, 3))),
+    "_linalg_slogdet": ("linalg_slogdet", lambda: pt.linalg.slogdet(pt.ones(2, 3))),
+    "recurrent_layer": ("RNN", lambda: pt.nn.RNN(2, 3)(pt.ones(2, 2, 2), pt.ones(1, 3, 3))),
     "layer_norm_stats": ("layer_norm", lambda: F.layer_norm(WHOLE, (3,))),
     "batch_norm_stats": ("batch_norm", lambda: F.batch_norm(pt.ones(2, 3, dtype=pt.int64), None, None, training=True)),
     "group_norm_stats": ("group_norm", lambda: F.group_norm(pt.ones(2, 3, dtype=pt.int64), 1)),
@@ -114,7 +123,8 @@ CALLS = {
 }
 # Ops of a backward on what a forward has accepted, and conversions that take everything.
 UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax_backward", "layer_norm_backward",
-             "batch_norm_backward", "group_norm_backward", "cross_entropy_backward",
+             "batch_norm_backward", "group_norm_backward", "cross_entropy_backward", "recurrent_layer_backward",
+             "_linalg_pinv_of",
              "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "resample_transposed",
              "to_dtype", "to_device", "conj_physical", "slice",
              "nonzero_of"}

@@ -1,5 +1,6 @@
-"""Gradient clipping and conversion between parameters and one vector."""
+"""Gradient clipping, conversion between parameters and one vector, packed sequences (``rnn``)."""
 
+from ptcore.nn.utils import rnn
 from ptcore.nn.utils.clip_grad import (
     clip_grad_norm_,
     clip_grad_value_,
@@ -17,5 +18,6 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "rnn",
     "vector_to_parameters",
 ]
