@@ -18,6 +18,14 @@ _LOWEST = -float("inf")
 
 def scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
     """See the row."""
+    if attn_mask is None and not dropout_p and query.ndim == key.ndim == value.ndim == 4:
+        n, heads, _, size = query.shape
+        m, held, keys, depth = key.shape
+        k, groups, rows, _ = value.shape
+        if n == m == k and held == groups and keys == rows and size == depth > 0 and (
+                heads == held or (enable_gqa and held and not heads % held)):
+            return attention_of(query, key, value, None, None, None, is_causal,
+                                1 / sqrt(size) if scale is None else scale, 0.0)[0]
     _checked(query, key, value, attn_mask, dropout_p, is_causal)
     keep = mask = state = None
     shapes = [t.shape[:-2] for t in (query, key, value)]
