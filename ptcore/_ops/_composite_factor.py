@@ -1,5 +1,5 @@
 """Functions behind the rows of factor.py."""
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._composite import linalg_svdvals, matmul
 from ptcore._ops._composite_products import _matrix_norm, _square
@@ -28,7 +28,8 @@ _INFINITY = float("inf")
 
 def _numbers(op, x):
     if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
-        raise DTypeError(f"{op}: input must be float32, float64, complex64 or complex128, got {x.dtype.name}")
+        raise UnsupportedDTypeError(f"{op}: input must be float32, float64, complex64 or complex128, got "
+                                    f"{x.dtype.name}")
 
 
 def _matrices(op, name, x):
@@ -128,7 +129,7 @@ def linalg_lstsq(A, B, rcond, driver):
     X = matmul(P, B)
     rank = sum(kept, -1)
     residuals = empty((0,), dtype=s.dtype, device=A.device)
-    if m > n and (driver == "gels" or bool((rank == n).all())):
+    if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         error = matmul(A, X) - B
         residuals = sum(abs(error) ** 2, -2)
     if driver == "gels":

@@ -170,7 +170,7 @@ def test_least_squares(dtype):
         for driver in (None, "gels", "gelsy", "gelsd", "gelss"):
             got = L.lstsq(ptcore.from_numpy(a), ptcore.from_numpy(b), driver=driver)
             close(got.solution, want[0], dtype)
-            close(got.residuals, want[1] if m > n else np.zeros(0), dtype)
+            close(got.residuals, want[1] if m > n and driver not in (None, "gelsy") else np.zeros(0), dtype)
             assert got.rank.tolist() == ([] if driver == "gels" else want[2])
             if driver in ("gelsd", "gelss"):
                 close(got.singular_values, want[3], dtype)

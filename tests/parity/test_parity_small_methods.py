@@ -35,7 +35,7 @@ def test_dims_in_place(k):
         leaf = lib.tensor(data, requires_grad=True)
         y = leaf * 2.0
         change(y)
-        (y**3).sum().backward()
+        (y * y).sum().backward()
         record.append(leaf.grad.tolist())
         base = lib.tensor(np.stack([data, data]), requires_grad=True) * 1.0
         view = base[1]

@@ -21,6 +21,7 @@ from ptcore.nn.modules import (
     resampling,
     rnn,
     transformer,
+    utils,
 )
 from ptcore.nn.modules.activation import *
 from ptcore.nn.modules.attention import *

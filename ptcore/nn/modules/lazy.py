@@ -40,6 +40,7 @@ __all__ = [
     "LazyInstanceNorm2d",
     "LazyInstanceNorm3d",
     "LazyLinear",
+    "LazyModuleMixin",
 ]
 
 
