@@ -72,8 +72,14 @@ nan = _d.NAN
 pi = 3.141592653589793
 e = 2.718281828459045
 
-_SUBMODULES = ("autograd", "cpu", "cuda", "examples", "linalg", "nn", "ops", "optim", "return_types",
-               "serialization", "testing", "utils")
+_SUBMODULES = ("accelerator", "autograd", "cpu", "cuda", "examples", "linalg", "nn", "ops", "optim", "profiler",
+               "return_types", "serialization", "testing", "utils", "version")
+# Functions that few programs call: their files are read when one is first asked for.
+_LATER = {"bartlett_window": "_windows", "blackman_window": "_windows", "hamming_window": "_windows",
+          "hann_window": "_windows", "kaiser_window": "_windows",
+          "are_deterministic_algorithms_enabled": "_settings", "get_float32_matmul_precision": "_settings",
+          "is_deterministic_algorithms_warn_only_enabled": "_settings", "set_float32_matmul_precision": "_settings",
+          "use_deterministic_algorithms": "_settings"}
 
 
 def __getattr__(name):
@@ -84,6 +90,8 @@ def __getattr__(name):
         return importlib.import_module("ptcore._errors").OutOfMemoryError
     if name in ("save", "load"):
         return getattr(importlib.import_module("ptcore.serialization"), name)
+    if name in _LATER:
+        return getattr(importlib.import_module(f"ptcore.{_LATER[name]}"), name)
     raise AttributeError(f"module 'ptcore' has no attribute {name!r}")
 
 

@@ -75,6 +75,10 @@ def set_data(Tensor t, Tensor data not None):
         PyMem_Free(t.dims)
         t.dims = t.inline_dims
     adopt(t, data)
+    if keep & PT_NOT_EXACT:         # its class may have been exchanged, as that of a lazy parameter is
+        keep &= ~(PT_SUBCLASS | PT_NOT_EXACT)
+        t.flags &= ~(PT_SUBCLASS | PT_NOT_EXACT)
+        t.flags |= (<Tensor>Tensor.__new__(type(t))).flags & (PT_SUBCLASS | PT_NOT_EXACT)
     t.flags |= keep
     if not keep & PT_DATA and (data.flags & PT_DATA or data.storage.version != version):
         count_apart(t, version)

@@ -33,12 +33,13 @@ html_title = "ptcore"
 MODULES = {
     "autograd": ("ptcore.autograd", "ptcore.autograd.function", "ptcore.autograd.functional",
                  "ptcore.autograd.graph"),
-    "nn": ("ptcore.nn.modules", "ptcore.nn.functional", "ptcore.nn.parameter", "ptcore.nn.init", "ptcore.nn.utils"),
+    "nn": ("ptcore.nn.modules", "ptcore.nn.functional", "ptcore.nn.parameter", "ptcore.nn.init", "ptcore.nn.utils",
+           "ptcore.nn.utils.rnn", "ptcore.nn.modules.lazy"),
     "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
     "data": ("ptcore.utils.data",),
     "files": ("ptcore.serialization",),
     "misc": ("ptcore.linalg", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.utils.hooks",
-             "ptcore.utils.dlpack"),
+             "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
 }
 
 

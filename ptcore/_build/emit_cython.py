@@ -132,7 +132,9 @@ def selection(op, by_name, inplace):
         choice = (op.row.select or {}).get(a.name)
         if choice is None:
             continue
-        if isinstance(choice, (str, tuple)):
+        if op.row.kind != "elementwise":
+            text += f"    if {a.name} is not {a.default}:\n        return {choice}({tensors}, {a.name})\n"
+        elif isinstance(choice, (str, tuple)):
             name, *values = (choice, a.name) if isinstance(choice, str) else choice
             args = f"({tensors}, {', '.join(values)})"
             call = (f"elementwise_inplace({by_name[name].id}, {args})" if inplace
@@ -191,6 +193,7 @@ def function(op, by_name):
     elif row.out == "cat_spec('cat', tensors, dim)":
         body += f"    return join({op.id}, {args}, out)\n"
     else:
+        body += selection(op, by_name, False)
         body += f"    return call({op.id}, {packed}, {'out' if out else 'None'})\n"
     return head + body
 
@@ -204,7 +207,10 @@ def inplace_function(op, by_name):
     args = ", ".join(a.name for a in op.args)
     if row.kind != "elementwise":
         call = ", ".join(f"{a.name}={a.name}" if a.keyword_only else a.name for a in row.args)
-        body = unify(op) + f"    return overwrite({op.tensors[0].name}, {op.name}({call}))\n"
+        body = unify(op)
+        if row.updates:
+            body += f"    if over_first({op.id}, ({args},)):\n        return {op.tensors[0].name}\n"
+        body += f"    return overwrite({op.tensors[0].name}, {op.name}({call}))\n"
     elif not op.params and len(op.tensors) == 2:
         body += f"    return inplace_binary({op.id}, {args})\n"
     else:
@@ -249,7 +255,7 @@ def numpy_method(op):
 def functions(family, ops, by_name):
     """The module of one family's public functions."""
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
-            "from ptcore._ops._dispatch cimport interpose, overridden, write_outs",
+            "from ptcore._ops._dispatch cimport interpose, over_first, overridden, write_outs",
             "from ptcore._ops._structured cimport call, join",
             "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite",
             "from ptcore._ops._fast cimport binary, inplace_binary, unary",

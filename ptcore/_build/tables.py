@@ -9,7 +9,7 @@ from pathlib import Path
 FAMILIES = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
             "linalg", "normalize", "loss", "scan", "sort", "random", "composite", "special", "shaping",
             "selection", "statistics", "products", "neural", "sampling", "convolution", "pooling", "resample",
-            "window", "attention")
+            "window", "attention", "recurrent", "factor")
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent
 

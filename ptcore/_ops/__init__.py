@@ -4,7 +4,7 @@ import importlib
 _families = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
              "linalg", "normalize", "loss", "scan", "sort", "random", "composite", "special", "shaping",
              "selection", "statistics", "products", "neural", "sampling", "convolution", "pooling", "resample",
-             "window", "attention")
+             "window", "attention", "recurrent", "factor")
 _rows = {}                          # name -> Row; ops registered at run time stand here too
 _loaded = False
 

@@ -28,6 +28,18 @@ def _plain(op, name, expected, value):
     raise _wrong(TypeError, op, name, expected, value)
 
 
+def clone_as(input, memory_format):
+    """A copy in the order of a memory format."""
+    from ptcore._memory_format import checked, contiguous
+    format = checked("clone", memory_format)
+    if format is not None:
+        result = contiguous(input, format, "clone")
+        if result is not input:
+            return result
+    copy = input.clone()
+    return copy if format is None else contiguous(copy, format, "clone")
+
+
 def tensor(op, name, value):
     raise _wrong(TypeError, op, name, "a Tensor", value)
 

@@ -22,11 +22,13 @@ cdef extern from *:
         pt_set(pt_blas.cgesdd, c);
         pt_set(pt_blas.zgesdd, z);
     }
+    static void pt_set_routine(int which, int type, void *p) { pt_blas.routine[which][type] = p; }
     static void pt_set_threads(size_t get, size_t set) {
         pt_set(pt_blas.get_threads, reinterpret_cast<void *>(get));
         pt_set(pt_blas.set_threads, reinterpret_cast<void *>(set));
     }
     """
+    void pt_set_routine(int which, int type, void *p)
     void pt_set_threads(size_t get, size_t set)
     void pt_set_gemm(void *s, void *d, void *c, void *z)
     void pt_set_gesdd(void *s, void *d, void *c, void *z)
@@ -64,7 +66,7 @@ cdef void *pointer(module, str name, int parameters) except NULL:
     capsule = module.__pyx_capi__[name]
     cdef const char *signature = PyCapsule_GetName(capsule)
     text = signature.decode()
-    if not text.startswith("void (char *") or text.count("*") != parameters:
+    if not text.startswith(("void (char *", "void (int *")) or text.count("*") != parameters:
         raise ImportError(f"{name}: unexpected signature {text!r} in {module.__name__}")
     return PyCapsule_GetPointer(capsule, signature)
 
@@ -96,6 +98,18 @@ def thread_functions(path):
     return 0, 0
 
 
+# (names of the four types, numbers of their parameters), in the order of pt_routine
+_ROUTINES = (
+    (("sgesv", "dgesv", "cgesv", "zgesv"), (8, 8, 8, 8)),
+    (("sgetrf", "dgetrf", "cgetrf", "zgetrf"), (6, 6, 6, 6)),
+    (("spotrf", "dpotrf", "cpotrf", "zpotrf"), (5, 5, 5, 5)),
+    (("strsm", "dtrsm", "ctrsm", "ztrsm"), (11, 11, 11, 11)),
+    (("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf"), (8, 8, 8, 8)),
+    (("sorgqr", "dorgqr", "cungqr", "zungqr"), (9, 9, 9, 9)),
+    (("ssyevd", "dsyevd", "cheevd", "zheevd"), (11, 11, 13, 13)),
+)
+
+
 def load():
     """Fills the table of routines; raises ImportError if SciPy's cannot be had."""
     global _loaded
@@ -107,6 +121,9 @@ def load():
                  pointer(lapack, "cgesdd", 15), pointer(lapack, "zgesdd", 15))
     pt_set_gemm(pointer(module, "sgemm", 13), pointer(module, "dgemm", 13),
                 pointer(module, "cgemm", 13), pointer(module, "zgemm", 13))
+    for which, (names, counts) in enumerate(_ROUTINES):
+        for i in range(4):
+            pt_set_routine(which, i, pointer(module if "trsm" in names[i] else lapack, names[i], counts[i]))
     get, set_ = thread_functions(module.__file__)
     pt_set_threads(get, set_)
     _loaded = module, lapack

@@ -96,8 +96,10 @@ def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof):
         correction = 1.0 if unbiased is None or _arguments.flag(op, "unbiased", unbiased) else 0.0
     if dtype is not None:
         input = input.to(dtype)
-    return var_dims(input, _dims(op, dim, input.ndim), _arguments.real(op, "correction", correction),
-                    keepdim)
+    dims, correction = _dims(op, dim, input.ndim), _arguments.real(op, "correction", correction)
+    if input.dtype.is_complex:
+        return var_dims(input.real, dims, correction, keepdim) + var_dims(input.imag, dims, correction, keepdim)
+    return var_dims(input, dims, correction, keepdim)
 
 
 def var(input, dim, unbiased, keepdim, correction, dtype, ddof):

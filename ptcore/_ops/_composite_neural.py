@@ -96,7 +96,10 @@ def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     gap = input - target
     _real("smooth_l1_loss", gap)
-    return _reduced(abs(gap) if beta == 0 else huber_of(gap, float(beta)) / beta, reduction)
+    if beta == 0:
+        return _reduced(abs(gap), reduction)
+    loss = huber_of(gap, float(beta))
+    return _reduced(loss if beta == 1 else loss / beta, reduction)
 
 
 def huber_loss(input, target, reduction, delta, weight):

@@ -209,7 +209,7 @@ def _square(op, x):
 def matrix_power(input, n):
     _square("matrix_power", input)
     if n < 0:
-        raise NotImplementedError(f"matrix_power: negative powers need an inverse, got n={n}")
+        input, n = input.inverse(), -n
     if n == 0:
         return expand(eye(input.shape[-1], dtype=input.dtype, device=input.device), input.shape).clone()
     result = None

@@ -3,8 +3,10 @@
 They read settings that are one number or one for each spatial dim, work out sizes, and call the ops
 that do the work on (N, C, ...); an input without N gets one.
 """
+from ptcore._convert import tensor
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
+from ptcore._ops._composite import matmul
 from ptcore._ops._creation import linspace, zeros
 from ptcore._ops._functions_convolution import convolve, convolve_transposed
 from ptcore._ops._functions_copy import cat, clone
@@ -12,7 +14,7 @@ from ptcore._ops._functions_index import scatter_src
 from ptcore._ops._functions_pooling import max_pool_windows, mean_pool
 from ptcore._ops._functions_reduction import mean
 from ptcore._ops._functions_resample import fold_windows, grid_sampled, pad_constant, resample, unfold_windows
-from ptcore._ops._functions_view import expand, permute, reshape, slice, squeeze, unsqueeze
+from ptcore._ops._functions_view import expand, permute, reshape, slice, squeeze, transpose, unsqueeze
 from ptcore._ops._window_shapes import convolved, convolved_transposed
 from ptcore._tensor import Tensor
 
@@ -461,6 +463,40 @@ _MODES = {"nearest": ("nearest", (3, 4, 5)), "nearest-exact": ("nearest-exact", 
           "bicubic": ("cubic", (4,)), "area": ("area", (3, 4, 5))}
 
 
+def _triangle(x):
+    x = x if x >= 0 else -x
+    return 1 - x if x < 1 else 0.0
+
+
+def _bump(x):
+    """Keys' cubic with a = -0.5, which filters of images take."""
+    x = x if x >= 0 else -x
+    if x < 1:
+        return (1.5 * x - 2.5) * x * x + 1
+    return ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0.0
+
+
+def _smoothed(x, dim, count, how, align_corners, scale):
+    """Resampled along a dim by a filter that is as wide as the output's step: a product with a matrix."""
+    n = x.shape[dim]
+    if align_corners:
+        step = (n - 1) / (count - 1) if count > 1 else 0.0
+    else:
+        step = 1 / scale if scale > 0 else n / count
+    kernel, half = (_triangle, 1) if how == "linear" else (_bump, 2)
+    stretch = step if step >= 1 else 1.0
+    rows = []
+    for i in range(count):
+        centre = step * (i + 0.5)
+        first = max(int(centre - half * stretch + 0.5), 0)
+        last = min(int(centre + half * stretch + 0.5), n)
+        weights = [kernel((j - centre + 0.5) / stretch) for j in range(first, last)]
+        total = sum(weights)
+        rows.append([0.0] * first + [w / total if total else w for w in weights] + [0.0] * (n - last))
+    matrix = tensor(rows, dtype=x.dtype, device=x.device)
+    return matmul(x, transpose(matrix, 0, 1)) if dim == 3 else matmul(matrix, x)
+
+
 def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
     op = "interpolate"
     _word(op, "mode", mode)
@@ -471,8 +507,9 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
     if mode not in _MODES:
         raise NotImplementedError(f"{op}: mode must be one of {', '.join([repr(m) for m in _MODES])}, got {mode!r}")
     how, ndims = _MODES[mode]
-    if antialias:
-        raise NotImplementedError(f"{op}: antialias=True is not supported")
+    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
+        raise ValueError(f"{op}: antialias goes with modes bilinear and bicubic and input of 4 dimensions, got mode "
+                         f"{mode!r} and shape {list(input.shape)}")
     if input.ndim not in ndims:
         raise NotImplementedError(f"{op}: mode {mode!r} needs input of {' or '.join([str(d) for d in ndims])} "
                                   f"dimensions, got shape {list(input.shape)}")
@@ -509,6 +546,10 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
     x, same = input, [m == o for m, o in zip(input.shape[2:], size)]
     if how == "nearest" and n > 1 and all(same):    # as in PyTorch, which asks for the scale in one dim
         return clone(x)
+    if antialias:
+        for k in (1, 0):
+            x = _smoothed(x, k + 2, size[k], how, align_corners, scales[k])
+        return x
     for k in range(n - 1, -1, -1):
         if not (same[k] and (how == "linear" or align_corners or scales[k] in (0.0, 1.0))):
             x = resample(x, k + 2, size[k], how, bool(align_corners), scales[k])

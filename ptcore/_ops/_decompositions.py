@@ -22,6 +22,9 @@ from ptcore._ops._shapes import stat_dtype
 
 def function(op):
     """The decomposition of an op; KeyError if it has none."""
+    if op.startswith("recurrent"):
+        from ptcore._ops import _decompositions_recurrent
+        return getattr(_decompositions_recurrent, op)
     return _FUNCTIONS[op]
 
 

@@ -398,6 +398,40 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
     return tuple(results)
 
 
+cdef bint over_first(int op, tuple args) except -1:
+    """Runs a structured op whose kernel may change its first input in place; False, with nothing
+    done, where the result has to be computed beside it."""
+    cdef uint32_t key = pt_tls.mode
+    cdef Tensor x
+    cdef PyObject *found = NULL
+    cdef tuple given, spec
+    for a in args:
+        if isinstance(a, Tensor):
+            key |= (<Tensor>a).flags
+    if key & PT_SLOW or key & PT_NON_CPU or not isinstance(args[0], Tensor):
+        return False
+    if key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled:
+        for a in args:
+            if isinstance(a, Tensor) and needs_grad(<Tensor>a):
+                return False
+    x = <Tensor>args[0]
+    if x.flags & (PT_NONCONTIGUOUS | PT_DATA):
+        return False
+    given = _promote_args(op, _normalise(op, args, &found))
+    for a in given[1:]:
+        if isinstance(a, Tensor) and (<Tensor>a).storage == x.storage:
+            return False
+    if given[0] is not x:
+        return False
+    spec = SPECS[op](*given)
+    if tuple(spec[0]) != shape_of(x) or as_code(spec[1], info(op).name, b"dtype") != x.dt:
+        return False
+    check_inplace(x, info(op).name, False)
+    run_kernel(op, given, [x], DEVICE_CPU)
+    finish_inplace(x, None)
+    return True
+
+
 cdef object write_outs(int op, object out, object results):
     """Copies results to the user's out= and returns it; refuses what has history."""
     cdef pt_opinfo *o = info(op)
@@ -456,7 +490,7 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
     cdef int64_t *ints
     cdef pt_call c
     cdef Tensor t
-    if o.prefill:
+    if o.prefill and results[0] is not args[0]:
         copy_into(<Tensor>results[0], <Tensor>args[0])
     if kernel == NULL and (op, column) in _python_kernels:
         # A kernel sees data without history.

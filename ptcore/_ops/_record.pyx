@@ -22,8 +22,11 @@ cdef TensorMeta meta_of(Tensor t):
 
 
 cdef class Packed:
-    """A saved tensor that a pack hook has replaced."""
+    """A saved tensor that a pack hook has replaced, with its history for a recorded backward."""
     cdef object value, unpack
+    cdef Tensor leaf
+    cdef Node node
+    cdef int out_nr
 
 
 cdef class Several:
@@ -41,6 +44,10 @@ cdef object pack(object x):
         p = Packed.__new__(Packed)
         p.value = hooks[0](x)
         p.unpack = hooks[1]
+        if needs_grad(<Tensor>x):
+            p.node, p.out_nr = grad_fn_of(<Tensor>x), (<Tensor>x).out_nr
+            if p.node is None:
+                p.leaf = <Tensor>x
         return p
     return x
 
@@ -93,12 +100,20 @@ cdef int save_at(Node n, int slot, object x, uint64_t version) except -1:
 
 cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
     cdef Tensor t, r
+    cdef Packed p
     cdef int code
     if isinstance(x, Several):
         return tuple([unpack_saved(value, at, n, slot) for value, at in zip(
             (<Several>x).values, (<Several>x).versions)])
     if isinstance(x, Packed):
-        x = (<Packed>x).unpack((<Packed>x).value)
+        p = <Packed>x
+        x = p.unpack(p.value)
+        if pt_tls.grad_enabled and p.leaf is not None:
+            return p.leaf
+        if pt_tls.grad_enabled and p.node is not None:
+            r = alias(<Tensor?>x)
+            set_node(r, p.node, p.out_nr)
+            return r
     elif isinstance(x, Tensor):
         t = <Tensor>x
         if version_of(t) != version:

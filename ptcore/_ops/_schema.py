@@ -129,6 +129,7 @@ class Row:
         self.random = columns.pop("random", False)
         self.layout = columns.pop("layout", "any")
         self.prefill = columns.pop("prefill", False)
+        self.updates = columns.pop("updates", False)
         self.batch = columns.pop("batch", self.default_batch())
         self.autocast = columns.pop("autocast", None)
         self.cost = columns.pop("cost", 1)
@@ -256,8 +257,10 @@ def structured(signature, **columns):
     Columns: ``out`` (the spec: an expression of calls to _shapes.py, a tuple for several
     outputs), ``kernel``, ``vjp`` (a text for each tensor; absent: the function that
     ``@vjp(name)`` marks in autograd/_rules/), ``fields`` (names of several outputs),
-    ``prefill`` (the output starts as a copy of the first input), ``layout`` ("contiguous":
-    the kernel wants its inputs so).
+    ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
+    given its first input as its output, which it then changes in place), ``layout`` ("contiguous":
+    the kernel wants its inputs so), ``select`` ({parameter: function}: what is called with the
+    tensors and any value but the default).
     """
     return _row("structured", signature, **columns)
 

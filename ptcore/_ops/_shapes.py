@@ -11,6 +11,7 @@ from ptcore._ops._window_shapes import *  # noqa: F403
 _INFINITY = float("inf")
 
 BOOL = as_dtype("bool")
+INT32 = as_dtype("int32")
 INT64 = as_dtype("int64")
 FLOAT32 = as_dtype("float32")
 REAL_OF = {as_dtype("complex64"): FLOAT32, as_dtype("complex128"): as_dtype("float64")}
@@ -313,6 +314,83 @@ def arange_length(start, end, step):
     n = -((start - end) // step) if type(start) is int and type(end) is int and type(step) is int \
         else -int(-((end - start) / step) // 1)
     return max(n, 0)
+
+
+# -- recurrent layers -------------------------------------------------------------------------
+
+def _sized(op, name, x, shape):
+    if tuple(x.shape) != tuple(shape):
+        raise ShapeError(f"{op}: {name} must have shape {list(shape)}, got {list(x.shape)}")
+
+
+def recurrent_spec(gates, hx, cx, weight, bias, batch_sizes, mode):
+    matrix("rnn", "hx", hx)
+    matrix("rnn", "weight_hh", weight)
+    batch, n = hx.shape
+    width = n * {"lstm": 4, "gru": 3}.get(mode, 1)
+    _sized("rnn", "weight_hh", weight, (width, n))
+    _sized("rnn", "the product of input and weight_ih", gates, (sum(batch_sizes), width))
+    if bias is not None:
+        _sized("rnn", "bias_hh", bias, (width,))
+    if (cx is not None) != (mode == "lstm"):
+        raise ShapeError(f"rnn: an LSTM, and nothing else, has cx, got mode {mode!r}")
+    if cx is not None:
+        _sized("rnn", "cx", cx, (batch, n))
+    last = batch
+    for size in batch_sizes:
+        if not 0 <= size <= last:
+            raise ShapeError(f"rnn: batch_sizes must not rise and be at most {batch}, got {list(batch_sizes)}")
+        last = size
+    rows = gates.shape[0]
+    return [((rows, n), gates.dtype), ((rows, n) if mode == "lstm" else (0,), gates.dtype),
+            ((rows, 4 * n) if mode in ("lstm", "gru") else (0,), gates.dtype)]
+
+
+def recurrent_gradients(g, hx, weight, mode):
+    rows, n = g.shape
+    width = weight.shape[0]
+    return [((rows, width), g.dtype), ((rows, width) if mode == "gru" else (0,), g.dtype), ((rows, n), g.dtype),
+            (tuple(hx.shape), g.dtype), (tuple(hx.shape) if mode == "lstm" else (0,), g.dtype)]
+
+
+# -- equations and factors --------------------------------------------------------------------
+
+def square(op, x):
+    """The shape of a stack of square matrices."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"{op}: input must be a batch of square matrices, got shape {list(x.shape)}")
+    return tuple(x.shape)
+
+
+def solve_spec(op, A, B):
+    shape = square(op, A)
+    if B.ndim != A.ndim or tuple(B.shape[:-1]) != shape[:-1]:
+        raise ShapeError(f"{op}: A and B must have equally many rows and one batch shape, got shapes "
+                         f"{list(A.shape)} and {list(B.shape)}")
+    return like(B)
+
+
+def cholesky_spec(A):
+    shape = square("linalg_cholesky", A)
+    return [(shape, A.dtype), (shape[:-2], INT32)]
+
+
+def qr_spec(A, mode):
+    if A.ndim < 2:
+        raise ShapeError(f"linalg_qr: A must have at least 2 dimensions, got shape {list(A.shape)}")
+    batch, m, n = tuple(A.shape[:-2]), A.shape[-2], A.shape[-1]
+    wide = m if mode == "complete" else min(m, n)
+    return [((0,) if mode == "r" else (*batch, m, wide), A.dtype), ((*batch, wide, n), A.dtype)]
+
+
+def eigh_spec(A, vectors):
+    shape = square("linalg_eigh", A)
+    return [(shape[:-1], REAL_OF.get(A.dtype, A.dtype)), (shape if vectors else (0,), A.dtype)]
+
+
+def slogdet_spec(A):
+    shape = square("linalg_slogdet", A)
+    return [(shape[:-2], A.dtype), (shape[:-2], REAL_OF.get(A.dtype, A.dtype))]
 
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]

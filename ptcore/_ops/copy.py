@@ -12,9 +12,9 @@ linear(
     doc="The values on another device.")
 
 linear(
-    "clone(input)", kernel="copy", out="like(input)", vjp=["g"], batch="whole", reference="x + 0",
-    out_argument=False,
-    doc="""A copy with its own memory; gradients flow through it.
+    "clone(input, *, memory_format: Obj = None)", kernel="copy", out="like(input)", vjp=["g"], batch="whole",
+    reference="x + 0", out_argument=False, select={"memory_format": "_arguments.clone_as"},
+    doc="""A copy with its own memory, in the order of a memory format; gradients flow through it.
 
 >>> import ptcore
 >>> x = ptcore.tensor([1., 2.])

@@ -19,7 +19,7 @@ structured(
     promote="none", out="scatter_spec('scatter_add', input, dim, index, src)",
     vjp=["g", None, "corner_of(gather(g, dim, index), z.shape)"],
     jvp="linear", autocast="widest", reference="_scatter_add(x, dim, index, src)",
-    inplace=True,
+    inplace=True, updates=True,
     doc="""``input`` with ``src`` added at positions along ``dim``, the inverse of gather.
 
 >>> import ptcore
@@ -39,7 +39,6 @@ linear(
     out="index_select_spec('index_select', input, dim, index)",
     vjp=["index_add(zeros_for(g, x.shape), dim, index, g)", None],
     batch="shift input", reference="take(x, index, axis=dim)",
-    inplace=True,
     doc="""The slices of ``input`` along ``dim`` at the positions in a vector.
 
 >>> import ptcore
@@ -53,7 +52,7 @@ structured(
     kernel="index_add", promote="none", out="index_add_spec('index_add', input, dim, index, source)",
     vjp=["g", None, "index_select(g, dim, index) * alpha"],
     batch="shift input source", jvp="linear",
-    reference="_index_add(x, dim, index, source, alpha)",
+    reference="_index_add(x, dim, index, source, alpha)", inplace=True, updates=True,
     doc="""``input`` with slices of ``source`` added at positions along ``dim``.
 
 >>> import ptcore

@@ -9,7 +9,7 @@ _LAZY = {
     "Function": "function", "gradcheck": "_gradcheck", "gradgradcheck": "_gradcheck",
     "detect_anomaly": "_anomaly", "set_detect_anomaly": "_anomaly",
 }
-_MODULES = ("function", "functional", "graph")
+_MODULES = ("function", "functional", "graph", "profiler")
 
 
 def __getattr__(name):

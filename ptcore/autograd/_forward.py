@@ -16,7 +16,8 @@ from ptcore.autograd._helpers import conj_of
 
 _code = {}                              # (text, numbers) -> (compiled text, functions it calls)
 _loaded = []                            # the modules of rules, once imported
-_FAMILIES = ("copy", "linalg", "loss", "normalize", "pooling", "reduction", "scan", "sort", "view")
+_FAMILIES = ("copy", "factor", "linalg", "loss", "normalize", "pooling", "recurrent", "reduction", "scan", "sort",
+             "view")
 
 
 def jvp(op, args, tangents, out):

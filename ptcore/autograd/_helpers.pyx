@@ -242,3 +242,29 @@ def spread_channels(t, shape):
 
 def negated(values):
     return tuple([-v for v in values])
+
+
+def triangular_forward(t, x, out, upper, unitriangular):
+    """The change of a triangular system's solution by that of the triangle."""
+    from ptcore._ops._functions_composite import matmul
+    from ptcore._ops._functions_copy import tril, triu
+    from ptcore._ops._functions_factor import _linalg_solve_triangular
+    off = 1 if unitriangular else 0
+    t = triu(t, off) if upper else tril(t, -off)
+    return -_linalg_solve_triangular(x, matmul(t, out), upper, unitriangular)
+
+
+def pinv_backward(g, y, out):
+    """Through the pseudoinverse P of y: -P^H g P^H + (1 - y P) g^H P P^H + P^H P g^H (1 - P y)."""
+    from ptcore._ops._functions_composite import matmul
+    h, back = adjoint(out), adjoint(g)
+    left, right = matmul(matmul(back, out), h), matmul(matmul(h, out), back)
+    return (left - matmul(y, matmul(out, left))) + (right - matmul(matmul(right, out), y)) - matmul(matmul(h, g), h)
+
+
+def pinv_forward(t, y, out):
+    """-P t P + P P^H t^H (1 - y P) + (1 - P y) t^H P^H P."""
+    from ptcore._ops._functions_composite import matmul
+    h, back = adjoint(out), adjoint(t)
+    left, right = matmul(matmul(out, h), back), matmul(matmul(back, h), out)
+    return (left - matmul(matmul(left, y), out)) + (right - matmul(out, matmul(y, right))) - matmul(matmul(out, t), out)

@@ -7,11 +7,13 @@
 from ptcore.nn import functional, init, modules, parameter
 from ptcore.nn.modules import *  # noqa: F403
 from ptcore.nn.modules import __all__ as _modules_all
-from ptcore.nn.parameter import Buffer, Parameter
+from ptcore.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
     "Buffer",
     "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "functional",
     "init",
     "modules",

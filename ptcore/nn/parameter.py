@@ -7,7 +7,7 @@ operations on them stay on the core's fast path and return plain tensors.
 import ptcore
 from ptcore import Tensor
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
 def _plain(data, name):
@@ -150,3 +150,133 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         return t
 
     __torch_function__ = ptcore._disabled_torch_function_impl
+
+
+def is_lazy(param):
+    """Whether a parameter or buffer waits for its shape."""
+    return isinstance(param, _Uninitialized)
+
+
+# What a tensor without a shape may be asked to do, by the names of the functions.
+_ALLOWED = {"to", "to_dtype", "to_device", "half", "float", "double", "bfloat16", "cuda", "cpu", "is_floating_point",
+            "is_complex", "detach", "requires_grad_", "type"}
+
+
+class _Uninitialized:
+    """A tensor that has a dtype and a device and gets its shape and memory by :meth:`materialize`."""
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Become an ordinary parameter or buffer of a shape, with uninitialised memory.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        device, dtype : optional
+            Those that were given before, by default.
+        """
+        data = self.data
+        device = data.device if device is None else device
+        dtype = data.dtype if dtype is None else dtype
+        self.__class__ = self.cls_to_become
+        self.data = ptcore.empty(shape, device=device, dtype=dtype)
+
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "shape: an uninitialized parameter or buffer has none yet. This happens in `load_state_dict` when an "
+            "uninitialized parameter is loaded into an initialized one. Call `forward` to initialize the parameters "
+            "before accessing their attributes."
+        )
+
+    def share_memory_(self):
+        raise RuntimeError(
+            "share_memory_: Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
+            "the parameters before calling `module.share_memory()`."
+        )
+
+    def __repr__(self, *, tensor_contents=None):
+        return f"<{type(self).__name__}>"
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", str(func))
+        if name in _ALLOWED:            # shape rules must not ask this class for its shape
+            return func(*[a.data if is_lazy(a) else a for a in args], **(kwargs or {}))
+        raise ValueError(
+            f"{name}: Attempted to use an uninitialized parameter. This happens with a lazy module or an explicit "
+            "UninitializedParameter: call `forward` with a dummy batch to initialize the parameters first"
+        )
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """Parameter whose shape is not known yet.
+
+    A dtype and a device it has; everything else needs :meth:`materialize`, which the first forward pass of a
+    lazy module calls.
+
+    Parameters
+    ----------
+    requires_grad : bool, default: True
+    device, dtype : optional
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> w = ptcore.nn.UninitializedParameter()
+    >>> w
+    <UninitializedParameter>
+    >>> w.materialize((2, 3))
+    >>> type(w).__name__, w.shape
+    ('Parameter', ptcore.Size([2, 3]))
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        data = ptcore.empty(0, device=device, dtype=dtype)
+        return Tensor._make_subclass(cls, data, requires_grad)
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        data = self.data
+        result = type(self)(self.requires_grad, data.device, data.dtype)
+        memo[id(self)] = result
+        return result
+
+    def __reduce_ex__(self, proto):
+        data = self.data
+        return type(self), (self.requires_grad, str(data.device), data.dtype), _attributes(self)
+
+
+class UninitializedBuffer(_Uninitialized, Tensor):
+    """Buffer whose shape is not known yet; see :class:`UninitializedParameter`.
+
+    Parameters
+    ----------
+    requires_grad : bool, default: False
+    device, dtype : optional
+    persistent : bool, default: True
+        Whether the buffer is part of the module's ``state_dict``.
+    """
+
+    cls_to_become = Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        data = ptcore.empty(0, device=device, dtype=dtype)
+        result = Tensor._make_subclass(cls, data, requires_grad)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        data = self.data
+        result = type(self)(self.requires_grad, data.device, data.dtype, self.persistent)
+        memo[id(self)] = result
+        return result
+
+    def __reduce_ex__(self, proto):
+        data = self.data
+        return type(self), (self.requires_grad, str(data.device), data.dtype, self.persistent)

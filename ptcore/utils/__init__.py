@@ -1,7 +1,7 @@
-"""Helpers around the tensor library: ``data`` (datasets and loaders) and
+"""Helpers around the tensor library: ``data`` (datasets and loaders), ``checkpoint`` and
 ``hooks`` (removable handles). Submodules are imported at first use."""
 
-__all__ = ["data", "dlpack", "hooks"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 
 def __getattr__(name):

@@ -10,6 +10,7 @@ import importlib
 import math
 
 import _cases_attention
+import _cases_factor
 import _cases_window
 import numpy as np
 from _composite_cases import COMPOSITES
@@ -373,6 +374,7 @@ CASES = {
 }
 CASES.update(_cases_window.cases(F, I))
 CASES.update(_cases_attention.cases(F, Of))
+CASES.update(_cases_factor.cases(F))
 
 
 def cases(row):
@@ -388,7 +390,7 @@ TYPES = {"argsort": _schema.ORDERED, "embedding": _schema.ALL, "einsum": _schema
          "clamp": _schema.ORDERED, "max": _schema.ORDERED, "min": _schema.ORDERED,
          "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
          "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **COMPOSITE_TYPES,
-         **_cases_window.TYPES, **_cases_attention.TYPES}
+         **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES}
 # ops whose result depends on strides, which fail where a copy would be needed
 FIXED_LAYOUT = ("view", "as_strided_of", "view_as_complex")
 

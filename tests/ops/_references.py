@@ -9,6 +9,7 @@ import warnings
 
 import _composite_references
 import _references_attention
+import _references_factor
 import _references_window
 import numpy as np
 from scipy import special
@@ -373,7 +374,8 @@ def _cross_entropy_backward(g, x, target, weight, lse, total_weight, reduction, 
 
 
 NAMESPACE = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
-NAMESPACE.update({name: value for module in (globals(), vars(_composite_references)) for name, value in module.items()
+NAMESPACE.update({name: value for module in (
+    globals(), vars(_composite_references), vars(_references_factor)) for name, value in module.items()
                   if name.startswith("_") and callable(value)})
 NAMESPACE.update(_references_window.NAMES)
 NAMESPACE.update(_references_attention.NAMES)

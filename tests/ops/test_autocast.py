@@ -90,14 +90,16 @@ def test_a_step_of_a_network():
 
 # ops of PyTorch's names whose work a row of another name does
 OTHER_NAMES = {"prod_dims": "prod", "vector_norm": "linalg_vector_norm", "layer_norm_stats": "layer_norm",
-               "group_norm_stats": "group_norm", "grid_sampled": "grid_sampler",
+               "group_norm_stats": "group_norm", "grid_sampled": "grid_sampler", "recurrent_layer": "lstm_cell",
                "attention_stats": "_scaled_dot_product_flash_attention",
                "nll_loss_stats": "nll_loss", "convolve": "conv2d", "convolve_transposed": "conv_transpose2d",
                "convolve_weight": "_convolution", "index_write": "index_put", "index_accumulate": "index_put"}
 # in the lists of the CPU's source alone (aten/src/ATen/autocast_mode.cpp), or composite in PyTorch of
 # ops of the lists
 BESIDE = {"cat": "widest", "stack": "widest", "cross_entropy_stats": "high", "_linalg_svd": "high",
-          "svd": "high", "linalg_svd": "high", "linalg_svdvals": "high"}
+          "svd": "high", "linalg_svd": "high", "linalg_svdvals": "high",
+          **dict.fromkeys(("_linalg_solve", "_linalg_solve_triangular", "_linalg_cholesky", "_linalg_qr",
+                           "_linalg_eigh", "_linalg_det", "_linalg_slogdet", "_linalg_pinv_of"), "high")}
 
 
 # In torch's list for the lower precision; here made of ops that are not.

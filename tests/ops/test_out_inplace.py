@@ -214,3 +214,39 @@ def test_out_and_gradients():
 def test_out_is_a_tensor():
     with pytest.raises(TypeError, match="exp: out must be a Tensor, got ndarray"):
         ptcore.exp(ptcore.ones(2), out=np.ones(2))
+
+
+@pytest.mark.parametrize("name", ["index_add_", "scatter_add_"])
+def test_additions_in_place_touch_what_they_add_to_alone(name):
+    """A few sums into a large tensor neither copy it nor allocate beside it."""
+    x, index, source = ptcore.zeros(1 << 20), ptcore.tensor([5, 7, 5]), ptcore.ones(3)
+    getattr(x, name)(0, index, source)
+    ptcore.cpu.reset_peak_memory_stats()
+    before, version, where = ptcore.cpu.memory_allocated(), x._version, x.data_ptr()
+    assert getattr(x, name)(0, index, source) is x
+    assert ptcore.cpu.max_memory_allocated() - before < 1 << 16
+    assert (x._version, x.data_ptr()) == (version + 1, where)
+    assert x[[5, 6, 7]].tolist() == [4, 0, 2]
+
+
+@pytest.mark.parametrize("name", ["index_add_", "scatter_add_"])
+def test_additions_in_place_from_their_own_memory(name):
+    x = ptcore.arange(6.)
+    expected = x.numpy().copy()
+    np.add.at(expected, [0, 1, 2], expected[3:])
+    getattr(x, name)(0, ptcore.tensor([0, 1, 2]), x[3:])
+    assert np.array_equal(x.numpy(), expected)
+    refused = x.clone()
+    with pytest.raises(IndexError):
+        getattr(refused, name)(0, ptcore.tensor([0, 6]), ptcore.ones(2))
+    assert ptcore.equal(refused, x)
+
+
+@pytest.mark.parametrize("name", ["index_add_", "scatter_add_"])
+def test_additions_in_place_are_recorded(name):
+    x, source = ptcore.ones(4, dtype=ptcore.float64), ptcore.ones(2, dtype=ptcore.float64, requires_grad=True)
+    getattr(x, name)(0, ptcore.tensor([1, 1]), source)
+    (x * x).sum().backward()
+    assert source.grad.tolist() == [6, 6]
+    with pytest.raises(RuntimeError, match="read-only"):
+        getattr(ptcore.from_numpy(np.broadcast_to(np.ones(1), 3)), name)(0, ptcore.tensor([0]), ptcore.ones(1).double())

@@ -355,5 +355,11 @@ inline void copy_contiguous(T *dst, const pt_view &v) {
     });
 }
 
+/* For kernels that start from their first input: a call in place has it as its output already. */
+template <class T>
+inline void copy_unless_same(T *dst, const pt_view &v) {
+    if (reinterpret_cast<const T *>(v.data) != dst) copy_contiguous(dst, v);
+}
+
 } // namespace
 #endif

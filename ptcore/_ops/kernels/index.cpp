@@ -38,16 +38,14 @@ int gather_kernel(pt_call *call) {
     });
 }
 
-/* Runs add(E *out) on a copy of the input in the type that sums are taken in, and stores it. */
+/* Runs add(E *out) on a copy of the input in the type that sums are taken in, and stores it. In place the
+ * input is the output. */
 template <class T, class Add>
 inline int adding_to_copy(pt_call *call, const pt_view *start, Add &&add) {
     T *out = output<T>(call);
     const int64_t n = call->out[0].numel;
-    auto begin = [&](T *to) {
-        if (start) copy_contiguous(to, *start);
-        else memset(static_cast<void *>(to), 0, size_t(n) * sizeof(T));
-    };
-    begin(out);
+    if (start) copy_unless_same(out, *start);
+    else memset(static_cast<void *>(out), 0, size_t(n) * sizeof(T));
     if constexpr (is_half<T>) {
         scratch<float> wide(n);
         if (!wide) return no_memory(call, 4 * n);
@@ -65,7 +63,7 @@ int scatter_kernel(pt_call *call) {
     if (int status = open_dim(call, call->in[0], call->in[1], &call->in[2], dim)) return status;
     return visit_size(call, call->out[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        copy_contiguous(output<T>(call), call->in[0]);
+        copy_unless_same(output<T>(call), call->in[0]);
         scatter_into<T, T>(call, output<T>(call), dim, [](T, T s) { return s; });
         return int(PT_OK);
     });

@@ -30,7 +30,7 @@ int scatter_with(pt_call *call) {
     if (int status = open_dim(call, call->in[0], call->in[1], &call->in[2], dim)) return status;
     auto run = [&](auto tag) {
         using T = PT_TYPE(tag);
-        copy_contiguous(output<T>(call), call->in[0]);
+        copy_unless_same(output<T>(call), call->in[0]);
         scatter_into<T, T>(call, output<T>(call), dim, [](T a, T b) { return Combine::apply(a, b); });
         return int(PT_OK);
     };

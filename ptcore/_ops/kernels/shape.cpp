@@ -1,11 +1,11 @@
-/* Kernels that rearrange or make elements: cat, flip, roll, tril, triu, arange, linspace, eye.
+/* Kernels that rearrange or make elements: cat, flip, tril, triu, arange, linspace, eye.
  *
- *    cat(in...; dim)                flip(input; dims)         roll(input; shifts, dims)
+ *    cat(in...; dim)                flip(input; dims)
  *    tril(input; diagonal)          triu(input; diagonal)     (last two dims; all in front are batch)
  *    arange(; start, end, step)     linspace(; start, end, steps)     eye(; n, m)
  * Shapes are those of out[0]. Elements are moved by size, whatever their dtype.
  */
-#include "common.hpp"
+#include "copy_run.hpp"
 
 namespace {
 
@@ -37,7 +37,7 @@ inline void cat_contiguous(pt_call *call, int64_t dim, int64_t row, int64_t afte
                     continue;
                 }
                 const int64_t bytes = min64((piece - skip) * item, stop - to);
-                memcpy(to, x.data + (r * piece + skip) * item, size_t(bytes));
+                copy_run(to, x.data + (r * piece + skip) * item, size_t(bytes));
                 to += bytes;
                 skip = 0;
             }
@@ -88,7 +88,8 @@ int cat_kernel(pt_call *call) {
                 for (int64_t r = begin; r < end; ++r, at.next()) {
                     const T *from = input<T>(call, i) + at.offset[0];
                     T *dst = to + at.offset[1];
-                    if (n == 1 || (step[1] == 1)) load(dst, from, n == 1 ? 1 : step[0], n);
+                    if (step[0] == 1 && step[1] == 1) copy_run(dst, from, size_t(n) * sizeof(T));
+                    else if (n == 1 || step[1] == 1) load(dst, from, n == 1 ? 1 : step[0], n);
                     else
                         for (int64_t j = 0; j < n; ++j) dst[j * step[1]] = from[j * step[0]];
                 }
@@ -121,65 +122,6 @@ int flip_kernel(pt_call *call) {
         using T = PT_TYPE(tag);
         y.data = x.data + start * int64_t(sizeof(T));
         copy_contiguous(output<T>(call), y);
-        return int(PT_OK);
-    });
-}
-
-/* An empty list of dims rolls the flattened tensor. */
-int roll_kernel(pt_call *call) {
-    const pt_view &x = call->in[0], &out = call->out[0];
-    const pt_param &shifts = call->params[0], &dims = call->params[1];
-    if (x.numel == 0) return PT_OK;
-    int64_t shift[PT_MAX_DIM] = {};
-    if (dims.count == 0 && shifts.count != 1) return fail(call, PT_RUNTIME_ERROR, "shifts and dims must have as many entries, got %d and 0", shifts.count);
-    if (dims.count && dims.count != shifts.count)
-        return fail(call, PT_RUNTIME_ERROR, "shifts and dims must have as many entries, got %d and %d", shifts.count, dims.count);
-    for (int i = 0; i < dims.count; ++i) {
-        const int64_t d = wrap_dim(dims.list[i], x.ndim);
-        if (d < 0 || d >= x.ndim)
-            return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -x.ndim, x.ndim - 1, (long long)dims.list[i]);
-        /* kept in [0, size) at every step: no sum overflows */
-        const int64_t n = x.sizes[d], s = shifts.list[i] % n;
-        shift[d] = (shift[d] + s + n) % n;
-    }
-    return visit_size(call, x.dtype, [&](auto tag) {
-        using T = PT_TYPE(tag);
-        T *to = output<T>(call);
-        if (dims.count == 0) {
-            int64_t s = shifts.list[0] % x.numel;
-            s += s < 0 ? x.numel : 0;
-            space<1> rows;
-            for (int d = 0; d < x.ndim; ++d) rows.push(x.sizes[d], {x.strides[d]});
-            int64_t step[1];
-            const int64_t n = rows.pop(step);
-            parallel_for(rows.numel(), grain_rows(n), [&](int64_t begin, int64_t end) {
-                cursor<1> at(rows, begin);
-                for (int64_t r = begin; r < end; ++r, at.next()) {
-                    /* a row lands in one piece, or in two where it passes the end */
-                    const T *from = input<T>(call) + at.offset[0];
-                    const int64_t first = r * n + s < x.numel ? r * n + s : r * n + s - x.numel, fits = min64(n, x.numel - first);
-                    load(to + first, from, fits == 1 ? 1 : step[0], fits);
-                    load(to, from + fits * step[0], n - fits == 1 ? 1 : step[0], n - fits);
-                }
-            });
-            return int(PT_OK);
-        }
-        /* rows of the output: where each comes from, then two pieces of the last dim */
-        const int last = x.ndim - 1;
-        const int64_t n = x.sizes[last], s = shift[last], step = x.strides[last];
-        parallel_for(out.numel / n, grain_rows(n), [&](int64_t begin, int64_t end) {
-            for (int64_t r = begin; r < end; ++r) {
-                int64_t offset = 0, rest = r;
-                for (int d = last - 1; d >= 0; --d) {
-                    const int64_t i = rest % x.sizes[d] - shift[d];
-                    rest /= x.sizes[d];
-                    offset += (i < 0 ? i + x.sizes[d] : i) * x.strides[d];
-                }
-                const T *from = input<T>(call) + offset;
-                load(to + r * n, from + (n - s) * step, s == 1 ? 1 : step, s);
-                load(to + r * n + s, from, n - s == 1 ? 1 : step, n - s);
-            }
-        });
         return int(PT_OK);
     });
 }
@@ -269,7 +211,7 @@ int eye_kernel(pt_call *call) {
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_shape_, PT_ISA)[] = {
-    {"cat", cat_kernel},       {"flip", flip_kernel},         {"roll", roll_kernel}, {"tril", triangle_kernel<true>},
+    {"cat", cat_kernel},       {"flip", flip_kernel},         {"tril", triangle_kernel<true>},
     {"triu", triangle_kernel<false>}, {"arange", arange_kernel}, {"linspace", linspace_kernel}, {"eye", eye_kernel},
     {nullptr, nullptr},
 };

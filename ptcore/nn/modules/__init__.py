@@ -11,6 +11,7 @@ from ptcore.nn.modules import (
     dropout,
     embedding,
     flatten,
+    lazy,
     linear,
     loss,
     normalization,
@@ -18,7 +19,9 @@ from ptcore.nn.modules import (
     pooling,
     rectifier,
     resampling,
+    rnn,
     transformer,
+    utils,
 )
 from ptcore.nn.modules.activation import *
 from ptcore.nn.modules.attention import *
@@ -29,6 +32,7 @@ from ptcore.nn.modules.distance import *
 from ptcore.nn.modules.dropout import *
 from ptcore.nn.modules.embedding import *
 from ptcore.nn.modules.flatten import *
+from ptcore.nn.modules.lazy import *
 from ptcore.nn.modules.linear import *
 from ptcore.nn.modules.loss import *
 from ptcore.nn.modules.module import Module
@@ -37,6 +41,7 @@ from ptcore.nn.modules.padding import *
 from ptcore.nn.modules.pooling import *
 from ptcore.nn.modules.rectifier import *
 from ptcore.nn.modules.resampling import *
+from ptcore.nn.modules.rnn import *
 from ptcore.nn.modules.transformer import *
 
 __all__ = [
@@ -50,6 +55,7 @@ __all__ = [
     *dropout.__all__,
     *embedding.__all__,
     *flatten.__all__,
+    *lazy.__all__,
     *linear.__all__,
     *loss.__all__,
     *normalization.__all__,
@@ -57,5 +63,6 @@ __all__ = [
     *pooling.__all__,
     *rectifier.__all__,
     *resampling.__all__,
+    *rnn.__all__,
     *transformer.__all__,
 ]

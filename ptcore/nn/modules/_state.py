@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import ptcore
 from ptcore import Tensor
-from ptcore.nn.parameter import Parameter
+from ptcore.nn.parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
@@ -68,7 +68,7 @@ class ModuleState:
         """Put this module's own entries, not its children's, into `destination`."""
         for name, value in [*self._parameters.items(), *self._persistent_buffers()]:
             if value is not None:
-                destination[prefix + name] = value if keep_vars else value.detach()
+                destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         if self._has_extra_state("get_extra_state"):
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
@@ -194,9 +194,12 @@ class ModuleState:
                 f'While copying the parameter named "{key}", expected a Tensor or '
                 f"Tensor-like object from checkpoint but received {type(value)}"
             )
-        if param.ndim == 0 and tuple(value.shape) == (1,):
+        if is_lazy(param):
+            if is_lazy(value):
+                return None
+        elif param.ndim == 0 and tuple(value.shape) == (1,):
             value = value[0]
-        if value.shape != param.shape:
+        if not is_lazy(param) and value.shape != param.shape:
             return (
                 f"size mismatch for {key}: copying a param with shape {value.shape} "
                 f"from checkpoint, the shape in current model is {param.shape}."

@@ -21,12 +21,16 @@ typedef void (*pt_gesdd)(char *jobz, int *m, int *n, void *a, int *lda, void *s,
 typedef void (*pt_gesdd_complex)(char *jobz, int *m, int *n, void *a, int *lda, void *s, void *u, int *ldu, void *vt, int *ldvt,
                                  void *work, int *lwork, void *rwork, int *iwork, int *info);
 
+/* The other routines, by what they do; kernels/lapack.cpp knows their parameters. */
+enum pt_routine { PT_GESV, PT_GETRF, PT_POTRF, PT_TRSM, PT_GEQRF, PT_ORGQR, PT_SYEVD, PT_ROUTINES };
+
 typedef struct pt_blas_table {
     pt_gemm sgemm, dgemm, cgemm, zgemm;
     pt_gesdd sgesdd, dgesdd;
     pt_gesdd_complex cgesdd, zgesdd;
     int (*get_threads)(void);
     void (*set_threads)(int);
+    void *routine[PT_ROUTINES][4];      /* of float, double and their complex types */
 } pt_blas_table;
 
 extern pt_blas_table pt_blas;

@@ -1,0 +1,370 @@
+/* One layer of a recurrent network in one direction, over all steps, and its derivative.
+ *
+ *    recurrent_layer(gates, hx, cx?, weight, bias?; batch_sizes, mode, reverse) -> out, cells, kept
+ *    recurrent_layer_backward(g, g_cells?, out, cells, kept, hx, cx?, weight; batch_sizes, mode, reverse)
+ *        -> gates, hidden, previous, hx, cx
+ *
+ * `gates` holds the products of the inputs of all steps, the steps one below the other; step t has
+ * batch_sizes[t] rows, never more than the step before. The product of a state and the weight is added
+ * here, from a copy of the weight laid out once for all steps. Rows are independent of one another: they are
+ * cut into blocks by shape, and a block walks through all steps on its own. Half types are float inside.
+ *
+ * kept: the gates after their functions (lstm i f g o; gru r z n and the state's part of n), which the
+ * derivative reads. `previous` is the state that each row started from, so that the gradient of the weight
+ * is one product; `hidden` the gradient of the state's product where it differs from that of `gates` (gru).
+ */
+#include "common.hpp"
+#include "gemm.hpp"
+
+#include <atomic>
+
+namespace {
+
+enum : int { MODE_TANH = 0, MODE_RELU, MODE_LSTM, MODE_GRU };
+
+inline int64_t gates_of(int mode) { return mode == MODE_LSTM ? 4 : mode == MODE_GRU ? 3 : 1; }
+inline int64_t kept_of(int mode) { return mode == MODE_LSTM || mode == MODE_GRU ? 4 : 0; }
+
+/* A matrix (k, m) in panels of one width, the last one filled up with zeros. */
+template <class E>
+struct panels {
+    static constexpr int64_t WIDTH = OUTER_VECTORS * simd<E>::width;
+    int64_t k, m, count;
+    scratch<E> space;
+    panels(int64_t k_, int64_t m_) : k(k_), m(m_), count(ceil_div(m_, WIDTH)), space(max64(1, k_ * ceil_div(m_, WIDTH) * WIDTH)) {}
+    int64_t columns() const { return count * WIDTH; }
+    void fill(const matrix<const E> &b) const {
+        for (int64_t p = 0; p < count; ++p) pack_panel(space.data + p * k * WIDTH, b.block(0, p * WIDTH), k, min64(WIDTH, m - p * WIDTH), WIDTH);
+    }
+    /* c (n, columns) = or += a (n, k) times the matrix */
+    void multiply(const E *a, int64_t lda, E *c, int64_t n, bool accumulate) const {
+        const int64_t ldc = columns();
+        for (int64_t p0 = 0; p0 < k || p0 == 0; p0 += GEMM_DEPTH) {
+            const int64_t depth = min64(GEMM_DEPTH, k - p0);
+            for (int64_t p = 0; p < count; ++p)
+                for (int64_t i = 0; i < n; i += OUTER_ROWS)
+                    tile(int(min64(OUTER_ROWS, n - i)), std::make_integer_sequence<int, OUTER_ROWS>{})(
+                        depth, a + i * lda + p0, lda, 1, space.data + p * k * WIDTH + p0 * WIDTH, WIDTH, c + i * ldc + p * WIDTH, ldc, E(1),
+                        accumulate || p0 > 0);
+        }
+    }
+
+  private:
+    template <int... MR>
+    static outer_kernel<E> tile(int rows, std::integer_sequence<int, MR...>) {
+        static constexpr outer_kernel<E> kernels[] = {outer_tile<E, MR + 1, OUTER_VECTORS>...};
+        return kernels[rows - 1];
+    }
+};
+
+template <class E, class T>
+inline void gather_all(E *to, const pt_view &v) {
+    space<1> outer;
+    for (int d = 0; d < v.ndim; ++d) outer.push(v.sizes[d], {v.strides[d]});
+    int64_t step[1];
+    const int64_t n = outer.pop(step), rows = v.numel ? outer.numel() : 0;
+    cursor<1> at(outer, 0);
+    for (int64_t r = 0; r < rows; ++r, at.next())
+        load(to + r * n, reinterpret_cast<const T *>(v.data) + at.offset[0], n == 1 ? 1 : step[0], n);
+}
+template <class E>
+PT_NOINLINE void gather_as(E *to, const pt_view &v) {
+    if constexpr (is_same<E, float>) {
+        if (v.dtype == PT_FLOAT16) return gather_all<E, half>(to, v);
+        if (v.dtype == PT_BFLOAT16) return gather_all<E, bfloat16>(to, v);
+    }
+    gather_all<E, E>(to, v);
+}
+/* The elements of an input as E: where they lie, or a copy. */
+template <class E>
+struct operand_as {
+    scratch<E> copy;
+    const E *data;
+    static bool direct(const pt_view &v) { return v.contiguous && v.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64); }
+    explicit operand_as(const pt_view &v) : copy(present(v) && !direct(v) ? max64(1, v.numel) : 0), data(nullptr) {
+        if (!present(v)) return;
+        data = direct(v) ? reinterpret_cast<const E *>(v.data) : copy.data;
+        if (direct(v) || !copy) return;
+        gather_as(copy.data, v);
+    }
+    explicit operator bool() const { return bool(copy); }
+};
+
+PT_NOINLINE void store_half(const pt_view &v, const float *from) {
+    if (v.dtype == PT_FLOAT16) store(reinterpret_cast<half *>(v.data), from, v.numel);
+    else store(reinterpret_cast<bfloat16 *>(v.data), from, v.numel);
+}
+/* An output computed as E, in place if its dtype is E's. */
+template <class E>
+struct result_as {
+    const pt_view *view;
+    scratch<E> space;
+    E *data;
+    static bool direct(const pt_view &v) { return v.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64); }
+    explicit result_as(const pt_view &v) : view(&v), space(present(v) && !direct(v) ? max64(1, v.numel) : 0), data(nullptr) {
+        if (present(v)) data = direct(v) ? reinterpret_cast<E *>(v.data) : space.data;
+    }
+    explicit operator bool() const { return bool(space); }
+    void finish() const {
+        if constexpr (is_same<E, double>) return;
+        else if (present(*view) && !direct(*view)) store_half(*view, space.data);
+    }
+};
+
+struct walk {
+    const int64_t *sizes;       /* rows of each step */
+    int64_t steps, batch, total;
+    bool reverse;
+    const int64_t *start;       /* the first row of each step */
+    /* the row of step t's predecessor for row r, or -1: the initial state */
+    int64_t before(int64_t t, int64_t r) const {
+        if (!reverse) return t == 0 ? -1 : start[t - 1] + r;
+        return t + 1 < steps && r < sizes[t + 1] ? start[t + 1] + r : -1;
+    }
+    int64_t grain(int64_t work) const { return work * batch < (1 << 16) ? max64(1, batch) : batch >= 64 ? 32 : 16; }
+};
+
+inline int check(pt_call *call, const pt_param &sizes, int64_t batch, int64_t total, scratch<int64_t> &start) {
+    int64_t sum = 0;
+    for (int t = 0; t < sizes.count; ++t) {
+        const int64_t n = sizes.list[t];
+        if (n < 0 || n > (t ? sizes.list[t - 1] : batch))
+            return fail(call, PT_RUNTIME_ERROR, "batch_sizes must not rise and be at most %lld, got %lld at step %d", (long long)batch, (long long)n, t);
+        start[t] = sum;
+        sum += n;
+    }
+    if (sum != total) return fail(call, PT_RUNTIME_ERROR, "expected %lld rows, got %lld", (long long)sum, (long long)total);
+    return PT_OK;
+}
+
+/* ---- one row of one step ------------------------------------------------------------------- */
+
+template <class E>
+PT_NOINLINE void lstm_row(const E *PT_RESTRICT x, const E *PT_RESTRICT p, int64_t n, E *PT_RESTRICT kept, E *PT_RESTRICT c, E *PT_RESTRICT h) {
+    PT_IVDEP
+    for (int64_t j = 0; j < n; ++j) {
+        const E i = pt::sigmoid(x[j] + p[j]), f = pt::sigmoid(x[n + j] + p[n + j]);
+        const E g = pt::tanh(x[2 * n + j] + p[2 * n + j]), o = pt::sigmoid(x[3 * n + j] + p[3 * n + j]);
+        kept[j] = i;
+        kept[n + j] = f;
+        kept[2 * n + j] = g;
+        kept[3 * n + j] = o;
+        const E cell = f * c[j] + i * g;
+        c[j] = cell;
+        h[j] = o * pt::tanh(cell);
+    }
+}
+template <class E>
+PT_NOINLINE void gru_row(const E *PT_RESTRICT x, const E *PT_RESTRICT p, int64_t n, E *PT_RESTRICT kept, E *PT_RESTRICT h) {
+    PT_IVDEP
+    for (int64_t j = 0; j < n; ++j) {
+        const E r = pt::sigmoid(x[j] + p[j]), z = pt::sigmoid(x[n + j] + p[n + j]), s = p[2 * n + j];
+        const E q = pt::tanh(x[2 * n + j] + r * s);
+        kept[j] = r;
+        kept[n + j] = z;
+        kept[2 * n + j] = q;
+        kept[3 * n + j] = s;
+        h[j] = q + z * (h[j] - q);
+    }
+}
+template <class E>
+PT_NOINLINE void plain_row(const E *PT_RESTRICT x, const E *PT_RESTRICT p, int64_t n, bool relu, E *PT_RESTRICT h) {
+    if (relu)
+        for (int64_t j = 0; j < n; ++j) {
+            const E v = x[j] + p[j];
+            h[j] = v != v ? v : v > 0 ? v : E(0);
+        }
+    else
+        for (int64_t j = 0; j < n; ++j) h[j] = pt::tanh(x[j] + p[j]);
+}
+
+/* d: gradient of the state; dc: of the cell, from what came after to what came before */
+template <class E>
+PT_NOINLINE void lstm_back(const E *PT_RESTRICT kept, const E *PT_RESTRICT cell, const E *PT_RESTRICT before, const E *PT_RESTRICT d, int64_t n,
+                      E *PT_RESTRICT dc, E *PT_RESTRICT out) {
+    PT_IVDEP
+    for (int64_t j = 0; j < n; ++j) {
+        const E i = kept[j], f = kept[n + j], g = kept[2 * n + j], o = kept[3 * n + j], t = pt::tanh(cell[j]);
+        const E c = dc[j] + d[j] * o * (1 - t * t);
+        out[j] = c * g * i * (1 - i);
+        out[n + j] = c * before[j] * f * (1 - f);
+        out[2 * n + j] = c * i * (1 - g * g);
+        out[3 * n + j] = d[j] * t * o * (1 - o);
+        dc[j] = c * f;
+    }
+}
+/* d becomes what goes straight to the state before */
+template <class E>
+PT_NOINLINE void gru_back(const E *PT_RESTRICT kept, const E *PT_RESTRICT before, int64_t n, E *PT_RESTRICT d, E *PT_RESTRICT out, E *PT_RESTRICT hidden) {
+    PT_IVDEP
+    for (int64_t j = 0; j < n; ++j) {
+        const E r = kept[j], z = kept[n + j], q = kept[2 * n + j], s = kept[3 * n + j];
+        const E dq = d[j] * (1 - z) * (1 - q * q), dr = dq * s * r * (1 - r), dz = d[j] * (before[j] - q) * z * (1 - z);
+        out[j] = hidden[j] = dr;
+        out[n + j] = hidden[n + j] = dz;
+        out[2 * n + j] = dq;
+        hidden[2 * n + j] = dq * r;
+        d[j] = d[j] * z;
+    }
+}
+template <class E>
+PT_NOINLINE void plain_back(const E *PT_RESTRICT h, const E *PT_RESTRICT d, int64_t n, bool relu, E *PT_RESTRICT out) {
+    if (relu)
+        for (int64_t j = 0; j < n; ++j) out[j] = h[j] > 0 ? d[j] : E(0);
+    else
+        for (int64_t j = 0; j < n; ++j) out[j] = d[j] * (1 - h[j] * h[j]);
+}
+
+/* ---- forward ------------------------------------------------------------------------------- */
+
+template <class E>
+int forward(pt_call *call) {
+    const pt_view &x = call->in[0], &hx = call->in[1], &cx = call->in[2], &w = call->in[3], &b = call->in[4];
+    const pt_param &sizes = call->params[0];
+    const int mode = int(call->params[1].i);
+    const int64_t n = hx.sizes[1], batch = hx.sizes[0], m = gates_of(mode) * n, kept_width = kept_of(mode) * n;
+    scratch<int64_t> start(sizes.count);
+    if (!start) return no_memory(call, 8 * int64_t(sizes.count));
+    if (int status = check(call, sizes, batch, x.sizes[0], start)) return status;
+    const walk steps{sizes.list, sizes.count, batch, x.sizes[0], call->params[2].i != 0, start.data};
+    if (x.numel == 0) return PT_OK;
+    operand_as<E> gates(x), h0(hx), c0(cx), weight(w), bias(b);
+    result_as<E> out(call->out[0]), cells(call->out[1]), kept(call->out[2]);
+    panels<E> right(n, m);
+    if (!gates || !h0 || !c0 || !weight || !bias || !out || !cells || !kept || !right.space) return no_memory(call, x.numel * int64_t(sizeof(E)));
+    right.fill({weight.data, 1, n});
+    std::atomic<bool> starved{false};
+    const int64_t columns = right.columns();
+    parallel_for(batch, steps.grain(n * m), [&](int64_t begin, int64_t end) {
+        const int64_t rows = end - begin;
+        scratch<E> h(rows * n), c(mode == MODE_LSTM ? rows * n : 0), product(rows * columns);
+        if (!h || !c || !product) {
+            starved = true;
+            return;
+        }
+        memcpy(h.data, h0.data + begin * n, size_t(rows * n) * sizeof(E));
+        if (mode == MODE_LSTM) memcpy(c.data, c0.data + begin * n, size_t(rows * n) * sizeof(E));
+        for (int64_t s = 0; s < steps.steps; ++s) {
+            const int64_t t = steps.reverse ? steps.steps - 1 - s : s, active = min64(steps.sizes[t], end) - begin;
+            if (active <= 0) continue;
+            if (bias.data)
+                for (int64_t r = 0; r < active; ++r) {
+                    memcpy(product.data + r * columns, bias.data, size_t(m) * sizeof(E));
+                    for (int64_t j = m; j < columns; ++j) product[r * columns + j] = E(0);
+                }
+            right.multiply(h.data, n, product.data, active, bias.data != nullptr);
+            for (int64_t r = 0; r < active; ++r) {
+                const int64_t row = steps.start[t] + begin + r;
+                const E *from = gates.data + row * m, *p = product.data + r * columns;
+                E *state = h.data + r * n;
+                if (mode == MODE_LSTM) {
+                    lstm_row(from, p, n, kept.data + row * kept_width, c.data + r * n, state);
+                    memcpy(cells.data + row * n, c.data + r * n, size_t(n) * sizeof(E));
+                }
+                else if (mode == MODE_GRU) gru_row(from, p, n, kept.data + row * kept_width, state);
+                else plain_row(from, p, n, mode == MODE_RELU, state);
+                memcpy(out.data + row * n, state, size_t(n) * sizeof(E));
+            }
+        }
+    });
+    if (starved) return no_memory(call, batch * (columns + 2 * n) * int64_t(sizeof(E)));
+    out.finish();
+    cells.finish();
+    kept.finish();
+    return PT_OK;
+}
+
+/* ---- backward ------------------------------------------------------------------------------ */
+
+template <class E>
+int backward(pt_call *call) {
+    const pt_param &sizes = call->params[0];
+    const int mode = int(call->params[1].i);
+    const pt_view &hx = call->in[5];
+    const int64_t n = hx.sizes[1], batch = hx.sizes[0], total = call->in[0].sizes[0], m = gates_of(mode) * n, kept_width = kept_of(mode) * n;
+    scratch<int64_t> start(sizes.count);
+    if (!start) return no_memory(call, 8 * int64_t(sizes.count));
+    if (int status = check(call, sizes, batch, total, start)) return status;
+    const walk steps{sizes.list, sizes.count, batch, total, call->params[2].i != 0, start.data};
+    operand_as<E> g(call->in[0]), g_cells(call->in[1]), out(call->in[2]), cells(call->in[3]), kept(call->in[4]), h0(hx), c0(call->in[6]),
+        weight(call->in[7]);
+    result_as<E> d_gates(call->out[0]), d_hidden(call->out[1]), previous(call->out[2]), d_hx(call->out[3]), d_cx(call->out[4]);
+    panels<E> right(m, n);
+    if (!g || !g_cells || !out || !cells || !kept || !h0 || !c0 || !weight || !d_gates || !d_hidden || !previous || !d_hx || !d_cx || !right.space)
+        return no_memory(call, total * m * int64_t(sizeof(E)));
+    if (batch * n == 0) return PT_OK;
+    right.fill({weight.data, n, 1});
+    std::atomic<bool> starved{false};
+    const int64_t columns = right.columns();
+    const bool lstm = mode == MODE_LSTM, gru = mode == MODE_GRU;
+    parallel_for(batch, steps.grain(n * m), [&](int64_t begin, int64_t end) {
+        const int64_t rows = end - begin;
+        scratch<E> d(rows * columns), dc(lstm ? rows * n : 0);
+        if (!d || !dc) {
+            starved = true;
+            return;
+        }
+        for (int64_t j = 0; j < rows * columns; ++j) d[j] = E(0);
+        if (lstm)
+            for (int64_t j = 0; j < rows * n; ++j) dc[j] = E(0);
+        for (int64_t s = 0; s < steps.steps; ++s) {
+            const int64_t t = steps.reverse ? s : steps.steps - 1 - s, active = min64(steps.sizes[t], end) - begin;
+            if (active <= 0) continue;
+            const int64_t first = steps.start[t] + begin;
+            for (int64_t r = 0; r < active; ++r) {
+                const int64_t row = first + r, from = steps.before(t, begin + r);
+                E *state = d.data + r * columns, *to = d_gates.data + row * m;
+                const E *before = from < 0 ? h0.data + (begin + r) * n : out.data + from * n, *in = g.data + row * n;
+                memcpy(previous.data + row * n, before, size_t(n) * sizeof(E));
+                for (int64_t j = 0; j < n; ++j) state[j] += in[j];
+                if (lstm) {
+                    E *cell = dc.data + r * n;
+                    if (g_cells.data)
+                        for (int64_t j = 0; j < n; ++j) cell[j] += g_cells.data[row * n + j];
+                    lstm_back(kept.data + row * kept_width, cells.data + row * n, from < 0 ? c0.data + (begin + r) * n : cells.data + from * n, state, n,
+                              cell, to);
+                }
+                else if (gru) gru_back(kept.data + row * kept_width, before, n, state, to, d_hidden.data + row * m);
+                else plain_back(out.data + row * n, state, n, mode == MODE_RELU, to);
+            }
+            right.multiply((gru ? d_hidden.data : d_gates.data) + first * m, m, d.data, active, gru);
+        }
+        for (int64_t r = 0; r < rows; ++r) {
+            memcpy(d_hx.data + (begin + r) * n, d.data + r * columns, size_t(n) * sizeof(E));
+            if (lstm) memcpy(d_cx.data + (begin + r) * n, dc.data + r * n, size_t(n) * sizeof(E));
+        }
+    });
+    if (starved) return no_memory(call, batch * (columns + n) * int64_t(sizeof(E)));
+    d_gates.finish();
+    d_hidden.finish();
+    previous.finish();
+    d_hx.finish();
+    d_cx.finish();
+    return PT_OK;
+}
+
+int one_dtype(pt_call *call) {
+    const int dtype = call->in[0].dtype;
+    if (!in_set(FLOATS, dtype)) return bad_dtype(call, dtype);
+    for (int i = 1; i < call->nin; ++i)
+        if (call->in[i].dtype != dtype && call->in[i].dtype != PT_NONE)
+            return fail(call, PT_RUNTIME_ERROR, "expected operands of one dtype, got %s and %s", DTYPE_NAME[dtype],
+                        call->in[i].dtype < PT_NDTYPES ? DTYPE_NAME[call->in[i].dtype] : "?");
+    return PT_OK;
+}
+int forward_kernel(pt_call *call) {
+    if (int status = one_dtype(call)) return status;
+    return call->in[0].dtype == PT_FLOAT64 ? forward<double>(call) : forward<float>(call);
+}
+int backward_kernel(pt_call *call) {
+    if (int status = one_dtype(call)) return status;
+    return call->in[0].dtype == PT_FLOAT64 ? backward<double>(call) : backward<float>(call);
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_recurrent_, PT_ISA)[] = {
+    {"recurrent_layer", forward_kernel},
+    {"recurrent_layer_backward", backward_kernel},
+    {nullptr, nullptr},
+};

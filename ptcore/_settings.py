@@ -1,0 +1,47 @@
+"""Settings of PyTorch that programs make and that change nothing here."""
+
+_deterministic = {"mode": False, "warn_only": False}
+_precision = ["highest"]
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Asks for results that are the same in every run, which ptcore's always are.
+
+    >>> import ptcore
+    >>> ptcore.use_deterministic_algorithms(True)
+    >>> ptcore.are_deterministic_algorithms_enabled()
+    True
+    >>> ptcore.use_deterministic_algorithms(False)
+    """
+    for name, value in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"use_deterministic_algorithms: {name} must be bool, got {type(value).__name__}")
+    _deterministic.update(mode=mode, warn_only=warn_only)
+
+
+def are_deterministic_algorithms_enabled():
+    """What was asked for last."""
+    return _deterministic["mode"]
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """What was asked for last."""
+    return _deterministic["warn_only"]
+
+
+def set_float32_matmul_precision(precision):
+    """Allows products of float32 a lower precision inside, which is not made use of.
+
+    Parameters
+    ----------
+    precision : {"highest", "high", "medium"}
+    """
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError("set_float32_matmul_precision: precision must be one of 'highest', 'high' and 'medium', got "
+                           f"{precision!r}")
+    _precision[0] = precision
+
+
+def get_float32_matmul_precision():
+    """What was allowed last, "highest" by default."""
+    return _precision[0]

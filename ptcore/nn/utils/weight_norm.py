@@ -1,0 +1,98 @@
+"""Weight normalisation: a weight as a length and a direction, by a hook before each forward pass."""
+import warnings
+
+from ptcore.nn.parameter import Parameter, is_lazy
+
+__all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
+
+
+def _norm(v, dim):
+    """Lengths of the slices along a dim, shaped to stand beside v; of the whole if dim is -1."""
+    if dim == -1:
+        return v.norm()
+    return v.norm(2, [d for d in range(v.ndim) if d != dim], keepdim=True) if v.ndim > 1 else v.abs()
+
+
+class WeightNorm:
+    """The hook that :func:`weight_norm` registers."""
+
+    def __init__(self, name, dim):
+        self.name, self.dim = name, -1 if dim is None else dim
+
+    def compute_weight(self, module):
+        """The weight of length g and direction v."""
+        g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
+        return v * (g / _norm(v, self.dim))
+
+    @staticmethod
+    def apply(module, name, dim):
+        """Replace a parameter by its length and its direction."""
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, WeightNorm) and hook.name == name:
+                raise RuntimeError(f"weight_norm: Cannot register two weight_norm hooks on the same parameter {name}")
+        norm = WeightNorm(name, dim)
+        weight = getattr(module, name)
+        if is_lazy(weight):
+            raise ValueError("weight_norm: The module passed to `WeightNorm` can't have uninitialized parameters. Make "
+                             "sure to run the dummy forward before applying weight normalization")
+        del module._parameters[name]
+        module.register_parameter(name + "_g", Parameter(_norm(weight, norm.dim).data))
+        module.register_parameter(name + "_v", Parameter(weight.data))
+        setattr(module, name, norm.compute_weight(module))
+        module.register_forward_pre_hook(norm)
+        return norm
+
+    def remove(self, module):
+        """Put the parameter back."""
+        weight = self.compute_weight(module)
+        delattr(module, self.name)
+        del module._parameters[self.name + "_g"]
+        del module._parameters[self.name + "_v"]
+        setattr(module, self.name, Parameter(weight.data))
+
+    def __call__(self, module, inputs):
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def weight_norm(module, name="weight", dim=0):
+    """Reparametrise a weight as ``g * v / norm(v)``, the norm of each slice along `dim` (None: of the whole).
+
+    Parameters
+    ----------
+    module : Module
+    name : str, default: "weight"
+    dim : int or None, default: 0
+
+    Returns
+    -------
+    Module
+        The module, with the parameters ``weight_g`` and ``weight_v``.
+
+    Examples
+    --------
+    >>> import ptcore, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     layer = ptcore.nn.utils.weight_norm(ptcore.nn.Linear(3, 2))
+    >>> sorted(layer.state_dict())
+    ['bias', 'weight_g', 'weight_v']
+    """
+    warnings.warn("`weight_norm` is deprecated in PyTorch in favor of `nn.utils.parametrizations.weight_norm`.",
+                  FutureWarning, stacklevel=2)
+    WeightNorm.apply(module, name, dim)
+    return module
+
+
+def remove_weight_norm(module, name="weight"):
+    """Undo :func:`weight_norm`.
+
+    Raises
+    ------
+    ValueError
+        If it was not applied to this parameter.
+    """
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"weight_norm: {name!r} not found in {module}")

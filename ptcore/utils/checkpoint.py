@@ -1,0 +1,200 @@
+"""Checkpoints: parts of a model whose intermediate results are computed again in the backward pass.
+
+They trade time for memory: what such a part would save for the backward is dropped and the part is run a second
+time when the backward comes to it, with the random numbers of the first time.
+"""
+
+import contextlib
+import warnings
+
+import ptcore
+from ptcore.autograd.graph import saved_tensors_hooks
+
+__all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+
+
+class CheckpointError(RuntimeError):
+    """The second run of a checkpointed function saved other tensors than the first."""
+
+
+def noop_context_fn():
+    """Two contexts that do nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _random_state(state):
+    """The generator in a state that was kept, if one was, and back to where it is."""
+    if state is None:
+        yield
+        return
+    now = ptcore.get_rng_state()
+    ptcore.set_rng_state(state)
+    try:
+        yield
+    finally:
+        ptcore.set_rng_state(now)
+
+
+class CheckpointFunction(ptcore.autograd.Function):
+    """The reentrant form: the second run is a backward of its own inside the first."""
+
+    @staticmethod
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        """Run the function without recording it."""
+        if not any(isinstance(a, ptcore.Tensor) and a.requires_grad for a in args):
+            warnings.warn("checkpoint: None of the inputs have requires_grad=True. Gradients will be None",
+                          stacklevel=3)
+        ctx.run_function = run_function
+        ctx.state = ptcore.get_rng_state() if preserve_rng_state else None
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, ptcore.Tensor)]
+        ctx.others = [None if isinstance(a, ptcore.Tensor) else a for a in args]
+        ctx.save_for_backward(*[args[i] for i in ctx.places])
+        with ptcore.no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """Run it again, recorded, and walk back through it."""
+        args = list(ctx.others)
+        for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
+            args[i] = t.detach().requires_grad_(t.requires_grad)
+        with _random_state(ctx.state), ptcore.enable_grad():
+            outs = ctx.run_function(*args)
+        outs = (outs,) if isinstance(outs, ptcore.Tensor) else outs
+        pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if isinstance(o, ptcore.Tensor) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("checkpoint: none of output has requires_grad=True, this checkpoint() is not necessary")
+        ptcore.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *[a.grad if isinstance(a, ptcore.Tensor) else None for a in args])
+
+
+class _Replay:
+    """What a checkpointed function saved, by number; its second run fills in the tensors."""
+
+    def __init__(self, again, check):
+        self.again, self.check = again, check
+        self.described = []             # (shape, dtype) of what the first run saved
+        self.found = None               # what the second run saved
+
+    def pack(self, x):
+        self.described.append((tuple(x.shape), x.dtype))
+        return len(self.described) - 1
+
+    def unpack(self, number):
+        if self.found is None:
+            self.found = found = []
+
+            def keep(x):
+                found.append(x.detach())
+                return len(found) - 1
+
+            with saved_tensors_hooks(keep, found.__getitem__):
+                self.again()
+            seen = [(tuple(x.shape), x.dtype) for x in found]
+            if self.check and seen != self.described:
+                raise CheckpointError("checkpoint: Recomputed values have different metadata than those of the forward "
+                                      f"pass: {len(self.described)} tensors were saved then and {len(seen)} now, "
+                                      f"{self.described} and {seen}")
+        return self.found[number]
+
+
+def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default",
+               debug=False, early_stop=True, **kwargs):
+    """Run a function whose intermediate results are computed again in the backward pass.
+
+    Parameters
+    ----------
+    function : callable
+    *args, **kwargs
+        What it is called with. ``preserve_rng_state=False`` among the keywords: the second run need not draw the
+        random numbers of the first.
+    use_reentrant : bool
+        True: a backward inside the backward, which knows no keyword arguments, no :func:`ptcore.autograd.grad` and no
+        inputs that need no gradient. False is recommended; it must be said which.
+    context_fn : callable, optional
+        Makes two context managers, for the first run and the second.
+    determinism_check : {"default", "none"}
+        Whether both runs must save tensors of the same shapes and dtypes.
+
+    Returns
+    -------
+    What the function returns.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.utils.checkpoint import checkpoint
+    >>> x = ptcore.tensor([0.5], requires_grad=True)
+    >>> checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False).backward()
+    >>> x.grad
+    tensor([1.4175])
+    """
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant is None:
+        warnings.warn("checkpoint: the use_reentrant parameter should be passed explicitly; use_reentrant=False is "
+                      "recommended, the default is True", stacklevel=2)
+        use_reentrant = True
+    if use_reentrant:
+        if kwargs:
+            raise ValueError(f"checkpoint: Unexpected keyword arguments: {','.join(kwargs)}")
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("checkpoint: Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"checkpoint: determinism_check should be 'default' or 'none', got {determinism_check!r}")
+    if not ptcore.is_grad_enabled():
+        return function(*args, **kwargs)
+    state = ptcore.get_rng_state() if preserve else None
+    first, second = context_fn()
+
+    def again():
+        with _random_state(state), ptcore.enable_grad(), second:
+            function(*args, **kwargs)
+
+    replay = _Replay(again, determinism_check == "default")
+    with saved_tensors_hooks(replay.pack, replay.unpack), first:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+    """Run a sequence of modules in segments, each but the last of which is a checkpoint.
+
+    Parameters
+    ----------
+    functions : Sequential or list of callable
+    segments : int
+    input : Tensor
+    use_reentrant : bool
+        See :func:`checkpoint`.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.utils.checkpoint import checkpoint_sequential
+    >>> model = ptcore.nn.Sequential(ptcore.nn.Linear(2, 3), ptcore.nn.ReLU(), ptcore.nn.Linear(3, 1))
+    >>> checkpoint_sequential(model, 2, ptcore.ones(4, 2), use_reentrant=False).shape
+    ptcore.Size([4, 1])
+    """
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant is None:
+        warnings.warn("checkpoint_sequential: the use_reentrant parameter should be passed explicitly; "
+                      "use_reentrant=False is recommended, the default is True", stacklevel=2)
+        use_reentrant = True
+    if kwargs:
+        raise ValueError(f"checkpoint_sequential: Unexpected keyword arguments: {','.join(kwargs)}")
+    functions = list(functions.children() if isinstance(functions, ptcore.nn.Sequential) else functions)
+
+    def part(start, end):
+        def run(x):
+            for f in functions[start:end]:
+                x = f(x)
+            return x
+        return run
+
+    size = len(functions) // segments
+    end = 0
+    for start in range(0, size * (segments - 1), size):
+        end = start + size
+        input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return part(end, len(functions))(input)

@@ -1,0 +1,61 @@
+"""Cases of recurrent layers, equations and factors; see _cases.py."""
+from ptcore._ops import _schema
+
+MATRICES = ("float32", "float64", *_schema.COMPLEX)
+# Factors and vectors are functions of matrices that equal their adjoint: tests/linalg/test_factors.py
+ELSEWHERE = ("_linalg_cholesky", "_linalg_eigh", "linalg_cholesky", "cholesky", "linalg_cholesky_ex", "linalg_eigh",
+             "linalg_eigvalsh", "linalg_lstsq", "linalg_matrix_rank", "_linalg_pinv_of")
+COMPOSITES = ("linalg_solve", "linalg_solve_triangular", "cholesky_solve", "cholesky_inverse", "linalg_inv", "inverse",
+              "linalg_det", "det", "linalg_slogdet", "slogdet", "logdet", "linalg_pinv", "pinverse", "linalg_qr", "qr",
+              "linalg_cond")
+TYPES = {**dict.fromkeys((*COMPOSITES, *ELSEWHERE), MATRICES), "logdet": _schema.COMPLEX}
+
+
+def cases(F):
+    bits, gate = ("uniform", 0.1, 0.9), ("uniform", -1, 1)
+    square, diagonal = F(3, 3), ("uniform", 1, 3)
+
+    def layer(rows, batch, n, sizes, mode, reverse=False, bias=False):
+        width = n * {"lstm": 4, "gru": 3}.get(mode, 1)
+        return [F(rows, width), F(batch, n), F(batch, n) if mode == "lstm" else None, F(width, n, domain=gate),
+                F(width) if bias else None, sizes, mode, reverse]
+
+    def back(rows, batch, n, sizes, mode, reverse=False, cells=False):
+        width = n * {"lstm": 4, "gru": 3}.get(mode, 1)
+        lstm = mode == "lstm"
+        return [F(rows, n), F(rows, n) if cells else None, F(rows, n, domain=bits), F(rows, n) if lstm else F(0),
+                F(rows, 4 * n, domain=bits) if mode in ("lstm", "gru") else F(0), F(batch, n),
+                F(batch, n) if lstm else None, F(width, n, domain=gate), sizes, mode, reverse]
+
+    table = {
+        "recurrent_layer": [
+            layer(4, 2, 2, (2, 2), "tanh"), layer(3, 2, 2, (2, 1), "relu", True, True),
+            layer(4, 2, 2, (2, 2), "lstm"), layer(3, 2, 1, (2, 1), "lstm", True, True),
+            layer(4, 2, 2, (2, 1, 1), "gru", False, True), layer(3, 2, 2, (2, 1), "gru", True),
+            layer(38, 20, 5, (20, 18), "lstm", False, True)],
+        "recurrent_layer_backward": [
+            back(4, 2, 2, (2, 2), "tanh"), back(3, 2, 2, (2, 1), "relu", True),
+            back(4, 2, 2, (2, 2), "lstm", False, True),
+            back(3, 2, 1, (2, 1), "lstm", True), back(4, 2, 2, (2, 1, 1), "gru"), back(3, 2, 2, (2, 1), "gru", True),
+            back(38, 20, 5, (20, 18), "gru")],
+        "_linalg_solve": [[square, F(3, 2)], [F(2, 3, 3), F(2, 3, 1)], [F(1, 1), F(1, 4)], [F(0, 0), F(0, 2)]],
+        "_linalg_solve_triangular": [
+            [F(3, 3, domain=diagonal), F(3, 2), upper, unit] for upper in (True, False) for unit in (True, False)
+        ] + [[F(2, 2, 2, domain=diagonal), F(2, 2, 3), False, False]],
+        "_linalg_det": [[square], [F(2, 2, 2)], [F(0, 0)], [F(1, 1)]],
+        "_linalg_slogdet": [[square], [F(2, 2, 2)], [F(0, 0)]],
+        "_linalg_qr": [[F(4, 3), "reduced"], [square, "complete"], [F(2, 3, 2), "reduced"]],
+        "linalg_solve": [[square, F(3, 2)], [square, F(3)], [F(2, 3, 3), F(2, 3)], [F(2, 1, 2, 2), F(3, 2, 1)],
+                         [F(2, 2), F(3, 2), False]],
+        "linalg_solve_triangular": [[F(3, 3, domain=diagonal), F(3, 2), True],
+                                    [F(2, 2, domain=diagonal), F(3, 2), False, False, True]],
+        "cholesky_solve": [[F(3, 2), F(3, 3, domain=diagonal)], [F(2, 1), F(2, 2, domain=diagonal), True]],
+        "cholesky_inverse": [[F(3, 3, domain=diagonal)], [F(2, 2, domain=diagonal), True]],
+        "linalg_inv": [[square], [F(2, 2, 2)]], "inverse": [[square]], "linalg_det": [[square], [F(2, 2, 2)]],
+        "det": [[square]], "linalg_slogdet": [[square]], "slogdet": [[F(2, 2, 2)]], "logdet": [[square]],
+        "linalg_pinv": [[F(4, 3)], [F(2, 4)], [F(2, 3, 2)]], "pinverse": [[F(3, 2)]],
+        "linalg_qr": [[F(4, 3)], [F(2, 4)]], "qr": [[square]],
+        "linalg_cond": [[square], [square, -2], [square, 1], [square, "fro"], [square, float("-inf")]],
+    }
+    table.update({name: [] for name in ELSEWHERE})
+    return table

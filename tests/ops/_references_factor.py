@@ -1,0 +1,188 @@
+"""References of recurrent layers, equations and factors, in NumPy and SciPy alone; see _references.py."""
+import numpy as np
+import scipy.linalg
+from scipy.special import expit
+
+
+def _steps(batch_sizes, reverse):
+    starts = np.concatenate([[0], np.cumsum(batch_sizes)])[:-1].astype(int)
+    steps = list(zip(starts, batch_sizes))
+    return steps[::-1] if reverse else steps
+
+
+def _recurrent_layer(x, hx, cx, weight, bias, batch_sizes, mode, reverse):
+    """One sequence and one step at a time."""
+    n = hx.shape[1]
+    out, cells, kept = np.zeros((len(x), n)), np.zeros((len(x), n)), np.zeros((len(x), 4 * n))
+    for b in range(len(hx)):
+        h, c = hx[b], None if cx is None else cx[b]
+        for start, size in _steps(batch_sizes, reverse):
+            if b >= size:
+                continue
+            row = start + b
+            p = weight @ h + (0 if bias is None else bias)
+            if mode == "lstm":
+                z = x[row] + p
+                i, f, o = expit(z[:n]), expit(z[n:2 * n]), expit(z[3 * n:])
+                g = np.tanh(z[2 * n:3 * n])
+                c = f * c + i * g
+                h = o * np.tanh(c)
+                cells[row], kept[row] = c, np.concatenate([i, f, g, o])
+            elif mode == "gru":
+                r, u = expit(x[row][:n] + p[:n]), expit(x[row][n:2 * n] + p[n:2 * n])
+                q = np.tanh(x[row][2 * n:] + r * p[2 * n:])
+                h = (1 - u) * q + u * h
+                kept[row] = np.concatenate([r, u, q, p[2 * n:]])
+            else:
+                h = np.tanh(x[row] + p) if mode == "tanh" else np.maximum(x[row] + p, 0)
+            out[row] = h
+    return out, cells if mode == "lstm" else np.zeros(0), kept if mode in ("lstm", "gru") else np.zeros(0)
+
+
+def _recurrent_layer_backward(g, g_cells, states, cells, kept, hx, cx, weight, batch_sizes, mode, reverse):
+    n, batch, rows = hx.shape[1], len(hx), len(g)
+    gates, previous = np.zeros((rows, len(weight))), np.zeros((rows, n))
+    hidden, d_hx, d_cx = np.zeros((rows, len(weight))), np.zeros((batch, n)), np.zeros((batch, n))
+    for b in range(batch):
+        walk = [start + b for start, size in _steps(batch_sizes, reverse) if b < size]
+        d, dc = np.zeros(n), np.zeros(n)
+        for k in range(len(walk) - 1, -1, -1):
+            row = walk[k]
+            previous[row] = states[walk[k - 1]] if k else hx[b]
+            d = d + g[row]
+            if mode == "lstm":
+                i, f, q, o = kept[row].reshape(4, n)
+                before = cells[walk[k - 1]] if k else cx[b]
+                dc = dc + (0 if g_cells is None else g_cells[row]) + d * o / np.cosh(cells[row])**2
+                by = [dc * q * (i - i * i), dc * before * (f - f * f), dc * i * (1 - q**2),
+                      d * np.tanh(cells[row]) * (o - o * o)]
+                gates[row] = np.concatenate(by)
+                dc = dc * f
+                d = weight.T @ gates[row]
+            elif mode == "gru":
+                r, u, q, s = kept[row].reshape(4, n)
+                dq = d * (1 - u) * (1 - q**2)
+                gates[row] = np.concatenate([dq * s * (r - r * r), d * (previous[row] - q) * (u - u * u), dq])
+                hidden[row] = np.concatenate([gates[row][:2 * n], dq * r])
+                d = d * u + weight.T @ hidden[row]
+            else:
+                gates[row] = d * (1 - states[row]**2) if mode == "tanh" else np.where(states[row] > 0, d, 0)
+                d = weight.T @ gates[row]
+        d_hx[b], d_cx[b] = d, dc
+    return (gates, hidden if mode == "gru" else np.zeros(0), previous, d_hx, d_cx if mode == "lstm" else np.zeros(0))
+
+
+# -- equations and factors ---------------------------------------------------------------------------
+
+def _each(function, *stacks):
+    """A function of matrices over broadcast batch dims."""
+    batch = np.broadcast_shapes(*(s.shape[:-2] for s in stacks))
+    stacks = [np.broadcast_to(s, batch + s.shape[-2:]) for s in stacks]
+    results = [function(*(s[k] for s in stacks)) for k in np.ndindex(*batch)]
+    return np.stack(results).reshape(batch + results[0].shape)
+
+
+def _linalg_solve(A, B, left):
+    if not left:
+        return _each(lambda a, b: np.linalg.solve(a.T, b.T).T, A, B)
+    if B.ndim == 1 or B.shape == A.shape[:-1]:
+        return _each(np.linalg.solve, A, B[..., None])[..., 0]
+    return _each(np.linalg.solve, A, B)
+
+
+def _solve_triangular(A, B, upper, unitriangular):
+    return _each(lambda a, b: scipy.linalg.solve_triangular(a, b, lower=not upper, unit_diagonal=unitriangular), A, B)
+
+
+def _linalg_solve_triangular(A, B, upper, left, unitriangular):
+    triangle = np.triu(A) if upper else np.tril(A)
+    if unitriangular:
+        triangle = triangle - np.diag(np.diag(triangle)) + np.eye(A.shape[-1])
+    return np.linalg.inv(triangle) @ B if left else B @ np.linalg.inv(triangle)
+
+
+def _cholesky_solve(input, L, upper):
+    factor = np.triu(L).conj().T if upper else np.tril(L)
+    return np.linalg.solve(factor @ factor.conj().T, input)
+
+
+def _cholesky_inverse(input, upper):
+    return _cholesky_solve(np.eye(input.shape[-1]), input, upper)
+
+
+def _linalg_inv(A):
+    return np.linalg.inv(A)
+
+
+_inverse = _linalg_inv
+
+
+def _linalg_det(A):
+    return np.linalg.det(A)
+
+
+_det = _linalg_det
+
+
+def _linalg_slogdet(A):
+    return tuple(np.linalg.slogdet(A))
+
+
+_slogdet = _linalg_slogdet
+
+
+def _logdet(input):
+    return np.log(np.linalg.det(input))
+
+
+def _linalg_pinv(A, rtol, atol, hermitian):
+    return np.linalg.pinv(A)
+
+
+def _pinverse(input, rcond):
+    return np.linalg.pinv(input)
+
+
+def _qr(A, mode):
+    """mode is a word, or of the older function whether to reduce."""
+    mode = {True: "reduced", False: "complete"}.get(mode, mode)
+    return tuple(np.linalg.qr(A, mode))
+
+
+_linalg_qr = _qr
+
+
+def _linalg_cond(A, p):
+    return np.linalg.cond(A, p)
+
+
+def _cholesky(input, upper):
+    factor = np.linalg.cholesky(input)
+    return np.conj(np.swapaxes(factor, -1, -2)) if upper else factor
+
+
+_linalg_cholesky = _cholesky
+
+
+def _linalg_cholesky_ex(A, upper, check_errors):
+    return _cholesky(A, upper), np.zeros(A.shape[:-2], np.int32)
+
+
+def _eigh(A, lower):
+    return tuple(np.linalg.eigh(A, "L" if lower else "U"))
+
+
+def _linalg_eigh(A, UPLO):
+    return tuple(np.linalg.eigh(A, UPLO))
+
+
+def _linalg_eigvalsh(A, UPLO):
+    return np.linalg.eigvalsh(A, UPLO)
+
+
+def _linalg_lstsq(A, B, rcond, driver):
+    return np.linalg.lstsq(A, B, rcond)
+
+
+def _linalg_matrix_rank(A, tol, hermitian, atol, rtol):
+    return np.linalg.matrix_rank(A, tol, hermitian)

@@ -1,0 +1,129 @@
+"""utils.checkpoint against torch: gradients, random numbers, memory, errors."""
+import numpy as np
+import pytest
+
+import ptcore as pt
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch.utils.checkpoint")
+
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+LIBS = (pt, torch)
+
+
+def model(lib):
+    layers = [lib.nn.Linear(4, 8), lib.nn.Tanh(), lib.nn.Linear(8, 8), lib.nn.ReLU(), lib.nn.Linear(8, 2)]
+    rng = np.random.default_rng(0)
+    module = lib.nn.Sequential(*layers).double()
+    module.load_state_dict({k: lib.tensor(rng.normal(size=tuple(v.shape))) for k, v in module.state_dict().items()})
+    return module
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("segments", [1, 2, 5])
+def test_gradients(reentrant, segments):
+    results = []
+    for lib in LIBS:
+        net = model(lib)
+        x = lib.tensor(np.random.default_rng(1).normal(size=(3, 4)), requires_grad=True)
+        plain = net(x)
+        grads = lib.autograd.grad((plain**2).sum(), [x, *net.parameters()])
+        out = lib.utils.checkpoint.checkpoint_sequential(net, segments, x, use_reentrant=reentrant)
+        (out**2).sum().backward()
+        again = [x.grad, *[p.grad for p in net.parameters()]]
+        for a, b in zip(again, grads, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+        results.append([out.detach().numpy(), *[g.numpy() for g in again]])
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_runs_twice_with_the_same_random_numbers(reentrant):
+    for lib in LIBS:
+        calls = []
+
+        def f(x, lib=lib, calls=calls):
+            calls.append(1)
+            return lib.nn.functional.dropout(x, 0.5) * x
+
+        x = lib.ones(100, requires_grad=True)
+        lib.manual_seed(3)
+        out = lib.utils.checkpoint.checkpoint(f, x, use_reentrant=reentrant)
+        after = lib.rand(3).tolist()
+        assert len(calls) == 1
+        out.sum().backward()
+        assert len(calls) == 2
+        # d(mask x x) / dx = 2 mask x
+        np.testing.assert_allclose(x.grad.numpy(), 2 * out.detach().numpy())
+        lib.manual_seed(3)
+        f(x)
+        assert lib.rand(3).tolist() == after
+
+
+def test_keywords_several_outputs_and_second_order():
+    for lib in LIBS:
+        x = lib.tensor([0.3, 0.7], dtype=lib.float64, requires_grad=True)
+        a, b = lib.utils.checkpoint.checkpoint(lambda x, *, by: ((x * by).sin(), x.exp()), x, by=2.0,
+                                               use_reentrant=False)
+        (g,) = lib.autograd.grad((a * b).sum(), x, create_graph=True)
+        g.sum().backward()
+        v = x.detach().numpy()
+        want = np.exp(v) * (4 * np.cos(2 * v) - 3 * np.sin(2 * v))
+        np.testing.assert_allclose(x.grad.numpy(), want)
+        contexts = []
+
+        class Seen:
+            def __init__(self, name, contexts=contexts):
+                self.name, self.contexts = name, contexts
+
+            def __enter__(self):
+                self.contexts.append(self.name)
+
+            def __exit__(self, *error):
+                pass
+
+        out = lib.utils.checkpoint.checkpoint(lambda x: x.sin(), x, use_reentrant=False,
+                                              context_fn=lambda Seen=Seen: (Seen("first"), Seen("second")))
+        out.sum().backward()
+        assert contexts == ["first", "second"]
+        with lib.no_grad():
+            assert not lib.utils.checkpoint.checkpoint(lambda x: x.sin(), x, use_reentrant=False).requires_grad
+
+
+def test_errors():
+    for lib in LIBS:
+        c = lib.utils.checkpoint
+        x = lib.ones(2, requires_grad=True)
+        with pytest.raises(ValueError, match="Unexpected keyword"):
+            c.checkpoint(lambda x: x, x, use_reentrant=True, by=1)
+        with pytest.raises(ValueError, match="context_fn"):
+            c.checkpoint(lambda x: x, x, use_reentrant=True, debug=True)
+        with pytest.warns(UserWarning, match="use_reentrant"):
+            c.checkpoint(lambda x: x * 2, x)
+        count = []
+
+        def different(x, count=count):
+            count.append(1)
+            return (x.sin() if len(count) > 1 else x.exp().exp()).sin()
+
+        out = c.checkpoint(different, x, use_reentrant=False)
+        with pytest.raises(c.CheckpointError):
+            out.sum().backward()
+
+
+def test_what_is_in_between_is_dropped():
+    """The first run keeps none of what it saves."""
+    x = pt.ones(1000, requires_grad=True)
+    kept = []
+
+    def f(x):
+        y = x.sin()
+        z = y.exp()
+        kept.append(__import__("weakref").ref(z))
+        return z.sin().sum()
+
+    out = pt.utils.checkpoint.checkpoint(f, x, use_reentrant=False)
+    assert kept[0]() is None
+    out.backward()
+    np.testing.assert_allclose(x.grad.numpy()[:1], np.cos(np.exp(np.sin(1))) * np.exp(np.sin(1)) * np.cos(1), rtol=1e-6)
