@@ -1,5 +1,4 @@
 """Attention of several heads with its projections; ``nn.functional`` takes it from here."""
-import warnings
 from math import sqrt
 
 from ptcore import _public
@@ -24,6 +23,7 @@ def additive_mask(op, name, mask, dtype, beside=None):
     if mask.dtype.kind not in "bf":
         raise AssertionError(f"{op}: {name} must be bool or floating-point, got {mask.dtype.name}")
     if beside is not None and beside.dtype is not mask.dtype:
+        import warnings
         warnings.warn(f"{op}: {name} and the other mask should have one dtype, got {mask.dtype.name} and "
                       f"{beside.dtype.name}", stacklevel=3)
     if mask.dtype.kind == "f":
