@@ -33,7 +33,7 @@ html_title = "ptcore"
 MODULES = {
     "autograd": ("ptcore.autograd", "ptcore.autograd.function", "ptcore.autograd.functional",
                  "ptcore.autograd.graph"),
-    "nn": ("ptcore.nn.modules", "ptcore.nn.parameter", "ptcore.nn.init", "ptcore.nn.utils",
+    "nn": ("ptcore.nn.modules", "ptcore.nn.functional", "ptcore.nn.parameter", "ptcore.nn.init", "ptcore.nn.utils",
            "ptcore.nn.utils.rnn", "ptcore.nn.modules.lazy"),
     "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
     "data": ("ptcore.utils.data",),
@@ -51,8 +51,12 @@ def described(path, thing):
 
 
 def names_of(module, seen):
-    """(name, thing) of what a module offers itself: its __all__ without modules and what is shown elsewhere."""
-    for name in sorted(module.__all__):
+    """(name, thing) of what a module offers itself: its __all__ without modules and what is shown elsewhere.
+
+    A module without __all__ offers the Python functions that it names without an underscore.
+    """
+    own = [n for n, thing in vars(module).items() if inspect.isfunction(thing) and not n.startswith("_")]
+    for name in sorted(getattr(module, "__all__", own)):
         thing = getattr(module, name)
         if not isinstance(thing, types.ModuleType) and id(thing) not in seen:
             seen.add(id(thing))

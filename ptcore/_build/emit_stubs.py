@@ -119,16 +119,20 @@ def package(ops, base):
 def python_module(source, ops, where):
     """The stub of a Python module: its own functions' signatures and those of rows.
 
-    Functions of a private module beside it that it takes over whole are its own.
+    What a private module beside it offers and it takes over whole is its own.
     """
     lines = []
     body = ast.parse(Path(source).read_text()).body
     for node in body:
         beside = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
         if beside and node.module.rpartition(".")[2].startswith("_"):
-            body += ast.parse((Path(source).parent / f"{node.module.rpartition('.')[2]}.py").read_text()).body
+            theirs = ast.parse((Path(source).parent / f"{node.module.rpartition('.')[2]}.py").read_text()).body
+            (offered,) = [ast.literal_eval(n.value) for n in theirs if isinstance(n, ast.Assign)
+                          and n.targets[0].id == "__all__"]
+            body += [n for n in theirs if isinstance(n, ast.FunctionDef) and n.name in offered]
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-            lines.append(f"def {node.name}({ast.unparse(node.args)}) -> Tensor: ...")
+            returned = ast.unparse(node.returns) if node.returns else "Tensor"
+            lines.append(f"def {node.name}({ast.unparse(node.args)}) -> {returned}: ...")
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 lines += [f"{n.id}: Callable[..., Tensor]" for n in ast.walk(target)

@@ -2,6 +2,7 @@
 from math import sqrt
 
 from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops import _arguments
 from ptcore._ops._composite import matmul
 from ptcore._ops._creation import ones, randint, zeros
 from ptcore._ops._functions_attention import attention_stats as attention_of
@@ -11,6 +12,7 @@ from ptcore._ops._functions_reduction import amax
 from ptcore._ops._functions_reduction import sum as sum_of
 from ptcore._ops._functions_view import expand, reshape, squeeze, transpose, unsqueeze
 from ptcore._ops._shapes import broadcast_shapes, stat_dtype
+from ptcore._tensor import Tensor
 
 _NAME = "scaled_dot_product_attention"
 _LOWEST = -float("inf")
@@ -18,6 +20,14 @@ _LOWEST = -float("inf")
 
 def scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
     """See the row."""
+    if attn_mask is None and not dropout_p and query.ndim == key.ndim == value.ndim == 4:
+        n, heads, _, size = query.shape
+        m, held, keys, depth = key.shape
+        k, groups, rows, _ = value.shape
+        if n == m == k and held == groups and keys == rows and size == depth > 0 and (
+                heads == held or (enable_gqa and held and not heads % held)):
+            return attention_of(query, key, value, None, None, None, is_causal,
+                                1 / sqrt(size) if scale is None else scale, 0.0)[0]
     _checked(query, key, value, attn_mask, dropout_p, is_causal)
     keep = mask = state = None
     shapes = [t.shape[:-2] for t in (query, key, value)]
@@ -58,6 +68,8 @@ def _checked(query, key, value, attn_mask, dropout_p, is_causal):
         raise ShapeError(f"{_NAME}: key and value must have one length, got shapes {list(key.shape)} and "
                          f"{list(value.shape)}")
     if attn_mask is not None:
+        if not isinstance(attn_mask, Tensor):
+            _arguments.tensor(_NAME, "attn_mask", attn_mask)
         if is_causal:
             raise RuntimeError(f"{_NAME}: attn_mask must not be given with is_causal=True")
         if attn_mask.dtype.kind not in "b" and attn_mask.dtype.name not in ("float32", query.dtype.name):

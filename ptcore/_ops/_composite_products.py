@@ -447,6 +447,8 @@ def bilinear(input1, input2, weight, bias):
     if (input1.shape[-1], input2.shape[-1]) != (n, m):
         raise ShapeError(f"{op}: the last sizes of input1 and input2 must be {n} and {m} for weight of shape "
                          f"{list(weight.shape)}, got {input1.shape[-1]} and {input2.shape[-1]}")
+    if bias is not None and not isinstance(bias, Tensor):
+        _arguments.tensor(op, "bias", bias)
     if bias is not None and tuple(bias.shape) != (k,):
         raise ShapeError(f"{op}: bias must have shape {[k]}, got {list(bias.shape)}")
     for name, t in (("input2", input2), ("weight", weight), ("bias", bias)):

@@ -12,6 +12,13 @@ from ptcore._ops._functions_reduction import sum as sum_of
 from ptcore._ops._functions_view import expand, reshape, select, unsqueeze
 
 
+def _product(sizes):
+    n = 1
+    for size in sizes:
+        n *= size
+    return n
+
+
 def _reflected(x, low, high):
     if low == high:
         return x * 0
@@ -73,7 +80,7 @@ def _taps(shape, grid, mode, padding_mode, align_corners):
     """For each neighbour of a point: flat place, whether it is inside, weight, derivatives; (N, P) each."""
     n, dims = grid.shape[0], grid.shape[-1]
     sizes = shape[2:]
-    flat = reshape(grid, (n, -1, dims))
+    flat = reshape(grid, (n, _product(grid.shape[1:-1]), dims))
     coordinates = [select(flat, 2, dims - 1 - d) for d in range(dims)]
     along = [_neighbours(x, size, mode, padding_mode, align_corners) for x, size in zip(coordinates, sizes)]
     for chosen in product(*along):
@@ -98,7 +105,7 @@ def _values(x, place, inside):
 
 
 def grid_sampled(input, grid, mode, padding_mode, align_corners):
-    x = reshape(input, (*input.shape[:2], -1))
+    x = reshape(input, (*input.shape[:2], _product(input.shape[2:])))
     total = 0
     for place, inside, weight, _ in _taps(input.shape, grid, mode, padding_mode, align_corners):
         total = total + _values(x, place, inside)[0] * unsqueeze(weight, 1)
@@ -107,15 +114,15 @@ def grid_sampled(input, grid, mode, padding_mode, align_corners):
 
 def grid_sample_backward(g, input, grid, mode, padding_mode, align_corners):
     shape, dims = input.shape, grid.shape[-1]
-    x = reshape(input, (*shape[:2], -1))
-    gy = reshape(g, (*shape[:2], -1))
+    x = reshape(input, (*shape[:2], _product(shape[2:])))
+    gy = reshape(g, (*shape[:2], _product(g.shape[2:])))
     gx, by_position = zeros(tuple(x.shape), dtype=x.dtype, device=x.device), [0] * dims
     for place, inside, weight, slopes in _taps(shape, grid, mode, padding_mode, align_corners):
         value, index = _values(x, place, inside)
         gx = scatter_add(gx, 2, index, gy * unsqueeze(weight * inside.to(x.dtype), 1))
         share = sum_of(gy * value, 1)
         by_position = [total + share * slope for total, slope in zip(by_position, slopes)]
-    flat = reshape(grid, (grid.shape[0], -1, dims))
+    flat = reshape(grid, (grid.shape[0], _product(grid.shape[1:-1]), dims))
     by_grid = [total * _by_position(select(flat, 2, d), shape[-1 - d], mode, padding_mode, align_corners)
                for d, total in enumerate(by_position)]
     return reshape(gx, shape), reshape(cat([unsqueeze(total, -1) for total in by_grid], -1), grid.shape)

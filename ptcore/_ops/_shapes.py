@@ -283,18 +283,19 @@ def loss_spec(op, x, target, weight, reduction):
 def attended(query, key, value, mask, keep):
     """Output and log-sum-exp of attention over (N, H, L, E), (N, G, S, E) and (N, G, S, V)."""
     op = "scaled_dot_product_attention"
-    for name, t in (("query", query), ("key", key), ("value", value)):
-        matrix(op, name, t, 4)
+    if not query.ndim == key.ndim == value.ndim == 4:
+        for name, t in (("query", query), ("key", key), ("value", value)):
+            matrix(op, name, t, 4)
     n, heads, length, size = query.shape
-    held, keys = key.shape[1], key.shape[2]
-    if tuple(key.shape) != (n, held, keys, size) or tuple(value.shape[:3]) != (n, held, keys) or (
-            heads % held if held else heads):
+    m, held, keys, depth = key.shape
+    k, groups, rows, width = value.shape
+    if not n == m == k or held != groups or keys != rows or size != depth or (heads % held if held else heads):
         raise ShapeError(f"{op}: shapes of query, key and value must agree, got {list(query.shape)}, {list(key.shape)} "
                          f"and {list(value.shape)}")
     for name, t in (("mask", mask), ("keep", keep)):
         if t is not None and tuple(t.shape) != (n, heads, length, keys):
             raise ShapeError(f"{op}: {name} must have shape {[n, heads, length, keys]}, got {list(t.shape)}")
-    return [((n, heads, length, value.shape[3]), query.dtype), ((n, heads, length), stat_dtype(query))]
+    return [((n, heads, length, width), query.dtype), ((n, heads, length), stat_dtype(query))]
 
 
 def attention_gradients(query, key, value, scores):

@@ -1,5 +1,4 @@
 """Attention of several heads with its projections; ``nn.functional`` takes it from here."""
-import warnings
 from math import sqrt
 
 from ptcore import _public
@@ -24,6 +23,7 @@ def additive_mask(op, name, mask, dtype, beside=None):
     if mask.dtype.kind not in "bf":
         raise AssertionError(f"{op}: {name} must be bool or floating-point, got {mask.dtype.name}")
     if beside is not None and beside.dtype is not mask.dtype:
+        import warnings
         warnings.warn(f"{op}: {name} and the other mask should have one dtype, got {mask.dtype.name} and "
                       f"{beside.dtype.name}", stacklevel=3)
     if mask.dtype.kind == "f":
@@ -35,7 +35,8 @@ def multi_head_attention_forward(
         query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
         dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True,
         attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None,
-        static_k=None, static_v=None, average_attn_weights=True, is_causal=False):
+        static_k=None, static_v=None, average_attn_weights=True,
+        is_causal=False) -> tuple[Tensor, Tensor | None]:
     """Attention of ``num_heads`` heads between projections of query, key and value.
 
     Parameters

@@ -148,9 +148,9 @@ def test_error_classes(call):
 
 
 def arguments(function):
-    """Names, kinds and defaults of the arguments."""
+    """Names, kinds and defaults of the arguments, functions by their names."""
     parameters = inspect.signature(function).parameters.values()
-    return [(p.name, p.kind, p.default) for p in parameters]
+    return [(p.name, p.kind, p.default.__name__ if callable(p.default) else p.default) for p in parameters]
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,18 @@ def test_second_order():
     assert gradgradcheck(call, (x, w))
 
 
+def test_merged_masks():
+    rng = np.random.default_rng(12)
+    pairs, heads, padding = (rng.normal(size=s) for s in ((S, S), (2 * N, S, S), (N, S)))
+    for masks in ((None, None), (None, padding), (pairs, None), (pairs, padding), (heads, padding)):
+        results = []
+        for lib in (pt, torch):
+            given = [None if m is None else lib.tensor(m) for m in masks]
+            results.append(lib.nn.MultiheadAttention(E, 2).merge_masks(*given, lib.zeros(N, S, E)))
+        assert results[0][1] == results[1][1]
+        near(results[0][0], results[1][0])
+
+
 def test_masks_of_other_dtypes_are_warned_of():
     m, x = pt.nn.MultiheadAttention(4, 2), pt.ones(3, 1, 4)
     with warnings.catch_warnings(record=True) as seen:

@@ -22,6 +22,9 @@ struct settings {
     bool corners;
 };
 
+constexpr int POINTS = 64;              /* are worked on side by side */
+constexpr int64_t NOWHERE = INT64_MIN;  /* no offset */
+
 /* A number and its derivative by the coordinate of the grid. */
 template <class E>
 struct dual {
@@ -29,98 +32,109 @@ struct dual {
 };
 
 template <class E>
-inline dual<E> clipped(dual<E> x, int64_t size) {
-    if (x.value <= 0) return {E(0), E(0)};
-    if (x.value >= E(size - 1)) return {E(size - 1), E(0)};
-    return x;
+inline dual<E> clipped(dual<E> x, E last) {
+    const E slope = x.value > 0 && x.value < last ? x.slope : E(0), low = x.value > 0 ? x.value : E(0);
+    return {low < last ? low : last, slope};
 }
 /* mirrored at low / 2 and high / 2 */
 template <class E>
-inline dual<E> reflected(dual<E> x, int64_t low, int64_t high) {
-    if (low == high) return {E(0), E(0)};
-    const E least = E(low) / 2, span = E(high - low) / 2;
-    E from = x.value - least, slope = x.slope;
-    if (from < 0) {
-        from = -from;
-        slope = -slope;
-    }
-    const E over = E(fmod(double(from), double(span)));
-    const bool even = fmod(floor(double(from / span)), 2.0) == 0;
-    return even ? dual<E>{over + least, slope} : dual<E>{span - over + least, -slope};
+inline dual<E> reflected(dual<E> x, E low, E high) {
+    const E least = low / 2, span = (high - low) / 2, from = x.value - least, away = pt::abs(from);
+    const E turns = pt::floor(away / span), over = away - turns * span, odd = turns - 2 * pt::floor(turns / 2);
+    const E slope = from < 0 ? -x.slope : x.slope;
+    return {(odd != 0 ? span - over : over) + least, odd != 0 ? -slope : slope};
 }
 template <class E>
-inline dual<E> padded(dual<E> x, int64_t size, const settings &s) {
-    if (s.padding == REFLECTION) x = s.corners ? reflected(x, 0, 2 * (size - 1)) : reflected(x, -1, 2 * size - 1);
-    if (s.padding != ZEROS) x = clipped(x, size);
-    return x;
+inline dual<E> padded(dual<E> x, E size, const settings &s) {
+    if (s.padding == REFLECTION) {
+        if (s.corners && size == 1) return {E(0), E(0)};
+        x = s.corners ? reflected(x, E(0), 2 * (size - 1)) : reflected(x, E(-1), 2 * size - 1);
+    }
+    return s.padding != ZEROS ? clipped(x, size - 1) : x;
 }
 
-/* The neighbours of a position along one dim; those outside are left out. */
+/* The neighbours of positions along one dim: where they are, -1 if outside, weights and their derivatives. */
 template <class E>
 struct neighbours {
-    int count = 0;
-    int64_t at[4];
-    E weight[4], slope[4];
-
-    void add(E place, E w, E d, int64_t size) {
-        if (!(place >= 0 && place <= E(size - 1))) return;
-        at[count] = int64_t(place);
-        weight[count] = w;
-        slope[count++] = d;
-    }
+    int count;
+    int64_t at[4][POINTS];
+    E weight[4][POINTS], slope[4][POINTS];
 };
 
 template <class E>
-inline neighbours<E> find(E coordinate, int64_t size, const settings &s) {
-    neighbours<E> found;
-    dual<E> x = s.corners ? dual<E>{(coordinate + 1) / 2 * E(size - 1), E(size - 1) / 2}
-                          : dual<E>{((coordinate + 1) * E(size) - 1) / 2, E(size) / 2};
-    if (s.mode != BICUBIC) x = padded(x, size, s);
-    if (!(fabs(double(x.value)) < 1e9)) x = {E(-100), E(0)};        /* infinite or no number: nothing is there */
-    if (s.mode == NEAREST) {
-        found.add(E(nearbyint(double(x.value))), E(1), E(0), size);
-        return found;
+inline int64_t inside(E place, E size) { return place >= 0 && place <= size - 1 ? int64_t(place) : int64_t(-1); }
+
+template <class E>
+PT_NOINLINE void find(neighbours<E> &to, const E *coordinate, int64_t length, const settings &s) {
+    const E size = E(length);
+    to.count = s.mode == NEAREST ? 1 : s.mode == BILINEAR ? 2 : 4;
+    for (int p = 0; p < POINTS; ++p) {
+        const E c = coordinate[p] + 1;
+        dual<E> x = s.corners ? dual<E>{c / 2 * (size - 1), (size - 1) / 2} : dual<E>{(c * size - 1) / 2, size / 2};
+        if (s.mode != BICUBIC) x = padded(x, size, s);
+        if (!(pt::abs(x.value) < E(1e9))) x = {E(-100), E(0)};      /* infinite or no number: nothing is there */
+        const E slope = x.slope;
+        if (s.mode == NEAREST) {
+            to.at[0][p] = inside(pt::round(x.value), size);
+            to.weight[0][p] = 1;
+            to.slope[0][p] = 0;
+            continue;
+        }
+        const E first = pt::floor(x.value), t = x.value - first;
+        if (s.mode == BILINEAR) {
+            for (int k = 0; k < 2; ++k) {
+                to.at[k][p] = inside(first + E(k), size);
+                to.weight[k][p] = k ? t : 1 - t;
+                to.slope[k][p] = k ? slope : -slope;
+            }
+            continue;
+        }
+        const E A = E(-0.75), u = 1 - t;
+        const E w[4] = {((A * (t + 1) - 5 * A) * (t + 1) + 8 * A) * (t + 1) - 4 * A, ((A + 2) * t - (A + 3)) * t * t + 1,
+                        ((A + 2) * u - (A + 3)) * u * u + 1, ((A * (u + 1) - 5 * A) * (u + 1) + 8 * A) * (u + 1) - 4 * A};
+        const E d[4] = {(3 * A * (t + 1) - 10 * A) * (t + 1) + 8 * A, (3 * (A + 2) * t - 2 * (A + 3)) * t,
+                        -(3 * (A + 2) * u - 2 * (A + 3)) * u, -((3 * A * (u + 1) - 10 * A) * (u + 1) + 8 * A)};
+        for (int k = 0; k < 4; ++k) {
+            to.at[k][p] = inside(padded(dual<E>{first + E(k - 1), E(0)}, size, s).value, size);
+            to.weight[k][p] = w[k];
+            to.slope[k][p] = d[k] * slope;
+        }
     }
-    const E first = floor(x.value), t = x.value - first, slope = x.slope;
-    if (s.mode == BILINEAR) {
-        found.add(first, 1 - t, -slope, size);
-        found.add(first + 1, t, slope, size);
-        return found;
-    }
-    const E A = E(-0.75), u = 1 - t;
-    const E w[4] = {((A * (t + 1) - 5 * A) * (t + 1) + 8 * A) * (t + 1) - 4 * A, ((A + 2) * t - (A + 3)) * t * t + 1,
-                    ((A + 2) * u - (A + 3)) * u * u + 1, ((A * (u + 1) - 5 * A) * (u + 1) + 8 * A) * (u + 1) - 4 * A};
-    const E d[4] = {(3 * A * (t + 1) - 10 * A) * (t + 1) + 8 * A, (3 * (A + 2) * t - 2 * (A + 3)) * t,
-                    -(3 * (A + 2) * u - 2 * (A + 3)) * u, -((3 * A * (u + 1) - 10 * A) * (u + 1) + 8 * A)};
-    for (int k = 0; k < 4; ++k) found.add(padded(dual<E>{first + E(k - 1), E(0)}, size, s).value, w[k], d[k] * slope, size);
-    return found;
 }
 
-/* All neighbours of a point: offsets in a channel, weights, derivatives by each coordinate of the grid. */
+/* All neighbours of the points: offsets in a channel, NOWHERE outside, weights, derivatives by each coordinate of the grid. */
 template <class E>
 struct taps {
     int count;
-    int64_t at[16];
-    E weight[16], slope[3][16];
+    int64_t at[16][POINTS];
+    E weight[16][POINTS], slope[3][16][POINTS];
 };
 template <class E>
-PT_NOINLINE void find_taps(taps<E> &t, const E *position, int dims, const int64_t *size, const int64_t *stride, const settings &s) {
-    neighbours<E> near[3];          /* depth, height, width */
-    for (int d = 0; d < 3; ++d) {
-        if (d < 3 - dims) near[d].add(E(0), E(1), E(0), 1);
-        else near[d] = find(position[2 - d], size[d], s);
+PT_NOINLINE void find_taps(taps<E> &t, const E (*position)[POINTS], int dims, const int64_t *size, const int64_t *stride, const settings &s) {
+    neighbours<E> near[3];              /* depth, height, width */
+    if (dims == 2) {
+        near[0].count = 1;
+        for (int p = 0; p < POINTS; ++p) {
+            near[0].at[0][p] = 0;
+            near[0].weight[0][p] = 1;
+            near[0].slope[0][p] = 0;
+        }
     }
+    for (int d = 3 - dims; d < 3; ++d) find(near[d], position[2 - d], size[d], s);
     t.count = 0;
     for (int a = 0; a < near[0].count; ++a)
         for (int b = 0; b < near[1].count; ++b)
             for (int c = 0; c < near[2].count; ++c) {
-                const E x = near[0].weight[a], y = near[1].weight[b], z = near[2].weight[c];
                 const int k = t.count++;
-                t.at[k] = near[0].at[a] * stride[0] + near[1].at[b] * stride[1] + near[2].at[c] * stride[2];
-                t.weight[k] = x * y * z;
-                t.slope[0][k] = x * y * near[2].slope[c];
-                t.slope[1][k] = x * near[1].slope[b] * z;
-                t.slope[2][k] = near[0].slope[a] * y * z;
+                const int64_t *i = near[0].at[a], *j = near[1].at[b], *l = near[2].at[c];
+                const E *x = near[0].weight[a], *y = near[1].weight[b], *z = near[2].weight[c];
+                for (int p = 0; p < POINTS; ++p) {
+                    t.at[k][p] = (i[p] | j[p] | l[p]) < 0 ? NOWHERE : i[p] * stride[0] + j[p] * stride[1] + l[p] * stride[2];
+                    t.weight[k][p] = x[p] * y[p] * z[p];
+                    t.slope[0][k][p] = x[p] * y[p] * near[2].slope[c][p];
+                    t.slope[1][k][p] = x[p] * near[1].slope[b][p] * z[p];
+                    t.slope[2][k][p] = near[0].slope[a][p] * y[p] * z[p];
+                }
             }
 }
 
@@ -137,16 +151,22 @@ struct points {
             count *= g.sizes[d];
         }
     }
+    /* the positions from `at` on, which is moved behind them; those beyond m are 0 */
     template <class E, class T>
-    void position(E *to, int64_t sample, int64_t offset) const {
-        const T *from = reinterpret_cast<const T *>(grid.data) + sample * grid.strides[0] + offset;
-        for (int k = 0; k < dims; ++k) to[k] = convert<E>(from[k * grid.strides[grid.ndim - 1]]);
+    void read(E (*to)[POINTS], int64_t sample, cursor<1> &at, int m) const {
+        const T *from = reinterpret_cast<const T *>(grid.data) + sample * grid.strides[0];
+        for (int p = 0; p < POINTS; ++p) {
+            for (int k = 0; k < dims; ++k) to[k][p] = p < m ? convert<E>(from[at.offset[0] + k * grid.strides[grid.ndim - 1]]) : E(0);
+            if (p < m) at.next();
+        }
     }
 };
 
 inline int check(pt_call *call, const pt_view &x, const pt_view &grid) {
     if ((x.ndim != 4 && x.ndim != 5) || grid.ndim != x.ndim || grid.sizes[grid.ndim - 1] != x.ndim - 2 || grid.sizes[0] != x.sizes[0])
         return fail(call, PT_RUNTIME_ERROR, "shapes of input and grid do not agree");
+    for (int d = 2; d < x.ndim; ++d)
+        if (x.sizes[d] == 0) return fail(call, PT_RUNTIME_ERROR, "expected an input with elements in every channel");
     if (grid.dtype != x.dtype) return fail(call, PT_RUNTIME_ERROR, "expected a grid of dtype %s", DTYPE_NAME[x.dtype]);
     if (x.ndim == 5 && call->params[0].i == BICUBIC) return fail(call, PT_RUNTIME_ERROR, "mode 'bicubic' needs an input of 4 dimensions");
     return PT_OK;
@@ -165,20 +185,26 @@ int grid_sample_kernel(pt_call *call) {
         const settings s = read(call);
         const int64_t channels = x.size[1];
         T *out = output<T>(call);
-        parallel_for(x.size[0] * all.count, grain_rows(16 * channels), [&](int64_t begin, int64_t end) {
-            cursor<1> at(all.inner, begin % all.count);
-            for (int64_t u = begin; u < end; ++u, at.next()) {
-                const int64_t n = u / all.count, p = u % all.count;
-                E position[3];
-                all.position<E, T>(position, n, at.offset[0]);
-                taps<E> near;
+        const int64_t blocks = ceil_div(all.count, POINTS);
+        parallel_for(x.size[0] * blocks, grain_rows(16 * channels * POINTS), [&](int64_t begin, int64_t end) {
+            taps<E> near;
+            E position[3][POINTS];
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t n = u / blocks, first = u % blocks * POINTS;
+                const int m = int(min64(POINTS, all.count - first));
+                cursor<1> at(all.inner, first);
+                all.read<E, T>(position, n, at, m);
                 find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
-                const T *from = reinterpret_cast<const T *>(x.data) + n * x.stride[0];
-                T *to = out + n * channels * all.count + p;
                 for (int64_t c = 0; c < channels; ++c) {
-                    E sum = 0;
-                    for (int k = 0; k < near.count; ++k) sum += near.weight[k] * convert<E>(from[c * x.stride[1] + near.at[k]]);
-                    to[c * all.count] = convert<T>(sum);
+                    const T *from = reinterpret_cast<const T *>(x.data) + n * x.stride[0] + c * x.stride[1];
+                    E sum[POINTS] = {};
+                    for (int k = 0; k < near.count; ++k)
+                        for (int p = 0; p < m; ++p) {
+                            const int64_t i = near.at[k][p];
+                            const E value = convert<E>(from[i == NOWHERE ? 0 : i]);
+                            sum[p] += i == NOWHERE ? E(0) : near.weight[k][p] * value;
+                        }
+                    store(out + (n * channels + c) * all.count + first, sum, m);
                 }
             }
         });
@@ -199,11 +225,11 @@ int grid_sample_backward_kernel(pt_call *call) {
         if (call->in[0].ndim != view.ndim || g.size[0] != x.size[0] || g.size[1] != channels || g.size[2] * g.size[3] * g.size[4] != all.count)
             return fail(call, PT_RUNTIME_ERROR, "shapes of gradient and grid do not agree");
         constexpr bool own = !is_same<T, E>;
-        space<1> inner;                 /* of the gradient */
-        for (int d = 2; d < 5; ++d) inner.push(g.size[d], {g.stride[d]});
         std::atomic<bool> starved{false};
         parallel_for(x.size[0], grain_rows(16 * channels * (all.count + plane)), [&](int64_t begin, int64_t end) {
             scratch<E> kept(own ? channels * plane : 0);
+            taps<E> near;
+            E position[3][POINTS];
             if (!kept) {
                 starved = true;
                 return;
@@ -212,23 +238,26 @@ int grid_sample_backward_kernel(pt_call *call) {
                 T *result = output<T>(call, 0) + n * channels * plane, *to = output<T>(call, 1) + n * all.count * all.dims;
                 E *sums = own ? kept.data : reinterpret_cast<E *>(result);
                 for (int64_t i = 0; i < channels * plane; ++i) sums[i] = 0;
-                const T *from = reinterpret_cast<const T *>(x.data) + n * x.stride[0];
-                const T *grad = reinterpret_cast<const T *>(g.data) + n * g.stride[0];
-                cursor<1> at(all.inner, 0), from_g(inner, 0);
-                for (int64_t p = 0; p < all.count; ++p, at.next(), from_g.next()) {
-                    E position[3], slope[3] = {};
-                    all.position<E, T>(position, n, at.offset[0]);
-                    taps<E> near;
+                cursor<1> at(all.inner, 0);
+                for (int64_t first = 0; first < all.count; first += POINTS) {
+                    const int m = int(min64(POINTS, all.count - first));
+                    all.read<E, T>(position, n, at, m);
                     find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
+                    E slope[3][POINTS] = {}, gradient[POINTS];
                     for (int64_t c = 0; c < channels; ++c) {
-                        const E gradient = convert<E>(grad[c * g.stride[1] + from_g.offset[0]]);
-                        for (int k = 0; k < near.count; ++k) {
-                            const E value = gradient * convert<E>(from[c * x.stride[1] + near.at[k]]);
-                            sums[c * plane + near.at[k]] += gradient * near.weight[k];
-                            for (int d = 0; d < all.dims; ++d) slope[d] += value * near.slope[d][k];
-                        }
+                        const T *from = reinterpret_cast<const T *>(x.data) + (n * channels + c) * plane;
+                        load(gradient, reinterpret_cast<const T *>(g.data) + (n * channels + c) * all.count + first, 1, m);
+                        for (int k = 0; k < near.count; ++k)
+                            for (int p = 0; p < m; ++p) {
+                                const int64_t i = near.at[k][p];
+                                if (i == NOWHERE) continue;
+                                const E value = gradient[p] * convert<E>(from[i]);
+                                sums[c * plane + i] += gradient[p] * near.weight[k][p];
+                                for (int d = 0; d < all.dims; ++d) slope[d][p] += value * near.slope[d][k][p];
+                            }
                     }
-                    for (int d = 0; d < all.dims; ++d) to[p * all.dims + d] = convert<T>(slope[d]);
+                    for (int p = 0; p < m; ++p)
+                        for (int d = 0; d < all.dims; ++d) to[(first + p) * all.dims + d] = convert<T>(slope[d][p]);
                 }
                 if (own) store(result, sums, channels * plane);
             }

@@ -144,3 +144,20 @@ class MultiheadAttention(Module):
             k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight,
             average_attn_weights=average_attn_weights, is_causal=is_causal)
         return output.transpose(1, 0) if swapped else output, weights
+
+    def merge_masks(self, attn_mask, key_padding_mask, query):
+        """Masks as one, and which they are: None, 1 for padding alone, 2 with a mask of pairs.
+
+        Masks are numbers to be added, `query` is ``(N, L, E)``; a mask of pairs makes the result
+        ``(N, num_heads, L, L)``.
+        """
+        if attn_mask is None:
+            return key_padding_mask, None if key_padding_mask is None else 1
+        n, length = query.shape[:2]
+        if attn_mask.ndim == 3:
+            merged = attn_mask.view((n, -1, length, length))
+        else:
+            merged = attn_mask.view((1, 1, length, length)).expand((n, self.num_heads, -1, -1))
+        if key_padding_mask is not None:
+            merged = merged + key_padding_mask.view((n, 1, 1, length)).expand((-1, self.num_heads, -1, -1))
+        return merged, 2
