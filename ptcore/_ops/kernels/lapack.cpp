@@ -333,7 +333,7 @@ struct eliminator {
 };
 
 template <class T>
-int determinant(pt_call *call, bool logarithm) {
+PT_NOINLINE int determinant(pt_call *call, bool logarithm) {
     const int64_t n = call->in[0].sizes[call->in[0].ndim - 1], batch = batch_of(call->in[0]);
     scratch<int> infos(batch);
     if (batch == 0) return PT_OK;

@@ -42,18 +42,20 @@ struct panels {
         for (int64_t p0 = 0; p0 < k || p0 == 0; p0 += GEMM_DEPTH) {
             const int64_t depth = min64(GEMM_DEPTH, k - p0);
             for (int64_t p = 0; p < count; ++p)
-                for (int64_t i = 0; i < n; i += OUTER_ROWS)
-                    tile(int(min64(OUTER_ROWS, n - i)), std::make_integer_sequence<int, OUTER_ROWS>{})(
-                        depth, a + i * lda + p0, lda, 1, space.data + p * k * WIDTH + p0 * WIDTH, WIDTH, c + i * ldc + p * WIDTH, ldc, E(1),
-                        accumulate || p0 > 0);
+                for (int64_t i = 0, rows; i < n; i += rows) {
+                    rows = n - i >= OUTER_ROWS ? OUTER_ROWS : n - i >= 4 ? 4 : n - i >= 2 ? 2 : 1;
+                    tile(rows)(depth, a + i * lda + p0, lda, 1, space.data + p * k * WIDTH + p0 * WIDTH, WIDTH, c + i * ldc + p * WIDTH, ldc,
+                               E(1), accumulate || p0 > 0);
+                }
         }
     }
 
   private:
-    template <int... MR>
-    static outer_kernel<E> tile(int rows, std::integer_sequence<int, MR...>) {
-        static constexpr outer_kernel<E> kernels[] = {outer_tile<E, MR + 1, OUTER_VECTORS>...};
-        return kernels[rows - 1];
+    static outer_kernel<E> tile(int64_t rows) {
+        return rows == OUTER_ROWS ? outer_tile<E, OUTER_ROWS, OUTER_VECTORS>
+               : rows == 4        ? outer_tile<E, 4, OUTER_VECTORS>
+               : rows == 2        ? outer_tile<E, 2, OUTER_VECTORS>
+                                  : outer_tile<E, 1, OUTER_VECTORS>;
     }
 };
 
