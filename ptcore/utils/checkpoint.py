@@ -134,7 +134,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     >>> x = ptcore.tensor([0.5], requires_grad=True)
     >>> checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False).backward()
     >>> x.grad
-    tensor([1.4175])
+    tensor([1.4174])
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant is None:
