@@ -9,12 +9,19 @@ from ptcore._ops import _arguments
 from ptcore._ops._composite import matmul
 from ptcore._ops._creation import linspace, zeros
 from ptcore._ops._functions_convolution import convolve, convolve_transposed
-from ptcore._ops._functions_copy import cat, clone
+from ptcore._ops._functions_copy import clone
 from ptcore._ops._functions_index import scatter_src
 from ptcore._ops._functions_pooling import max_pool_windows, mean_pool
 from ptcore._ops._functions_reduction import mean
-from ptcore._ops._functions_resample import fold_windows, grid_sampled, pad_constant, resample, unfold_windows
-from ptcore._ops._functions_view import expand, permute, reshape, slice, squeeze, transpose, unsqueeze
+from ptcore._ops._functions_resample import (
+    fold_windows,
+    grid_sampled,
+    pad_constant,
+    pad_edges,
+    resample,
+    unfold_windows,
+)
+from ptcore._ops._functions_view import permute, reshape, slice, squeeze, transpose, unsqueeze
 from ptcore._ops._window_shapes import convolved, convolved_transposed
 from ptcore._tensor import Tensor
 
@@ -360,39 +367,18 @@ def pad(input, pad, mode, value):
                                   f"{list(pads)} for shape {list(input.shape)}")
     x = input
     for k in range(n):
-        x = _pad_dim(x, x.ndim - 1 - k, pads[2 * k], pads[2 * k + 1], mode)
-    return x if max(pads) > 0 else clone(x)
+        x = _cut(x, x.ndim - 1 - k, pads[2 * k], pads[2 * k + 1])
+    pads = tuple([max(p, 0) for p in pads])
+    return pad_edges(x, pads, mode) if any(pads) else clone(x)
 
 
-def _pad_dim(x, dim, left, right, mode):
-    if left < 0 or right < 0:
-        n = x.shape[dim]
-        if -min(left, 0) - min(right, 0) >= n:
-            raise ShapeError(f"pad: ({left}, {right}) leaves nothing of dim {dim} of shape {list(x.shape)}")
-        x = slice(x, dim, max(-left, 0), n - max(-right, 0), 1)
-    left, right, n = max(left, 0), max(right, 0), x.shape[dim]
-    most = {"reflect": n - 1, "circular": n, "replicate": left + right if n else 0}[mode]
-    if max(left, right) > most:
-        raise ShapeError(f"pad: mode {mode!r} pads at most {most} at dim {dim} of shape {list(x.shape)}, got "
-                         f"({left}, {right})")
-    parts = [x]
-    if left:
-        parts.insert(0, _edge(x, dim, mode, 0, left, n))
-    if right:
-        parts.append(_edge(x, dim, mode, 1, right, n))
-    return cat(parts, dim) if len(parts) > 1 else x
-
-
-def _edge(x, dim, mode, end, count, n):
-    if mode == "circular":
-        return slice(x, dim, 0, count, 1) if end else slice(x, dim, n - count, n, 1)
-    if mode == "reflect":
-        if not end:
-            return slice(x, dim, count, 0, -1)
-        last = n - 2 - count
-        return slice(x, dim, n - 2, None if last < 0 else last, -1)
-    edge = slice(x, dim, n - 1, n, 1) if end else slice(x, dim, 0, 1, 1)
-    return expand(edge, tuple([count if d == dim else m for d, m in enumerate(x.shape)]))
+def _cut(x, dim, left, right):
+    n = x.shape[dim]
+    if left >= 0 and right >= 0:
+        return x
+    if -min(left, 0) - min(right, 0) >= n:
+        raise ShapeError(f"pad: ({left}, {right}) leaves nothing of dim {dim} of shape {list(x.shape)}")
+    return slice(x, dim, max(-left, 0), n - max(-right, 0), 1)
 
 
 def _sliding(op, kernel_size, dilation, padding, stride):

@@ -113,6 +113,22 @@ def padded(op, x, pad):
     return (tuple(shape), x.dtype)
 
 
+def pad_edges(op, x, pad, mode):
+    for k in range(len(pad) // 2):
+        n = x.shape[x.ndim - 1 - k] if k < x.ndim else 0
+        most = {"reflect": n - 1, "circular": n, "replicate": pad[2 * k] + pad[2 * k + 1] if n else 0}[mode]
+        if max(pad[2 * k:2 * k + 2]) > most:
+            raise ShapeError(f"{op}: mode {mode!r} pads at most {most} at dim {x.ndim - 1 - k} of shape "
+                             f"{list(x.shape)}, got ({pad[2 * k]}, {pad[2 * k + 1]})")
+        if min(pad[2 * k:2 * k + 2]) < 0:
+            raise ShapeError(f"{op}: pads must not be negative, got {list(pad)}")
+    return padded(op, x, pad)
+
+
+def pad_edges_transposed(op, g, pad, mode):
+    return padded(op, g, tuple([-p for p in pad]))
+
+
 def _windows(op, kernel, dilation, padding, stride, blocks):
     for name, values, least in (("kernel_size", kernel, 1), ("dilation", dilation, 1),
                                 ("padding", padding, 0), ("stride", stride, 1), ("blocks", blocks, 0)):

@@ -1,5 +1,5 @@
 """Rows: padding with a number, sliding windows as columns, resampling along a dim and at positions."""
-from ptcore._ops._schema import BOOL, COMPLEX, REAL, linear, nondifferentiable, structured
+from ptcore._ops._schema import ALL, BOOL, COMPLEX, REAL, linear, nondifferentiable, structured
 
 structured(
     "pad_constant(input, pad: Sizes, value: Scalar)", kernel="pad_constant", internal=True, called="pad",
@@ -7,6 +7,15 @@ structured(
     vjp=["pad_constant(g, negated(pad), 0)"], jvp=["pad_constant(t, pad, 0)"],
     reference="_pad_constant(x, pad, value)",
     doc="``input`` with ``value`` around it: pairs for the last dims, the last dim first.")
+
+for _name, _other in (("pad_edges", "pad_edges_transposed"), ("pad_edges_transposed", "pad_edges")):
+    linear(
+        f"{_name}(input, pad: Sizes, mode: 'reflect|replicate|circular')",
+        types=ALL if _name == "pad_edges" else (*REAL, *COMPLEX), kernel=_name, internal=True, called="pad",
+        node="PadEdgesBackward0", out=f"{_name}('pad', input, pad, mode)", vjp=[f"{_other}(g, pad, mode)"],
+        layout="any" if _name == "pad_edges" else "contiguous", reference=f"_{_name}(x, pad, mode)",
+        doc="``input`` with its own elements around it: pairs for the last dims, the last dim first."
+            if _name == "pad_edges" else "Elements added up where those of ``pad_edges`` came from.")
 
 _WINDOWS = "kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes"
 _GIVEN = "kernel, dilation, padding, stride, blocks"

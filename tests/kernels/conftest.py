@@ -36,7 +36,7 @@ LEVELS = {
 COMMON = ["parallel", "blas"]       # compiled once, at the lowest level
 WITHOUT_LANES = {"index", "advanced_index", "shape", "sort", "svd"}
 FAMILIES = ("recurrent reduction extremum matmul softmax normalize loss index advanced_index shape scan sort svd "
-            "channel_norm convolution convolution_weight pooling resample attention grid_sample").split()
+            "channel_norm convolution convolution_weight pooling resample pad attention grid_sample").split()
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
           "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]

@@ -87,6 +87,25 @@ def test_pad(kernels, dtype):
     assert (got[:, 2] == 7).all()
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_pad_edges(kernels, dtype, mode):
+    rng = np.random.default_rng(3)
+    word = ("reflect", "replicate", "circular")[mode]
+    for shape, pad in [((3, 4), [1, 2]), ((5,), [4, 4]), ((2, 3, 4), [1, 0, 2, 1]), ((3, 4, 2, 5), [0, 3, 1, 1, 2, 0]), ((30, 8, 700), [3, 4, 1, 0])]:
+        for x in layouts(make(rng, shape, dtype)):
+            pads = [min(p, x.shape[-1 - i // 2] - 1) for i, p in enumerate(pad)]
+            want = reference.pad_edges(np.asarray(x), pads, word)
+            got = kernels("pad_edges", [x], [(want.shape, dtype)], [pads, mode])
+            np.testing.assert_array_equal(np.asarray(got), want)
+        if dtype in (*FLOAT, "complex64"):
+            y = make(rng, reference.pad_edges(np.zeros(shape), pad, word).shape, dtype)
+            back = kernels("pad_edges_transposed", [y], [(shape, dtype)], [pad, mode])
+            near(back, reference.pad_edges_transposed(wide(y), pad, word), dtype)
+    with pytest.raises(KernelError, match="pads and sizes do not fit"):
+        kernels("pad_edges", [np.zeros((2, 2))], [((2, 4), "float64")], [[1, 2], mode])
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
 def test_sliding_windows(kernels, dtype):
     rng = np.random.default_rng(3)

@@ -248,6 +248,19 @@ def pad_of(x, pad, mode, value):
     return x
 
 
+def pad_edges(x, pad, mode):
+    return pad_of(x, pad, mode, None)
+
+
+def pad_edges_transposed(g, pad, mode):
+    shape = list(g.shape)
+    for k in range(len(pad) // 2):
+        shape[-1 - k] -= pad[2 * k] + pad[2 * k + 1]
+    out = np.zeros(int(np.prod(shape)), g.dtype)
+    np.add.at(out, pad_of(np.arange(out.size).reshape(shape), pad, mode, None), g)
+    return out.reshape(shape)
+
+
 def unfold_windows(x, kernel, dilation, padding, stride, blocks):
     x = _padded(x, padding, _reach(kernel, dilation), stride, blocks)
     columns = [x[places] for _, places in _taps(kernel, stride, dilation, blocks)]
@@ -362,7 +375,8 @@ NAMES = {
     "_mean_pool_transposed": mean_pool_transposed, "_max_pool_of": _by_dims(max_pool_of),
     "_avg_pool_of": _by_dims(avg_pool_of), "_adaptive_avg": _by_dims(adaptive_of, False),
     "_adaptive_max": _by_dims(adaptive_of, True), "_lp_pool_of": _by_dims(lp_pool_of),
-    "_max_unpool": _by_dims(max_unpool_of), "_pad_constant": pad_constant, "_pad": pad_of,
+    "_max_unpool": _by_dims(max_unpool_of), "_pad_constant": pad_constant,
+    "_pad_edges": pad_edges, "_pad_edges_transposed": pad_edges_transposed, "_pad": pad_of,
     "_unfold_windows": unfold_windows, "_fold_windows": fold_windows, "_im2col": im2col, "_col2im": col2im,
     "_pixel_shuffle": pixel_shuffle, "_pixel_unshuffle": pixel_unshuffle, "_channel_shuffle": channel_shuffle,
     "_resample": resample, "_resample_transposed": resample_transposed, "_interpolate": interpolate,

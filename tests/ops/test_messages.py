@@ -106,6 +106,7 @@ CALLS = {
     "max_pool_windows": ("max_pool2d", lambda: F.max_pool2d(BITS, 2)),
     "mean_pool": ("avg_pool2d", lambda: F.avg_pool2d(BITS, 2)),
     "pad_constant": ("pad", lambda: F.pad(X, (-2, -2))),
+    "pad_edges": ("pad", lambda: F.pad(X.reshape(1, 1, -1), (9, 9), "reflect")),
     "unfold_windows": ("unfold", lambda: F.unfold(BITS.to(pt.int64), 2)),
     "fold_windows": ("fold", lambda: F.fold(pt.ones(1, 4, 3), (3, 3), 2)),
     "resample": ("interpolate", lambda: F.interpolate(BITS, 3)),
@@ -127,7 +128,8 @@ CALLS = {
 UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax_backward", "layer_norm_backward",
              "batch_norm_backward", "group_norm_backward", "cross_entropy_backward", "attention_backward",
              "grid_sample_backward", "keep_mask", "recurrent_layer_backward", "_linalg_pinv_of",
-             "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "resample_transposed",
+             "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "pad_edges_transposed",
+             "resample_transposed",
              "to_dtype", "to_device", "conj_physical", "slice",
              "nonzero_of"}
 

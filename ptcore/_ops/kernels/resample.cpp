@@ -1,6 +1,5 @@
-/* Padding, sliding windows as columns, and resampling along a dim.
+/* Sliding windows as columns, and resampling along a dim.
  *
- *    pad_constant(input; pad, value) -> out
  *    unfold_windows(input; kernel, dilation, padding, stride, blocks) -> out
  *    fold_windows(input; the same, size) -> out                  its transpose: overlaps are added up
  *    resample(input; dim, size, mode, align_corners, scale) -> out
@@ -14,55 +13,6 @@
 #include <atomic>
 
 namespace {
-
-/* ---- pad --------------------------------------------------------------------------------- */
-
-int pad_kernel(pt_call *call) {
-    const pt_view &x = call->in[0], &y = call->out[0];
-    const pt_param &pad = call->params[0];
-    if (pad.count > 2 * x.ndim) return fail(call, PT_RUNTIME_ERROR, "pad has more pairs than input has dimensions");
-    if (y.numel == 0) return PT_OK;
-    return visit<ALL>(call, x.dtype, [&](auto tag) {
-        using T = PT_TYPE(tag);
-        T value = scalar<T>(call->params[1]);
-        if constexpr (is_same<T, uint8_t>)
-            if (x.dtype == PT_BOOL) value = call->params[1].d != 0;
-        T *to = output<T>(call);
-        /* the box of the input that is kept, and where it begins in the output */
-        int64_t box[PT_MAX_DIM], skip = 0, start = 0;
-        bool any = true, whole = true;
-        for (int d = 0; d < x.ndim; ++d) {
-            const int pair = x.ndim - 1 - d;
-            const int64_t before = 2 * pair < pad.count ? pad.list[2 * pair] : 0, after = 2 * pair + 1 < pad.count ? pad.list[2 * pair + 1] : 0;
-            const int64_t from = before < 0 ? -before : 0, end = x.sizes[d] - (after < 0 ? -after : 0);
-            box[d] = end - from;
-            any = any && box[d] > 0;
-            whole = whole && box[d] == y.sizes[d];
-            skip += from * x.strides[d];
-            start += (before > 0 ? before : 0) * y.strides[d];
-        }
-        if (!whole || !any)
-            parallel_for(y.numel, GRAIN, [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) to[i] = value;
-            });
-        if (!any) return int(PT_OK);
-        space<2> all;
-        for (int d = 0; d < x.ndim; ++d) all.push(box[d], {x.strides[d], y.strides[d]});
-        int64_t step[2];
-        const int64_t n = all.pop(step), rows = all.numel();
-        parallel_for(rows, grain_rows(n), [&](int64_t begin, int64_t end) {
-            cursor<2> at(all, begin);
-            for (int64_t r = begin; r < end; ++r, at.next()) {
-                const T *from = input<T>(call) + skip + at.offset[0];
-                T *row = to + start + at.offset[1];
-                if (step[1] == 1 || n == 1) load(row, from, n == 1 ? 1 : step[0], n);
-                else
-                    for (int64_t i = 0; i < n; ++i) row[i * step[1]] = from[i * step[0]];
-            }
-        });
-        return int(PT_OK);
-    });
-}
 
 /* ---- sliding windows --------------------------------------------------------------------- */
 
@@ -233,7 +183,6 @@ int resample_kernel(pt_call *call) {
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_resample_, PT_ISA)[] = {
-    {"pad_constant", pad_kernel},
     {"unfold_windows", sliding_kernel<false>},
     {"fold_windows", sliding_kernel<true>},
     {"resample", resample_kernel<false>},

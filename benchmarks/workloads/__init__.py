@@ -1,0 +1,11 @@
+"""What compare.py times: entries (group, name, statement, namespace of a library, ratio to reach).
+
+``core`` holds small ops, views, the engine, small steps; ``large`` whole kernels; ``layers`` forward
+and backward of modules; ``training`` whole steps of networks.
+"""
+WORKLOADS = []
+
+
+def workload(group, name, make, target):
+    """Registers ``make(xp)``, which prepares operands and returns what is timed."""
+    WORKLOADS.append((group, name, "run()", lambda xp: {"run": make(xp)}, target))

@@ -1,0 +1,180 @@
+/* Padding with a number, or with the input's own elements.
+ *
+ *    pad_constant(input; pad, value) -> out         negative pads cut
+ *    pad_edges(input; pad, mode) -> out             mode 0 reflect, 1 replicate, 2 circular
+ *    pad_edges_transposed(input; pad, mode) -> out  elements added up where theirs came from
+ * pad holds pairs (before, after) for the last dims, the last dim first.
+ */
+#include "copy_run.hpp"
+
+namespace {
+
+int constant_kernel(pt_call *call) {
+    const pt_view &x = call->in[0], &y = call->out[0];
+    const pt_param &pad = call->params[0];
+    if (pad.count > 2 * x.ndim) return fail(call, PT_RUNTIME_ERROR, "pad has more pairs than input has dimensions");
+    if (y.numel == 0) return PT_OK;
+    return visit<ALL>(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        T value = scalar<T>(call->params[1]);
+        if constexpr (is_same<T, uint8_t>)
+            if (x.dtype == PT_BOOL) value = call->params[1].d != 0;
+        T *to = output<T>(call);
+        /* the box of the input that is kept, and where it begins in the output */
+        int64_t box[PT_MAX_DIM], skip = 0, start = 0;
+        bool any = true, whole = true;
+        for (int d = 0; d < x.ndim; ++d) {
+            const int pair = x.ndim - 1 - d;
+            const int64_t before = 2 * pair < pad.count ? pad.list[2 * pair] : 0, after = 2 * pair + 1 < pad.count ? pad.list[2 * pair + 1] : 0;
+            const int64_t from = before < 0 ? -before : 0, end = x.sizes[d] - (after < 0 ? -after : 0);
+            box[d] = end - from;
+            any = any && box[d] > 0;
+            whole = whole && box[d] == y.sizes[d];
+            skip += from * x.strides[d];
+            start += (before > 0 ? before : 0) * y.strides[d];
+        }
+        if (!whole || !any)
+            parallel_for(y.numel, GRAIN, [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) to[i] = value;
+            });
+        if (!any) return int(PT_OK);
+        space<2> all;
+        for (int d = 0; d < x.ndim; ++d) all.push(box[d], {x.strides[d], y.strides[d]});
+        int64_t step[2];
+        const int64_t n = all.pop(step), rows = all.numel();
+        parallel_for(rows, grain_rows(n), [&](int64_t begin, int64_t end) {
+            cursor<2> at(all, begin);
+            for (int64_t r = begin; r < end; ++r, at.next()) {
+                const T *from = input<T>(call) + skip + at.offset[0];
+                T *row = to + start + at.offset[1];
+                if (step[0] == 1 && step[1] == 1) copy_run(row, from, size_t(n) * sizeof(T));
+                else if (step[1] == 1 || n == 1) load(row, from, n == 1 ? 1 : step[0], n);
+                else
+                    for (int64_t i = 0; i < n; ++i) row[i * step[1]] = from[i * step[0]];
+            }
+        });
+        return int(PT_OK);
+    });
+}
+
+/* ---- from the input itself --------------------------------------------------------------- */
+
+enum { REFLECT, REPLICATE, CIRCULAR };
+
+/* where element i of a padded dim comes from, of n; pads of more than n turn as often as they need */
+inline int64_t source(int64_t i, int64_t n, int64_t mode) {
+    if (mode == REPLICATE || n == 1) return i < 0 ? 0 : i < n ? i : n - 1;
+    if (mode == CIRCULAR) return (i % n + n) % n;
+    const int64_t turn = 2 * n - 2;
+    i = (i % turn + turn) % turn;
+    return i < n ? i : turn - i;
+}
+
+/* Rows of a padded contiguous tensor and where they come from in the inner one. */
+struct frame {
+    int ndim;
+    int64_t rows = 1, width, before, inside, mode;
+    int64_t size[PT_MAX_DIM], begin[PT_MAX_DIM], inner[PT_MAX_DIM], stride[PT_MAX_DIM];
+
+    frame(const pt_view &small, const int64_t *strides, const pt_view &large, const pt_param &pad, int64_t m) : ndim(small.ndim), mode(m) {
+        for (int d = 0; d < ndim; ++d) {
+            const int pair = ndim - 1 - d;
+            begin[d] = 2 * pair < pad.count ? pad.list[2 * pair] : 0;
+            size[d] = large.sizes[d];
+            inner[d] = small.sizes[d];
+            stride[d] = strides[d];
+            if (d < ndim - 1) rows *= size[d];
+        }
+        width = size[ndim - 1];
+        before = begin[ndim - 1];
+        inside = inner[ndim - 1];
+    }
+    /* where row r begins in the inner tensor */
+    int64_t row(int64_t r) const {
+        int64_t at = 0;
+        for (int d = ndim - 2; d >= 0; --d) {
+            at += source(r % size[d] - begin[d], inner[d], mode) * stride[d];
+            r /= size[d];
+        }
+        return at;
+    }
+    int64_t column(int64_t j) const { return source(j - before, inside, mode); }
+};
+
+inline int check_edges(pt_call *call, const pt_view &small, const pt_view &large) {
+    const pt_param &pad = call->params[0];
+    if (small.ndim < 1 || small.ndim != large.ndim || pad.count % 2 || pad.count > 2 * small.ndim)
+        return fail(call, PT_RUNTIME_ERROR, "expected pairs for at most %d dimensions, got %d numbers", small.ndim, pad.count);
+    for (int d = 0; d < small.ndim; ++d) {
+        const int pair = small.ndim - 1 - d;
+        const int64_t before = 2 * pair < pad.count ? pad.list[2 * pair] : 0, after = 2 * pair < pad.count ? pad.list[2 * pair + 1] : 0;
+        if (before < 0 || after < 0 || large.sizes[d] != small.sizes[d] + before + after || (small.sizes[d] == 0 && large.sizes[d] != 0))
+            return fail(call, PT_RUNTIME_ERROR, "pads and sizes do not fit in dimension %d", d);
+    }
+    return PT_OK;
+}
+
+int edges_kernel(pt_call *call) {
+    const pt_view &x = call->in[0], &y = call->out[0];
+    if (int status = check_edges(call, x, y)) return status;
+    if (y.numel == 0) return PT_OK;
+    const frame f(x, x.strides, y, call->params[0], call->params[1].i);
+    const int64_t step = x.strides[x.ndim - 1];
+    return visit_size(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        parallel_for(f.rows, grain_rows(f.width), [&](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; ++r) {
+                const T *from = input<T>(call) + f.row(r);
+                T *to = output<T>(call) + r * f.width;
+                for (int64_t j = 0; j < f.before; ++j) to[j] = from[f.column(j) * step];
+                if (step == 1) copy_run(to + f.before, from, size_t(f.inside) * sizeof(T));
+                else load(to + f.before, from, step, f.inside);
+                for (int64_t j = f.before + f.inside; j < f.width; ++j) to[j] = from[f.column(j) * step];
+            }
+        });
+        return int(PT_OK);
+    });
+}
+
+int edges_transposed_kernel(pt_call *call) {
+    const pt_view &x = call->in[0], &y = call->out[0];
+    if (int status = check_edges(call, y, x)) return status;
+    if (y.numel == 0) return PT_OK;
+    const frame f(y, y.strides, x, call->params[0], call->params[1].i);
+    /* what is in front of the padded dims is split, so that nothing is added to by two threads */
+    const int padded = call->params[0].count / 2;
+    int64_t parts = 1, part = 1;
+    for (int d = 0; d < y.ndim - padded; ++d) parts *= y.sizes[d];
+    for (int d = y.ndim - padded; d < y.ndim; ++d) part *= y.sizes[d];
+    return visit<FLOATS | COMPLEXES>(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        using E = compute<T>;
+        scratch<E> wide(is_same<E, T> ? 0 : y.numel);
+        if (!wide) return no_memory(call, y.numel * int64_t(sizeof(E)));
+        E *sums;
+        if constexpr (is_same<E, T>) sums = output<T>(call);
+        else sums = wide.data;
+        const int64_t each = padded < y.ndim ? f.rows / parts : f.rows, count = padded < y.ndim ? parts : 1;
+        parallel_for(count, grain_rows(each * f.width), [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin * part; i < end * part; ++i) sums[i] = E{};
+            for (int64_t r = begin * each; r < end * each; ++r) {
+                const T *from = input<T>(call) + r * f.width;
+                E *PT_RESTRICT to = sums + f.row(r);
+                for (int64_t j = 0; j < f.before; ++j) to[f.column(j)] = to[f.column(j)] + convert<E>(from[j]);
+                for (int64_t j = 0; j < f.inside; ++j) to[j] = to[j] + convert<E>(from[f.before + j]);
+                for (int64_t j = f.before + f.inside; j < f.width; ++j) to[f.column(j)] = to[f.column(j)] + convert<E>(from[j]);
+            }
+            if constexpr (!is_same<E, T>) store(output<T>(call) + begin * part, sums + begin * part, (end - begin) * part);
+        });
+        return int(PT_OK);
+    });
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_pad_, PT_ISA)[] = {
+    {"pad_constant", constant_kernel},
+    {"pad_edges", edges_kernel},
+    {"pad_edges_transposed", edges_transposed_kernel},
+    {nullptr, nullptr},
+};
