@@ -1,7 +1,7 @@
 """Learning-rate schedules that are functions of the epoch.
 
 The base class and the schedules with a state of their own are in ``_scheduler``, ``_plateau``,
-``_one_cycle`` and ``_warm_restarts``; all public names are here.
+``_one_cycle``, ``_cyclic`` and ``_warm_restarts``; all public names are here.
 """
 
 import math
@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import Counter
 from types import FunctionType
 
+from ptcore.optim._cyclic import CyclicLR
 from ptcore.optim._one_cycle import OneCycleLR
 from ptcore.optim._plateau import ReduceLROnPlateau
 from ptcore.optim._scheduler import (
@@ -20,15 +21,19 @@ from ptcore.optim._scheduler import (
 from ptcore.optim._warm_restarts import CosineAnnealingWarmRestarts
 
 __all__ = [
+    "ChainedScheduler",
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
     "LinearLR",
     "MultiStepLR",
+    "MultiplicativeLR",
     "OneCycleLR",
+    "PolynomialLR",
     "ReduceLROnPlateau",
     "SequentialLR",
     "StepLR",
@@ -37,18 +42,8 @@ __all__ = [
 _LRScheduler = LRScheduler  # the name it had before it was public
 
 
-class LambdaLR(LRScheduler):
-    """Initial learning rate times ``lr_lambda(epoch)``.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-        Its learning rates are set.
-    lr_lambda : callable or list of callable
-        One for all groups or one for each.
-    last_epoch : int, default: -1
-        Index of the last epoch when resuming.
-    """
+class _ByFunctions(LRScheduler):
+    """Schedules of one function for all groups or one for each."""
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
         check_optimizer(optimizer)
@@ -73,11 +68,48 @@ class LambdaLR(LRScheduler):
                 fn.__dict__.update(saved)
         self.__dict__.update(state)
 
+
+class LambdaLR(_ByFunctions):
+    """Initial learning rate times ``lr_lambda(epoch)``.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Its learning rates are set.
+    lr_lambda : callable or list of callable
+        One for all groups or one for each.
+    last_epoch : int, default: -1
+        Index of the last epoch when resuming.
+    """
+
     def get_lr(self):
         """Learning rates of the present epoch."""
         return [
             lr * fn(self.last_epoch)
             for fn, lr in zip(self.lr_lambdas, self.base_lrs, strict=True)
+        ]
+
+
+class MultiplicativeLR(_ByFunctions):
+    """Present learning rate times ``lr_lambda(epoch)``.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Its learning rates are set.
+    lr_lambda : callable or list of callable
+        One for all groups or one for each.
+    last_epoch : int, default: -1
+        Index of the last epoch when resuming.
+    """
+
+    def get_lr(self):
+        """Learning rates of the present epoch."""
+        if self._is_initial:
+            return self._current()
+        return [
+            lr * fn(self.last_epoch)
+            for fn, lr in zip(self.lr_lambdas, self._current(), strict=True)
         ]
 
 
@@ -270,6 +302,40 @@ class ExponentialLR(LRScheduler):
         return [lr * self.gamma**self.last_epoch for lr in self.base_lrs]
 
 
+class PolynomialLR(LRScheduler):
+    """Down to 0 in `total_iters` epochs: ``initial * (1 - epoch / total_iters) ** power``.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Its learning rates are set.
+    total_iters : int, default: 5
+        Epochs until 0.
+    power : float, default: 1.0
+        Of the polynomial.
+    last_epoch : int, default: -1
+        Index of the last epoch when resuming.
+    """
+
+    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        """Learning rates of the present epoch."""
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._current()
+        before = 1.0 - (self.last_epoch - 1) / self.total_iters
+        return self._scaled(
+            ((1.0 - self.last_epoch / self.total_iters) / before) ** self.power
+        )
+
+    def _get_closed_form_lr(self):
+        share = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [lr * share**self.power for lr in self.base_lrs]
+
+
 class CosineAnnealingLR(LRScheduler):
     """Half a period of a cosine from the initial rate to `eta_min`, and back.
 
@@ -318,7 +384,79 @@ class CosineAnnealingLR(LRScheduler):
         return [self.eta_min + (lr - self.eta_min) * now / 2 for lr in self.base_lrs]
 
 
-class SequentialLR(LRScheduler):
+class _OfSchedules(LRScheduler):
+    """What is made of other schedules of one optimiser."""
+
+    def _check(self, optimizer, schedulers):
+        name = type(self).__name__
+        if len(schedulers) < 1:
+            raise ValueError(
+                f"{name} expects at least one scheduler, but got no scheduler."
+            )
+        for i, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
+                raise TypeError(f"{name}: schedulers[{i}] should have an `optimizer`")
+            if isinstance(scheduler, ReduceLROnPlateau):
+                raise ValueError(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it "
+                    "requires additional kwargs to be specified when calling `step`, "
+                    f"but got one at index {i} in the given schedulers sequence."
+                )
+            if optimizer is not scheduler.optimizer:
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same "
+                    f"optimizer, but the one of {type(scheduler).__name__} at index "
+                    f"{i} is different."
+                )
+
+    def state_dict(self):
+        """As :meth:`LRScheduler.state_dict`, with the states of the schedules."""
+        state = super().state_dict()
+        state["_schedulers"] = [s.state_dict() for s in self._schedulers]
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Take over what :meth:`state_dict` returned."""
+        state = dict(state_dict)
+        for scheduler, saved in zip(
+            self._schedulers, state.pop("_schedulers"), strict=True
+        ):
+            scheduler.load_state_dict(saved)
+        self.__dict__.update(state)
+
+
+class ChainedScheduler(_OfSchedules):
+    """All of several schedules at each step, one on what the other has set.
+
+    Parameters
+    ----------
+    schedulers : sequence of LRScheduler
+        Schedules of the same optimiser.
+    optimizer : Optimizer, optional
+        That optimiser; of the first schedule if None.
+
+    Raises
+    ------
+    ValueError
+        If there is no schedule, or one of another optimiser, or one that wants arguments.
+    """
+
+    def __init__(self, schedulers, optimizer=None):
+        if optimizer is None and schedulers:
+            optimizer = getattr(schedulers[0], "optimizer", None)
+        self._check(optimizer, schedulers)
+        self._schedulers = schedulers
+        self.optimizer = optimizer
+        self._last_lr = self._current()
+
+    def step(self):
+        """Go to the next epoch of all schedules."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = self._current()
+
+
+class SequentialLR(_OfSchedules):
     """One schedule after another.
 
     Parameters
@@ -334,27 +472,7 @@ class SequentialLR(LRScheduler):
     """
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
-        if len(schedulers) < 1:
-            raise ValueError(
-                "SequentialLR expects at least one scheduler, but got no scheduler."
-            )
-        for i, scheduler in enumerate(schedulers):
-            if not hasattr(scheduler, "optimizer"):
-                raise TypeError(
-                    f"SequentialLR: schedulers[{i}] should have an `optimizer`"
-                )
-            if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(
-                    "SequentialLR does not support `ReduceLROnPlateau` scheduler as it "
-                    "requires additional kwargs to be specified when calling `step`, "
-                    f"but got one at index {i} in the given schedulers sequence."
-                )
-            if optimizer is not scheduler.optimizer:
-                raise ValueError(
-                    "SequentialLR expects all schedulers to belong to the same "
-                    f"optimizer, but the one of {type(scheduler).__name__} at index "
-                    f"{i} is different."
-                )
+        self._check(optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 "SequentialLR expects one scheduler more than milestones, but got "
@@ -389,18 +507,3 @@ class SequentialLR(LRScheduler):
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
-
-    def state_dict(self):
-        """As :meth:`LRScheduler.state_dict`, with the states of the schedules."""
-        state = super().state_dict()
-        state["_schedulers"] = [s.state_dict() for s in self._schedulers]
-        return state
-
-    def load_state_dict(self, state_dict):
-        """Take over what :meth:`state_dict` returned."""
-        state = dict(state_dict)
-        for scheduler, saved in zip(
-            self._schedulers, state.pop("_schedulers"), strict=True
-        ):
-            scheduler.load_state_dict(saved)
-        self.__dict__.update(state)

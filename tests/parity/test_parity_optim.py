@@ -85,6 +85,14 @@ SCHEDULES = [
     ("CosineAnnealingWarmRestarts", (5,)),
     ("CosineAnnealingWarmRestarts", (3, 2, 0.01)),
     ("LambdaLR", (lambda e: 1 / (1 + e),)),
+    ("MultiplicativeLR", (lambda e: 0.9 + 0.01 * e,)),
+    ("PolynomialLR", ()),
+    ("PolynomialLR", (20, 1.7)),
+    ("CyclicLR", (0.1, 0.9, 4)),
+    ("CyclicLR", (0.1, 0.9, 4, 7, "triangular2")),
+    ("CyclicLR", (0.1, 0.9, 3, 2, "exp_range", 0.95)),
+    ("CyclicLR", (0.1, 0.9, 3, None, "no such", 1.0, lambda x: 1 / x, "cycle", False)),
+    ("CyclicLR", ([0.1], [0.9], 3, None, "triangular", 1.0, None, "cycle", True, 0.7, 0.8)),
     ("OneCycleLR", (0.5, 30)),
     (
         "OneCycleLR",
@@ -144,6 +152,43 @@ def test_sequence_of_schedules():
                  ls.StepLR(optimizer, 2)]  # fmt: skip
         rates.append(steps(om, optimizer, ls.SequentialLR(optimizer, parts, [4, 9])))
     assert rates[0] == rates[1]
+
+
+def test_chain_of_schedules():
+    rates = []
+    for pt_, om in LIBRARIES:
+        optimizer, ls = (
+            om.SGD([pt_.zeros(1, requires_grad=True)], lr=0.3),
+            om.lr_scheduler,
+        )
+        parts = [ls.ConstantLR(optimizer, 0.1, 5), ls.ExponentialLR(optimizer, 0.9)]
+        schedule = ls.ChainedScheduler(parts, optimizer)
+        rates.append([schedule.get_last_lr(), *steps(om, optimizer, schedule)])
+        rates[-1].append(schedule.get_last_lr())
+        for bad in ([], [ls.ReduceLROnPlateau(optimizer)], [object()],
+                    [*parts, ls.StepLR(om.SGD([pt_.zeros(1)], lr=0.1), 2)]):  # fmt: skip
+            with pytest.raises((ValueError, TypeError, AttributeError)):
+                ls.ChainedScheduler(bad)
+        saved = schedule.state_dict()
+        assert [s["last_epoch"] for s in saved["_schedulers"]] == [29, 29]
+    assert rates[0] == rates[1]
+
+
+def test_cyclic_states_and_errors():
+    for pt_, om in LIBRARIES:
+        optimizer = om.SGD([pt_.zeros(1)], lr=0.3, momentum=0.9)
+        schedule = om.lr_scheduler.CyclicLR(optimizer, 0.1, 0.9, 4)
+        steps(om, optimizer, schedule, 6)
+        other = om.SGD([pt_.zeros(1)], lr=0.3, momentum=0.9)
+        resumed = om.lr_scheduler.CyclicLR(other, 0.1, 0.9, 4)
+        resumed.load_state_dict(schedule.state_dict())
+        assert steps(om, other, resumed, 5) == steps(om, optimizer, schedule, 5)
+        with pytest.raises(ValueError, match="mode"):
+            om.lr_scheduler.CyclicLR(optimizer, 0.1, 0.9, mode="square")
+        with pytest.raises(ValueError, match="momentum or beta1"):
+            om.lr_scheduler.CyclicLR(om.Adagrad([pt_.zeros(1)]), 0.1, 0.9)
+        with pytest.raises(ValueError, match="same length"):
+            om.lr_scheduler.CyclicLR(optimizer, [0.1, 0.2], 0.9)
 
 
 @pytest.mark.parametrize(

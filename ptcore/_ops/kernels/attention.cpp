@@ -29,22 +29,32 @@ PT_INLINE E exp_negative(E x) {
     return x < low ? E(0) : y;
 }
 
-/* f(position in a tile, query) over n keys of ld queries each, in loops that vectorise */
-template <class F>
+template <class E>
+inline typename simd<E>::vector exp_negative_lanes(typename simd<E>::vector v) {
+    alignas(64) E lane[simd<E>::width];
+    simd<E>::store(lane, v);
+    for (int l = 0; l < simd<E>::width; ++l) lane[l] = exp_negative(lane[l]);
+    return simd<E>::load(lane);
+}
+template <class E>
+inline int64_t whole(int64_t n) { return ceil_div(n, simd<E>::width) * simd<E>::width; }
+
+/* f(position in a tile, query) for the vectors of a tile of n keys. A tile of one query is taken as one key of
+ * n queries, whose numbers `repeated` has written out; it may be longer than n by less than a vector. */
+template <class E, class F>
 inline void over_tile(int64_t n, int64_t ld, F &&f) {
-    if (ld == 1)
-        PT_IVDEP
-        for (int64_t k = 0; k < n; ++k) f(k, 0);
-    else
-        for (int64_t k = 0; k < n; ++k)
-            PT_IVDEP
-            for (int64_t i = 0; i < ld; ++i) f(k * ld + i, i);
+    const int64_t rows = ld == 1 ? 1 : n, width = ld == 1 ? n : ld;
+    for (int64_t k = 0; k < rows; ++k)
+        for (int64_t i = 0; i < width; i += simd<E>::width) f(k * ld + i, i);
+}
+template <class E>
+inline void repeated(E *x, int64_t n) {
+    for (int64_t k = 1; k < whole<E>(n); ++k) x[k] = x[0];
 }
 /* how many queries stand side by side: one, or whole vectors */
 template <class E>
 inline int64_t width_of(int64_t queries) {
-    constexpr int64_t W = simd<E>::width;
-    return queries == 1 ? 1 : min64(BLOCK_Q, ceil_div(queries, W) * W);
+    return queries == 1 ? 1 : min64(BLOCK_Q, whole<E>(queries));
 }
 
 /* ---- operands ---------------------------------------------------------------------------- */
@@ -279,18 +289,22 @@ inline void score_tile(const attention &t, const place &at, const matrix<const E
     if (t.mask || t.keep || (t.causal && at.k0 + at.nk > at.q0 + 1)) mask_tile(t, at, s, ld, row);
 }
 
-/* s[k][i] = e^(s[k][i] - shift[i]), added up in sum */
+/* s[k][i] = e^(s[k][i] - shift[i]), their sums over k */
 template <class E>
-PT_NOINLINE void exp_tile(E *s, int64_t nk, int64_t ld, const E *PT_RESTRICT shift, E *PT_RESTRICT sum) {
-    if (ld == 1) {
-        over_tile(nk, 1, [=](int64_t k, int64_t) { s[k] = exp_negative(s[k] - shift[0]); });
-        sum[0] += fold<add_fold>(s, nk, E(0));
-        return;
-    }
-    over_tile(nk, ld, [=](int64_t k, int64_t i) {
-        s[k] = exp_negative(s[k] - shift[i]);
-        sum[i] += s[k];
+PT_NOINLINE void exp_tile(E *s, int64_t nk, int64_t ld, E *shift, E *sum) {
+    using V = simd<E>;
+    for (int64_t i = 0; i < BLOCK_K; ++i) sum[i] = 0;
+    if (ld == 1) repeated(shift, nk);
+    over_tile<E>(nk, ld, [=](int64_t k, int64_t i) {
+        const typename V::vector e = exp_negative_lanes<E>(V::load(s + k) - V::load(shift + i));
+        V::store(s + k, e);
+        V::store(sum + i, V::load(sum + i) + e);
     });
+    if (ld > 1) return;
+    typename V::vector total = V::fill(E(0));
+    for (int64_t i = nk; i < BLOCK_K; ++i) sum[i] = 0;
+    for (int64_t i = 0; i < BLOCK_K; i += V::width) total += V::load(sum + i);
+    sum[0] = V::sum(total);
 }
 template <class E>
 PT_NOINLINE void multiply_tile(E *PT_RESTRICT s, const E *PT_RESTRICT z, int64_t count) {
@@ -302,8 +316,9 @@ PT_NOINLINE void multiply_tile(E *PT_RESTRICT s, const E *PT_RESTRICT z, int64_t
 template <class E>
 inline int forward(pt_call *call, const attention &t) {
     const int64_t ld = width_of<E>(t.l), blocks = ceil_div(t.l, BLOCK_Q);
-    const int64_t nk = min64(BLOCK_K, t.s), wide = max64(t.e, t.ev);
+    const int64_t nk = whole<E>(min64(BLOCK_K, t.s)), wide = max64(t.e, t.ev);
     const int64_t parts[] = {ld * t.e, t.e * ld, nk * ld, t.ev * ld, nk * wide, t.dropping() ? nk * ld : 0, max64(nk, wide)};
+    using V = simd<E>;
     int64_t total = 0;
     for (int64_t n : parts) total += ceil_div(n, 16) * 16;
     std::atomic<bool> starved{false};
@@ -316,37 +331,35 @@ inline int forward(pt_call *call, const attention &t) {
         E *piece[7], *next = space.data;
         for (int i = 0; i < 7; next += ceil_div(parts[i++], 16) * 16) piece[i] = next;
         E *rows = piece[0], *qt = piece[1], *s = piece[2], *ot = piece[3], *buffer = piece[4], *z = piece[5], *line = piece[6];
-        alignas(64) E top[BLOCK_Q], shift[BLOCK_Q], sum[BLOCK_Q], part[BLOCK_Q], fade[BLOCK_Q];
+        alignas(64) E top[BLOCK_Q], shift[BLOCK_K], sum[BLOCK_Q], part[BLOCK_K], fade[BLOCK_Q];
         for (int64_t u = begin; u < end; ++u) {
             place at{u / blocks / t.h, u / blocks % t.h, u % blocks * BLOCK_Q, 0, 0, 0};
             at.nq = min64(BLOCK_Q, t.l - at.q0);
             const head key(*t.k, at.b, at.h / t.group), value(*t.v, at.b, at.h / t.group);
             copy_block<E>(rows, head(*t.q, at.b, at.h), at.q0, at.nq, t.e, t.e, E(t.scale));
             transpose_block<E>(qt, ld, rows, t.e, at.nq, t.e);
-            for (int64_t i = 0; i < ld; ++i) {
+            for (int i = 0; i < BLOCK_Q; ++i) {
                 top[i] = limits<E>::lowest();
                 sum[i] = 0;
             }
-            for (int64_t i = 0; i < t.ev * ld; ++i) ot[i] = 0;
+            memset(ot, 0, size_t(t.ev * ld) * sizeof(E));
             const int64_t until = t.keys_until(at.q0 + at.nq);
             for (at.k0 = 0; at.k0 < until; at.k0 += BLOCK_K) {
                 at.nk = min64(BLOCK_K, until - at.k0);
                 score_tile<E>(t, at, left_block<E>(buffer, key, at.k0, at.nk, t.e), qt, s, ld, line);
-                for (int64_t i = 0; i < ld; ++i) {
-                    part[i] = 0;
-                    shift[i] = top[i];
-                }
-                if (ld == 1) shift[0] = maximum(shift[0], extremum_lanes<true, false>(s, at.nk, limits<E>::lowest()));
-                else over_tile(at.nk, ld, [&](int64_t k, int64_t i) { shift[i] = maximum(shift[i], s[k]); });
-                PT_IVDEP
-                for (int64_t i = 0; i < ld; ++i) {
+                memcpy(shift, top, sizeof top);
+                if (ld == 1)
+                    for (int64_t k = 0; k < at.nk; ++k) shift[0] = maximum(shift[0], s[k]);
+                else
+                    over_tile<E>(at.nk, ld, [&](int64_t k, int64_t i) { V::store(shift + i, maximum(V::load(shift + i), V::load(s + k))); });
+                for (int i = 0; i < BLOCK_Q; ++i) {
                     const E now = shift[i], from = top[i];
                     top[i] = now;
                     shift[i] = now == limits<E>::lowest() ? E(0) : now;
                     fade[i] = exp_negative(from - shift[i]);
                 }
                 exp_tile<E>(s, at.nk, ld, shift, part);
-                for (int64_t i = 0; i < ld; ++i) sum[i] = sum[i] * fade[i] + part[i];
+                for (int i = 0; i < BLOCK_Q; ++i) sum[i] = sum[i] * fade[i] + part[i];
                 if (t.dropping()) {
                     dropout_tile<E>(t, at, z, ld);
                     multiply_tile<E>(s, z, at.nk * ld);
@@ -357,7 +370,7 @@ inline int forward(pt_call *call, const attention &t) {
                 multiply<E>(t.ev, ld, at.nk, values.transposed(), s, ld, ot, ld, at.k0 > 0);
             }
             /* a row whose keys were all masked stays 0; what is NaN stays so */
-            for (int64_t i = 0; i < ld; ++i) fade[i] = sum[i] == 0 ? E(0) : 1 / sum[i];
+            for (int i = 0; i < BLOCK_Q; ++i) fade[i] = sum[i] == 0 ? E(0) : 1 / sum[i];
             for (int64_t p = 0; p < t.ev; ++p) multiply_tile<E>(ot + p * ld, fade, ld);
             const int64_t first = (at.b * t.h + at.h) * t.l + at.q0;
             for (int64_t i = 0; i < at.nq; ++i) {
@@ -386,9 +399,9 @@ int attention_kernel(pt_call *call) {
  *      dv = (p z)^T g      ds = p (z (g v^T) - d)      dq = scale ds k      dk = scale ds^T q */
 template <class E>
 inline int backward(pt_call *call, const attention &t) {
-    constexpr int64_t W = simd<E>::width;
-    const int64_t ld = width_of<E>(t.l), nk = min64(BLOCK_K, t.s);
-    const int64_t we = ceil_div(t.e, W) * W, wv = ceil_div(t.ev, W) * W, wide = max64(t.e, t.ev);
+    using V = simd<E>;
+    const int64_t ld = width_of<E>(t.l), nk = whole<E>(min64(BLOCK_K, t.s));
+    const int64_t we = whole<E>(t.e), wv = whole<E>(t.ev), wide = max64(t.e, t.ev);
     const bool scores = call->out[3].numel > 0;
     const bool own_k = !stored_as<E>(call->out[1]) || we != t.e, own_v = !stored_as<E>(call->out[2]) || wv != t.ev;
     const int64_t parts[] = {ld * we,   t.e * ld, ld * wv, t.ev * ld, nk * ld, nk * ld, nk * wide, t.e * ld, t.dropping() ? 2 * nk * ld : 0,
@@ -406,15 +419,15 @@ inline int backward(pt_call *call, const attention &t) {
         for (int i = 0; i < 12; next += ceil_div(parts[i++], 16) * 16) piece[i] = next;
         E *rows = piece[0], *qt = piece[1], *grad = piece[2], *gt = piece[3], *s = piece[4], *ds = piece[5], *buffer = piece[6], *dqt = piece[7],
           *z = piece[8], *pz = z + nk * ld, *line = piece[11];
-        alignas(64) E shift[BLOCK_Q], delta[BLOCK_Q];
+        alignas(64) E shift[BLOCK_K], delta[BLOCK_K];
         for (int64_t u = begin; u < end; ++u) {
             place at{u / t.hk, 0, 0, 0, 0, 0};
             const int64_t hk = u % t.hk;
             const head key(*t.k, at.b, hk), value(*t.v, at.b, hk);
             E *dk = own_k ? piece[9] : reinterpret_cast<E *>(call->out[1].data) + u * t.s * t.e;
             E *dv = own_v ? piece[10] : reinterpret_cast<E *>(call->out[2].data) + u * t.s * t.ev;
-            for (int64_t i = 0; i < t.s * we; ++i) dk[i] = 0;
-            for (int64_t i = 0; i < t.s * wv; ++i) dv[i] = 0;
+            memset(dk, 0, size_t(t.s * we) * sizeof(E));
+            memset(dv, 0, size_t(t.s * wv) * sizeof(E));
             for (int64_t g = 0; g < t.group * ceil_div(t.l, BLOCK_Q); ++g) {
                 at.h = hk * t.group + g / ceil_div(t.l, BLOCK_Q);
                 at.q0 = g % ceil_div(t.l, BLOCK_Q) * BLOCK_Q;
@@ -435,7 +448,7 @@ inline int backward(pt_call *call, const attention &t) {
                     fetch(line, *out.v, out.offset + (at.q0 + i) * out.row, out.column, t.ev);
                     fold_lanes<add_fold, 1>(grad + i * wv, line, t.ev, E(0), &delta[i], [](auto a, auto b) { return a * b; });
                 }
-                for (int64_t i = 0; i < t.e * ld; ++i) dqt[i] = 0;
+                memset(dqt, 0, size_t(t.e * ld) * sizeof(E));
                 const int64_t until = t.keys_until(at.q0 + at.nq);
                 for (at.k0 = 0; at.k0 < until; at.k0 += BLOCK_K) {
                     at.nk = min64(BLOCK_K, until - at.k0);
@@ -448,12 +461,19 @@ inline int backward(pt_call *call, const attention &t) {
                         multiply_tile<E>(ds, z, at.nk * ld);
                         p = pz;
                     }
-                    over_tile(at.nk, ld, [&](int64_t k, int64_t i) {
-                        s[k] = exp_negative(s[k] - shift[i]);
-                        ds[k] = s[k] * (ds[k] - delta[i]);
+                    if (ld == 1) {
+                        repeated(shift, at.nk);
+                        repeated(delta, at.nk);
+                    }
+                    over_tile<E>(at.nk, ld, [&](int64_t k, int64_t i) {
+                        const typename V::vector e = exp_negative_lanes<E>(V::load(s + k) - V::load(shift + i));
+                        V::store(s + k, e);
+                        V::store(ds + k, e * (V::load(ds + k) - V::load(delta + i)));
                     });
-                    if (p != s)
-                        for (int64_t i = 0; i < at.nk * ld; ++i) p[i] = s[i] * z[i];
+                    if (p != s) {
+                        memcpy(p, s, size_t(at.nk * ld) * sizeof(E));
+                        multiply_tile<E>(p, z, at.nk * ld);
+                    }
                     if (scores)
                         for (int64_t i = 0; i < at.nq; ++i) {
                             for (int64_t k = 0; k < at.nk; ++k) line[k] = ds[k * ld + i];
