@@ -25,7 +25,7 @@ from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, 
 from ptcore._ops._functions_sort import sort
 from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
 from ptcore._ops._record import has_values, several_views
-from ptcore._state import is_grad_enabled, no_grad
+from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -383,7 +383,7 @@ def linalg_svd(A, full_matrices, driver):
 
 def differentiated(x):
     """Whether a derivative of what is worked out of x may be asked for: it is recorded, or an interpreter's."""
-    return (x.requires_grad and is_grad_enabled()) or not has_values(x)
+    return (x.requires_grad and is_grad_enabled()) or not has_values(x) or bool(interpreters.stack)
 
 
 def linalg_svdvals(A, driver):

@@ -1,5 +1,5 @@
 """Functions behind the rows of factor.py."""
-from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
+from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._composite import differentiated, linalg_svdvals, matmul
 from ptcore._ops._composite_products import _matrix_norm, _square
@@ -273,6 +273,10 @@ def linalg_qr(A, mode):
     op = "linalg_qr"
     _matrices(op, "A", A)
     _numbers(op, A)
+    if not isinstance(mode, str):
+        raise TypeError(f"{op}: mode must be a str, got {type(mode).__name__}")
+    if mode not in ("reduced", "complete", "r"):
+        raise ChoiceError(f"{op}: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
     m, n = A.shape[-2:]
     if m < n and mode != "r":
         Q, R = _linalg_qr(slice(A, -1, 0, m, 1), "reduced")
@@ -328,6 +332,8 @@ def linalg_cond(A, p):
     op = "linalg_cond"
     _matrices(op, "A", A)
     _numbers(op, A)
+    if p is not None and not isinstance(p, str):
+        p = _arguments.real(op, "p", p)
     if p is None or p in (2, -2):
         s = linalg_svdvals(A, None)
         if s.shape[-1] == 0:
