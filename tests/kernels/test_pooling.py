@@ -92,7 +92,7 @@ def test_pad(kernels, dtype):
 def test_pad_edges(kernels, dtype, mode):
     rng = np.random.default_rng(3)
     word = ("reflect", "replicate", "circular")[mode]
-    for shape, pad in [((3, 4), [1, 2]), ((5,), [4, 4]), ((2, 3, 4), [1, 0, 2, 1]), ((3, 4, 2, 5), [0, 3, 1, 1, 2, 0]), ((30, 8, 700), [3, 4, 1, 0])]:
+    for shape, pad in [((3, 4), [1, 2]), ((1, 5), [4, 4]), ((2, 3, 4), [1, 0, 2, 1]), ((3, 4, 2, 5), [0, 3, 1, 1, 2, 0]), ((30, 8, 700), [3, 4, 1, 0])]:
         for x in layouts(make(rng, shape, dtype)):
             pads = [min(p, x.shape[-1 - i // 2] - 1) for i, p in enumerate(pad)]
             want = reference.pad_edges(np.asarray(x), pads, word)

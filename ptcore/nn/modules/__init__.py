@@ -55,7 +55,7 @@ __all__ = [
     *dropout.__all__,
     *embedding.__all__,
     *flatten.__all__,
-    *lazy.__all__,
+    *(name for name in lazy.__all__ if name != "LazyModuleMixin"),
     *linear.__all__,
     *loss.__all__,
     *normalization.__all__,
