@@ -19,7 +19,7 @@ from ptcore._memory_format import (  # noqa: E402
     memory_format,
     preserve_format,
 )
-from ptcore._ops import _dispatch, _elementwise, _indexing, _legacy, _methods, _select  # noqa: E402
+from ptcore._ops import _dispatch, _elementwise, _indexing, _legacy, _methods, _select, _small_methods  # noqa: E402
 from ptcore._ops._elementwise import result_type  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
@@ -75,11 +75,12 @@ e = 2.718281828459045
 _SUBMODULES = ("accelerator", "autograd", "cpu", "cuda", "examples", "linalg", "nn", "ops", "optim", "profiler",
                "return_types", "serialization", "testing", "utils", "version")
 # Functions that few programs call: their files are read when one is first asked for.
-_LATER = {"bartlett_window": "_windows", "blackman_window": "_windows", "hamming_window": "_windows",
-          "hann_window": "_windows", "kaiser_window": "_windows",
-          "are_deterministic_algorithms_enabled": "_settings", "get_float32_matmul_precision": "_settings",
-          "is_deterministic_algorithms_warn_only_enabled": "_settings", "set_float32_matmul_precision": "_settings",
-          "use_deterministic_algorithms": "_settings"}
+_LATER = {"bartlett_window": "utils._windows", "blackman_window": "utils._windows", "hamming_window": "utils._windows",
+          "hann_window": "utils._windows", "kaiser_window": "utils._windows",
+          "are_deterministic_algorithms_enabled": "utils._settings", "get_float32_matmul_precision": "utils._settings",
+          "is_deterministic_algorithms_warn_only_enabled": "utils._settings",
+          "set_float32_matmul_precision": "utils._settings",
+          "use_deterministic_algorithms": "utils._settings"}
 
 
 def __getattr__(name):

@@ -24,8 +24,8 @@ from ptcore._ops._functions_linalg import _linalg_svd, bmm, dot, mm, mv
 from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims, vector_norm
 from ptcore._ops._functions_sort import sort
 from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
-from ptcore._ops._record import several_views
-from ptcore._state import is_grad_enabled, no_grad
+from ptcore._ops._record import has_values, several_views
+from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -381,11 +381,16 @@ def linalg_svd(A, full_matrices, driver):
     return _results.packed(_results.linalg_svd, _linalg_svd(A, full_matrices, True))
 
 
+def differentiated(x):
+    """Whether a derivative of what is worked out of x may be asked for: it is recorded, or an interpreter's."""
+    return (x.requires_grad and is_grad_enabled()) or not has_values(x) or bool(interpreters.stack)
+
+
 def linalg_svdvals(A, driver):
     """The derivative needs the vectors; without one they are not worked out."""
     if driver is not None:
         raise RuntimeError(f"linalg_svdvals: driver must be None on {A.device.type}, got {driver!r}")
-    return _linalg_svd(A, False, A.requires_grad and is_grad_enabled())[1]
+    return _linalg_svd(A, False, differentiated(A))[1]
 
 
 def svd(input, some, compute_uv):

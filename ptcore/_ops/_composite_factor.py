@@ -1,10 +1,11 @@
 """Functions behind the rows of factor.py."""
-from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
+from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._composite import linalg_svdvals, matmul
+from ptcore._ops._composite import differentiated, linalg_svdvals, matmul
 from ptcore._ops._composite_products import _matrix_norm, _square
 from ptcore._ops._creation import empty, eye, full, zeros
 from ptcore._ops._functions_arithmetic import abs, masked_fill, maximum, where
+from ptcore._ops._functions_copy import cat
 from ptcore._ops._functions_factor import (
     _linalg_cholesky,
     _linalg_det,
@@ -20,7 +21,7 @@ from ptcore._ops._functions_math import log
 from ptcore._ops._functions_reduction import amax, sum
 from ptcore._ops._functions_view import expand, select, slice, squeeze, transpose, unsqueeze
 from ptcore._ops._shapes import broadcast_shapes
-from ptcore._state import is_grad_enabled, no_grad
+from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 _INFINITY = float("inf")
@@ -272,9 +273,12 @@ def linalg_qr(A, mode):
     op = "linalg_qr"
     _matrices(op, "A", A)
     _numbers(op, A)
+    if not isinstance(mode, str):
+        raise TypeError(f"{op}: mode must be a str, got {type(mode).__name__}")
+    if mode not in ("reduced", "complete", "r"):
+        raise ChoiceError(f"{op}: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
     m, n = A.shape[-2:]
-    if m < n and mode != "r" and A.requires_grad and is_grad_enabled():
-        from ptcore._ops._functions_copy import cat
+    if m < n and mode != "r":
         Q, R = _linalg_qr(slice(A, -1, 0, m, 1), "reduced")
         R = cat([R, matmul(adjoint(Q), slice(A, -1, m, n, 1))], -1)
     else:
@@ -303,7 +307,7 @@ def linalg_eigvalsh(A, UPLO):
     op = "linalg_eigvalsh"
     _square(op, A)
     _numbers(op, A)
-    return _linalg_eigh(A, _lower(op, UPLO), A.requires_grad and is_grad_enabled())[0]
+    return _linalg_eigh(A, _lower(op, UPLO), differentiated(A))[0]
 
 
 # -- numbers -----------------------------------------------------------------------------------------
@@ -328,6 +332,8 @@ def linalg_cond(A, p):
     op = "linalg_cond"
     _matrices(op, "A", A)
     _numbers(op, A)
+    if p is not None and not isinstance(p, str):
+        p = _arguments.real(op, "p", p)
     if p is None or p in (2, -2):
         s = linalg_svdvals(A, None)
         if s.shape[-1] == 0:

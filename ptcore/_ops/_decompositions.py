@@ -7,6 +7,7 @@ signature order; results are those of the op, in another rounding.
 from ptcore._ops._composite import _wrap, matmul
 from ptcore._ops._composite_attention import attention_backward, attention_stats
 from ptcore._ops._creation import zeros
+from ptcore._ops._decompositions_recurrent import recurrent_layer, recurrent_layer_backward
 from ptcore._ops._functions_arithmetic import rsqrt
 from ptcore._ops._functions_index import gather, scatter_add, scatter_src
 from ptcore._ops._functions_index import index_select as select_rows
@@ -22,9 +23,6 @@ from ptcore._ops._shapes import stat_dtype
 
 def function(op):
     """The decomposition of an op; KeyError if it has none."""
-    if op.startswith("recurrent"):
-        from ptcore._ops import _decompositions_recurrent
-        return getattr(_decompositions_recurrent, op)
     return _FUNCTIONS[op]
 
 
@@ -239,5 +237,5 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
 _FUNCTIONS = {f.__name__: f for f in (
     t, addmm, linear, index_select, index_add, layer_norm_stats, layer_norm_backward,
     batch_norm_stats, batch_norm_backward, group_norm_stats, group_norm_backward, nll_loss_stats,
-    nll_loss_backward, cross_entropy_stats, cross_entropy_backward, attention_stats, attention_backward,
-    grid_sampled)}
+    nll_loss_backward, cross_entropy_stats, cross_entropy_backward, attention_stats, attention_backward, grid_sampled,
+    recurrent_layer, recurrent_layer_backward)}

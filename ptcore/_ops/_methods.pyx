@@ -449,96 +449,8 @@ def as_strided_(Tensor self not None, size, stride, storage_offset=None):
     return in_place(self, b"as_strided_", as_strided, (size, stride, storage_offset))
 
 
-# -- what is said of a tensor ---------------------------------------------------------------------------
-
-def float_power_(Tensor self not None, exponent):
-    """``float_power`` in place, on float64 or complex128."""
-    from ptcore._errors import DTypeError
-    from ptcore._ops._composite_statistics import float_power
-    result = float_power(self, exponent)
-    if result.dtype is not self.dtype:
-        raise DTypeError(f"float_power_: the tensor must be {result.dtype.name}, got {self.dtype.name}")
-    return self.copy_(result)
-
-
-def fill_diagonal_(Tensor self not None, fill_value, wrap=False):
-    """Sets the elements whose indices are equal; with ``wrap`` the diagonal of a tall matrix starts again."""
-    cdef int d
-    cdef int64_t step = 0, count
-    if self.rank < 2:
-        raise ShapeError(f"fill_diagonal_: dimensions must larger than 1, got {self.rank}")
-    for d in range(1, self.rank):
-        if self.rank > 2 and self.dims[d] != self.dims[0]:
-            raise ShapeError(f"fill_diagonal_: all dimensions of input must be of equal length, got "
-                             f"{list(shape_of(self))}")
-    for d in range(self.rank):
-        step += self.dims[self.rank + d]
-    count = min(self.dims[0], self.dims[1])
-    as_strided(self, (count,), (step,), self.storage_offset()).fill_(fill_value)
-    if wrap and self.rank == 2 and self.dims[0] > self.dims[1] + 1:
-        fill_diagonal_(self[self.dims[1] + 1:], fill_value, True)
-    return self
-
-
-def is_same_size(Tensor self not None, Tensor other not None):
-    """Whether both tensors have the same shape."""
-    return shape_of(self) == shape_of(other)
-
-
-def is_nonzero(Tensor self not None):
-    """Whether the one element of the tensor is not zero."""
-    if self.count != 1:
-        raise RuntimeError("is_nonzero: Boolean value of Tensor with "
-                           f"{'no values' if self.count == 0 else 'more than one value'} is ambiguous")
-    return bool(self)
-
-
-def get_device(Tensor self not None):
-    """The number of the device, -1 on the CPU."""
-    index = self.device.index
-    return -1 if index is None else index
-
-
-def never(Tensor self not None):
-    """False: conjugation and negation are carried out, never marked."""
-    return False
-
-
-def itself(Tensor self not None, *args, **kwargs):
-    """The tensor itself, which is dense and has no marks to resolve."""
-    return self
-
-
-def narrow_copy(Tensor self not None, dim, start, length):
-    """``narrow`` as a copy."""
-    return self.narrow(dim, start, length).clone()
-
-
-def sum_to_size(Tensor self not None, *size):
-    """Summed over the dims by which ``size`` would be broadcast to this shape."""
-    from ptcore._ops._shapes import broadcast_shapes
-    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-    if len(shape) > self.rank or broadcast_shapes("sum_to_size", shape, shape_of(self)) != tuple(shape_of(self)):
-        raise ShapeError(f"sum_to_size: size {list(shape)} is not expandable to size {list(shape_of(self))}")
-    lead = self.rank - len(shape)
-    dims = [d for d in range(self.rank) if d < lead or (shape[d - lead] == 1 and self.dims[d] != 1)]
-    return self.sum(tuple(dims), True).reshape(shape) if dims else self
-
-
-def is_pinned(Tensor self not None, device=None):
-    """Whether the memory is page-locked; ordinary memory is not."""
-    return False
-
-
-def pin_memory(Tensor self not None, device=None):
-    """A copy in page-locked memory, which needs an accelerator."""
-    from ptcore._errors import DeviceError
-    raise DeviceError("pin_memory: it needs an accelerator, and none is available")
-
-
 # What this module adds to Tensor.
-for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_, float_power_, fill_diagonal_,
-           is_same_size, is_nonzero, get_device, narrow_copy, sum_to_size, is_pinned, pin_memory,
+for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_,
            detach, detach_, to, cpu, cuda, type_as, new, size, as_strided, view_as, reshape_as,
            expand_as, broadcast_to, nonzero, masked_select, conj, adjoint):
     setattr(Tensor, _f.__name__, _f)
@@ -547,12 +459,6 @@ for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),
                ("cdouble", "complex128")):
     setattr(Tensor, _n, _short(_n, _c))
-for _n in ("is_conj", "is_neg", "is_shared"):
-    setattr(Tensor, _n, never)
-for _n in ("resolve_conj", "resolve_neg", "to_dense"):
-    setattr(Tensor, _n, itself)
-for _n in ("is_sparse", "is_sparse_csr", "is_quantized", "is_nested", "is_mkldnn", "is_mps", "is_xpu", "is_xla"):
-    setattr(Tensor, _n, property(never))
 Tensor.type = type_
 Tensor.where = where_method
 Tensor.contiguous = contiguous_method

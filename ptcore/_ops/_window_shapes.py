@@ -113,7 +113,7 @@ def padded(op, x, pad):
     return (tuple(shape), x.dtype)
 
 
-def pad_edges(op, x, pad, mode):
+def edge_padded(op, x, pad, mode):
     for k in range(len(pad) // 2):
         n = x.shape[x.ndim - 1 - k] if k < x.ndim else 0
         most = {"reflect": n - 1, "circular": n, "replicate": pad[2 * k] + pad[2 * k + 1] if n else 0}[mode]
@@ -125,7 +125,7 @@ def pad_edges(op, x, pad, mode):
     return padded(op, x, pad)
 
 
-def pad_edges_transposed(op, g, pad, mode):
+def edge_unpadded(op, g, pad, mode):
     return padded(op, g, tuple([-p for p in pad]))
 
 

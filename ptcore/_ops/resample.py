@@ -8,11 +8,12 @@ structured(
     reference="_pad_constant(x, pad, value)",
     doc="``input`` with ``value`` around it: pairs for the last dims, the last dim first.")
 
-for _name, _other in (("pad_edges", "pad_edges_transposed"), ("pad_edges_transposed", "pad_edges")):
+for _name, _other, _spec in (("pad_edges", "pad_edges_transposed", "edge_padded"),
+                             ("pad_edges_transposed", "pad_edges", "edge_unpadded")):
     linear(
         f"{_name}(input, pad: Sizes, mode: 'reflect|replicate|circular')",
         types=ALL if _name == "pad_edges" else (*REAL, *COMPLEX), kernel=_name, internal=True, called="pad",
-        node="PadEdgesBackward0", out=f"{_name}('pad', input, pad, mode)", vjp=[f"{_other}(g, pad, mode)"],
+        node="PadEdgesBackward0", out=f"{_spec}('pad', input, pad, mode)", vjp=[f"{_other}(g, pad, mode)"],
         layout="any" if _name == "pad_edges" else "contiguous", reference=f"_{_name}(x, pad, mode)",
         doc="``input`` with its own elements around it: pairs for the last dims, the last dim first."
             if _name == "pad_edges" else "Elements added up where those of ``pad_edges`` came from.")

@@ -4,9 +4,6 @@ They trade time for memory: what such a part would save for the backward is drop
 time when the backward comes to it, with the random numbers of the first time.
 """
 
-import contextlib
-import warnings
-
 import ptcore
 from ptcore.autograd.graph import saved_tensors_hooks
 
@@ -19,21 +16,31 @@ class CheckpointError(RuntimeError):
 
 def noop_context_fn():
     """Two contexts that do nothing."""
-    return contextlib.nullcontext(), contextlib.nullcontext()
+    from contextlib import nullcontext
+
+    return nullcontext(), nullcontext()
 
 
-@contextlib.contextmanager
-def _random_state(state):
+def _warn(message, depth):
+    import warnings
+
+    warnings.warn(message, stacklevel=depth + 1)
+
+
+class _random_state:
     """The generator in a state that was kept, if one was, and back to where it is."""
-    if state is None:
-        yield
-        return
-    now = ptcore.get_rng_state()
-    ptcore.set_rng_state(state)
-    try:
-        yield
-    finally:
-        ptcore.set_rng_state(now)
+
+    def __init__(self, state):
+        self.state = state
+
+    def __enter__(self):
+        if self.state is not None:
+            self.now = ptcore.get_rng_state()
+            ptcore.set_rng_state(self.state)
+
+    def __exit__(self, kind, value, trace):
+        if self.state is not None:
+            ptcore.set_rng_state(self.now)
 
 
 class CheckpointFunction(ptcore.autograd.Function):
@@ -43,8 +50,7 @@ class CheckpointFunction(ptcore.autograd.Function):
     def forward(ctx, run_function, preserve_rng_state, *args):
         """Run the function without recording it."""
         if not any(isinstance(a, ptcore.Tensor) and a.requires_grad for a in args):
-            warnings.warn("checkpoint: None of the inputs have requires_grad=True. Gradients will be None",
-                          stacklevel=3)
+            _warn("checkpoint: None of the inputs have requires_grad=True. Gradients will be None", 3)
         ctx.run_function = run_function
         ctx.state = ptcore.get_rng_state() if preserve_rng_state else None
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, ptcore.Tensor)]
@@ -128,12 +134,12 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     >>> x = ptcore.tensor([0.5], requires_grad=True)
     >>> checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False).backward()
     >>> x.grad
-    tensor([1.4175])
+    tensor([1.4174])
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant is None:
-        warnings.warn("checkpoint: the use_reentrant parameter should be passed explicitly; use_reentrant=False is "
-                      "recommended, the default is True", stacklevel=2)
+        _warn("checkpoint: the use_reentrant parameter should be passed explicitly; use_reentrant=False is "
+              "recommended, the default is True", 2)
         use_reentrant = True
     if use_reentrant:
         if kwargs:
@@ -178,8 +184,8 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant is None:
-        warnings.warn("checkpoint_sequential: the use_reentrant parameter should be passed explicitly; "
-                      "use_reentrant=False is recommended, the default is True", stacklevel=2)
+        _warn("checkpoint_sequential: the use_reentrant parameter should be passed explicitly; "
+              "use_reentrant=False is recommended, the default is True", 2)
         use_reentrant = True
     if kwargs:
         raise ValueError(f"checkpoint_sequential: Unexpected keyword arguments: {','.join(kwargs)}")

@@ -90,6 +90,8 @@ def differentiable_arguments(row, case, dtype, layout):
                 args[place[0]][place[1]] = x
         args = [tuple(v) if isinstance(v, list) else v for v in args]
         result = function(row)(*args, **keyword)
+        if row.name == "recurrent_layer":       # the states and cells; what it keeps is for its gradient
+            return result[:2]
         # Statistics beside the first output are saved for its gradient, not differentiated.
         return result[0] if row.internal and row.fields and row.name.endswith("_stats") else result
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.core
 ROWS = {row.name: row for row in rows() if row.family != "registered"}
 INTERNAL = sorted(name for name, row in ROWS.items() if row.internal)
 # Said by what is no function.
-WORDS = {"index": pt.Tensor.__getitem__}
+WORDS = {"index": pt.Tensor.__getitem__, "rnn": pt.nn.RNN}
 
 
 def public(name):

@@ -33,25 +33,25 @@ struct stack {
     explicit stack(const pt_view &x)
         : rows(x.sizes[x.ndim - 2]), columns(x.sizes[x.ndim - 1]), down(x.strides[x.ndim - 2]), across(x.strides[x.ndim - 1]) {}
 };
-inline int64_t batch_of(const pt_view &v) {
+PT_NOINLINE int64_t batch_of(const pt_view &v) {
     int64_t n = 1;
     for (int d = 0; d < v.ndim - 2; ++d) n *= v.sizes[d];
     return n;
 }
 
 template <class T>
-inline void load_columns(T *to, const pt_view &v, const stack &s, int64_t offset) {
+PT_NOINLINE void load_columns(T *to, const pt_view &v, const stack &s, int64_t offset) {
     const T *from = reinterpret_cast<const T *>(v.data) + offset;
     for (int64_t j = 0; j < s.columns; ++j) load(to + j * s.rows, from + j * s.across, s.rows == 1 ? 1 : s.down, s.rows);
 }
 /* a column-major matrix with `ld` rows, row by row */
 template <class T>
-inline void store_rows(T *to, const T *from, int64_t rows, int64_t columns, int64_t ld) {
+PT_NOINLINE void store_rows(T *to, const T *from, int64_t rows, int64_t columns, int64_t ld) {
     for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < columns; ++j) to[i * columns + j] = from[j * ld + i];
 }
 template <class T>
-inline bool all_finite(const T *x, int64_t n) {
+PT_NOINLINE bool all_finite(const T *x, int64_t n) {
     real_type<T> sum = 0;               /* x - x is 0 or NaN */
     for (int64_t i = 0; i < n; ++i) {
         if constexpr (is_complex<T>) sum += (x[i].re - x[i].re) + (x[i].im - x[i].im);
@@ -90,7 +90,7 @@ int each_matrix(pt_call *call, int64_t cost, scratch<int> &infos, Make &&make) {
 }
 
 /* PT_OK, or the error of the first matrix that failed; `what` says what a positive info means */
-inline int report(pt_call *call, const scratch<int> &infos, int64_t batch, const char *what) {
+PT_NOINLINE int report(pt_call *call, const scratch<int> &infos, int64_t batch, const char *what) {
     for (int64_t b = 0; b < batch; ++b) {
         if (infos[b] == 0) continue;
         char which[48] = "the input";
@@ -333,7 +333,7 @@ struct eliminator {
 };
 
 template <class T>
-int determinant(pt_call *call, bool logarithm) {
+PT_NOINLINE int determinant(pt_call *call, bool logarithm) {
     const int64_t n = call->in[0].sizes[call->in[0].ndim - 1], batch = batch_of(call->in[0]);
     scratch<int> infos(batch);
     if (batch == 0) return PT_OK;

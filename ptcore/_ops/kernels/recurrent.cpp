@@ -42,50 +42,38 @@ struct panels {
         for (int64_t p0 = 0; p0 < k || p0 == 0; p0 += GEMM_DEPTH) {
             const int64_t depth = min64(GEMM_DEPTH, k - p0);
             for (int64_t p = 0; p < count; ++p)
-                for (int64_t i = 0; i < n; i += OUTER_ROWS)
-                    tile(int(min64(OUTER_ROWS, n - i)), std::make_integer_sequence<int, OUTER_ROWS>{})(
-                        depth, a + i * lda + p0, lda, 1, space.data + p * k * WIDTH + p0 * WIDTH, WIDTH, c + i * ldc + p * WIDTH, ldc, E(1),
-                        accumulate || p0 > 0);
+                for (int64_t i = 0, rows; i < n; i += rows) {
+                    rows = n - i >= OUTER_ROWS ? OUTER_ROWS : n - i >= 4 ? 4 : n - i >= 2 ? 2 : 1;
+                    tile(rows)(depth, a + i * lda + p0, lda, 1, space.data + p * k * WIDTH + p0 * WIDTH, WIDTH, c + i * ldc + p * WIDTH, ldc,
+                               E(1), accumulate || p0 > 0);
+                }
         }
     }
 
   private:
-    template <int... MR>
-    static outer_kernel<E> tile(int rows, std::integer_sequence<int, MR...>) {
-        static constexpr outer_kernel<E> kernels[] = {outer_tile<E, MR + 1, OUTER_VECTORS>...};
-        return kernels[rows - 1];
+    static outer_kernel<E> tile(int64_t rows) {
+        return rows == OUTER_ROWS ? outer_tile<E, OUTER_ROWS, OUTER_VECTORS>
+               : rows == 4        ? outer_tile<E, 4, OUTER_VECTORS>
+               : rows == 2        ? outer_tile<E, 2, OUTER_VECTORS>
+                                  : outer_tile<E, 1, OUTER_VECTORS>;
     }
 };
 
-template <class E, class T>
-inline void gather_all(E *to, const pt_view &v) {
-    space<1> outer;
-    for (int d = 0; d < v.ndim; ++d) outer.push(v.sizes[d], {v.strides[d]});
-    int64_t step[1];
-    const int64_t n = outer.pop(step), rows = v.numel ? outer.numel() : 0;
-    cursor<1> at(outer, 0);
-    for (int64_t r = 0; r < rows; ++r, at.next())
-        load(to + r * n, reinterpret_cast<const T *>(v.data) + at.offset[0], n == 1 ? 1 : step[0], n);
+PT_NOINLINE void load_half(float *to, const pt_view &v) {
+    if (v.dtype == PT_FLOAT16) load(to, reinterpret_cast<const half *>(v.data), 1, v.numel);
+    else load(to, reinterpret_cast<const bfloat16 *>(v.data), 1, v.numel);
 }
-template <class E>
-PT_NOINLINE void gather_as(E *to, const pt_view &v) {
-    if constexpr (is_same<E, float>) {
-        if (v.dtype == PT_FLOAT16) return gather_all<E, half>(to, v);
-        if (v.dtype == PT_BFLOAT16) return gather_all<E, bfloat16>(to, v);
-    }
-    gather_all<E, E>(to, v);
-}
-/* The elements of an input as E: where they lie, or a copy. */
+/* The elements of a contiguous input as E: where they lie, or converted. */
 template <class E>
 struct operand_as {
     scratch<E> copy;
     const E *data;
-    static bool direct(const pt_view &v) { return v.contiguous && v.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64); }
+    static bool direct(const pt_view &v) { return v.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64); }
     explicit operand_as(const pt_view &v) : copy(present(v) && !direct(v) ? max64(1, v.numel) : 0), data(nullptr) {
         if (!present(v)) return;
         data = direct(v) ? reinterpret_cast<const E *>(v.data) : copy.data;
-        if (direct(v) || !copy) return;
-        gather_as(copy.data, v);
+        if constexpr (is_same<E, float>)
+            if (!direct(v) && copy) load_half(copy.data, v);
     }
     explicit operator bool() const { return bool(copy); }
 };
@@ -346,6 +334,8 @@ int backward(pt_call *call) {
 int one_dtype(pt_call *call) {
     const int dtype = call->in[0].dtype;
     if (!in_set(FLOATS, dtype)) return bad_dtype(call, dtype);
+    for (int i = 0; i < call->nin; ++i)
+        if (present(call->in[i]) && !call->in[i].contiguous) return fail(call, PT_RUNTIME_ERROR, "expected contiguous operands");
     for (int i = 1; i < call->nin; ++i)
         if (call->in[i].dtype != dtype && call->in[i].dtype != PT_NONE)
             return fail(call, PT_RUNTIME_ERROR, "expected operands of one dtype, got %s and %s", DTYPE_NAME[dtype],

@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import warnings
 
 import ptcore
 from ptcore._errors import ShapeError
@@ -76,6 +75,8 @@ class RNNBase(Module):
         if mode not in _MODES:
             raise ValueError(f"{name}: Unrecognized RNN mode: {mode}")
         if dropout > 0 and num_layers == 1:
+            import warnings
+
             warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                           f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
                           stacklevel=3)

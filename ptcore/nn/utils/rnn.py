@@ -5,8 +5,8 @@ sequence first, then the second elements, and so on; ``batch_sizes[t]`` sequence
 """
 
 import itertools
+from collections import namedtuple
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import ptcore
 from ptcore import Tensor
@@ -18,11 +18,7 @@ _UNSORTED = ("{op}: `lengths` array must be sorted in decreasing order when `enf
              "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement")
 
 
-class _Fields(NamedTuple):
-    data: Tensor
-    batch_sizes: Tensor
-    sorted_indices: Tensor | None
-    unsorted_indices: Tensor | None
+_Fields = namedtuple("PackedSequence_", ("data", "batch_sizes", "sorted_indices", "unsorted_indices"))
 
 
 class PackedSequence(_Fields):

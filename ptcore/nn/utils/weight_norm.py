@@ -1,6 +1,4 @@
 """Weight normalisation: a weight as a length and a direction, by a hook before each forward pass."""
-import warnings
-
 from ptcore.nn.parameter import Parameter, is_lazy
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
@@ -76,6 +74,8 @@ def weight_norm(module, name="weight", dim=0):
     >>> sorted(layer.state_dict())
     ['bias', 'weight_g', 'weight_v']
     """
+    import warnings
+
     warnings.warn("`weight_norm` is deprecated in PyTorch in favor of `nn.utils.parametrizations.weight_norm`.",
                   FutureWarning, stacklevel=2)
     WeightNorm.apply(module, name, dim)
