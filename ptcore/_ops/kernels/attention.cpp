@@ -11,7 +11,7 @@
  * (n, h, l, s) of a contiguous (N, H, L, S) has the same word in the backward.
  */
 #include "gemm.hpp"
-#include "lanes.hpp"
+#include "rows.hpp"
 #include "ptcore/philox.h"
 
 #include <atomic>
@@ -58,29 +58,6 @@ inline int64_t width_of(int64_t queries) {
 }
 
 /* ---- operands ---------------------------------------------------------------------------- */
-
-/* n elements of a floating tensor, `stride` apart, as E */
-template <class E>
-PT_NOINLINE void fetch(E *to, const pt_view &v, int64_t offset, int64_t stride, int64_t n) {
-    if constexpr (is_same<E, double>) load(to, reinterpret_cast<const double *>(v.data) + offset, stride, n);
-    else
-        switch (v.dtype) {
-        case PT_FLOAT16: load(to, reinterpret_cast<const half *>(v.data) + offset, stride, n); break;
-        case PT_BFLOAT16: load(to, reinterpret_cast<const bfloat16 *>(v.data) + offset, stride, n); break;
-        default: load(to, reinterpret_cast<const float *>(v.data) + offset, stride, n); break;
-        }
-}
-/* n elements to an output, from element `first` on */
-template <class E>
-PT_NOINLINE void put(const pt_view &v, int64_t first, const E *x, int64_t n) {
-    if constexpr (is_same<E, double>) store(reinterpret_cast<double *>(v.data) + first, x, n);
-    else
-        switch (v.dtype) {
-        case PT_FLOAT16: store(reinterpret_cast<half *>(v.data) + first, x, n); break;
-        case PT_BFLOAT16: store(reinterpret_cast<bfloat16 *>(v.data) + first, x, n); break;
-        default: store(reinterpret_cast<float *>(v.data) + first, x, n); break;
-        }
-}
 
 /* the matrix (rows, columns) of one head */
 struct head {
@@ -375,7 +352,7 @@ inline int forward(pt_call *call, const attention &t) {
             const int64_t first = (at.b * t.h + at.h) * t.l + at.q0;
             for (int64_t i = 0; i < at.nq; ++i) {
                 for (int64_t p = 0; p < t.ev; ++p) line[p] = ot[p * ld + i];
-                put(call->out[0], (first + i) * t.ev, line, t.ev);
+                write(call->out[0], (first + i) * t.ev, line, t.ev);
                 part[i] = sum[i] == 0 ? limits<E>::lowest() : top[i] + pt::log(sum[i]);
             }
             memcpy(reinterpret_cast<E *>(call->out[1].data) + first, part, size_t(at.nq) * sizeof(E));
@@ -477,7 +454,7 @@ inline int backward(pt_call *call, const attention &t) {
                     if (scores)
                         for (int64_t i = 0; i < at.nq; ++i) {
                             for (int64_t k = 0; k < at.nk; ++k) line[k] = ds[k * ld + i];
-                            put(call->out[3], (first + i) * t.s + at.k0, line, at.nk);
+                            write(call->out[3], (first + i) * t.s + at.k0, line, at.nk);
                         }
                     multiply<E>(at.nk, wv, at.nq, {p, ld, 1}, grad, wv, dv + at.k0 * wv, wv, true);
                     multiply<E>(at.nk, we, at.nq, {ds, ld, 1}, rows, we, dk + at.k0 * we, we, true);
@@ -490,11 +467,11 @@ inline int backward(pt_call *call, const attention &t) {
                     }
                 for (int64_t i = 0; i < at.nq; ++i) {
                     for (int64_t p = 0; p < t.e; ++p) line[p] = E(t.scale) * dqt[p * ld + i];
-                    put(call->out[0], (first + i) * t.e, line, t.e);
+                    write(call->out[0], (first + i) * t.e, line, t.e);
                 }
             }
-            for (int64_t k = 0; own_k && k < t.s; ++k) put(call->out[1], (u * t.s + k) * t.e, dk + k * we, t.e);
-            for (int64_t k = 0; own_v && k < t.s; ++k) put(call->out[2], (u * t.s + k) * t.ev, dv + k * wv, t.ev);
+            for (int64_t k = 0; own_k && k < t.s; ++k) write(call->out[1], (u * t.s + k) * t.e, dk + k * we, t.e);
+            for (int64_t k = 0; own_v && k < t.s; ++k) write(call->out[2], (u * t.s + k) * t.ev, dv + k * wv, t.ev);
         }
     });
     return starved ? no_memory(call, total * int64_t(sizeof(E))) : int(PT_OK);

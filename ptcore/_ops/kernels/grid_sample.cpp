@@ -8,6 +8,7 @@
  * types are computed in float32. The backward, whose operands are contiguous, works on one sample at a time, in
  * the order of the points.
  */
+#include "rows.hpp"
 #include "spatial.hpp"
 
 #include <atomic>
@@ -152,12 +153,15 @@ struct points {
         }
     }
     /* the positions from `at` on, which is moved behind them; those beyond m are 0 */
-    template <class E, class T>
+    template <class E>
     void read(E (*to)[POINTS], int64_t sample, cursor<1> &at, int m) const {
-        const T *from = reinterpret_cast<const T *>(grid.data) + sample * grid.strides[0];
         for (int p = 0; p < POINTS; ++p) {
-            for (int k = 0; k < dims; ++k) to[k][p] = p < m ? convert<E>(from[at.offset[0] + k * grid.strides[grid.ndim - 1]]) : E(0);
-            if (p < m) at.next();
+            E position[3] = {};
+            if (p < m) {
+                fetch(position, grid, sample * grid.strides[0] + at.offset[0], grid.strides[grid.ndim - 1], dims);
+                at.next();
+            }
+            for (int k = 0; k < dims; ++k) to[k][p] = position[k];
         }
     }
 };
@@ -173,97 +177,126 @@ inline int check(pt_call *call, const pt_view &x, const pt_view &grid) {
 }
 inline settings read(const pt_call *call) { return {int(call->params[0].i), int(call->params[1].i), call->params[2].i != 0}; }
 
+/* The input's elements as E: where they lie, or converted to a contiguous copy. */
+template <class E>
+struct source {
+    batch_view x;
+    const E *data;
+    scratch<E> copy;
+
+    explicit source(const pt_view &v) : x(v), data(reinterpret_cast<const E *>(v.data)), copy(is_half_type(v) ? v.numel : 0) {
+        if (!is_half_type(v) || !copy) return;
+        space<1> outer;
+        for (int d = 0; d < v.ndim; ++d) outer.push(v.sizes[d], {v.strides[d]});
+        int64_t step[1];
+        const int64_t n = outer.pop(step), rows = v.numel ? outer.numel() : 0;
+        cursor<1> at(outer, 0);
+        for (int64_t r = 0; r < rows; ++r, at.next()) fetch(copy.data + r * n, v, at.offset[0], n == 1 ? 1 : step[0], n);
+        data = copy.data;
+        for (int64_t d = 4, stride = 1; d >= 0; stride *= x.size[d--]) x.stride[d] = stride;
+    }
+    static bool is_half_type(const pt_view &v) { return ITEMSIZE[v.dtype] == 2; }
+    explicit operator bool() const { return bool(copy); }
+    const E *channel(int64_t n, int64_t c) const { return data + n * x.stride[0] + c * x.stride[1]; }
+};
+
+template <class E>
+int sample_as(pt_call *call) {
+    const pt_view &out = call->out[0];
+    const source<E> from(call->in[0]);
+    if (!from) return no_memory(call, call->in[0].numel * int64_t(sizeof(E)));
+    const batch_view &x = from.x;
+    const points all(call->in[1]);
+    const settings s = read(call);
+    const int64_t channels = x.size[1], blocks = ceil_div(all.count, POINTS);
+    parallel_for(x.size[0] * blocks, grain_rows(16 * channels * POINTS), [&](int64_t begin, int64_t end) {
+        taps<E> near;
+        E position[3][POINTS];
+        for (int64_t u = begin; u < end; ++u) {
+            const int64_t n = u / blocks, first = u % blocks * POINTS;
+            const int m = int(min64(POINTS, all.count - first));
+            cursor<1> at(all.inner, first);
+            all.read(position, n, at, m);
+            find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
+            for (int64_t c = 0; c < channels; ++c) {
+                const E *plane = from.channel(n, c);
+                E sum[POINTS] = {};
+                for (int k = 0; k < near.count; ++k)
+                    for (int p = 0; p < m; ++p) {
+                        const int64_t i = near.at[k][p];
+                        const E value = plane[i == NOWHERE ? 0 : i];
+                        sum[p] += i == NOWHERE ? E(0) : near.weight[k][p] * value;
+                    }
+                write(out, (n * channels + c) * all.count + first, sum, m);
+            }
+        }
+    });
+    return PT_OK;
+}
+
 int grid_sample_kernel(pt_call *call) {
-    const pt_view &view = call->in[0], &grid = call->in[1];
-    if (int status = check(call, view, grid)) return status;
+    if (int status = check(call, call->in[0], call->in[1])) return status;
+    if (int status = check_floats(call)) return status;
     if (call->out[0].numel == 0) return PT_OK;
-    return visit<FLOATS>(call, view.dtype, [&](auto tag) {
-        using T = PT_TYPE(tag);
-        using E = compute<T>;
-        const batch_view x(view);
-        const points all(grid);
-        const settings s = read(call);
-        const int64_t channels = x.size[1];
-        T *out = output<T>(call);
-        const int64_t blocks = ceil_div(all.count, POINTS);
-        parallel_for(x.size[0] * blocks, grain_rows(16 * channels * POINTS), [&](int64_t begin, int64_t end) {
-            taps<E> near;
-            E position[3][POINTS];
-            for (int64_t u = begin; u < end; ++u) {
-                const int64_t n = u / blocks, first = u % blocks * POINTS;
+    return call->out[0].dtype == PT_FLOAT64 ? sample_as<double>(call) : sample_as<float>(call);
+}
+
+template <class E>
+int sample_backward_as(pt_call *call) {
+    const pt_view &g = call->in[0];
+    const source<E> from(call->in[1]);
+    if (!from) return no_memory(call, call->in[1].numel * int64_t(sizeof(E)));
+    const batch_view &x = from.x;
+    const points all(call->in[2]);
+    const settings s = read(call);
+    const int64_t channels = x.size[1], plane = x.size[2] * x.size[3] * x.size[4];
+    if (g.ndim != call->in[1].ndim || g.numel != x.size[0] * channels * all.count)
+        return fail(call, PT_RUNTIME_ERROR, "shapes of gradient and grid do not agree");
+    const bool own = ITEMSIZE[call->out[0].dtype] != sizeof(E);
+    std::atomic<bool> starved{false};
+    parallel_for(x.size[0], grain_rows(16 * channels * (all.count + plane)), [&](int64_t begin, int64_t end) {
+        scratch<E> kept(own ? channels * plane : 0);
+        if (!kept) {
+            starved = true;
+            return;
+        }
+        taps<E> near;
+        E position[3][POINTS], gradient[POINTS], result[3 * POINTS];
+        for (int64_t n = begin; n < end; ++n) {
+            E *sums = own ? kept.data : reinterpret_cast<E *>(call->out[0].data) + n * channels * plane;
+            memset(sums, 0, size_t(channels * plane) * sizeof(E));
+            cursor<1> at(all.inner, 0);
+            for (int64_t first = 0; first < all.count; first += POINTS) {
                 const int m = int(min64(POINTS, all.count - first));
-                cursor<1> at(all.inner, first);
-                all.read<E, T>(position, n, at, m);
+                all.read(position, n, at, m);
                 find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
+                E slope[3][POINTS] = {};
                 for (int64_t c = 0; c < channels; ++c) {
-                    const T *from = reinterpret_cast<const T *>(x.data) + n * x.stride[0] + c * x.stride[1];
-                    E sum[POINTS] = {};
+                    const E *values = from.channel(n, c);
+                    fetch(gradient, g, (n * channels + c) * all.count + first, 1, m);
                     for (int k = 0; k < near.count; ++k)
                         for (int p = 0; p < m; ++p) {
                             const int64_t i = near.at[k][p];
-                            const E value = convert<E>(from[i == NOWHERE ? 0 : i]);
-                            sum[p] += i == NOWHERE ? E(0) : near.weight[k][p] * value;
+                            if (i == NOWHERE) continue;
+                            const E value = gradient[p] * values[i];
+                            sums[c * plane + i] += gradient[p] * near.weight[k][p];
+                            for (int d = 0; d < all.dims; ++d) slope[d][p] += value * near.slope[d][k][p];
                         }
-                    store(out + (n * channels + c) * all.count + first, sum, m);
                 }
+                for (int p = 0; p < m; ++p)
+                    for (int d = 0; d < all.dims; ++d) result[p * all.dims + d] = slope[d][p];
+                write(call->out[1], (n * all.count + first) * all.dims, result, m * all.dims);
             }
-        });
-        return int(PT_OK);
+            if (own) write(call->out[0], n * channels * plane, sums, channels * plane);
+        }
     });
+    return starved ? no_memory(call, channels * plane * int64_t(sizeof(E))) : int(PT_OK);
 }
 
 int grid_sample_backward_kernel(pt_call *call) {
-    const pt_view &view = call->in[1], &grid = call->in[2];
-    if (int status = check(call, view, grid)) return status;
-    return visit<FLOATS>(call, view.dtype, [&](auto tag) {
-        using T = PT_TYPE(tag);
-        using E = compute<T>;
-        const batch_view x(view), g(call->in[0]);
-        const points all(grid);
-        const settings s = read(call);
-        const int64_t channels = x.size[1], plane = x.size[2] * x.size[3] * x.size[4];
-        if (call->in[0].ndim != view.ndim || g.size[0] != x.size[0] || g.size[1] != channels || g.size[2] * g.size[3] * g.size[4] != all.count)
-            return fail(call, PT_RUNTIME_ERROR, "shapes of gradient and grid do not agree");
-        constexpr bool own = !is_same<T, E>;
-        std::atomic<bool> starved{false};
-        parallel_for(x.size[0], grain_rows(16 * channels * (all.count + plane)), [&](int64_t begin, int64_t end) {
-            scratch<E> kept(own ? channels * plane : 0);
-            taps<E> near;
-            E position[3][POINTS];
-            if (!kept) {
-                starved = true;
-                return;
-            }
-            for (int64_t n = begin; n < end; ++n) {
-                T *result = output<T>(call, 0) + n * channels * plane, *to = output<T>(call, 1) + n * all.count * all.dims;
-                E *sums = own ? kept.data : reinterpret_cast<E *>(result);
-                for (int64_t i = 0; i < channels * plane; ++i) sums[i] = 0;
-                cursor<1> at(all.inner, 0);
-                for (int64_t first = 0; first < all.count; first += POINTS) {
-                    const int m = int(min64(POINTS, all.count - first));
-                    all.read<E, T>(position, n, at, m);
-                    find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
-                    E slope[3][POINTS] = {}, gradient[POINTS];
-                    for (int64_t c = 0; c < channels; ++c) {
-                        const T *from = reinterpret_cast<const T *>(x.data) + (n * channels + c) * plane;
-                        load(gradient, reinterpret_cast<const T *>(g.data) + (n * channels + c) * all.count + first, 1, m);
-                        for (int k = 0; k < near.count; ++k)
-                            for (int p = 0; p < m; ++p) {
-                                const int64_t i = near.at[k][p];
-                                if (i == NOWHERE) continue;
-                                const E value = gradient[p] * convert<E>(from[i]);
-                                sums[c * plane + i] += gradient[p] * near.weight[k][p];
-                                for (int d = 0; d < all.dims; ++d) slope[d][p] += value * near.slope[d][k][p];
-                            }
-                    }
-                    for (int p = 0; p < m; ++p)
-                        for (int d = 0; d < all.dims; ++d) to[(first + p) * all.dims + d] = convert<T>(slope[d][p]);
-                }
-                if (own) store(result, sums, channels * plane);
-            }
-        });
-        return starved ? no_memory(call, channels * plane * int64_t(sizeof(E))) : int(PT_OK);
-    });
+    if (int status = check(call, call->in[1], call->in[2])) return status;
+    if (int status = check_floats(call)) return status;
+    return call->out[0].dtype == PT_FLOAT64 ? sample_backward_as<double>(call) : sample_backward_as<float>(call);
 }
 
 } // namespace

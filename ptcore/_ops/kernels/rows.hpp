@@ -84,6 +84,17 @@ inline double row_sum(const E *x, const E *y, int64_t n, Map &&map) {
     return total;
 }
 
+/* n elements of a floating tensor, `stride` apart, as E */
+template <class E>
+PT_NOINLINE void fetch(E *to, const pt_view &v, int64_t offset, int64_t stride, int64_t n) {
+    if constexpr (is_same<E, double>) load(to, reinterpret_cast<const double *>(v.data) + offset, stride, n);
+    else
+        switch (v.dtype) {
+        case PT_FLOAT16: load(to, reinterpret_cast<const half *>(v.data) + offset, stride, n); break;
+        case PT_BFLOAT16: load(to, reinterpret_cast<const bfloat16 *>(v.data) + offset, stride, n); break;
+        default: load(to, reinterpret_cast<const float *>(v.data) + offset, stride, n); break;
+        }
+}
 /* n values of E to positions [first, first + n) of a contiguous output of any floating dtype */
 template <class E>
 PT_NOINLINE void write(const pt_view &out, int64_t first, const E *x, int64_t n) {
