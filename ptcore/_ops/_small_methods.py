@@ -45,6 +45,8 @@ def is_pinned(self, device=None):
 
 def is_same_size(self, other):
     """Whether both tensors have the same shape."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"is_same_size: other must be a Tensor, got {type(other).__name__}")
     return self.shape == other.shape
 
 

@@ -114,6 +114,8 @@ def padded(op, x, pad):
 
 
 def edge_padded(op, x, pad, mode):
+    if mode not in ("reflect", "replicate", "circular"):
+        raise ValueError(f"{op}: mode must be one of 'reflect', 'replicate', 'circular', got {mode!r}")
     for k in range(len(pad) // 2):
         n = x.shape[x.ndim - 1 - k] if k < x.ndim else 0
         most = {"reflect": n - 1, "circular": n, "replicate": pad[2 * k] + pad[2 * k + 1] if n else 0}[mode]
