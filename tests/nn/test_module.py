@@ -339,3 +339,63 @@ def test_registration_hooks():
     assert seen == ["weight", "bias", "0"]
     nn.Linear(1, 1)
     assert len(seen) == 3
+
+
+def _with_notes(call):
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        call()
+    return getattr(caught.value, "__notes__", [])
+
+
+def test_errors_name_the_module_by_its_path():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.ModuleList([nn.Sequential(nn.ReLU(), nn.Linear(2, 3))])
+            self.head = nn.Linear(3, 1)
+
+        def forward(self, x, wrong=False):
+            x = self.body[0](x)
+            if wrong:
+                raise KeyError("mine")
+            return self.head(x.unsqueeze(0).mean(-1) if x.ndim == 1 else x)
+
+    net = Net()
+    assert _with_notes(lambda: net(pt.zeros(1, 5))) == [
+        "in module 'body.0.1' (Linear) of Net"
+    ]
+    assert _with_notes(lambda: nn.Sequential(net)(pt.zeros(2))) == [
+        "in module '0.head' (Linear) of Sequential"
+    ]
+    assert _with_notes(lambda: net(pt.zeros(1, 2), wrong=True)) == ["in module Net"]
+    net.body[0][1].register_forward_pre_hook(lambda m, args: 1 / 0)
+    assert _with_notes(lambda: net(pt.zeros(1, 2))) == [
+        "in module 'body.0.1' (Linear) of Net"
+    ]
+
+
+def test_errors_of_modules_outside_the_model_keep_their_own_path():
+    other = nn.Sequential(nn.Linear(2, 3))
+
+    class Calls(nn.Module):
+        def forward(self, x):
+            return other(x)
+
+    assert _with_notes(lambda: Calls()(pt.zeros(1, 5))) == [
+        "in module '0' (Linear) of Sequential"
+    ]
+
+
+def test_errors_from_modules_stay_what_they_were():
+    class Fails(nn.Module):
+        def forward(self, x):
+            error = ValueError("text", 3)
+            error.add_note("mine")
+            raise error
+
+    with pytest.raises(ValueError, match="text") as caught:
+        nn.Sequential(Fails())(pt.zeros(1))
+    assert caught.value.args == ("text", 3)
+    assert caught.value.__notes__ == ["mine", "in module '0' (Fails) of Sequential"]
+    assert pickle.loads(pickle.dumps(caught.value)).args == ("text", 3)
+    assert copy.copy(caught.value).args == ("text", 3)

@@ -146,9 +146,13 @@ class Module(ModuleHooks, ModuleState):
         )
 
     def __call__(self, *args, **kwargs):
-        if self._hooks is None:
-            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
-        return self._call_with_hooks(args, kwargs)
+        try:
+            if self._hooks is None:
+                return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+            return self._call_with_hooks(args, kwargs)
+        except Exception as error:
+            _note_path(error, self)
+            raise
 
     # Registration and attributes
 
@@ -640,3 +644,20 @@ class Module(ModuleHooks, ModuleState):
         lines = extra + children
         body = "\n  " + "\n  ".join(lines) + "\n" if lines else ""
         return f"{self._get_name()}({body})"
+
+
+def _note_path(error, module):
+    """Notes in an error where below `module` it arose; each module outside says more."""
+    inner, step = None, error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code is Module.__call__.__code__:
+            inner = step.tb_frame.f_locals["self"]
+        step = step.tb_next
+    path = next((name for name, m in module.named_modules() if m is inner), None)
+    if path is None:  # not a part of this model
+        return
+    notes = getattr(error, "__notes__", [])
+    if notes and notes[-1].startswith("in module "):
+        del notes[-1]
+    place = f"{path!r} ({type(inner).__name__}) of " if path else ""
+    error.add_note(f"in module {place}{type(module).__name__}")
