@@ -3,7 +3,7 @@
 import math
 from types import FunctionType
 
-from ptcore.optim._scheduler import LRScheduler, check_optimizer, per_group, set_value
+from ptcore.optim._scheduler import MomentumScheduler, check_optimizer, per_group, set_value
 
 # mode: (how much of the height is left, of which number)
 _MODES = {
@@ -13,7 +13,7 @@ _MODES = {
 }
 
 
-class CyclicLR(LRScheduler):
+class CyclicLR(MomentumScheduler):
     """Straight up from `base_lr` to `max_lr` and down again, over and over.
 
     With ``s`` the part of the way up at an epoch the learning rate is ``base_lr + (max_lr -
@@ -104,9 +104,7 @@ class CyclicLR(LRScheduler):
         self.scale_fn_custom = scale_fn
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.use_beta1 = "betas" in optimizer.defaults
-            if not self.use_beta1 and "momentum" not in optimizer.defaults:
-                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            self._want_momentum(optimizer)
             self.base_momentums = per_group("base_momentum", optimizer, base_momentum)
             self.max_momentums = per_group("max_momentum", optimizer, max_momentum)
             if last_epoch == -1:
@@ -115,12 +113,6 @@ class CyclicLR(LRScheduler):
                     group["max_momentum"], group["base_momentum"] = high, low
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
-
-    def _set_momentum(self, group, value):
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
 
     def scale_fn(self, x):
         """The share of the height that cycle or step `x` has."""

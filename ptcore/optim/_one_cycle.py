@@ -2,7 +2,7 @@
 
 import math
 
-from ptcore.optim._scheduler import LRScheduler, check_optimizer, per_group
+from ptcore.optim._scheduler import MomentumScheduler, check_optimizer, per_group
 
 
 def _anneal_cos(start, end, share):
@@ -19,7 +19,7 @@ def _positive_int(name, value):
     return value
 
 
-class OneCycleLR(LRScheduler):
+class OneCycleLR(MomentumScheduler):
     """Rise to `max_lr`, then fall far below the beginning (1cycle policy).
 
     Parameters
@@ -99,12 +99,7 @@ class OneCycleLR(LRScheduler):
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.use_beta1 = "betas" in optimizer.defaults
-            if not self.use_beta1 and "momentum" not in optimizer.defaults:
-                raise ValueError(
-                    "optimizer must support momentum or beta1 with `cycle_momentum` "
-                    "option enabled"
-                )
+            self._want_momentum(optimizer)
             highs = per_group("max_momentum", optimizer, max_momentum)
             lows = per_group("base_momentum", optimizer, base_momentum)
             if last_epoch == -1:
@@ -134,12 +129,6 @@ class OneCycleLR(LRScheduler):
             }
             for start, end, end_step in steps
         ]
-
-    def _set_momentum(self, group, value):
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
 
     def get_lr(self):
         """Learning rates of the present step; sets the momenta as well."""

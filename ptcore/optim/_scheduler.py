@@ -178,3 +178,21 @@ class LRScheduler:
         for group, lr in zip(self.optimizer.param_groups, values, strict=True):
             set_value(group, "lr", lr)
         self._last_lr = self._current()
+
+
+class MomentumScheduler(LRScheduler):
+    """Schedules that can set ``momentum``, or the first of ``betas``, as well."""
+
+    def _want_momentum(self, optimizer):
+        self.use_beta1 = "betas" in optimizer.defaults
+        if not self.use_beta1 and "momentum" not in optimizer.defaults:
+            raise ValueError(
+                "optimizer must support momentum or beta1 with `cycle_momentum` "
+                "option enabled"
+            )
+
+    def _set_momentum(self, group, value):
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
