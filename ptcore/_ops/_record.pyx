@@ -2,6 +2,7 @@
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._node cimport Node, TensorMeta, new_meta, new_node, set_unpack
+from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._table import op_id
@@ -17,8 +18,26 @@ cdef int link(Node n, int i, Tensor t) except -1:
         n.set_edge(i, t, 0)
 
 
+cdef list _metas = [None] * 64          # by a hash of the shape; training saves the same ones at each step
+
+
 cdef TensorMeta meta_of(Tensor t):
-    return new_meta(t.rank, t.dims, t.dt, t.storage.device, t.storage.device_index)
+    cdef TensorMeta m
+    cdef uint64_t at = t.rank + 8 * t.dt
+    cdef int i
+    if t.rank > 5:
+        return new_meta(t.rank, t.dims, t.dt, t.storage.device, t.storage.device_index)
+    for i in range(t.rank):
+        at = 31 * at + <uint64_t>t.dims[i]
+    at = (at ^ at >> 6) & 63
+    if _metas[at] is not None:
+        m = <TensorMeta>_metas[at]
+        if (m.rank == t.rank and m.dt == t.dt and m.column == t.storage.device
+                and m.number == t.storage.device_index and same_sizes(t.rank, m.sizes, t.dims)):
+            return m
+    m = new_meta(t.rank, t.dims, t.dt, t.storage.device, t.storage.device_index)
+    _metas[at] = m
+    return m
 
 
 cdef class Packed:

@@ -34,6 +34,15 @@ template <class Fold, int KEEP, class T, class Map>
 inline void fold_lanes(const T *x, const T *y, int64_t n, T identity, T *result, Map &&map) {
     using V = simd<T>;
     constexpr int W = V::width, REGS = LANES<T> / W;
+    auto last = [](auto p, auto q) { return Fold::apply(p, q); };
+    auto part = [&](int64_t at, int count) {
+        return V::blend(map(V::load_part(x + at, count), V::load_part(y + at, count)), V::fill(identity), count);
+    };
+    if (n <= W) {                       /* the other registers would hold the identity and change nothing */
+        const auto v = n == W ? map(V::load(x), V::load(y)) : part(0, int(n));
+        V::template fold<KEEP>(Fold::apply(V::fill(identity), v), result, last);
+        return;
+    }
     typename V::vector acc[REGS];
     int64_t i = 0;
     if (n >= LANES<T>) {
@@ -48,12 +57,11 @@ inline void fold_lanes(const T *x, const T *y, int64_t n, T identity, T *result,
             acc[r] = Fold::apply(acc[r], map(V::load(x + i), V::load(y + i)));
             continue;
         }
-        const int rest = int(n - i);
-        acc[r] = Fold::apply(acc[r], V::blend(map(V::load_part(x + i, rest), V::load_part(y + i, rest)), V::fill(identity), rest));
+        acc[r] = Fold::apply(acc[r], part(i, int(n - i)));
     }
     for (int half = REGS / 2; half > 0; half /= 2)
         for (int r = 0; r < half; ++r) acc[r] = Fold::apply(acc[r], acc[r + half]);
-    V::template fold<KEEP>(acc[0], result, [](auto p, auto q) { return Fold::apply(p, q); });
+    V::template fold<KEEP>(acc[0], result, last);
 }
 
 struct identity_map {
