@@ -126,6 +126,15 @@ def conv3d(input, weight, bias, stride, padding, dilation, groups):
     return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
+def conv_tbc(input, weight, bias, pad):
+    op = "conv_tbc"
+    for name, t, ndim in (("input", input, 3), ("weight", weight, 3), ("bias", bias, 1)):
+        if t.ndim != ndim:
+            raise ShapeError(f"{op}: {name} must have {ndim} dimensions, got shape {list(t.shape)}")
+    x = permute(input, (1, 2, 0))
+    return permute(_convolution(op, 1, x, permute(weight, (2, 1, 0)), bias, 1, pad, 1, 1), (2, 0, 1))
+
+
 def _transposed(op, n, input, weight, bias, stride, padding, output_padding, groups, dilation):
     x, batched = _batched(op, input, n)
     _operands(op, n, x, weight, bias, groups)

@@ -1,6 +1,4 @@
 """Modules without initial values."""
-import inspect
-
 from ptcore.nn.modules.module import Module
 
 __all__ = ["skip_init"]
@@ -31,6 +29,8 @@ def skip_init(module_cls, *args, **kwargs):
     >>> ptcore.nn.utils.skip_init(ptcore.nn.Linear, 3, 2).weight.shape
     ptcore.Size([2, 3])
     """
+    import inspect
+
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"skip_init: Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:

@@ -4,7 +4,6 @@
 whenever it is read. What it is computed from becomes a parameter, ``module.parametrizations.weight.original``, which
 is what optimisers and state dicts see. Where f has a method ``right_inverse``, ``module.weight = value`` sets it.
 """
-import contextlib
 import copy
 from collections.abc import Sequence
 
@@ -19,8 +18,7 @@ __all__ = ["ParametrizationList", "cached", "is_parametrized", "register_paramet
 _cached = {"depth": 0, "values": {}}
 
 
-@contextlib.contextmanager
-def cached():
+class cached:
     """Within this context every parametrised tensor is computed once, when it is first read.
 
     Examples
@@ -34,10 +32,11 @@ def cached():
     >>> layer.weight is layer.weight
     False
     """
-    _cached["depth"] += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self):
+        _cached["depth"] += 1
+
+    def __exit__(self, *error):
         _cached["depth"] -= 1
         if not _cached["depth"]:
             _cached["values"] = {}
@@ -71,10 +70,12 @@ def _check_like(value, tensor, what, properties):
 
 def _inverse(module, value):
     """What a parametrisation makes of a value from its right inverse; the value itself if it has none."""
-    if hasattr(module, "right_inverse"):
-        with contextlib.suppress(NotImplementedError):
-            return module.right_inverse(value)
-    return value
+    if not hasattr(module, "right_inverse"):
+        return value
+    try:
+        return module.right_inverse(value)
+    except NotImplementedError:
+        return value
 
 
 class ParametrizationList(ModuleList):
@@ -219,11 +220,9 @@ def _check_added(module, name, parametrization):
     value = parametrization(present)
     _check_tensor(value, "A parametrization")
     _check_like(value, present, "a parametrization", ("dtype", "shape"))
-    if hasattr(parametrization, "right_inverse"):
-        with contextlib.suppress(NotImplementedError):
-            back = parametrization.right_inverse(value)
-            _check_tensor(back, "parametrization.right_inverse")
-            _check_like(back, present, "parametrization.right_inverse", ("dtype", "shape"))
+    back = _inverse(parametrization, value)
+    _check_tensor(back, "parametrization.right_inverse")
+    _check_like(back, present, "parametrization.right_inverse", ("dtype", "shape"))
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):

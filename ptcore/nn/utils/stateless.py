@@ -1,6 +1,4 @@
 """Calls of modules with other parameters and buffers than their own."""
-import contextlib
-
 from ptcore import Tensor
 from ptcore.nn.modules.module import Module
 
@@ -56,27 +54,24 @@ def _swap(module, name, value):
     return present
 
 
-@contextlib.contextmanager
-def _unparametrized(places):
-    """Parametrised tensors that are given by their own name are read as they are given."""
+def _unparametrize(module, name):
+    """Make a parametrised tensor an ordinary attribute; return the class to put back, None if it was not one."""
     from ptcore.nn.utils.parametrize import _class_of, is_parametrized
 
-    classes = []
-    try:
-        for module, name in places:
-            if is_parametrized(module, name):
-                classes.append((module, type(module)))
-                kept = [key for key in module.parametrizations if key in vars(type(module)) and key != name]
-                module.__class__ = _class_of(type(module).__bases__[0], kept)
-        yield
-    finally:
-        for module, cls in reversed(classes):
-            module.__class__ = cls
+    cls = type(module)
+    if not is_parametrized(module, name) or name not in vars(cls):
+        return None
+    module.__class__ = _class_of(cls.__bases__[0], [key for key in module.parametrizations
+                                                    if key in vars(cls) and key != name])
+    return cls
 
 
-@contextlib.contextmanager
-def _replaced(module, values, tie_weights, strict):
-    """Within this context a module has other tensors; afterwards `values` hold what the module made of them."""
+def call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    """:func:`ptcore.func.functional_call` of one dictionary."""
+    if not isinstance(module, Module):
+        raise TypeError(f"functional_call: module must be a Module, got {type(module).__name__}")
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    values = parameters_and_buffers
     wanted = _with_tied(module, values) if tie_weights else values
     if strict:
         _check_keys(module, wanted)
@@ -88,24 +83,18 @@ def _replaced(module, values, tie_weights, strict):
         if not name:
             raise KeyError('functional_call: tensor name can\'t be empty string ""')
         places.append((path, module.get_submodule(prefix), name))
-    with _unparametrized([place[1:] for place in places]):
-        before = []
-        try:
-            for path, holder, name in places:
-                before.append((path, holder, name, _swap(holder, name, wanted[path])))
-            yield
-        finally:
-            after = {path: _swap(holder, name, old) for path, holder, name, old in reversed(before)}
-            values.update({path: after[path] for path in values if path in after})
-
-
-def call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
-    """:func:`ptcore.func.functional_call` of one dictionary."""
-    if not isinstance(module, Module):
-        raise TypeError(f"functional_call: module must be a Module, got {type(module).__name__}")
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, parameters_and_buffers, tie_weights, strict):
+    before, after = [], {}
+    try:
+        for path, holder, name in places:
+            cls = _unparametrize(holder, name)
+            before.append((path, holder, name, _swap(holder, name, wanted[path]), cls))
         return module(*args, **(kwargs or {}))
+    finally:
+        for path, holder, name, old, cls in reversed(before):
+            after[path] = _swap(holder, name, old)
+            if cls is not None:
+                holder.__class__ = cls
+        values.update({path: after[path] for path in values if after.get(path, _ABSENT) is not _ABSENT})
 
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
