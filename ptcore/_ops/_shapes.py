@@ -280,6 +280,11 @@ def loss_spec(op, x, target, weight, reduction):
     return expected
 
 
+def nll_spec(x, target, weight, reduction):
+    shape = loss_spec("nll_loss", x, target, weight, reduction)
+    return [(shape if reduction == "none" else (), x.dtype), ((), x.dtype)]
+
+
 def attended(query, key, value, mask, keep):
     """Output and log-sum-exp of attention over (N, H, L, E), (N, G, S, E) and (N, G, S, V)."""
     op = "scaled_dot_product_attention"

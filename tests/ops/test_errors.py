@@ -273,3 +273,43 @@ def test_views(method, args):
     with pytest.raises((RuntimeError, IndexError, ValueError, TypeError)):
         getattr(x, method)(*args)
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+# -- wrong dimensions and sizes -----------------------------------------------------------------------
+
+def reshaped(x):
+    """(what, tensor) with other dimensions and sizes than x, of its dtype."""
+    shape = tuple(x.shape)
+    for ndim in sorted({0, 1, len(shape) - 1, len(shape) + 1, len(shape) + 2} - {len(shape), -1}):
+        new = shape[:ndim] if ndim <= len(shape) else (1,) * (ndim - len(shape)) + shape
+        yield f"{ndim} dimensions", ptcore.ones(new, dtype=x.dtype)
+    for dim, size in enumerate(shape):
+        for other in (size + 1, size + 3, 0):
+            yield f"size {other} at {dim}", ptcore.ones((*shape[:dim], other, *shape[dim + 1:]), dtype=x.dtype)
+
+
+# What a message says it was given; sums, positions and solvers have words of their own.
+GOT = re.compile(r"\bgot\b|out of (bounds|range)|singular|converge|positive-definite|empty|no elements|has no ")
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in PUBLIC if r.tensors])
+def test_wrong_shapes(row):
+    """Each tensor of two cases in other dimensions and sizes: it works, or the error names the op and what it got."""
+    dtype = "float64" if "float64" in dtypes(row) else dtypes(row)[-1]
+    names = "|".join(map(re.escape, (row.name, *row.alias, *(p.rpartition(".")[2] for p in row.public),
+                                     *INNER.get(row.name, ()))))
+    found = []
+    for case in {id(c): c for c in (cases(row)[0], cases(row)[-1])}.values():
+        positional, keyword = Sample(row, case, dtype, np.random.default_rng(0)).arguments()
+        for k, x in enumerate(positional):
+            if not isinstance(x, ptcore.Tensor):
+                continue
+            for what, value in reshaped(x):
+                try:
+                    function(row)(*positional[:k], value, *positional[k + 1:], **keyword)
+                except (TypeError, ValueError, RuntimeError, IndexError) as e:
+                    if not re.match(rf"^_?({names})_?\b", str(e)) or not GOT.search(str(e)):
+                        found.append(f"argument {k} of {what}: {type(e).__name__}: {str(e)[:150]}")
+                except Exception as e:
+                    found.append(f"argument {k} of {what}: {type(e).__name__}: {str(e)[:150]}")
+    assert not found, "\n".join(found)

@@ -2,6 +2,7 @@
 same meaning in :mod:`ptcore.nn.functional`."""
 
 from ptcore.nn import functional as F
+from ptcore.nn.modules._arguments import need_tensor
 from ptcore.nn.modules._described import Described, Elementwise, InPlace
 from ptcore.nn.modules.module import Module
 
@@ -357,6 +358,7 @@ class Softmax2d(Module):
 
     def forward(self, input):
         """Apply to `input`."""
+        need_tensor(self, "input", input)
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return F.softmax(input, -3, _stacklevel=5)

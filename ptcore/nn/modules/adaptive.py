@@ -4,6 +4,7 @@ from collections import namedtuple
 import ptcore
 from ptcore._errors import ShapeError
 from ptcore.nn import functional as F
+from ptcore.nn.modules._arguments import need_tensor
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.linear import Linear
 from ptcore.nn.modules.module import Module
@@ -89,6 +90,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def forward(self, input_, target_):
         """Log-probabilities of the targets, (N,) or (), under inputs, (N, in_features) or (in_features,)."""
+        need_tensor(self, "input", input_)
+        need_tensor(self, "target", target_)
         name, single = type(self).__name__, target_.ndim == 0
         if target_.ndim > 1:
             raise ShapeError(f"{name}: 0D or 1D target tensor expected, multi-target not supported, got "

@@ -7,6 +7,7 @@ and ``num_batches_tracked`` if `track_running_stats`, else None.
 import ptcore
 from ptcore._errors import ShapeError
 from ptcore.nn import functional as F
+from ptcore.nn.modules._arguments import need_tensor
 from ptcore.nn.modules._described import Scaled
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
@@ -48,6 +49,7 @@ class _ChannelNorm(Scaled):
         super().reset_parameters()
 
     def _check_input(self, input):
+        need_tensor(self, "input", input)
         if input.ndim not in self._ndims:
             expected = " or ".join(f"{n}D" for n in self._ndims)
             raise ShapeError(f"{type(self).__name__}: expected {expected} input (got {input.ndim}D input)")
@@ -222,6 +224,7 @@ class SyncBatchNorm(_BatchNorm):
         self.process_group = process_group
 
     def _check_input(self, input):
+        need_tensor(self, "input", input)
         if input.ndim < 2:
             raise ShapeError(f"SyncBatchNorm: expected at least 2D input (got {input.ndim}D input)")
         if input.shape[1] == 0:

@@ -6,6 +6,7 @@ initialises them and turns the module into an object of the ordinary class.
 
 import ptcore
 from ptcore._errors import ShapeError
+from ptcore.nn.modules._arguments import need_tensor
 from ptcore.nn.modules.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -106,7 +107,10 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def initialize_parameters(self, input):
         """Take ``in_features`` from the input's last size."""
+        need_tensor(self, "input", input)
         if self.has_uninitialized_params():
+            if input.ndim == 0:
+                raise ShapeError("LazyLinear: input must have at least 1 dimension, got 0")
             with ptcore.no_grad():
                 self.in_features = input.shape[-1]
                 self.weight.materialize((self.out_features, self.in_features))
@@ -151,9 +155,10 @@ class _LazyConv(LazyModuleMixin):
 
     def _channels(self, input):
         n = self._n
+        need_tensor(self, "input", input)
         if input.ndim not in (n + 1, n + 2):
-            raise ShapeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but "
-                             f"got input of size: {tuple(input.shape)}")
+            raise ShapeError(f"{type(self).__name__}: Expected {n + 1}D (unbatched) or {n + 2}D (batched) input, "
+                             f"but got input of size: {tuple(input.shape)}")
         return input.shape[-n - 1]
 
 
@@ -196,6 +201,7 @@ class _LazyNorm(LazyModuleMixin):
 
     def initialize_parameters(self, input):
         """Take ``num_features`` from the input."""
+        need_tensor(self, "input", input)
         channel = 1 if isinstance(self, _BatchNorm) else input.ndim - max(self._ndims) + 1
         if input.ndim not in self._ndims:
             self._check_input(input)

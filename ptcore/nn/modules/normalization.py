@@ -3,7 +3,7 @@
 import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn import init
-from ptcore.nn.modules._arguments import size
+from ptcore.nn.modules._arguments import need_tensor, size
 from ptcore.nn.modules._described import Scaled
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
@@ -256,6 +256,7 @@ class CrossMapLRN2d(_NeighbourNorm):
 
     def forward(self, input):
         """Normalise `input`."""
+        need_tensor(self, "input", input)
         if input.ndim != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
         reach, channels = int((self.size - 1) / 2 + 1), input.shape[1]
