@@ -277,7 +277,7 @@ def chunk(input, chunks, dim):
 
 def unbind(input, dim):
     if input.ndim == 0:
-        raise OutOfRangeError("unbind: input must have at least one dimension")
+        raise OutOfRangeError("unbind: input must have at least one dimension, got shape []")
     dim = _wrap("unbind", dim, input.ndim)
     return tuple(several_views([select(input, dim, i) for i in range(input.shape[dim])]))
 

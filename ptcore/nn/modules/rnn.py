@@ -143,8 +143,9 @@ class RNNBase(Module):
         """Raise for an input of another dtype or shape than the parameters'."""
         name, weight = type(self).__name__, getattr(self, self._weight_names[0][0])
         if weight.dtype is not input.dtype and not interpreters.stack:      # autocast converts them
-            raise ValueError(f"{name}: input must have the weights' dtype {weight.dtype}, got {input.dtype}. "
-                             f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})")
+            raise ValueError(f"{name}: input dtype does not match weight dtype: expected {weight.dtype}, got "
+                             f"{input.dtype}. Convert input: input.to({weight.dtype}), or convert model: "
+                             f"model.to({input.dtype})")
         ndim = 3 if batch_sizes is None else 2
         if input.ndim != ndim:
             raise ShapeError(f"{name}: input must have {ndim} dimensions, got {input.ndim}")
