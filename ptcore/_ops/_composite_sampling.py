@@ -4,8 +4,8 @@ from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _wrap
 from ptcore._ops._creation import bernoulli, empty, full, rand, zeros_like
-from ptcore._ops._functions_activation import leaky_relu, prelu_of
-from ptcore._ops._functions_arithmetic import clamp_max
+from ptcore._ops._functions_activation import leaky_relu
+from ptcore._ops._functions_arithmetic import clamp_max, where
 from ptcore._ops._functions_index import scatter_src
 from ptcore._ops._functions_normalize import softmax
 from ptcore._ops._functions_random import dropout_masked, poisson_of
@@ -61,7 +61,7 @@ def rrelu(input, lower, upper, training, generator):
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     slopes = empty(input.shape, dtype=input.dtype, device=input.device).uniform_(lower, upper, generator=generator)
-    return prelu_of(input, slopes)
+    return where(input > 0, input, input * slopes)
 
 
 def rrelu_function(input, lower, upper, training, inplace):

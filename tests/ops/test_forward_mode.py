@@ -108,11 +108,7 @@ def test_mixed_operands(row, other):
             values[k] = (values[k] * 3).abs().to(getattr(pt, other)) + 2
             same = [x.to(pt.float64) for x in values]
             t = direction(np.random.default_rng(2), same[moving])
-            try:
-                results = [tangent_at(call, given, moving, t) for given in (values, same)]
-            except TypeError as e:              # the op takes operands of one dtype only
-                assert row.name in str(e) or row.called in str(e), e
-                continue
+            results = [tangent_at(call, given, moving, t) for given in (values, same)]
             tried += 1
             if results[1] is None:              # steps
                 assert results[0] is None
