@@ -3,6 +3,8 @@
 They read settings that are one number or one for each spatial dim, work out sizes, and call the ops
 that do the work on (N, C, ...); an input without N gets one.
 """
+import math
+
 from ptcore._convert import tensor
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
@@ -11,6 +13,7 @@ from ptcore._ops._creation import linspace, zeros
 from ptcore._ops._functions_convolution import convolve, convolve_transposed
 from ptcore._ops._functions_copy import clone
 from ptcore._ops._functions_index import scatter_src
+from ptcore._ops._functions_linalg import linear
 from ptcore._ops._functions_pooling import max_pool_windows, mean_pool
 from ptcore._ops._functions_reduction import mean
 from ptcore._ops._functions_resample import (
@@ -111,6 +114,12 @@ def _convolution(op, n, input, weight, bias, stride, padding, dilation, groups):
         convolved(op, x, weight, bias, stride, padding, dilation, groups, size)
         if kernel[0] == 0:
             raise ShapeError(f"{op}: weight must have at least one filter, got shape {list(kernel)}")
+    if (groups == 1 and kernel[1:] == shape[1:] and max(reach) > 0 and max(padding) == 0 and x.dtype == weight.dtype
+            and x.dtype.is_floating_point):
+        # one result that every number of the input takes part in: a product of matrices
+        length = math.prod(shape[1:])
+        product = linear(reshape(x, (shape[0], length)), reshape(weight, (kernel[0], length)), bias)
+        return _unbatched(reshape(product, (shape[0], kernel[0]) + (1,) * n), batched)
     return _unbatched(convolve(x, weight, bias, stride, padding, dilation, groups, size), batched)
 
 
