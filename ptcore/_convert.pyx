@@ -15,7 +15,7 @@ from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_comple
 from ptcore._shape cimport fill_strides, read_index
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import ConversionError, DTypeError, ShapeError
 
 cdef extern from "ptcore/elementwise.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
@@ -328,16 +328,16 @@ cpdef object int_of(object v, int dt):
     try:
         n = int(v)
     except (OverflowError, ValueError):         # inf and nan
-        raise RuntimeError(f"value {v} cannot be converted to {dtype_of(dt).name} without "
-                           "overflow") from None
+        raise ConversionError(f"value {v} cannot be converted to {dtype_of(dt).name} without "
+                              "overflow") from None
     bits = 8 * ITEMSIZE[dt]
     if dtype_of(dt).kind == "u":
         if n < -(1 << bits) or n >= 1 << bits:
-            raise RuntimeError(f"value {n} cannot be converted to {dtype_of(dt).name} without "
-                               "overflow")
+            raise ConversionError(f"value {n} cannot be converted to {dtype_of(dt).name} without "
+                                  "overflow")
     elif n < -(1 << (bits - 1)) or n >= 1 << (bits - 1):
-        raise RuntimeError(f"value {n} cannot be converted to {dtype_of(dt).name} without "
-                           "overflow")
+        raise ConversionError(f"value {n} cannot be converted to {dtype_of(dt).name} without "
+                              "overflow")
     return n
 
 

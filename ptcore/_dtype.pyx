@@ -28,7 +28,7 @@ cdef class dtype:
     There is one object per type; they compare by identity, hash, pickle and copy as
     themselves. ``numpy.dtype(ptcore.float32)`` works, and wherever a dtype is expected
     NumPy's dtypes, their names, and Python's ``bool``, ``int``, ``float`` and ``complex``
-    do as well.
+    (int64, float64, complex128) do as well.
 
     Attributes
     ----------
@@ -182,14 +182,14 @@ cdef int as_code(object value, const char *op, const char *arg) except -1:
     """The code of anything that names a dtype; TypeError naming op and argument."""
     if type(value) is dtype:
         return (<dtype>value).code
-    if value is float:
-        return default_float()
+    if value is float:                  # as in PyTorch and NumPy; a value of that type has the default dtype
+        return PT_FLOAT64
     if value is int:
         return PT_INT64
     if value is bool:
         return PT_BOOL
     if value is complex:
-        return default_complex()
+        return PT_COMPLEX128
     found = None
     if isinstance(value, str):
         found = _by_key.get(value)

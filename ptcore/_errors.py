@@ -30,6 +30,10 @@ class ChoiceError(RuntimeError, ValueError):
     """A word that is none of those allowed."""
 
 
+class ConversionError(RuntimeError, ValueError, OverflowError):
+    """A number that a dtype cannot hold: RuntimeError or ValueError as in PyTorch, OverflowError as in NumPy."""
+
+
 class DeviceError(RuntimeError):
     """Operands on different devices, or a device that is not there."""
 

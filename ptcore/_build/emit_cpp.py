@@ -78,7 +78,8 @@ RULES = ("", "like(input)", "like(input, dtype)", "reduced(input, dim, keepdim)"
          "reduced(input, dim, keepdim, summed_dtype(input, dtype))",
          "nonempty('*', input, dim) and reduced(input, dim, keepdim)",
          "reduced(input, dim, keepdim, BOOL)", "mm_spec('mm', input, mat2)",
-         "bmm_spec('bmm', input, mat2)", "linear_spec(input, weight, bias)")
+         "bmm_spec('bmm', input, mat2)", "linear_spec(input, weight, bias)", "laid_like(input)",
+         "laid_like(input, dtype)")
 
 
 def rule(op):

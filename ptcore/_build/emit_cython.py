@@ -150,7 +150,8 @@ def selection(op, by_name, inplace):
                         else f"elementwise({other.id}, ({tensors},), out)")
                 text += f"        if {a.name} == {value!r}:\n            return {call}\n"
             allowed = ", ".join(repr(v) for v in (a.default, *choice))
-            text += (f'        raise ValueError(f"{op.row.called}: {a.name} must be one of {allowed}, '
+            text += (f'        from ptcore._errors import ChoiceError\n'
+                     f'        raise ChoiceError(f"{op.row.called}: {a.name} must be one of {allowed}, '
                      f'got {{{a.name}!r}}")\n')
     return text
 

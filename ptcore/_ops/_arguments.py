@@ -8,7 +8,7 @@ from math import inf
 from operator import index
 
 from ptcore._dtype import as_dtype
-from ptcore._errors import ShapeError
+from ptcore._errors import ChoiceError, ShapeError
 from ptcore._tensor import Tensor
 
 
@@ -30,12 +30,15 @@ def _plain(op, name, expected, value):
 
 def clone_as(input, memory_format):
     """A copy in the order of a memory format."""
-    from ptcore._memory_format import checked, contiguous
+    from ptcore._memory_format import checked, contiguous, preserve_format
+    from ptcore._ops import run
     format = checked("clone", memory_format)
     if format is not None:
         result = contiguous(input, format, "clone")
         if result is not input:
             return result
+    if format is None and memory_format is not preserve_format:
+        return run("row_major", (input,))
     copy = input.clone()
     return copy if format is None else contiguous(copy, format, "clone")
 
@@ -102,7 +105,7 @@ def real(op, name, value):
         raise OverflowError(f"{op}: {name} is out of range: {value}") from None
 
 
-def word(op, name, value, choices, error=ValueError):
+def word(op, name, value, choices, error=ChoiceError):
     """One of the words that an argument may be."""
     if not isinstance(value, str) or value not in choices:
         raise error(f"{op}: {name} must be one of {', '.join([repr(c) for c in choices])}, got {value!r}")

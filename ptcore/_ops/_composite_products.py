@@ -56,6 +56,10 @@ def addmv(input, mat, vec, beta, alpha):
 
 def addr(input, vec1, vec2, beta, alpha):
     _vectors("addr", vec1, vec2)
+    if input.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":      # or of and
+        shape = (vec1.shape[0], vec2.shape[0])
+        broadcast_shapes("addr", input.shape, shape)
+        return (input & bool(beta)) | (outer(vec1, vec2) & bool(alpha))
     return _added("addr", input, outer(vec1, vec2), beta, alpha)
 
 
@@ -223,8 +227,20 @@ def matrix_power(input, n):
 
 
 def linalg_vecdot(x, y, dim):
-    broadcast_shapes("linalg_vecdot", x.shape, y.shape)
-    return sum(_conj(x) * y, _wrap("linalg_vecdot", dim, x.ndim if x.ndim > y.ndim else y.ndim))
+    op = "linalg_vecdot"
+    shape = broadcast_shapes(op, x.shape, y.shape)
+    for v in (x, y):
+        if v.dtype.kind not in "fc":
+            raise DTypeError(f"{op}: both arguments must be floating-point or complex, got {v.dtype.name}")
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"{op}: both arguments must have one dtype, got {x.dtype.name} and {y.dtype.name}")
+    dim = _wrap(op, dim, len(shape))
+    if not shape:
+        return _conj(x) * y
+    if len(shape) == 1 and x.shape == y.shape:
+        return dot(_conj(x), y)
+    x, y = [movedim(expand(v, shape), dim, -1) for v in (_conj(x), y)]
+    return reshape(matmul(unsqueeze(x, -2), unsqueeze(y, -1)), x.shape[:-1])
 
 
 def _crossed(op, input, other, dim):

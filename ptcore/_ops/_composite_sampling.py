@@ -7,8 +7,8 @@ from ptcore._ops import _arguments
 from ptcore._ops._composite import _wrap
 from ptcore._ops._composite_window import _batched, _numbers
 from ptcore._ops._creation import arange, bernoulli, empty, full, rand, zeros_like
-from ptcore._ops._functions_activation import leaky_relu, prelu_of
-from ptcore._ops._functions_arithmetic import clamp_max
+from ptcore._ops._functions_activation import leaky_relu
+from ptcore._ops._functions_arithmetic import clamp_max, where
 from ptcore._ops._functions_copy import cat
 from ptcore._ops._functions_index import gather, scatter_src
 from ptcore._ops._functions_normalize import softmax
@@ -65,7 +65,7 @@ def rrelu(input, lower, upper, training, generator):
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     slopes = empty(input.shape, dtype=input.dtype, device=input.device).uniform_(lower, upper, generator=generator)
-    return prelu_of(input, slopes)
+    return where(input > 0, input, input * slopes)
 
 
 def rrelu_function(input, lower, upper, training, inplace):

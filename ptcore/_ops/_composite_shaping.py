@@ -13,7 +13,7 @@ from ptcore._ops._functions_index import index_select, scatter_src
 from ptcore._ops._functions_reduction import amax, amin
 from ptcore._ops._functions_reduction import sum as sum_of
 from ptcore._ops._functions_scan import cumsum
-from ptcore._ops._functions_view import as_strided_of, diagonal, expand, reshape, slice, transpose, unsqueeze
+from ptcore._ops._functions_view import diagonal, expand, reshape, slice, transpose, unsqueeze
 from ptcore._ops._record import has_values, several_views
 from ptcore._ops._shapes import broadcast_shapes
 from ptcore._tensor import Tensor
@@ -351,30 +351,6 @@ def vsplit(input, indices_or_sections):
 def dsplit(input, indices_or_sections):
     _need("dsplit", input, 3)
     return _evenly("dsplit", input, indices_or_sections, 2)
-
-
-def unfold(input, dimension, size, step):
-    """A window of views: the new last dim is made of ``size`` neighbours."""
-    dim = _wrap("unfold", dimension, input.ndim, "dimension")
-    n = input.shape[dim] if input.ndim else 1
-    if not 0 <= size <= n:
-        raise RuntimeError(f"unfold: size must be in [0, {n}], got {size}")
-    if step < 1:
-        raise RuntimeError(f"unfold: step must be positive, got {step}")
-    if not input.ndim:
-        input = reshape(input, (1,))
-    count = (n - size) // step + 1
-    if not has_values(input) and not input.is_meta:         # the strides of a stand-in say nothing
-        starts = unsqueeze(arange(count, device=input.device) * step, 1)
-        places = reshape(starts + arange(size, device=input.device), (-1,))
-        windows = reshape(index_select(input, dim, places),
-                          (*input.shape[:dim], count, size, *input.shape[dim + 1:]))
-        return movedim(windows, dim + 1, -1)
-    shape, strides = list(input.shape), list(input.stride())
-    shape.append(size)
-    strides.append(strides[dim])
-    shape[dim], strides[dim] = count, strides[dim] * step
-    return as_strided_of(input, shape, strides, input.storage_offset(), tuple(input.stride()), input.storage_offset())
 
 
 def ravel(input):

@@ -4,9 +4,10 @@ from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
-from ptcore._dtype cimport CATEGORY, as_code, default_float, dtype_of
+from ptcore._dtype cimport CATEGORY, as_code, default_complex, default_float, dtype_of
 from ptcore._dtype import iinfo
 from ptcore._shape cimport MAX_DIM, read_index, read_sizes, sizes_tuple
+from ptcore._shape cimport is_dense
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
@@ -59,15 +60,19 @@ cdef Tensor fresh(object size, tuple rest, object dtype, object where, const cha
     return new_tensor(code, n, sizes, d.column, d.number)
 
 
-cdef Tensor fresh_like(object x, object dtype, object where, const char *op):
+cdef Tensor fresh_like(object x, object dtype, object where, object memory_format, const char *op):
     cdef Tensor t
     cdef Device d
+    cdef int code
     if not isinstance(x, Tensor):
         raise TypeError(f"{op.decode()}: input must be a Tensor, got {type(x).__name__}")
     t = <Tensor>x
     d = t.device if where is None else as_device(where, op)
-    return new_tensor(t.dt if dtype is None else as_code(dtype, op, b"dtype"), t.rank, t.dims,
-                      d.column, d.number)
+    code = t.dt if dtype is None else as_code(dtype, op, b"dtype")
+    if (t.flags & PT_NONCONTIGUOUS and is_dense(t.rank, t.dims, t.dims + t.rank)
+            and (memory_format is None or repr(memory_format) == "ptcore.preserve_format")):
+        return new_strided(code, t.rank, t.dims, t.dims + t.rank, d.column, d.number)
+    return new_tensor(code, t.rank, t.dims, d.column, d.number)
 
 
 cdef Tensor zeroed(Tensor t):
@@ -180,7 +185,7 @@ def ones(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memor
 
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
          requires_grad=False):
-    """A tensor of one value; its dtype is that of the value unless given.
+    """A tensor of one value; its dtype is that of a Python number of that kind unless given.
 
     Examples
     --------
@@ -188,14 +193,13 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     >>> ptcore.full((2,), 7)
     tensor([7, 7])
     """
-    if isinstance(fill_value, Tensor):
-        if dtype is None and out is None:
-            dtype = fill_value.dtype
+    if hasattr(fill_value, "item"):     # NumPy's float64 is a Python float as well
         fill_value = fill_value.item()
-    elif not isinstance(fill_value, (int, float, complex)) and not hasattr(fill_value, "item"):
+    elif not isinstance(fill_value, (int, float, complex)):
         raise TypeError(f"full: fill_value must be a number, got {type(fill_value).__name__}")
     if dtype is None and out is None:
-        dtype = bool if isinstance(fill_value, bool) else type(fill_value)
+        dtype = dtype_of(PT_BOOL if isinstance(fill_value, bool) else PT_INT64 if isinstance(fill_value, int)
+                         else default_float() if isinstance(fill_value, float) else default_complex())
     return made(filled(sized(size, (), dtype, device, out, b"full"), fill_value, b"full"),
                 b"full", out, layout, pin_memory, None, requires_grad)
 
@@ -203,28 +207,29 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
     """Uninitialised memory of input's shape, dtype and device."""
-    return made(fresh_like(input, dtype, device, b"empty_like"), b"empty_like", None, layout,
+    return made(fresh_like(input, dtype, device, memory_format, b"empty_like"), b"empty_like", None, layout,
                 pin_memory, memory_format, requires_grad)
 
 
 def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
     """Zeros of input's shape, dtype and device."""
-    return made(zeroed(fresh_like(input, dtype, device, b"zeros_like")), b"zeros_like", None, layout,
+    return made(zeroed(fresh_like(input, dtype, device, memory_format, b"zeros_like")), b"zeros_like", None, layout,
                 pin_memory, memory_format, requires_grad)
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """Ones of input's shape, dtype and device."""
-    return made(filled(fresh_like(input, dtype, device, b"ones_like"), 1, b"ones_like"), b"ones_like", None, layout,
+    return made(filled(fresh_like(input, dtype, device, memory_format, b"ones_like"), 1, b"ones_like"),
+                b"ones_like", None, layout,
                 pin_memory, memory_format, requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """One value in input's shape, dtype and device."""
-    return made(filled(fresh_like(input, dtype, device, b"full_like"), fill_value, b"full_like"),
+    return made(filled(fresh_like(input, dtype, device, memory_format, b"full_like"), fill_value, b"full_like"),
                 b"full_like", None, layout, pin_memory, memory_format, requires_grad)
 
 

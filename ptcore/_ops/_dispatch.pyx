@@ -373,15 +373,20 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
     cdef pt_opinfo *o = info(op)
     cdef int ndim, nout = len(outs)
     cdef int64_t[64] sizes
+    cdef int64_t[64] strides
     cdef list results = []
-    cdef device onto
+    cdef device onto = None
     for spec in outs:
         ndim = read_sizes(spec[0], sizes, o.name, b"shape")
         if len(spec) == 3:              # the op moves its input to that device
             onto = as_device(spec[2], o.name)
             column, number = onto.column, onto.number
-        results.append(new_tensor(as_code(spec[1], o.name, b"dtype"), ndim, sizes, column, number))
-    if len(spec) == 3:
+        if len(spec) == 4 and len(spec[3]) == ndim:     # it keeps its input's layout
+            read_sizes(spec[3], strides, o.name, b"stride")
+            results.append(new_strided(as_code(spec[1], o.name, b"dtype"), ndim, sizes, strides, column, number))
+        else:
+            results.append(new_tensor(as_code(spec[1], o.name, b"dtype"), ndim, sizes, column, number))
+    if onto is not None:
         copy_into(<Tensor>results[0], <Tensor>args[0])
     elif column != DEVICE_META:
         run_kernel(op, args, results, column)

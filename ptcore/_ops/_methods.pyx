@@ -7,6 +7,7 @@ from ptcore._errors import ShapeError
 from ptcore._types cimport *
 from ptcore._device cimport CPU, as_device, device as Device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
+from ptcore._dtype import as_dtype
 from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
@@ -18,7 +19,7 @@ from ptcore._ops._structured cimport call as fast_call
 from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, squeeze, transpose,
                                          unsqueeze)
 from ptcore._ops._functions_arithmetic import where as _where
-from ptcore._ops._functions_copy import clone
+from ptcore._ops._functions_copy import row_major
 from ptcore._ops._functions_composite import matmul as _matmul
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
@@ -92,12 +93,14 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
         raise TypeError(f"to: too many arguments: {args!r}")
     r = converted(self, self.dt if dtype is None else as_code(dtype, b"to", b"dtype"),
                   None if device is None else as_device(device, b"to"), bool(copy))
-    return r if memory_format is None else formatted(r, memory_format, "to")
+    return r if memory_format is None else formatted(r, memory_format, "to", self)
 
 
-cdef object formatted(Tensor x, object memory_format, str op):
-    """x itself or a copy whose dims follow each other as a memory format says."""
-    from ptcore._memory_format import checked, contiguous
+cdef object formatted(Tensor x, object memory_format, str op, Tensor start):
+    """x, made of start, itself or a copy whose dims follow each other as a memory format says."""
+    from ptcore._memory_format import checked, contiguous, contiguous_format
+    if memory_format is contiguous_format and x is not start:
+        return contiguous_method(x)
     memory_format = checked(op, memory_format)
     return x if memory_format is None else contiguous(x, memory_format, op)
 
@@ -120,7 +123,7 @@ def _short(name, code_name):
 
     def method(Tensor self, memory_format=None):
         r = converted(self, dt, None, False)
-        return r if memory_format is None else formatted(r, memory_format, name)
+        return r if memory_format is None else formatted(r, memory_format, name, self)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"This tensor as {code_name}."
     return method
@@ -138,14 +141,20 @@ def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=No
 
 def type_(Tensor self not None, dtype=None, non_blocking=False):
     """The legacy name of the tensor's type, or the tensor in another dtype."""
+    words = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short",
+             "int32": "Int", "int64": "Long", "float16": "Half", "bfloat16": "BFloat16",
+             "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+             "complex128": "ComplexDouble"}
     if dtype is None:
-        words = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short",
-                 "int32": "Int", "int64": "Long", "float16": "Half", "bfloat16": "BFloat16",
-                 "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-                 "complex128": "ComplexDouble"}
         name = self.dtype.name
         return f"ptcore.{words.get(name, name.capitalize())}Tensor"
-    return to(self, dtype)
+    if isinstance(dtype, type) and hasattr(dtype, "dtype"):     # ptcore.FloatTensor
+        dtype = dtype.dtype
+    elif isinstance(dtype, str):                                # its name, of a program for PyTorch too
+        prefix, _, word = dtype.rpartition(".")
+        named = {f"{v}Tensor": k for k, v in words.items()} if prefix in ("ptcore", "torch") else {}
+        dtype = named.get(word, dtype)
+    return to(self, as_dtype(dtype, "type"))
 
 
 def type_as(Tensor self not None, other):
@@ -179,7 +188,7 @@ def contiguous_method(Tensor self not None, memory_format=None):
         memory_format = checked("contiguous", memory_format)
         if memory_format is not None:
             return contiguous(self, memory_format)
-    return clone(self) if self.flags & PT_NONCONTIGUOUS else self
+    return row_major(self) if self.flags & PT_NONCONTIGUOUS else self
 
 
 def as_strided(Tensor input not None, size, stride, storage_offset=None):

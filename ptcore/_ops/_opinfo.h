@@ -22,7 +22,7 @@ enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 /* Shape rules that the fast path works out in C (see emit_cpp.py for their texts). */
 enum pt_rule {
     RULE_SPEC, RULE_LIKE, RULE_CAST, RULE_REDUCED, RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY,
-    RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR
+    RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR, RULE_LAID, RULE_LAID_CAST
 };
 
 enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 9 };

@@ -21,6 +21,20 @@ def like(x, dtype=None):
     return (x.shape, x.dtype if dtype is None else dtype)
 
 
+def laid_like(x, dtype=None):
+    """Like x, in its strides as well if its elements fill their memory without gaps, in any order."""
+    spec = like(x, dtype)
+    if x.is_contiguous():
+        return spec
+    strides, step = x.stride(), 1
+    for s, n in sorted(zip(strides, x.shape)):
+        if n > 1:
+            if s != step:
+                return spec
+            step *= n
+    return (*spec, None, strides)
+
+
 def reduced_shape(shape, dim, keepdim):
     if type(dim) is int:
         dim = (dim,)
@@ -40,7 +54,7 @@ def nonempty(op, x, dim):
     if x.numel() == 0:
         for d in ((dim,) if type(dim) is int else dim):
             if x.ndim and x.shape[d] == 0:
-                raise IndexError(f"{op}: dim {d} has size 0, but a value for it is needed")
+                raise OutOfRangeError(f"{op}: dim {d} has size 0, but a value for it is needed")
         if not x.ndim:
             raise ShapeError(f"{op}: input must not be empty")
     return True

@@ -14,13 +14,13 @@ from libc.string cimport memset
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype
 from ptcore._node cimport Node, TensorMeta, new_node
-from ptcore._shape cimport same_sizes, sizes_tuple
+from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call as general_call
 from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
 from ptcore._ops._table cimport (
-    PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_LIKE,
-    RULE_LINEAR, RULE_MM, RULE_REDUCED, RULE_REDUCED_BOOL, RULE_REDUCED_NONEMPTY, RULE_REDUCED_SUM,
+    PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_LAID, RULE_LAID_CAST,
+    RULE_LIKE, RULE_LINEAR, RULE_MM, RULE_REDUCED, RULE_REDUCED_BOOL, RULE_REDUCED_NONEMPTY, RULE_REDUCED_SUM,
     info, kernel_of, pt_opinfo, raise_status)
 
 cdef extern from "Python.h":
@@ -203,7 +203,7 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
             params[nparams].kind, params[nparams].d = PT_PARAM_FLOAT, <double>x
             plain[nparams] = <PyObject *>x
         elif letter == c't':
-            if x is not None and not (o.rule == RULE_CAST and type(x) is dtype):
+            if x is not None and not (o.rule in (RULE_CAST, RULE_LAID_CAST) and type(x) is dtype):
                 return None
             plain[nparams] = <PyObject *>x
             if x is not None:
@@ -217,11 +217,11 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
         return None
     out_dt = dt
     # -- the shape rules ---------------------------------------------------------------------
-    if o.rule == RULE_LIKE:
+    if o.rule == RULE_LIKE or o.rule == RULE_LAID:
         ndim = lead.rank
         for j in range(ndim):
             sizes[j] = lead.dims[j]
-    elif o.rule == RULE_CAST:
+    elif o.rule == RULE_CAST or o.rule == RULE_LAID_CAST:
         ndim = lead.rank
         out_dt = <int>params[0].i
         for j in range(ndim):
@@ -268,7 +268,11 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
         return None
     if o.contiguous and key & PT_NONCONTIGUOUS:
         return None
-    r = new_tensor(out_dt, ndim, sizes, DEVICE_CPU, -1)
+    if (key & PT_NONCONTIGUOUS and o.rule >= RULE_LAID and lead.flags & PT_NONCONTIGUOUS
+            and is_dense(ndim, lead.dims, lead.dims + ndim)):
+        r = new_strided(out_dt, ndim, sizes, lead.dims + ndim, DEVICE_CPU, -1)
+    else:
+        r = new_tensor(out_dt, ndim, sizes, DEVICE_CPU, -1)
     fill_view(r, &out_view)
     work = r.count + lead.count
     if nin > 1 and views[1].dtype != PT_NONE:

@@ -10,7 +10,7 @@ cdef extern from "_opinfo.h":
         PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL
         PT_SAVE_META, PT_SAVE_OUT, PT_MAX_SAVED
         RULE_SPEC, RULE_LIKE, RULE_CAST, RULE_REDUCED, RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY
-        RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR
+        RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR, RULE_LAID, RULE_LAID_CAST
     ctypedef struct pt_opinfo:
         const char *name
         const char *row

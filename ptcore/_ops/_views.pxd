@@ -15,6 +15,7 @@ cdef object slice(int op, object x, object dim, object start, object end, object
 cdef object as_strided_of(int op, object x, object size, object stride, object offset,
                           object input_stride, object input_offset)
 cdef object diagonal(int op, object x, object offset, object dim1, object dim2)
+cdef object unfold(int op, object input, object dimension, object size, object step)
 cdef object real(int op, object x)
 cdef object imag(int op, object x)
 cdef object view_as_real(int op, object x)

@@ -26,7 +26,7 @@ cdef int OP_SLICE = op_id("slice")
 cdef int OP_UNSQUEEZE = op_id("unsqueeze")
 cdef int OP_REAL = op_id("real")
 cdef int OP_IMAG = op_id("imag")
-cdef int OP_CLONE = op_id("clone")
+cdef int OP_ROW_MAJOR = op_id("row_major")
 cdef int OP_AS_STRIDED = op_id("as_strided_of")
 
 
@@ -123,7 +123,7 @@ cdef object reshape(int op, object input, object shape):
     if not x.flags & PT_NONCONTIGUOUS:
         fill_strides(ndim, sizes, strides)
     elif not view_strides(x.rank, x.dims, x.dims + x.rank, ndim, sizes, strides):
-        x = <Tensor>call(OP_CLONE, (x,), None)
+        x = <Tensor>call(OP_ROW_MAJOR, (x,), None)
         fill_strides(ndim, sizes, strides)
     return window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
 
@@ -377,6 +377,40 @@ cdef object as_strided_of(int op, object input, object size, object stride, obje
     return window(OP_AS_STRIDED, x, n, sizes, strides, first * item,
                   (sizes_tuple(n, sizes), sizes_tuple(n, strides), first,
                    sizes_tuple(x.rank, x.dims + x.rank), x.offset // item))
+
+
+cdef object unfold(int op, object input, object dimension, object size, object step):
+    cdef Tensor x
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int dim, r
+    cdef int64_t width, apart, n = 1
+    if slow(input):
+        result = interpose(op, (input, dimension, size, step), None, 0)
+        if result is not NotImplemented:
+            return result
+    x = enter(op, input, None)
+    r = x.rank
+    if r == 64:
+        raise ValueError("unfold: at most 64 dimensions are supported, the windows would be the 65th")
+    dim = wrap_dim(read_index(dimension, b"unfold", b"dimension"), r, b"unfold", b"dimension")
+    width, apart = read_index(size, b"unfold", b"size"), read_index(step, b"unfold", b"step")
+    memcpy(sizes, x.dims, r * sizeof(int64_t))
+    memcpy(strides, x.dims + r, r * sizeof(int64_t))
+    if r:
+        n, strides[r] = sizes[dim], strides[dim]
+    else:
+        strides[0] = 1
+    if not 0 <= width <= n:
+        raise RuntimeError(f"unfold: size must be in [0, {n}], got {size}")
+    if apart < 1:
+        raise RuntimeError(f"unfold: step must be positive, got {step}")
+    if r:
+        sizes[dim] = (n - width) // apart + 1
+        # of one window it is never used, and might overflow
+        strides[dim] = strides[dim] * apart if sizes[dim] > 1 else 1
+    sizes[r] = width
+    return window(op, x, r + 1, sizes, strides, x.offset, (dim, width, apart))
 
 
 cdef object diagonal(int op, object input, object offset, object dim1, object dim2):

@@ -165,5 +165,5 @@ _activation("threshold(input, threshold: Scalar, value: Scalar)", "value if x <=
 elementwise(
     "prelu_of(input, weight)", types=REAL, internal=True, called="prelu", formula="x if x > 0 else x * y",
     partial=["where(x > 0, 1.0, y)", "where(x > 0, 0.0, x)"], reference="where(x > 0, x, x * y)",
-    node="PreluKernelBackward0",
+    node="PreluKernelBackward0", autocast="low",
     doc="``x`` above zero, ``weight * x`` below.")

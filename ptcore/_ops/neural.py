@@ -20,7 +20,7 @@ _row("glu(input, dim=-1)", "_glu(x, dim)", "The first half along ``dim`` times t
 _row("prelu(input, weight)", "_prelu(x, y)",
      "``x`` above zero, ``weight * x`` below; one weight, or one for each channel (dim 1).",
      "F.prelu(ptcore.tensor([-1., 2.]), ptcore.tensor([0.5]))", "tensor([-0.5000,  2.0000])", public=["prelu"],
-     method=True, autocast="widest")
+     method=True, autocast="low")
 _row("softmin(input, dim: Obj = None, _stacklevel=3, dtype: DType = None)", "special.softmax(-x, axis=dim)",
      "``softmax(-input)`` along ``dim``.", "F.softmin(ptcore.zeros(2), 0)", "tensor([0.5000, 0.5000])", autocast="high")
 

@@ -87,9 +87,6 @@ for _name, _dim, _example in (("hsplit", "1 (0 of vectors)", "ptcore.hsplit(ptco
          f"Views of parts along dim {_dim}: that many of equal size, or cut at the positions listed.", _example,
          {"hsplit": "(tensor([0, 1]), tensor([2, 3]))", "vsplit": "ptcore.Size([1, 1])",
           "dsplit": "ptcore.Size([1, 1, 2])"}[_name], returns="tuple[Tensor, ...]")
-_row("unfold(input, dimension: Int, size: Int, step: Int)", "_unfold(x, dimension, size, step)",
-     "All windows of ``size`` neighbours along a dim, ``step`` apart, as a view with the windows' dim last.",
-     "ptcore.arange(4).unfold(0, 2, 1)", "tensor([[0, 1],\n        [1, 2],\n        [2, 3]])", public=[])
 
 # -- diagonals and triangles ----------------------------------------------------------------------
 

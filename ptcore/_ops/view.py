@@ -127,7 +127,7 @@ tensor([{_result}])
 """)
 
 view(
-    "view_as_real(input)", method=False, vjp=["view_as_complex(clone(g))"], batch="whole",
+    "view_as_real(input)", method=False, vjp=["view_as_complex(row_major(g))"], batch="whole",
     reference="stack([x.real, x.imag], -1)",
     doc="""Complex numbers as pairs of reals in a new last dim, as a view.
 
@@ -144,6 +144,18 @@ view(
 >>> import ptcore
 >>> ptcore.view_as_complex(ptcore.tensor([[1., 2.]]))
 tensor([1.+2.j])
+""")
+
+view(
+    "unfold(input, dimension: Dim, size: Int, step: Int)", public=[],
+    vjp=["unfold_backward(g, x.shape, dimension, size, step)"], reference="_unfold(x, dimension, size, step)",
+    doc="""All windows of ``size`` neighbours along a dim, ``step`` apart, as a view with the windows' dim last.
+
+>>> import ptcore
+>>> ptcore.arange(4).unfold(0, 2, 1)
+tensor([[0, 1],
+        [1, 2],
+        [2, 3]])
 """)
 
 view(

@@ -151,15 +151,25 @@ def _partial(row, args, tangents, out):
     return _sum_of_texts(row, texts, args, [_fitted(t, out) for t in tangents], out)
 
 
+def _promoted(x, dtype):
+    """An operand in the precision that the op computed in: a text's 1 / y is not that of an integer."""
+    if x.dtype.kind == "c" or x.dtype is dtype:
+        return x
+    return x.to(dtype.to_real() if dtype.is_complex else dtype)
+
+
 def _sum_of_texts(row, texts, args, tangents, out):
     spec = ops.arguments(row)
     scope = {}
     names = iter(_expr.TENSOR_NAMES)
     lead = next(t for t in tangents if t is not None)
+    first = out[0] if isinstance(out, tuple) else out
     for a, x in zip(spec, ops.wrapped(row, args)):
         if a.is_tensor:
             if x is not None and not isinstance(x, (Tensor, tuple)):
                 x = full((), x, dtype=lead.dtype, device=lead.device)       # texts call ops on it
+            elif a.letter in "TO" and isinstance(x, Tensor) and not (row.promote == "where" and x is args[0]):
+                x = _promoted(x, first.dtype)
             scope[next(names, a.name)] = x
         scope[a.name] = x
     scope.update(_outputs(out))

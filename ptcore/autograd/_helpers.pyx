@@ -2,12 +2,12 @@
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, shape_of
-from ptcore._ops._creation import full, zeros
+from ptcore._ops._creation import full, ones_like, zeros
 from ptcore._ops._functions_arithmetic import abs, masked_fill, where
 from ptcore._ops._functions_compare import logical_and
 from ptcore._ops._functions_linalg import mm
 from ptcore._ops._functions_reduction import sum
-from ptcore._ops._functions_view import (as_strided_of, diagonal, expand, reshape, select, slice,
+from ptcore._ops._functions_view import (as_strided_of, diagonal, expand, permute, reshape, select, slice,
                                          transpose, unsqueeze)
 
 
@@ -106,6 +106,19 @@ def diagonal_backward(g, shape, offset, dim1, dim2):
     return z
 
 
+def unfold_backward(g, shape, dimension, size, step):
+    """Each window's gradient added where the window lay."""
+    from ptcore._ops._creation import arange
+    from ptcore._ops._functions_index import index_add
+    if not shape:
+        return reshape(sum(g, (0,)), ())
+    n, count = len(shape), g.shape[dimension]
+    places = unsqueeze(arange(count, device=g.device) * step, 1) + arange(size, device=g.device)
+    order = (*range(dimension + 1), n, *range(dimension + 1, n))
+    rows = reshape(permute(g, order), (*shape[:dimension], count * size, *shape[dimension + 1:]))
+    return index_add(zeros_for(g, shape), dimension, reshape(places, (-1,)), rows)
+
+
 def corner_of(g, shape):
     """g as the first elements along each dim of zeros of a shape that is no smaller."""
     if g.shape == tuple(shape):
@@ -197,7 +210,23 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
     n = high - low + 1
     places = as_strided_of(arange(n, device=g.device), size, stride, storage_offset - low, (n,), 0)
     flat = index_add(zeros_for(g, (n,)), 0, reshape(places, (-1,)), reshape(g, (-1,)))
+    if overlaps(shape, input_stride):   # elements that share memory share its gradient
+        places = as_strided_of(arange(n, device=g.device), shape, input_stride, input_offset - low, (n,), 0)
+        places = reshape(places, (-1,))
+        times = index_add(zeros(n, dtype=g.dtype, device=g.device), 0, places, ones_like(places, dtype=g.dtype))
+        flat = flat / where(times == 0, ones_like(times), times)
     return as_strided_of(flat, shape, input_stride, input_offset - low, (1,), 0)
+
+
+def overlaps(shape, stride):
+    """Whether two elements may lie in one place."""
+    reach = 0
+    for s, n in sorted([(s if s >= 0 else -s, n) for s, n in zip(stride, shape)]):
+        if n > 1:
+            if s <= reach:
+                return True
+            reach += s * (n - 1)
+    return False
 
 
 def extent(size, stride, offset):

@@ -71,12 +71,10 @@ def test_memory_is_shared(name):
             v.zero_()
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("name", [n for n in VIEWS if n != "as_strided"])       # that is one of the storage
 def test_of_transposed_and_reversed(name):
     """The same window of memory that is laid out otherwise."""
     shape, view, reference = VIEWS[name]
-    if name == "as_strided":
-        pytest.skip("a window of the storage, not of the values")
     for lay in (lambda a: a.T, lambda a: a[::-1]):
         base = np.arange(float(np.prod(shape))).reshape(shape)
         a = lay(base).reshape(shape) if lay(base).shape != shape else lay(base)

@@ -93,17 +93,14 @@ OTHER_NAMES = {"prod_dims": "prod", "vector_norm": "linalg_vector_norm", "layer_
                "group_norm_stats": "group_norm", "grid_sampled": "grid_sampler", "recurrent_layer": "lstm_cell",
                "attention_stats": "_scaled_dot_product_flash_attention",
                "nll_loss_stats": "nll_loss", "convolve": "conv2d", "convolve_transposed": "conv_transpose2d",
-               "convolve_weight": "_convolution", "index_write": "index_put", "index_accumulate": "index_put"}
+               "convolve_weight": "_convolution", "index_write": "index_put", "index_accumulate": "index_put",
+               "prelu_of": "prelu"}
 # in the lists of the CPU's source alone (aten/src/ATen/autocast_mode.cpp), or composite in PyTorch of
 # ops of the lists
 BESIDE = {"cat": "widest", "stack": "widest", "cross_entropy_stats": "high", "_linalg_svd": "high",
           "svd": "high", "linalg_svd": "high", "linalg_svdvals": "high",
           **dict.fromkeys(("_linalg_solve", "_linalg_solve_triangular", "_linalg_cholesky", "_linalg_qr",
                            "_linalg_eigh", "_linalg_det", "_linalg_slogdet", "_linalg_pinv_of"), "high")}
-
-
-# In torch's list for the lower precision; here made of ops that are not.
-INHERITED = {"linalg_vecdot", "prelu"}
 
 
 def test_columns_are_pytorchs_lists():
@@ -118,7 +115,7 @@ def test_columns_are_pytorchs_lists():
     assert len(lists) > 80
     for row in ROWS.values():
         name = OTHER_NAMES.get(row.name, row.name)
-        if row.kind == "composite" and row.name not in BESIDE and (name not in lists or row.name in INHERITED):
+        if row.kind == "composite" and row.name not in BESIDE and name not in lists:
             continue                    # it is what the ops that it calls make of it, as the first test shows
         assert row.autocast == (lists.get(name) or BESIDE.get(row.name)), row.name
     assert set(_schema.AUTOCAST) == {*lists.values(), None}

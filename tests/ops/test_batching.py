@@ -142,9 +142,7 @@ def test_in_place(row):
         np.testing.assert_allclose(got, np.stack([array(y) for y in loop]), rtol=1e-12)
 
 
-# Its backward is that of as_strided, which is refused.
-WINDOWS = {"unfold"}
-GRADIENTS = [r for r in UNDER_TEST if is_differentiable(r) and r.name not in NOT_REAL_RESULTS | WINDOWS
+GRADIENTS = [r for r in UNDER_TEST if is_differentiable(r) and r.name not in NOT_REAL_RESULTS
              and {"float64", "complex128"} & set(dtypes(r))]
 
 

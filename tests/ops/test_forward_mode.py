@@ -5,7 +5,7 @@ against two oracles: central differences of the op, and the backward by <v, J u>
 """
 import numpy as np
 import pytest
-from _cases import CASES, ROWS, case_id, dtypes
+from _cases import CASES, ROWS, case_id, cases, dtypes
 from interpreters import Forward, Interposed
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
@@ -86,6 +86,36 @@ def test_real(row):
 @pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in UNDER_TEST if "complex128" in dtypes(r)])
 def test_complex(row):
     check_row(row, "complex128")
+
+
+MIXED = [r for r in UNDER_TEST if r.kind == "elementwise" and "float64" in r.types and len(r.tensors) > 1
+         and r.promote not in ("where", "first") and not any(a.letter == "I" for a in r.args)]     # those have a mask
+
+
+def tangent_at(call, values, k, t):
+    return forward_of(lambda v: call(*values[:k], v, *values[k + 1:]), (values[k], t))
+
+
+@pytest.mark.parametrize("other", ["int64", "uint8", "float32"])
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in MIXED])
+def test_mixed_operands(row, other):
+    """A tangent through operands of another dtype is that of the promoted operands, to the last digits."""
+    tried = 0
+    for moving in range(len(row.tensors)):
+        for k in set(range(len(row.tensors))) - {moving}:
+            call, inputs = differentiable_arguments(row, cases(row)[0], "float64", "contiguous")
+            values = [x.detach() for x in inputs]
+            values[k] = (values[k] * 3).abs().to(getattr(pt, other)) + 2
+            same = [x.to(pt.float64) for x in values]
+            t = direction(np.random.default_rng(2), same[moving])
+            results = [tangent_at(call, given, moving, t) for given in (values, same)]
+            tried += 1
+            if results[1] is None:              # steps
+                assert results[0] is None
+                continue
+            assert results[0].dtype is results[1].dtype is pt.float64
+            np.testing.assert_allclose(results[0].numpy(), results[1].numpy(), rtol=1e-14)
+    assert tried
 
 
 # -- what has no cases in the table ------------------------------------------------------------------

@@ -92,12 +92,13 @@ def test_half_and_single(name, shape, args, settings, dtype):
     data = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     outs = []
     for library, f in LIBRARIES:
+        x = library.tensor(data).to(getattr(library, dtype))
         try:
-            outs.append(tensors(getattr(f, name)(library.tensor(data).to(getattr(library, dtype)), *args, **settings)))
-        except RuntimeError:
-            if library is torch:
-                pytest.skip("torch has no kernel")
-            raise
+            outs.append(tensors(getattr(f, name)(x, *args, **settings)))
+        except NotImplementedError:     # torch has no kernel for bfloat16 in three dims: rounded from float32
+            assert library is torch
+            wide = tensors(getattr(f, name)(x.float(), *args, **settings))
+            outs.append([w.to(x.dtype) if w.is_floating_point() else w for w in wide])
     step = 5e-6 if dtype == "float32" else 2e-2
     for a, b in zip(*outs):
         np.testing.assert_allclose(a.double().numpy(), b.double().numpy(), rtol=step, atol=step)

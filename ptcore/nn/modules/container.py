@@ -312,12 +312,12 @@ def _as_parameter(value):
     return value
 
 
-def _entry_repr(label, value):
+def _entry_repr(label, value, dtype):
     if isinstance(value, Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         size = "x".join(map(str, value.shape))
         where = "" if value.device.type == "cpu" else f" ({value.device})"
-        return f"  ({label}): {kind} containing: [{value.dtype} of size {size}{where}]"
+        return f"  ({label}): {kind} containing: [{dtype(value)} of size {size}{where}]"
     return f"  ({label}): Object of type: {type(value).__name__}"
 
 
@@ -380,7 +380,7 @@ class ParameterList(Module):
 
     def extra_repr(self):
         """One line an entry."""
-        return "\n".join(_entry_repr(i, v) for i, v in enumerate(self))
+        return "\n".join(_entry_repr(i, v, lambda p: p.dtype) for i, v in enumerate(self))
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError("ParameterList should not be called.")
@@ -496,7 +496,7 @@ class ParameterDict(_Keyed, Module):
 
     def extra_repr(self):
         """One line an entry."""
-        return "\n".join(_entry_repr(k, v) for k, v in self.items())
+        return "\n".join(_entry_repr(k, v, Tensor.type) for k, v in self.items())
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")
