@@ -497,6 +497,8 @@ def linalg_ldl_factor(A, hermitian):
 def linalg_ldl_solve(LD, pivots, B, hermitian):
     op = "linalg_ldl_solve"
     _square(op, LD)
+    if pivots.dtype.kind in "iu":
+        pivots = pivots.to(INT32)
     _pivots(op, "pivots", LD, pivots)
     LD, B = _pair(op, LD, B)
     _fitting(op, LD, B, True)

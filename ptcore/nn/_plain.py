@@ -1,5 +1,5 @@
 """Functions of networks that PyTorch also has at its top level, where they take their arguments in another order and
-reductions as numbers: 0 none, 1 mean, 2 sum."""
+reductions as numbers: 0 none, 1 mean, 2 sum; what is left out means none."""
 from ptcore._ops import _arguments
 from ptcore.nn import functional as F
 
@@ -38,28 +38,28 @@ def instance_norm(input, weight, bias, running_mean, running_var, use_input_stat
     return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
-def kl_div(input, target, reduction=1, *, log_target=False):
+def kl_div(input, target, reduction=0, *, log_target=False):
     """See :func:`ptcore.nn.functional.kl_div`."""
     return F.kl_div(input, target, reduction=_word("kl_div", reduction), log_target=log_target)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=0):
     """See :func:`ptcore.nn.functional.binary_cross_entropy_with_logits`."""
     word = _word("binary_cross_entropy_with_logits", reduction)
     return F.binary_cross_entropy_with_logits(input, target, weight, reduction=word, pos_weight=pos_weight)
 
 
-def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
     """See :func:`ptcore.nn.functional.cosine_embedding_loss`."""
     return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_word("cosine_embedding_loss", reduction))
 
 
-def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
+def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     """See :func:`ptcore.nn.functional.hinge_embedding_loss`."""
     return F.hinge_embedding_loss(input, target, margin, reduction=_word("hinge_embedding_loss", reduction))
 
 
-def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=0):
     """See :func:`ptcore.nn.functional.margin_ranking_loss`."""
     return F.margin_ranking_loss(input1, input2, target, margin, reduction=_word("margin_ranking_loss", reduction))
 
@@ -70,7 +70,7 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=word)
 
 
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, reduction=1):
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, reduction=0):
     """See :func:`ptcore.nn.functional.triplet_margin_loss`."""
     word = _word("triplet_margin_loss", reduction)
     return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=word)

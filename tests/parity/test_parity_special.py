@@ -44,7 +44,9 @@ SPECIAL = ["digamma", "psi", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", 
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special_functions(name):
     x = draw((4, 5), low=0.05, high=0.95) if name in ("erfinv", "logit", "entr") else draw((4, 5), low=0.1)
-    compare(lambda lib, a: getattr(lib.special, name)(a), x, gradients=name != "round")
+    # torch's trigamma, the derivative of digamma, has nine digits
+    compare(lambda lib, a: getattr(lib.special, name)(a), x, gradients=name != "round",
+            rtol=1e-8 if name in ("digamma", "psi") else 1e-10)
     compare(lambda lib, a: getattr(lib.special, name)(a), x.astype("float32"), gradients=name != "round", rtol=2e-5)
     if name != "round":
         integers = [getattr(lib.special, name)(lib.tensor([0, 1])) for lib in (pt, torch)]
@@ -65,7 +67,7 @@ def test_functions_of_more(k):
         lambda lib, a, b: lib.special.log_softmax(a, 1), lambda lib, a, b: lib.special.logsumexp(a, 0),
         lambda lib, a, b: lib.special.softmax(a, 0),
     ][k]
-    compare(call, x, y)
+    compare(call, x, y, rtol=1e-8 if k == 8 else 1e-10)           # torch's trigamma has nine digits
 
 
 def test_no_derivative_by_the_exponent():
@@ -103,7 +105,7 @@ def test_in_place(k):
         result = INPLACE[k](t)
         assert result is t
         results.append(t.numpy())
-    np.testing.assert_allclose(*results, rtol=1e-12)
+    np.testing.assert_allclose(*results, rtol=1e-8 if k == 2 else 1e-12)       # torch's trigamma has nine digits
 
 
 SMALL = [
@@ -126,7 +128,8 @@ SMALL = [
     lambda lib, a, b: lib.fill_(a.clone(), 3), lambda lib, a, b: lib.clip_(a.clone(), 0, 1),
     lambda lib, a, b: lib.zero_(a.clone()),
     lambda lib, a, b: lib.index_put(a, (lib.tensor([0, 1]),), b[:2]), lambda lib, a, b: a.clone().resize_as_(b[:2]),
-    lambda lib, a, b: lib.pca_lowrank(a, 2)[1], lambda lib, a, b: lib.svd_lowrank(a, 4)[1],
+    lambda lib, a, b: lib.vander(a[0], 3), lambda lib, a, b: lib.vander(b[1], increasing=True),
+    lambda lib, a, b: lib.pca_lowrank(a, 4)[1], lambda lib, a, b: lib.svd_lowrank(a, 4)[1],
 ]
 
 
@@ -139,7 +142,6 @@ def test_gradients_of_small_functions():
     x, y = draw((4, 4), 3), draw((4, 4), 4)
     for call in (lambda lib, a, b: lib.gradient(a, spacing=0.5, edge_order=2),
     lambda lib, a, b: lib.conj_physical(a * b),
-                 lambda lib, a, b: lib.as_strided_scatter(a, b[:2, :2], (2, 2), (5, 1), 1),
                  lambda lib, a, b: (a * b).split_with_sizes([1, 3], 1)):
         compare(call, x, y)
 
@@ -150,7 +152,7 @@ TOP = [
     lambda lib, x, w: lib.batch_norm(x, w, None, None, None, True, 0.1, 1e-5, False),
     lambda lib, x, w: lib.instance_norm(x.reshape(1, 4, 3), w, w, None, None, True, 0.1, 1e-5, False),
     lambda lib, x, w: lib.kl_div(x, x.exp(), 2), lambda lib, x, w: lib.kl_div(x, x, 0, log_target=True),
-    lambda lib, x, w: lib.binary_cross_entropy_with_logits(x, x.sigmoid().detach(), None, w),
+    lambda lib, x, w: lib.binary_cross_entropy_with_logits(x, x.sigmoid().detach(), None, w.detach(), 1),
     lambda lib, x, w: lib.cosine_embedding_loss(x, x * w, lib.tensor([1, -1, 1])),
     lambda lib, x, w: lib.hinge_embedding_loss(w, lib.tensor([1, -1, 1, -1]), 0.5, 2),
     lambda lib, x, w: lib.margin_ranking_loss(x[0], w, lib.tensor([1, -1, 1, -1]), 0.1),
