@@ -9,6 +9,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
+from ptcore._device cimport CPU
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport read_sizes, sizes_tuple
 from ptcore._tensor cimport *
@@ -250,6 +251,8 @@ cdef tuple gather_plan(Tensor x, list advanced):
     for dim, t in advanced:
         if (<Tensor>t).dt != PT_INT64:
             t = t.to(dtype_of(PT_INT64))
+        if (<Tensor>t).storage.device != x.storage.device and (<Tensor>t).storage.device == CPU:
+            t = t.to(x.device)
         tensors.append(t.expand(shape))
         dims.append(dim)
     for i in range(1, len(dims)):

@@ -40,15 +40,6 @@ def assign(a, key, value):
     view[rest] = value
 
 
-def add_at(a, key, value):
-    """``a[key] += value`` with every repetition counted."""
-    view, rest = selected(a, key)
-    if view.ndim == 0:
-        view[...] += np.asarray(value).sum() if np.asarray(value).ndim > view[rest].ndim else value
-    else:
-        np.add.at(view, rest, value)
-
-
 @examples(500)
 @given(problems(), st.sampled_from(LAYOUTS))
 def test_get(problem, layout):

@@ -97,9 +97,10 @@ PT_NOINLINE double erfcx_slow(double x) {
 PT_INLINE double erfcx(double x) { return erfcx_slow(x); }
 PT_INLINE float erfcx(float x) { return (float)erfcx_slow((double)x); }
 
-/* d - log1p(d) for d > -1, by its series where both are small */
-PT_NOINLINE double log1p_gap(double d) {
-    if (!(abs(d) < 0.1)) return d - log1p(d);
+/* d - log(x / a) for d = (x - a) / a, by its series where both are small */
+PT_NOINLINE double log_gap(double a, double x) {
+    const double d = (x - a) / a;
+    if (!(abs(d) < 0.1)) return d - log(x / a);
     double gap = 0, power = d * d;
     for (int k = 2; k < 20; k++, power *= -d) gap += power / k;
     return gap;
@@ -109,7 +110,7 @@ PT_NOINLINE double gamma_weight(double a, double x) {
     if (a < 16.0) return exp(a * log(x) - x - lgamma(a + 1.0));
     const double i = 1.0 / a, q = i * i;
     const double stirling = i * (0.08333333333333333 + q * (-0.002777777777777778 + q * (0.0007936507936507937 - q * 0.0005952380952380953)));
-    return exp(-a * log1p_gap((x - a) / a) - stirling) / sqrt(6.283185307179586 * a);
+    return exp(-a * log_gap(a, x) - stirling) / sqrt(6.283185307179586 * a);
 }
 
 /* The regularised incomplete gamma functions: the lower one by its series up to a, or 1, else 1 less the continued
@@ -122,7 +123,7 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
     if (a == infinity<double>()) return x == a ? not_a_number<double>() : upper ? 1.0 : 0.0;
     if (x == infinity<double>()) return upper ? 0.0 : 1.0;
     if (a > 2e5) {
-        const double d = (x - a) / a, gap = log1p_gap(d), eta = copysign(sqrt(2.0 * gap), d);
+        const double d = (x - a) / a, gap = log_gap(a, x), eta = copysign(sqrt(2.0 * gap), d);
         const double c0 = abs(eta) < 0.01 ? poly(eta, -0.3333333333333333, 0.08333333333333333, -0.014814814814814815,
                                                  0.0011574074074074073, 0.0003527336860670194)
                                           : 1.0 / d - 1.0 / eta;
@@ -130,6 +131,18 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
         const double rest = exp(-a * gap) / sqrt(6.283185307179586 * a) * (abs(eta) < 0.1 ? c0 + c1 / a : 0.0);
         const double half = 0.5 * erfc((upper ? eta : -eta) * sqrt(0.5 * a));
         return upper ? half + rest : half - rest;
+    }
+    if (upper && x <= 1.1 && a <= (x <= 0.5 ? -0.4 / log(x) : 1.1 * x)) {   /* where 1 less the lower one would cancel */
+        double sum = 0, term = 1;
+        for (int n = 1; n < 60 && abs(term) > 1e-18; n++) {
+            term *= -x / n;
+            sum += term / (a + n);
+        }
+        const double log_gamma = a < 5e-3 ? a * poly(a, -0.5772156649015329, 0.8224670334241132, -0.40068563438653143,
+                                                     0.27058080842778454, -0.20738555102867398, 0.16955717699740818)
+                                          : lgamma(1.0 + a);
+        const double power = a * log(x) - log_gamma;
+        return -expm1(power) - a * exp(power) * sum;
     }
     const double weight = gamma_weight(a, x);
     const int steps = 1000 + (int)(20.0 * sqrt(a));
@@ -141,7 +154,9 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
             sum += term;
         }
         /* near 0 the upper one is all that is left of 1 */
-        return upper ? 1.0 - weight * sum : weight * sum;
+        sum *= weight;
+        sum = sum > 1.0 ? 1.0 : sum;
+        return upper ? 1.0 - sum : sum;
     }
     /* modified Lentz */
     double b = x + 1.0 - a, c = 1e300, d = 1.0 / b, h = d;
