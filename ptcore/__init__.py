@@ -72,7 +72,7 @@ nan = _d.NAN
 pi = 3.141592653589793
 e = 2.718281828459045
 
-_SUBMODULES = ("accelerator", "autograd", "cpu", "cuda", "examples", "linalg", "nn", "ops", "optim", "profiler",
+_SUBMODULES = ("accelerator", "autograd", "cpu", "cuda", "examples", "func", "linalg", "nn", "ops", "optim", "profiler",
                "return_types", "serialization", "special", "testing", "utils", "version")
 # Functions that few programs call: their files are read when one is first asked for.
 _LATER = {"bartlett_window": "utils._windows", "blackman_window": "utils._windows", "hamming_window": "utils._windows",

@@ -130,20 +130,18 @@ def optable(ops):
 def select(ops, kernel_families):
     """_select.cpp: fills the tables from the best ISA level that the CPU has.
 
-    A kernel family written ``name:base`` is compiled for the base level alone and serves all.
+    A kernel family written ``name:level`` is compiled up to that level, which serves those above.
     """
     by_family = families(ops)
-    once = {f.partition(":")[0] for f in kernel_families if f.endswith(":base")}
-    kernel_families = [f.partition(":")[0] for f in kernel_families]
+    highest = {name: level or LEVELS[-1] for name, _, level in (f.partition(":") for f in kernel_families)}
+    compiled = {level: [f for f in highest if LEVELS.index(level) <= LEVELS.index(highest[f])] for level in LEVELS}
     out = ['// Generated: tables of every family and level, and which level is in use.',
            '#include "select.hpp"', ""]
     for level in LEVELS:
         out.append(f"#ifdef PT_HAVE_{level.upper()}")
         for f in by_family:
             out.append(f'extern "C" const pt_elementwise pt_loops_{f}_{level}[];')
-        for f in kernel_families:
-            if level == "base" or f not in once:
-                out.append(f'extern "C" const pt_kernel_entry pt_kernels_{f}_{level}[];')
+        out += [f'extern "C" const pt_kernel_entry pt_kernels_{f}_{level}[];' for f in compiled[level]]
         out.append(f'extern "C" const pt_loop pt_cast_table_{level}[PT_NDTYPES][PT_NDTYPES];')
         out.append("#endif")
     for f, members in by_family.items():
@@ -154,7 +152,7 @@ def select(ops, kernel_families):
         out += [f"    {{pt_loops_{f}_{level}, ids_{f}}}," for f in by_family]
         out.append("    {nullptr, nullptr}};")
         out.append(f"static const pt_kernel_entry *const kernels_{level}[] = {{")
-        out += [f"    pt_kernels_{f}_{'base' if f in once else level}," for f in kernel_families]
+        out += [f"    pt_kernels_{f}_{level}," for f in compiled[level]]
         out.append("    nullptr};")
         out.append("#endif")
     out.append("static const pt_level levels[] = {")

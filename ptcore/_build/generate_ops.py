@@ -1,6 +1,6 @@
 """Generates everything that follows from the op rows into the build tree.
 
-    python generate_ops.py OUTPUT_DIR [--kernels FAMILY,FAMILY:base,...]
+    python generate_ops.py OUTPUT_DIR [--kernels FAMILY,FAMILY:LEVEL,...]
     python generate_ops.py OUTPUT_DIR --stubs
 
 Files are written only when their text changes, so that ninja rebuilds no more than it must.

@@ -6,7 +6,7 @@ from typing import TypeAlias, overload
 
 import numpy
 
-from ptcore import accelerator as accelerator, autograd as autograd, linalg as linalg, nn as nn, optim as optim, ops as ops, profiler as profiler, utils as utils, version as version
+from ptcore import accelerator as accelerator, autograd as autograd, func as func, linalg as linalg, nn as nn, optim as optim, ops as ops, profiler as profiler, utils as utils, version as version
 from ptcore.autograd.graph import Node
 from ptcore.autograd._hooks import RemovableHandle
 

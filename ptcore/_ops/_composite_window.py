@@ -3,6 +3,8 @@
 They read settings that are one number or one for each spatial dim, work out sizes, and call the ops
 that do the work on (N, C, ...); an input without N gets one.
 """
+import math
+
 from ptcore._convert import tensor
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
@@ -11,6 +13,7 @@ from ptcore._ops._creation import linspace, zeros
 from ptcore._ops._functions_convolution import convolve, convolve_transposed
 from ptcore._ops._functions_copy import clone
 from ptcore._ops._functions_index import scatter_src
+from ptcore._ops._functions_linalg import linear
 from ptcore._ops._functions_pooling import max_pool_windows, mean_pool
 from ptcore._ops._functions_reduction import mean
 from ptcore._ops._functions_resample import (
@@ -111,6 +114,12 @@ def _convolution(op, n, input, weight, bias, stride, padding, dilation, groups):
         convolved(op, x, weight, bias, stride, padding, dilation, groups, size)
         if kernel[0] == 0:
             raise ShapeError(f"{op}: weight must have at least one filter, got shape {list(kernel)}")
+    if (groups == 1 and kernel[1:] == shape[1:] and max(reach) > 0 and max(padding) == 0 and x.dtype == weight.dtype
+            and x.dtype.is_floating_point):
+        # one result that every number of the input takes part in: a product of matrices
+        length = math.prod(shape[1:])
+        product = linear(reshape(x, (shape[0], length)), reshape(weight, (kernel[0], length)), bias)
+        return _unbatched(reshape(product, (shape[0], kernel[0]) + (1,) * n), batched)
     return _unbatched(convolve(x, weight, bias, stride, padding, dilation, groups, size), batched)
 
 
@@ -124,6 +133,15 @@ def conv2d(input, weight, bias, stride, padding, dilation, groups):
 
 def conv3d(input, weight, bias, stride, padding, dilation, groups):
     return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_tbc(input, weight, bias, pad):
+    op = "conv_tbc"
+    for name, t, ndim in (("input", input, 3), ("weight", weight, 3), ("bias", bias, 1)):
+        if t.ndim != ndim:
+            raise ShapeError(f"{op}: {name} must have {ndim} dimensions, got shape {list(t.shape)}")
+    x = permute(input, (1, 2, 0))
+    return permute(_convolution(op, 1, x, permute(weight, (2, 1, 0)), bias, 1, pad, 1, 1), (2, 0, 1)).contiguous()
 
 
 def _transposed(op, n, input, weight, bias, stride, padding, output_padding, groups, dilation):
@@ -140,7 +158,7 @@ def _transposed(op, n, input, weight, bias, stride, padding, output_padding, gro
     size = tuple([(m - 1) * s - 2 * p + d * (k - 1) + e + 1 for m, s, p, d, k, e in zip(
         x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)])
     if min(size) < 1:
-        raise ShapeError(f"{op}: the output would have sizes {list(size)}, expected at least 1")
+        raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {list(size)}")
     convolved_transposed(op, x, weight, bias, stride, padding, dilation, groups, size)
     return _unbatched(convolve_transposed(x, weight, bias, stride, padding, dilation, groups, size), batched)
 
@@ -177,7 +195,7 @@ def _pool_settings(op, n, x, kernel_size, stride, padding, dilation, ceil_mode):
             o -= 1
         size.append(o)
     if min(size) < 1 or 0 in x.shape[1:]:
-        raise ShapeError(f"{op}: the output would have sizes {size}, expected at least 1, for input of "
+        raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {size} for input of "
                          f"shape {list(x.shape)} and kernel_size {list(kernel)}")
     return kernel, stride, padding, dilation, tuple(size)
 
@@ -323,7 +341,7 @@ def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size
             raise ValueError(f"{op}: output_size must be within a stride of {list(size)}, got {output_size!r}")
         size = given
     if min(size) < 1:
-        raise ShapeError(f"{op}: the output would have sizes {list(size)}, expected at least 1")
+        raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {list(size)}")
     lead = tuple(x.shape[:2])
     count = 1
     for m in size:
@@ -390,8 +408,8 @@ def _blocks(op, size, kernel, dilation, padding, stride):
     blocks = tuple([(m + 2 * p - d * (k - 1) - 1) // s + 1
                     for m, k, d, p, s in zip(size, kernel, dilation, padding, stride)])
     if min(blocks) < 1:
-        raise ShapeError(f"{op}: windows of {list(kernel)} do not fit in sizes {list(size)} with padding "
-                         f"{list(padding)}")
+        raise ShapeError(f"{op}: windows must fit in the padded input, got windows of {list(kernel)} for sizes "
+                         f"{list(size)} with padding {list(padding)}")
     return blocks
 
 

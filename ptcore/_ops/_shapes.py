@@ -281,6 +281,11 @@ def loss_spec(op, x, target, weight, reduction):
     return expected
 
 
+def nll_spec(x, target, weight, reduction):
+    shape = loss_spec("nll_loss", x, target, weight, reduction)
+    return [(shape if reduction == "none" else (), x.dtype), ((), x.dtype)]
+
+
 def attended(query, key, value, mask, keep):
     """Output and log-sum-exp of attention over (N, H, L, E), (N, G, S, E) and (N, G, S, V)."""
     op = "scaled_dot_product_attention"
@@ -324,12 +329,19 @@ def _sized(op, name, x, shape):
         raise ShapeError(f"{op}: {name} must have shape {list(shape)}, got {list(x.shape)}")
 
 
-def recurrent_spec(gates, hx, cx, weight, bias, batch_sizes, mode):
+def recurrent_spec(gates, hx, cx, weight, bias, projection, batch_sizes, mode):
     matrix("rnn", "hx", hx)
     matrix("rnn", "weight_hh", weight)
-    batch, n = hx.shape
+    batch, size = hx.shape
+    n = size
+    if projection is not None:
+        if mode != "lstm":
+            raise ShapeError(f"rnn: an LSTM, and nothing else, has weight_hr, got mode {mode!r}")
+        matrix("rnn", "weight_hr", projection)
+        n = projection.shape[1]
+        _sized("rnn", "weight_hr", projection, (size, n))
     width = n * {"lstm": 4, "gru": 3}.get(mode, 1)
-    _sized("rnn", "weight_hh", weight, (width, n))
+    _sized("rnn", "weight_hh", weight, (width, size))
     _sized("rnn", "the product of input and weight_ih", gates, (sum(batch_sizes), width))
     if bias is not None:
         _sized("rnn", "bias_hh", bias, (width,))
@@ -338,20 +350,22 @@ def recurrent_spec(gates, hx, cx, weight, bias, batch_sizes, mode):
     if cx is not None:
         _sized("rnn", "cx", cx, (batch, n))
     last = batch
-    for size in batch_sizes:
-        if not 0 <= size <= last:
+    for active in batch_sizes:
+        if not 0 <= active <= last:
             raise ShapeError(f"rnn: batch_sizes must not rise and be at most {batch}, got {list(batch_sizes)}")
-        last = size
+        last = active
     rows = gates.shape[0]
-    return [((rows, n), gates.dtype), ((rows, n) if mode == "lstm" else (0,), gates.dtype),
+    return [((rows, size), gates.dtype), ((rows, n) if mode == "lstm" else (0,), gates.dtype),
             ((rows, 4 * n) if mode in ("lstm", "gru") else (0,), gates.dtype)]
 
 
-def recurrent_gradients(g, hx, weight, mode):
-    rows, n = g.shape
+def recurrent_gradients(g, hx, weight, projection, mode):
+    rows, size = g.shape
     width = weight.shape[0]
-    return [((rows, width), g.dtype), ((rows, width) if mode == "gru" else (0,), g.dtype), ((rows, n), g.dtype),
-            (tuple(hx.shape), g.dtype), (tuple(hx.shape) if mode == "lstm" else (0,), g.dtype)]
+    return [((rows, width), g.dtype), ((rows, width) if mode == "gru" else (0,), g.dtype),
+            ((rows, size), g.dtype), (tuple(hx.shape), g.dtype),
+            ((hx.shape[0], width // 4) if mode == "lstm" else (0,), g.dtype),
+            ((0,) if projection is None else (rows, size), g.dtype)]
 
 
 # -- equations and factors --------------------------------------------------------------------

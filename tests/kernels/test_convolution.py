@@ -34,6 +34,17 @@ LARGE = [
     (1, 1, 70, 90, (7, 7), (3, 3), (1, 1), (1, 1), (1, 1)),
     (2, 1, 4, 4, (2000,), (9,), (1,), (4,), (1,)),
 ]
+# the same where columns are multiplied: rows too short for planes, filters enough to make up for packing
+COLUMNS = [
+    (70, 1, 6, 50, (8, 8), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (3, 2, 30, 70, (5, 4), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (5, 1, 64, 48, (7, 7), (3, 3), (2, 2), (1, 1), (1, 1)),
+    (9, 1, 50, 130, (7, 7), (1, 1), (1, 1), (0, 0), (1, 1)),
+    (2, 1, 20, 49, (9, 6), (2, 3), (3, 1), (0, 2), (2, 1)),
+    (6, 1, 8, 60, (3, 4, 3), (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1)),
+    (1, 1, 3, 50, (8, 5), (17, 2), (1, 1), (8, 0), (1, 1)),
+    (4, 1, 300, 64, (5,), (3,), (2,), (1,), (1,)),
+]
 
 
 def result_size(size, kernel, stride, padding, dilation):
@@ -136,9 +147,15 @@ def test_small(kernels, shape, dtype):
     check(kernels, shape, dtype, [np.asarray if dtype != "bfloat16" else lambda a: a, turned])
 
 
-@pytest.mark.parametrize("shape", LARGE, ids=str)
+@pytest.mark.parametrize("shape", LARGE + COLUMNS, ids=str)
 def test_large(kernels, shape):
     check(kernels, shape, "float32", [lambda a: a])
+
+
+@pytest.mark.parametrize("shape", COLUMNS, ids=str)
+def test_columns(kernels, shape):
+    check(kernels, shape, "float64", [lambda a: a, turned])
+    check(kernels, shape, "float16", [lambda a: a])
 
 
 def test_float64(kernels):
@@ -148,18 +165,18 @@ def test_float64(kernels):
 def test_what_is_not_read(kernels):
     """Infinities and NaNs reach the results that they are part of, and no others."""
     rng = np.random.default_rng(1)
-    for size, padding in [((9, 20), 0), ((9, 20), 1), ((40, 7), 0)]:
-        x, w = rng.normal(size=(2, 3, *size)), rng.normal(size=(4, 3, 3, 3))
+    for size, padding, filters in [((9, 20), 0, 4), ((9, 20), 1, 4), ((40, 7), 0, 4), ((9, 7), 0, 50), ((7, 7), 1, 50)]:
+        x, w = rng.normal(size=(2, 7, *size)), rng.normal(size=(filters, 7, 3, 3))
         x[0, 1, 4, 0] = np.inf
         x[1, 2, 0, 3] = np.nan
         settings = (1, 1), (padding, padding), (1, 1)
         params = [list(s) for s in settings] + [1]
         out = result_size(size, (3, 3), *settings)
-        y = rng.normal(size=(2, 4, *out))
+        y = rng.normal(size=(2, filters, *out))
         with np.errstate(all="ignore"):
-            np.testing.assert_allclose(kernels("convolve", [x, w, None], [((2, 4, *out), "float64")], params),
+            np.testing.assert_allclose(kernels("convolve", [x, w, None], [((2, filters, *out), "float64")], params),
                                        correlate(x, w, 1, out, settings))
-            np.testing.assert_allclose(kernels("convolve_weight", [x, y], [((4, 3, 3, 3), "float64")], params),
+            np.testing.assert_allclose(kernels("convolve_weight", [x, y], [((filters, 7, 3, 3), "float64")], params),
                                        weight_gradient(x, y, 1, (3, 3), settings))
 
 
@@ -186,7 +203,7 @@ def test_empty(kernels):
 
 def test_threads_do_not_change_bits(kernels):
     rng = np.random.default_rng(3)
-    for n, groups, channels, filters, size, kernel, *settings in LARGE:
+    for n, groups, channels, filters, size, kernel, *settings in LARGE + COLUMNS:
         x, w = (rng.normal(size=s).astype(np.float32) for s in [(n, groups * channels, *size), (groups * filters, channels, *kernel)])
         out = result_size(size, kernel, *settings)
         y = rng.normal(size=(n, groups * filters, *out)).astype(np.float32)

@@ -22,29 +22,34 @@ def cases(F):
     bits, gate = ("uniform", 0.1, 0.9), ("uniform", -1, 1)
     square, diagonal = F(3, 3), ("uniform", 1, 3)
 
-    def layer(rows, batch, n, sizes, mode, reverse=False, bias=False):
+    def layer(rows, batch, n, sizes, mode, reverse=False, bias=False, size=0):
         width = n * {"lstm": 4, "gru": 3}.get(mode, 1)
-        return [F(rows, width), F(batch, n), F(batch, n) if mode == "lstm" else None, F(width, n, domain=gate),
-                F(width) if bias else None, sizes, mode, reverse]
+        return [F(rows, width), F(batch, size or n), F(batch, n) if mode == "lstm" else None,
+                F(width, size or n, domain=gate), F(width) if bias else None,
+                F(size, n) if size else None, sizes, mode, reverse]
 
-    def back(rows, batch, n, sizes, mode, reverse=False, cells=False):
+    def back(rows, batch, n, sizes, mode, reverse=False, cells=False, size=0):
         width = n * {"lstm": 4, "gru": 3}.get(mode, 1)
         lstm = mode == "lstm"
-        return [F(rows, n), F(rows, n) if cells else None, F(rows, n, domain=bits), F(rows, n) if lstm else F(0),
-                F(rows, 4 * n, domain=bits) if mode in ("lstm", "gru") else F(0), F(batch, n),
-                F(batch, n) if lstm else None, F(width, n, domain=gate), sizes, mode, reverse]
+        state = size or n
+        return [F(rows, state), F(rows, n) if cells else None, F(rows, state, domain=bits),
+                F(rows, n) if lstm else F(0), F(rows, 4 * n, domain=bits) if mode in ("lstm", "gru") else F(0),
+                F(batch, state), F(batch, n) if lstm else None, F(width, state, domain=gate),
+                F(size, n) if size else None, sizes, mode, reverse]
 
     table = {
         "recurrent_layer": [
             layer(4, 2, 2, (2, 2), "tanh"), layer(3, 2, 2, (2, 1), "relu", True, True),
             layer(4, 2, 2, (2, 2), "lstm"), layer(3, 2, 1, (2, 1), "lstm", True, True),
             layer(4, 2, 2, (2, 1, 1), "gru", False, True), layer(3, 2, 2, (2, 1), "gru", True),
-            layer(38, 20, 5, (20, 18), "lstm", False, True)],
+            layer(38, 20, 5, (20, 18), "lstm", False, True), layer(3, 2, 3, (2, 1), "lstm", True, True, size=2),
+            layer(38, 20, 5, (20, 18), "lstm", size=3)],
         "recurrent_layer_backward": [
             back(4, 2, 2, (2, 2), "tanh"), back(3, 2, 2, (2, 1), "relu", True),
             back(4, 2, 2, (2, 2), "lstm", False, True),
             back(3, 2, 1, (2, 1), "lstm", True), back(4, 2, 2, (2, 1, 1), "gru"), back(3, 2, 2, (2, 1), "gru", True),
-            back(38, 20, 5, (20, 18), "gru")],
+            back(38, 20, 5, (20, 18), "gru"), back(3, 2, 3, (2, 1), "lstm", True, True, size=2),
+            back(38, 20, 5, (20, 18), "lstm", size=3)],
         "_linalg_solve": [[square, F(3, 2)], [F(2, 3, 3), F(2, 3, 1)], [F(1, 1), F(1, 4)], [F(0, 0), F(0, 2)]],
         "_linalg_solve_triangular": [
             [F(3, 3, domain=diagonal), F(3, 2), upper, unit] for upper in (True, False) for unit in (True, False)

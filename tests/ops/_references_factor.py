@@ -10,10 +10,10 @@ def _steps(batch_sizes, reverse):
     return steps[::-1] if reverse else steps
 
 
-def _recurrent_layer(x, hx, cx, weight, bias, batch_sizes, mode, reverse):
+def _recurrent_layer(x, hx, cx, weight, bias, projection, batch_sizes, mode, reverse):
     """One sequence and one step at a time."""
-    n = hx.shape[1]
-    out, cells, kept = np.zeros((len(x), n)), np.zeros((len(x), n)), np.zeros((len(x), 4 * n))
+    n = hx.shape[1] if projection is None else projection.shape[1]
+    out, cells, kept = np.zeros((len(x), hx.shape[1])), np.zeros((len(x), n)), np.zeros((len(x), 4 * n))
     for b in range(len(hx)):
         h, c = hx[b], None if cx is None else cx[b]
         for start, size in _steps(batch_sizes, reverse):
@@ -26,7 +26,7 @@ def _recurrent_layer(x, hx, cx, weight, bias, batch_sizes, mode, reverse):
                 i, f, o = expit(z[:n]), expit(z[n:2 * n]), expit(z[3 * n:])
                 g = np.tanh(z[2 * n:3 * n])
                 c = f * c + i * g
-                h = o * np.tanh(c)
+                h = o * np.tanh(c) if projection is None else projection @ (o * np.tanh(c))
                 cells[row], kept[row] = c, np.concatenate([i, f, g, o])
             elif mode == "gru":
                 r, u = expit(x[row][:n] + p[:n]), expit(x[row][n:2 * n] + p[n:2 * n])
@@ -39,17 +39,21 @@ def _recurrent_layer(x, hx, cx, weight, bias, batch_sizes, mode, reverse):
     return out, cells if mode == "lstm" else np.zeros(0), kept if mode in ("lstm", "gru") else np.zeros(0)
 
 
-def _recurrent_layer_backward(g, g_cells, states, cells, kept, hx, cx, weight, batch_sizes, mode, reverse):
-    n, batch, rows = hx.shape[1], len(hx), len(g)
-    gates, previous = np.zeros((rows, len(weight))), np.zeros((rows, n))
-    hidden, d_hx, d_cx = np.zeros((rows, len(weight))), np.zeros((batch, n)), np.zeros((batch, n))
+def _recurrent_layer_backward(g, g_cells, states, cells, kept, hx, cx, weight, projection, batch_sizes, mode,
+                              reverse):
+    size, batch, rows = hx.shape[1], len(hx), len(g)
+    n = size if projection is None else projection.shape[1]
+    gates, previous, projected = np.zeros((rows, len(weight))), np.zeros((rows, size)), np.zeros((rows, size))
+    hidden, d_hx, d_cx = np.zeros((rows, len(weight))), np.zeros((batch, size)), np.zeros((batch, n))
     for b in range(batch):
         walk = [start + b for start, size in _steps(batch_sizes, reverse) if b < size]
-        d, dc = np.zeros(n), np.zeros(n)
+        d, dc = np.zeros(size), np.zeros(n)
         for k in range(len(walk) - 1, -1, -1):
             row = walk[k]
             previous[row] = states[walk[k - 1]] if k else hx[b]
             d = d + g[row]
+            if projection is not None:
+                projected[row], d = d, projection.T @ d
             if mode == "lstm":
                 i, f, q, o = kept[row].reshape(4, n)
                 before = cells[walk[k - 1]] if k else cx[b]
@@ -69,7 +73,8 @@ def _recurrent_layer_backward(g, g_cells, states, cells, kept, hx, cx, weight, b
                 gates[row] = d * (1 - states[row]**2) if mode == "tanh" else np.where(states[row] > 0, d, 0)
                 d = weight.T @ gates[row]
         d_hx[b], d_cx[b] = d, dc
-    return (gates, hidden if mode == "gru" else np.zeros(0), previous, d_hx, d_cx if mode == "lstm" else np.zeros(0))
+    return (gates, hidden if mode == "gru" else np.zeros(0), previous, d_hx, d_cx if mode == "lstm" else np.zeros(0),
+            np.zeros(0) if projection is None else projected)
 
 
 # -- equations and factors ---------------------------------------------------------------------------

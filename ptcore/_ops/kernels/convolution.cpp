@@ -8,7 +8,7 @@
  * filters in registers: a tile of filters x vectors of positions goes through all taps of all
  * channels. The transpose is the same sum with one set of taps for each residue of a result by stride.
  */
-#include "convolution.hpp"
+#include "convolution_columns.hpp"
 
 namespace {
 
@@ -52,27 +52,6 @@ inline tile_kernel<T> tile_of(int rows, int vectors, std::integer_sequence<int, 
 
 /* ---- filters ----------------------------------------------------------------------------- */
 
-/* One residue of the results in each dim: the taps that they have. */
-struct phase {
-    int64_t at[3], taps;
-    phase(const geometry &g, int64_t number) {
-        at[2] = number % g.dim[2].phases;
-        at[1] = number / g.dim[2].phases % g.dim[1].phases;
-        at[0] = number / g.dim[2].phases / g.dim[1].phases;
-        taps = 1;
-        for (int d = 0; d < 3; ++d) taps *= g.dim[d].begin[at[d] + 1] - g.dim[d].begin[at[d]];
-    }
-    /* f(number of the tap, its places in the lists of the three dims) */
-    template <class F>
-    void each(const geometry &g, F &&f) const {
-        const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
-        int64_t t = 0;
-        for (int64_t i = a.begin[at[0]]; i < a.begin[at[0] + 1]; ++i)
-            for (int64_t j = b.begin[at[1]]; j < b.begin[at[1] + 1]; ++j)
-                for (int64_t k = c.begin[at[2]]; k < c.begin[at[2] + 1]; ++k) f(t++, i, j, k);
-    }
-};
-
 /* Filters of all phases and groups as panels [channel][tap][row]; bias in front of them all. */
 template <class T>
 struct filter_bank {
@@ -97,19 +76,19 @@ struct filter_bank {
             start[number + 1] = start[number] + all * g.channels * phase(g, number).taps;
         const int64_t by_filter = weight.stride[transposed], by_channel = weight.stride[!transposed];
         const int64_t by_group = weight.stride[0] * (transposed ? g.channels : g.filters);
-        parallel_for(all, grain_rows(g.channels * g.taps()), [&](int64_t begin, int64_t end) {
+        const int64_t panels = ceil_div(g.filters, TILE_ROWS<T>);
+        parallel_for(g.groups * panels, grain_rows(g.channels * g.taps() * TILE_ROWS<T>), [&](int64_t begin, int64_t end) {
             for (int64_t number = 0; number < phases(g); ++number) {
                 const phase p(g, number);
-                for (int64_t f = begin; f < end; ++f) {
-                    const int64_t group = f / g.filters, m = f % g.filters, first = m / TILE_ROWS<T> * TILE_ROWS<T>;
-                    const int64_t rows = min64(TILE_ROWS<T>, g.filters - first);
-                    T *to = filters(number, p.taps, group) + first * g.channels * p.taps + (m - first);
-                    const T *from = reinterpret_cast<const T *>(weight.data) + group * by_group + m * by_filter;
+                for (int64_t u = begin; u < end; ++u) {
+                    const int64_t group = u / panels, first = u % panels * TILE_ROWS<T>, rows = min64(TILE_ROWS<T>, g.filters - first);
+                    T *to = filters(number, p.taps, group) + first * g.channels * p.taps;
+                    const T *from = reinterpret_cast<const T *>(weight.data) + group * by_group + first * by_filter;
                     for (int64_t c = 0; c < g.channels; ++c)
-                        p.each(g, [&](int64_t t, int64_t i, int64_t j, int64_t k) {
-                            to[(c * p.taps + t) * rows] =
-                                from[c * by_channel + g.dim[0].index[i] * weight.stride[2] +
-                                                g.dim[1].index[j] * weight.stride[3] + g.dim[2].index[k] * weight.stride[4]];
+                        p.each(g, [&](int64_t, int64_t i, int64_t j, int64_t k) {
+                            const T *at = from + c * by_channel + g.dim[0].index[i] * weight.stride[2] + g.dim[1].index[j] * weight.stride[3] +
+                                          g.dim[2].index[k] * weight.stride[4];
+                            for (int64_t r = 0; r < rows; ++r) *to++ = at[r * by_filter];
                         });
                 }
             }
@@ -299,6 +278,82 @@ struct convolution {
     }
 };
 
+/* ---- columns ----------------------------------------------------------------------------- */
+
+/* The filters of a group are the left matrix, 64 positions (or what the registers of a tile hold) a panel of the right one. */
+template <class T>
+int convolve_columns(pt_call *call, const geometry &g, const batch_view &source, const filter_bank<T> &bank) {
+    constexpr int W = simd<T>::width;
+    constexpr int64_t WIDTH = OUTER_VECTORS * W, UNITS = 8, GRAIN_PRODUCTS = 1 << 18;
+    T *out = output<T>(call);
+    std::atomic<int64_t> missing(0);
+    for (int64_t number = 0; number < filter_bank<T>::phases(g); ++number) {
+        const phase p(g, number);
+        const positions all(g, p);
+        const int64_t places = ceil_div(all.total, WIDTH), together = channels_together(g, p.taps), panels = ceil_div(g.filters, OUTER_ROWS);
+        const int64_t blocks = max64(1, min64(panels, UNITS / max64(1, places * g.groups)));
+        const double products = double(WIDTH) * double(g.filters / blocks) * double(g.channels * p.taps);
+        parallel_for(places * blocks * g.groups, int64_t(GRAIN_PRODUCTS / (products + 1)) + 1, [&](int64_t begin, int64_t end) {
+            const int64_t depth = together * p.taps, most = ceil_div(panels, blocks) * OUTER_ROWS;
+            scratch<T> columns(depth * WIDTH), tile(most * WIDTH);
+            if (!columns || !tile) {
+                missing = (depth + most) * WIDTH * int64_t(sizeof(T));
+                return;
+            }
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t block = u % blocks, group = u / blocks % g.groups, q0 = u / blocks / g.groups * WIDTH, q1 = min64(all.total, q0 + WIDTH);
+                const int64_t m0 = panels * block / blocks * OUTER_ROWS, m1 = min64(g.filters, panels * (block + 1) / blocks * OUTER_ROWS);
+                const int vectors = int(ceil_div(q1 - q0, W));
+                const T *filters = bank.filters(number, p.taps, group), *bias = bank.bias(group);
+                memset(columns.data, 0, size_t(depth * WIDTH) * sizeof(T));
+                for (int64_t c = 0; c < g.channels || c == 0; c += together) {
+                    const int64_t many = min64(together, g.channels - c);
+                    pack_columns<T>(columns.data, WIDTH, all, q0, q1, source, group * g.channels + c, group * g.channels + c + many);
+                    for (int64_t m = m0; m < m1; m += OUTER_ROWS) {
+                        const int rows = int(min64(OUTER_ROWS, m1 - m));
+                        shared_outer<T>(rows, vectors)(many * p.taps, filters + (m * g.channels + c * rows) * p.taps, 1, rows, columns.data, WIDTH,
+                                                       tile.data + (m - m0) * WIDTH, WIDTH, T(1), c > 0);
+                    }
+                }
+                all.rows(q0, q1, [&](const result_row &r) {
+                    int64_t to = 0;
+                    for (int d = 0; d < 3; ++d) to = to * g.dim[d].result + p.at[d] + g.dim[d].phases * r.at[d];
+                    const int64_t step = g.dim[2].phases;
+                    for (int64_t m = m0; m < m1; ++m) {
+                        T *PT_RESTRICT at = out + ((r.n * g.groups + group) * g.filters + m) * g.results() + to;
+                        const T *PT_RESTRICT from = tile.data + (m - m0) * WIDTH + r.from;
+                        for (int64_t i = 0; i < r.length; ++i) at[i * step] = from[i] + bias[m];
+                    }
+                });
+            }
+        });
+    }
+    return missing ? no_memory(call, missing) : int(PT_OK);
+}
+
+/* Whether that is faster than the planes of a window: these have vectors that hold more than results, columns
+ * cost as much as the products with 24 filters. */
+template <class T>
+inline bool by_columns(const convolution<T> &work, const window &w) {
+    const geometry &g = work.g;
+    if (g.filters < OUTER_ROWS || g.results() > 1024) return false;
+    int64_t planes = 0, columns = 0, results = 0;
+    piece pieces[convolution<T>::WIDTH];
+    for (int64_t number = 0; number < filter_bank<T>::phases(g); ++number) {
+        const phase p(g, number);
+        const int64_t total = positions(g, p).total;
+        columns += ceil_div(total, work.W) * work.W;
+        for (walker at(w, g, p); !at.done(); ) {
+            int64_t first, used;
+            const int many = at.collect(work.WIDTH, pieces, first, used);
+            planes += ceil_div(used, work.W) * work.W;
+            for (int i = 0; i < many; ++i) results += pieces[i].length;
+        }
+    }
+    const double share = double(results) / double(max64(1, g.n * g.results()));
+    return double(planes) > 1.05 * double(columns) * share * (1 + 24 / double(g.filters));
+}
+
 /* Results of these numbers of multiplications are not worth another thread. */
 constexpr int64_t CONVOLUTION_GRAIN = 1 << 18;
 constexpr int64_t PLANES_BYTES = 384 * 1024;
@@ -322,6 +377,16 @@ inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
         tiles.images = 1;
         tiles.image_blocks = g.n;
     }
+    auto window_at = [&](int64_t number) {
+        window w = tiles.at(number, g, margin);
+        if (work.direct) {
+            for (int d = 0; d < 3; ++d) w.extent[d] = g.dim[d].width;
+            w.image = plane;
+        }
+        return w;
+    };
+    if constexpr (is_fast<T>)
+        if (by_columns(work, window_at(0))) return convolve_columns<T>(call, g, source, bank);
     const int64_t panels = ceil_div(g.filters, TILE_ROWS<T>);
     const double per_group = products / double(tiles.count()) / double(g.groups);
     const int64_t together = max64(1, min64(g.groups, int64_t(CONVOLUTION_GRAIN / 4 / max64(1, int64_t(min64(1 << 30, int64_t(per_group)))))));
@@ -331,15 +396,11 @@ inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
     std::atomic<int64_t> missing(0);
     parallel_for(units, max64(1, CONVOLUTION_GRAIN / max64(1, unit_products)), [&](int64_t begin, int64_t end) {
         for (int64_t u = begin; u < end; ++u) {
-            window w = tiles.at(u / panel_blocks / group_blocks, g, margin);
+            const window w = window_at(u / panel_blocks / group_blocks);
             const int64_t panel_block = u % panel_blocks, group_block = u / panel_blocks % group_blocks;
             const int64_t p0 = panels * panel_block / panel_blocks, p1 = panels * (panel_block + 1) / panel_blocks;
-            int64_t pitch = w.plane * g.planes(), skip = 0;
-            if (work.direct) {
-                for (int d = 0; d < 3; ++d) w.extent[d] = g.dim[d].width;
-                w.image = plane;
-                pitch = source.stride[1];
-            }
+            const int64_t pitch = work.direct ? source.stride[1] : w.plane * g.planes();
+            int64_t skip = 0;
             const double numbers = double(g.channels) * double(pitch);
             scratch<T> planes(work.direct ? 0 : numbers < 1e11 ? g.channels * pitch : -1);
             scratch<int64_t> distance(g.taps());

@@ -232,6 +232,27 @@ struct geometry {
     int64_t planes() const { return dim[0].planes * dim[1].planes * dim[2].planes; }
 };
 
+/* One residue of the results in each dim: the taps that they have. */
+struct phase {
+    int64_t at[3], taps;
+    phase(const geometry &g, int64_t number) {
+        at[2] = number % g.dim[2].phases;
+        at[1] = number / g.dim[2].phases % g.dim[1].phases;
+        at[0] = number / g.dim[2].phases / g.dim[1].phases;
+        taps = 1;
+        for (int d = 0; d < 3; ++d) taps *= g.dim[d].begin[at[d] + 1] - g.dim[d].begin[at[d]];
+    }
+    /* f(number of the tap, its places in the lists of the three dims) */
+    template <class F>
+    void each(const geometry &g, F &&f) const {
+        const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
+        int64_t t = 0;
+        for (int64_t i = a.begin[at[0]]; i < a.begin[at[0] + 1]; ++i)
+            for (int64_t j = b.begin[at[1]]; j < b.begin[at[1] + 1]; ++j)
+                for (int64_t k = c.begin[at[2]]; k < c.begin[at[2] + 1]; ++k) f(t++, i, j, k);
+    }
+};
+
 inline int check_convolution(pt_call *call, int tensors) {
     for (int i = 0; i < call->nin; ++i) {
         const pt_view &v = call->in[i];

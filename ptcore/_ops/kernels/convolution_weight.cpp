@@ -10,7 +10,7 @@
  * The windows are dealt to at most 16 sums, which are added up in order: results do not depend on
  * the number of threads.
  */
-#include "convolution.hpp"
+#include "convolution_columns.hpp"
 
 namespace {
 
@@ -84,6 +84,90 @@ inline bool is_nan(T x) {
 constexpr int64_t SUMS = 16;
 constexpr int64_t WEIGHT_GRAIN = 1 << 18, WEIGHT_NUMBERS = 1 << 19, RUN = 1024;
 
+/* ---- columns ----------------------------------------------------------------------------- */
+
+/* The rows of channels and taps are the left matrix, the gradient of 64 filters (or what the registers of a tile hold)
+ * is a panel of the right one. Positions are taken 4096 at a time, in order: of them the gradient is packed once, then
+ * each block of rows and filters adds its products up. */
+template <class T>
+int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const batch_view &y) {
+    constexpr int W = simd<T>::width;
+    constexpr int64_t WIDTH = OUTER_VECTORS * W, CHUNK = 16 * GEMM_DEPTH, UNITS = 16;
+    const phase p(g, 0);
+    const positions all(g, p);
+    const int64_t taps = p.taps, together = channels_together(g, taps), panels = ceil_div(g.filters, WIDTH), row_blocks = ceil_div(g.channels, together);
+    const int64_t blocks = max64(1, min64(panels, UNITS / (row_blocks * g.groups)));
+    const int64_t chunk = min64(CHUNK, all.total), places = ceil_div(chunk, GEMM_DEPTH), depth = min64(GEMM_DEPTH, chunk);
+    scratch<T> right(g.groups * panels * chunk * WIDTH), sums(g.groups * panels * g.channels * taps * WIDTH);
+    if (!right || !sums) return no_memory(call, g.groups * panels * (chunk + g.channels * taps) * WIDTH * int64_t(sizeof(T)));
+    const double products = double(chunk) * double(g.filters / blocks) * double(together * taps);
+    const int64_t grain = int64_t(double(WEIGHT_GRAIN) / (products + 1)) + 1;
+    T *out = output<T>(call);
+    std::atomic<int64_t> missing(0);
+    for (int64_t start = 0; start < all.total; start += chunk) {
+        const int64_t stop = min64(all.total, start + chunk);
+        /* the panel of positions [q0, q0 + deep) has deep rows */
+        auto panel_at = [&](int64_t group, int64_t panel, int64_t q0) { return right.data + ((group * panels + panel) * chunk + q0 - start) * WIDTH; };
+        parallel_for(g.groups * panels * places, max64(1, GRAIN / (WIDTH * depth)), [&](int64_t begin, int64_t end) {
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t q0 = start + u % places * GEMM_DEPTH, panel = u / places % panels, group = u / places / panels;
+                const int64_t f = panel * WIDTH, width = min64(WIDTH, g.filters - f);
+                T *to = panel_at(group, panel, q0);
+                all.rows(q0, min64(stop, q0 + GEMM_DEPTH), [&](const result_row &r) {
+                    const T *from = reinterpret_cast<const T *>(y.data) + r.n * y.stride[0] + (group * g.filters + f) * y.stride[1] +
+                                    r.at[0] * y.stride[2] + r.at[1] * y.stride[3] + r.at[2] * y.stride[4];
+                    T *line = to + r.from * WIDTH;
+                    for (int64_t i0 = 0; i0 < r.length; i0 += W)        /* a line of memory at a time of each filter */
+                        for (int64_t j = 0; j < width; ++j)
+                            for (int64_t i = i0; i < min64(r.length, i0 + W); ++i) line[i * WIDTH + j] = from[j * y.stride[1] + i * y.stride[4]];
+                    for (int64_t i = 0; width < WIDTH && i < r.length; ++i)
+                        for (int64_t j = width; j < WIDTH; ++j) line[i * WIDTH + j] = T(0);
+                });
+            }
+        });
+        parallel_for(row_blocks * blocks * g.groups, grain, [&](int64_t begin, int64_t end) {
+            scratch<T> columns(together * taps * depth);
+            if (!columns) {
+                missing = together * taps * depth * int64_t(sizeof(T));
+                return;
+            }
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t block = u % blocks, group = u / blocks % g.groups, c0 = u / blocks / g.groups * together, c1 = min64(g.channels, c0 + together);
+                const int64_t rows = (c1 - c0) * taps;
+                for (int64_t q0 = start; q0 < stop; q0 += depth) {
+                    const int64_t deep = min64(depth, stop - q0);
+                    memset(columns.data, 0, size_t(rows * depth) * sizeof(T));
+                    pack_columns<T>(columns.data, depth, all, q0, q0 + deep, x, group * g.channels + c0, group * g.channels + c1);
+                    for (int64_t panel = panels * block / blocks; panel < panels * (block + 1) / blocks; ++panel) {
+                        const int vectors = int(ceil_div(min64(WIDTH, g.filters - panel * WIDTH), W));
+                        T *to = sums.data + ((group * panels + panel) * g.channels + c0) * taps * WIDTH;
+                        for (int64_t k = 0; k < rows; k += OUTER_ROWS) {
+                            const int many = int(min64(OUTER_ROWS, rows - k));
+                            shared_outer<T>(many, vectors)(deep, columns.data + k * depth, depth, 1, panel_at(group, panel, q0), WIDTH, to + k * WIDTH, WIDTH,
+                                                           T(1), q0 > 0);
+                        }
+                    }
+                }
+            }
+        });
+        if (missing) return no_memory(call, missing);
+    }
+    const int64_t terms = g.channels * taps;
+    parallel_for(g.groups * g.filters, grain_rows(terms), [&](int64_t begin, int64_t end) {
+        constexpr int64_t ROWS = 64;                    /* their lines stay in cache for all filters of a panel */
+        for (int64_t k0 = 0; k0 < terms; k0 += ROWS)
+            for (int64_t m = begin; m < end; ++m) {
+                const int64_t f = m % g.filters;
+                const T *from = sums.data + (m / g.filters * panels + f / WIDTH) * terms * WIDTH + f % WIDTH;
+                for (int64_t k = k0; k < min64(terms, k0 + ROWS); ++k) out[m * terms + k] = from[k * WIDTH];
+            }
+    });
+    return PT_OK;
+}
+
+/* Whether that is faster than dot products: of short rows, and of too few filters to make up for packing. */
+inline bool by_columns(const geometry &g) { return g.filters >= 48 && g.channels * g.taps() >= 48 && g.results() <= 256; }
+
 template <class T>
 inline int weight_as(pt_call *call, const geometry &g) {
     const batch_view x(call->in[0]), y(call->in[1]);
@@ -94,6 +178,8 @@ inline int weight_as(pt_call *call, const geometry &g) {
         for (int64_t i = 0; i < total; ++i) out[i] = T{};
         return PT_OK;
     }
+    if constexpr (is_fast<T>)
+        if (by_columns(g)) return weight_columns<T>(call, g, x, y);
     const double products = double(total) * double(g.n) * double(g.results());
     const int64_t least = int64_t(products < double(SUMS * WEIGHT_GRAIN) ? products / double(WEIGHT_GRAIN) + 1 : SUMS);
     tiling tiles(g, min64(WEIGHT_NUMBERS, 2 * RUN * g.channels * g.planes()), 1, RUN);
