@@ -40,7 +40,7 @@ MODULES = {
     "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
     "data": ("ptcore.utils.data",),
     "files": ("ptcore.serialization",),
-    "misc": ("ptcore.linalg", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.utils.hooks",
+    "misc": ("ptcore.linalg", "ptcore.special", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
 }
 

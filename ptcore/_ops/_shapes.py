@@ -15,6 +15,7 @@ INT32 = as_dtype("int32")
 INT64 = as_dtype("int64")
 FLOAT32 = as_dtype("float32")
 REAL_OF = {as_dtype("complex64"): FLOAT32, as_dtype("complex128"): as_dtype("float64")}
+COMPLEX_OF = {real: dtype for dtype, real in REAL_OF.items()}
 
 
 def like(x, dtype=None):
@@ -414,6 +415,60 @@ def qr_spec(A, mode):
 def eigh_spec(A, vectors):
     shape = square("linalg_eigh", A)
     return [(shape[:-1], REAL_OF.get(A.dtype, A.dtype)), (shape if vectors else (0,), A.dtype)]
+
+
+def solve_ex_spec(A, B):
+    return [solve_spec("linalg_solve_ex", A, B), (tuple(A.shape[:-2]), INT32)]
+
+
+def eig_spec(A, vectors):
+    shape = square("linalg_eig", A)
+    dtype = COMPLEX_OF.get(A.dtype, A.dtype)
+    return [(shape[:-1], dtype), (shape if vectors else (0,), dtype)]
+
+
+def _matrices(op, A):
+    if A.ndim < 2:
+        raise ShapeError(f"{op}: input must have at least 2 dimensions, got shape {list(A.shape)}")
+    return tuple(A.shape[:-2]), min(A.shape[-2], A.shape[-1])
+
+
+def lu_spec(A):
+    batch, k = _matrices("linalg_lu_factor", A)
+    return [like(A), ((*batch, k), INT32), (batch, INT32)]
+
+
+def ldl_spec(A):
+    shape = square("linalg_ldl_factor", A)
+    return [like(A), (shape[:-1], INT32), (shape[:-2], INT32)]
+
+
+def ldl_solve_spec(LD, pivots, B):
+    shape = square("linalg_ldl_solve", LD)
+    if pivots.dtype is not INT32:
+        raise DTypeError(f"linalg_ldl_solve: pivots must be int32, got {pivots.dtype.name}")
+    if tuple(pivots.shape) != shape[:-1]:
+        raise ShapeError(f"linalg_ldl_solve: pivots must have shape {list(shape[:-1])}, got {list(pivots.shape)}")
+    return solve_spec("linalg_ldl_solve", LD, B)
+
+
+def geqrf_spec(x):
+    batch, k = _matrices("geqrf", x)
+    return [like(x), ((*batch, k), x.dtype)]
+
+
+def householder_spec(x, tau):
+    op = "linalg_householder_product"
+    batch, _ = _matrices(op, x)
+    m, n = x.shape[-2:]
+    if n > m:
+        raise ShapeError(f"{op}: input must not have more columns than rows, got shape {list(x.shape)}")
+    if tuple(tau.shape[:-1]) != batch or tau.ndim != x.ndim - 1 or tau.shape[-1] > n:
+        raise ShapeError(f"{op}: tau must have the batch shape {list(batch)} and at most {n} elements each, got shape "
+                         f"{list(tau.shape)}")
+    if tau.dtype is not x.dtype:
+        raise DTypeError(f"{op}: input and tau must have one dtype, got {x.dtype.name} and {tau.dtype.name}")
+    return like(x)
 
 
 def slogdet_spec(A):

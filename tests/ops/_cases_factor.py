@@ -4,11 +4,18 @@ from ptcore._ops import _schema
 MATRICES = ("float32", "float64", *_schema.COMPLEX)
 # Factors and vectors are functions of matrices that equal their adjoint: tests/linalg/test_factors.py
 ELSEWHERE = ("_linalg_cholesky", "_linalg_eigh", "linalg_cholesky", "cholesky", "linalg_cholesky_ex", "linalg_eigh",
-             "linalg_eigvalsh", "linalg_lstsq", "linalg_matrix_rank", "_linalg_pinv_of")
+             "linalg_eigvalsh", "linalg_lstsq", "linalg_matrix_rank", "_linalg_pinv_of",
+             # the same of vectors up to their phase, pivots that must be int32, no derivatives: test_decompositions.py
+             "_linalg_eig", "linalg_eig", "linalg_eigvals", "_pivot_order", "lu_unpack", "linalg_lu_solve", "lu_solve",
+             "_linalg_ldl", "_linalg_ldl_solve", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve",
+             "_geqrf", "geqrf")
 COMPOSITES = ("linalg_solve", "linalg_solve_triangular", "cholesky_solve", "cholesky_inverse", "linalg_inv", "inverse",
               "linalg_det", "det", "linalg_slogdet", "slogdet", "logdet", "linalg_pinv", "pinverse", "linalg_qr", "qr",
-              "linalg_cond")
-TYPES = {**dict.fromkeys((*COMPOSITES, *ELSEWHERE), MATRICES), "logdet": _schema.COMPLEX}
+              "linalg_cond", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_lu", "lu", "linalg_solve_ex",
+              "linalg_inv_ex", "triangular_solve", "linalg_householder_product", "orgqr", "ormqr", "linalg_matrix_exp",
+              "matrix_exp", "linalg_tensorinv", "linalg_tensorsolve")
+TYPES = {**dict.fromkeys((*COMPOSITES, *ELSEWHERE), MATRICES), "logdet": _schema.COMPLEX,
+         **dict.fromkeys(("vander", "linalg_vander"), _schema.NUMERIC)}
 
 
 def cases(F):
@@ -60,6 +67,25 @@ def cases(F):
         "det": [[square]], "linalg_slogdet": [[square]], "slogdet": [[F(2, 2, 2)]], "logdet": [[square]],
         "linalg_pinv": [[F(4, 3)], [F(2, 4)], [F(2, 3, 2)]], "pinverse": [[F(3, 2)]],
         "linalg_qr": [[F(4, 3)], [F(2, 4)]], "qr": [[square]],
+        "_linalg_solve_ex": [[square, F(3, 2), False], [F(2, 3, 3), F(2, 3, 1), True]],
+        "_linalg_lu": [[square, False], [F(4, 2), False], [F(2, 4), True], [F(2, 2, 2), True]],
+        "_linalg_householder": [[F(4, 3), F(3)], [F(2, 3, 2), F(2, 1)]],
+        "_linalg_matrix_exp": [[square], [F(2, 2, 2)], [F(0, 0)], [F(1, 1)]],
+        "linalg_lu_factor": [[square], [F(2, 2, 3)]], "linalg_lu_factor_ex": [[F(3, 2)]],
+        "linalg_lu": [[square], [F(4, 2)]],
+        "lu": [[square], [F(2, 4), True, True]],
+        "linalg_solve_ex": [[square, F(3, 2)], [F(2, 3, 3), F(2, 3)], [F(2, 2), F(3, 2), False, True]],
+        "linalg_inv_ex": [[square], [F(2, 2, 2), True]],
+        "triangular_solve": [[F(3, 2), F(3, 3, domain=diagonal), *more]
+                             for more in ((), (False,), (True, True), (False, True, True))],
+        "linalg_householder_product": [[F(4, 3), F(3)], [F(2, 3, 2), F(2, 1)], [F(3, 2), F(0)]],
+        "orgqr": [[F(3, 2), F(2)]],
+        "ormqr": [[F(3, 2), F(2), F(3, 4)], [F(3, 2), F(2), F(2, 3), False], [F(3, 4), F(2), F(3, 2), True, True]],
+        "linalg_matrix_exp": [[square], [F(2, 2, 2)]], "matrix_exp": [[square]],
+        "linalg_tensorinv": [[F(4, 2, 2), 1], [F(2, 3, 6)], [F(2, 2, 4), 2]],
+        "linalg_tensorsolve": [[F(2, 3, 6), F(2, 3)], [F(6, 2, 3), F(2, 3), (0,)], [F(4, 4), F(4)]],
+        "vander": [[F(3)], [F(2), 4], [F(3), 2, True], [F(3), 1], [F(3), 0]],
+        "linalg_vander": [[F(3)], [F(2, 3)], [F(2), 4]],
         "linalg_cond": [[square], [square, -2], [square, 1], [square, "fro"], [square, float("-inf")]],
     }
     table.update({name: [] for name in ELSEWHERE})
