@@ -36,9 +36,6 @@ struct panels {
     scratch<E> space;
     panels(int64_t k_, int64_t m_) : k(k_), m(m_), count(ceil_div(m_, WIDTH)), space(max64(1, k_ * ceil_div(m_, WIDTH) * WIDTH)) {}
     int64_t columns() const { return count * WIDTH; }
-    void fill(const matrix<const E> &b) const {
-        for (int64_t p = 0; p < count; ++p) pack_panel(space.data + p * k * WIDTH, b.block(0, p * WIDTH), k, min64(WIDTH, m - p * WIDTH), WIDTH);
-    }
     static outer_kernel<E> tile(int64_t rows) {
         return rows == OUTER_ROWS ? outer_tile<E, OUTER_ROWS, OUTER_VECTORS>
                : rows == 4        ? outer_tile<E, 4, OUTER_VECTORS>
@@ -46,6 +43,12 @@ struct panels {
                                   : outer_tile<E, 1, OUTER_VECTORS>;
     }
 };
+template <class E>
+PT_NOINLINE void fill(const panels<E> &to, const matrix<const E> &b) {
+    constexpr int64_t WIDTH = panels<E>::WIDTH;
+    for (int64_t p = 0; p < to.count; ++p)
+        pack_panel(to.space.data + p * to.k * WIDTH, b.block(0, p * WIDTH), to.k, min64(WIDTH, to.m - p * WIDTH), WIDTH);
+}
 /* c (n, columns) = or += a (n, k) times the matrix */
 template <class E>
 PT_NOINLINE void multiply(const panels<E> &right, const E *a, int64_t lda, E *c, int64_t n, bool accumulate) {
@@ -225,8 +228,8 @@ int forward(pt_call *call) {
     panels<E> right(width, m), down(projects ? n : 0, projects ? width : 0);
     if (!gates || !h0 || !c0 || !weight || !bias || !projection || !out || !cells || !kept || !right.space || !down.space)
         return no_memory(call, x.numel * int64_t(sizeof(E)));
-    right.fill({weight.data, 1, width});
-    if (projects) down.fill({projection.data, 1, n});
+    fill(right, matrix<const E>{weight.data, 1, width});
+    if (projects) fill(down, matrix<const E>{projection.data, 1, n});
     std::atomic<bool> starved{false};
     const int64_t columns = right.columns(), narrow = down.columns();
     parallel_for(batch, steps.grain(n * m), [&](int64_t begin, int64_t end) {
@@ -294,8 +297,8 @@ int backward(pt_call *call) {
         !projected || !right.space || !up.space)
         return no_memory(call, total * m * int64_t(sizeof(E)));
     if (batch * n == 0) return PT_OK;
-    right.fill({weight.data, width, 1});
-    if (projects) up.fill({projection.data, n, 1});
+    fill(right, matrix<const E>{weight.data, width, 1});
+    if (projects) fill(up, matrix<const E>{projection.data, n, 1});
     std::atomic<bool> starved{false};
     const int64_t columns = right.columns(), broad = up.columns();
     const bool lstm = mode == MODE_LSTM, gru = mode == MODE_GRU;
