@@ -171,7 +171,7 @@ _function(
 >>> import ptcore
 >>> ptcore.conv_tbc(ptcore.ones(5, 2, 3), ptcore.ones(2, 3, 4), ptcore.zeros(4)).shape
 ptcore.Size([4, 2, 4])
-""", "_conv_tbc(x, weight, bias, pad)", autocast="high")
+""", "_conv_tbc(x, weight, bias, pad)", autocast="low")
 
 _function(
     "interpolate(input, size: Obj = None, scale_factor: Obj = None, mode: Obj = 'nearest', align_corners: Obj = None, "

@@ -36,24 +36,6 @@ struct panels {
     scratch<E> space;
     panels(int64_t k_, int64_t m_) : k(k_), m(m_), count(ceil_div(m_, WIDTH)), space(max64(1, k_ * ceil_div(m_, WIDTH) * WIDTH)) {}
     int64_t columns() const { return count * WIDTH; }
-    void fill(const matrix<const E> &b) const {
-        for (int64_t p = 0; p < count; ++p) pack_panel(space.data + p * k * WIDTH, b.block(0, p * WIDTH), k, min64(WIDTH, m - p * WIDTH), WIDTH);
-    }
-    /* c (n, columns) = or += a (n, k) times the matrix */
-    void multiply(const E *a, int64_t lda, E *c, int64_t n, bool accumulate) const {
-        const int64_t ldc = columns();
-        for (int64_t p0 = 0; p0 < k || p0 == 0; p0 += GEMM_DEPTH) {
-            const int64_t depth = min64(GEMM_DEPTH, k - p0);
-            for (int64_t p = 0; p < count; ++p)
-                for (int64_t i = 0, rows; i < n; i += rows) {
-                    rows = n - i >= OUTER_ROWS ? OUTER_ROWS : n - i >= 4 ? 4 : n - i >= 2 ? 2 : 1;
-                    tile(rows)(depth, a + i * lda + p0, lda, 1, space.data + p * k * WIDTH + p0 * WIDTH, WIDTH, c + i * ldc + p * WIDTH, ldc,
-                               E(1), accumulate || p0 > 0);
-                }
-        }
-    }
-
-  private:
     static outer_kernel<E> tile(int64_t rows) {
         return rows == OUTER_ROWS ? outer_tile<E, OUTER_ROWS, OUTER_VECTORS>
                : rows == 4        ? outer_tile<E, 4, OUTER_VECTORS>
@@ -61,6 +43,27 @@ struct panels {
                                   : outer_tile<E, 1, OUTER_VECTORS>;
     }
 };
+template <class E>
+PT_NOINLINE void fill(const panels<E> &to, const matrix<const E> &b) {
+    constexpr int64_t WIDTH = panels<E>::WIDTH;
+    for (int64_t p = 0; p < to.count; ++p)
+        pack_panel(to.space.data + p * to.k * WIDTH, b.block(0, p * WIDTH), to.k, min64(WIDTH, to.m - p * WIDTH), WIDTH);
+}
+/* c (n, columns) = or += a (n, k) times the matrix */
+template <class E>
+PT_NOINLINE void multiply(const panels<E> &right, const E *a, int64_t lda, E *c, int64_t n, bool accumulate) {
+    constexpr int64_t WIDTH = panels<E>::WIDTH;
+    const int64_t k = right.k, ldc = right.columns();
+    for (int64_t p0 = 0; p0 < k || p0 == 0; p0 += GEMM_DEPTH) {
+        const int64_t depth = min64(GEMM_DEPTH, k - p0);
+        for (int64_t p = 0; p < right.count; ++p)
+            for (int64_t i = 0, rows; i < n; i += rows) {
+                rows = n - i >= OUTER_ROWS ? OUTER_ROWS : n - i >= 4 ? 4 : n - i >= 2 ? 2 : 1;
+                panels<E>::tile(rows)(depth, a + i * lda + p0, lda, 1, right.space.data + p * k * WIDTH + p0 * WIDTH, WIDTH, c + i * ldc + p * WIDTH,
+                                      ldc, E(1), accumulate || p0 > 0);
+            }
+    }
+}
 
 PT_NOINLINE void load_half(float *to, const pt_view &v) {
     if (v.dtype == PT_FLOAT16) load(to, reinterpret_cast<const half *>(v.data), 1, v.numel);
@@ -225,8 +228,8 @@ int forward(pt_call *call) {
     panels<E> right(width, m), down(projects ? n : 0, projects ? width : 0);
     if (!gates || !h0 || !c0 || !weight || !bias || !projection || !out || !cells || !kept || !right.space || !down.space)
         return no_memory(call, x.numel * int64_t(sizeof(E)));
-    right.fill({weight.data, 1, width});
-    if (projects) down.fill({projection.data, 1, n});
+    fill(right, matrix<const E>{weight.data, 1, width});
+    if (projects) fill(down, matrix<const E>{projection.data, 1, n});
     std::atomic<bool> starved{false};
     const int64_t columns = right.columns(), narrow = down.columns();
     parallel_for(batch, steps.grain(n * m), [&](int64_t begin, int64_t end) {
@@ -246,7 +249,7 @@ int forward(pt_call *call) {
                     memcpy(product.data + r * columns, bias.data, size_t(m) * sizeof(E));
                     for (int64_t j = m; j < columns; ++j) product[r * columns + j] = E(0);
                 }
-            right.multiply(h.data, width, product.data, active, bias.data != nullptr);
+            multiply(right, h.data, width, product.data, active, bias.data != nullptr);
             for (int64_t r = 0; r < active; ++r) {
                 const int64_t row = steps.start[t] + begin + r;
                 const E *from = gates.data + row * m, *p = product.data + r * columns;
@@ -260,7 +263,7 @@ int forward(pt_call *call) {
                 if (!projects) memcpy(out.data + row * n, state, size_t(n) * sizeof(E));
             }
             if (!projects) continue;
-            down.multiply(wide.data, n, low.data, active, false);
+            multiply(down, wide.data, n, low.data, active, false);
             for (int64_t r = 0; r < active; ++r)
                 for (E *to : {h.data + r * width, out.data + (steps.start[t] + begin + r) * width})
                     memcpy(to, low.data + r * narrow, size_t(width) * sizeof(E));
@@ -294,8 +297,8 @@ int backward(pt_call *call) {
         !projected || !right.space || !up.space)
         return no_memory(call, total * m * int64_t(sizeof(E)));
     if (batch * n == 0) return PT_OK;
-    right.fill({weight.data, width, 1});
-    if (projects) up.fill({projection.data, n, 1});
+    fill(right, matrix<const E>{weight.data, width, 1});
+    if (projects) fill(up, matrix<const E>{projection.data, n, 1});
     std::atomic<bool> starved{false};
     const int64_t columns = right.columns(), broad = up.columns();
     const bool lstm = mode == MODE_LSTM, gru = mode == MODE_GRU;
@@ -319,7 +322,7 @@ int backward(pt_call *call) {
                 for (int64_t j = 0; j < width; ++j) state[j] += in[j];
                 if (projects) memcpy(projected.data + (first + r) * width, state, size_t(width) * sizeof(E));
             }
-            if (projects) up.multiply(projected.data + first * width, width, wide.data, active, false);
+            if (projects) multiply(up, projected.data + first * width, width, wide.data, active, false);
             for (int64_t r = 0; r < active; ++r) {
                 const int64_t row = first + r, from = steps.before(t, begin + r);
                 E *state = projects ? wide.data + r * broad : d.data + r * columns, *to = d_gates.data + row * m;
@@ -335,7 +338,7 @@ int backward(pt_call *call) {
                 else if (gru) gru_back(kept.data + row * kept_width, before, n, state, to, d_hidden.data + row * m);
                 else plain_back(out.data + row * n, state, n, mode == MODE_RELU, to);
             }
-            right.multiply((gru ? d_hidden.data : d_gates.data) + first * m, m, d.data, active, gru);
+            multiply(right, (gru ? d_hidden.data : d_gates.data) + first * m, m, d.data, active, gru);
         }
         for (int64_t r = 0; r < rows; ++r) {
             memcpy(d_hx.data + (begin + r) * width, d.data + r * columns, size_t(width) * sizeof(E));
