@@ -1,4 +1,4 @@
-"""Methods of Tensor that are short and rarely called, in plain Python."""
+"""Methods of Tensor that are short and rarely called, in plain Python; read when one is first asked for."""
 from ptcore._errors import DeviceError, DTypeError, ShapeError
 from ptcore._tensor import Tensor
 
@@ -81,12 +81,5 @@ def sum_to_size(self, *size):
     return self.sum(tuple(dims), True).reshape(shape) if dims else self
 
 
-for _f in (float_power_, fill_diagonal_, get_device, is_nonzero, is_pinned, is_same_size, narrow_copy, pin_memory,
-           sum_to_size):
-    setattr(Tensor, _f.__name__, _f)
-for _n in ("is_conj", "is_neg", "is_shared"):
-    setattr(Tensor, _n, never)
-for _n in ("resolve_conj", "resolve_neg", "to_dense"):
-    setattr(Tensor, _n, itself)
-for _n in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
-    setattr(Tensor, _n, property(never))
+is_conj = is_neg = is_shared = never
+resolve_conj = resolve_neg = to_dense = itself
