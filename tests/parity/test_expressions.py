@@ -65,7 +65,7 @@ m.empty_like(x).shape; m.ones(2,3,1).squeeze(-1).shape; x.new_zeros(2,3); x.new_
 i.new_tensor([1.5]); x.to(m.float32).dtype; x.to('cpu') is x; x.to(dtype=m.half).dtype; x.type(m.int32)
 x.long(); x.bool(); x.char(); i.double(); x.cfloat(); x[0,0].item(); x.tolist(); i.tolist(); x.numpy(); x.size()
 x.size(0); x.shape[1:]; x.stride(0); x.ndim; x.ndimension(); x.nelement(); x.itemsize; x.nbytes; x.is_cuda
-x.device; x.layout; x.requires_grad; x.is_leaf; x.grad; len(x); list(x)[1]; x.__contains__(float(x[0,0]))
+x.device; x.layout == m.strided; x.requires_grad; x.is_leaf; x.grad; len(x); list(x)[1]; x.__contains__(float(x[0,0]))
 bool(t(1)); int(t(2.7)); float(t(3)); complex(t(1.)); t(2).__index__(); [1,2,3][t(1)]; range(t(3)); abs(x)
 pow(x,2); -x; x.__rsub__(1); x.__rpow__(2); 1-x; 2/x; 2//x.abs(); 7%i.clamp(min=1); x>0; 0<x; x==None; x!=None
 x is x; i&1; 1|i; i<<1; 1<<i; i>>1; x.T.is_contiguous(); x.T.contiguous().stride(); x[::2,1:3]; x[...,None]
