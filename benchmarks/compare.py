@@ -20,7 +20,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from workloads import WORKLOADS, core, large, layers, training  # noqa: F401  (each registers its own)
+from workloads import WORKLOADS, core, data, large, layers, training  # noqa: F401  (each registers its own)
 
 HERE = Path(__file__).resolve().parent
 BIG = ("large", "layer", "train")
@@ -75,7 +75,7 @@ def machine():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--groups", default="small,record,view,backward,step,large,layer,train")
+    parser.add_argument("--groups", default="small,record,view,backward,step,large,layer,train,data")
     parser.add_argument("--match", default="", help="only workloads whose name matches this regular expression")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--threads", type=int, default=1)
@@ -86,6 +86,7 @@ def main():
     import ptcore
     import ptcore.nn
     import ptcore.optim
+    import ptcore.utils.data
     if "autograd: compiled" not in ptcore.show_config():
         raise SystemExit("compare: this ptcore was built with -Dcompile_python=false, to be read and debugged")
     torch.set_num_threads(args.threads)

@@ -63,6 +63,7 @@ def test_functions(stubs):
     assert check(stubs["__init__.pyi"].body, pt) > 250
     assert check(stubs["functional.pyi"].body, functional) > 10
     assert check(stubs["linalg.pyi"].body, pt.linalg) >= 1
+    assert check(stubs["special.pyi"].body, pt.special) >= 1
 
 
 def test_tensor_methods(stubs):
@@ -89,7 +90,8 @@ def test_nothing_public_is_missing(stubs):
     public = {n for n in vars(pt) if not n.startswith("_")}
     modules = {n for n in public if inspect.ismodule(getattr(pt, n))}
     assert public - modules <= names(body)
-    for stub, module in (("functional.pyi", functional), ("linalg.pyi", pt.linalg)):
+    for stub, module in (("functional.pyi", functional), ("linalg.pyi", pt.linalg),
+                         ("special.pyi", pt.special)):
         own = {n for n, f in vars(module).items() if callable(f) and not n.startswith("_")
                and not isinstance(f, type) and getattr(f, "__module__", "ptcore") != "ptcore._errors"}
         assert own - names(stubs[stub].body) <= {"cross_entropy_stats", "nll_loss_stats", "layer_norm_stats",

@@ -33,12 +33,14 @@ html_title = "ptcore"
 MODULES = {
     "autograd": ("ptcore.autograd", "ptcore.autograd.function", "ptcore.autograd.functional",
                  "ptcore.autograd.graph"),
-    "nn": ("ptcore.nn.modules", "ptcore.nn.functional", "ptcore.nn.parameter", "ptcore.nn.init", "ptcore.nn.utils",
-           "ptcore.nn.utils.rnn", "ptcore.nn.modules.lazy"),
+    "nn": ("ptcore.nn.modules", "ptcore.nn.functional", "ptcore.nn.parameter", "ptcore.nn.init", "ptcore.nn.grad",
+           "ptcore.nn.utils",
+           "ptcore.nn.utils.rnn", "ptcore.nn.utils.parametrize", "ptcore.nn.utils.parametrizations",
+           "ptcore.nn.utils.prune", "ptcore.nn.utils.stateless", "ptcore.func", "ptcore.nn.modules.lazy"),
     "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
     "data": ("ptcore.utils.data",),
     "files": ("ptcore.serialization",),
-    "misc": ("ptcore.linalg", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.utils.hooks",
+    "misc": ("ptcore.linalg", "ptcore.special", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
 }
 

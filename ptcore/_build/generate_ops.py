@@ -29,6 +29,8 @@ def write_stubs(output, ops):
           emit_stubs.python_module(package / "nn" / "functional.py", ops, "nn.functional"))
     write(output / "linalg.pyi",
           emit_stubs.python_module(package / "linalg.py", ops, "linalg"))
+    write(output / "special.pyi",
+          emit_stubs.python_module(package / "special.py", ops, "special"))
 
 
 def main():

@@ -10,6 +10,7 @@ FAMILIES = ("arithmetic", "math", "activation", "compare", "reduction", "view", 
             "linalg", "normalize", "loss", "scan", "sort", "random", "composite", "special", "shaping",
             "selection", "statistics", "products", "neural", "sampling", "convolution", "pooling", "resample",
             "window", "attention", "recurrent", "factor")
+MAX_SAVED = 9       # PT_MAX_SAVED of _opinfo.h
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent
 
@@ -183,8 +184,8 @@ def _assign(op, needs, meta_needs):
             code = position + (64 if kind == "meta" else 0)
         op.slots[name] = (len(op.saved), kind)
         op.saved.append((code, mask))
-    if len(op.saved) > 8:
-        raise ValueError(f"{op.name}: its rule saves {len(op.saved)} values, at most 8 are held")
+    if len(op.saved) > MAX_SAVED:
+        raise ValueError(f"{op.name}: its rule saves {len(op.saved)} values, at most {MAX_SAVED} are held")
 
 
 def grad_mask(op):

@@ -107,6 +107,12 @@ _ROUTINES = (
     (("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf"), (8, 8, 8, 8)),
     (("sorgqr", "dorgqr", "cungqr", "zungqr"), (9, 9, 9, 9)),
     (("ssyevd", "dsyevd", "cheevd", "zheevd"), (11, 11, 13, 13)),
+    (("sgetrs", "dgetrs", "cgetrs", "zgetrs"), (9, 9, 9, 9)),
+    (("sgeev", "dgeev", "cgeev", "zgeev"), (14, 14, 14, 14)),
+    (("ssytrf", "dsytrf", "csytrf", "zsytrf"), (8, 8, 8, 8)),
+    (("ssytrf", "dsytrf", "chetrf", "zhetrf"), (8, 8, 8, 8)),
+    (("ssytrs", "dsytrs", "csytrs", "zsytrs"), (9, 9, 9, 9)),
+    (("ssytrs", "dsytrs", "chetrs", "zhetrs"), (9, 9, 9, 9)),
 )
 
 

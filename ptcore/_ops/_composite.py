@@ -199,8 +199,8 @@ def unflatten(input, dim, sizes):
             known *= size
     if sizes.count(-1) > 1 or (known == 0 and -1 in sizes) or (
             input.shape[dim] != known if -1 not in sizes else input.shape[dim] % known):
-        raise ShapeError(f"unflatten: sizes {sizes} do not multiply to the size "
-                         f"{input.shape[dim]} of dim {dim}")
+        raise ShapeError(f"unflatten: the product of sizes must be the size {input.shape[dim]} of dim {dim}, got "
+                         f"sizes {sizes}")
     sizes = [input.shape[dim] // known if size == -1 else size for size in sizes]
     return reshape(input, (*input.shape[:dim], *sizes, *input.shape[dim + 1:]))
 
@@ -277,7 +277,7 @@ def chunk(input, chunks, dim):
 
 def unbind(input, dim):
     if input.ndim == 0:
-        raise OutOfRangeError("unbind: input must have at least one dimension")
+        raise OutOfRangeError("unbind: input must have at least one dimension, got shape []")
     dim = _wrap("unbind", dim, input.ndim)
     return tuple(several_views([select(input, dim, i) for i in range(input.shape[dim])]))
 

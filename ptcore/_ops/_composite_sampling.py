@@ -1,12 +1,16 @@
 """Functions of other ops behind the rows of sampling.py: draws and noise."""
+from math import prod
+
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _wrap
-from ptcore._ops._creation import bernoulli, empty, full, rand, zeros_like
+from ptcore._ops._composite_window import _batched, _numbers
+from ptcore._ops._creation import arange, bernoulli, empty, full, rand, zeros_like
 from ptcore._ops._functions_activation import leaky_relu
 from ptcore._ops._functions_arithmetic import clamp_max, where
-from ptcore._ops._functions_index import scatter_src
+from ptcore._ops._functions_copy import cat
+from ptcore._ops._functions_index import gather, scatter_src
 from ptcore._ops._functions_normalize import softmax
 from ptcore._ops._functions_random import dropout_masked, poisson_of
 from ptcore._ops._functions_reduction import all, any, sum
@@ -182,3 +186,81 @@ def dropout2d(input, p, training, inplace):
 
 def dropout3d(input, p, training, inplace):
     return _dropped_channels("dropout3d", input, p, training, inplace, 3, True)
+
+
+# -- pooling at random places ---------------------------------------------------------------------
+
+def _interval_starts(op, samples, size, out, kernel):
+    """Where the windows along one dim begin, for each sample: rounded multiples, moved by the sample."""
+    if kernel + out - 1 > size:
+        raise ShapeError(f"{op}: pool size {kernel} too large for {out} windows, expected at most {size - out + 1} for "
+                         f"an input of size {size}")
+    last = full((*samples.shape, 1), size - kernel, dtype=as_dtype("int64"), device=samples.device)
+    if out == 1:
+        return last
+    step = float(size - kernel) / (out - 1)
+    count = arange(out - 1, dtype=samples.dtype, device=samples.device)
+    step = full((), step, dtype=samples.dtype, device=samples.device)
+    begin = ((samples.unsqueeze(-1) + count) * step).long() - (samples * step).long().unsqueeze(-1)
+    return cat((begin, last), -1)
+
+
+def _fractional_max(op, n, input, kernel_size, output_size, output_ratio, samples):
+    x, batched = _batched(op, input, n)
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{op}: input must be real floating-point, got {x.dtype.name}")
+    if 0 in x.shape[1:]:
+        raise ShapeError(f"{op}: input must not be empty but for its batch, got shape {list(input.shape)}")
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{op}: requires specifying either an output_size or an output_ratio, got None of both")
+    kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
+    if output_size is None:
+        ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+        if len(ratios) != n:
+            raise ValueError(f"{op}: output_ratio must be a number or {n} numbers, got {output_ratio!r}")
+        ratios = [_arguments.real(op, "output_ratio", ratio) for ratio in ratios]
+        output_size = [int(size * ratio) for size, ratio in zip(x.shape[2:], ratios)]
+    out = _numbers(op, "output_size", output_size, n, 1)
+    shape = (*x.shape[:2], n)
+    if samples is None:
+        samples = rand(*shape, dtype=x.dtype, device=x.device)
+    elif samples.ndim != 3 or samples.shape[0] < shape[0] or samples.shape[1:] != shape[1:]:
+        raise ShapeError(f"{op}: _random_samples must have shape {list(shape)}, got {list(samples.shape)}")
+    elif samples.dtype is not x.dtype:
+        raise DTypeError(f"{op}: _random_samples must have input's dtype {x.dtype.name}, got {samples.dtype.name}")
+    # the flattened place of each number of each window, one dim after the other
+    places = 0
+    for d in range(n):
+        which = samples[:shape[0], :, n - 1 - d if n == 2 else d]
+        begin = _interval_starts(op, which, x.shape[2 + d], out[d], kernel[d])
+        steps = begin.unsqueeze(-1) + arange(kernel[d], device=x.device)
+        ones = [1] * (2 * n)
+        ones[d], ones[n + d] = out[d], kernel[d]
+        places = places * x.shape[2 + d] + reshape(steps, (*shape[:2], *ones))
+    places = reshape(places, (*shape[:2], prod(out), prod(kernel)))
+    flat = reshape(x, (*shape[:2], prod(x.shape[2:])))
+    values = gather(flat.detach(), 2, reshape(places, (*shape[:2], prod(out) * prod(kernel))))
+    best = reshape(values, places.shape).argmax(-1, True)
+    indices = gather(places, 3, best).squeeze(-1)
+    return [t if batched else t.squeeze(0) for t in (
+        reshape(gather(flat, 2, indices), (*shape[:2], *out)), reshape(indices, (*shape[:2], *out)))]
+
+
+def fractional_max_pool2d(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+    values, indices = _fractional_max("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
+                                      _random_samples)
+    return (values, indices) if return_indices else values
+
+
+def fractional_max_pool3d(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+    values, indices = _fractional_max("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
+                                      _random_samples)
+    return (values, indices) if return_indices else values
+
+
+def fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+    return fractional_max_pool2d(input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+def fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+    return fractional_max_pool3d(input, kernel_size, output_size, output_ratio, True, _random_samples)

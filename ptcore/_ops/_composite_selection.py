@@ -297,14 +297,16 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
         per_sample_weights = reshape(per_sample_weights, (-1,))
     if input.ndim == 2:
         if offsets is not None:
-            raise ValueError(f"{op}: offsets must be None for an input of 2 dimensions")
+            raise ValueError(f"{op}: offsets must be None for an input of 2 dimensions, got shape "
+                             f"{list(offsets.shape)}")
         bags = input.shape[0]
         bag = reshape(expand(unsqueeze(arange(bags, device=input.device), 1), input.shape), (-1,))
     else:
         if input.ndim != 1:
             raise ValueError(f"{op}: input must have 1 or 2 dimensions, got shape {list(input.shape)}")
         if offsets is None or offsets.ndim != 1:
-            raise ValueError(f"{op}: offsets must be a vector for an input of 1 dimension")
+            given = "None" if offsets is None else f"shape {list(offsets.shape)}"
+            raise ValueError(f"{op}: offsets must be a vector for an input of 1 dimension, got {given}")
         offsets = offsets.to(INT64)
         if offsets.numel() and int(offsets[0]) != 0:
             raise ValueError(f"{op}: offsets[0] must be 0, got {int(offsets[0])}")

@@ -474,6 +474,21 @@ def slice_scatter(input, src, dim, start, end, step):
     return scatter_src(input, dim, _along(places, shape, dim), _fitting(op, src, shape, input.dtype))
 
 
+def as_strided_scatter(input, src, size, stride, storage_offset):
+    """By where the elements of a window of numbers stand: the window may be laid out as no slice is."""
+    op = "as_strided_scatter"
+    places = arange(input.numel(), device=input.device).reshape(input.shape)
+    window = places.as_strided(size, stride, 0 if storage_offset is None else storage_offset)
+    if tuple(src.shape) != tuple(window.shape):
+        raise ShapeError(f"{op}: src must have shape {list(window.shape)}, got {list(src.shape)}")
+    flat = scatter_src(reshape(input, (-1,)), 0, reshape(window, (-1,)), reshape(src, (-1,)).to(input.dtype))
+    return reshape(flat, input.shape)
+
+
+def split_with_sizes(input, split_sizes, dim):
+    return split(input, _arguments.integers("split_with_sizes", "split_sizes", split_sizes), dim)
+
+
 def diagonal_scatter(input, src, offset, dim1, dim2):
     op = "diagonal_scatter"
     a, b = _divided(op, dim1, input), _wrap(op, dim2, input.ndim, "dim2")

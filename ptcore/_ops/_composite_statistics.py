@@ -3,7 +3,9 @@ from ptcore._dtype import as_dtype, finfo, get_default_dtype
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._composite import _dims, _variance, _wrap
+from ptcore._ops._composite_counts import gradient, histogram, histogramdd, isin, unravel_index  # noqa: F401
 from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
+from ptcore._ops._elementwise import result_type
 from ptcore._ops._functions_arithmetic import (
     abs,
     add,
@@ -20,7 +22,7 @@ from ptcore._ops._functions_compare import isnan, logical_xor
 from ptcore._ops._functions_copy import cat, clone
 from ptcore._ops._functions_index import gather, index_add, scatter_src
 from ptcore._ops._functions_linalg import mm
-from ptcore._ops._functions_math import exp2
+from ptcore._ops._functions_math import exp2, log, log1p
 from ptcore._ops._functions_reduction import all, amax, amin, any, mean, sum
 from ptcore._ops._functions_scan import cummax, cumsum
 from ptcore._ops._functions_sort import sort
@@ -30,6 +32,7 @@ from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
+INFINITY = float("inf")
 
 
 # -- moments ------------------------------------------------------------------------------------
@@ -568,3 +571,50 @@ def positive(input):
 
 def isreal(input):
     return input.imag == 0 if input.dtype.is_complex else ones_like(input, dtype=as_dtype("bool"))
+
+
+# -- special functions --------------------------------------------------------------------------------
+
+def _floats(op, input):
+    if input.dtype.is_complex:
+        raise DTypeError(f"{op}: input must be real, got {input.dtype.name}")
+    return input if input.dtype.kind == "f" else input.to(get_default_dtype())
+
+
+def mvlgamma(input, p):
+    from ptcore._ops._functions_special import lgamma
+    if p < 1:
+        raise RuntimeError(f"mvlgamma: p must be positive, got {p}")
+    input = _floats("mvlgamma", input)
+    steps = arange(p, dtype=input.dtype, device=input.device) * -0.5
+    total = sum(lgamma(unsqueeze(input, -1) + steps), -1) + p * (p - 1) * 0.28618247146235004
+    return total.to(input.dtype)
+
+
+def special_entr(input):
+    input = _floats("special.entr", input)
+    positive_ = input > 0
+    inside = -input * log(where(positive_, input, 1))
+    return where(positive_, inside, where(input == 0, 0.0, where(input < 0, -INFINITY, input)).to(input.dtype))
+
+
+def special_ndtr(input):
+    from ptcore._ops._functions_special import erfc
+    return erfc(_floats("special.ndtr", input) * -0.7071067811865476) * 0.5
+
+
+def special_log_ndtr(input):
+    """Below -1 by erfcx, which does not underflow."""
+    from ptcore._ops._functions_special import erfc, erfcx
+    x = _floats("special.log_ndtr", input)
+    low = x < -1
+    a, b = where(low, x, -1), where(low, 1, x)
+    far = log(erfcx(a * -0.7071067811865476) * 0.5) - a * a * 0.5
+    return where(low, far, log1p(erfc(b * 0.7071067811865476) * -0.5))
+
+
+def special_xlog1py(input, other):
+    zero = (input == 0) & isnan(other).logical_not()
+    result = where(zero, 0, input * log1p(where(zero, 0, other)))
+    dtype = result_type(input, other)
+    return result.to(dtype if dtype.kind in "fc" else get_default_dtype())

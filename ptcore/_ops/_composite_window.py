@@ -135,6 +135,15 @@ def conv3d(input, weight, bias, stride, padding, dilation, groups):
     return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
+def conv_tbc(input, weight, bias, pad):
+    op = "conv_tbc"
+    for name, t, ndim in (("input", input, 3), ("weight", weight, 3), ("bias", bias, 1)):
+        if t.ndim != ndim:
+            raise ShapeError(f"{op}: {name} must have {ndim} dimensions, got shape {list(t.shape)}")
+    x = permute(input, (1, 2, 0))
+    return permute(_convolution(op, 1, x, permute(weight, (2, 1, 0)), bias, 1, pad, 1, 1), (2, 0, 1)).contiguous()
+
+
 def _transposed(op, n, input, weight, bias, stride, padding, output_padding, groups, dilation):
     x, batched = _batched(op, input, n)
     _operands(op, n, x, weight, bias, groups)
@@ -149,7 +158,7 @@ def _transposed(op, n, input, weight, bias, stride, padding, output_padding, gro
     size = tuple([(m - 1) * s - 2 * p + d * (k - 1) + e + 1 for m, s, p, d, k, e in zip(
         x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)])
     if min(size) < 1:
-        raise ShapeError(f"{op}: the output would have sizes {list(size)}, expected at least 1")
+        raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {list(size)}")
     convolved_transposed(op, x, weight, bias, stride, padding, dilation, groups, size)
     return _unbatched(convolve_transposed(x, weight, bias, stride, padding, dilation, groups, size), batched)
 
@@ -186,7 +195,7 @@ def _pool_settings(op, n, x, kernel_size, stride, padding, dilation, ceil_mode):
             o -= 1
         size.append(o)
     if min(size) < 1 or 0 in x.shape[1:]:
-        raise ShapeError(f"{op}: the output would have sizes {size}, expected at least 1, for input of "
+        raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {size} for input of "
                          f"shape {list(x.shape)} and kernel_size {list(kernel)}")
     return kernel, stride, padding, dilation, tuple(size)
 
@@ -332,7 +341,7 @@ def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size
             raise ValueError(f"{op}: output_size must be within a stride of {list(size)}, got {output_size!r}")
         size = given
     if min(size) < 1:
-        raise ShapeError(f"{op}: the output would have sizes {list(size)}, expected at least 1")
+        raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {list(size)}")
     lead = tuple(x.shape[:2])
     count = 1
     for m in size:
@@ -399,8 +408,8 @@ def _blocks(op, size, kernel, dilation, padding, stride):
     blocks = tuple([(m + 2 * p - d * (k - 1) - 1) // s + 1
                     for m, k, d, p, s in zip(size, kernel, dilation, padding, stride)])
     if min(blocks) < 1:
-        raise ShapeError(f"{op}: windows of {list(kernel)} do not fit in sizes {list(size)} with padding "
-                         f"{list(padding)}")
+        raise ShapeError(f"{op}: windows must fit in the padded input, got windows of {list(kernel)} for sizes "
+                         f"{list(size)} with padding {list(padding)}")
     return blocks
 
 

@@ -1,6 +1,6 @@
 """The layers of ``recurrent.py`` written out step by step; see _decompositions.py.
 
-They serve transformations, the recorded backward, and LSTMs with projections, which have no kernel.
+They serve transformations and the recorded backward.
 """
 from ptcore._ops._creation import zeros
 from ptcore._ops._functions_activation import relu
@@ -35,7 +35,7 @@ def joined(pieces, reverse):
     return cat(pieces[::-1] if reverse else pieces, 0)
 
 
-def recurrent_layer(gates, hx, cx, weight, bias, batch_sizes, mode, reverse, projection=None):
+def recurrent_layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode, reverse):
     h, c = hx, cx
     outs, cells, kept = [], [], []
     for start, n in order(batch_sizes, reverse):
@@ -78,15 +78,19 @@ def previous_rows(values, first, batch_sizes, reverse):
     return joined(pieces, reverse) if pieces else rows(first, 0, 0)
 
 
-def recurrent_layer_backward(g, g_cells, out, cells, kept, hx, cx, weight, batch_sizes, mode, reverse):
+def recurrent_layer_backward(g, g_cells, out, cells, kept, hx, cx, weight, projection, batch_sizes, mode,
+                             reverse):
     previous = previous_rows(out, hx, batch_sizes, reverse)
     before = previous_rows(cells, cx, batch_sizes, reverse) if mode == "lstm" else None
     d, dc = hx * 0, None if cx is None else cx * 0
-    gates, hiddens = [], []
+    gates, hiddens, projected = [], [], []
     for start, n in reversed(order(batch_sizes, reverse)):
         def now(x, start=start, n=n):
             return rows(x, start, start + n)
         dh = rows(d, 0, n) + now(g)
+        if projection is not None:
+            projected.append(dh)
+            dh = mm(dh, projection)
         if mode == "lstm":
             i, f, q, o = chunk(now(kept), 4, 1)
             t = tanh(now(cells))
@@ -112,4 +116,4 @@ def recurrent_layer_backward(g, g_cells, out, cells, kept, hx, cx, weight, batch
     if not gates:
         gates = [zeros((0, weight.shape[0]), dtype=g.dtype, device=g.device)]
     return (joined(gates, not reverse), joined(hiddens, not reverse) if hiddens else nothing, previous, d,
-            nothing if dc is None else dc)
+            nothing if dc is None else dc, joined(projected, not reverse) if projected else nothing)

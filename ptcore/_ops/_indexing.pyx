@@ -1,6 +1,6 @@
 """Indexing: ``x[key]`` and ``x[key] = value``.
 
-Ints, slices (any step), None and Ellipsis make views. Boolean masks and integer arrays
+Ints (and integer tensors of no dims), slices (any step), None and Ellipsis make views. Boolean masks and integer arrays
 (tensors, ndarrays, lists) are advanced: masks become positions, the index arrays are broadcast
 together, and one gather or write does the work; the indexed dims of the result stand where the
 index arrays stood if those are adjacent, else in front, as in NumPy and PyTorch.
@@ -9,12 +9,14 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
+from ptcore._device cimport CPU
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport call
 from ptcore._ops._elementwise cimport elementwise_inplace, fitting, overwrite
 from ptcore._ops cimport _views
+from ptcore._ops._record import has_values
 from ptcore._ops._table import op_id
 from ptcore._errors import IndexTypeError, ShapeError
 
@@ -144,8 +146,7 @@ cdef tuple basic(Tensor x, object key):
             dim += 1
         else:
             index = as_index(item)
-            if (<Tensor>index).rank == 0 and CATEGORY[(<Tensor>index).dt] == 1 and not isinstance(
-                    item, Tensor):
+            if (<Tensor>index).rank == 0 and CATEGORY[(<Tensor>index).dt] == 1 and has_values(index):
                 x = select_at(x, dim, index.item())
                 continue
             if advanced is None:
@@ -250,6 +251,8 @@ cdef tuple gather_plan(Tensor x, list advanced):
     for dim, t in advanced:
         if (<Tensor>t).dt != PT_INT64:
             t = t.to(dtype_of(PT_INT64))
+        if (<Tensor>t).storage.device != x.storage.device and (<Tensor>t).storage.device == CPU:
+            t = t.to(x.device)
         tensors.append(t.expand(shape))
         dims.append(dim)
     for i in range(1, len(dims)):

@@ -36,9 +36,10 @@ class _TensorType(type):
         return empty(*args, dtype=cls.dtype) if args else empty(0, dtype=cls.dtype)
 
 
-for _name in ("float_power_", "fill_diagonal_", "get_device", "is_conj", "is_neg", "is_nonzero", "is_pinned",
-              "is_same_size", "is_shared", "narrow_copy", "pin_memory", "resolve_conj", "resolve_neg", "sum_to_size",
-              "to_dense"):
+for _name in ("apply_", "bernoulli", "conj_physical", "conj_physical_", "fill_diagonal_", "float_power_", "get_device",
+              "is_conj", "is_neg", "is_nonzero", "is_pinned", "is_same_size", "is_shared", "map2_", "map_",
+              "narrow_copy", "new_empty_strided", "pin_memory", "polygamma", "polygamma_", "resize_as_", "resolve_conj",
+              "resolve_neg", "sum_to_size", "to_dense"):
     Later(Tensor, _name, "ptcore._ops._small_methods")
 for _name in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
     setattr(Tensor, _name, property(lambda self: False, doc="False: tensors are dense."))

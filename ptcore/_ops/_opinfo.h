@@ -25,7 +25,7 @@ enum pt_rule {
     RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR, RULE_LAID, RULE_LAID_CAST
 };
 
-enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 8 };
+enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 9 };
 
 typedef struct pt_opinfo {
     const char *name;           /* in messages: what the user called */

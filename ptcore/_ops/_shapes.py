@@ -15,6 +15,7 @@ INT32 = as_dtype("int32")
 INT64 = as_dtype("int64")
 FLOAT32 = as_dtype("float32")
 REAL_OF = {as_dtype("complex64"): FLOAT32, as_dtype("complex128"): as_dtype("float64")}
+COMPLEX_OF = {real: dtype for dtype, real in REAL_OF.items()}
 
 
 def like(x, dtype=None):
@@ -294,6 +295,11 @@ def loss_spec(op, x, target, weight, reduction):
     return expected
 
 
+def nll_spec(x, target, weight, reduction):
+    shape = loss_spec("nll_loss", x, target, weight, reduction)
+    return [(shape if reduction == "none" else (), x.dtype), ((), x.dtype)]
+
+
 def attended(query, key, value, mask, keep):
     """Output and log-sum-exp of attention over (N, H, L, E), (N, G, S, E) and (N, G, S, V)."""
     op = "scaled_dot_product_attention"
@@ -337,12 +343,19 @@ def _sized(op, name, x, shape):
         raise ShapeError(f"{op}: {name} must have shape {list(shape)}, got {list(x.shape)}")
 
 
-def recurrent_spec(gates, hx, cx, weight, bias, batch_sizes, mode):
+def recurrent_spec(gates, hx, cx, weight, bias, projection, batch_sizes, mode):
     matrix("rnn", "hx", hx)
     matrix("rnn", "weight_hh", weight)
-    batch, n = hx.shape
+    batch, size = hx.shape
+    n = size
+    if projection is not None:
+        if mode != "lstm":
+            raise ShapeError(f"rnn: an LSTM, and nothing else, has weight_hr, got mode {mode!r}")
+        matrix("rnn", "weight_hr", projection)
+        n = projection.shape[1]
+        _sized("rnn", "weight_hr", projection, (size, n))
     width = n * {"lstm": 4, "gru": 3}.get(mode, 1)
-    _sized("rnn", "weight_hh", weight, (width, n))
+    _sized("rnn", "weight_hh", weight, (width, size))
     _sized("rnn", "the product of input and weight_ih", gates, (sum(batch_sizes), width))
     if bias is not None:
         _sized("rnn", "bias_hh", bias, (width,))
@@ -351,20 +364,22 @@ def recurrent_spec(gates, hx, cx, weight, bias, batch_sizes, mode):
     if cx is not None:
         _sized("rnn", "cx", cx, (batch, n))
     last = batch
-    for size in batch_sizes:
-        if not 0 <= size <= last:
+    for active in batch_sizes:
+        if not 0 <= active <= last:
             raise ShapeError(f"rnn: batch_sizes must not rise and be at most {batch}, got {list(batch_sizes)}")
-        last = size
+        last = active
     rows = gates.shape[0]
-    return [((rows, n), gates.dtype), ((rows, n) if mode == "lstm" else (0,), gates.dtype),
+    return [((rows, size), gates.dtype), ((rows, n) if mode == "lstm" else (0,), gates.dtype),
             ((rows, 4 * n) if mode in ("lstm", "gru") else (0,), gates.dtype)]
 
 
-def recurrent_gradients(g, hx, weight, mode):
-    rows, n = g.shape
+def recurrent_gradients(g, hx, weight, projection, mode):
+    rows, size = g.shape
     width = weight.shape[0]
-    return [((rows, width), g.dtype), ((rows, width) if mode == "gru" else (0,), g.dtype), ((rows, n), g.dtype),
-            (tuple(hx.shape), g.dtype), (tuple(hx.shape) if mode == "lstm" else (0,), g.dtype)]
+    return [((rows, width), g.dtype), ((rows, width) if mode == "gru" else (0,), g.dtype),
+            ((rows, size), g.dtype), (tuple(hx.shape), g.dtype),
+            ((hx.shape[0], width // 4) if mode == "lstm" else (0,), g.dtype),
+            ((0,) if projection is None else (rows, size), g.dtype)]
 
 
 # -- equations and factors --------------------------------------------------------------------
@@ -400,6 +415,60 @@ def qr_spec(A, mode):
 def eigh_spec(A, vectors):
     shape = square("linalg_eigh", A)
     return [(shape[:-1], REAL_OF.get(A.dtype, A.dtype)), (shape if vectors else (0,), A.dtype)]
+
+
+def solve_ex_spec(A, B):
+    return [solve_spec("linalg_solve_ex", A, B), (tuple(A.shape[:-2]), INT32)]
+
+
+def eig_spec(A, vectors):
+    shape = square("linalg_eig", A)
+    dtype = COMPLEX_OF.get(A.dtype, A.dtype)
+    return [(shape[:-1], dtype), (shape if vectors else (0,), dtype)]
+
+
+def _matrices(op, A):
+    if A.ndim < 2:
+        raise ShapeError(f"{op}: input must have at least 2 dimensions, got shape {list(A.shape)}")
+    return tuple(A.shape[:-2]), min(A.shape[-2], A.shape[-1])
+
+
+def lu_spec(A):
+    batch, k = _matrices("linalg_lu_factor", A)
+    return [like(A), ((*batch, k), INT32), (batch, INT32)]
+
+
+def ldl_spec(A):
+    shape = square("linalg_ldl_factor", A)
+    return [like(A), (shape[:-1], INT32), (shape[:-2], INT32)]
+
+
+def ldl_solve_spec(LD, pivots, B):
+    shape = square("linalg_ldl_solve", LD)
+    if pivots.dtype is not INT32:
+        raise DTypeError(f"linalg_ldl_solve: pivots must be int32, got {pivots.dtype.name}")
+    if tuple(pivots.shape) != shape[:-1]:
+        raise ShapeError(f"linalg_ldl_solve: pivots must have shape {list(shape[:-1])}, got {list(pivots.shape)}")
+    return solve_spec("linalg_ldl_solve", LD, B)
+
+
+def geqrf_spec(x):
+    batch, k = _matrices("geqrf", x)
+    return [like(x), ((*batch, k), x.dtype)]
+
+
+def householder_spec(x, tau):
+    op = "linalg_householder_product"
+    batch, _ = _matrices(op, x)
+    m, n = x.shape[-2:]
+    if n > m:
+        raise ShapeError(f"{op}: input must not have more columns than rows, got shape {list(x.shape)}")
+    if tuple(tau.shape[:-1]) != batch or tau.ndim != x.ndim - 1 or tau.shape[-1] > n:
+        raise ShapeError(f"{op}: tau must have the batch shape {list(batch)} and at most {n} elements each, got shape "
+                         f"{list(tau.shape)}")
+    if tau.dtype is not x.dtype:
+        raise DTypeError(f"{op}: input and tau must have one dtype, got {x.dtype.name} and {tau.dtype.name}")
+    return like(x)
 
 
 def slogdet_spec(A):

@@ -81,5 +81,80 @@ def sum_to_size(self, *size):
     return self.sum(tuple(dims), True).reshape(shape) if dims else self
 
 
+def polygamma(self, n):
+    """The ``n``-th derivative of digamma."""
+    from ptcore._ops._functions_statistics import polygamma_function
+    return polygamma_function(n, self)
+
+
+def polygamma_(self, n):
+    """:meth:`polygamma` in place."""
+    return self.copy_(polygamma(self, n))
+
+
+def bernoulli(self, p=None, *, generator=None):
+    """0 or 1, drawn with the probabilities in the tensor, or with ``p`` for tensors of its shape."""
+    if p is None:
+        from ptcore import bernoulli as drawn
+        return drawn(self, generator=generator)
+    from ptcore import empty_like
+    return empty_like(self).bernoulli_(p, generator=generator)
+
+
+def conj_physical_(self):
+    """Complex conjugates in place."""
+    return self.copy_(self.conj()) if self.dtype.is_complex else self
+
+
+def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Uninitialised memory of this dtype and device with the strides given."""
+    from ptcore import empty_strided
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, layout=layout,
+                         device=self.device if device is None else device, requires_grad=requires_grad,
+                         pin_memory=pin_memory)
+
+
+def resize_as_(self, the_template, *, memory_format=None):
+    """``resize_`` to the shape of another tensor."""
+    if not isinstance(the_template, Tensor):
+        raise TypeError(f"resize_as_: the_template must be a Tensor, got {type(the_template).__name__}")
+    return self.resize_(the_template.shape)
+
+
+def _called(op, function, first, others):
+    """Writes what a Python function of the elements returns, one call for each."""
+    if first.device.type != "cpu":
+        raise TypeError(f"{op}: the tensor must be on the CPU, got {first.device}")
+    if first.requires_grad:
+        raise RuntimeError(f"{op}: a Python function has no derivative; call it on x.detach()")
+    for x in others:
+        if not isinstance(x, Tensor) or x.dtype is not first.dtype or x.shape != first.shape:
+            raise TypeError(f"{op}: the other arguments must be Tensors of dtype {first.dtype.name} and shape "
+                            f"{list(first.shape)}, got {type(x).__name__}")
+    from ptcore import tensor
+    columns = [x.reshape(-1).tolist() for x in (first, *others)]
+    return first.copy_(tensor([function(*row) for row in zip(*columns)], dtype=first.dtype).reshape(first.shape))
+
+
+def apply_(self, callable):
+    """Each element replaced by what a Python function makes of it; slow."""
+    return _called("apply_", callable, self, ())
+
+
+def map_(self, other, callable):
+    """Each element replaced by ``callable(element, element of other)``; slow."""
+    return _called("map_", callable, self, (other,))
+
+
+def map2_(self, x, y, callable):
+    """Each element replaced by ``callable(element, element of x, element of y)``; slow."""
+    return _called("map2_", callable, self, (x, y))
+
+
+def conj_physical(self):
+    """Complex conjugates; real tensors are themselves."""
+    return self.conj()
+
+
 is_conj = is_neg = is_shared = never
 resolve_conj = resolve_neg = to_dense = itself

@@ -59,7 +59,7 @@ tensor(0.)
 """)
 
 composite(
-    "matmul(input, other)", out_argument=True,
+    "matmul(input, other)", out_argument=True, public=["matmul", "linalg.matmul"],
     autocast="low", reference="matmul(x, y)",
     doc="""Matrix product with NumPy's rules: vectors are promoted to matrices, leading dims
 broadcast as batches.

@@ -1,5 +1,5 @@
 """Rows: systems of equations, factors and inverses of matrices, and what is worked out from them."""
-from ptcore._ops._schema import COMPLEX, composite, structured
+from ptcore._ops._schema import COMPLEX, composite, nondifferentiable, structured
 
 _TYPES = ("float32", "float64", *COMPLEX)
 
@@ -34,6 +34,37 @@ _factor("_linalg_det(A)", "det", "(square('linalg_det', A)[:-2], A.dtype)", "Det
 _factor("_linalg_slogdet(A)", "slogdet", "slogdet_spec(A)",
         "The signs of determinants, or their directions, and the logarithms of their moduli.",
         fields=("sign", "logabsdet"), node="LinalgSlogdetBackward0", jvp="rule", reference="linalg.slogdet(x)")
+_factor("_linalg_solve_ex(A, B, check: Bool)", "solve_ex", "solve_ex_spec(A, B)",
+        "The solutions of ``A X = B``, and 0 or the number of the pivot that is zero.", called="linalg_solve_ex",
+        fields=("result", "info"), node="LinalgSolveExBackward0",
+        jvp=["-_linalg_solve(x, matmul(t, out))", "_linalg_solve(x, t)"], reference="_solve_ex(x, y)")
+_factor("_linalg_eig(A, vectors: Bool)", "eig", "eig_spec(A, vectors)",
+        "Complex eigenvalues of any square matrix, and the eigenvectors or nothing.",
+        fields=("eigenvalues", "eigenvectors"), node="LinalgEigBackward0", jvp="rule", reference="_eig(x)")
+_factor("_linalg_lu(A, check: Bool)", "lu", "lu_spec(A)",
+        "Both triangles of ``P L U`` in one matrix, the rows swapped, and 0 or the number of the zero of U's diagonal.",
+        called="linalg_lu_factor", fields=("LU", "pivots", "info"), node="LinalgLuFactorExBackward0", jvp="rule",
+        reference="_lu(x)")
+nondifferentiable(
+    "_pivot_order(pivots: Index, rows: Int)", kernel="pivot_order", internal=True, called="lu_unpack",
+    layout="contiguous", out="((*pivots.shape[:-1], rows), INT64)", reference="_pivot_order(x, rows)",
+    doc="Where each row of L goes: ``P[order[i], i] = 1``.")
+_factor("_linalg_ldl(A, hermitian: Bool, check: Bool)", "ldl", "ldl_spec(A)",
+        "Factors of ``L D L^H`` or ``L D L^T`` by the lower triangle, and the swaps of rows.",
+        called="linalg_ldl_factor", fields=("LD", "pivots", "info"), node="LinalgLdlFactorExBackward0", jvp="rule",
+        reference="_ldl(x)")
+_factor("_linalg_ldl_solve(LD, pivots: Index, B, hermitian: Bool)", "ldl_solve", "ldl_solve_spec(LD, pivots, B)",
+        "The solutions of ``A X = B`` from the factors of A.", called="linalg_ldl_solve",
+        node="LinalgLdlSolveBackward0", jvp="rule", reference="_ldl_solve(x, y, z)")
+_factor("_geqrf(input)", "geqrf", "geqrf_spec(input)", "R above the reflectors of QR, and their sizes.",
+        called="geqrf", fields=("a", "tau"), node="GeqrfBackward0", jvp="rule", reference="_geqrf(x)")
+nondifferentiable(
+    "_linalg_householder(input, tau)", types=_TYPES, promote="none", kernel="householder", internal=True,
+    called="linalg_householder_product", out="householder_spec(input, tau)", autocast="high",
+    reference="_householder(x, y)", doc="The first columns of a product of reflectors, without a derivative.")
+_factor("_linalg_matrix_exp(A)", "matrix_exp", "like(A, square('linalg_matrix_exp', A) and A.dtype)",
+        "Exponentials of matrices.", called="linalg_matrix_exp", node="LinalgMatrixExpBackward0", jvp="rule",
+        reference="_matrix_exp(x)")
 _factor("_linalg_pinv_of(P: Index, A)", "copy", "like(P, A.dtype)",
         "P, of which it is known that it is the pseudoinverse of A: derivatives follow from that.",
         called="linalg_pinv", node="LinalgPinvBackward0", jvp=[None, "pinv_forward(t, y, out)"],
@@ -131,3 +162,95 @@ _row("linalg_cond(A, p: Obj = None)",
      """Condition numbers: the norm of a matrix times that of its inverse, in the norm ``p`` of
 :func:`ptcore.linalg.matrix_norm`; None: the ratio of the extreme singular values.""",
      f"ptcore.linalg.cond({_EXAMPLE})", "tensor(2.)")
+
+# -- elimination -------------------------------------------------------------------------------------
+
+_row("linalg_lu_factor(A, *, pivot=True)",
+     """LU, which holds L below its diagonal (whose ones are left out) and U from it on, and pivots, the number of the
+row that each row was swapped with, from 1.
+
+Raises LinAlgError where a zero stands on U's diagonal.""",
+     f"ptcore.linalg.lu_factor({_EXAMPLE}).pivots", "tensor([1, 2], dtype=ptcore.int32)")
+_row("linalg_lu_factor_ex(A, *, pivot=True, check_errors=False)",
+     "As ``lu_factor``, with a third result: 0 or the number of the zero on U's diagonal, in place of an error.",
+     f"ptcore.linalg.lu_factor_ex({_EXAMPLE}).info", "tensor(0, dtype=ptcore.int32)")
+_row("linalg_lu(A, *, pivot=True)",
+     "``A = P @ L @ U``: a permutation, a lower triangle with ones on the diagonal, an upper triangle.",
+     f"ptcore.linalg.lu({_EXAMPLE}).U", "tensor([[2., 0.],\n        [0., 4.]])")
+_row("lu(input, pivot=True, get_infos=False)",
+     "LU and pivots of :func:`ptcore.linalg.lu_factor`, and with ``get_infos`` the third of ``lu_factor_ex``.",
+     f"ptcore.lu({_EXAMPLE})[1]", "tensor([1, 2], dtype=ptcore.int32)",
+     reference="_lu_of", returns="tuple[Tensor, ...]")
+_row("lu_unpack(LU_data, LU_pivots: Index, unpack_data=True, unpack_pivots=True)",
+     "P, L and U of what ``lu_factor`` returned; those that are not unpacked are empty.",
+     f"ptcore.lu_unpack(*ptcore.linalg.lu_factor({_EXAMPLE})).L", "tensor([[1., 0.],\n        [0., 1.]])")
+_row("linalg_lu_solve(LU, pivots: Index, B, *, left=True, adjoint=False)",
+     """X with ``A X = B``, or ``X A = B`` if not ``left``, from ``lu_factor(A)``; with ``adjoint`` that of
+``A.mH``.""",
+     f"ptcore.linalg.lu_solve(*ptcore.linalg.lu_factor({_EXAMPLE}), ptcore.ones(2, 1))",
+     "tensor([[0.5000],\n        [0.2500]])")
+_row("lu_solve(input, LU_data, LU_pivots: Index)", "X with ``A X = input``; see :func:`ptcore.linalg.lu_solve`.",
+     f"ptcore.lu_solve(ptcore.ones(2, 1), *ptcore.linalg.lu_factor({_EXAMPLE}))",
+     "tensor([[0.5000],\n        [0.2500]])")
+_row("linalg_solve_ex(A, B, *, left=True, check_errors=False)",
+     """As ``solve``, with a second result: 0, or the number of the pivot that is zero, in place of an error; the first
+is then not finite.""", f"ptcore.linalg.solve_ex({_EXAMPLE}, ptcore.ones(2)).info", "tensor(0, dtype=ptcore.int32)")
+_row("linalg_inv_ex(A, *, check_errors=False)",
+     "As ``inv``, with a second result: 0, or the number of the pivot that is zero, in place of an error.",
+     f"ptcore.linalg.inv_ex({_EXAMPLE}).info", "tensor(0, dtype=ptcore.int32)")
+_row("triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)",
+     "X with ``A X = input`` for a triangle A (or its transpose), and a copy of A; the older function.",
+     f"ptcore.triangular_solve(ptcore.ones(2, 1), {_EXAMPLE}).solution", "tensor([[0.5000],\n        [0.2500]])")
+_row("linalg_ldl_factor(A, *, hermitian=False)",
+     """Factors ``L D L.mT`` of symmetric matrices, or ``L D L.mH``, in one matrix, and the swaps of rows in LAPACK's
+form. Only the lower triangle is read. They have no derivative.""",
+     f"ptcore.linalg.ldl_factor({_EXAMPLE}).LD", "tensor([[2., 0.],\n        [0., 4.]])")
+_row("linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False)",
+     "As ``ldl_factor``, with a third result: 0, or the number of the block of D that is zero, in place of an error.",
+     f"ptcore.linalg.ldl_factor_ex({_EXAMPLE}).info", "tensor(0, dtype=ptcore.int32)")
+_row("linalg_ldl_solve(LD, pivots: Index, B, *, hermitian=False)",
+     "X with ``A X = B`` from ``ldl_factor(A)``.",
+     f"ptcore.linalg.ldl_solve(*ptcore.linalg.ldl_factor({_EXAMPLE}), ptcore.ones(2, 1))",
+     "tensor([[0.5000],\n        [0.2500]])")
+
+# -- eigenvalues, reflectors, exponentials -----------------------------------------------------------
+
+_row("linalg_eig(A)",
+     """Eigenvalues and eigenvectors, the columns of a matrix, of any square matrices; both are complex. The vectors
+have length one and are defined up to a factor of modulus one: a loss that depends on it has no derivative.""",
+     f"ptcore.linalg.eig({_EXAMPLE}).eigenvalues", "tensor([2.+0.j, 4.+0.j])")
+_row("linalg_eigvals(A)", "Eigenvalues of any square matrices, which are complex, in no order.",
+     f"ptcore.linalg.eigvals({_EXAMPLE})", "tensor([2.+0.j, 4.+0.j])")
+_row("geqrf(input)",
+     """R on and above the diagonal, below it the reflectors whose product is Q, and their sizes ``tau``; see
+:func:`ptcore.linalg.householder_product`. They have no derivative.""",
+     "ptcore.geqrf(ptcore.ones(2, 1)).a", "tensor([[-1.4142],\n        [ 0.4142]])")
+_reflected = """The first columns of the product of reflectors ``1 - tau[i] v[i] v[i].mH``, where ``v[i]`` stands below
+the diagonal of column i, whose one is left out."""
+for _name in ("linalg_householder_product(A, tau)", "orgqr(input, tau)"):
+    _row(_name, _reflected, "ptcore.linalg.householder_product(*ptcore.geqrf(ptcore.ones(2, 1)))",
+         "tensor([[-0.7071],\n        [-0.7071]])")
+_row("ormqr(input, tau, other, left=True, transpose=False)",
+     """``Q @ other``, or ``other @ Q`` if not ``left``, where Q is the square matrix of the reflectors in ``input``, or
+its adjoint if ``transpose``.""",
+     "ptcore.ormqr(*ptcore.geqrf(ptcore.ones(2, 1)), ptcore.eye(2)).abs()",
+     "tensor([[0.7071, 0.7071],\n        [0.7071, 0.7071]])")
+for _name in ("linalg_matrix_exp(A)", "matrix_exp(input)"):
+    _row(_name, "Exponentials of matrices, ``1 + A + A @ A / 2 + ...``.",
+         "ptcore.linalg.matrix_exp(ptcore.tensor([[0., 1.], [0., 0.]]))", "tensor([[1., 1.],\n        [0., 1.]])")
+
+# -- arrays ------------------------------------------------------------------------------------------
+
+_row("linalg_tensorinv(A, ind=2)",
+     """The inverse of the map from the dims behind ``ind`` to those before, whose sizes must have one product:
+``tensordot(tensorinv(A), A, ind)`` is the identity.""",
+     "ptcore.linalg.tensorinv(ptcore.eye(4).reshape(2, 2, 4)).shape", "ptcore.Size([4, 2, 2])")
+_row("linalg_tensorsolve(A, B, dims: Obj = None)",
+     "X with ``tensordot(A, X, X.ndim) = B``; ``dims`` of A are moved behind the others first.",
+     "ptcore.linalg.tensorsolve(ptcore.eye(4).reshape(2, 2, 4), ptcore.ones(2, 2))", "tensor([1., 1., 1., 1.])")
+_row("linalg_vander(x, *, N: OptInt = None)",
+     "A row of powers ``x**0, x**1, ...`` for each element, as many as the last dim has or N.",
+     "ptcore.linalg.vander(ptcore.tensor([2, 3]))", "tensor([[1, 2],\n        [1, 3]])")
+_row("vander(x, N: OptInt = None, increasing=False)",
+     "A row of powers for each element of a vector, falling unless ``increasing``.",
+     "ptcore.vander(ptcore.tensor([2, 3]))", "tensor([[2, 1],\n        [3, 1]])", method=False)

@@ -25,8 +25,7 @@ structured(
     'nll_loss_stats(input, target: Index, weight: OptTensor = None, '
     'reduction: "none|mean|sum" = "mean", ignore_index=-100)', node="NllLossBackward0", types=REAL, promote="none",
     kernel="nll_loss", internal=True, called="nll_loss", fields=("out", "total_weight"),
-    out="[(loss_spec('nll_loss', input, target, weight, reduction) if reduction == 'none' "
-        "else (), input.dtype), ((), input.dtype)]", batch="decompose",
+    out="nll_spec(input, target, weight, reduction)", batch="decompose",
     jvp=["nll_loss_stats(t, target, weight, reduction, ignore_index)[0]", None, None],
     autocast="high",
     reference="_nll_loss(x, target, weight, reduction, ignore_index)",

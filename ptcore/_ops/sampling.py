@@ -45,3 +45,17 @@ for _k in (1, 2, 3):
          f"Whole channels zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)``; {_k} spatial dims.",
          f"ptcore.nn.functional.dropout{_k}d(ptcore.ones(1, 2, {', '.join('1' * _k)}), training=False).numel()", "2",
          public=[f"nn.functional.dropout{_k}d"], method=False)
+
+for _k, _size, _out in ((2, "4, 4", "2, 2"), (3, "4, 4, 4", "2, 2, 2")):
+    for _with, _text in (("", "; with ``return_indices`` also where it stands in the flattened spatial dims"),
+                         ("_with_indices", ", and where it stands in the flattened spatial dims")):
+        _row(f"fractional_max_pool{_k}d{_with}(input, kernel_size: Obj, output_size: Obj = None, "
+             "output_ratio: Obj = None, return_indices=False, _random_samples: OptIndex = None)",
+             f"""The largest number of each of ``output_size`` windows of ``kernel_size``, at places that are as far
+apart as the sizes ask for and else random{_text}.
+
+``output_ratio`` times the input's sizes may be given in place of ``output_size``. ``_random_samples``, numbers in
+[0, 1) of shape (N, C, {_k}), decide the places.""",
+             f"ptcore.nn.functional.fractional_max_pool{_k}d{_with}(ptcore.ones(1, {_size}), 2, 2)"
+             + ("[0].shape" if _with else ".shape"), f"ptcore.Size([1, {_out}])",
+             public=[f"nn.functional.fractional_max_pool{_k}d{_with}"], method=False)

@@ -1,5 +1,5 @@
 """Rows: cumulative operations along a dim."""
-from ptcore._ops._schema import ORDERED, REAL, linear, structured, uniform
+from ptcore._ops._schema import FLOATING, ORDERED, linear, structured, uniform
 
 linear(
     "cumsum(input, dim: Dim, *, dtype: DType = None)", kernel="cumsum", promote="dtype",
@@ -36,8 +36,8 @@ tensor([0, 1])
 """)
 
 structured(
-    "logcumsumexp(input, dim: Dim)", types=REAL, kernel="logcumsumexp", out="like(input)", jvp="rule",
-    reference="logaddexp.accumulate(x, axis=dim) if x.ndim else x",
+    "logcumsumexp(input, dim: Dim)", types=FLOATING, kernel="logcumsumexp", out="like(input)", jvp="rule",
+    reference="_logcumsumexp(x, dim)",
     doc="""``log(cumsum(exp(input)))`` along ``dim``, without overflow.
 
 >>> import ptcore

@@ -120,6 +120,13 @@ _row("slice_scatter(input, src, dim=0, start: Obj = None, end: Obj = None, step=
 _row("diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)", "_diagonal_scatter(x, y, offset, dim1, dim2)",
      "A copy of ``input`` with ``src`` in the place of a diagonal.",
      "ptcore.diagonal_scatter(ptcore.zeros(2, 2), ptcore.ones(2))", "tensor([[1., 0.],\n        [0., 1.]])")
+_row("as_strided_scatter(input, src, size: Sizes, stride: Sizes, storage_offset: OptInt = None)",
+     "_as_strided_scatter(x, y, size, stride, storage_offset)",
+     "A copy of ``input`` with ``src`` in the place of the elements that :func:`ptcore.as_strided` names.",
+     "ptcore.as_strided_scatter(ptcore.zeros(3), ptcore.ones(2), (2,), (2,))", "tensor([1., 0., 1.])")
+_row("split_with_sizes(input, split_sizes: Obj, dim=0)", "_split(x, split_sizes, dim)",
+     "Views of consecutive parts of the sizes listed.", "ptcore.split_with_sizes(ptcore.arange(3), [1, 2])",
+     "(tensor([0]), tensor([1, 2]))", returns="tuple[Tensor, ...]")
 
 # -- complex numbers -------------------------------------------------------------------------------
 

@@ -5,16 +5,16 @@ from ptcore._ops._schema import FLOATING, INTEGRAL, NUMERIC, ORDERED, REAL, elem
 
 
 def _function(name, partial, low, high, text, example, *, formula=None, reference=None, alias=(), cost=16,
-              autocast=None):
+              autocast=None, special=False):
     argument, result = example
     elementwise(
         f"{name}(input)", types=REAL, promote="float", formula=formula or f"{name}(x)", partial=[partial],
         cost=cost, sample=uniform(low, high), reference=reference or f"special.{name}(x)", alias=alias,
-        autocast=autocast,
+        autocast=autocast, public=[f"special.{name}"] if special else None, method=not special, inplace=not special,
         doc=f"""{text}
 
 >>> import ptcore
->>> ptcore.{name}(ptcore.tensor([{argument}]))
+>>> ptcore.{"special." if special else ""}{name}(ptcore.tensor([{argument}]))
 tensor([{result}])
 """)
 
@@ -34,6 +34,33 @@ _function("deg2rad", "0.017453292519943295", -180, 180, "Degrees as radians.", (
           formula="x * 0.017453292519943295", reference="deg2rad(x)", cost=1)
 _function("rad2deg", "57.29577951308232", -3, 3, "Radians as degrees.", ("0., 1.", " 0.0000, 57.2958"),
           formula="x * 57.29577951308232", reference="rad2deg(x)", cost=1)
+
+_function("i0", "i1(x)", -6, 6, "Modified Bessel function of the first kind, of order 0.",
+          ("0., 1.", "1.0000, 1.2661"), cost=64)
+_function("i0e", "i1e(x) - sign(x) * out", -6, 6, "Modified Bessel function of order 0 times ``exp(-abs(x))``.",
+          ("0., 1.", "1.0000, 0.4658"), cost=64, special=True)
+_function("i1", "where(x == 0, 0.5, i0(x) - out / x)", -6, 6, "Modified Bessel function of the first kind, of order 1.",
+          ("0., 1.", "0.0000, 0.5652"), cost=64, special=True)
+_function("i1e", "where(x == 0, 0.5, i0e(x) - out * (sign(x) + 1 / x))", -6, 6,
+          "Modified Bessel function of order 1 times ``exp(-abs(x))``.", ("0., 1.", "0.0000, 0.2079"), cost=64,
+          special=True)
+_function("erfcx", "2 * x * out - 1.1283791670955126", -3, 6, "``exp(x**2) * erfc(x)``.", ("0., 1.", "1.0000, 0.4276"),
+          cost=64, special=True)
+
+for _name, _other, _sign, _text in (("igamma", "gammainc", "", "Regularised lower"),
+                                    ("igammac", "gammaincc", "-", "Regularised upper")):
+    elementwise(
+        f"{_name}(input, other)", types=REAL, promote="float", formula=f"{_name}(x, y)", cost=200,
+        vjp=["no_gamma_derivative(g)", f"sum_to({_sign}g * exp((x - 1) * log(y) - y - lgamma(x)), y.shape)"],
+        jvp=["no_gamma_derivative(t)", f"{_sign}t * exp((x - 1) * log(y) - y - lgamma(x))"], sample=uniform(0.3, 6),
+        public=[_name, f"special.{_other}"], reference=f"special.{_other}(x, y)",
+        doc=f"""{_text} incomplete gamma function of the exponent ``input`` at ``other``, both not negative. There is no
+derivative by the exponent.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([1.]), ptcore.tensor([1.]))
+tensor([{"0.6321" if _name == "igamma" else "0.3679"}])
+""")
 
 elementwise(
     "logit_of(input)", types=REAL, formula="log(x / (1 - x))", internal=True, called="logit", node="LogitBackward0",

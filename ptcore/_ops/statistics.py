@@ -118,3 +118,50 @@ _row("positive(input)", "x", "The tensor itself, unless it is bool.", "ptcore.po
      "tensor([-1.])")
 _row("isreal(input)", "isreal(x)", "Whether each element has no imaginary part.",
      "ptcore.isreal(ptcore.tensor([1.]))", "tensor([True])")
+
+# -- special functions ------------------------------------------------------------------------------
+
+_row("mvlgamma(input, p: Int)", "special.multigammaln(x, p)",
+     "Logarithm of the multivariate gamma function of dimension ``p``, element by element.",
+     "ptcore.mvlgamma(ptcore.tensor([2.]), 1)", "tensor([0.])", public=["mvlgamma", "special.multigammaln"],
+     out_argument=True, inplace=True)
+for _name, _text, _reference, _example, _value in (
+        ("entr", "``-x * log(x)``, 0 at 0, and -inf for negative x.", "special.entr(x)", "[1., 0.]", "[-0., 0.]"),
+        ("ndtr", "The area below the normal density from -inf to x.", "special.ndtr(x)",
+         "[0., 1.]", "[0.5000, 0.8413]"),
+        ("log_ndtr", "Logarithm of the area below the normal density from -inf to x.", "special.log_ndtr(x)",
+         "[0., -8.]", "[ -0.6931, -35.0134]")):
+    _row(f"special_{_name}(input)", _reference, _text, f"ptcore.special.{_name}(ptcore.tensor({_example}))",
+         f"tensor({_value})", public=[f"special.{_name}"], called=f"special.{_name}", method=False, out_argument=True,
+         autocast="high")
+_row("special_xlog1py(input, other)", "special.xlog1py(x, y)", "``input * log1p(other)``, and 0 where input is 0.",
+     "ptcore.special.xlog1py(ptcore.tensor([0., 1.]), ptcore.tensor([-1., 0.]))", "tensor([0., 0.])",
+     public=["special.xlog1py"], called="special.xlog1py", method=False, out_argument=True)
+
+# -- sets, counts and slopes -------------------------------------------------------------------------
+
+_row("isin(elements: Obj, test_elements: Obj, *, assume_unique=False, invert=False)",
+     "isin(elements, test_elements, invert=invert)",
+     "Whether each element is among the test elements, or is not if ``invert``.",
+     "ptcore.isin(ptcore.tensor([1, 2]), ptcore.tensor([2, 3]))", "tensor([False,  True])", method=False)
+_row("gradient(input, *, spacing: Obj = 1, dim: Obj = None, edge_order=1)",
+     "_gradient(x, spacing, dim, edge_order)",
+     """Slopes along each dim in ``dim`` (all if None) by central differences, one-sided at the ends; ``spacing`` is a
+distance or one for each dim, or coordinates for each dim.""",
+     "ptcore.gradient(ptcore.tensor([1., 2., 4.]))", "(tensor([1.0000, 1.5000, 2.0000]),)", method=False,
+     returns="tuple[Tensor, ...]")
+_row("histogram(input, bins: Obj, *, range: Obj = None, weight: Obj = None, density=False)",
+     "_histogram(x, bins, range, density)",
+     """Counts (or sums of weights) of elements in bins, as floats, and the bins' edges; ``bins`` is their number or
+their edges. With ``density`` the area is 1. There is no derivative.""",
+     "ptcore.histogram(ptcore.tensor([1., 2., 2.]), 2).hist", "tensor([1., 2.])", returns="tuple[Tensor, Tensor]",
+     out_argument=True)
+_row("histogramdd(input, bins: Obj, *, range: Obj = None, weight: Obj = None, density=False)",
+     "_histogramdd(x, bins, range, density)",
+     "As :func:`ptcore.histogram`, of rows of coordinates, with a tuple of edges for each coordinate.",
+     "ptcore.histogramdd(ptcore.tensor([[0., 1.], [1., 0.]]), [2, 2]).hist", "tensor([[0., 1.],\n        [1., 0.]])",
+     method=False, returns="tuple[Tensor, tuple[Tensor, ...]]")
+_row("unravel_index(indices, shape: Obj)", "unravel_index(x, shape)",
+     "The coordinates, one tensor for each dim, of positions in a flattened tensor of this shape.",
+     "ptcore.unravel_index(ptcore.tensor([4]), (2, 3))", "(tensor([1]), tensor([1]))", method=False,
+     returns="tuple[Tensor, ...]")

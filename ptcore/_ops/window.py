@@ -161,7 +161,17 @@ _function(
 >>> import ptcore
 >>> ptcore.channel_shuffle(ptcore.arange(4).reshape(1, 4, 1), 2).flatten()
 tensor([0, 2, 1, 3])
-""", "_channel_shuffle(x, groups)")
+""", "_channel_shuffle(x, groups)", public=["channel_shuffle", "native_channel_shuffle",
+                                        "nn.functional.channel_shuffle", "nn.functional.native_channel_shuffle"])
+
+_function(
+    "conv_tbc(input, weight, bias, pad: Int = 0)",
+    """``conv1d`` of (time, N, C) with a weight (kernel, C, filters), padded by ``pad`` zeros on both sides.
+
+>>> import ptcore
+>>> ptcore.conv_tbc(ptcore.ones(5, 2, 3), ptcore.ones(2, 3, 4), ptcore.zeros(4)).shape
+ptcore.Size([4, 2, 4])
+""", "_conv_tbc(x, weight, bias, pad)", autocast="high")
 
 _function(
     "interpolate(input, size: Obj = None, scale_factor: Obj = None, mode: Obj = 'nearest', align_corners: Obj = None, "

@@ -147,6 +147,10 @@ def angle_backward(g, x):
     return g * (x * 1j / masked_fill(square, square == 0, float("inf")))
 
 
+def no_gamma_derivative(g):
+    raise RuntimeError("igamma: the derivative by the exponent, the first argument, is not implemented")
+
+
 def angle_forward(t, x):
     if CATEGORY[(<Tensor>x).dt] < 3:
         return t * 0

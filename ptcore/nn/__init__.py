@@ -1,7 +1,7 @@
 """Neural networks: modules, parameters, functions and initialisers.
 
-``nn.functional``, ``nn.init``, ``nn.utils`` and ``nn.parameter`` are modules;
-``nn.utils`` is imported at first use.
+``nn.functional``, ``nn.grad``, ``nn.init``, ``nn.utils`` and ``nn.parameter`` are modules;
+``nn.grad`` and ``nn.utils`` are imported at first use.
 """
 
 from ptcore.nn import functional, init, modules, parameter
@@ -15,6 +15,7 @@ __all__ = [
     "UninitializedBuffer",
     "UninitializedParameter",
     "functional",
+    "grad",  # noqa: F405
     "init",
     "modules",
     "parameter",
@@ -24,10 +25,10 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name == "utils":
+    if name in ("grad", "utils"):
         from importlib import import_module
 
-        return import_module("ptcore.nn.utils")
+        return import_module(f"ptcore.nn.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

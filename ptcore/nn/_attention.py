@@ -187,6 +187,9 @@ def _four_dims(mask, n, heads, length, keys):
 def _projected(query, key, value, weights, bias):
     """The projections; what is the same tensor is projected at once."""
     linear = _public["nn.functional"]["linear"]
+    for name, t in (("in_proj_weight", weights), ("in_proj_bias", bias)):
+        if not isinstance(t, (Tensor, tuple, type(None))):
+            raise TypeError(f"{_OP}: {name} must be a Tensor or None, got {type(t).__name__}")
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     if isinstance(weights, tuple):
         for name, weight in zip(("q_proj_weight", "k_proj_weight", "v_proj_weight"), weights):

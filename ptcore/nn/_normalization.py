@@ -1,5 +1,5 @@
 """``batch_norm``, ``instance_norm``, ``group_norm``, ``rms_norm`` and ``local_response_norm`` of ``nn.functional``."""
-from ptcore._errors import ShapeError
+from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops._functions_normalize import batch_norm_stats, group_norm_stats
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
@@ -19,6 +19,8 @@ def _channels(op, input, **tensors):
     for name, t in tensors.items():
         if t is not None and not isinstance(t, Tensor):
             raise TypeError(f"{op}: {name} must be a Tensor or None, got {type(t).__name__}")
+        if t is not None and t.dtype.kind != "f":
+            raise DTypeError(f"{op}: {name} must be real floating-point, got {t.dtype.name}")
         if t is not None and tuple(t.shape) != (input.shape[1],):
             raise ShapeError(f"{op}: {name} must have shape {[input.shape[1]]} for input of shape "
                              f"{list(input.shape)}, got {list(t.shape)}")
@@ -247,6 +249,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     tensor([[1.2000, 1.6000, 0.0000, 0.0000]])
     """
     _check("rms_norm", input, 0)
+    if input.dtype.kind not in "fc":
+        raise DTypeError(f"rms_norm: input must be floating-point, got {input.dtype.name}")
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape or len(shape) > input.ndim or tuple(input.shape[-len(shape):]) != shape:
         raise ShapeError(f"rms_norm: the last sizes of input must be normalized_shape {list(shape)}, got shape "

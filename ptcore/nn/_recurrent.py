@@ -27,11 +27,7 @@ def one_layer(x, batch_sizes, hx, cx, weights, mode, reverse):
         b_ih, b_hh = b_ih + b_hh, None              # the two are only ever used as their sum
     gates = F.linear(x, w_ih, b_ih)
     gates = gates.reshape(-1, gates.shape[-1])
-    if w_hr is None:
-        return recurrent_layer(gates, hx, cx, w_hh, b_hh, batch_sizes, mode, reverse)[:2]
-    from ptcore._ops._decompositions_recurrent import recurrent_layer as written_out
-
-    return written_out(gates, hx, cx, w_hh, b_hh, batch_sizes, mode, reverse, w_hr)[:2]
+    return recurrent_layer(gates, hx, cx, w_hh, b_hh, w_hr, batch_sizes, mode, reverse)[:2]
 
 
 def last_rows(values, batch_sizes, reverse, batch):

@@ -10,6 +10,7 @@ from ptcore._ops._shapes import broadcast_shapes as _broadcast_shapes
 from ptcore._tensor import Tensor
 from ptcore.nn._attention import *  # noqa: F403
 from ptcore.nn._normalization import *  # noqa: F403
+from ptcore.nn._variants import *  # noqa: F403
 
 globals().update(_public["nn.functional"])
 tanh, sigmoid = _public[""]["tanh"], _public[""]["sigmoid"]

@@ -3,23 +3,36 @@
 Random ones take a `generator`; the default generator of the CPU otherwise.
 """
 
+import functools
 import math
 
 import ptcore
 
 __all__ = [
     "calculate_gain",
+    "constant",
     "constant_",
+    "dirac",
+    "dirac_",
+    "eye",
     "eye_",
+    "kaiming_normal",
     "kaiming_normal_",
+    "kaiming_uniform",
     "kaiming_uniform_",
+    "normal",
     "normal_",
     "ones_",
+    "orthogonal",
     "orthogonal_",
+    "sparse",
     "sparse_",
     "trunc_normal_",
+    "uniform",
     "uniform_",
+    "xavier_normal",
     "xavier_normal_",
+    "xavier_uniform",
     "xavier_uniform_",
     "zeros_",
 ]
@@ -340,3 +353,59 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
         for j in range(cols):
             tensor[ptcore.randperm(rows, generator=generator)[:zeros], j] = 0
     return tensor
+
+
+def dirac_(tensor, groups=1):
+    """Fill the weight of a convolution so that it hands its input channels on.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Weight of 3 to 5 dimensions.
+    groups : int, default: 1
+        Groups of the convolution; each has its own identity.
+
+    Raises
+    ------
+    ValueError
+        If the number of dimensions is another, or the first size is not divisible by `groups`.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> dirac_(ptcore.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
+    """
+    if not 3 <= tensor.ndim <= 5:
+        raise ValueError(f"dirac_: only tensors with 3, 4 or 5 dimensions are supported, got {tensor.ndim}")
+    if groups < 1 or tensor.shape[0] % groups:
+        raise ValueError(f"dirac_: the first size must be divisible by groups, got {tensor.shape[0]} and {groups}")
+    each = tensor.shape[0] // groups
+    middle = tuple(n // 2 for n in tensor.shape[2:])
+    with ptcore.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for d in range(min(each, tensor.shape[1])):
+                tensor[(group * each + d, d, *middle)] = 1
+    return tensor
+
+
+def _older(function):
+    """The name without an underscore, deprecated."""
+    new, old = function.__name__, function.__name__[:-1]
+
+    @functools.wraps(function)
+    def deprecated(*args, **kwargs):
+        import warnings
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    deprecated.__name__ = deprecated.__qualname__ = old
+    deprecated.__doc__ = f"Deprecated name of :func:`{new}`."
+    return deprecated
+
+
+constant, dirac, eye, sparse = _older(constant_), _older(dirac_), _older(eye_), _older(sparse_)
+kaiming_normal, kaiming_uniform = _older(kaiming_normal_), _older(kaiming_uniform_)
+normal, orthogonal, uniform = _older(normal_), _older(orthogonal_), _older(uniform_)
+xavier_normal, xavier_uniform = _older(xavier_normal_), _older(xavier_uniform_)

@@ -34,8 +34,8 @@ LEVELS = {
            {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd", "avx2", "fma", "f16c", "bmi2"}),
 }
 COMMON = ["parallel", "blas"]       # compiled once, at the lowest level
-WITHOUT_LANES = {"index", "advanced_index", "shape", "sort", "svd"}
-FAMILIES = ("recurrent reduction extremum matmul softmax normalize loss index advanced_index shape scan sort svd "
+WITHOUT_LANES = {"index", "advanced_index", "shape", "sort", "svd", "running"}
+FAMILIES = ("recurrent reduction extremum matmul softmax normalize loss index advanced_index shape scan running sort svd "
             "channel_norm convolution convolution_weight pooling resample pad attention grid_sample").split()
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",

@@ -11,11 +11,11 @@ WALKS = [((3, 3, 3), False), ((3, 3, 3), True), ((4, 2, 2, 1), False), ((4, 2, 2
 GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
 
 
-def layer(gates, hx, cx, weight, bias, sizes, mode, reverse):
-    n = hx.shape[1]
+def layer(gates, hx, cx, weight, bias, projection, sizes, mode, reverse):
+    n = hx.shape[1] if projection is None else projection.shape[1]
     starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
     steps = list(zip(starts, sizes))[::-1 if reverse else 1]
-    out, cells = np.zeros((len(gates), n)), np.zeros((len(gates), n))
+    out, cells = np.zeros((len(gates), hx.shape[1])), np.zeros((len(gates), n))
     for b in range(len(hx)):
         h, c = hx[b], None if cx is None else cx[b]
         for start, size in steps:
@@ -25,7 +25,7 @@ def layer(gates, hx, cx, weight, bias, sizes, mode, reverse):
             if mode == "lstm":
                 i, f, g, o = (x + p).reshape(4, n)
                 c = expit(f) * c + expit(i) * np.tanh(g)
-                h = expit(o) * np.tanh(c)
+                h = expit(o) * np.tanh(c) if projection is None else projection @ (expit(o) * np.tanh(c))
                 cells[start + b] = c
             elif mode == "gru":
                 (xr, xz, xn), (pr, pz, pn) = x.reshape(3, n), p.reshape(3, n)
@@ -37,15 +37,16 @@ def layer(gates, hx, cx, weight, bias, sizes, mode, reverse):
     return out, cells
 
 
-def operands(rng, mode, sizes, n, dtype):
+def operands(rng, mode, sizes, n, dtype, state=None):
     rows, batch, width = sum(sizes), sizes[0], GATES[mode] * n
-    return [make(rng, shape, dtype) for shape in ((rows, width), (batch, n))] + [
-        make(rng, (batch, n), dtype) if mode == "lstm" else None, make(rng, (width, n), dtype), make(rng, (width,), dtype)]
+    return [make(rng, shape, dtype) for shape in ((rows, width), (batch, state or n))] + [
+        make(rng, (batch, n), dtype) if mode == "lstm" else None, make(rng, (width, state or n), dtype), make(rng, (width,), dtype),
+        make(rng, (state, n), dtype) if state else None]
 
 
 def forward(kernels, data, sizes, mode, reverse, dtype):
-    n, rows = data[1].shape[1], data[0].shape[0]
-    shapes = [((rows, n), dtype), ((rows, n) if mode == "lstm" else (0,), dtype), ((rows, 4 * n) if mode in ("lstm", "gru") else (0,), dtype)]
+    n, rows = data[0].shape[1] // GATES[mode], data[0].shape[0]
+    shapes = [((rows, data[1].shape[1]), dtype), ((rows, n) if mode == "lstm" else (0,), dtype), ((rows, 4 * n) if mode in ("lstm", "gru") else (0,), dtype)]
     return kernels("recurrent_layer", data, shapes, [sizes, MODES.index(mode), int(reverse)])
 
 
@@ -66,22 +67,35 @@ def test_forward(kernels, mode, dtype):
                     np.testing.assert_allclose(wide(cells), want_cells, atol=40 * (1 + np.abs(want_cells).max()) * EPS[dtype] * 4)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_backward(kernels, mode):
+@pytest.mark.parametrize("dtype", FLOAT)
+def test_projected(kernels, dtype):
+    rng = np.random.default_rng(3)
+    for sizes, reverse in WALKS:
+        for n, state in ((2, 1), (5, 3), (33, 17), (20, 19)):
+            data = operands(rng, "lstm", sizes, n, dtype, state)
+            out, cells, _ = forward(kernels, data, sizes, "lstm", reverse, dtype)
+            want, want_cells = layer(*[wide(x) for x in data], sizes, "lstm", reverse)
+            for got, value in ((out, want), (cells, want_cells)):
+                np.testing.assert_allclose(wide(got), value, atol=(40 + 4 * n) * (1 + np.abs(value).max()) * EPS[dtype] * 4)
+
+
+@pytest.mark.parametrize(("mode", "state"), [(mode, None) for mode in MODES] + [("lstm", 2)])
+def test_backward(kernels, mode, state):
     """Against central differences of the loop above, in float64."""
     rng = np.random.default_rng(1)
     for sizes, reverse in WALKS[:4]:
-        data = operands(rng, mode, sizes, 3, "float64")
+        data = operands(rng, mode, sizes, 3, "float64", state)
         out, cells, kept = forward(kernels, data, sizes, mode, reverse, "float64")
         g = rng.normal(size=out.shape)
-        gc = rng.normal(size=out.shape) if mode == "lstm" else None
+        gc = rng.normal(size=cells.shape) if mode == "lstm" else None
         empty, width = ((0,), "float64"), data[0].shape
         shapes = [(width, "float64"), (width, "float64") if mode == "gru" else empty, (out.shape, "float64"), (data[1].shape, "float64"),
-                  (data[1].shape, "float64") if mode == "lstm" else empty]
-        d, hidden, previous, dh, dc = kernels("recurrent_layer_backward", [g, gc, out, cells, kept, data[1], data[2], data[3]], shapes,
-                                              [sizes, MODES.index(mode), int(reverse)])
+                  (data[2].shape, "float64") if mode == "lstm" else empty, (out.shape, "float64") if state else empty]
+        d, hidden, previous, dh, dc, projected = kernels(
+            "recurrent_layer_backward", [g, gc, out, cells, kept, data[1], data[2], data[3], data[5]], shapes,
+            [sizes, MODES.index(mode), int(reverse)])
         hidden = hidden if mode == "gru" else d
-        got = [d, dh, dc, hidden.T @ previous, hidden.sum(0)]
+        got = [d, dh, dc, hidden.T @ previous, hidden.sum(0), projected.T @ (kept[:, 9:] * np.tanh(cells)) if state else None]
 
         def loss(values, g=g, gc=gc, sizes=sizes, reverse=reverse):
             out, cells = layer(*values, sizes, mode, reverse)

@@ -4,6 +4,7 @@ from ptcore._ops import _schema
 POOLABLE = (*_schema.INTEGRAL, *_schema.REAL)
 MEANS = ("int64", *_schema.REAL)
 TYPES = {
+    "conv_tbc": _schema.NUMERIC,
     **{f"conv{t}{n}d": _schema.NUMERIC for n in (1, 2, 3) for t in ("", "_transpose")},
     **{f"max_pool{n}d": POOLABLE for n in (1, 2, 3)}, **{f"adaptive_max_pool{n}d": POOLABLE for n in (1, 2, 3)},
     **{f"avg_pool{n}d": MEANS for n in (1, 2, 3)}, **{f"adaptive_avg_pool{n}d": MEANS for n in (1, 2, 3)},
@@ -37,6 +38,7 @@ def cases(F, I):  # noqa: E741
         [F(2, 3, 9, 8), F(2, 4, 9, 8), two, two, two, 1, (3, 3)], [F(0, 2, 3), F(0, 3, 2), one, (0,), one, 1, (2,)]]
     table = {
         "convolve": convolve, "convolve_transposed": transposed, "convolve_weight": weight,
+        "conv_tbc": [[F(5, 2, 3), F(2, 3, 4), F(4)], [F(2, 1, 2), F(3, 2, 1), F(1), 1]],
         "conv1d": [[F(2, 2, 5), F(3, 2, 2), F(3)], [F(2, 5), F(2, 1, 3), None, 2, 1, 1, 2],
                    [F(1, 2, 5), F(1, 2, 2), None, 1, "same"]],
         "conv2d": [[F(1, 2, 4, 3), F(2, 2, 2, 2), F(2)], [F(2, 4, 4), F(2, 1, 3, 2), None, (2, 1), (1, 0), 1, 2],

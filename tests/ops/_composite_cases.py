@@ -41,6 +41,8 @@ SHAPING = {
     "one_hot": [[I([0, 2, 1])], [I([[1], [0]]), 4]],
     "select_scatter": [[F(2, 3), F(3), 0, 1], [F(2, 3), F(2), 1, -1]],
     "slice_scatter": [[F(4, 2), F(2, 2), 0, 1, 3], [F(2, 5), F(2, 2), 1, None, 4, 2]],
+    "as_strided_scatter": [[F(3, 3), F(2, 2), (2, 2), (3, 2)], [F(6), F(2), (2,), (3,), 1]],
+    "split_with_sizes": [[F(5, 2), (2, 3)], [F(2, 5), [1, 4], 1]],
     "diagonal_scatter": [[F(3, 3), F(3)], [F(3, 4), F(3), 1]],
     "complex_of": [[F(2, 3), F(2, 3)], [F(2, 1), F(3)]],
     "polar": [[F(2, 3, domain=POSITIVE), F(2, 3)]],
@@ -97,6 +99,14 @@ STATISTICS = {
     "float_power": [[F(3, domain=POSITIVE), 2], [F(3, domain=POSITIVE), F(3)]],
     "rsub": [[F(3), 2], [F(2, 3), F(3)]],
     "positive": [[F(3)]], "isreal": [[F(3)]],
+    "mvlgamma": [[F(3, domain=POSITIVE), 1], [F(2, 3, domain=("uniform", 1.5, 4)), 3]],
+    "special_entr": [[F(3, domain=POSITIVE)]], "special_ndtr": [[F(3)]], "special_log_ndtr": [[F(2, 3)]],
+    "special_xlog1py": [[F(3), F(3, domain=POSITIVE)], [F(2, 1), F(3, domain=POSITIVE)]],
+    "isin": [[I([0, 2, 5]), I([[2, 0]])], [F(2, 3), F(4)], [I([0, 2, 5]), I([2]), False, True]],
+    "gradient": [[F(5)], [F(3, 4)], [F(4, 3), 2.0, 0], [F(4, 3), 0.5, (0, 1), 2], [F(3, 4), [1.5, 0.5], None, 1]],
+    "histogram": [[F(20), 5], [F(20), 4, (-1, 2)], [F(5, 4), 3, (-1, 2), None, True]],
+    "histogramdd": [],                                            # a tuple in a tuple: test_sets_and_counts.py
+    "unravel_index": [[I([0, 5, 3]), (2, 3)], [I([[0, 23]]), (2, 3, 4)]],
 }
 
 PRODUCTS = {
@@ -168,7 +178,10 @@ TYPES = {
     "nanmedian": (*_schema.INTEGRAL, *REAL), "mode": (*_schema.INTEGRAL, *REAL), "unique": ORDERED,
     "bincount": ("int64",), "histc": WIDE, "diff": NUMERIC, "trapezoid": WIDE_COMPLEX,
     "cumulative_trapezoid": WIDE_COMPLEX, "nan_to_num": (*_schema.INTEGRAL, *REAL), "logit": REAL,
-    "polygamma_function": REAL, "ldexp": REAL, "frexp": REAL, "float_power": (*_schema.INTEGRAL, *FLOATING),
+    "polygamma_function": REAL, "mvlgamma": REAL, "special_entr": REAL, "special_ndtr": REAL,
+    "special_log_ndtr": REAL, "special_xlog1py": REAL, "isin": WIDE, "gradient": WIDE_COMPLEX, "histogram": WIDE,
+    "histogramdd": WIDE, "unravel_index": ("int64",), "ldexp": REAL, "frexp": REAL,
+    "float_power": (*_schema.INTEGRAL, *FLOATING),
     "rsub": NUMERIC, "positive": NUMERIC, "put": NUMERIC, "scatter": _schema.ALL, "cross": NUMERIC,
     "linalg_cross": NUMERIC,
     **dict.fromkeys(PRODUCTS, NUMERIC), "outer": _schema.ALL, "kron": _schema.ALL, "linalg_diagonal": _schema.ALL,
@@ -179,9 +192,10 @@ TYPES = {
 
 # Results that are no real tensors, or are steps: nothing to difference.
 NO_GRADIENT = {"argwhere", "searchsorted", "bucketize", "isreal", "unique", "unique_consecutive", "bincount", "histc",
-               "one_hot", "tril_indices", "triu_indices"}
+               "one_hot", "tril_indices", "triu_indices", "isin", "histogram", "histogramdd", "unravel_index"}
 # The data decide the result's shape, or the call itself.
 NEED_DATA = {"repeat_interleave", "combinations", "one_hot", "argwhere", "unique", "unique_consecutive", "bincount",
-             "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss"}
+             "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss",
+             "isin", "histogram", "histogramdd"}
 # Made of float64 on the way, or of a decomposition: half types and exact comparison do not apply.
 assert ptcore

@@ -394,3 +394,25 @@ def _ctc(log_probs, targets, input_lengths, target_lengths, blank, reduction):
     if reduction == "mean":
         return np.mean(losses / np.maximum(target_lengths, 1))
     return np.sum(losses) if reduction == "sum" else losses[0] if single else losses
+
+
+def _as_strided_scatter(x, src, size, stride, storage_offset):
+    result = x.copy().reshape(-1)
+    for place in np.ndindex(*size):
+        result[(storage_offset or 0) + sum(p * s for p, s in zip(place, stride))] = src[place]
+    return result.reshape(x.shape)
+
+
+def _gradient(x, spacing, dim, edge_order):
+    dims = tuple(range(x.ndim)) if dim is None else dim if isinstance(dim, tuple) else (dim,)
+    spacing = spacing if isinstance(spacing, list) else [spacing] * len(dims)
+    return tuple(np.gradient(x, h, axis=d, edge_order=edge_order) for h, d in zip(spacing, dims))
+
+
+def _histogram(x, bins, range, density):
+    return tuple(np.histogram(x, bins, range, density))
+
+
+def _histogramdd(x, bins, range, density):
+    counts, edges = np.histogramdd(x, bins, None if range is None else np.reshape(range, (-1, 2)), density)
+    return counts, *edges

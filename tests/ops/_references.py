@@ -111,6 +111,18 @@ def _cat(tensors, dim):
     return np.concatenate(rest, axis=dim)
 
 
+def _logcumsumexp(x, dim):
+    """Term by term: the imaginary part goes on from the larger term's, as in PyTorch."""
+    if not np.iscomplexobj(x):
+        return np.logaddexp.accumulate(x, axis=dim) if x.ndim else x
+    x = np.moveaxis(x, dim, 0).copy()
+    for i in range(1, len(x)):
+        first = x[i].real < x[i - 1].real
+        low, high = np.where(first, x[i], x[i - 1]), np.where(first, x[i - 1], x[i])
+        x[i] = high + np.log(1 + np.exp(low - high))
+    return np.moveaxis(x, 0, dim)
+
+
 # -- positions ---------------------------------------------------------------------------------
 
 def _places(index, dim):

@@ -84,6 +84,10 @@ def conv(x, weight, bias, stride, padding, dilation, groups):
     return y if x.ndim == n + 2 else y[0]
 
 
+def conv_tbc(x, weight, bias, pad):
+    return conv(x.transpose(1, 2, 0), weight.transpose(2, 1, 0), bias, 1, pad, 1, 1).transpose(2, 0, 1)
+
+
 def conv_transposed(x, weight, bias, stride, padding, output_padding, groups, dilation):
     n = weight.ndim - 2
     batched = x if x.ndim == n + 2 else x[None]
@@ -371,7 +375,8 @@ def _by_dims(make, *args):
 
 NAMES = {
     "_convolve": convolve, "_convolve_transposed": convolve_transposed, "_convolve_weight": convolve_weight,
-    "_conv": conv, "_conv_transposed": conv_transposed, "_max_pool": max_pool, "_mean_pool": mean_pool,
+    "_conv": conv, "_conv_tbc": conv_tbc, "_conv_transposed": conv_transposed,
+    "_max_pool": max_pool, "_mean_pool": mean_pool,
     "_mean_pool_transposed": mean_pool_transposed, "_max_pool_of": _by_dims(max_pool_of),
     "_avg_pool_of": _by_dims(avg_pool_of), "_adaptive_avg": _by_dims(adaptive_of, False),
     "_adaptive_max": _by_dims(adaptive_of, True), "_lp_pool_of": _by_dims(lp_pool_of),

@@ -100,7 +100,10 @@ OTHER_NAMES = {"prod_dims": "prod", "vector_norm": "linalg_vector_norm", "layer_
 BESIDE = {"cat": "widest", "stack": "widest", "cross_entropy_stats": "high", "_linalg_svd": "high",
           "svd": "high", "linalg_svd": "high", "linalg_svdvals": "high",
           **dict.fromkeys(("_linalg_solve", "_linalg_solve_triangular", "_linalg_cholesky", "_linalg_qr",
-                           "_linalg_eigh", "_linalg_det", "_linalg_slogdet", "_linalg_pinv_of"), "high")}
+                           "_linalg_eigh", "_linalg_det", "_linalg_slogdet", "_linalg_pinv_of",
+                           "_linalg_solve_ex", "_linalg_eig", "_linalg_lu",
+                           "_linalg_ldl", "_linalg_ldl_solve", "_geqrf", "_linalg_householder", "_linalg_matrix_exp"),
+                          "high")}
 
 
 def test_columns_are_pytorchs_lists():

@@ -273,3 +273,48 @@ def test_views(method, args):
     with pytest.raises((RuntimeError, IndexError, ValueError, TypeError)):
         getattr(x, method)(*args)
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+# -- wrong dimensions, sizes, dtypes --------------------------------------------------------------------
+
+def misfits(x):
+    """(what, tensor) with other dimensions, other sizes or another dtype than x."""
+    shape = tuple(x.shape)
+    for ndim in sorted({0, 1, len(shape) - 1, len(shape) + 1, len(shape) + 2} - {len(shape), -1}):
+        new = shape[:ndim] if ndim <= len(shape) else (1,) * (ndim - len(shape)) + shape
+        yield f"{ndim} dimensions", ptcore.ones(new, dtype=x.dtype)
+    for dim, size in enumerate(shape):
+        for other in (size + 1, size + 3, 0):
+            yield f"size {other} at {dim}", ptcore.ones((*shape[:dim], other, *shape[dim + 1:]), dtype=x.dtype)
+    for dtype in (ptcore.bool, ptcore.int32, ptcore.int64, ptcore.uint16, ptcore.float16, ptcore.complex64):
+        if dtype is not x.dtype:
+            yield str(dtype), ptcore.ones(shape, dtype=dtype)
+
+
+# How a message says what it was given: by the word, or by the sizes of what does not fit.
+GOT = re.compile(r"\bgot\b|\bshape \[|\bsize \d|\bto \[|0-d tensor|appears twice|out of (bounds|range)|singular"
+                 r"|not supported|no order")
+
+
+@pytest.mark.filterwarnings("ignore:.*rarely meant")
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in PUBLIC if r.tensors])
+def test_wrong_shapes_and_dtypes(row):
+    """Each tensor of two cases replaced: the op works, or its error names it and says what it got."""
+    dtype = "float64" if "float64" in dtypes(row) else dtypes(row)[-1]
+    names = "|".join(map(re.escape, (row.name, *row.alias, *(p.rpartition(".")[2] for p in row.public),
+                                     *INNER.get(row.name, ()))))
+    found = []
+    for case in {id(c): c for c in (cases(row)[0], cases(row)[-1])}.values():
+        positional, keyword = Sample(row, case, dtype, np.random.default_rng(0)).arguments()
+        for k, x in enumerate(positional):
+            if not isinstance(x, ptcore.Tensor):
+                continue
+            for what, value in misfits(x):
+                try:
+                    function(row)(*positional[:k], value, *positional[k + 1:], **keyword)
+                except (TypeError, ValueError, RuntimeError, IndexError) as e:
+                    if not re.match(rf"^_?({names})_?\b", str(e)) or not GOT.search(str(e)):
+                        found.append(f"argument {k} of {what}: {type(e).__name__}: {str(e)[:150]}")
+                except Exception as e:
+                    found.append(f"argument {k} of {what}: {type(e).__name__}: {str(e)[:150]}")
+    assert not found, "\n".join(found)

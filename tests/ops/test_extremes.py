@@ -46,6 +46,8 @@ OWN["sgn"] = OWN["sign"]
 OWN["lgamma"] = lambda x: np.where((np.floor(x) == x) & (x <= 0), np.inf, np.where(
     np.abs(x) < 1e-300, -np.log(np.abs(x)), special.gammaln(x)))
 OWN["angle"] = lambda x: np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0.0))      # of -0. it is 0, as in PyTorch
+OWN["i0"] = lambda x: np.where(np.isinf(x), np.inf, special.i0(x))                     # SciPy and PyTorch: NaN
+OWN["i1"] = lambda x: np.where(np.isinf(x), x, special.i1(x))
 OWN["lerp"] = lambda x, y, w: np.where(np.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
 # Complex values that C leaves open (Annex G) or that differ between formulas: finite ones only.
 FINITE = {"pow", "sigmoid", "sgn", "div", "reciprocal", "rsqrt", "tanh", "mul", "square", "sqrt", "exp", "sin", "cos",

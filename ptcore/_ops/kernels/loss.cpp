@@ -35,7 +35,7 @@ struct samples {
     }
     int check(pt_call *call, const pt_view &shape) const {
         if (shape.ndim == 0) return fail(call, PT_RUNTIME_ERROR, "expected input of shape (C,) or (N, C, ...), got ()");
-        if (target.dtype != PT_INT64) return fail(call, PT_RUNTIME_ERROR, "expected target of dtype int64");
+        if (target.dtype != PT_INT64) return fail(call, PT_RUNTIME_ERROR, "expected target of dtype int64, got %s", DTYPE_NAME[target.dtype]);
         if (target.ndim != shape.ndim - 1 || target.numel != count)
             return fail(call, PT_VALUE_ERROR, "expected target of shape (N, ...) for an input of shape (N, C, ...)");
         if (present(weight) && (weight.ndim != 1 || weight.sizes[0] != classes || !in_set(FLOATS, weight.dtype)))

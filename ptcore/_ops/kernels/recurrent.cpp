@@ -1,8 +1,8 @@
 /* One layer of a recurrent network in one direction, over all steps, and its derivative.
  *
- *    recurrent_layer(gates, hx, cx?, weight, bias?; batch_sizes, mode, reverse) -> out, cells, kept
- *    recurrent_layer_backward(g, g_cells?, out, cells, kept, hx, cx?, weight; batch_sizes, mode, reverse)
- *        -> gates, hidden, previous, hx, cx
+ *    recurrent_layer(gates, hx, cx?, weight, bias?, projection?; batch_sizes, mode, reverse) -> out, cells, kept
+ *    recurrent_layer_backward(g, g_cells?, out, cells, kept, hx, cx?, weight, projection?; batch_sizes, mode, reverse)
+ *        -> gates, hidden, previous, hx, cx, projected
  *
  * `gates` holds the products of the inputs of all steps, the steps one below the other; step t has
  * batch_sizes[t] rows, never more than the step before. The product of a state and the weight is added
@@ -12,6 +12,9 @@
  * kept: the gates after their functions (lstm i f g o; gru r z n and the state's part of n), which the
  * derivative reads. `previous` is the state that each row started from, so that the gradient of the weight
  * is one product; `hidden` the gradient of the state's product where it differs from that of `gates` (gru).
+ *
+ * The state of an lstm may be projected, from the width n of the cells to a smaller one: `projection` is
+ * (width, n), and `projected` the gradient of its results.
  */
 #include "common.hpp"
 #include "gemm.hpp"
@@ -207,30 +210,33 @@ PT_NOINLINE void plain_back(const E *PT_RESTRICT h, const E *PT_RESTRICT d, int6
 
 template <class E>
 int forward(pt_call *call) {
-    const pt_view &x = call->in[0], &hx = call->in[1], &cx = call->in[2], &w = call->in[3], &b = call->in[4];
+    const pt_view &x = call->in[0], &hx = call->in[1], &cx = call->in[2], &w = call->in[3], &b = call->in[4], &project = call->in[5];
     const pt_param &sizes = call->params[0];
     const int mode = int(call->params[1].i);
-    const int64_t n = hx.sizes[1], batch = hx.sizes[0], m = gates_of(mode) * n, kept_width = kept_of(mode) * n;
+    const bool projects = present(project);
+    const int64_t width = hx.sizes[1], n = projects ? project.sizes[1] : width, batch = hx.sizes[0], m = gates_of(mode) * n, kept_width = kept_of(mode) * n;
     scratch<int64_t> start(sizes.count);
     if (!start) return no_memory(call, 8 * int64_t(sizes.count));
     if (int status = check(call, sizes, batch, x.sizes[0], start)) return status;
     const walk steps{sizes.list, sizes.count, batch, x.sizes[0], call->params[2].i != 0, start.data};
     if (x.numel == 0) return PT_OK;
-    operand_as<E> gates(x), h0(hx), c0(cx), weight(w), bias(b);
+    operand_as<E> gates(x), h0(hx), c0(cx), weight(w), bias(b), projection(project);
     result_as<E> out(call->out[0]), cells(call->out[1]), kept(call->out[2]);
-    panels<E> right(n, m);
-    if (!gates || !h0 || !c0 || !weight || !bias || !out || !cells || !kept || !right.space) return no_memory(call, x.numel * int64_t(sizeof(E)));
-    right.fill({weight.data, 1, n});
+    panels<E> right(width, m), down(projects ? n : 0, projects ? width : 0);
+    if (!gates || !h0 || !c0 || !weight || !bias || !projection || !out || !cells || !kept || !right.space || !down.space)
+        return no_memory(call, x.numel * int64_t(sizeof(E)));
+    right.fill({weight.data, 1, width});
+    if (projects) down.fill({projection.data, 1, n});
     std::atomic<bool> starved{false};
-    const int64_t columns = right.columns();
+    const int64_t columns = right.columns(), narrow = down.columns();
     parallel_for(batch, steps.grain(n * m), [&](int64_t begin, int64_t end) {
         const int64_t rows = end - begin;
-        scratch<E> h(rows * n), c(mode == MODE_LSTM ? rows * n : 0), product(rows * columns);
-        if (!h || !c || !product) {
+        scratch<E> h(rows * width), c(mode == MODE_LSTM ? rows * n : 0), product(rows * columns), wide(projects ? rows * n : 0), low(rows * narrow);
+        if (!h || !c || !product || !wide || !low) {
             starved = true;
             return;
         }
-        memcpy(h.data, h0.data + begin * n, size_t(rows * n) * sizeof(E));
+        memcpy(h.data, h0.data + begin * width, size_t(rows * width) * sizeof(E));
         if (mode == MODE_LSTM) memcpy(c.data, c0.data + begin * n, size_t(rows * n) * sizeof(E));
         for (int64_t s = 0; s < steps.steps; ++s) {
             const int64_t t = steps.reverse ? steps.steps - 1 - s : s, active = min64(steps.sizes[t], end) - begin;
@@ -240,22 +246,27 @@ int forward(pt_call *call) {
                     memcpy(product.data + r * columns, bias.data, size_t(m) * sizeof(E));
                     for (int64_t j = m; j < columns; ++j) product[r * columns + j] = E(0);
                 }
-            right.multiply(h.data, n, product.data, active, bias.data != nullptr);
+            right.multiply(h.data, width, product.data, active, bias.data != nullptr);
             for (int64_t r = 0; r < active; ++r) {
                 const int64_t row = steps.start[t] + begin + r;
                 const E *from = gates.data + row * m, *p = product.data + r * columns;
-                E *state = h.data + r * n;
+                E *state = projects ? wide.data + r * n : h.data + r * n;
                 if (mode == MODE_LSTM) {
                     lstm_row(from, p, n, kept.data + row * kept_width, c.data + r * n, state);
                     memcpy(cells.data + row * n, c.data + r * n, size_t(n) * sizeof(E));
                 }
                 else if (mode == MODE_GRU) gru_row(from, p, n, kept.data + row * kept_width, state);
                 else plain_row(from, p, n, mode == MODE_RELU, state);
-                memcpy(out.data + row * n, state, size_t(n) * sizeof(E));
+                if (!projects) memcpy(out.data + row * n, state, size_t(n) * sizeof(E));
             }
+            if (!projects) continue;
+            down.multiply(wide.data, n, low.data, active, false);
+            for (int64_t r = 0; r < active; ++r)
+                for (E *to : {h.data + r * width, out.data + (steps.start[t] + begin + r) * width})
+                    memcpy(to, low.data + r * narrow, size_t(width) * sizeof(E));
         }
     });
-    if (starved) return no_memory(call, batch * (columns + 2 * n) * int64_t(sizeof(E)));
+    if (starved) return no_memory(call, batch * (columns + narrow + 3 * n) * int64_t(sizeof(E)));
     out.finish();
     cells.finish();
     kept.finish();
@@ -268,27 +279,30 @@ template <class E>
 int backward(pt_call *call) {
     const pt_param &sizes = call->params[0];
     const int mode = int(call->params[1].i);
-    const pt_view &hx = call->in[5];
-    const int64_t n = hx.sizes[1], batch = hx.sizes[0], total = call->in[0].sizes[0], m = gates_of(mode) * n, kept_width = kept_of(mode) * n;
+    const pt_view &hx = call->in[5], &project = call->in[8];
+    const bool projects = present(project);
+    const int64_t width = hx.sizes[1], n = projects ? project.sizes[1] : width, batch = hx.sizes[0], total = call->in[0].sizes[0], m = gates_of(mode) * n, kept_width = kept_of(mode) * n;
     scratch<int64_t> start(sizes.count);
     if (!start) return no_memory(call, 8 * int64_t(sizes.count));
     if (int status = check(call, sizes, batch, total, start)) return status;
     const walk steps{sizes.list, sizes.count, batch, total, call->params[2].i != 0, start.data};
     operand_as<E> g(call->in[0]), g_cells(call->in[1]), out(call->in[2]), cells(call->in[3]), kept(call->in[4]), h0(hx), c0(call->in[6]),
-        weight(call->in[7]);
-    result_as<E> d_gates(call->out[0]), d_hidden(call->out[1]), previous(call->out[2]), d_hx(call->out[3]), d_cx(call->out[4]);
-    panels<E> right(m, n);
-    if (!g || !g_cells || !out || !cells || !kept || !h0 || !c0 || !weight || !d_gates || !d_hidden || !previous || !d_hx || !d_cx || !right.space)
+        weight(call->in[7]), projection(project);
+    result_as<E> d_gates(call->out[0]), d_hidden(call->out[1]), previous(call->out[2]), d_hx(call->out[3]), d_cx(call->out[4]), projected(call->out[5]);
+    panels<E> right(m, width), up(projects ? width : 0, projects ? n : 0);
+    if (!g || !g_cells || !out || !cells || !kept || !h0 || !c0 || !weight || !projection || !d_gates || !d_hidden || !previous || !d_hx || !d_cx ||
+        !projected || !right.space || !up.space)
         return no_memory(call, total * m * int64_t(sizeof(E)));
     if (batch * n == 0) return PT_OK;
-    right.fill({weight.data, n, 1});
+    right.fill({weight.data, width, 1});
+    if (projects) up.fill({projection.data, n, 1});
     std::atomic<bool> starved{false};
-    const int64_t columns = right.columns();
+    const int64_t columns = right.columns(), broad = up.columns();
     const bool lstm = mode == MODE_LSTM, gru = mode == MODE_GRU;
     parallel_for(batch, steps.grain(n * m), [&](int64_t begin, int64_t end) {
         const int64_t rows = end - begin;
-        scratch<E> d(rows * columns), dc(lstm ? rows * n : 0);
-        if (!d || !dc) {
+        scratch<E> d(rows * columns), dc(lstm ? rows * n : 0), wide(rows * broad);
+        if (!d || !dc || !wide) {
             starved = true;
             return;
         }
@@ -300,11 +314,17 @@ int backward(pt_call *call) {
             if (active <= 0) continue;
             const int64_t first = steps.start[t] + begin;
             for (int64_t r = 0; r < active; ++r) {
+                E *state = d.data + r * columns;
+                const E *in = g.data + (first + r) * width;
+                for (int64_t j = 0; j < width; ++j) state[j] += in[j];
+                if (projects) memcpy(projected.data + (first + r) * width, state, size_t(width) * sizeof(E));
+            }
+            if (projects) up.multiply(projected.data + first * width, width, wide.data, active, false);
+            for (int64_t r = 0; r < active; ++r) {
                 const int64_t row = first + r, from = steps.before(t, begin + r);
-                E *state = d.data + r * columns, *to = d_gates.data + row * m;
-                const E *before = from < 0 ? h0.data + (begin + r) * n : out.data + from * n, *in = g.data + row * n;
-                memcpy(previous.data + row * n, before, size_t(n) * sizeof(E));
-                for (int64_t j = 0; j < n; ++j) state[j] += in[j];
+                E *state = projects ? wide.data + r * broad : d.data + r * columns, *to = d_gates.data + row * m;
+                const E *before = from < 0 ? h0.data + (begin + r) * width : out.data + from * width;
+                memcpy(previous.data + row * width, before, size_t(width) * sizeof(E));
                 if (lstm) {
                     E *cell = dc.data + r * n;
                     if (g_cells.data)
@@ -318,16 +338,17 @@ int backward(pt_call *call) {
             right.multiply((gru ? d_hidden.data : d_gates.data) + first * m, m, d.data, active, gru);
         }
         for (int64_t r = 0; r < rows; ++r) {
-            memcpy(d_hx.data + (begin + r) * n, d.data + r * columns, size_t(n) * sizeof(E));
+            memcpy(d_hx.data + (begin + r) * width, d.data + r * columns, size_t(width) * sizeof(E));
             if (lstm) memcpy(d_cx.data + (begin + r) * n, dc.data + r * n, size_t(n) * sizeof(E));
         }
     });
-    if (starved) return no_memory(call, batch * (columns + n) * int64_t(sizeof(E)));
+    if (starved) return no_memory(call, batch * (columns + broad + n) * int64_t(sizeof(E)));
     d_gates.finish();
     d_hidden.finish();
     previous.finish();
     d_hx.finish();
     d_cx.finish();
+    projected.finish();
     return PT_OK;
 }
 

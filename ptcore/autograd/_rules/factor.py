@@ -5,7 +5,8 @@ linalg.py."""
 from ptcore._ops._creation import eye, ones
 from ptcore._ops._functions_composite import matmul
 from ptcore._ops._functions_copy import cat, tril, triu
-from ptcore._ops._functions_factor import _linalg_solve, _linalg_solve_triangular
+from ptcore._ops._functions_factor import _linalg_matrix_exp, _linalg_solve, _linalg_solve_triangular, _pivot_order
+from ptcore._ops._functions_index import gather
 from ptcore._ops._functions_linalg import _linalg_svd
 from ptcore._ops._functions_reduction import sum as sum_of
 from ptcore._ops._functions_scan import cumprod
@@ -30,6 +31,11 @@ def as_matrix(x):
 def solve(g, A, out, needs):
     gb = _linalg_solve(adjoint(A), g)
     return -matmul(gb, adjoint(out)) if needs & 1 else None, gb
+
+
+@vjp("_linalg_solve_ex")
+def solve_ex(gs, A, out, needs):
+    return (None, None) if gs[0] is None else solve(gs[0], A, out, needs)
 
 
 @vjp("_linalg_solve_triangular")
@@ -162,6 +168,157 @@ def eigh_forward(t, out, out1, vectors):
     one = eye(values.shape[-1], dtype=values.dtype, device=values.device)
     gaps = unsqueeze(values, -2) - unsqueeze(values, -1) + one
     return dl, matmul(q, (p - one * p) / gaps)
+
+
+@vjp("_linalg_eig")
+def eig(gs, A, out, out1, vectors):
+    """V^-H (diag(gL) + (V^H gV - V^H V diag(Re(V^H gV))) / conj(E)) V^H with E[i, j] = L[j] - L[i]."""
+    gl, gv = gs
+    if not vectors:
+        raise RuntimeError("linalg_eig: the derivative needs the eigenvectors")
+    if gl is None and gv is None:
+        return None
+    values, v = out, out1
+    core = None
+    if gv is not None:
+        m = matmul(adjoint(v), gv)
+        turns = diagonal(m, 0, -2, -1)
+        if v.device.type != "meta" and has_values(turns) and (imag(turns).abs() > 1e-2 * (1 + real(turns).abs())).any():
+            raise RuntimeError("linalg_eig: eigenvectors are defined up to multiplication by e^(i phi), and the loss "
+                               "depends on this quantity, so that it has no derivative")
+        one = eye(values.shape[-1], dtype=values.dtype, device=values.device)
+        m = m - matmul(adjoint(v), v) * unsqueeze(real(turns), -2)
+        core = (m - one * m) / (conj_of(unsqueeze(values, -2) - unsqueeze(values, -1)) + one)
+        if gl is not None:
+            core = core + one * unsqueeze(gl, -1)
+        core = matmul(core, adjoint(v))
+    else:
+        core = unsqueeze(gl, -1) * adjoint(v)
+    ga = _linalg_solve(adjoint(v), core)
+    return ga if A.dtype.is_complex else real(ga)
+
+
+@jvp("_linalg_eig")
+def eig_forward(t, out, out1, vectors):
+    if not vectors:
+        raise RuntimeError("linalg_eig: the derivative needs the eigenvectors")
+    values, v = out, out1
+    p = _linalg_solve(v, matmul(t.to(v.dtype), v))
+    one = eye(values.shape[-1], dtype=values.dtype, device=values.device)
+    gaps = unsqueeze(values, -2) - unsqueeze(values, -1) + one
+    dv = matmul(v, (p - one * p) / gaps)
+    along = real(sum_of(conj_of(v) * dv, -2, True))            # the vectors keep their length
+    return diagonal(p, 0, -2, -1), dv - v * along
+
+
+# -- elimination, reflectors -------------------------------------------------------------------------
+
+def with_rows(x, pivots, back):
+    """The rows of ``P^T x``, or of ``P x``."""
+    order = _pivot_order(pivots, x.shape[-2])
+    if back:
+        order = order.argsort(-1)
+    return gather(x, x.ndim - 2, expand(unsqueeze(order, -1), x.shape))
+
+
+def parted(x, k):
+    """The first k columns, the columns behind them, the rows below the first k."""
+    m, n = x.shape[-2:]
+    return (slice(slice(x, -2, 0, k, 1), -1, 0, k, 1), slice(x, -1, k, n, 1) if n > k else None,
+            slice(x, -2, k, m, 1) if m > k else None)
+
+
+@vjp("_linalg_lu")
+def lu(gs, out, out1):
+    """Square: P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H. What U has on the right, and L below, was solved for
+    with the square part, and adds to its gradient."""
+    g = gs[0]
+    if g is None:
+        return None
+    square, right, below = parted(out, min(out.shape[-2:]))
+    g1, g_right, g_below = parted(g, square.shape[-1])
+    flipped = adjoint(square)                   # L^H is above its diagonal, U^H on and below it
+    core_l = matmul(triu(flipped, 1) + identity(square), tril(g1, -1))
+    core_u = matmul(triu(g1, 0), tril(flipped, 0))
+    if g_right is not None:
+        core_l = core_l - matmul(g_right, adjoint(right))
+    if g_below is not None:
+        core_u = core_u - matmul(adjoint(below), g_below)
+    ga = _linalg_solve_triangular(flipped, tril(core_l, -1) + triu(core_u, 0), True, True)
+    ga = right_divided(ga, flipped, False)
+    if g_right is not None:
+        ga = cat([ga, _linalg_solve_triangular(flipped, g_right, True, True)], -1)
+    if g_below is not None:
+        ga = cat([ga, right_divided(g_below, flipped, False)], -2)
+    return with_rows(ga, out1, True)
+
+
+@jvp("_linalg_lu")
+def lu_forward(t, out, out1):
+    square, right, below = parted(out, min(out.shape[-2:]))
+    t1, t_right, t_below = parted(with_rows(t, out1, False), square.shape[-1])
+    core = right_divided(_linalg_solve_triangular(square, t1, False, True), square, True)
+    dl = matmul(tril(square, -1) + identity(square), tril(core, -1))
+    du = matmul(triu(core, 0), triu(square, 0))
+    d = dl + du
+    if t_right is not None:
+        d = cat([d, _linalg_solve_triangular(square, t_right - matmul(dl, right), False, True)], -1)
+    if t_below is not None:
+        d = cat([d, right_divided(t_below - matmul(below, du), square, True)], -2)
+    return d, None, None
+
+
+def no_derivative(op):
+    raise RuntimeError(f"{op}: its derivative is not implemented")
+
+
+@vjp("_linalg_ldl")
+def ldl(gs):
+    no_derivative("linalg_ldl_factor")
+
+
+@jvp("_linalg_ldl")
+def ldl_forward(t):
+    no_derivative("linalg_ldl_factor")
+
+
+@vjp("_linalg_ldl_solve")
+def ldl_solve(g):
+    no_derivative("linalg_ldl_solve")
+
+
+@jvp("_linalg_ldl_solve")
+def ldl_solve_forward(t):
+    no_derivative("linalg_ldl_solve")
+
+
+@vjp("_geqrf")
+def geqrf(gs):
+    no_derivative("geqrf")
+
+
+@jvp("_geqrf")
+def geqrf_forward(t):
+    no_derivative("geqrf")
+
+
+# -- exponentials ------------------------------------------------------------------------------------
+
+def exp_derivative(A, direction):
+    """The corner of the exponential of [[A, direction], [0, A]]."""
+    n = A.shape[-1]
+    both = _linalg_matrix_exp(cat([cat([A, direction], -1), cat([A * 0, A], -1)], -2))
+    return slice(slice(both, -2, 0, n, 1), -1, n, 2 * n, 1)
+
+
+@vjp("_linalg_matrix_exp")
+def matrix_exp(g, A):
+    return exp_derivative(adjoint(A), g)
+
+
+@jvp("_linalg_matrix_exp")
+def matrix_exp_forward(t, A):
+    return exp_derivative(A, t)
 
 
 # -- determinants ------------------------------------------------------------------------------------

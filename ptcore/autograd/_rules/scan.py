@@ -8,6 +8,7 @@ from ptcore._ops._functions_reduction import any
 from ptcore._ops._functions_scan import cumprod as cumprod_of
 from ptcore._ops._functions_scan import cumsum
 from ptcore._ops._functions_scan import logcumsumexp as logcumsumexp_of
+from ptcore._ops._functions_view import real
 from ptcore.autograd._helpers import conj_of, recording, zeros_for
 from ptcore.autograd._rules import jvp, vjp
 
@@ -85,7 +86,10 @@ def logcumsumexp(g, input, out, dim):
     """``exp(input) * (sum of g / exp(out) from here on)`` in logarithms, for each sign of g."""
     if not input.shape:
         return g
-    out = masked_fill(out, out == float("-inf"), 0)
+    out = masked_fill(out, (real(out) if out.dtype.is_complex else out) == float("-inf"), 0)
+    if out.dtype.is_complex:
+        behind = flip(logcumsumexp_of(flip(log(conj_of(g)) - out, (dim,)), dim), (dim,))
+        return conj_of(exp(behind + input))
     up, down = [exp(flip(logcumsumexp_of(flip(part - out, (dim,)), dim), (dim,)) + input)
                 for part in signed_logs(g)]
     return up - down
@@ -95,6 +99,8 @@ def logcumsumexp(g, input, out, dim):
 def logcumsumexp_forward(t, input, out, dim):
     if not input.shape:
         return t
-    out = masked_fill(out, out == float("-inf"), 0)
+    out = masked_fill(out, (real(out) if out.dtype.is_complex else out) == float("-inf"), 0)
+    if out.dtype.is_complex:
+        return exp(logcumsumexp_of(log(t) + input, dim) - out)
     up, down = [exp(logcumsumexp_of(part + input, dim) - out) for part in signed_logs(t)]
     return up - down

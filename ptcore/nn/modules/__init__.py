@@ -3,6 +3,7 @@
 
 from ptcore.nn.modules import (
     activation,
+    adaptive,
     attention,
     batchnorm,
     container,
@@ -24,6 +25,7 @@ from ptcore.nn.modules import (
     utils,
 )
 from ptcore.nn.modules.activation import *
+from ptcore.nn.modules.adaptive import *
 from ptcore.nn.modules.attention import *
 from ptcore.nn.modules.batchnorm import *
 from ptcore.nn.modules.container import *
@@ -47,6 +49,7 @@ from ptcore.nn.modules.transformer import *
 __all__ = [
     "Module",
     *activation.__all__,
+    *adaptive.__all__,
     *attention.__all__,
     *batchnorm.__all__,
     *container.__all__,

@@ -2,6 +2,7 @@
 from operator import index
 
 from ptcore._errors import ShapeError
+from ptcore._tensor import Tensor
 
 
 def size(module, name, value):
@@ -13,3 +14,9 @@ def size(module, name, value):
     if value < 0:
         raise ShapeError(f"{type(module).__name__}: {name} must be non-negative, got {value}")
     return value
+
+
+def need_tensor(module, name, value):
+    """Refuse what is no tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{type(module).__name__}: {name} must be a Tensor, got {type(value).__name__}")

@@ -2,6 +2,8 @@
 same meaning in :mod:`ptcore.nn.functional`."""
 
 from ptcore.nn import functional as F
+from ptcore.nn.modules._arguments import need_tensor
+from ptcore.nn.modules._described import Described, Elementwise, InPlace
 from ptcore.nn.modules.module import Module
 
 __all__ = [
@@ -22,21 +24,6 @@ __all__ = [
     "Softsign",
     "Tanh",
 ]
-
-
-class InPlace(Module):
-    """Options of a layer that may write into its input."""
-
-    def __init__(self, inplace=False):
-        super().__init__()
-        self.inplace = inplace
-
-    def _inplace_text(self):
-        return ", inplace=True" if self.inplace else ""
-
-    def extra_repr(self):
-        """The option, where it is set."""
-        return self._inplace_text()[2:]
 
 
 class ReLU(InPlace):
@@ -74,9 +61,7 @@ class SiLU(InPlace):
     [0.0, 0.0]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return F.silu(input, self.inplace)
+    _function = staticmethod(F.silu)
 
 
 class Mish(InPlace):
@@ -94,12 +79,10 @@ class Mish(InPlace):
     [0.0, 0.0]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return F.mish(input, self.inplace)
+    _function = staticmethod(F.mish)
 
 
-class LogSigmoid(Module):
+class LogSigmoid(Elementwise):
     """``-log(1 + exp(-x))``, elementwise.
 
     Examples
@@ -109,12 +92,10 @@ class LogSigmoid(Module):
     [0.5]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return F.logsigmoid(input)
+    _function = staticmethod(F.logsigmoid)
 
 
-class Softsign(Module):
+class Softsign(Elementwise):
     """``x / (1 + |x|)``, elementwise.
 
     Examples
@@ -124,12 +105,10 @@ class Softsign(Module):
     [-0.5, 0.75]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return F.softsign(input)
+    _function = staticmethod(F.softsign)
 
 
-class GLU(Module):
+class GLU(Described):
     """The first half along a dim times the sigmoid of the second.
 
     Parameters
@@ -144,6 +123,8 @@ class GLU(Module):
     [2.0]
     """
 
+    _shown = ("dim",)
+
     def __init__(self, dim=-1):
         super().__init__()
         self.dim = dim
@@ -152,12 +133,8 @@ class GLU(Module):
         """Apply to `input`."""
         return F.glu(input, self.dim)
 
-    def extra_repr(self):
-        """The dim."""
-        return f"dim={self.dim}"
 
-
-class GELU(Module):
+class GELU(Described):
     """``x * Phi(x)``, Phi the normal distribution function, elementwise.
 
     Parameters
@@ -172,6 +149,8 @@ class GELU(Module):
     [0.0, 0.0]
     """
 
+    _shown = ("approximate",)
+
     def __init__(self, approximate="none"):
         super().__init__()
         self.approximate = approximate
@@ -180,12 +159,8 @@ class GELU(Module):
         """Apply to `input`."""
         return F.gelu(input, approximate=self.approximate)
 
-    def extra_repr(self):
-        """The option."""
-        return f"approximate={self.approximate!r}"
 
-
-class Tanh(Module):
+class Tanh(Elementwise):
     """Hyperbolic tangent, elementwise.
 
     Examples
@@ -195,12 +170,10 @@ class Tanh(Module):
     [0.0, 0.0]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return input.tanh()
+    _function = staticmethod(F.tanh)
 
 
-class Sigmoid(Module):
+class Sigmoid(Elementwise):
     """``1 / (1 + exp(-x))``, elementwise.
 
     Examples
@@ -210,9 +183,7 @@ class Sigmoid(Module):
     [0.5, 0.5]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return input.sigmoid()
+    _function = staticmethod(F.sigmoid)
 
 
 class LeakyReLU(InPlace):
@@ -232,6 +203,8 @@ class LeakyReLU(InPlace):
     [-1.0, 3.0]
     """
 
+    _shown = ("negative_slope",)
+
     def __init__(self, negative_slope=0.01, inplace=False):
         super().__init__(inplace)
         self.negative_slope = negative_slope
@@ -239,10 +212,6 @@ class LeakyReLU(InPlace):
     def forward(self, input):
         """Apply to `input`."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self):
-        """The options."""
-        return f"negative_slope={self.negative_slope}" + self._inplace_text()
 
 
 class ELU(InPlace):
@@ -262,6 +231,8 @@ class ELU(InPlace):
     [0.0, 3.0]
     """
 
+    _shown = ("alpha",)
+
     def __init__(self, alpha=1.0, inplace=False):
         super().__init__(inplace)
         self.alpha = alpha
@@ -270,13 +241,8 @@ class ELU(InPlace):
         """Apply to `input`."""
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self):
-        """The options."""
-        text = f"alpha={self.alpha}"
-        return text + ", inplace=True" if self.inplace else text
 
-
-class Softplus(Module):
+class Softplus(Described):
     """``log(1 + exp(beta * x)) / beta``, elementwise.
 
     Parameters
@@ -293,6 +259,8 @@ class Softplus(Module):
     [30.0]
     """
 
+    _shown = ("beta", "threshold")
+
     def __init__(self, beta=1.0, threshold=20.0):
         super().__init__()
         self.beta = beta
@@ -302,21 +270,15 @@ class Softplus(Module):
         """Apply to `input`."""
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self):
-        """The options."""
-        return f"beta={self.beta}, threshold={self.threshold}"
 
-
-class _AlongDim(Module):
+class _AlongDim(Described):
     """Option `dim`; where it is None the function warns and chooses one."""
+
+    _shown = ("dim",)
 
     def __init__(self, dim=None):
         super().__init__()
         self.dim = dim
-
-    def extra_repr(self):
-        """The dimension."""
-        return f"dim={self.dim}"
 
 
 class Softmax(_AlongDim):
@@ -359,7 +321,7 @@ class LogSoftmax(_AlongDim):
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
-class Softmin(Module):
+class Softmin(_AlongDim):
     """``softmax(-x)`` along a dim.
 
     Parameters
@@ -374,17 +336,9 @@ class Softmin(Module):
     [0.5, 0.5]
     """
 
-    def __init__(self, dim=None):
-        super().__init__()
-        self.dim = dim
-
     def forward(self, input):
         """Apply to `input`."""
         return F.softmin(input, self.dim, _stacklevel=5)
-
-    def extra_repr(self):
-        """The dim."""
-        return f"dim={self.dim}"
 
 
 class Softmax2d(Module):
@@ -404,6 +358,7 @@ class Softmax2d(Module):
 
     def forward(self, input):
         """Apply to `input`."""
+        need_tensor(self, "input", input)
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return F.softmax(input, -3, _stacklevel=5)

@@ -3,7 +3,7 @@ from ptcore import empty
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn._attention import additive_mask
-from ptcore.nn.modules._arguments import size
+from ptcore.nn.modules._arguments import need_tensor, size
 from ptcore.nn.modules.linear import NonDynamicallyQuantizableLinear
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
@@ -130,6 +130,8 @@ class MultiheadAttention(Module):
         output : Tensor, shape (L, N, E)
         weights : Tensor or None, shape (N, L, S) or (N, num_heads, L, S)
         """
+        for name, t in (("query", query), ("key", key), ("value", value)):
+            need_tensor(self, name, t)
         swapped = self.batch_first and query.ndim == 3
         if swapped:                     # what is one tensor stays one
             moved = {id(t): t.transpose(1, 0) if t.ndim > 1 else t for t in (query, key, value)}

@@ -7,14 +7,14 @@ and ``num_batches_tracked`` if `track_running_stats`, else None.
 import ptcore
 from ptcore._errors import ShapeError
 from ptcore.nn import functional as F
-from ptcore.nn import init
-from ptcore.nn.modules.module import Module
-from ptcore.nn.parameter import Parameter
+from ptcore.nn.modules._arguments import need_tensor
+from ptcore.nn.modules._described import Scaled
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+           "SyncBatchNorm"]
 
 
-class _ChannelNorm(Module):
+class _ChannelNorm(Scaled):
     """What batch and instance normalisation share."""
 
     _version = 2
@@ -28,8 +28,7 @@ class _ChannelNorm(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         where = {"device": device, "dtype": dtype}
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, Parameter(ptcore.empty(num_features, **where)) if wanted else None)
+        self._make_scale(num_features, affine, affine and bias, device, dtype)
         tracked = track_running_stats
         self.register_buffer("running_mean", ptcore.zeros(num_features, **where) if tracked else None)
         self.register_buffer("running_var", ptcore.ones(num_features, **where) if tracked else None)
@@ -47,12 +46,10 @@ class _ChannelNorm(Module):
     def reset_parameters(self):
         """Set the weight to ones and the bias to zeros, and reset the running statistics."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_input(self, input):
+        need_tensor(self, "input", input)
         if input.ndim not in self._ndims:
             expected = " or ".join(f"{n}D" for n in self._ndims)
             raise ShapeError(f"{type(self).__name__}: expected {expected} input (got {input.ndim}D input)")
@@ -197,6 +194,68 @@ class BatchNorm3d(_BatchNorm):
     """
 
     _ndims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of the batches of several processes; of one process it is that of its own batch.
+
+    Parameters
+    ----------
+    num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        As for :class:`BatchNorm1d`.
+    process_group : optional
+        Kept; there are no groups of processes yet.
+
+    Notes
+    -----
+    Input of shape ``(N, C, ...)``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> net = ptcore.nn.Sequential(ptcore.nn.Conv2d(3, 2, 1), ptcore.nn.BatchNorm2d(2))
+    >>> ptcore.nn.SyncBatchNorm.convert_sync_batchnorm(net)[1]
+    SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    """
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None,
+                 device=None, dtype=None, *, bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input(self, input):
+        need_tensor(self, "input", input)
+        if input.ndim < 2:
+            raise ShapeError(f"SyncBatchNorm: expected at least 2D input (got {input.ndim}D input)")
+        if input.shape[1] == 0:
+            raise ShapeError(f"SyncBatchNorm: number of input channels should be non-zero, got shape "
+                             f"{list(input.shape)}")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """Put a SyncBatchNorm, with the same parameters and buffers, in place of every batch normalisation.
+
+        Parameters
+        ----------
+        module : Module
+            One or more of its submodules, or itself, are replaced.
+        process_group : optional
+
+        Returns
+        -------
+        Module
+            The module, or what replaces it.
+        """
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
+                         process_group, bias=module.bias is not None)
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(result, name, getattr(module, name))
+            result.training = module.training
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
 
 
 class InstanceNorm1d(_InstanceNorm):

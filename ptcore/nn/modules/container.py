@@ -13,7 +13,7 @@ from ptcore import Tensor
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 def _position(idx, size):
@@ -500,3 +500,22 @@ class ParameterDict(_Keyed, Module):
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")
+
+
+class Container(Module):
+    """A module with the given modules as children; older than :class:`Module`'s own registration.
+
+    Parameters
+    ----------
+    **kwargs : Module
+        By their names.
+    """
+
+    def __init__(self, **kwargs):
+        import warnings
+
+        warnings.warn("`nn.Container` is deprecated in PyTorch; a Module registers its children.", FutureWarning,
+                      stacklevel=2)
+        super().__init__()
+        for name, module in kwargs.items():
+            self.add_module(name, module)

@@ -1,13 +1,15 @@
 """Dropout."""
 
 from ptcore.nn import functional as F
-from ptcore.nn.modules.module import Module
+from ptcore.nn.modules._described import Described
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
-class _Dropout(Module):
-    """The options of all dropout layers."""
+class _Dropout(Described):
+    """The options of all dropout layers, and the call of their function."""
+
+    _shown = ("p", "inplace")
 
     def __init__(self, p=0.5, inplace=False):
         super().__init__()
@@ -20,9 +22,9 @@ class _Dropout(Module):
         self.p = p
         self.inplace = inplace
 
-    def extra_repr(self):
-        """The probability."""
-        return f"p={self.p}, inplace={self.inplace}"
+    def forward(self, input):
+        """Drop parts of `input`."""
+        return self._function(input, self.p, self.training, self.inplace)
 
 
 class Dropout(_Dropout):
@@ -50,9 +52,7 @@ class Dropout(_Dropout):
     [1.0, 1.0]
     """
 
-    def forward(self, input):
-        """Drop elements of `input`."""
-        return F.dropout(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout)
 
 
 class Dropout1d(_Dropout):
@@ -70,9 +70,7 @@ class Dropout1d(_Dropout):
     24.0
     """
 
-    def forward(self, input):
-        """Drop parts of `input`."""
-        return F.dropout1d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout1d)
 
 
 class Dropout2d(_Dropout):
@@ -90,9 +88,7 @@ class Dropout2d(_Dropout):
     24.0
     """
 
-    def forward(self, input):
-        """Drop parts of `input`."""
-        return F.dropout2d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout2d)
 
 
 class Dropout3d(_Dropout):
@@ -110,9 +106,7 @@ class Dropout3d(_Dropout):
     16.0
     """
 
-    def forward(self, input):
-        """Drop parts of `input`."""
-        return F.dropout3d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout3d)
 
 
 class AlphaDropout(_Dropout):
@@ -130,9 +124,7 @@ class AlphaDropout(_Dropout):
     6.0
     """
 
-    def forward(self, input):
-        """Drop parts of `input`."""
-        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.alpha_dropout)
 
 
 class FeatureAlphaDropout(_Dropout):
@@ -150,6 +142,4 @@ class FeatureAlphaDropout(_Dropout):
     12.0
     """
 
-    def forward(self, input):
-        """Drop parts of `input`."""
-        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.feature_alpha_dropout)

@@ -1,5 +1,6 @@
 """Layers that reshape: Flatten and Unflatten."""
 
+import ptcore
 from ptcore.nn.modules.module import Module
 
 __all__ = ["Flatten", "Unflatten"]
@@ -29,7 +30,7 @@ class Flatten(Module):
 
     def forward(self, input):
         """Return the flattened `input`."""
-        return input.flatten(self.start_dim, self.end_dim)
+        return ptcore.flatten(input, self.start_dim, self.end_dim)
 
     def extra_repr(self):
         """The dimensions."""
@@ -76,7 +77,7 @@ class Unflatten(Module):
 
     def forward(self, input):
         """Return `input` with the dimension split."""
-        return input.unflatten(self.dim, self.unflattened_size)
+        return ptcore.unflatten(input, self.dim, self.unflattened_size)
 
     def extra_repr(self):
         """The dimension and its sizes."""

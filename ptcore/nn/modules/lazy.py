@@ -6,6 +6,7 @@ initialises them and turns the module into an object of the ordinary class.
 
 import ptcore
 from ptcore._errors import ShapeError
+from ptcore.nn.modules._arguments import need_tensor
 from ptcore.nn.modules.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -26,22 +27,7 @@ from ptcore.nn.modules.conv import (
 from ptcore.nn.modules.linear import Linear
 from ptcore.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
-__all__ = [
-    "LazyBatchNorm1d",
-    "LazyBatchNorm2d",
-    "LazyBatchNorm3d",
-    "LazyConv1d",
-    "LazyConv2d",
-    "LazyConv3d",
-    "LazyConvTranspose1d",
-    "LazyConvTranspose2d",
-    "LazyConvTranspose3d",
-    "LazyInstanceNorm1d",
-    "LazyInstanceNorm2d",
-    "LazyInstanceNorm3d",
-    "LazyLinear",
-    "LazyModuleMixin",
-]
+__all__ = ["LazyLinear", "LazyModuleMixin"]
 
 
 class LazyModuleMixin:
@@ -121,7 +107,10 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def initialize_parameters(self, input):
         """Take ``in_features`` from the input's last size."""
+        need_tensor(self, "input", input)
         if self.has_uninitialized_params():
+            if input.ndim == 0:
+                raise ShapeError("LazyLinear: input must have at least 1 dimension, got 0")
             with ptcore.no_grad():
                 self.in_features = input.shape[-1]
                 self.weight.materialize((self.out_features, self.in_features))
@@ -166,9 +155,10 @@ class _LazyConv(LazyModuleMixin):
 
     def _channels(self, input):
         n = self._n
+        need_tensor(self, "input", input)
         if input.ndim not in (n + 1, n + 2):
-            raise ShapeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but "
-                             f"got input of size: {tuple(input.shape)}")
+            raise ShapeError(f"{type(self).__name__}: Expected {n + 1}D (unbatched) or {n + 2}D (batched) input, "
+                             f"but got input of size: {tuple(input.shape)}")
         return input.shape[-n - 1]
 
 
@@ -186,42 +176,6 @@ class _LazyTransposed(_LazyConv):
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode,
                          device, dtype)
         self._wait(out_channels, device, dtype)
-
-
-class LazyConv1d(_LazyForward, Conv1d):
-    """:class:`~ptcore.nn.Conv1d` whose ``in_channels`` are those of its first input."""
-
-    cls_to_become = Conv1d
-
-
-class LazyConv2d(_LazyForward, Conv2d):
-    """:class:`~ptcore.nn.Conv2d` whose ``in_channels`` are those of its first input."""
-
-    cls_to_become = Conv2d
-
-
-class LazyConv3d(_LazyForward, Conv3d):
-    """:class:`~ptcore.nn.Conv3d` whose ``in_channels`` are those of its first input."""
-
-    cls_to_become = Conv3d
-
-
-class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):
-    """:class:`~ptcore.nn.ConvTranspose1d` whose ``in_channels`` are those of its first input."""
-
-    cls_to_become = ConvTranspose1d
-
-
-class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):
-    """:class:`~ptcore.nn.ConvTranspose2d` whose ``in_channels`` are those of its first input."""
-
-    cls_to_become = ConvTranspose2d
-
-
-class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):
-    """:class:`~ptcore.nn.ConvTranspose3d` whose ``in_channels`` are those of its first input."""
-
-    cls_to_become = ConvTranspose3d
 
 
 class _LazyNorm(LazyModuleMixin):
@@ -247,6 +201,7 @@ class _LazyNorm(LazyModuleMixin):
 
     def initialize_parameters(self, input):
         """Take ``num_features`` from the input."""
+        need_tensor(self, "input", input)
         channel = 1 if isinstance(self, _BatchNorm) else input.ndim - max(self._ndims) + 1
         if input.ndim not in self._ndims:
             self._check_input(input)
@@ -262,37 +217,28 @@ class _LazyNorm(LazyModuleMixin):
             self.num_features = features
 
 
-class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """:class:`~ptcore.nn.BatchNorm1d` whose ``num_features`` are those of its first input."""
+_DOC = """:class:`~ptcore.nn.{of}` whose ``{what}`` are those of its first input.
 
-    cls_to_become = BatchNorm1d
+    Examples
+    --------
+    >>> import ptcore
+    >>> layer = ptcore.nn.{name}({arguments})
+    >>> result = layer(ptcore.ones(2, 3, {sizes}))
+    >>> layer.{what}, type(layer).__name__
+    (3, '{of}')
+    """
 
-
-class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """:class:`~ptcore.nn.BatchNorm2d` whose ``num_features`` are those of its first input."""
-
-    cls_to_become = BatchNorm2d
-
-
-class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """:class:`~ptcore.nn.BatchNorm3d` whose ``num_features`` are those of its first input."""
-
-    cls_to_become = BatchNorm3d
-
-
-class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    """:class:`~ptcore.nn.InstanceNorm1d` whose ``num_features`` are those of its first input."""
-
-    cls_to_become = InstanceNorm1d
-
-
-class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    """:class:`~ptcore.nn.InstanceNorm2d` whose ``num_features`` are those of its first input."""
-
-    cls_to_become = InstanceNorm2d
-
-
-class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    """:class:`~ptcore.nn.InstanceNorm3d` whose ``num_features`` are those of its first input."""
-
-    cls_to_become = InstanceNorm3d
+for _base, _what, _arguments, _classes in (
+    (_LazyForward, "in_channels", "4, 1", (Conv1d, Conv2d, Conv3d)),
+    (_LazyTransposed, "in_channels", "4, 1", (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)),
+    (_LazyNorm, "num_features", "", (BatchNorm1d, BatchNorm2d, BatchNorm3d)),
+    (_LazyNorm, "num_features", "", (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)),
+):
+    for _n, _of in enumerate(_classes, 1):
+        _name = "Lazy" + _of.__name__
+        globals()[_name] = type(_name, (_base, _of), {
+            "cls_to_become": _of, "__module__": __name__, "__qualname__": _name,
+            "__doc__": _DOC.format(of=_of.__name__, what=_what, name=_name, arguments=_arguments,
+                                   sizes=", ".join("2" * _n)),
+        })
+        __all__.append(_name)

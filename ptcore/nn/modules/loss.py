@@ -22,6 +22,7 @@ __all__ = [
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "NLLLoss",
+    "NLLLoss2d",
     "PoissonNLLLoss",
     "SmoothL1Loss",
     "SoftMarginLoss",
@@ -60,13 +61,21 @@ class _Loss(Module):
         )
 
 
+class _ReducedLoss(_Loss):
+    """A loss, `_function`, without other options than how it is reduced."""
+
+    def forward(self, input, target):
+        """Loss of `input` against `target`."""
+        return self._function(input, target, reduction=self.reduction)
+
+
 class _WeightedLoss(_Loss):
     def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
 
-class L1Loss(_Loss):
+class L1Loss(_ReducedLoss):
     """Mean (or sum) of ``|input - target|``.
 
     Parameters
@@ -81,12 +90,10 @@ class L1Loss(_Loss):
     1.0
     """
 
-    def forward(self, input, target):
-        """Loss of `input` against `target`, of the same shape."""
-        return F.l1_loss(input, target, reduction=self.reduction)
+    _function = staticmethod(F.l1_loss)
 
 
-class MSELoss(_Loss):
+class MSELoss(_ReducedLoss):
     """Mean (or sum) of ``(input - target)**2``.
 
     Parameters
@@ -101,9 +108,7 @@ class MSELoss(_Loss):
     9.0
     """
 
-    def forward(self, input, target):
-        """Loss of `input` against `target`, of the same shape."""
-        return F.mse_loss(input, target, reduction=self.reduction)
+    _function = staticmethod(F.mse_loss)
 
 
 class NLLLoss(_WeightedLoss):
@@ -125,14 +130,7 @@ class NLLLoss(_WeightedLoss):
     0.0
     """
 
-    def __init__(
-        self,
-        weight=None,
-        size_average=None,
-        ignore_index=-100,
-        reduce=None,
-        reduction="mean",
-    ):
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
@@ -145,6 +143,16 @@ class NLLLoss(_WeightedLoss):
             ignore_index=self.ignore_index,
             reduction=self.reduction,
         )
+
+
+class NLLLoss2d(NLLLoss):
+    """The older name of :class:`NLLLoss`."""
+
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+        import warnings
+
+        warnings.warn("`NLLLoss2d` has been deprecated in PyTorch; use `NLLLoss`.", FutureWarning, stacklevel=2)
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class CrossEntropyLoss(_WeightedLoss):
@@ -169,15 +177,8 @@ class CrossEntropyLoss(_WeightedLoss):
     0.6931
     """
 
-    def __init__(
-        self,
-        weight=None,
-        size_average=None,
-        ignore_index=-100,
-        reduce=None,
-        reduction="mean",
-        label_smoothing=0.0,
-    ):
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+                 label_smoothing=0.0):
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
@@ -235,14 +236,7 @@ class BCEWithLogitsLoss(_Loss):
     0.6931
     """
 
-    def __init__(
-        self,
-        weight=None,
-        size_average=None,
-        reduce=None,
-        reduction="mean",
-        pos_weight=None,
-    ):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
@@ -272,13 +266,7 @@ class KLDivLoss(_Loss):
     0.0
     """
 
-    def __init__(
-        self,
-        size_average=None,
-        reduce=None,
-        reduction="mean",
-        log_target=False,
-    ):
+    def __init__(self, size_average=None, reduce=None, reduction="mean", log_target=False):
         super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
@@ -339,7 +327,7 @@ class SmoothL1Loss(_Loss):
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(_ReducedLoss):
     """``log(1 + exp(-target * input))`` for targets of -1 and 1.
 
     Parameters
@@ -354,9 +342,7 @@ class SoftMarginLoss(_Loss):
     0.6931
     """
 
-    def forward(self, input, target):
-        """Loss of `input` against `target`, of the same shape."""
-        return F.soft_margin_loss(input, target, reduction=self.reduction)
+    _function = staticmethod(F.soft_margin_loss)
 
 
 class HingeEmbeddingLoss(_Loss):
@@ -463,16 +449,7 @@ class TripletMarginLoss(_Loss):
     1.0
     """
 
-    def __init__(
-        self,
-        margin=1.0,
-        p=2.0,
-        eps=1e-6,
-        swap=False,
-        size_average=None,
-        reduce=None,
-        reduction="mean",
-    ):
+    def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
         super().__init__(size_average, reduce, reduction)
         if margin <= 0:
             raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
@@ -561,15 +538,7 @@ class MultiMarginLoss(_WeightedLoss):
     0.5
     """
 
-    def __init__(
-        self,
-        p=1,
-        margin=1.0,
-        weight=None,
-        size_average=None,
-        reduce=None,
-        reduction="mean",
-    ):
+    def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise ValueError(f"MultiMarginLoss: only p == 1 and p == 2 supported, got {p}")
@@ -583,7 +552,7 @@ class MultiMarginLoss(_WeightedLoss):
         )
 
 
-class MultiLabelMarginLoss(_Loss):
+class MultiLabelMarginLoss(_ReducedLoss):
     """The margin loss of several labels a sample.
 
     Parameters
@@ -598,9 +567,7 @@ class MultiLabelMarginLoss(_Loss):
     0.5
     """
 
-    def forward(self, input, target):
-        """Loss of `input` against labels, (N, C), that end at the first -1."""
-        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+    _function = staticmethod(F.multilabel_margin_loss)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
@@ -647,15 +614,7 @@ class PoissonNLLLoss(_Loss):
     1.0
     """
 
-    def __init__(
-        self,
-        log_input=True,
-        full=False,
-        size_average=None,
-        eps=1e-8,
-        reduce=None,
-        reduction="mean",
-    ):
+    def __init__(self, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
         super().__init__(size_average, reduce, reduction)
         self.log_input = log_input
         self.full = full

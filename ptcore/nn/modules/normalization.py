@@ -3,14 +3,15 @@
 import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn import init
-from ptcore.nn.modules._arguments import size
+from ptcore.nn.modules._arguments import need_tensor, size
+from ptcore.nn.modules._described import Scaled
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
-__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
-class LayerNorm(Module):
+class LayerNorm(Scaled):
     """Normalise over the last dimensions, then scale and shift.
 
     Parameters
@@ -37,36 +38,15 @@ class LayerNorm(Module):
     LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=True)
     """
 
-    def __init__(
-        self,
-        normalized_shape,
-        eps=1e-5,
-        elementwise_affine=True,
-        bias=True,
-        device=None,
-        dtype=None,
-    ):
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__()
         if not isinstance(normalized_shape, (tuple, list)):
             normalized_shape = (normalized_shape,)
         self.normalized_shape = tuple(size(self, "normalized_shape", n) for n in normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        for name, wanted in (("weight", True), ("bias", bias)):
-            param = None
-            if elementwise_affine and wanted:
-                param = Parameter(
-                    ptcore.empty(self.normalized_shape, device=device, dtype=dtype)
-                )
-            self.register_parameter(name, param)
+        self._make_scale(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        """Set the weight to ones and the bias to zeros."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         """Normalise `input`."""
@@ -83,7 +63,7 @@ class LayerNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(Scaled):
     """Normalise groups of channels of each sample, then scale and shift each channel.
 
     Parameters
@@ -130,19 +110,8 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name, wanted in (("weight", True), ("bias", bias)):
-            param = None
-            if affine and wanted:
-                param = Parameter(ptcore.empty(num_channels, device=device, dtype=dtype))
-            self.register_parameter(name, param)
+        self._make_scale(num_channels, affine, affine and bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        """Set the weight to ones and the bias to zeros."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         """Normalise `input`."""
@@ -207,7 +176,22 @@ class RMSNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class LocalResponseNorm(Module):
+class _NeighbourNorm(Module):
+    """The options of normalisation over neighbouring channels."""
+
+    def __init__(self, size, alpha, beta, k):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def extra_repr(self):
+        """The options."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class LocalResponseNorm(_NeighbourNorm):
     """Divide by a power of the mean square of neighbouring channels.
 
     Parameters
@@ -233,16 +217,51 @@ class LocalResponseNorm(Module):
     """
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+        super().__init__(size, alpha, beta, k)
 
     def forward(self, input):
         """Normalise `input`."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
-    def extra_repr(self):
-        """The options."""
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+class CrossMapLRN2d(_NeighbourNorm):
+    """Divide by a power of the mean square of neighbouring channels, as LuaTorch did.
+
+    Parameters
+    ----------
+    size : int
+        The number of neighbouring channels.
+    alpha : float, default: 1e-4
+    beta : float, default: 0.75
+    k : float, default: 1
+
+    Notes
+    -----
+    Input of shape ``(N, C, H, W)``. The results are PyTorch's, whose window never lets go of channel 0: from channel
+    ``(size - 1) // 2 + 1`` on its square still counts. The gradient is the derivative of that, which PyTorch's own is
+    not. :class:`LocalResponseNorm` has the window that is meant.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> layer = ptcore.nn.CrossMapLRN2d(3)
+    >>> layer
+    CrossMapLRN2d(3, alpha=0.0001, beta=0.75, k=1)
+    >>> layer(ptcore.zeros(1, 3, 2, 2)).shape
+    ptcore.Size([1, 3, 2, 2])
+    """
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
+        super().__init__(size, alpha, beta, k)
+
+    def forward(self, input):
+        """Normalise `input`."""
+        need_tensor(self, "input", input)
+        if input.ndim != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
+        reach, channels = int((self.size - 1) / 2 + 1), input.shape[1]
+        inside = [[float(i < c + reach and (i == 0 or i > c - reach)) for i in range(channels)]
+                  for c in range(channels)]
+        window = ptcore.tensor(inside, dtype=input.dtype, device=input.device).reshape(channels, channels, 1, 1)
+        scale = F.conv2d(input * input, window) * (self.alpha / self.size) + self.k
+        return input * scale ** -self.beta

@@ -1,13 +1,14 @@
 """Pooling layers: the functions of the same names with their settings kept."""
 
 from ptcore.nn import functional as F
+from ptcore.nn.modules._described import Described
 from ptcore.nn.modules.conv import ntuple
 from ptcore.nn.modules.module import Module
 
 __all__ = []
 
 
-class _MaxPool(Module):
+class _MaxPool(Described):
     """Largest number of each window.
 
     Parameters
@@ -28,6 +29,8 @@ class _MaxPool(Module):
     ptcore.Size([{half}])
     """
 
+    _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+
     def __init__(
         self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False
     ):
@@ -46,15 +49,8 @@ class _MaxPool(Module):
             self.return_indices,
         )
 
-    def extra_repr(self):
-        """The settings."""
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
 
-
-class _AvgPool1(Module):
+class _AvgPool1(Described):
     """Mean of each window.
 
     Parameters
@@ -75,6 +71,8 @@ class _AvgPool1(Module):
     ptcore.Size([{half}])
     """
 
+    _shown = ("kernel_size", "stride", "padding")
+
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
         super().__init__()
         self.kernel_size = ntuple(kernel_size, 1)
@@ -89,12 +87,8 @@ class _AvgPool1(Module):
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         )
 
-    def extra_repr(self):
-        """The settings."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class _AvgPool(Module):
+class _AvgPool(Described):
     """Mean of each window.
 
     Parameters
@@ -117,6 +111,8 @@ class _AvgPool(Module):
     ptcore.Size([{half}])
     """
 
+    _shown = ("kernel_size", "stride", "padding")
+
     def __init__(
         self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
     ):
@@ -135,12 +131,8 @@ class _AvgPool(Module):
             self.divisor_override,
         )
 
-    def extra_repr(self):
-        """The settings."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class _AdaptiveAvgPool(Module):
+class _AdaptiveAvgPool(Described):
     """Mean of each of `output_size` windows that cover the input.
 
     Parameters
@@ -155,6 +147,8 @@ class _AdaptiveAvgPool(Module):
     ptcore.Size([{half}])
     """
 
+    _shown = ("output_size",)
+
     def __init__(self, output_size):
         super().__init__()
         self.output_size = output_size
@@ -163,12 +157,8 @@ class _AdaptiveAvgPool(Module):
         """Pool `input`."""
         return self._function(input, self.output_size)
 
-    def extra_repr(self):
-        """The size."""
-        return f"output_size={self.output_size}"
 
-
-class _AdaptiveMaxPool(Module):
+class _AdaptiveMaxPool(Described):
     """Largest number of each of `output_size` windows that cover the input.
 
     Parameters
@@ -185,6 +175,8 @@ class _AdaptiveMaxPool(Module):
     ptcore.Size([{half}])
     """
 
+    _shown = ("output_size",)
+
     def __init__(self, output_size, return_indices=False):
         super().__init__()
         self.output_size = output_size
@@ -194,12 +186,8 @@ class _AdaptiveMaxPool(Module):
         """Pool `input`."""
         return self._function(input, self.output_size, self.return_indices)
 
-    def extra_repr(self):
-        """The size."""
-        return f"output_size={self.output_size}"
 
-
-class _LPPool(Module):
+class _LPPool(Described):
     """``(sum of x**norm_type)**(1 / norm_type)`` of each window.
 
     Parameters
@@ -218,6 +206,8 @@ class _LPPool(Module):
     ptcore.Size([{half}])
     """
 
+    _shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
+
     def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
         super().__init__()
         self.norm_type = norm_type
@@ -231,15 +221,8 @@ class _LPPool(Module):
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
         )
 
-    def extra_repr(self):
-        """The settings."""
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
 
-
-class _MaxUnpool(Module):
+class _MaxUnpool(Described):
     """Numbers put back to where `MaxPool` found them, zeros elsewhere.
 
     Parameters
@@ -257,6 +240,8 @@ class _MaxUnpool(Module):
     ptcore.Size([{size}])
     """
 
+    _shown = ("kernel_size", "stride", "padding")
+
     def __init__(self, kernel_size, stride=None, padding=0):
         super().__init__()
         self.kernel_size = ntuple(kernel_size, self._n)
@@ -267,18 +252,55 @@ class _MaxUnpool(Module):
         """Put `input` at `indices`."""
         return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
-    def extra_repr(self):
-        """The settings."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+class _FractionalMaxPool(Module):
+    """Largest number of each of ``output_size`` windows that stand at random places.
+
+    Parameters
+    ----------
+    kernel_size : int or tuple of int
+    output_size : int or tuple of int, optional
+    output_ratio : float or tuple of float, optional
+        One of the two must be given; the ratio, in (0, 1), is that of the result's sizes to the input's.
+    return_indices : bool, default: False
+        Also return where each number stood, for `MaxUnpool`.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.{name}(2, output_ratio=0.5)(ptcore.ones({size})).shape
+    ptcore.Size([{half}])
+    """
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__()
+        name, n = type(self).__name__, self._n
+        self.kernel_size = ntuple(kernel_size, n)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else ntuple(output_size, n)
+        self.output_ratio = None if output_ratio is None else ntuple(output_ratio, n)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name}: requires specifying either an output size, or a pooling ratio, got None of both")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError(f"{name}: only one of output_size and output_ratio may be specified, got {output_size} "
+                             f"and {output_ratio}")
+        if output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"{name}: output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input):
+        """Pool `input`."""
+        return self._function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+                              self._random_samples)
 
 
 for _word, _function, _base in (
     ("MaxPool", "max_pool", _MaxPool), ("AvgPool", "avg_pool", _AvgPool),
     ("AdaptiveAvgPool", "adaptive_avg_pool", _AdaptiveAvgPool),
     ("AdaptiveMaxPool", "adaptive_max_pool", _AdaptiveMaxPool), ("LPPool", "lp_pool", _LPPool),
-    ("MaxUnpool", "max_unpool", _MaxUnpool),
+    ("MaxUnpool", "max_unpool", _MaxUnpool), ("FractionalMaxPool", "fractional_max_pool", _FractionalMaxPool),
 ):
-    for _n in (1, 2, 3):
+    for _n in (2, 3) if _base is _FractionalMaxPool else (1, 2, 3):
         _name = f"{_word}{_n}d"
         _of = _AvgPool1 if _name == "AvgPool1d" else _base
         globals()[_name] = type(_name, (_of,), {

@@ -3,7 +3,7 @@
 import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn import init as fill
-from ptcore.nn.modules.activation import InPlace
+from ptcore.nn.modules._described import Described, Elementwise, InPlace
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
@@ -40,6 +40,8 @@ class CELU(InPlace):
     [0.0, 2.0]
     """
 
+    _shown = ("alpha",)
+
     def __init__(self, alpha=1.0, inplace=False):
         super().__init__(inplace)
         self.alpha = alpha
@@ -47,10 +49,6 @@ class CELU(InPlace):
     def forward(self, input):
         """Apply to `input`."""
         return F.celu(input, self.alpha, self.inplace)
-
-    def extra_repr(self):
-        """The options."""
-        return f"alpha={self.alpha}" + self._inplace_text()
 
 
 class SELU(InPlace):
@@ -68,9 +66,7 @@ class SELU(InPlace):
     [0.0, 0.0]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return F.selu(input, self.inplace)
+    _function = staticmethod(F.selu)
 
 
 class ReLU6(InPlace):
@@ -88,9 +84,7 @@ class ReLU6(InPlace):
     [0.0, 6.0]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return F.relu6(input, self.inplace)
+    _function = staticmethod(F.relu6)
 
 
 class Hardtanh(InPlace):
@@ -114,6 +108,8 @@ class Hardtanh(InPlace):
     [-1.0, 0.5]
     """
 
+    _shown = ("min_val", "max_val")
+
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__(inplace)
         self.min_val = min_val if min_value is None else min_value
@@ -126,10 +122,6 @@ class Hardtanh(InPlace):
     def forward(self, input):
         """Apply to `input`."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
-
-    def extra_repr(self):
-        """The options."""
-        return f"min_val={self.min_val}, max_val={self.max_val}" + self._inplace_text()
 
 
 class Hardsigmoid(InPlace):
@@ -147,9 +139,7 @@ class Hardsigmoid(InPlace):
     [0.0, 0.5]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return F.hardsigmoid(input, self.inplace)
+    _function = staticmethod(F.hardsigmoid)
 
     def extra_repr(self):
         """Nothing, as in PyTorch."""
@@ -171,9 +161,7 @@ class Hardswish(InPlace):
     [-0.0, 3.0]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return F.hardswish(input, self.inplace)
+    _function = staticmethod(F.hardswish)
 
     def extra_repr(self):
         """Nothing, as in PyTorch."""
@@ -236,7 +224,7 @@ class Softshrink(Module):
         return str(self.lambd)
 
 
-class Tanhshrink(Module):
+class Tanhshrink(Elementwise):
     """``x - tanh(x)``, elementwise.
 
     Examples
@@ -246,9 +234,7 @@ class Tanhshrink(Module):
     [0.0, 0.0]
     """
 
-    def forward(self, input):
-        """Apply to `input`."""
-        return F.tanhshrink(input)
+    _function = staticmethod(F.tanhshrink)
 
 
 class Threshold(InPlace):
@@ -270,6 +256,8 @@ class Threshold(InPlace):
     [-1.0, 2.0]
     """
 
+    _shown = ("threshold", "value")
+
     def __init__(self, threshold, value, inplace=False):
         super().__init__(inplace)
         self.threshold = threshold
@@ -278,10 +266,6 @@ class Threshold(InPlace):
     def forward(self, input):
         """Apply to `input`."""
         return F.threshold(input, self.threshold, self.value, self.inplace)
-
-    def extra_repr(self):
-        """The options."""
-        return f"threshold={self.threshold}, value={self.value}" + self._inplace_text()
 
 
 class RReLU(InPlace):
@@ -301,6 +285,8 @@ class RReLU(InPlace):
     [-1.0, 3.0]
     """
 
+    _shown = ("lower", "upper")
+
     def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
         super().__init__(inplace)
         self.lower = lower
@@ -310,12 +296,8 @@ class RReLU(InPlace):
         """Apply to `input`."""
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self):
-        """The options."""
-        return f"lower={self.lower}, upper={self.upper}" + self._inplace_text()
 
-
-class PReLU(Module):
+class PReLU(Described):
     """The input, where it is negative times a learned slope.
 
     Parameters
@@ -334,6 +316,8 @@ class PReLU(Module):
     [-0.5, 3.0]
     """
 
+    _shown = ("num_parameters",)
+
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         super().__init__()
         self.num_parameters = num_parameters
@@ -348,7 +332,3 @@ class PReLU(Module):
     def forward(self, input):
         """Apply to `input`."""
         return F.prelu(input, self.weight)
-
-    def extra_repr(self):
-        """The options."""
-        return f"num_parameters={self.num_parameters}"

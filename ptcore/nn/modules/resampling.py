@@ -1,6 +1,7 @@
 """Layers that move numbers between space and channels, or change the number of places."""
 
 from ptcore.nn import functional as F
+from ptcore.nn.modules._described import Described
 from ptcore.nn.modules.module import Module
 
 __all__ = [
@@ -9,7 +10,7 @@ __all__ = [
 ]
 
 
-class Unfold(Module):
+class Unfold(Described):
     """Windows of (N, C, H, W) as columns (N, C * kernel, windows).
 
     Parameters
@@ -24,6 +25,8 @@ class Unfold(Module):
     ptcore.Size([1, 12, 9])
     """
 
+    _shown = ("kernel_size", "dilation", "padding", "stride")
+
     def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
         super().__init__()
         self.kernel_size = kernel_size
@@ -35,15 +38,8 @@ class Unfold(Module):
         """Take the windows of `input`."""
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self):
-        """The settings."""
-        return (
-            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
-            f"stride={self.stride}"
-        )
 
-
-class Fold(Module):
+class Fold(Described):
     """Columns (N, C * kernel, windows) added up where the windows stand.
 
     Parameters
@@ -57,6 +53,8 @@ class Fold(Module):
     >>> ptcore.nn.Fold(4, 2)(ptcore.ones(1, 12, 9)).shape
     ptcore.Size([1, 3, 4, 4])
     """
+
+    _shown = ("output_size", "kernel_size", "dilation", "padding", "stride")
 
     def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
         super().__init__()
@@ -72,15 +70,8 @@ class Fold(Module):
             input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
         )
 
-    def extra_repr(self):
-        """The settings."""
-        return (
-            f"output_size={self.output_size}, kernel_size={self.kernel_size}, "
-            f"dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
-        )
 
-
-class PixelShuffle(Module):
+class PixelShuffle(Described):
     """(*, C * r**2, H, W) to (*, C, H * r, W * r).
 
     Parameters
@@ -94,6 +85,8 @@ class PixelShuffle(Module):
     ptcore.Size([1, 1, 4, 4])
     """
 
+    _shown = ("upscale_factor",)
+
     def __init__(self, upscale_factor):
         super().__init__()
         self.upscale_factor = upscale_factor
@@ -102,12 +95,8 @@ class PixelShuffle(Module):
         """Move channels of `input` to space."""
         return F.pixel_shuffle(input, self.upscale_factor)
 
-    def extra_repr(self):
-        """The factor."""
-        return f"upscale_factor={self.upscale_factor}"
 
-
-class PixelUnshuffle(Module):
+class PixelUnshuffle(Described):
     """(*, C, H * r, W * r) to (*, C * r**2, H, W).
 
     Parameters
@@ -121,6 +110,8 @@ class PixelUnshuffle(Module):
     ptcore.Size([1, 4, 2, 2])
     """
 
+    _shown = ("downscale_factor",)
+
     def __init__(self, downscale_factor):
         super().__init__()
         self.downscale_factor = downscale_factor
@@ -129,12 +120,8 @@ class PixelUnshuffle(Module):
         """Move space of `input` to channels."""
         return F.pixel_unshuffle(input, self.downscale_factor)
 
-    def extra_repr(self):
-        """The factor."""
-        return f"downscale_factor={self.downscale_factor}"
 
-
-class ChannelShuffle(Module):
+class ChannelShuffle(Described):
     """Channels dealt out from groups.
 
     Parameters
@@ -148,6 +135,8 @@ class ChannelShuffle(Module):
     tensor([0, 2, 1, 3])
     """
 
+    _shown = ("groups",)
+
     def __init__(self, groups):
         super().__init__()
         self.groups = groups
@@ -155,10 +144,6 @@ class ChannelShuffle(Module):
     def forward(self, input):
         """Deal out the channels of `input`."""
         return F.channel_shuffle(input, self.groups)
-
-    def extra_repr(self):
-        """The number of groups."""
-        return f"groups={self.groups}"
 
 
 class Upsample(Module):

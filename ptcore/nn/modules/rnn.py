@@ -7,6 +7,7 @@ import ptcore
 from ptcore._errors import ShapeError
 from ptcore._state import interpreters
 from ptcore.nn import _recurrent, init
+from ptcore.nn.modules._arguments import need_tensor
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
@@ -142,8 +143,9 @@ class RNNBase(Module):
         """Raise for an input of another dtype or shape than the parameters'."""
         name, weight = type(self).__name__, getattr(self, self._weight_names[0][0])
         if weight.dtype is not input.dtype and not interpreters.stack:      # autocast converts them
-            raise ValueError(f"{name}: input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
-                             f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})")
+            raise ValueError(f"{name}: input dtype does not match weight dtype: expected {weight.dtype}, got "
+                             f"{input.dtype}. Convert input: input.to({weight.dtype}), or convert model: "
+                             f"model.to({input.dtype})")
         ndim = 3 if batch_sizes is None else 2
         if input.ndim != ndim:
             raise ShapeError(f"{name}: input must have {ndim} dimensions, got {input.ndim}")
@@ -182,6 +184,7 @@ class RNNBase(Module):
 
     def _given(self, hx, batched):
         """A state as it was given, with a batch dim."""
+        need_tensor(self, "hx", hx)
         ndim = 3 if batched else 2
         if hx.ndim != ndim:
             kind = "batched 3-D" if batched else "unbatched 2-D"
@@ -231,7 +234,7 @@ class RNNBase(Module):
             if self.batch_first:
                 x = x.transpose(0, 1)
             if x.shape[0] == 0:
-                raise ShapeError(f"{type(self).__name__}: Expected sequence length to be larger than 0 in RNN")
+                raise ShapeError(f"{type(self).__name__}: Expected sequence length to be larger than 0 in RNN, got 0")
             sizes = (batch,) * x.shape[0]
         mode = _MODES[self.mode][0]
         out, states = _recurrent.layers(x, sizes, hx, list(self._weights()), mode, self.bidirectional, self.dropout,
@@ -416,6 +419,7 @@ class RNNCellBase(Module):
     def _step(self, input, states, mode):
         """One step of one layer, on input and states with or without a batch dim."""
         name = type(self).__name__
+        need_tensor(self, "input", input)
         if input.ndim not in (1, 2):
             raise ShapeError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
         x = input if input.ndim == 2 else input.unsqueeze(0)
@@ -427,6 +431,7 @@ class RNNCellBase(Module):
             states = (zero, zero)
         else:
             for key, h in zip(("hx[0]", "hx[1]") if len(states) == 2 else ("hidden",), states):
+                need_tensor(self, key, h)
                 if h.ndim not in (1, 2):
                     raise ShapeError(f"{name}: Expected {key} to be 1D or 2D, got {h.ndim}D instead")
             states = [h if h.ndim == 2 else h.unsqueeze(0) for h in states]
@@ -435,7 +440,7 @@ class RNNCellBase(Module):
                     raise ShapeError(f"{name}: hidden has inconsistent hidden_size: got {h.shape[1]}, expected "
                                      f"{self.hidden_size}")
                 if h.shape[0] != batch:
-                    raise ShapeError(f"{name}: Input batch size {batch} doesn't match hidden batch size {h.shape[0]}")
+                    raise ShapeError(f"{name}: Input batch size must match hidden batch size {h.shape[0]}, got {batch}")
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None)
         h, c = _recurrent.one_layer(x, (batch,), states[0], states[1] if mode == "lstm" else None, weights, mode, False)
         results = (h, c) if mode == "lstm" else (h,)

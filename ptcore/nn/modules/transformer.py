@@ -5,6 +5,7 @@ from ptcore import full, triu
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn._attention import additive_mask
+from ptcore.nn.modules._arguments import need_tensor
 from ptcore.nn.modules.activation import GELU, ReLU
 from ptcore.nn.modules.attention import MultiheadAttention
 from ptcore.nn.modules.container import ModuleList
@@ -124,6 +125,7 @@ class TransformerEncoderLayer(_Layer):
         Masks are True, or a number to be added, where something does not count: `src_mask` of pairs ``(L, L)``,
         `src_key_padding_mask` of keys ``(N, L)``. `is_causal` is a hint that `src_mask` is the causal one.
         """
+        need_tensor(self, "src", src)
         padding = additive_mask("TransformerEncoderLayer", "src_key_padding_mask", src_key_padding_mask, src.dtype,
                                 src_mask)
         mask = additive_mask("TransformerEncoderLayer", "src_mask", src_mask, src.dtype)
@@ -206,6 +208,7 @@ class TransformerEncoder(_Stack):
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         """Apply the layers; whether `mask` is the causal one is looked up if `is_causal` is None."""
+        need_tensor(self, "src", src)
         padding = additive_mask("TransformerEncoder", "src_key_padding_mask", src_key_padding_mask, src.dtype, mask)
         mask = additive_mask("TransformerEncoder", "mask", mask, src.dtype)
         causal = _is_causal(mask, is_causal, src, self._batch_first())
@@ -287,6 +290,11 @@ class Transformer(Module):
                 memory_is_causal=False):
         """Encode `src` and decode `tgt`; masks as in the layers."""
         dim = 0 if self.batch_first else 1
+        need_tensor(self, "src", src)
+        need_tensor(self, "tgt", tgt)
+        if src.ndim not in (2, 3) or tgt.ndim != src.ndim:
+            raise RuntimeError(f"Transformer: src and tgt must both have 2 or 3 dimensions, got {src.ndim} and "
+                               f"{tgt.ndim}")
         if src.ndim == 3 and src.shape[dim] != tgt.shape[dim]:
             raise RuntimeError(f"Transformer: src and tgt must have one batch size, got shapes {list(src.shape)} and "
                                f"{list(tgt.shape)}")

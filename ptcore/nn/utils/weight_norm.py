@@ -4,11 +4,11 @@ from ptcore.nn.parameter import Parameter, is_lazy
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
-def _norm(v, dim):
-    """Lengths of the slices along a dim, shaped to stand beside v; of the whole if dim is -1."""
+def norm_except_dim(v, pow=2, dim=0):
+    """Norms of the slices along a dim, shaped to stand beside v; of the whole if dim is -1."""
     if dim == -1:
-        return v.norm()
-    return v.norm(2, [d for d in range(v.ndim) if d != dim], keepdim=True) if v.ndim > 1 else v.abs()
+        return v.norm(pow)
+    return v.norm(pow, [d for d in range(v.ndim) if d != dim], keepdim=True) if v.ndim > 1 else v.abs()
 
 
 class WeightNorm:
@@ -20,7 +20,7 @@ class WeightNorm:
     def compute_weight(self, module):
         """The weight of length g and direction v."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return v * (g / _norm(v, self.dim))
+        return v * (g / norm_except_dim(v, 2, self.dim))
 
     @staticmethod
     def apply(module, name, dim):
@@ -34,7 +34,7 @@ class WeightNorm:
             raise ValueError("weight_norm: The module passed to `WeightNorm` can't have uninitialized parameters. Make "
                              "sure to run the dummy forward before applying weight normalization")
         del module._parameters[name]
-        module.register_parameter(name + "_g", Parameter(_norm(weight, norm.dim).data))
+        module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, norm.dim).data))
         module.register_parameter(name + "_v", Parameter(weight.data))
         setattr(module, name, norm.compute_weight(module))
         module.register_forward_pre_hook(norm)

@@ -22,7 +22,10 @@ typedef void (*pt_gesdd_complex)(char *jobz, int *m, int *n, void *a, int *lda, 
                                  void *work, int *lwork, void *rwork, int *iwork, int *info);
 
 /* The other routines, by what they do; kernels/lapack.cpp knows their parameters. */
-enum pt_routine { PT_GESV, PT_GETRF, PT_POTRF, PT_TRSM, PT_GEQRF, PT_ORGQR, PT_SYEVD, PT_ROUTINES };
+enum pt_routine {
+    PT_GESV, PT_GETRF, PT_POTRF, PT_TRSM, PT_GEQRF, PT_ORGQR, PT_SYEVD, PT_GETRS, PT_GEEV, PT_SYTRF, PT_HETRF, PT_SYTRS, PT_HETRS,
+    PT_ROUTINES
+};
 
 typedef struct pt_blas_table {
     pt_gemm sgemm, dgemm, cgemm, zgemm;

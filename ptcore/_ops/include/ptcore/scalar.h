@@ -231,4 +231,5 @@ template<> PT_INLINE bool signbit(uint64_t) { return false; }
 #include "scalar_pow.h"
 #include "scalar_trig.h"
 #include "scalar_erf.h"
+#include "scalar_special.h"
 #endif

@@ -1,0 +1,132 @@
+/* What the kernels over LAPACK share: where the matrices of a batch lie, their order in memory, the walk over them.
+ *
+ * Each matrix is copied column by column into LAPACK's order, which destroys its input, and results are
+ * written row-major. LAPACK runs on one BLAS thread; the batch is spread over the pool. The first
+ * failing matrix of the batch is reported, whichever thread met it.
+ */
+#ifndef PTCORE_KERNELS_LAPACK_HPP
+#define PTCORE_KERNELS_LAPACK_HPP
+#include "blas.hpp"
+#include "common.hpp"
+
+namespace {
+
+enum : int { NOT_FINITE = -1000, NO_MEMORY = -1001 };
+template <class T>
+constexpr int TYPE = is_same<T, float> ? 0 : is_same<T, double> ? 1 : is_same<T, complex64> ? 2 : 3;
+
+template <class T, class... Args>
+inline void routine(int which, Args... args) {
+    reinterpret_cast<void (*)(Args...)>(pt_blas.routine[which][TYPE<T>])(args...);
+}
+
+/* the matrices of an input: where they lie */
+struct stack {
+    int64_t rows, columns, down, across;
+    explicit stack(const pt_view &x)
+        : rows(x.sizes[x.ndim - 2]), columns(x.sizes[x.ndim - 1]), down(x.strides[x.ndim - 2]), across(x.strides[x.ndim - 1]) {}
+};
+PT_NOINLINE int64_t batch_of(const pt_view &v) {
+    int64_t n = 1;
+    for (int d = 0; d < v.ndim - 2; ++d) n *= v.sizes[d];
+    return n;
+}
+
+template <class T>
+PT_NOINLINE void load_columns(T *to, const pt_view &v, const stack &s, int64_t offset) {
+    const T *from = reinterpret_cast<const T *>(v.data) + offset;
+    for (int64_t j = 0; j < s.columns; ++j) load(to + j * s.rows, from + j * s.across, s.rows == 1 ? 1 : s.down, s.rows);
+}
+/* a column-major matrix with `ld` rows, row by row */
+template <class T>
+PT_NOINLINE void store_rows(T *to, const T *from, int64_t rows, int64_t columns, int64_t ld) {
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j) to[i * columns + j] = from[j * ld + i];
+}
+template <class T>
+PT_NOINLINE bool all_finite(const T *x, int64_t n) {
+    real_type<T> sum = 0;               /* x - x is 0 or NaN */
+    for (int64_t i = 0; i < n; ++i) {
+        if constexpr (is_complex<T>) sum += (x[i].re - x[i].re) + (x[i].im - x[i].im);
+        else sum += x[i] - x[i];
+    }
+    return sum == 0;
+}
+inline bool too_large(int64_t n) { return n > INT_MAX / 16; }
+
+template <class T>
+inline int64_t workspace(T best) {      /* a float cannot hold every size: LAPACK rounds it down */
+    const double wanted = double(convert<real_type<T>>(best)) * (1 + 1e-6) + 16;
+    return wanted < INT_MAX ? int64_t(wanted) : -1;
+}
+
+/* Runs what make() gives, which has the workspaces of a thread, on every matrix and keeps its info. The first K
+ * inputs have the batch dims of the first. */
+template <int K, class Make>
+int each_matrix(pt_call *call, int64_t cost, scratch<int> &infos, Make &&make) {
+    const pt_view &x = call->in[0];
+    const int64_t batch = batch_of(x);
+    space<K> outer;
+    for (int d = 0; d < x.ndim - 2; ++d) {
+        if constexpr (K == 1) outer.push(x.sizes[d], {x.strides[d]});
+        else if constexpr (K == 2) outer.push(x.sizes[d], {x.strides[d], call->in[1].strides[d]});
+        else outer.push(x.sizes[d], {x.strides[d], call->in[1].strides[d], call->in[2].strides[d]});
+    }
+    if (!infos) return no_memory(call, batch * int64_t(sizeof(int)));
+    one_blas_thread guard;
+    auto body = [&](int64_t begin, int64_t end) {
+        auto one = make();
+        cursor<K> at(outer, begin);
+        for (int64_t b = begin; b < end; ++b, at.next()) infos[b] = one ? one.run(b, at.offset) : int(NO_MEMORY);
+    };
+    if (pt_blas.set_threads) parallel_for(batch, max64(1, 16384 / max64(1, cost)), [&](int64_t begin, int64_t end) { body(begin, end); });
+    else body(0, batch);
+    return PT_OK;
+}
+
+/* PT_OK, or the error of the first matrix that failed; `what` says what a positive info means */
+PT_NOINLINE int report(pt_call *call, const scratch<int> &infos, int64_t batch, const char *what) {
+    for (int64_t b = 0; b < batch; ++b) {
+        if (infos[b] == 0) continue;
+        char which[48] = "the input";
+        if (call->in[0].ndim > 2) snprintf(which, sizeof which, "matrix %lld of the batch", (long long)b);
+        if (infos[b] == NO_MEMORY) return no_memory(call, call->in[0].numel * ITEMSIZE[call->in[0].dtype]);
+        if (infos[b] == NOT_FINITE) return fail(call, PT_LINALG_ERROR, "%s contains values that are not finite", which);
+        if (infos[b] > 0) {
+            char text[160];
+            snprintf(text, sizeof text, what, infos[b]);
+            return fail(call, PT_LINALG_ERROR, "%s %s", which, text);
+        }
+        return fail(call, PT_RUNTIME_ERROR, "LAPACK refused argument %d", -infos[b]);
+    }
+    return PT_OK;
+}
+
+/* Positive infos become the output `which` in place of an error. */
+PT_NOINLINE void keep_infos(pt_call *call, const scratch<int> &infos, int64_t batch, int which) {
+    for (int64_t b = 0; b < batch; ++b) {
+        if (infos[b] < 0) continue;
+        output<int32_t>(call, which)[b] = infos[b];
+        infos[b] = 0;
+    }
+}
+
+/* f(type_tag<T>) for the types LAPACK has, once the library is there */
+template <class F>
+int with_lapack(pt_call *call, F &&f) {
+    const pt_view &x = call->in[0];
+    if (x.ndim < 2) return fail(call, PT_RUNTIME_ERROR, "expected a matrix or a batch of them, got %d dimensions", x.ndim);
+    if (too_large(x.sizes[x.ndim - 1]) || too_large(x.sizes[x.ndim - 2]))
+        return fail(call, PT_RUNTIME_ERROR, "sizes must be below %d", INT_MAX / 16);
+    if (!pt_blas.routine[PT_GESV][0]) return PT_NEED_BLAS;
+    switch (x.dtype) {
+    case PT_FLOAT32: return f(type_tag<float>{});
+    case PT_FLOAT64: return f(type_tag<double>{});
+    case PT_COMPLEX64: return f(type_tag<complex64>{});
+    case PT_COMPLEX128: return f(type_tag<complex128>{});
+    default: return bad_dtype(call, x.dtype);
+    }
+}
+
+} // namespace
+#endif

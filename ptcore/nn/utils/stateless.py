@@ -1,0 +1,106 @@
+"""Calls of modules with other parameters and buffers than their own."""
+from ptcore import Tensor
+from ptcore.nn.modules.module import Module
+
+__all__ = ["functional_call"]
+
+
+def _with_tied(module, values):
+    """The given tensors and, for each parameter that stands in the module under other names too, those."""
+    names = {}
+    for named in (module.named_parameters, module.named_buffers):
+        for name, tensor in named(remove_duplicate=False):
+            names.setdefault(id(tensor), []).append(name)
+    result = dict(values)
+    for tied in names.values():
+        given = [name for name in tied if name in values]
+        if len(tied) > 1 and given:
+            if len({id(values[name]) for name in given}) > 1:
+                raise ValueError(f"functional_call got multiple values for keys {sorted(tied)}, which are tied. "
+                                 "Consider using tie_weights=False")
+            result.update(dict.fromkeys(tied, values[given[0]]))
+    return result
+
+
+def _check_keys(module, values):
+    own = {name for named in (module.named_parameters, module.named_buffers)
+           for name, _ in named(remove_duplicate=False)}
+    errors = [f"{title} key(s): {', '.join(map(repr, keys))}."
+              for title, keys in (("Unexpected", [k for k in values if k not in own]),
+                                  ("Missing", sorted(own - values.keys()))) if keys]
+    if errors:
+        raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(errors)))
+
+
+_ABSENT = object()
+
+
+def _swap(module, name, value):
+    """Put a tensor into a module under a name and return what was there."""
+    for table in (module._parameters, module._buffers):
+        if name in table:
+            present = table[name]
+            if value is _ABSENT:
+                del table[name]
+            else:
+                table[name] = value
+            return present
+    # what hides a parametrised tensor, or is no parameter, is an attribute of the instance
+    present = module.__dict__.get(name, _ABSENT)
+    if value is _ABSENT:
+        module.__dict__.pop(name, None)
+    else:
+        module.__dict__[name] = value
+    return present
+
+
+def _unparametrize(module, name):
+    """Make a parametrised tensor an ordinary attribute; return the class to put back, None if it was not one."""
+    from ptcore.nn.utils.parametrize import _class_of, is_parametrized
+
+    cls = type(module)
+    if not is_parametrized(module, name) or name not in vars(cls):
+        return None
+    module.__class__ = _class_of(cls.__bases__[0], [key for key in module.parametrizations
+                                                    if key in vars(cls) and key != name])
+    return cls
+
+
+def call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    """:func:`ptcore.func.functional_call` of one dictionary."""
+    if not isinstance(module, Module):
+        raise TypeError(f"functional_call: module must be a Module, got {type(module).__name__}")
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    values = parameters_and_buffers
+    wanted = _with_tied(module, values) if tie_weights else values
+    if strict:
+        _check_keys(module, wanted)
+    places = []
+    for path, value in wanted.items():
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(f"functional_call: {path} must be a Tensor, got {type(value).__name__}")
+        prefix, _, name = path.rpartition(".")
+        if not name:
+            raise KeyError('functional_call: tensor name can\'t be empty string ""')
+        places.append((path, module.get_submodule(prefix), name))
+    before, after = [], {}
+    try:
+        for path, holder, name in places:
+            cls = _unparametrize(holder, name)
+            before.append((path, holder, name, _swap(holder, name, wanted[path]), cls))
+        return module(*args, **(kwargs or {}))
+    finally:
+        for path, holder, name, old, cls in reversed(before):
+            after[path] = _swap(holder, name, old)
+            if cls is not None:
+                holder.__class__ = cls
+        values.update({path: after[path] for path in values if after.get(path, _ABSENT) is not _ABSENT})
+
+
+def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    """The older name of :func:`ptcore.func.functional_call`, for one dictionary."""
+    import warnings
+
+    warnings.warn("`nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0; use "
+                  "`func.functional_call`, which takes its place.", FutureWarning, stacklevel=2)
+    return call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

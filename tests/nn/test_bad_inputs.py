@@ -1,0 +1,180 @@
+"""Inputs that do not fit, generated for every module and every function of nn.functional: wrong number of
+dimensions, wrong sizes, wrong dtype, no tensor at all, unknown keywords.
+
+Where the call does not simply work, the error is a usual class whose message begins with the op's or module's name
+and says what it got.
+"""
+import re
+from inspect import isfunction
+
+import pytest
+
+import ptcore as pt
+from ptcore import nn
+from ptcore.nn import functional
+
+pytestmark = pytest.mark.core
+
+CLEAR = (TypeError, ValueError, RuntimeError, IndexError, AssertionError)      # the last: attention, as in PyTorch
+IMAGES = {1: (2, 4, 8), 2: (2, 4, 8, 8), 3: (2, 4, 6, 6, 6)}
+CLASSES = ((3, 5), pt.tensor([0, 4, 2]))
+PAIR = ((3, 5), (3, 5))
+SIGNS = ((3, 5), pt.ones(3, 5))
+
+
+def spatial(name, *args, lead=(2, 4)):
+    """A module of 1, 2 and 3 spatial dims."""
+    return {f"{name}{n}d": (args, [(*lead, *IMAGES[n][2:])]) for n in (1, 2, 3)}
+
+
+# name of the class: (arguments of the constructor, inputs: shapes of floats, or tensors as they are)
+MODULES = {
+    **dict.fromkeys(("CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+                     "LogSigmoid", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softplus",
+                     "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Dropout", "AlphaDropout", "Identity", "Flatten",
+                     "FeatureAlphaDropout"), ((), [(2, 4)])),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), ((1,), [(2, 4)])), "Softmax2d": ((), [IMAGES[2]]),
+    "Threshold": ((0.5, 1.0), [(2, 4)]), "Unflatten": ((1, (2, 2)), [(2, 4)]), "Linear": ((4, 3), [(2, 4)]),
+    "LazyLinear": ((3,), [(2, 4)]), "Bilinear": ((4, 3, 2), [(2, 4), (2, 3)]),
+    "Embedding": ((5, 3), [pt.tensor([[0, 4]])]), "EmbeddingBag": ((5, 3), [pt.tensor([[0, 4]])]),
+    "PairwiseDistance": ((), PAIR), "CosineSimilarity": ((), PAIR),
+    **spatial("Conv", 4, 3, 2), **spatial("ConvTranspose", 4, 3, 2), **spatial("LazyConv", 3, 2),
+    **spatial("LazyConvTranspose", 3, 2), **spatial("MaxPool", 2), **spatial("AvgPool", 2), **spatial("LPPool", 2, 2),
+    **spatial("AdaptiveAvgPool", 2), **spatial("AdaptiveMaxPool", 2), **spatial("BatchNorm", 4),
+    **spatial("InstanceNorm", 4), **spatial("LazyBatchNorm"), **spatial("LazyInstanceNorm"), **spatial("Dropout"),
+    **{f"FractionalMaxPool{n}d": ((2, 3), [IMAGES[n]]) for n in (2, 3)},
+    **{f"MaxUnpool{n}d": ((2,), [(2, 4, *[4] * n), pt.zeros((2, 4, *[4] * n), dtype=pt.int64)]) for n in (1, 2, 3)},
+    **{f"{kind}Pad{n}d": ((1,), [IMAGES[n]]) for n in (1, 2, 3) for kind in ("Circular", "Reflection", "Replication",
+                                                                            "Zero")},
+    **{f"ConstantPad{n}d": ((1, 2.0), [IMAGES[n]]) for n in (1, 2, 3)},
+    "SyncBatchNorm": ((4,), [IMAGES[2]]), "LayerNorm": ((4,), [(2, 4)]), "RMSNorm": ((4,), [(2, 4)]),
+    "GroupNorm": ((2, 4), [IMAGES[1]]), "LocalResponseNorm": ((2,), [IMAGES[1]]), "CrossMapLRN2d": ((3,), [IMAGES[2]]),
+    "Unfold": ((2,), [IMAGES[2]]), "Fold": ((4, 2), [(1, 12, 9)]), "PixelShuffle": ((2,), [IMAGES[2]]),
+    "PixelUnshuffle": ((2,), [IMAGES[2]]), "ChannelShuffle": ((2,), [IMAGES[2]]),
+    "Upsample": ((None, 2), [IMAGES[2]]), "UpsamplingNearest2d": ((4,), [IMAGES[2]]),
+    "UpsamplingBilinear2d": ((4,), [IMAGES[2]]),
+    "AdaptiveLogSoftmaxWithLoss": ((4, 10, [3]), [(2, 4), pt.tensor([0, 5])]),
+    **{name: ((), PAIR) for name in ("L1Loss", "MSELoss", "HuberLoss", "SmoothL1Loss", "KLDivLoss", "PoissonNLLLoss",
+                                     "BCEWithLogitsLoss", "MultiLabelSoftMarginLoss")},
+    "BCELoss": ((), [pt.full((3, 5), 0.5), pt.full((3, 5), 0.5)]),
+    "GaussianNLLLoss": ((), [(3, 5), (3, 5), pt.ones(3, 5)]),
+    **{name: ((), SIGNS) for name in ("SoftMarginLoss", "HingeEmbeddingLoss")},
+    "CosineEmbeddingLoss": ((), [(3, 5), (3, 5), pt.ones(3)]), "MarginRankingLoss": ((), [(3,), (3,), pt.ones(3)]),
+    "TripletMarginLoss": ((), [(3, 5)] * 3), "TripletMarginWithDistanceLoss": ((), [(3, 5)] * 3),
+    **{name: ((), CLASSES) for name in ("NLLLoss", "NLLLoss2d", "CrossEntropyLoss", "MultiMarginLoss")},
+    "MultiLabelMarginLoss": ((), [(2, 3), pt.tensor([[0, 2, -1], [1, -1, -1]])]),
+    "CTCLoss": ((), [(6, 2, 4), pt.ones(2, 2, dtype=pt.int64), pt.tensor([6, 6]), pt.tensor([2, 2])]),
+    "RNN": ((4, 3), [(5, 2, 4), (1, 2, 3)]), "GRU": ((4, 3), [(5, 2, 4), (1, 2, 3)]), "LSTM": ((4, 3), [(5, 2, 4)]),
+    "RNNCell": ((4, 3), [(2, 4), (2, 3)]), "GRUCell": ((4, 3), [(2, 4), (2, 3)]), "LSTMCell": ((4, 3), [(2, 4)]),
+    "MultiheadAttention": ((4, 2), [(3, 2, 4)] * 3), "TransformerEncoderLayer": ((4, 2, 8), [(3, 2, 4)]),
+    "TransformerDecoderLayer": ((4, 2, 8), [(3, 2, 4)] * 2), "Transformer": ((4, 2, 1, 1, 8), [(3, 2, 4)] * 2),
+}
+# Containers and bases: they have no input of their own.
+OTHERS = {"Module", "Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "RNNBase",
+          "RNNCellBase", "TransformerEncoder", "TransformerDecoder"}
+
+
+def given(inputs):
+    return [pt.randn(x) if isinstance(x, tuple) else x for x in inputs]
+
+
+def wrong(x):
+    """(what is wrong, in place of x) of each kind."""
+    shape = tuple(x.shape)
+    for ndim in sorted({0, 1, len(shape) - 1, len(shape) + 1, len(shape) + 2, 64} - {len(shape), -1}):
+        new = shape[:ndim] if ndim <= len(shape) else (1,) * (ndim - len(shape)) + shape
+        yield f"{ndim} dimensions", pt.ones(new, dtype=x.dtype)
+    for dim, size in enumerate(shape):
+        for other in (size + 1, size + 3, 0):
+            yield f"size {other} at {dim}", pt.ones((*shape[:dim], other, *shape[dim + 1:]), dtype=x.dtype)
+    for dtype in (pt.int64, pt.bool, pt.complex64, pt.float64, pt.float16, pt.uint16):
+        yield str(dtype), pt.ones(shape, dtype=dtype)
+    for value in (None, "x", 3, [1.0], object()):
+        yield type(value).__name__, value
+
+
+def complaints(names, call, args, keyword=True):
+    """What is wrong with the errors of a call whose arguments do not fit."""
+    found = []
+    begins = re.compile(rf"({'|'.join(map(re.escape, names))})\b")
+
+    def attempt(what, *values, **more):
+        try:
+            call(*values, **more)
+        except CLEAR as error:
+            text = str(error)
+            if not begins.match(text) or not re.search(r"\bgot\b|but found|out of bounds for", text):
+                found.append(f"{what}: {type(error).__name__}: {text[:150]}")
+        except Exception as error:
+            found.append(f"{what}: {type(error).__name__}: {str(error)[:150]}")
+
+    for k, x in enumerate(args):
+        if not isinstance(x, pt.Tensor):
+            continue
+        for what, value in wrong(x):
+            attempt(f"argument {k} of {what}", *args[:k], value, *args[k + 1:])
+    if keyword:
+        with pytest.raises(TypeError, match="nonsense"):
+            call(*args, nonsense=1)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+@pytest.mark.filterwarnings("ignore")
+def test_modules(name):
+    settings, inputs = MODULES[name]
+    cls = getattr(nn, name)
+    args = given(inputs)
+    cls(*settings)(*args)                       # as it should be
+
+    def call(*values, **more):
+        return cls(*settings)(*values, **more)
+
+    found = complaints(names_of(name), call, args)
+    assert not found, "\n".join(found)
+    if name != "Identity":                      # takes and ignores anything
+        with pytest.raises(TypeError, match="nonsense"):
+            cls(*settings, nonsense=1)
+
+
+def names_of(name):
+    """What an error of a module may begin with: its own name, or that of an op that it calls."""
+    return [name, "rnn", "MultiheadAttention", *sorted(OPS, key=len, reverse=True)]
+
+
+OPS = {*pt.ops, *(name for name in dir(functional) if not name.startswith("_"))}
+
+
+# The functions that are no rows: those go through tests/ops/test_errors.py.
+FUNCTIONS = {
+    "softmax": [(2, 4), 1], "log_softmax": [(2, 4), 1], "dropout": [(2, 4)],
+    "layer_norm": [(2, 4), (4,), pt.ones(4), pt.ones(4)], "rms_norm": [(2, 4), (4,), pt.ones(4)],
+    "batch_norm": [(2, 4, 3), pt.zeros(4), pt.ones(4), pt.ones(4), pt.ones(4)],
+    "instance_norm": [(2, 4, 3), pt.zeros(4), pt.ones(4), pt.ones(4), pt.ones(4)],
+    "group_norm": [(2, 4, 3), 2, pt.ones(4), pt.ones(4)], "local_response_norm": [(2, 4, 3), 2],
+    "cross_entropy": [(3, 5), pt.tensor([0, 4, 2]), pt.ones(5)], "nll_loss": [(3, 5), pt.tensor([0, 4, 2]), pt.ones(5)],
+    "mse_loss": [(3, 5), (3, 5)], "l1_loss": [(3, 5), (3, 5)],
+    "multi_head_attention_forward": [(3, 2, 4), (3, 2, 4), (3, 2, 4), 4, 2, pt.ones(12, 4), pt.ones(12), None, None,
+                                     False, 0.0, pt.ones(4, 4), pt.ones(4)],
+}
+SETTINGS = {"layer_norm": {1}, "rms_norm": {1}}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.filterwarnings("ignore")
+def test_functions(name):
+    function = getattr(functional, name)
+    args = [x if k in SETTINGS.get(name, ()) else given([x])[0] for k, x in enumerate(FUNCTIONS[name])]
+    function(*args)                             # as it should be
+    found = complaints(names_of(name), function, args)
+    assert not found, "\n".join(found)
+
+
+def test_no_function_is_left_out():
+    plain = {name for name, thing in vars(functional).items() if isfunction(thing) and not name.startswith("_")}
+    assert plain == set(FUNCTIONS)
+
+
+def test_no_module_is_left_out():
+    classes = {name for name in nn.modules.__all__ if isinstance(getattr(nn, name), type)}
+    assert classes == set(MODULES) | OTHERS

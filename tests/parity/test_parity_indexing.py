@@ -1,0 +1,98 @@
+"""Nested mixes of indices against torch, which has no negative steps: get, set, accumulate, gradients, errors."""
+import numpy as np
+import pytest
+from _examples import examples
+from _keys import problems
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ptcore as pt
+
+torch = pytest.importorskip("torch")
+
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+
+
+def of(lib, key, as_tensors):
+    if not as_tensors:
+        return tuple(k.tolist() if isinstance(k, np.ndarray) and k.ndim and k.size else lib.tensor(k)
+                     if isinstance(k, np.ndarray) else k for k in key)
+    return tuple(lib.tensor(k) if isinstance(k, np.ndarray) else k for k in key)
+
+
+def data(lib, shape):
+    return lib.arange(1.0, 1.0 + int(np.prod(shape)), dtype=lib.float64).reshape(shape)
+
+
+@examples(400)
+@given(problems(negative=False), st.booleans())
+def test_get_and_its_gradient(problem, as_tensors):
+    shape, key = problem
+    results = []
+    for lib in (pt, torch):
+        x = data(lib, shape).requires_grad_()
+        out = x[of(lib, key, as_tensors)]
+        (out * lib.arange(1.0, 1.0 + out.numel(), dtype=lib.float64).reshape(out.shape)).sum().backward()
+        results.append((out.detach().numpy(), x.grad.numpy(), out._base is not None))
+    (mine, grad, view), (theirs, their_grad, their_view) = results
+    assert mine.shape == theirs.shape
+    np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(grad, their_grad)
+    assert view == their_view           # memory is shared in the same cases
+
+
+@examples(400)
+@given(problems(negative=False), st.booleans(), st.booleans())
+def test_set_and_its_gradient(problem, as_tensors, number):
+    shape, key = problem
+    results = []
+    for lib in (pt, torch):
+        x = data(lib, shape).requires_grad_()
+        y = x * 1
+        parts = of(lib, key, as_tensors)
+        window = y[parts]
+        value = lib.tensor(-2.0, dtype=lib.float64).requires_grad_()
+        y[parts] = 5 if number else value.expand(window.shape)
+        (y * y).sum().backward()
+        grads = [x.grad.numpy()] + ([] if value.grad is None else [value.grad.numpy()])
+        results.append([y.detach().numpy(), *grads])
+    for mine, theirs in zip(*results, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@examples(200)
+@given(problems(negative=False))
+def test_accumulate(problem):
+    shape, key = problem
+    key = tuple(np.asarray(k) for k in key if isinstance(k, (np.ndarray, list)) and np.asarray(k).ndim)
+    results, errors = [], []
+    for lib in (pt, torch):
+        x = data(lib, shape)
+        indices = tuple(lib.tensor(k) for k in key)
+        try:
+            x.index_put_(indices, lib.tensor(0.5, dtype=lib.float64), accumulate=True)
+            errors.append(None)
+        except Exception as e:
+            errors.append(e)
+        results.append(x.numpy())
+    if errors[1] is None:
+        assert errors[0] is None
+        np.testing.assert_array_equal(*results)
+    elif key:
+        assert isinstance(errors[0], (IndexError, RuntimeError))
+
+
+BAD = [(0, 0, 0, 0), (5,), (-5,), ("a",), (1.5,), (Ellipsis, Ellipsis), ([0, 9],), ([0, 1], [0, 1, 2]),
+       ([True, False],),
+       (slice(None, None, 0),), ({},), (slice("a", None),), ([[0, 1], [2]],), ([0.5],), (None, 7)]
+
+
+@pytest.mark.parametrize("k", range(len(BAD)))
+def test_errors(k):
+    with pytest.raises(Exception) as theirs:  # noqa: PT011
+        torch.zeros(3, 4, 2)[BAD[k]]
+    with pytest.raises(Exception) as mine:  # noqa: PT011
+        pt.zeros(3, 4, 2)[BAD[k]]
+    expected = type(theirs.value)
+    assert isinstance(mine.value, expected) or (issubclass(expected, (IndexError, TypeError, ValueError))
+                                                and isinstance(mine.value, (IndexError, TypeError, ValueError)))
