@@ -19,7 +19,7 @@ from ptcore._memory_format import (  # noqa: E402
     memory_format,
     preserve_format,
 )
-from ptcore._ops import _dispatch, _elementwise, _indexing, _legacy, _methods, _select, _small_methods  # noqa: E402
+from ptcore._ops import _dispatch, _elementwise, _indexing, _legacy, _methods, _select  # noqa: E402
 from ptcore._ops._elementwise import result_type  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,

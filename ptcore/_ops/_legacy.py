@@ -1,11 +1,12 @@
-"""The constructors of PyTorch's first years: ``FloatTensor(2, 3)``, ``LongTensor([1, 2])``.
+"""The constructors of PyTorch's first years: ``FloatTensor(2, 3)``, ``LongTensor([1, 2])``; small methods.
 
-Each is a class whose instances are the tensors of a dtype: sizes make uninitialised memory, a sequence
+Each constructor is a class whose instances are the tensors of a dtype: sizes make uninitialised memory, a sequence
 data. New programs call ``ptcore.tensor`` and ``ptcore.empty``.
 """
 from ptcore._convert import tensor
 from ptcore._dtype import as_dtype
 from ptcore._ops._creation import empty
+from ptcore._ops._results import Later
 from ptcore._tensor import Tensor
 
 
@@ -34,6 +35,14 @@ class _TensorType(type):
                 raise TypeError(f"{cls.__name__}: sizes must be int, got {type(size).__name__}")
         return empty(*args, dtype=cls.dtype) if args else empty(0, dtype=cls.dtype)
 
+
+for _name in ("apply_", "bernoulli", "conj_physical", "conj_physical_", "fill_diagonal_", "float_power_", "get_device",
+              "is_conj", "is_neg", "is_nonzero", "is_pinned", "is_same_size", "is_shared", "map2_", "map_",
+              "narrow_copy", "new_empty_strided", "pin_memory", "polygamma", "polygamma_", "resize_as_", "resolve_conj",
+              "resolve_neg", "sum_to_size", "to_dense"):
+    Later(Tensor, _name, "ptcore._ops._small_methods")
+for _name in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
+    setattr(Tensor, _name, property(lambda self: False, doc="False: tensors are dense."))
 
 NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
          "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",

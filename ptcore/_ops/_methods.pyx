@@ -153,6 +153,8 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
     elif isinstance(dtype, str):                                # its name, of a program for PyTorch too
         prefix, _, word = dtype.rpartition(".")
         named = {f"{v}Tensor": k for k, v in words.items()} if prefix in ("ptcore", "torch") else {}
+        if word.endswith("Tensor") and word not in named:
+            raise ValueError(f"type: {dtype!r} is no type of tensors, e.g. 'ptcore.FloatTensor'")
         dtype = named.get(word, dtype)
     return to(self, as_dtype(dtype, "type"))
 

@@ -65,6 +65,21 @@ class Bodies:
         return function
 
 
+class Later:
+    """A method of a class whose file is read at its first use; from then on the function stands in its place."""
+
+    def __init__(self, owner, name, module):
+        self._place = owner, name, module
+        setattr(owner, name, self)
+
+    def __get__(self, instance, owner):
+        import importlib
+        cls, name, module = self._place
+        function = getattr(importlib.import_module(module), name)
+        setattr(cls, name, function)
+        return function.__get__(instance, owner)
+
+
 def packed(cls, outputs):
     """The outputs of an op as its result type (an override may have returned anything)."""
     return cls(outputs) if type(outputs) is tuple else outputs

@@ -1,4 +1,4 @@
-"""Methods of Tensor that are short and rarely called, in plain Python."""
+"""Methods of Tensor that are short and rarely called, in plain Python; read when one is first asked for."""
 from ptcore._errors import DeviceError, DTypeError, ShapeError
 from ptcore._tensor import Tensor
 
@@ -151,15 +151,10 @@ def map2_(self, x, y, callable):
     return _called("map2_", callable, self, (x, y))
 
 
-for _f in (polygamma, polygamma_, bernoulli, conj_physical_, new_empty_strided, resize_as_, apply_, map_, map2_):
-    setattr(Tensor, _f.__name__, _f)
-Tensor.conj_physical = Tensor.conj
-for _f in (float_power_, fill_diagonal_, get_device, is_nonzero, is_pinned, is_same_size, narrow_copy, pin_memory,
-           sum_to_size):
-    setattr(Tensor, _f.__name__, _f)
-for _n in ("is_conj", "is_neg", "is_shared"):
-    setattr(Tensor, _n, never)
-for _n in ("resolve_conj", "resolve_neg", "to_dense"):
-    setattr(Tensor, _n, itself)
-for _n in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
-    setattr(Tensor, _n, property(never))
+def conj_physical(self):
+    """Complex conjugates; real tensors are themselves."""
+    return self.conj()
+
+
+is_conj = is_neg = is_shared = never
+resolve_conj = resolve_neg = to_dense = itself

@@ -11,6 +11,7 @@ import pytest
 import ptcore as pt
 
 torch = pytest.importorskip("torch")
+STEP = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6}
 
 
 def data(m, *shape, seed=0):
@@ -57,7 +58,11 @@ def assert_same(ours, theirs, path="result", rtol=1e-8, atol=1e-10):
         assert isinstance(ours, pt.Tensor), path
         assert (ours.dtype.name, tuple(ours.shape)) == (str(theirs.dtype)[6:], tuple(theirs.shape)), path
         assert ours.requires_grad == theirs.requires_grad, path
-        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=rtol, atol=atol, err_msg=path)
+        a, b = [(t if t.dtype.is_complex else t.double()).detach().numpy() for t in (ours, theirs)]
+        rtol, atol = max(rtol, STEP.get(ours.dtype.name, 0)), max(atol, STEP.get(ours.dtype.name, 0))
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=path)
+    elif isinstance(theirs, np.ndarray):
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol, err_msg=path)
     elif isinstance(theirs, float):
         assert ours == pytest.approx(theirs, rel=rtol, abs=atol), path
     else:

@@ -1,4 +1,7 @@
 """Views in place and small methods of Tensor against torch."""
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -175,3 +178,16 @@ def test_antialias_errors():
         for args in ((lib.ones(1, 1, 4), 2, None, "linear"), (lib.ones(1, 1, 4, 4), 2, None, "nearest")):
             with pytest.raises(ValueError, match=r"[Aa]nti-?alias"):
                 f(*args, antialias=True)
+
+
+def test_methods_read_late():
+    """A subclass that overrides one reaches the method itself, before and after its file is read."""
+    script = ("import ptcore as pt, inspect, sys\n"
+              "class Mine(pt.Tensor):\n"
+              "    def is_nonzero(self): return super().is_nonzero() + 1\n"
+              "assert 'ptcore._ops._small_methods' not in sys.modules\n"
+              "x = pt.ones(1).as_subclass(Mine)\n"
+              "assert x.is_nonzero() == x.is_nonzero() == 2\n"
+              "assert str(inspect.signature(pt.Tensor.narrow_copy)) == '(self, dim, start, length)'\n"
+              "assert inspect.isfunction(vars(pt.Tensor)['narrow_copy']) and not pt.ones(1).is_conj()\n")
+    subprocess.run([sys.executable, "-c", script], check=True)
