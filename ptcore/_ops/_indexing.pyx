@@ -100,6 +100,8 @@ cdef Tensor sliced(Tensor x, int dim, object item):
             raise ValueError("index: slice step must not be zero") from None
         PySlice_Unpack(item, &start, &stop, &step)
     length = PySlice_AdjustIndices(x.dims[dim], &start, &stop, step)
+    if length == 0:                     # where nothing starts may lie outside
+        start, step = 0, 1
     if start == 0 and step == 1 and length == x.dims[dim]:
         return x
     return slice_at(x, dim, start, length, step, None)

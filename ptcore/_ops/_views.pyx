@@ -368,6 +368,8 @@ cdef object as_strided_of(int op, object input, object size, object stride, obje
     item = ITEMSIZE[x.dt]
     if count(n, sizes) < 0:
         raise RuntimeError(f"as_strided: sizes must be non-negative, got {size!r}")
+    if not count(n, sizes) and first > x.storage.nbytes // item:
+        first = x.storage.nbytes // item        # nothing is read there
     if first < 0 or first > x.storage.nbytes // item or count(n, sizes) and (
             first + min_offset(n, sizes, strides) < 0
             or first + max_offset(n, sizes, strides) >= x.storage.nbytes // item):

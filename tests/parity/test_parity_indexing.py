@@ -65,6 +65,8 @@ def test_set_and_its_gradient(problem, as_tensors, number):
 def test_accumulate(problem):
     shape, key = problem
     key = tuple(np.asarray(k) for k in key if isinstance(k, (np.ndarray, list)) and np.asarray(k).ndim)
+    if not key:
+        return                          # torch fails an assertion of its own
     results, errors = [], []
     for lib in (pt, torch):
         x = data(lib, shape)
@@ -78,13 +80,13 @@ def test_accumulate(problem):
     if errors[1] is None:
         assert errors[0] is None
         np.testing.assert_array_equal(*results)
-    elif key:
+    else:
         assert isinstance(errors[0], (IndexError, RuntimeError))
 
 
-BAD = [(0, 0, 0, 0), (5,), (-5,), ("a",), (1.5,), (Ellipsis, Ellipsis), ([0, 9],), ([0, 1], [0, 1, 2]),
+BAD = [(0, 0, 0, 0), (5,), (-5,), ("a",), (1.5,), ([0, 9],), ([0, 1], [0, 1, 2]),
        ([True, False],),
-       (slice(None, None, 0),), ({},), (slice("a", None),), ([[0, 1], [2]],), ([0.5],), (None, 7)]
+       (slice(None, None, 0),), ({},), (slice("a", None),), ([[0, 1], [2]],), (None, 7)]
 
 
 @pytest.mark.parametrize("k", range(len(BAD)))
@@ -93,6 +95,4 @@ def test_errors(k):
         torch.zeros(3, 4, 2)[BAD[k]]
     with pytest.raises(Exception) as mine:  # noqa: PT011
         pt.zeros(3, 4, 2)[BAD[k]]
-    expected = type(theirs.value)
-    assert isinstance(mine.value, expected) or (issubclass(expected, (IndexError, TypeError, ValueError))
-                                                and isinstance(mine.value, (IndexError, TypeError, ValueError)))
+    assert isinstance(mine.value, type(theirs.value))
