@@ -168,6 +168,8 @@ def histogram(input, bins, range, weight, density):
 
 
 def _limits(op, range, k):
+    if not isinstance(range, (tuple, list)):
+        raise TypeError(f"{op}: range must be a tuple of numbers, got {type(range).__name__}")
     numbers = [_arguments.real(op, "range", r) for r in range]
     if len(numbers) != 2 * k:
         raise RuntimeError(f"{op}: range must have {2 * k} numbers, got {len(numbers)}")

@@ -1,4 +1,5 @@
 """Functions behind the rows of factor.py."""
+from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._composite import _wrap, differentiated, linalg_svdvals, matmul, movedim
@@ -538,7 +539,7 @@ def linalg_householder_product(A, tau):
     for i in range(tau.shape[-1] - 1, -1, -1):
         column = slice(v, -1, i, i + 1, 1)
         Q = Q - unsqueeze(slice(tau, -1, i, i + 1, 1), -1) * matmul(column, matmul(adjoint(column), Q))
-    return expand(Q, A.shape) if tau.shape[-1] == 0 else Q
+    return where(zeros(A.shape, dtype=as_dtype("bool"), device=A.device), A, Q) if tau.shape[-1] == 0 else Q
 
 
 def orgqr(input, tau):
@@ -620,7 +621,7 @@ def linalg_vander(x, N):
     op = "linalg_vander"
     if not x.ndim:
         raise ShapeError(f"{op}: x must have at least one dimension, got shape []")
-    if N is not None and N <= 1:
+    if N is not None and _arguments.integer(op, "N", N) <= 1:
         raise RuntimeError(f"{op}: N must be greater than 1, got {N}")
     return _powers(x, x.shape[-1] if N is None else N)
 

@@ -475,14 +475,31 @@ def slice_scatter(input, src, dim, start, end, step):
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset):
-    """By where the elements of a window of numbers stand: the window may be laid out as no slice is."""
+    """On a line of memory as that of input, whose places are numbered: the window may be laid out as no slice is."""
     op = "as_strided_scatter"
-    places = arange(input.numel(), device=input.device).reshape(input.shape)
-    window = places.as_strided(size, stride, 0 if storage_offset is None else storage_offset)
+    size = _arguments.integers(op, "size", size)
+    stride = _arguments.integers(op, "stride", stride)
+    if storage_offset is not None:
+        storage_offset = _arguments.integer(op, "storage_offset", storage_offset)
+    if input.is_contiguous() and input.storage_offset() == 0:
+        places = arange(input.numel(), device=input.device).reshape(input.shape)
+        window = places.as_strided(size, stride, storage_offset or 0)
+        if tuple(src.shape) != tuple(window.shape):
+            raise ShapeError(f"{op}: src must have shape {list(window.shape)}, got {list(src.shape)}")
+        flat = scatter_src(reshape(input, (-1,)), 0, reshape(window, (-1,)), reshape(src, (-1,)).to(input.dtype))
+        return reshape(flat, input.shape)
+    first = input.storage_offset()
+    last = first + sum([(n - 1) * s for n, s in zip(input.shape, input.stride())]) if input.numel() else first
+    start = 0 if storage_offset is None else storage_offset
+    reach = start + sum([(n - 1) * s for n, s in zip(size, stride) if n and s > 0])
+    places = arange(max(last, reach) + 1, device=input.device)
+    window = places.as_strided(size, stride, first if storage_offset is None else start)
     if tuple(src.shape) != tuple(window.shape):
         raise ShapeError(f"{op}: src must have shape {list(window.shape)}, got {list(src.shape)}")
-    flat = scatter_src(reshape(input, (-1,)), 0, reshape(window, (-1,)), reshape(src, (-1,)).to(input.dtype))
-    return reshape(flat, input.shape)
+    own = reshape(places.as_strided(input.shape, input.stride(), first), (-1,))
+    line = scatter_src(zeros(places.shape, dtype=input.dtype, device=input.device), 0, own, reshape(input, (-1,)))
+    line = scatter_src(line, 0, reshape(window, (-1,)), reshape(src, (-1,)).to(input.dtype))
+    return line.as_strided(input.shape, input.stride(), first)
 
 
 def split_with_sizes(input, split_sizes, dim):

@@ -9,7 +9,6 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
-from ptcore._device cimport CPU
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport read_sizes, sizes_tuple
 from ptcore._tensor cimport *
@@ -253,7 +252,7 @@ cdef tuple gather_plan(Tensor x, list advanced):
     for dim, t in advanced:
         if (<Tensor>t).dt != PT_INT64:
             t = t.to(dtype_of(PT_INT64))
-        if (<Tensor>t).storage.device != x.storage.device and (<Tensor>t).storage.device == CPU:
+        if (<Tensor>t).storage.device != x.storage.device and (<Tensor>t).storage.device == DEVICE_CPU:
             t = t.to(x.device)
         tensors.append(t.expand(shape))
         dims.append(dim)
@@ -348,7 +347,9 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
 
 def index_put_(Tensor self, indices, values, accumulate=False):
     """Writes (or adds) values at the positions that the index tensors name."""
-    key = tuple([slice(None) if i is None else i for i in indices])
+    # a number's tensor is an index among the others here: it selects nothing
+    key = tuple([slice(None) if i is None else i.reshape(1) if isinstance(i, Tensor) and (<Tensor>i).rank == 0
+                 and (<Tensor>i).dt != PT_BOOL else i for i in indices])
     r, advanced = basic(self, key)
     if advanced is None:
         raise IndexError("index_put_: at least one index tensor is needed")

@@ -1,5 +1,5 @@
 """Rows: products of matrices and vectors, norms and distances, as functions of other ops."""
-from ptcore._ops._schema import composite
+from ptcore._ops._schema import FLOATING, composite
 
 
 def _row(signature, reference, text, example, result, **columns):
@@ -60,7 +60,7 @@ _row("matrix_power(input, n: Int)", "linalg.matrix_power(x, n)", "A square matri
 _row("linalg_vecdot(x, y, *, dim=-1)", "sum(conj(x) * y, dim)",
      "Sum over ``dim`` of the products of two tensors' elements, the first conjugated.",
      "ptcore.linalg.vecdot(ptcore.ones(2, 3), ptcore.ones(3))", "tensor([3., 3.])", out_argument=True,
-     public=["linalg.vecdot"], method=False, autocast="low")
+     public=["linalg.vecdot"], method=False, autocast="low", types=FLOATING, promote="none")
 _row("cross(input, other, dim: Obj = None)", "cross(x, y, axis=-1 if dim is None else dim)",
      "Vector products along ``dim``, of size 3; along the first dim of that size if it is None.",
      "ptcore.cross(ptcore.tensor([1., 0., 0.]), ptcore.tensor([0., 1., 0.]))", "tensor([0., 0., 1.])",

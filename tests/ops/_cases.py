@@ -392,9 +392,9 @@ TYPES = {"argsort": _schema.ORDERED, "embedding": _schema.ALL, "einsum": _schema
          "clamp": _schema.ORDERED, "max": _schema.ORDERED, "min": _schema.ORDERED,
          "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
          "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **COMPOSITE_TYPES,
-         **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES}
+         **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES, "linalg_vecdot": _schema.FLOATING}
 # ops whose result depends on strides, which fail where a copy would be needed
-FIXED_LAYOUT = ("view", "as_strided_of", "view_as_complex")
+FIXED_LAYOUT = ("view", "as_strided_of", "as_strided_scatter", "view_as_complex")
 
 
 def layouts(row):

@@ -25,7 +25,7 @@ CLEAR = (TypeError, ValueError, RuntimeError, IndexError, OverflowError, MemoryE
 INNER = {
     "matmul": ("mm", "mv", "dot", "bmm", "expand"), "stack": ("cat", "unsqueeze"),
     "isclose": ("sub", "abs", "mul", "add", "eq", "le"), "allclose": ("sub", "abs", "mul", "add", "eq", "le"),
-    "equal": ("eq",), "max": ("maximum", "amax", "max_dim"), "min": ("minimum", "amin", "min_dim"),
+    "equal": ("eq",), "isin": ("full",), "max": ("maximum", "amax", "max_dim"), "min": ("minimum", "amin", "min_dim"),
     "var": ("var_dims",), "std": ("var_dims",), "prod": ("prod_dims",),
     "clamp": ("clamp_min", "clamp_max"), "argsort": ("sort",),
     "split": ("slice",), "chunk": ("split", "slice"), "movedim": ("permute",),
@@ -60,7 +60,7 @@ def attempts(row):
 def complaints(row):
     """What is wrong with the errors of a row: other classes, messages that name no op."""
     found = []
-    names = (row.name, *row.alias, *(p.rpartition(".")[2] for p in row.public), *INNER.get(row.name, ()),
+    names = (row.name, *row.alias, *row.public, *(p.rpartition(".")[2] for p in row.public), *INNER.get(row.name, ()),
              *CONVERTED)
     names = "|".join(map(re.escape, names))
     pattern = re.compile(rf"^_?({names})_?(\(\))?\b")
@@ -301,8 +301,8 @@ GOT = re.compile(r"\bgot\b|\bshape \[|\bsize \d|\bto \[|0-d tensor|appears twice
 def test_wrong_shapes_and_dtypes(row):
     """Each tensor of two cases replaced: the op works, or its error names it and says what it got."""
     dtype = "float64" if "float64" in dtypes(row) else dtypes(row)[-1]
-    names = "|".join(map(re.escape, (row.name, *row.alias, *(p.rpartition(".")[2] for p in row.public),
-                                     *INNER.get(row.name, ()))))
+    names = "|".join(map(re.escape, (row.name, *row.alias, *row.public,
+                                     *(p.rpartition(".")[2] for p in row.public), *INNER.get(row.name, ()))))
     found = []
     for case in {id(c): c for c in (cases(row)[0], cases(row)[-1])}.values():
         positional, keyword = Sample(row, case, dtype, np.random.default_rng(0)).arguments()

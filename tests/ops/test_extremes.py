@@ -17,7 +17,7 @@ import ptcore
 pytestmark = pytest.mark.core
 
 INTEGER = ptcore._ops._schema.INTEGRAL
-CHAINED = {"gelu_tanh_grad", "gelu_erf_grad", "pow", "tan", "gelu", "gelu_tanh", "silu"}
+CHAINED = {"gelu_tanh_grad", "gelu_erf_grad", "pow", "tan", "gelu", "gelu_tanh", "silu", "igamma", "igammac"}
 
 
 def floored(x, y):
@@ -81,6 +81,9 @@ def drawn(row, dtype):
         values = values[~((np.abs(values) < 1e-30) & (values != 0))]
     if row.name == "tanhshrink":        # cancels near 0, as in PyTorch
         values = values[~(np.abs(values) < 0.5) | (values == 0)]
+    if row.name in ("igamma", "igammac"):       # SciPy has 0 for the lower one of denormal exponents, which is 1
+        size = np.abs(values.astype(float))
+        values = values[~((size < 1e-300) & (values != 0) | (size > 1e300) & np.isfinite(values))]
     if row.name == "polygamma_of":      # SciPy has no value left of 0
         values = values[~(values <= 0)]
     if row.name in ("silu", "mish"):    # x times a denormal that has lost its digits
@@ -142,7 +145,7 @@ def test_elementwise(row, dtype):
 @pytest.mark.parametrize(("row", "dtype"), [
     pytest.param(r, d, id=f"{r.name}-{d}") for r in ELEMENTWISE
     if len(r.tensors) == 2 and not r.internal and all(a.letter == "T" for a in r.tensors)
-    and r.name not in FUSED
+    and r.name not in FUSED and r.name not in ("igamma", "igammac")     # of what SciPy has no value for
     for d in r.types if d in INTEGER or d in ("float32", "float64", "float16")])
 def test_python_scalars(row, dtype):
     """A Python number on either side, in the loops that take it as one."""

@@ -89,6 +89,7 @@ def test_complex(row):
 
 
 MIXED = [r for r in UNDER_TEST if r.kind == "elementwise" and "float64" in r.types and len(r.tensors) > 1
+         and r.name not in ("igamma", "igammac")            # differentiable by one operand
          and r.promote not in ("where", "first") and not any(a.letter == "I" for a in r.args)]     # those have a mask
 
 

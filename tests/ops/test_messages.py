@@ -70,6 +70,18 @@ CALLS = {
     "_linalg_cholesky": ("linalg_cholesky", lambda: pt.linalg.cholesky(-pt.eye(2))),
     "_linalg_qr": ("linalg_qr", lambda: pt.linalg.qr(WHOLE)),
     "_linalg_eigh": ("linalg_eigh", lambda: pt.linalg.eigh(pt.full((2, 2), math.nan))),
+    "_geqrf": ("geqrf", lambda: pt.geqrf(WHOLE)),
+    "_linalg_eig": ("linalg_eig", lambda: pt.linalg.eig(pt.ones(2, 3))),
+    "_linalg_householder": ("linalg_householder_product",
+                            lambda: pt.linalg.householder_product(pt.ones(2, 3), pt.ones(3))),
+    "_linalg_ldl": ("linalg_ldl_factor", lambda: pt.linalg.ldl_factor(pt.ones(2, 3))),
+    "_linalg_ldl_solve": ("linalg_ldl_solve", lambda: pt.linalg.ldl_solve(
+        pt.eye(2), pt.tensor([1, 9], dtype=pt.int32), pt.ones(2, 1))),
+    "_linalg_lu": ("linalg_lu", lambda: pt.linalg.lu(WHOLE)),
+    "_linalg_matrix_exp": ("linalg_matrix_exp", lambda: pt.linalg.matrix_exp(pt.ones(2, 3))),
+    "_linalg_solve_ex": ("linalg_solve_ex", lambda: pt.linalg.solve_ex(pt.ones(2, 2), pt.ones(3))),
+    "_pivot_order": ("linalg_lu_solve", lambda: pt.linalg.lu_solve(
+        pt.eye(2), pt.tensor([1, 9], dtype=pt.int32), pt.ones(2, 1))),
     "_linalg_det": ("linalg_det", lambda: pt.linalg.det(pt.ones(2, 3))),
     "_linalg_slogdet": ("linalg_slogdet", lambda: pt.linalg.slogdet(pt.ones(2, 3))),
     "recurrent_layer": ("RNN", lambda: pt.nn.RNN(2, 3)(pt.ones(2, 2, 2), pt.ones(1, 3, 3))),

@@ -14,9 +14,9 @@ pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
 
 
 def of(lib, key, as_tensors):
-    if not as_tensors:
-        return tuple(k.tolist() if isinstance(k, np.ndarray) and k.ndim and k.size else lib.tensor(k)
-                     if isinstance(k, np.ndarray) else k for k in key)
+    if not as_tensors:      # torch takes a list of lists of bools for one dim where it looks for the Ellipsis
+        return tuple(k if not isinstance(k, np.ndarray) else k.tolist()
+                     if k.ndim and k.size and not (k.dtype == bool and k.ndim > 1) else lib.tensor(k) for k in key)
     return tuple(lib.tensor(k) if isinstance(k, np.ndarray) else k for k in key)
 
 
@@ -65,8 +65,8 @@ def test_set_and_its_gradient(problem, as_tensors, number):
 def test_accumulate(problem):
     shape, key = problem
     key = tuple(np.asarray(k) for k in key if isinstance(k, (np.ndarray, list)) and np.asarray(k).ndim)
-    if not key:
-        return                          # torch fails an assertion of its own
+    if not key or 0 in shape:
+        return                          # torch fails an assertion of its own, or takes every position in nothing
     results, errors = [], []
     for lib in (pt, torch):
         x = data(lib, shape)

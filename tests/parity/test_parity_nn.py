@@ -10,6 +10,7 @@ import ptcore as pt
 from ptcore import nn
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("torch.nn.utils.prune")
 
 pytestmark = pytest.mark.parity
 LIBRARIES = ((pt, nn), (torch, torch.nn))
@@ -180,7 +181,14 @@ def test_signatures_of_classes(name):
 
 @pytest.mark.parametrize("name", nn.init.__all__)
 def test_signatures_of_initialisers(name):
-    assert arguments(getattr(nn.init, name)) == arguments(getattr(torch.nn.init, name))
+    theirs = getattr(torch.nn.init, name)           # of the older names: any arguments
+    if not hasattr(torch.nn.init, name + "_"):
+        assert arguments(getattr(nn.init, name)) == arguments(theirs)
+        return
+    assert arguments(getattr(nn.init, name)) == arguments(getattr(torch.nn.init, name + "_"))
+    with pytest.warns(FutureWarning, match=f"nn.init.{name}_"):
+        theirs(torch.empty(4, 4, 3) if name == "dirac" else torch.empty(4, 4),
+               *{"constant": (1,), "sparse": (0.5,)}.get(name, ()))
 
 
 @pytest.mark.parametrize("name", nn.utils.__all__)

@@ -142,7 +142,8 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
                                                      0.27058080842778454, -0.20738555102867398, 0.16955717699740818)
                                           : lgamma(1.0 + a);
         const double power = a * log(x) - log_gamma;
-        return -expm1(power) - a * exp(power) * sum;
+        const double r = -expm1(power) - a * exp(power) * sum;
+        return r <= 0 ? 0.0 : r;
     }
     const double weight = gamma_weight(a, x);
     const int steps = 1000 + (int)(20.0 * sqrt(a));
