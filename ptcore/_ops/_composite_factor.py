@@ -629,7 +629,7 @@ def linalg_vander(x, N):
 def vander(x, N, increasing):
     if x.ndim != 1:
         raise ShapeError(f"vander: x must be a vector, got shape {list(x.shape)}")
-    if N is not None and N < 0:
+    if N is not None and _arguments.integer("vander", "N", N) < 0:
         raise RuntimeError(f"vander: N must not be negative, got {N}")
     powers = _powers(x, x.shape[0] if N is None else N)
     return powers if increasing else flip(powers, (1,))

@@ -481,7 +481,8 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
     stride = _arguments.integers(op, "stride", stride)
     if storage_offset is not None:
         storage_offset = _arguments.integer(op, "storage_offset", storage_offset)
-    if input.is_contiguous() and input.storage_offset() == 0:
+    plain = input.is_contiguous() and (storage_offset is None or input.storage_offset() == 0)
+    if plain or not has_values(input):          # a traced or batched tensor's strides are not its own
         places = arange(input.numel(), device=input.device).reshape(input.shape)
         window = places.as_strided(size, stride, storage_offset or 0)
         if tuple(src.shape) != tuple(window.shape):
