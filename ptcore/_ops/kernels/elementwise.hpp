@@ -163,6 +163,18 @@ inline void transpose_fours(float *tile, const char *data, int64_t r, int64_t c,
 }
 #endif
 
+/* Asks for the `c` runs of memory behind those of a block, which the walk's next block will read if there are any: they
+ * are too short and too far apart for the processor to see them coming. */
+inline void fetch_ahead(const char *data, int64_t bytes, int64_t c, int64_t stride) {
+#if defined(__GNUC__)
+    for (int64_t j = c; j < 2 * c; j++)
+        for (int64_t k = 0; k < bytes; k += 64)
+            __builtin_prefetch((const void *)((uintptr_t)data + (uintptr_t)(j * stride + k)), 0, 2);
+#else
+    (void)data, (void)bytes, (void)c, (void)stride;
+#endif
+}
+
 /* r rows of c elements between strided memory and a contiguous tile: column by column where
  * that is the direction in which the strided side runs, or rows are tiny. */
 template<class T, bool LOAD>
@@ -170,6 +182,7 @@ void move_block(char *tile_, char *data, int64_t r, int64_t c, int64_t row_strid
     T *tile = (T *)tile_;
     if (r > 1 && (magnitude(row_stride) < magnitude(stride) || c <= 4)) {
         int64_t rows_done = 0, columns_done = 0;
+        if (LOAD && row_stride == (int64_t)sizeof(T)) fetch_ahead(data, r * row_stride, c, stride);
 #if defined(__SSE2__)
         if (LOAD && sizeof(T) == 4 && row_stride == 4) {
             transpose_fours((float *)tile_, data, r, c, stride);
