@@ -266,6 +266,17 @@ inline int for_each_true(pt_call *call, const pt_view &mask, truth_of fetch, int
     return PT_OK;
 }
 
+/* The places of what is true among n <= MASK_RUN elements, without a branch on any; how many there are. */
+constexpr int64_t MASK_RUN = 4096;
+inline int64_t true_places(const uint8_t *truth, int64_t n, uint16_t *places) {
+    int64_t many = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        places[many] = uint16_t(i);
+        many += truth[i];
+    }
+    return many;
+}
+
 int nonzero_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &out = call->out[0];
     const int ndim = x.ndim;
@@ -277,15 +288,23 @@ int nonzero_kernel(pt_call *call) {
     });
     if (status) return status;
     return for_each_true(call, x, fetch, out.sizes[0], [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
-        int64_t index[PT_MAX_DIM];
+        int64_t index[PT_MAX_DIM], last_size = ndim ? x.sizes[ndim - 1] : 1;
         for (int64_t d = ndim - 1, rest = first; d >= 0; rest /= x.sizes[d--]) index[d] = rest % x.sizes[d];
         int64_t *to = output<int64_t>(call) + k * ndim;
-        for (int64_t i = first; i < last; ++i) {
-            if (truth[i])
-                for (int d = 0; d < ndim; ++d) *to++ = index[d];
-            for (int d = ndim - 1; d >= 0; --d) {
-                if (++index[d] < x.sizes[d]) break;
-                index[d] = 0;
+        uint16_t hits[MASK_RUN];
+        for (int64_t from = first; from < last && ndim; from += MASK_RUN) {
+            const int64_t run = min64(MASK_RUN, last - from);
+            int64_t done = 0;                           /* elements of the run that index has passed */
+            for (int64_t h = 0, many = true_places(truth + from, run, hits); h <= many; ++h) {
+                const int64_t place = h < many ? hits[h] : run;
+                index[ndim - 1] += place - done;
+                done = place;
+                if (index[ndim - 1] >= last_size)
+                    for (int d = ndim - 1; d > 0 && index[d] >= x.sizes[d]; --d) {
+                        index[d - 1] += index[d] / x.sizes[d];
+                        index[d] %= x.sizes[d];
+                    }
+                for (int d = 0; h < many && d < ndim; ++d) *to++ = index[d];
             }
         }
     });
@@ -302,9 +321,19 @@ int masked_select_kernel(pt_call *call) {
         return for_each_true(call, mask, fetch_truth<uint8_t>, out.numel, [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
             const T *from = input<T>(call);
             T *to = output<T>(call) + k;
-            cursor<1> at(walk, first);
-            for (int64_t i = first; i < last; ++i, at.next())
-                if (truth[i]) *to++ = from[at.offset[0]];
+            uint16_t hits[MASK_RUN];
+            for (int64_t begin = first; begin < last; begin += MASK_RUN) {
+                const int64_t many = true_places(truth + begin, min64(MASK_RUN, last - begin), hits);
+                if (x.contiguous) {
+                    for (int64_t h = 0; h < many; ++h) *to++ = from[begin + hits[h]];
+                    continue;
+                }
+                cursor<1> at(walk, begin);
+                for (int64_t h = 0, i = 0; h < many; ++h) {
+                    for (; i < hits[h]; ++i) at.next();
+                    *to++ = from[at.offset[0]];
+                }
+            }
         });
     });
 }
