@@ -161,7 +161,7 @@ def test_index_get_and_put(kernels, dtype):
 
 
 @pytest.mark.parametrize("dtype", ALL)
-def test_masks(kernels, dtype):
+def test_nonzero(kernels, dtype):
     rng = np.random.default_rng(4)
     for shape in [(), (1,), (7,), (4, 6), (3, 5, 7), (0, 3), (90000,), (300, 200)]:
         base = make(rng, shape, dtype)
@@ -171,10 +171,6 @@ def test_masks(kernels, dtype):
             for threads in (1, 2):
                 kernels.threads(threads)
                 same(kernels("nonzero", [x], [(want.shape, "int64")]), want)
-                mask = np.asarray(rng.random(x.shape) < 0.4)
-                for m in (mask, np.array(mask, order="F")):
-                    chosen = x[m]
-                    same(kernels("masked_select", [x, m], [(chosen.shape, dtype)]), chosen)
             kernels.threads(1)
 
 

@@ -2,7 +2,7 @@
  *
  *    index_get(input, idx0, idx1...; dims) -> out
  *    index_put(input, values, idx0, idx1...; dims, accumulate) writes into out[0], which holds the data
- *    nonzero(input) -> (k, ndim) int64           masked_select(input, mask) -> (k,)
+ *    nonzero(input) -> (k, ndim) int64
  *
  * dims, ascending, are the dims of input that the int64 index tensors (already broadcast to one shape) stand
  * for. The index's dims take their place where dims are neighbours, else come first. Indices may be
@@ -310,40 +310,11 @@ int nonzero_kernel(pt_call *call) {
     });
 }
 
-int masked_select_kernel(pt_call *call) {
-    const pt_view &x = call->in[0], &mask = call->in[1], &out = call->out[0];
-    if (mask.dtype != PT_BOOL) return fail(call, PT_RUNTIME_ERROR, "expected a mask of dtype bool");
-    if (x.ndim != mask.ndim || x.numel != mask.numel) return fail(call, PT_RUNTIME_ERROR, "expected a mask of the input's shape");
-    space<1> walk;
-    for (int d = 0; d < x.ndim; ++d) walk.push(x.sizes[d], {x.strides[d]});
-    return visit_size(call, x.dtype, [&](auto tag) {
-        using T = PT_TYPE(tag);
-        return for_each_true(call, mask, fetch_truth<uint8_t>, out.numel, [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
-            const T *from = input<T>(call);
-            T *to = output<T>(call) + k;
-            uint16_t hits[MASK_RUN];
-            for (int64_t begin = first; begin < last; begin += MASK_RUN) {
-                const int64_t many = true_places(truth + begin, min64(MASK_RUN, last - begin), hits);
-                if (x.contiguous) {
-                    for (int64_t h = 0; h < many; ++h) *to++ = from[begin + hits[h]];
-                    continue;
-                }
-                cursor<1> at(walk, begin);
-                for (int64_t h = 0, i = 0; h < many; ++h) {
-                    for (; i < hits[h]; ++i) at.next();
-                    *to++ = from[at.offset[0]];
-                }
-            }
-        });
-    });
-}
-
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_advanced_index_, PT_ISA)[] = {
     {"index_get", index_get_kernel},
     {"index_put", index_put_kernel},
     {"nonzero", nonzero_kernel},
-    {"masked_select", masked_select_kernel},
     {nullptr, nullptr},
 };
