@@ -33,14 +33,10 @@ def clone_as(input, memory_format):
     from ptcore._memory_format import checked, contiguous, preserve_format
     from ptcore._ops import run
     format = checked("clone", memory_format)
-    if format is not None:
-        result = contiguous(input, format, "clone")
-        if result is not input:
-            return result
-    if format is None and memory_format is not preserve_format:
-        return run("row_major", (input,))
-    copy = input.clone()
-    return copy if format is None else contiguous(copy, format, "clone")
+    if format is None:
+        return input.clone() if memory_format is preserve_format else run("row_major", (input,))
+    result = contiguous(input, format, "clone")
+    return input.clone() if result is input else result
 
 
 def tensor(op, name, value):
