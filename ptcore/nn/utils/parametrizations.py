@@ -239,7 +239,7 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     Examples
     --------
     >>> import ptcore
-    >>> layer = ptcore.nn.utils.parametrizations.orthogonal(ptcore.nn.Linear(4, 4), orthogonal_map="cayley")
+    >>> layer = ptcore.nn.utils.parametrizations.orthogonal(ptcore.nn.Linear(4, 4))
     >>> ptcore.allclose(layer.weight @ layer.weight.T, ptcore.eye(4), atol=1e-5)
     True
     """
