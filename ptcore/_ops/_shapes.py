@@ -374,6 +374,8 @@ def recurrent_spec(gates, hx, cx, weight, bias, projection, batch_sizes, mode):
 
 
 def recurrent_gradients(g, hx, weight, projection, mode):
+    for name, x in (("g", g), ("hx", hx), ("weight_hh", weight)):
+        matrix("rnn", name, x)
     rows, size = g.shape
     width = weight.shape[0]
     return [((rows, width), g.dtype), ((rows, width) if mode == "gru" else (0,), g.dtype),
