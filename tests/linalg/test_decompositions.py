@@ -265,6 +265,9 @@ def test_exponentials_of_special_matrices():
     close(L.matrix_exp(ptcore.tensor([1.0, -300.0, 80.0]).diag()), np.diag(np.exp([1.0, -300.0, 80.0])), "float32")
     assert L.matrix_exp(ptcore.full((2, 2), float("nan"))).isnan().all()
     assert L.matrix_exp(ptcore.full((2, 2), 1e30)).shape == (2, 2)
+    for huge in (ptcore.full((2, 2), 1.7e308, dtype=ptcore.float64),                # the norms overflow
+                 ptcore.full((2, 2), 3e38 + 3e38j, dtype=ptcore.complex64)):
+        assert L.matrix_exp(huge).isnan().all()
     assert L.matrix_exp(ptcore.empty(0, 3, 3)).shape == (0, 3, 3)
     with pytest.raises(RuntimeError, match="linalg_matrix_exp: input must be float32"):
         L.matrix_exp(ptcore.eye(2).half())
