@@ -66,7 +66,7 @@ def number(op, name, value):
     if isinstance(value, int):
         value = int(value)
         if not -2**63 <= value < 2**64:
-            raise OverflowError(f"{op}: {name} is out of range: {value}")
+            raise OverflowError(f"{op}: {name} must be a 64-bit integer, got {value}")
     return value
 
 
@@ -78,7 +78,7 @@ def integer(op, name, value):
             raise _wrong(TypeError, op, name, "int", value) from None
     value = int(value)
     if not -2**63 <= value < 2**63:
-        raise OverflowError(f"{op}: {name} is out of range: {value}")
+        raise OverflowError(f"{op}: {name} must be a 64-bit integer, got {value}")
     return value
 
 
@@ -98,7 +98,7 @@ def real(op, name, value):
     try:
         return float(value)
     except OverflowError:
-        raise OverflowError(f"{op}: {name} is out of range: {value}") from None
+        raise OverflowError(f"{op}: {name} must be a number of 64 bits, got {value}") from None
 
 
 def word(op, name, value, choices, error=ChoiceError):

@@ -45,7 +45,7 @@ def _numbers(op, name, value, n, least):
         if v < least:
             raise ShapeError(f"{op}: {name} must be at least {least}, got {value!r}")
         if v > _LARGEST:
-            raise OverflowError(f"{op}: {name} is out of range: {v}")
+            raise OverflowError(f"{op}: {name} must be at most {_LARGEST}, got {v}")
     return values
 
 
@@ -522,7 +522,8 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
                          f"mode {mode!r}")
     n = input.ndim - 2
     if (size is None) == (scale_factor is None):
-        raise ValueError(f"{op}: either size or scale_factor must be given, and not both")
+        raise ValueError(f"{op}: either size or scale_factor must be given, got size={size!r} and "
+                         f"scale_factor={scale_factor!r}")
     scales = (0.0,) * n
     if size is not None:
         if recompute_scale_factor:
