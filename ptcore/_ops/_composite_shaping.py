@@ -40,7 +40,8 @@ def _several(op, tensors):
 def _repeated(op, input, repeats):
     for n in repeats:
         if n < 0:
-            raise ShapeError(f"{op}: the numbers of repeats must not be negative, got {list(repeats)}")
+            name = "repeats" if op == "repeat" else "dims"
+            raise ShapeError(f"{op}: {name} must not be negative, got {list(repeats)}")
     lead = len(repeats) - input.ndim
     shape = (*[1] * lead, *input.shape)
     spread, wide, final = [], [], []
@@ -429,7 +430,8 @@ def one_hot(input, num_classes):
     if not empty_ and has_values(input):
         low, high = int(amin(input)), int(amax(input))
         if low < 0 or (num_classes >= 0 and high >= num_classes):
-            raise RuntimeError(f"one_hot: classes must be in [0, {num_classes}), got {low if low < 0 else high}")
+            bounds = f"in [0, {num_classes})" if num_classes >= 0 else "at least 0"
+            raise RuntimeError(f"one_hot: input must be {bounds}, got {low if low < 0 else high}")
         if num_classes < 0:
             num_classes = high + 1
     if num_classes < 0:

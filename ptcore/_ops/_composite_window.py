@@ -140,6 +140,7 @@ def conv_tbc(input, weight, bias, pad):
     for name, t, ndim in (("input", input, 3), ("weight", weight, 3), ("bias", bias, 1)):
         if t.ndim != ndim:
             raise ShapeError(f"{op}: {name} must have {ndim} dimensions, got shape {list(t.shape)}")
+    pad = _numbers(op, "pad", pad, 1, 0)
     x = permute(input, (1, 2, 0))
     return permute(_convolution(op, 1, x, permute(weight, (2, 1, 0)), bias, 1, pad, 1, 1), (2, 0, 1)).contiguous()
 
@@ -346,7 +347,7 @@ def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size
     count = 1
     for m in size:
         count *= m
-    _arguments.integer(op, "the size of the output", count)
+    _arguments.integer(op, "the number of output_size", count)
     flat = scatter_src(zeros(lead + (count,), dtype=x.dtype, device=x.device), 2,
                        reshape(indices, lead + (-1,)), reshape(x, lead + (-1,)))
     return _unbatched(reshape(flat, lead + size), batched)

@@ -389,7 +389,7 @@ def recurrent_gradients(g, hx, weight, projection, mode):
 def square(op, x):
     """The shape of a stack of square matrices."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"{op}: input must be a batch of square matrices, got shape {list(x.shape)}")
+        raise ShapeError(f"{op}: matrices must be square, got shape {list(x.shape)}")
     return tuple(x.shape)
 
 
