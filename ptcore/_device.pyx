@@ -165,8 +165,13 @@ cdef device as_device(object value, const char *op):
         d = current_device()
     elif type(value) is device:
         d = <device>value
+    elif not isinstance(value, (str, int)):
+        raise TypeError(f"{op.decode()}: device must be a device, str or int, got {_type_name(value)}")
     else:
-        d = device(value)
+        try:
+            d = device(value)
+        except (RuntimeError, OverflowError) as e:
+            raise type(e)(f"{op.decode()}: {e}") from None
     if d.column == DEVICE_CPU or d.column == DEVICE_META:
         return CPU if d.column == DEVICE_CPU else META
     check = device_check.get(d.column)

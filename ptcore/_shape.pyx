@@ -196,7 +196,7 @@ cdef int64_t read_index(object value, const char *op, const char *arg) except? -
         value = index_of(value, op, arg)
     v = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow:
-        raise OverflowError(f"{op.decode()}: {arg.decode()} is out of range: {value}")
+        raise OverflowError(f"{op.decode()}: {arg.decode()} must be a 64-bit integer, got {value}")
     return v
 
 

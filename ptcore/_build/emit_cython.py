@@ -91,7 +91,7 @@ def unify(op):
                  f"{theirs}, {defaults[mine]!r})\n")
         if mine in required:
             text += (f"    if {mine} is None:\n"
-                     f'        raise TypeError("{op.row.called}: {mine} is required")\n')
+                     f'        raise TypeError("{op.row.called}: {mine} must be given, got None")\n')
     return text
 
 

@@ -33,14 +33,10 @@ def clone_as(input, memory_format):
     from ptcore._memory_format import checked, contiguous, preserve_format
     from ptcore._ops import run
     format = checked("clone", memory_format)
-    if format is not None:
-        result = contiguous(input, format, "clone")
-        if result is not input:
-            return result
-    if format is None and memory_format is not preserve_format:
-        return run("row_major", (input,))
-    copy = input.clone()
-    return copy if format is None else contiguous(copy, format, "clone")
+    if format is None:
+        return input.clone() if memory_format is preserve_format else run("row_major", (input,))
+    result = contiguous(input, format, "clone")
+    return input.clone() if result is input else result
 
 
 def tensor(op, name, value):
@@ -70,7 +66,7 @@ def number(op, name, value):
     if isinstance(value, int):
         value = int(value)
         if not -2**63 <= value < 2**64:
-            raise OverflowError(f"{op}: {name} is out of range: {value}")
+            raise OverflowError(f"{op}: {name} must be a 64-bit integer, got {value}")
     return value
 
 
@@ -82,7 +78,7 @@ def integer(op, name, value):
             raise _wrong(TypeError, op, name, "int", value) from None
     value = int(value)
     if not -2**63 <= value < 2**63:
-        raise OverflowError(f"{op}: {name} is out of range: {value}")
+        raise OverflowError(f"{op}: {name} must be a 64-bit integer, got {value}")
     return value
 
 
@@ -102,7 +98,7 @@ def real(op, name, value):
     try:
         return float(value)
     except OverflowError:
-        raise OverflowError(f"{op}: {name} is out of range: {value}") from None
+        raise OverflowError(f"{op}: {name} must be a number of 64 bits, got {value}") from None
 
 
 def word(op, name, value, choices, error=ChoiceError):

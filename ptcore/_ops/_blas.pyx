@@ -16,12 +16,6 @@ cdef extern from *:
         pt_set(pt_blas.cgemm, c);
         pt_set(pt_blas.zgemm, z);
     }
-    static void pt_set_gesdd(void *s, void *d, void *c, void *z) {
-        pt_set(pt_blas.sgesdd, s);
-        pt_set(pt_blas.dgesdd, d);
-        pt_set(pt_blas.cgesdd, c);
-        pt_set(pt_blas.zgesdd, z);
-    }
     static void pt_set_routine(int which, int type, void *p) { pt_blas.routine[which][type] = p; }
     static void pt_set_threads(size_t get, size_t set) {
         pt_set(pt_blas.get_threads, reinterpret_cast<void *>(get));
@@ -31,7 +25,6 @@ cdef extern from *:
     void pt_set_routine(int which, int type, void *p)
     void pt_set_threads(size_t get, size_t set)
     void pt_set_gemm(void *s, void *d, void *c, void *z)
-    void pt_set_gesdd(void *s, void *d, void *c, void *z)
 
 _loaded = None
 
@@ -113,6 +106,7 @@ _ROUTINES = (
     (("ssytrf", "dsytrf", "chetrf", "zhetrf"), (8, 8, 8, 8)),
     (("ssytrs", "dsytrs", "csytrs", "zsytrs"), (9, 9, 9, 9)),
     (("ssytrs", "dsytrs", "chetrs", "zhetrs"), (9, 9, 9, 9)),
+    (("sgesdd", "dgesdd", "cgesdd", "zgesdd"), (14, 14, 15, 15)),
 )
 
 
@@ -123,8 +117,6 @@ def load():
         return
     module = _module("cython_blas")
     lapack = _module("cython_lapack")
-    pt_set_gesdd(pointer(lapack, "sgesdd", 14), pointer(lapack, "dgesdd", 14),
-                 pointer(lapack, "cgesdd", 15), pointer(lapack, "zgesdd", 15))
     pt_set_gemm(pointer(module, "sgemm", 13), pointer(module, "dgemm", 13),
                 pointer(module, "cgemm", 13), pointer(module, "zgemm", 13))
     for which, (names, counts) in enumerate(_ROUTINES):

@@ -239,7 +239,7 @@ def split(tensor, split_size_or_sections, dim):
     if not isinstance(sections, (tuple, list)):
         sections = _arguments.integer("split", "split_size_or_sections", sections)
         if sections < 0 or (sections == 0 and size):
-            raise RuntimeError(f"split: split_size must be positive, got {sections}")
+            raise RuntimeError(f"split: split_size_or_sections must be positive, got {sections}")
         n = -(-size // sections) if sections else 1
         sections = [sections] * n
         if n and sections:

@@ -29,7 +29,11 @@ def isin(elements, test_elements, assume_unique, invert):
     pair = []
     for name, x in (("elements", elements), ("test_elements", test_elements)):
         if not isinstance(x, Tensor):
-            x = full((), _arguments.number(op, name, x), device=like.device)
+            value = _arguments.number(op, name, x)
+            try:
+                x = full((), value, device=like.device)
+            except (RuntimeError, OverflowError) as e:
+                raise type(e)(f"{op}: {e}") from None
         if x.dtype.kind not in "iuf":
             raise UnsupportedDTypeError(f"{op}: {name} must be integer or real floating-point, got {x.dtype.name}")
         pair.append(x)

@@ -41,7 +41,7 @@ _INFINITY = float("inf")
 
 def _numbers(op, x):
     if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
-        raise UnsupportedDTypeError(f"{op}: input must be float32, float64, complex64 or complex128, got "
+        raise UnsupportedDTypeError(f"{op}: dtype must be float32, float64, complex64 or complex128, got "
                                     f"{x.dtype.name}")
 
 
@@ -379,7 +379,7 @@ def linalg_cond(A, p):
             return zeros(s.shape[:-1], dtype=s.dtype, device=s.device)
         largest, smallest = select(s, -1, 0), select(s, -1, s.shape[-1] - 1)
         return smallest / largest if p == -2 else largest / smallest
-    if isinstance(p, str) and p not in ("fro", "nuc"):
+    if p not in ("fro", "nuc", 1, -1, _INFINITY, -_INFINITY):
         raise RuntimeError(f"{op}: p must be None, 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got {p!r}")
     _square(op, A)
     if A.numel() == 0:
@@ -597,6 +597,8 @@ def linalg_tensorsolve(A, B, dims):
     op = "linalg_tensorsolve"
     if dims is not None:
         moved = [_wrap(op, d, A.ndim, "dims") for d in _arguments.integers(op, "dims", dims)]
+        if len(moved) > A.ndim:
+            raise ShapeError(f"{op}: dims must name at most {A.ndim} dims, got {len(moved)}")
         A = movedim(A, moved, list(range(A.ndim - len(moved), A.ndim)))
     rest = tuple(A.shape[B.ndim:])
     n = product_of(rest)

@@ -207,7 +207,7 @@ def chain_matmul(matrices):
 
 def _square(op, x):
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"{op}: input must be a batch of square matrices, got shape {list(x.shape)}")
+        raise ShapeError(f"{op}: matrices must be square, got shape {list(x.shape)}")
 
 
 def matrix_power(input, n):
@@ -288,7 +288,7 @@ def _numbers(op, input, dtype):
             raise DTypeError(f"{op}: dtype must be floating-point or complex, got {dtype.name}")
         input = input.to(dtype)
     if input.dtype.kind not in "fc":
-        raise DTypeError(f"{op}: input must be floating-point or complex, got {input.dtype.name}")
+        raise DTypeError(f"{op}: dtype must be floating-point or complex, got {input.dtype.name}")
     return abs(input) if input.dtype.is_complex else input
 
 
@@ -329,7 +329,7 @@ def _two(op, dim, ndim):
 
 def _matrix_norm(op, A, order, dim, keepdim, dtype):
     if A.ndim < 2:
-        raise ShapeError(f"{op}: input must have at least 2 dimensions, got shape {list(A.shape)}")
+        raise ShapeError(f"{op}: A must have at least 2 dimensions, got shape {list(A.shape)}")
     a, b = _two(op, dim, A.ndim)
     if isinstance(order, str):
         if order not in ("fro", "nuc"):

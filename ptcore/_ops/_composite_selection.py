@@ -152,7 +152,7 @@ def scatter(input, dim, index, src, reduce, value):
             raise TypeError("scatter: src and value are two names of one argument; both were given")
         src = value
     if src is None:
-        raise TypeError("scatter: src or value is required")
+        raise TypeError("scatter: src or value must be given, got None")
     if not isinstance(index, Tensor):
         _arguments.tensor("scatter", "index", index)
     dim = _dim_of("scatter", input, dim)

@@ -40,7 +40,8 @@ def _several(op, tensors):
 def _repeated(op, input, repeats):
     for n in repeats:
         if n < 0:
-            raise ShapeError(f"{op}: the numbers of repeats must not be negative, got {list(repeats)}")
+            name = "repeats" if op == "repeat" else "dims"
+            raise ShapeError(f"{op}: {name} must not be negative, got {list(repeats)}")
     lead = len(repeats) - input.ndim
     shape = (*[1] * lead, *input.shape)
     spread, wide, final = [], [], []
@@ -429,7 +430,8 @@ def one_hot(input, num_classes):
     if not empty_ and has_values(input):
         low, high = int(amin(input)), int(amax(input))
         if low < 0 or (num_classes >= 0 and high >= num_classes):
-            raise RuntimeError(f"one_hot: classes must be in [0, {num_classes}), got {low if low < 0 else high}")
+            bounds = f"in [0, {num_classes})" if num_classes >= 0 else "at least 0"
+            raise RuntimeError(f"one_hot: input must be {bounds}, got {low if low < 0 else high}")
         if num_classes < 0:
             num_classes = high + 1
     if num_classes < 0:
@@ -475,32 +477,44 @@ def slice_scatter(input, src, dim, start, end, step):
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset):
-    """On a line of memory as that of input, whose places are numbered: the window may be laid out as no slice is."""
+    """On a line whose places are numbered: the window may be laid out as no slice is.
+
+    Numbers count the elements in their order where that is their order in memory, and where an interpreter's stand-in
+    has no memory; else they are places of the input's memory, which the result is laid out as, as in PyTorch.
+    """
     op = "as_strided_scatter"
     size = _arguments.integers(op, "size", size)
     stride = _arguments.integers(op, "stride", stride)
     if storage_offset is not None:
         storage_offset = _arguments.integer(op, "storage_offset", storage_offset)
-    plain = input.is_contiguous() and (storage_offset is None or input.storage_offset() == 0)
-    if plain or not has_values(input):          # a traced or batched tensor's strides are not its own
-        places = arange(input.numel(), device=input.device).reshape(input.shape)
-        window = places.as_strided(size, stride, storage_offset or 0)
-        if tuple(src.shape) != tuple(window.shape):
-            raise ShapeError(f"{op}: src must have shape {list(window.shape)}, got {list(src.shape)}")
-        flat = scatter_src(reshape(input, (-1,)), 0, reshape(window, (-1,)), reshape(src, (-1,)).to(input.dtype))
-        return reshape(flat, input.shape)
-    first = input.storage_offset()
-    last = first + sum([(n - 1) * s for n, s in zip(input.shape, input.stride())]) if input.numel() else first
-    start = 0 if storage_offset is None else storage_offset
-    reach = start + sum([(n - 1) * s for n, s in zip(size, stride) if n and s > 0])
-    places = arange(max(last, reach) + 1, device=input.device)
-    window = places.as_strided(size, stride, first if storage_offset is None else start)
+    in_order = (not has_values(input) or _repeats(input.shape, input.stride())
+                or (input.is_contiguous() and (storage_offset is None or input.storage_offset() == 0)))
+    if in_order:
+        strides, start, room = empty(input.shape, device="meta").stride(), 0, input.numel()
+    else:
+        strides, start = input.stride(), input.storage_offset()
+        room = input.untyped_storage().nbytes() // input.element_size()
+    offset = start if storage_offset is None else storage_offset
+    length = max(_end(input.shape, strides, start), _end(size, stride, offset))
+    places = arange(min(room, length), device=input.device)
+    own = reshape(places.as_strided(input.shape, strides, start), (-1,))
+    window = places.as_strided(size, stride, offset)
     if tuple(src.shape) != tuple(window.shape):
         raise ShapeError(f"{op}: src must have shape {list(window.shape)}, got {list(src.shape)}")
-    own = reshape(places.as_strided(input.shape, input.stride(), first), (-1,))
+    if _repeats(size, stride):
+        raise RuntimeError(f"{op}: elements of the window must not share memory, got size {size} and stride {stride}")
     line = scatter_src(zeros(places.shape, dtype=input.dtype, device=input.device), 0, own, reshape(input, (-1,)))
     line = scatter_src(line, 0, reshape(window, (-1,)), reshape(src, (-1,)).to(input.dtype))
-    return line.as_strided(input.shape, input.stride(), first)
+    return reshape(line, input.shape) if in_order else line.as_strided(input.shape, strides, start)
+
+
+def _repeats(shape, strides):
+    return any([n > 1 and s == 0 for n, s in zip(shape, strides)])
+
+
+def _end(shape, strides, start):
+    """One more than the last place of a window of memory."""
+    return start + 1 + sum([(n - 1) * s for n, s in zip(shape, strides) if n and s > 0])
 
 
 def split_with_sizes(input, split_sizes, dim):

@@ -75,7 +75,7 @@ def _observations(op, input):
     if input.ndim > 2:
         raise ShapeError(f"{op}: input must have at most 2 dimensions, got shape {list(input.shape)}")
     if input.dtype.kind == "b":
-        raise DTypeError(f"{op}: bool is not supported")
+        raise DTypeError(f"{op}: input must be numbers, got bool")
     x = reshape(input, (1, -1)) if input.ndim < 2 else input
     return x if x.dtype.kind in "fc" else x.to(get_default_dtype())
 
@@ -170,7 +170,7 @@ def _middle(op, result, input, dim, keepdim, skip_nan):
         flat = reshape(input, (-1,))
         if not flat.numel():
             if input.dtype.kind != "f":
-                raise ShapeError(f"{op}: input must not be empty")
+                raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
             return full((), float("nan"), dtype=input.dtype, device=input.device)
         return _middle(op, tuple, flat, 0, False, skip_nan)[0]
     dim, n = _lines(op, input, dim)
@@ -449,7 +449,7 @@ def _areas(op, y, x, dx, dim):
     if not y.ndim:
         raise ShapeError(f"{op}: y must have at least one dimension, got shape []")
     if y.dtype.kind == "b":
-        raise DTypeError(f"{op}: bool is not supported")
+        raise DTypeError(f"{op}: y must be numbers, got bool")
     dim = _wrap(op, dim, y.ndim)
     n = y.shape[dim]
     if n == 0:
@@ -565,7 +565,7 @@ def rsub(input, other, alpha):
 
 def positive(input):
     if input.dtype.kind == "b":
-        raise DTypeError("positive: bool is not supported")
+        raise DTypeError("positive: input must be numbers, got bool")
     return input
 
 

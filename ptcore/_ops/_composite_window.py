@@ -45,7 +45,7 @@ def _numbers(op, name, value, n, least):
         if v < least:
             raise ShapeError(f"{op}: {name} must be at least {least}, got {value!r}")
         if v > _LARGEST:
-            raise OverflowError(f"{op}: {name} is out of range: {v}")
+            raise OverflowError(f"{op}: {name} must be at most {_LARGEST}, got {v}")
     return values
 
 
@@ -140,6 +140,7 @@ def conv_tbc(input, weight, bias, pad):
     for name, t, ndim in (("input", input, 3), ("weight", weight, 3), ("bias", bias, 1)):
         if t.ndim != ndim:
             raise ShapeError(f"{op}: {name} must have {ndim} dimensions, got shape {list(t.shape)}")
+    pad = _numbers(op, "pad", pad, 1, 0)
     x = permute(input, (1, 2, 0))
     return permute(_convolution(op, 1, x, permute(weight, (2, 1, 0)), bias, 1, pad, 1, 1), (2, 0, 1)).contiguous()
 
@@ -346,7 +347,7 @@ def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size
     count = 1
     for m in size:
         count *= m
-    _arguments.integer(op, "the size of the output", count)
+    _arguments.integer(op, "the number of output_size", count)
     flat = scatter_src(zeros(lead + (count,), dtype=x.dtype, device=x.device), 2,
                        reshape(indices, lead + (-1,)), reshape(x, lead + (-1,)))
     return _unbatched(reshape(flat, lead + size), batched)
@@ -522,7 +523,8 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
                          f"mode {mode!r}")
     n = input.ndim - 2
     if (size is None) == (scale_factor is None):
-        raise ValueError(f"{op}: either size or scale_factor must be given, and not both")
+        raise ValueError(f"{op}: either size or scale_factor must be given, got size={size!r} and "
+                         f"scale_factor={scale_factor!r}")
     scales = (0.0,) * n
     if size is not None:
         if recompute_scale_factor:

@@ -16,6 +16,7 @@ from ptcore._ops._elementwise cimport elementwise_inplace, fitting
 from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
+from ptcore._memory_format import preserve_format
 from ptcore._tensor import strided
 
 cdef int OP_ASSIGN = op_id("assign")
@@ -70,7 +71,7 @@ cdef Tensor fresh_like(object x, object dtype, object where, object memory_forma
     d = t.device if where is None else as_device(where, op)
     code = t.dt if dtype is None else as_code(dtype, op, b"dtype")
     if (t.flags & PT_NONCONTIGUOUS and is_dense(t.rank, t.dims, t.dims + t.rank)
-            and (memory_format is None or repr(memory_format) == "ptcore.preserve_format")):
+            and (memory_format is None or memory_format is preserve_format)):
         return new_strided(code, t.rank, t.dims, t.dims + t.rank, d.column, d.number)
     return new_tensor(code, t.rank, t.dims, d.column, d.number)
 

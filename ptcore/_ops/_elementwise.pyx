@@ -211,8 +211,8 @@ cdef int check_int(object x, int dt, const char *op) except -1:
     """An int must be one of 64 bits."""
     if not -0x8000000000000000 <= x < (
             0x10000000000000000 if dt == PT_UINT64 or CATEGORY[dt] >= 2 else 0x8000000000000000):
-        raise OverflowError(f"{op.decode()}: the int {x if x.bit_length() < 200 else 'given'} is too "
-                            f"large for a 64-bit number beside {dtype_of(dt).name}")
+        raise OverflowError(f"{op.decode()}: operands must be 64-bit integers beside "
+                            f"{dtype_of(dt).name}, got {x if x.bit_length() < 200 else 'a larger one'}")
     return 0
 
 

@@ -245,8 +245,8 @@ def reinterpret(Tensor x, dtype):
         strides[i] = x.dims[n + i]
     if a != b:
         if n == 0:
-            raise RuntimeError(f"view: a 0-d tensor cannot be viewed as {dtype_of(code).name}, "
-                               "whose size is another")
+            raise RuntimeError(f"view: dtype must be of the item size of a 0-d tensor's {dtype_of(x.dt).name}, "
+                               f"got {dtype_of(code).name}")
         if strides[n - 1] != 1 or (b > a and (sizes[n - 1] * a % b or x.offset % b)):
             raise RuntimeError(f"view: the last dim of {describe(x)} with strides "
                                f"{list(x.stride())} cannot be viewed as {dtype_of(code).name}")

@@ -374,6 +374,8 @@ def recurrent_spec(gates, hx, cx, weight, bias, projection, batch_sizes, mode):
 
 
 def recurrent_gradients(g, hx, weight, projection, mode):
+    for name, x in (("g", g), ("hx", hx), ("weight_hh", weight)):
+        matrix("rnn", name, x)
     rows, size = g.shape
     width = weight.shape[0]
     return [((rows, width), g.dtype), ((rows, width) if mode == "gru" else (0,), g.dtype),
@@ -387,7 +389,7 @@ def recurrent_gradients(g, hx, weight, projection, mode):
 def square(op, x):
     """The shape of a stack of square matrices."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"{op}: input must be a batch of square matrices, got shape {list(x.shape)}")
+        raise ShapeError(f"{op}: matrices must be square, got shape {list(x.shape)}")
     return tuple(x.shape)
 
 

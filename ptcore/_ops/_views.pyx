@@ -268,7 +268,7 @@ cdef Tensor unsqueeze_at(Tensor x, int dim):
     cdef Tensor r
     cdef int i, n = x.rank
     if n == 64:
-        raise ValueError("unsqueeze: at most 64 dimensions are supported")
+        raise ValueError("unsqueeze: input must have fewer than 64 dimensions, got 64")
     r = shell(n + 1)
     for i in range(n):
         r.dims[i + (i >= dim)] = x.dims[i]
@@ -286,9 +286,12 @@ cdef object select(int op, object input, object dim, object index):
             return result
     cdef Tensor x = enter(op, input, None)
     if x.rank == 0:
-        raise IndexError("select: cannot be applied to a 0-d tensor")
-    return select_at(x, wrap_dim(read_index(dim, b"select", b"dim"), x.rank, b"select", b"dim"),
-                     read_index(index, b"select", b"index"))
+        raise IndexError("select: input must have at least one dimension, got shape []")
+    cdef int d = wrap_dim(read_index(dim, b"select", b"dim"), x.rank, b"select", b"dim")
+    cdef int64_t i = read_index(index, b"select", b"index")
+    if not -x.dims[d] <= i < x.dims[d]:
+        raise IndexError(f"select: index {i} is out of bounds for dimension {d} with size {x.dims[d]}")
+    return select_at(x, d, i)
 
 
 cdef Tensor select_at(Tensor x, int dim, int64_t index):
@@ -394,7 +397,7 @@ cdef object unfold(int op, object input, object dimension, object size, object s
     x = enter(op, input, None)
     r = x.rank
     if r == 64:
-        raise ValueError("unfold: at most 64 dimensions are supported, the windows would be the 65th")
+        raise ValueError("unfold: input must have fewer than 64 dimensions, got 64")
     dim = wrap_dim(read_index(dimension, b"unfold", b"dimension"), r, b"unfold", b"dimension")
     width, apart = read_index(size, b"unfold", b"size"), read_index(step, b"unfold", b"step")
     memcpy(sizes, x.dims, r * sizeof(int64_t))

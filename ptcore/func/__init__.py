@@ -1,4 +1,8 @@
 """Functions of modules: calls with other parameters than a module's own."""
+from collections.abc import Sequence
+
+from ptcore import stack
+from ptcore.nn.utils import stateless
 
 __all__ = ["functional_call", "stack_module_state"]
 
@@ -41,10 +45,6 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     >>> ptcore.func.functional_call(layer, params, ptcore.tensor([3., 4.]))
     tensor([7.])
     """
-    from collections.abc import Sequence
-
-    from ptcore.nn.utils import stateless
-
     given = parameter_and_buffer_dicts
     if not isinstance(given, dict):
         if not isinstance(given, Sequence):
@@ -85,8 +85,6 @@ def stack_module_state(models):
     >>> params["weight"].shape, buffers
     (ptcore.Size([5, 2, 3]), {})
     """
-    import ptcore
-
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
@@ -103,7 +101,7 @@ def stack_module_state(models):
             if len(needs) > 1:
                 raise RuntimeError(f"stack_module_state: Expected {name} from each model to have the same "
                                    ".requires_grad")
-            result[name] = ptcore.stack([t.detach() for t in tensors]).requires_grad_(needs.pop())
+            result[name] = stack([t.detach() for t in tensors]).requires_grad_(needs.pop())
         return result
 
     return (stacked([dict(model.named_parameters()) for model in models]),

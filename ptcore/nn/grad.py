@@ -4,39 +4,11 @@ from ptcore.nn.modules.conv import ntuple
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 
-
-def _settings(n, stride, padding, dilation):
-    return ntuple(stride, n), ntuple(padding, n), ntuple(dilation, n)
-
-
-def _of_input(n, input_size, weight, grad_output, stride, padding, dilation, groups):
-    stride, padding, dilation = _settings(n, stride, padding, dilation)
-    return convolve_transposed(grad_output, weight, None, stride, padding, dilation, groups, tuple(input_size[2:]))
-
-
-def _of_weight(n, input, weight_size, grad_output, stride, padding, dilation, groups):
-    stride, padding, dilation = _settings(n, stride, padding, dilation)
-    return convolve_weight(input, grad_output, stride, padding, dilation, groups, tuple(weight_size[2:]))
-
-
-def conv1d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
-    """Gradient of ``conv1d`` by an input of shape `input_size`; see :func:`conv2d_input`."""
-    return _of_input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv1d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
-    """Gradient of ``conv1d`` by a weight of shape `weight_size`; see :func:`conv2d_weight`."""
-    return _of_weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
-
-
-def conv2d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
-    """Gradient of ``conv2d`` by its input.
+_DOC = """Gradient of ``conv{n}d`` by its {what}.
 
     Parameters
     ----------
-    input_size : tuple of int
-        The shape of the input.
-    weight : Tensor
+    {first}
     grad_output : Tensor
         The gradient by the result.
     stride, padding, dilation : int or tuple of int
@@ -45,52 +17,42 @@ def conv2d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=
     Returns
     -------
     Tensor
-        Of shape `input_size`.
+        Of shape `{what}_size`.
 
     Examples
     --------
     >>> import ptcore
-    >>> ptcore.nn.grad.conv2d_input((1, 1, 3, 3), ptcore.ones(1, 1, 2, 2), ptcore.ones(1, 1, 2, 2))
-    tensor([[[[1., 2., 1.],
-              [2., 4., 2.],
-              [1., 2., 1.]]]])
+    >>> grad_output = ptcore.ones(1, 1, *[2] * {n})
+    >>> ptcore.nn.grad.conv{n}d_{what}({example}, grad_output).flatten()
+    tensor({result})
     """
-    return _of_input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
-def conv2d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
-    """Gradient of ``conv2d`` by its weight.
+def _gradients(n, of_input, of_weight):
+    """The two functions of `n` spatial dims; the numbers are those of their examples."""
+    def settings(stride, padding, dilation):
+        return ntuple(stride, n), ntuple(padding, n), ntuple(dilation, n)
 
-    Parameters
-    ----------
-    input : Tensor
-    weight_size : tuple of int
-        The shape of the weight.
-    grad_output : Tensor
-        The gradient by the result.
-    stride, padding, dilation : int or tuple of int
-    groups : int
+    def by_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+        return convolve_transposed(grad_output, weight, None, *settings(stride, padding, dilation), groups,
+                                   tuple(input_size[2:]))
 
-    Returns
-    -------
-    Tensor
-        Of shape `weight_size`.
+    def by_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+        return convolve_weight(input, grad_output, *settings(stride, padding, dilation), groups,
+                               tuple(weight_size[2:]))
 
-    Examples
-    --------
-    >>> import ptcore
-    >>> ptcore.nn.grad.conv2d_weight(ptcore.ones(1, 1, 3, 3), (1, 1, 2, 2), ptcore.ones(1, 1, 2, 2))
-    tensor([[[[4., 4.],
-              [4., 4.]]]])
-    """
-    return _of_weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
+    sizes = "input_size : tuple of int\n        The shape of the input.\n    weight : Tensor"
+    weight_sizes = "input : Tensor\n    weight_size : tuple of int\n        The shape of the weight."
+    for function, what, first, example, result in (
+            (by_input, "input", sizes, f"(1, 1, *[3] * {n}), ptcore.ones(1, 1, *[2] * {n})", of_input),
+            (by_weight, "weight", weight_sizes, f"ptcore.ones(1, 1, *[3] * {n}), (1, 1, *[2] * {n})", of_weight)):
+        function.__name__ = function.__qualname__ = f"conv{n}d_{what}"
+        function.__doc__ = _DOC.format(n=n, what=what, first=first, example=example, result=result)
+    return by_input, by_weight
 
 
-def conv3d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
-    """Gradient of ``conv3d`` by an input of shape `input_size`; see :func:`conv2d_input`."""
-    return _of_input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv3d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
-    """Gradient of ``conv3d`` by a weight of shape `weight_size`; see :func:`conv2d_weight`."""
-    return _of_weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)
+conv1d_input, conv1d_weight = _gradients(1, "[1., 2., 1.]", "[2., 2.]")
+conv2d_input, conv2d_weight = _gradients(2, "[1., 2., 1., 2., 4., 2., 1., 2., 1.]", "[4., 4., 4., 4.]")
+conv3d_input, conv3d_weight = _gradients(
+    3, """[1., 2., 1., 2., 4., 2., 1., 2., 1., 2., 4., 2., 4., 8., 4., 2., 4., 2.,
+            1., 2., 1., 2., 4., 2., 1., 2., 1.]""", "[8., 8., 8., 8., 8., 8., 8., 8.]")

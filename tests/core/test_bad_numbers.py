@@ -20,7 +20,7 @@ MASK = ptcore.tensor([True, False])
     lambda x: x.clone().add_(2**64), lambda x: x.clone().fill_(2**70), lambda x: ptcore.where(MASK, x, 2**64)])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
 def test_ints_beyond_64_bits(call, dtype):
-    with pytest.raises(OverflowError, match=r"^\w+: the int .* too large"):
+    with pytest.raises(OverflowError, match=r"^\w+: operands must be 64-bit integers beside"):
         call(ptcore.ones(2, dtype=getattr(ptcore, dtype)))
 
 

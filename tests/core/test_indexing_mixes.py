@@ -111,7 +111,7 @@ def test_accumulate(problem, broadcast):
                 return
     window = a[key]
     value = np.random.default_rng(0).integers(1, 9, window.shape[-1:] if broadcast else window.shape).astype(float)
-    np.add.at(a, key, value)
+    np.add.at(a, key, np.broadcast_to(value, window.shape).copy())     # NumPy drops the repeats of what it broadcasts
     forms = tuple(None if isinstance(k, slice) else ptcore.from_numpy(np.array(k)) for k in key)
     result = ptcore.index_put(x, forms, ptcore.from_numpy(value), accumulate=True)
     np.testing.assert_array_equal(result.numpy(), a)

@@ -100,7 +100,7 @@ def test_reshape_copies_only_where_it_must():
 def test_sixty_four_dims():
     x = ptcore.ones(2).reshape((1,) * 63 + (2,))
     assert x.ndim == 64
-    with pytest.raises(ValueError, match="at most 64"):
+    with pytest.raises(ValueError, match=r"at most 64|fewer than 64"):
         x.unsqueeze(0)
 
 

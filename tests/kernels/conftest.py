@@ -20,7 +20,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from scipy.linalg import cython_blas, cython_lapack
+from scipy.linalg import cython_blas
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "ptcore" / "_ops" / "kernels"
@@ -82,8 +82,7 @@ class Entry(C.Structure):
 
 
 class Blas(C.Structure):
-    _fields_ = [(name, C.c_void_p) for name in ("sgemm", "dgemm", "cgemm", "zgemm", "sgesdd", "dgesdd", "cgesdd", "zgesdd",
-                                                     "get_threads", "set_threads")]
+    _fields_ = [(name, C.c_void_p) for name in ("sgemm", "dgemm", "cgemm", "zgemm", "get_threads", "set_threads")]
 
 
 class KernelError(Exception):
@@ -170,8 +169,8 @@ class Library:
         get_name.restype, get_name.argtypes = C.c_char_p, [C.py_object]
         get_pointer = C.pythonapi.PyCapsule_GetPointer
         get_pointer.restype, get_pointer.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
-        for field, _ in Blas._fields_[:8]:
-            capsule = (cython_lapack if "gesdd" in field else cython_blas).__pyx_capi__[field]
+        for field, _ in Blas._fields_[:4]:
+            capsule = cython_blas.__pyx_capi__[field]
             setattr(table, field, get_pointer(capsule, get_name(capsule)))
 
     def count_blas_threads(self):

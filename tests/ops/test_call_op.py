@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from _cases import ROWS, Sample, cases, dtypes
 
 import ptcore
 from ptcore._ops import rows
@@ -53,11 +55,49 @@ def storm(name, draws, seed):
     return done
 
 
-def test_no_argument_crashes():
+def misfits(x):
+    """Tensors with another shape, another dtype, or other integers."""
+    shape = tuple(x.shape)
+    shapes = [(), shape[1:], shape[:-1], (1, *shape), (*shape, 1)]
+    shapes += [(*shape[:d], n, *shape[d + 1:]) for d, size in enumerate(shape)
+               for n in (0, 1, abs(size - 1), size + 1, size + 7)]
+    for other in dict.fromkeys(shapes):
+        yield ptcore.ones(other, dtype=x.dtype)
+    for dtype in (ptcore.bool, ptcore.uint8, ptcore.int32, ptcore.int64, ptcore.float16, ptcore.complex128):
+        yield ptcore.ones(shape, dtype=dtype)
+    if x.dtype.kind in "iu":
+        for value in (100, ptcore.iinfo(x.dtype).max, ptcore.iinfo(x.dtype).min):
+            yield ptcore.full(shape, value, dtype=x.dtype)
+
+
+def call_misfits(name):
+    """Calls a row with one tensor of three of its cases replaced by each misfit."""
+    row, done = ROWS[name], 0
+    some = cases(row)                   # none: random numbers, and what a composite of another row is tested by
+    for case in {id(c): c for c in (some[:1] + some[len(some) // 2:][:1] + some[-1:])}.values():
+        sample = Sample(row, case, "float64" if "float64" in dtypes(row) else dtypes(row)[-1], np.random.default_rng(0))
+        args, keywords = sample.arguments()
+        args = [*args, *(keywords.get(a.name, a.default) for a in row.args[len(args):])]
+        for k, x in enumerate(args):
+            if not isinstance(x, ptcore.Tensor):
+                continue
+            for other in misfits(x):
+                try:
+                    call_op(op_id(name), (*args[:k], other, *args[k + 1:]))
+                    done += 1
+                except CLEAR:
+                    pass
+                except Exception as e:
+                    raise AssertionError(f"{name}, {row.args[k].name} of shape {tuple(other.shape)}") from e
+    return done
+
+
+@pytest.mark.parametrize("call", ["storm(n, 300, 0)", "call_misfits(n)"])
+def test_no_argument_crashes(call):
     code = ("import json, sys; sys.path[:0] = ['.', '..']\n"
             "import test_call_op as t, ptcore\n"
             "ptcore.cpu.set_memory_cap(2**30)\n"
-            "print(json.dumps([t.storm(n, 300, 0) for n in t.STRUCTURED]))")
+            f"print(json.dumps([t.{call} for n in t.STRUCTURED]))")
     run = subprocess.run([sys.executable, "-W", "ignore", "-X", "faulthandler", "-c", code],
                          capture_output=True, text=True, cwd=Path(__file__).resolve().parent, timeout=300)
     assert run.returncode == 0, run.stderr[-3000:]

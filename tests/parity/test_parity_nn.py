@@ -10,7 +10,7 @@ import ptcore as pt
 from ptcore import nn
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("torch.nn.utils.prune")
+import torch.nn.utils.prune  # noqa: E402, F811
 
 pytestmark = pytest.mark.parity
 LIBRARIES = ((pt, nn), (torch, torch.nn))

@@ -337,7 +337,7 @@ def test_errors_of_normalised_weights(case):
 
 
 ORTHOGONAL = [(size, how, trivial) for size in ((3, 3), (2, 4), (4, 2))
-              for how in ("cayley",) for trivial in (True, False)]
+              for how in ("matrix_exp", "householder", "cayley", None) for trivial in (True, False)]
 
 
 @pytest.mark.parametrize(("size", "how", "trivial"), ORTHOGONAL)
@@ -351,7 +351,8 @@ def test_orthogonal(size, how, trivial):
             q = np.linalg.qr(RNG_Q[:max(size), :max(size)])[0]
             made[0].base = lib.tensor(q)
         with lib.no_grad():
-            made.original.add_(lib.tensor(RNG_Q[:size[1], :size[0]] * 0.3).tril(-1 if size[1] >= size[0] else 0))
+            off = lib.tensor(RNG_Q[:size[1], :size[0]] * 0.3)       # the map reads one side of the diagonal
+            made.original.add_(off.tril(-1) if size[1] >= size[0] else off.triu(1))
         weight = m.weight
         (weight * lib.tensor(RNG_Q[:size[1], :size[0]])).cos().sum().backward()
         small = weight if size[1] <= size[0] else weight.mT
@@ -362,13 +363,14 @@ def test_orthogonal(size, how, trivial):
     both(program, 1e-8)
 
 
+@pytest.mark.parametrize("how", ["matrix_exp", "householder", "cayley"])
 @pytest.mark.parametrize("size", [(3, 3), (2, 4), (4, 2)])
-def test_orthogonal_keeps_an_orthogonal_weight(size):
+def test_orthogonal_keeps_an_orthogonal_weight(size, how):
     m = linear(pt, *size)
     q = np.linalg.qr(RNG.normal(size=(max(size), max(size))))[0][:size[1], :size[0]]
     with pt.no_grad():
         m.weight.copy_(pt.tensor(q))
-    pt.nn.utils.parametrizations.orthogonal(m, orthogonal_map="cayley")
+    pt.nn.utils.parametrizations.orthogonal(m, orthogonal_map=how)
     np.testing.assert_allclose(m.weight.detach().numpy(), q, atol=1e-12)
     m.weight = pt.tensor(-q)
     np.testing.assert_allclose(m.weight.detach().numpy(), -q, atol=1e-12)

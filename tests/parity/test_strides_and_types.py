@@ -40,6 +40,42 @@ def test_strides(layout, copy):
         np.testing.assert_array_equal(mine.detach().numpy(), theirs.detach().numpy())
 
 
+WINDOWED = {**LAYOUTS, "part": lambda m: m.arange(24.0).reshape(4, 6)[1:3, 2:5], "rear": lambda m: m.arange(24.0)[12:],
+            "expanded": lambda m: m.arange(3.0).expand(4, 3), "column expanded": lambda m: m.ones(4, 1).expand(4, 3),
+            "overlapping": lambda m: m.arange(24.0).unfold(0, 4, 2)}
+# what torch gives its memory, places behind the elements, that nobody sees; and cannot differentiate
+NOT_WINDOWED = {"empty", "number", "leaf"}
+WINDOWS = [((2, 2), (5, 1), None), ((2, 2), (5, 1), 0), ((2, 2), (5, 1), 3), ((2, 3), (6, 1), None), ((0,), (1,), 1),
+           ((), (), 7), ((2, 2), (10, 1), 20), ((3,), (0,), 2), ((1, 2), (0, 3), 1)]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("layout", sorted({*WINDOWED} - NOT_WINDOWED))
+def test_scattered_windows(layout, window):
+    """Which element a place of a window is."""
+    def call(m):
+        src = -1 - m.arange(float(np.prod(window[0]))).reshape(window[0])
+        x = WINDOWED[layout](m)
+        out = m.as_strided_scatter(x, src, *window)
+        return out.detach().numpy(), tuple(s for n, s in zip(out.shape, out.stride()) if n > 1)
+
+    try:
+        want = call(torch)
+    except RuntimeError:
+        with pytest.raises(RuntimeError, match=r"^as_strided_scatter: .* (share memory|out of bounds)"):
+            call(pt)
+        return
+    got = call(pt)
+    np.testing.assert_array_equal(got[0], want[0])
+    assert got[1] == want[1]
+
+
+def test_scattered_windows_of_reversed_rows():
+    """torch has no negative strides: places are those of the memory, of the last row first."""
+    x = pt.arange(6.0).reshape(2, 3)[::-1]
+    assert pt.as_strided_scatter(x, -pt.ones(2), (2,), (1,), 0).tolist() == [[3, 4, 5], [-1, -1, 2]]
+
+
 def test_of_gaps_and_meta():
     """Row-major where the elements do not fill their memory; the same on meta, and through a graph."""
     x = pt.arange(24.0).reshape(4, 6).t()[::2]

@@ -181,7 +181,7 @@ inline int read(pt_call *call, int first, attention &t) {
         if (x && x->dtype != call->out[0].dtype) return fail(call, PT_RUNTIME_ERROR, "expected tensors of one dtype");
     if (!(t.p >= 0 && t.p <= 1)) return fail(call, PT_VALUE_ERROR, "dropout_p must be in [0, 1], got %g", t.p);
     if (t.p > 0) {
-        if (state.dtype != PT_INT64 || state.numel != 2) return fail(call, PT_RUNTIME_ERROR, "expected a random state of two int64");
+        if (state.dtype != PT_INT64 || state.ndim != 1 || state.numel != 2) return fail(call, PT_RUNTIME_ERROR, "expected a random state of two int64");
         const int64_t *words = reinterpret_cast<const int64_t *>(state.data);
         t.seed = uint64_t(words[0]);
         t.offset = uint64_t(words[state.strides[0]]);
@@ -497,7 +497,7 @@ int attention_backward_kernel(pt_call *call) {
 /* true where dropout with probability p keeps an element; in: the state */
 int keep_mask_kernel(pt_call *call) {
     const pt_view &state = call->in[0];
-    if (state.dtype != PT_INT64 || state.numel != 2) return fail(call, PT_RUNTIME_ERROR, "expected a random state of two int64");
+    if (state.dtype != PT_INT64 || state.ndim != 1 || state.numel != 2) return fail(call, PT_RUNTIME_ERROR, "expected a random state of two int64");
     const int64_t *words = reinterpret_cast<const int64_t *>(state.data);
     const uint64_t seed = uint64_t(words[0]), offset = uint64_t(words[state.strides[0]]);
     const double p = call->params[0].d;

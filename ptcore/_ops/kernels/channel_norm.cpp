@@ -363,7 +363,8 @@ inline int of_nothing(pt_call *call, double value) {
 
 /* -- entries ------------------------------------------------------------------------------------------------ */
 
-inline int check(pt_call *call, int input, int64_t groups) {
+/* `statistics`: how many numbers there are of each kind that a derivative is given, 0 if it is none */
+inline int check(pt_call *call, int input, int64_t groups, int64_t statistics) {
     if (int status = check_floats(call)) return status;
     const pt_view &x = call->in[input];
     if (x.ndim < 2) return fail(call, PT_RUNTIME_ERROR, "expected at least 2 dimensions, got %d", x.ndim);
@@ -372,30 +373,33 @@ inline int check(pt_call *call, int input, int64_t groups) {
                     (long long)groups);
     for (int i = 0; i <= input; ++i)
         if (!call->in[i].contiguous && call->in[i].numel) return fail(call, PT_RUNTIME_ERROR, "expected contiguous tensors");
-    return PT_OK;
+    bool fits = input == 0 || call->in[0].numel == x.numel;
+    for (int i = input + 1; i < call->nin; ++i)         /* statistics, then numbers of channels */
+        fits = fits && (!present(call->in[i]) || call->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
+    return fits ? int(PT_OK) : fail(call, PT_RUNTIME_ERROR, "gradient, statistics, weight and input do not fit together");
 }
 
 int batch_norm_kernel(pt_call *call) {
-    if (int status = check(call, 0, 1)) return status;
+    if (int status = check(call, 0, 1, 0)) return status;
     if (!call->in[0].numel) return of_nothing(call, NAN);
     return call->in[0].dtype == PT_FLOAT64 ? batch_norm_as<double>(call, call->params[0].d) : batch_norm_as<float>(call, call->params[0].d);
 }
 int batch_norm_backward_kernel(pt_call *call) {
-    if (int status = check(call, 1, 1)) return status;
+    if (int status = check(call, 1, 1, call->in[1].ndim > 1 ? call->in[1].sizes[1] : 0)) return status;
     if (!call->in[1].numel) return of_nothing(call, 0);
     return call->in[1].dtype == PT_FLOAT64 ? batch_norm_backward_as<double>(call, call->params[0].d)
                                            : batch_norm_backward_as<float>(call, call->params[0].d);
 }
 int group_norm_kernel(pt_call *call) {
     const int64_t groups = call->params[0].i;
-    if (int status = check(call, 0, groups)) return status;
+    if (int status = check(call, 0, groups, 0)) return status;
     if (!call->in[0].numel) return of_nothing(call, NAN);
     return call->in[0].dtype == PT_FLOAT64 ? group_norm_as<double>(call, groups, call->params[1].d)
                                            : group_norm_as<float>(call, groups, call->params[1].d);
 }
 int group_norm_backward_kernel(pt_call *call) {
     const int64_t groups = call->params[0].i;
-    if (int status = check(call, 1, groups)) return status;
+    if (int status = check(call, 1, groups, call->in[1].ndim > 1 ? call->in[1].sizes[0] * groups : 0)) return status;
     if (!call->in[1].numel) return of_nothing(call, 0);
     return call->in[1].dtype == PT_FLOAT64 ? group_norm_backward_as<double>(call, groups) : group_norm_backward_as<float>(call, groups);
 }

@@ -485,6 +485,7 @@ int convolve_any(pt_call *call, bool transposed) {
     if (call->out[0].numel == 0) return PT_OK;
     if (g.channels == 0)                        /* whatever sizes a kernel without numbers has */
         for (int d = 0; d < 3; ++d) weight.size[d + 2] = 1;
+    if (!reachable(call, x.size + 2, out.size + 2, weight.size + 2)) return fail(call, PT_RUNTIME_ERROR, "stride and dilation are too large for these sizes");
     const axes lists(g.dim, call, x.size + 2, out.size + 2, weight.size + 2, transposed);
     if (!lists.lists) return no_memory(call, axes::entries(call, out.size + 2, weight.size + 2) * 8);
     if (worth_splitting(g)) g.dim[2].split();

@@ -273,6 +273,15 @@ inline int check_convolution(pt_call *call, int tensors) {
     return PT_OK;
 }
 
+/* Whether positions are numbers of 64 bits by far. */
+inline bool reachable(const pt_call *call, const int64_t *source, const int64_t *result, const int64_t *kernel) {
+    for (int d = 0; d < 3; ++d) {
+        const double most = double(source[d]) + double(result[d]), taps = double(kernel[d]) * double(setting(call, 2, d, 1));
+        if (most * double(setting(call, 0, d, 1)) + taps + double(setting(call, 1, d, 0)) > 1e15) return false;
+    }
+    return true;
+}
+
 /* ---- planes ------------------------------------------------------------------------------ */
 
 /* The part of the work that one buffer of planes holds: images [n0, n1), results [from, to) in each dim. */

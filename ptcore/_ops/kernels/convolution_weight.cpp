@@ -286,6 +286,7 @@ int convolve_weight_kernel(pt_call *call) {
     g.channels = x.size[1] / g.groups;
     g.filters = y.size[1] / g.groups;
     if (call->out[0].numel == 0) return PT_OK;
+    if (!reachable(call, x.size + 2, y.size + 2, out.size + 2)) return fail(call, PT_RUNTIME_ERROR, "stride and dilation are too large for these sizes");
     const axes lists(g.dim, call, x.size + 2, y.size + 2, out.size + 2, false);
     if (!lists.lists) return no_memory(call, axes::entries(call, y.size + 2, out.size + 2) * 8);
     if (worth_splitting(g)) g.dim[2].split();

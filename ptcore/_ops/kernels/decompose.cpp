@@ -18,10 +18,6 @@ template <class T> using complex_of = std::conditional_t<is_same<real_type<T>, f
 
 inline int64_t last(const pt_view &v, int back = 1) { return v.sizes[v.ndim - back]; }
 
-PT_NOINLINE int too_large_for_lapack(pt_call *call) {
-    const pt_view &x = call->in[0];
-    return fail(call, PT_RUNTIME_ERROR, "a %lldx%lld matrix is too large for LAPACK", (long long)last(x, 2), (long long)last(x));
-}
 PT_NOINLINE void no_infos(pt_call *call, int64_t batch) {
     for (int64_t b = 0; b < batch; ++b) output<int32_t>(call, 2)[b] = 0;
 }
@@ -45,10 +41,10 @@ struct general_eigen {
         int info = 0, in = int(n), il = int(lwork), one = 1;
         char none = 'N', job = vectors ? 'V' : 'N';
         T unused;
-        C *l = output<C>(call) + number * n, *to = output<C>(call, 1) + number * n * n;
+        C *l = output<C>(call) + number * n, *to = vectors ? output<C>(call, 1) + number * n * n : nullptr;
         if constexpr (is_complex<T>) {
             routine<T>(PT_GEEV, &none, &job, &in, a.data, &in, l, &unused, &one, v.data, &in, work.data, &il, rwork.data, &info);
-            if (vectors) store_rows(to, v.data, n, n, n);
+            if (vectors && !info) store_rows(to, v.data, n, n, n);
         }
         else {
             T *re = values.data, *im = re + n;
@@ -202,7 +198,7 @@ int ldl_solve(pt_call *call) {
     const int64_t n = last(call->in[0]), k = last(call->in[2]), batch = batch_of(call->in[0]);
     if (call->in[1].dtype != PT_INT32 || call->in[2].dtype != call->in[0].dtype) return fail(call, PT_RUNTIME_ERROR, "expected int32 pivots and one dtype");
     if (batch * n * k == 0) return PT_OK;
-    if (too_large(k)) return too_large_for_lapack(call);
+    if (too_large(k)) return fail(call, PT_RUNTIME_ERROR, "B must have fewer than %d columns, got %lld", INT_MAX / 16, (long long)k);
     scratch<int> infos(batch);
     if (int status = each_matrix<3>(call, n * n * k, infos, [&] { return ldl_solver<T>(call, n, k); })) return status;
     for (int64_t b = 0; b < batch; ++b)
@@ -265,7 +261,7 @@ struct exponential {
     T *a, *a2, *a4, *a6, *u, *v, *w;
     exponential(pt_call *c, int64_t n_) : call(c), n(n_), size(n_ * n_), memory(7 * n_ * n_), pivots(n_) {
         T **parts[] = {&a, &a2, &a4, &a6, &u, &v, &w};
-        for (int i = 0; i < 7; ++i) *parts[i] = memory.data + i * size;
+        for (int i = 0; i < 7; ++i) *parts[i] = memory ? memory.data + i * size : nullptr;
     }
     explicit operator bool() const { return memory && pivots; }
     void multiply(T *to, T *x, T *y) const {
@@ -294,15 +290,15 @@ struct exponential {
         constexpr bool wide = sizeof(R) == 8;
         T *to = output<T>(call) + number * size;
         load_columns(a, call->in[0], stack(call->in[0]), offset[0]);
-        if (!all_finite(a, size)) {
-            for (int64_t i = 0; i < size; ++i) to[i] = convert<T>(R(NAN));
-            return 0;
-        }
         double norm = 0;
         for (int64_t j = 0; j < n; ++j) {
             double sum = 0;
             for (int64_t i = 0; i < n; ++i) sum += double(pt::abs(a[j * n + i]));
-            norm = sum > norm ? sum : norm;
+            norm = sum > norm || sum != sum ? sum : norm;
+        }
+        if (!(norm < HUGE_VAL)) {       /* not finite, or beyond what scaling reaches */
+            for (int64_t i = 0; i < size; ++i) to[i] = convert<T>(R(NAN));
+            return 0;
         }
         int squarings = 0;              /* the norms up to which the approximants are exact to rounding */
         for (const double limit = wide ? 5.371920351148152 : 3.925724783138660; norm > limit && squarings < 2000; ++squarings) norm *= 0.5;

@@ -159,7 +159,7 @@ int qr(pt_call *call) {
         routine<T>(PT_ORGQR, &im, &iw, &ik, &none, &im, &none, &best, &query, &info);
         lwork = lwork < 0 ? lwork : max64(lwork, workspace(best));
     }
-    if (lwork < 0) return fail(call, PT_RUNTIME_ERROR, "a %lldx%lld matrix is too large for LAPACK", (long long)m, (long long)n);
+    if (lwork < 0) return too_large_for_lapack(call);
     scratch<int> infos(batch);
     const int status = each_matrix<1>(call, m * n * k, infos, [&] { return qr_factor<T>(call, m, n, mode, lwork); });
     return status ? status : report(call, infos, batch, "failed (%d)");
@@ -200,7 +200,7 @@ int eigh(pt_call *call) {
     if (batch * n == 0) return PT_OK;
     /* the sizes that LAPACK documents for the divide and conquer of both kinds */
     const double most = 1.0 + 6.0 * double(n) + 2.0 * double(n) * double(n) + 64.0 * double(n);
-    if (!(most < INT_MAX)) return fail(call, PT_RUNTIME_ERROR, "a %lldx%lld matrix is too large for LAPACK", (long long)n, (long long)n);
+    if (!(most < INT_MAX)) return too_large_for_lapack(call);
     const int64_t lwork = int64_t(most), lrwork = is_complex<T> ? 1 + 5 * n + 2 * n * n : 0, liwork = 3 + 5 * n;
     scratch<int> infos(batch);
     if (int status = each_matrix<1>(call, 4 * n * n * n, infos, [&] { return eigen_factor<T>(call, n, lwork, lrwork, liwork); })) return status;

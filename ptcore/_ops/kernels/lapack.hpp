@@ -9,6 +9,8 @@
 #include "blas.hpp"
 #include "common.hpp"
 
+#include <utility>
+
 namespace {
 
 enum : int { NOT_FINITE = -1000, NO_MEMORY = -1001 };
@@ -53,6 +55,10 @@ PT_NOINLINE bool all_finite(const T *x, int64_t n) {
     return sum == 0;
 }
 inline bool too_large(int64_t n) { return n > INT_MAX / 16; }
+PT_NOINLINE int too_large_for_lapack(pt_call *call) {
+    const pt_view &x = call->in[0];
+    return fail(call, PT_RUNTIME_ERROR, "a %lldx%lld matrix is too large for LAPACK", (long long)x.sizes[x.ndim - 2], (long long)x.sizes[x.ndim - 1]);
+}
 
 template <class T>
 inline int64_t workspace(T best) {      /* a float cannot hold every size: LAPACK rounds it down */

@@ -118,6 +118,12 @@ struct walk {
     int64_t grain(int64_t work) const { return work * batch < (1 << 16) ? max64(1, batch) : batch >= 64 ? 32 : 16; }
 };
 
+inline bool given(const pt_view &v) { return v.dtype != PT_NONE; }
+inline bool fits(const pt_view &v, int64_t rows, int64_t columns) {
+    return given(v) && v.ndim == 2 && v.sizes[0] == rows && v.sizes[1] == columns;
+}
+inline bool fits_if_given(const pt_view &v, int64_t rows, int64_t columns) { return !given(v) || fits(v, rows, columns); }
+
 inline int check(pt_call *call, const pt_param &sizes, int64_t batch, int64_t total, scratch<int64_t> &start) {
     int64_t sum = 0;
     for (int t = 0; t < sizes.count; ++t) {
@@ -130,6 +136,8 @@ inline int check(pt_call *call, const pt_param &sizes, int64_t batch, int64_t to
     if (sum != total) return fail(call, PT_RUNTIME_ERROR, "expected %lld rows, got %lld", (long long)sum, (long long)total);
     return PT_OK;
 }
+
+PT_NOINLINE int misfit(pt_call *call) { return fail(call, PT_RUNTIME_ERROR, "states, gates and weights do not fit together"); }
 
 /* ---- one row of one step ------------------------------------------------------------------- */
 
@@ -216,13 +224,17 @@ int forward(pt_call *call) {
     const pt_view &x = call->in[0], &hx = call->in[1], &cx = call->in[2], &w = call->in[3], &b = call->in[4], &project = call->in[5];
     const pt_param &sizes = call->params[0];
     const int mode = int(call->params[1].i);
-    const bool projects = present(project);
+    const bool projects = given(project), lstm = mode == MODE_LSTM;
+    if (hx.ndim != 2 || (projects && (project.ndim != 2 || !lstm))) return misfit(call);
     const int64_t width = hx.sizes[1], n = projects ? project.sizes[1] : width, batch = hx.sizes[0], m = gates_of(mode) * n, kept_width = kept_of(mode) * n;
+    if (x.ndim != 2 || x.sizes[1] != m || !fits(w, m, width) || (given(b) && b.numel != m) || given(cx) != lstm || !fits_if_given(cx, batch, n) ||
+        !fits_if_given(project, width, n))
+        return misfit(call);
     scratch<int64_t> start(sizes.count);
     if (!start) return no_memory(call, 8 * int64_t(sizes.count));
     if (int status = check(call, sizes, batch, x.sizes[0], start)) return status;
     const walk steps{sizes.list, sizes.count, batch, x.sizes[0], call->params[2].i != 0, start.data};
-    if (x.numel == 0) return PT_OK;
+    if (x.sizes[0] == 0) return PT_OK;
     operand_as<E> gates(x), h0(hx), c0(cx), weight(w), bias(b), projection(project);
     result_as<E> out(call->out[0]), cells(call->out[1]), kept(call->out[2]);
     panels<E> right(width, m), down(projects ? n : 0, projects ? width : 0);
@@ -234,13 +246,13 @@ int forward(pt_call *call) {
     const int64_t columns = right.columns(), narrow = down.columns();
     parallel_for(batch, steps.grain(n * m), [&](int64_t begin, int64_t end) {
         const int64_t rows = end - begin;
-        scratch<E> h(rows * width), c(mode == MODE_LSTM ? rows * n : 0), product(rows * columns), wide(projects ? rows * n : 0), low(rows * narrow);
+        scratch<E> h(rows * width), c(lstm ? rows * n : 0), product(rows * columns), wide(projects ? rows * n : 0), low(rows * narrow);
         if (!h || !c || !product || !wide || !low) {
             starved = true;
             return;
         }
         memcpy(h.data, h0.data + begin * width, size_t(rows * width) * sizeof(E));
-        if (mode == MODE_LSTM) memcpy(c.data, c0.data + begin * n, size_t(rows * n) * sizeof(E));
+        if (lstm) memcpy(c.data, c0.data + begin * n, size_t(rows * n) * sizeof(E));
         for (int64_t s = 0; s < steps.steps; ++s) {
             const int64_t t = steps.reverse ? steps.steps - 1 - s : s, active = min64(steps.sizes[t], end) - begin;
             if (active <= 0) continue;
@@ -254,7 +266,7 @@ int forward(pt_call *call) {
                 const int64_t row = steps.start[t] + begin + r;
                 const E *from = gates.data + row * m, *p = product.data + r * columns;
                 E *state = projects ? wide.data + r * n : h.data + r * n;
-                if (mode == MODE_LSTM) {
+                if (lstm) {
                     lstm_row(from, p, n, kept.data + row * kept_width, c.data + r * n, state);
                     memcpy(cells.data + row * n, c.data + r * n, size_t(n) * sizeof(E));
                 }
@@ -283,8 +295,14 @@ int backward(pt_call *call) {
     const pt_param &sizes = call->params[0];
     const int mode = int(call->params[1].i);
     const pt_view &hx = call->in[5], &project = call->in[8];
-    const bool projects = present(project);
-    const int64_t width = hx.sizes[1], n = projects ? project.sizes[1] : width, batch = hx.sizes[0], total = call->in[0].sizes[0], m = gates_of(mode) * n, kept_width = kept_of(mode) * n;
+    const bool projects = given(project), lstm = mode == MODE_LSTM, gru = mode == MODE_GRU;
+    if (hx.ndim != 2 || call->in[0].ndim != 2 || (projects && (project.ndim != 2 || !lstm))) return misfit(call);
+    const int64_t width = hx.sizes[1], n = projects ? project.sizes[1] : width, batch = hx.sizes[0], total = call->in[0].sizes[0];
+    const int64_t m = gates_of(mode) * n, kept_width = kept_of(mode) * n;
+    if (!fits(call->in[0], total, width) || !fits_if_given(call->in[1], total, n) || !fits(call->in[2], total, width) || !fits(call->in[7], m, width) ||
+        !fits_if_given(project, width, n) || (kept_width && !fits(call->in[4], total, kept_width)) ||
+        (lstm && (!fits(call->in[3], total, n) || !fits(call->in[6], batch, n))))
+        return misfit(call);
     scratch<int64_t> start(sizes.count);
     if (!start) return no_memory(call, 8 * int64_t(sizes.count));
     if (int status = check(call, sizes, batch, total, start)) return status;
@@ -296,12 +314,11 @@ int backward(pt_call *call) {
     if (!g || !g_cells || !out || !cells || !kept || !h0 || !c0 || !weight || !projection || !d_gates || !d_hidden || !previous || !d_hx || !d_cx ||
         !projected || !right.space || !up.space)
         return no_memory(call, total * m * int64_t(sizeof(E)));
-    if (batch * n == 0) return PT_OK;
+    if (batch == 0) return PT_OK;
     fill(right, matrix<const E>{weight.data, width, 1});
     if (projects) fill(up, matrix<const E>{projection.data, n, 1});
     std::atomic<bool> starved{false};
     const int64_t columns = right.columns(), broad = up.columns();
-    const bool lstm = mode == MODE_LSTM, gru = mode == MODE_GRU;
     parallel_for(batch, steps.grain(n * m), [&](int64_t begin, int64_t end) {
         const int64_t rows = end - begin;
         scratch<E> d(rows * columns), dc(lstm ? rows * n : 0), wide(rows * broad);

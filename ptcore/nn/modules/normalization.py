@@ -179,7 +179,7 @@ class RMSNorm(Module):
 class _NeighbourNorm(Module):
     """The options of normalisation over neighbouring channels."""
 
-    def __init__(self, size, alpha, beta, k):
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
         super().__init__()
         self.size = size
         self.alpha = alpha
@@ -215,9 +215,6 @@ class LocalResponseNorm(_NeighbourNorm):
     >>> layer(ptcore.zeros(1, 3, 2)).shape
     ptcore.Size([1, 3, 2])
     """
-
-    def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
-        super().__init__(size, alpha, beta, k)
 
     def forward(self, input):
         """Normalise `input`."""

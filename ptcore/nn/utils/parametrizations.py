@@ -4,10 +4,17 @@ from ptcore import Tensor
 from ptcore.nn import functional as F
 from ptcore.nn.modules.module import Module
 from ptcore.nn.utils import parametrize
-from ptcore.nn.utils.spectral_norm import as_matrix, check_iterations, default_dim, power_steps
-from ptcore.nn.utils.weight_norm import norm_except_dim
+from ptcore.nn.utils.spectral_norm import as_matrix, check_iterations, default_dim, first_vectors, power_steps
+from ptcore.nn.utils.weight_norm import norm_except_dim, of_length
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
+
+def _tensor_of(op, module, name):
+    tensor = getattr(module, name, None)
+    if not isinstance(tensor, Tensor):
+        raise ValueError(f"{op}: Module '{module}' has no parameter or buffer with name '{name}'")
+    return tensor
 
 
 class _WeightNorm(Module):
@@ -16,7 +23,7 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        return weight_v * (weight_g / norm_except_dim(weight_v, 2, self.dim))
+        return of_length(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight):
         return norm_except_dim(weight, 2, self.dim), weight
@@ -79,11 +86,10 @@ class _SpectralNorm(Module):
         if n > 1:
             self.n_power_iterations = n_power_iterations
             matrix = as_matrix(weight.detach(), self.dim)
-            for key, size in zip(("_u", "_v"), matrix.shape, strict=True):
-                self.register_buffer(key, F.normalize(matrix.new_empty(size).normal_(0, 1), dim=0, eps=eps))
+            for key, vector in zip(("_u", "_v"), first_vectors(matrix, eps), strict=True):
+                self.register_buffer(key, vector)
             self._iterate(matrix, 15)
 
-    @ptcore.no_grad()
     def _iterate(self, matrix, steps):
         power_steps(matrix, self._u, self._v, steps, self.eps, left_first=True)
 
@@ -127,9 +133,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     >>> round(ptcore.linalg.matrix_norm(layer.eval().weight, 2).item(), 2)
     1.0
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, Tensor):
-        raise ValueError(f"spectral_norm: Module '{module}' has no parameter or buffer with name '{name}'")
+    weight = _tensor_of("spectral_norm", module, name)
     dim = default_dim(module) if dim is None else dim
     parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
     return module
@@ -235,13 +239,11 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     Examples
     --------
     >>> import ptcore
-    >>> layer = ptcore.nn.utils.parametrizations.orthogonal(ptcore.nn.Linear(4, 4), orthogonal_map="cayley")
+    >>> layer = ptcore.nn.utils.parametrizations.orthogonal(ptcore.nn.Linear(4, 4))
     >>> ptcore.allclose(layer.weight @ layer.weight.T, ptcore.eye(4), atol=1e-5)
     True
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, Tensor):
-        raise ValueError(f"orthogonal: Module '{module}' has no parameter or buffer with name '{name}'")
+    weight = _tensor_of("orthogonal", module, name)
     if weight.ndim < 2:
         raise ValueError(f"orthogonal: Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} "
                          "dimensions.")

@@ -8,6 +8,7 @@ import numbers
 from collections.abc import Iterable
 
 import ptcore
+from ptcore.nn.utils._hooks import hooks_of, take_hook
 from ptcore.nn.utils.convert_parameters import parameters_to_vector
 
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
@@ -84,8 +85,7 @@ class BasePruningMethod(abc.ABC):
     def _joined(module, name, method):
         """The new method, or a container of those there were and the new one; takes their hook away."""
         hooks = module._forward_pre_hooks
-        found = [key for key, hook in hooks.items()
-                 if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]
+        found = hooks_of(module, BasePruningMethod, name, "_tensor_name")
         if len(found) > 1:
             raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. "
                                  "Use a PruningContainer.")
@@ -240,9 +240,6 @@ class RandomUnstructured(_Unstructured):
         How many, or which share of them.
     """
 
-    def __init__(self, amount):
-        super().__init__(amount)
-
     def _chosen(self, t, count):
         return ptcore.topk(ptcore.rand_like(t).view(-1), k=count).indices
 
@@ -261,9 +258,6 @@ class L1Unstructured(_Unstructured):
         How many, or which share of them.
     """
 
-    def __init__(self, amount):
-        super().__init__(amount)
-
     def _chosen(self, t, count):
         return ptcore.topk(t.abs().view(-1), k=count, largest=False).indices
 
@@ -277,6 +271,10 @@ class _Structured(_Amount):
     """Prunes whole slices along a dim."""
 
     PRUNING_TYPE = "structured"
+
+    def __init__(self, amount, dim):
+        super().__init__(amount)
+        self.dim = dim
 
     def compute_mask(self, t, default_mask):
         """The mask of the tensor or scores `t`."""
@@ -305,8 +303,7 @@ class RandomStructured(_Structured):
     """
 
     def __init__(self, amount, dim=-1):
-        super().__init__(amount)
-        self.dim = dim
+        super().__init__(amount, dim)
 
     def _kept(self, t, size, count):
         chance = ptcore.rand(size)
@@ -331,9 +328,8 @@ class LnStructured(_Structured):
     """
 
     def __init__(self, amount, n, dim=-1):
-        super().__init__(amount)
+        super().__init__(amount, dim)
         self.n = n
-        self.dim = dim
 
     def _kept(self, t, size, count):
         norms = ptcore.norm(t, p=self.n, dim=[d for d in range(t.ndim) if d != self.dim % t.ndim])
@@ -535,12 +531,9 @@ def remove(module, name):
     ValueError
         If it is not pruned.
     """
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    if not take_hook(module, BasePruningMethod, name, "_tensor_name"):
+        raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    return module
 
 
 def is_pruned(module):

@@ -2,7 +2,8 @@
 import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from ptcore.nn.parameter import Parameter, is_lazy
+from ptcore.nn.parameter import Parameter
+from ptcore.nn.utils._hooks import refuse_lazy, refuse_second, take_hook
 
 __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
            "spectral_norm"]
@@ -24,6 +25,13 @@ def default_dim(module):
     return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
 
 
+@ptcore.no_grad()
+def first_vectors(matrix, eps):
+    """Vectors by chance of length 1, from which the power method starts: as many elements as rows, and as columns."""
+    return [F.normalize(matrix.new_empty(size).normal_(0, 1), dim=0, eps=eps) for size in matrix.shape]
+
+
+@ptcore.no_grad()
 def power_steps(matrix, u, v, steps, eps, left_first):
     """Steps of the power method, which moves u and v in place towards the first singular vectors."""
     turned = matrix.mH
@@ -54,10 +62,9 @@ class SpectralNorm:
         weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
-            with ptcore.no_grad():
-                power_steps(matrix, u, v, self.n_power_iterations, self.eps, left_first=False)
-                # a second forward pass, before the backward of the first, changes the buffers
-                u, v = u.clone(), v.clone()
+            power_steps(matrix, u, v, self.n_power_iterations, self.eps, left_first=False)
+            # a second forward pass, before the backward of the first, changes the buffers
+            u, v = u.clone(), v.clone()
         return weight / ptcore.dot(u, ptcore.mv(matrix, v))
 
     def remove(self, module):
@@ -79,19 +86,13 @@ class SpectralNorm:
     @staticmethod
     def apply(module, name, n_power_iterations, dim, eps):
         """Replace a parameter by itself divided by its norm."""
-        for hook in module._forward_pre_hooks.values():
-            if isinstance(hook, SpectralNorm) and hook.name == name:
-                raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+        refuse_second("spectral_norm", module, SpectralNorm, name)
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
-            raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
-        if is_lazy(weight):
-            raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to "
-                             "run the dummy forward before applying spectral normalization")
-        with ptcore.no_grad():
-            u, v = (F.normalize(weight.new_empty(size).normal_(0, 1), dim=0, eps=eps)
-                    for size in hook.reshape_weight_to_matrix(weight).shape)
+            raise ValueError(f"spectral_norm: `SpectralNorm` cannot be applied as parameter `{name}` is None")
+        refuse_lazy("spectral_norm", SpectralNorm, weight)
+        u, v = first_vectors(hook.reshape_weight_to_matrix(weight), eps)
         delattr(module, name)
         module.register_parameter(name + "_orig", weight)
         setattr(module, name, weight.data)
@@ -192,12 +193,7 @@ def remove_spectral_norm(module, name="weight"):
     >>> sorted(ptcore.nn.utils.remove_spectral_norm(layer).state_dict())
     ['bias', 'weight']
     """
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            break
-    else:
+    if not take_hook(module, SpectralNorm, name):
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
     for table, cls in ((module._state_dict_hooks, SpectralNormStateDictHook),
                        (module._load_state_dict_pre_hooks, SpectralNormLoadStateDictPreHook)):

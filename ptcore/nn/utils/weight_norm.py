@@ -1,5 +1,6 @@
 """Weight normalisation: a weight as a length and a direction, by a hook before each forward pass."""
-from ptcore.nn.parameter import Parameter, is_lazy
+from ptcore.nn.parameter import Parameter
+from ptcore.nn.utils._hooks import refuse_lazy, refuse_second, take_hook
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -11,6 +12,11 @@ def norm_except_dim(v, pow=2, dim=0):
     return v.norm(pow, [d for d in range(v.ndim) if d != dim], keepdim=True) if v.ndim > 1 else v.abs()
 
 
+def of_length(v, g, dim):
+    """v with its slices along a dim made as long as g says."""
+    return v * (g / norm_except_dim(v, 2, dim))
+
+
 class WeightNorm:
     """The hook that :func:`weight_norm` registers."""
 
@@ -19,20 +25,15 @@ class WeightNorm:
 
     def compute_weight(self, module):
         """The weight of length g and direction v."""
-        g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return v * (g / norm_except_dim(v, 2, self.dim))
+        return of_length(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
 
     @staticmethod
     def apply(module, name, dim):
         """Replace a parameter by its length and its direction."""
-        for hook in module._forward_pre_hooks.values():
-            if isinstance(hook, WeightNorm) and hook.name == name:
-                raise RuntimeError(f"weight_norm: Cannot register two weight_norm hooks on the same parameter {name}")
+        refuse_second("weight_norm", module, WeightNorm, name)
         norm = WeightNorm(name, dim)
         weight = getattr(module, name)
-        if is_lazy(weight):
-            raise ValueError("weight_norm: The module passed to `WeightNorm` can't have uninitialized parameters. Make "
-                             "sure to run the dummy forward before applying weight normalization")
+        refuse_lazy("weight_norm", WeightNorm, weight)
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, norm.dim).data))
         module.register_parameter(name + "_v", Parameter(weight.data))
@@ -90,9 +91,6 @@ def remove_weight_norm(module, name="weight"):
     ValueError
         If it was not applied to this parameter.
     """
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm: {name!r} not found in {module}")
+    if not take_hook(module, WeightNorm, name):
+        raise ValueError(f"weight_norm: {name!r} not found in {module}")
+    return module

@@ -15,22 +15,14 @@ extern "C" {
 typedef void (*pt_gemm)(char *transa, char *transb, int *m, int *n, int *k, void *alpha, void *a, int *lda, void *b, int *ldb,
                         void *beta, void *c, int *ldc);
 
-/* the complex ones take a real workspace before iwork */
-typedef void (*pt_gesdd)(char *jobz, int *m, int *n, void *a, int *lda, void *s, void *u, int *ldu, void *vt, int *ldvt,
-                         void *work, int *lwork, int *iwork, int *info);
-typedef void (*pt_gesdd_complex)(char *jobz, int *m, int *n, void *a, int *lda, void *s, void *u, int *ldu, void *vt, int *ldvt,
-                                 void *work, int *lwork, void *rwork, int *iwork, int *info);
-
-/* The other routines, by what they do; kernels/lapack.cpp knows their parameters. */
+/* The other routines, by what they do; the kernels over lapack.hpp know their parameters. */
 enum pt_routine {
     PT_GESV, PT_GETRF, PT_POTRF, PT_TRSM, PT_GEQRF, PT_ORGQR, PT_SYEVD, PT_GETRS, PT_GEEV, PT_SYTRF, PT_HETRF, PT_SYTRS, PT_HETRS,
-    PT_ROUTINES
+    PT_GESDD, PT_ROUTINES
 };
 
 typedef struct pt_blas_table {
     pt_gemm sgemm, dgemm, cgemm, zgemm;
-    pt_gesdd sgesdd, dgesdd;
-    pt_gesdd_complex cgesdd, zgesdd;
     int (*get_threads)(void);
     void (*set_threads)(int);
     void *routine[PT_ROUTINES][4];      /* of float, double and their complex types */

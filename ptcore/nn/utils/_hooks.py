@@ -1,0 +1,33 @@
+"""Forward pre-hooks that keep a parameter in another form, and what such forms share."""
+from ptcore.nn.parameter import is_lazy
+
+__all__ = []
+
+
+def hooks_of(module, cls, name, attribute="name"):
+    """The keys of the module's hooks of a class for a parameter, whose name is an attribute of theirs."""
+    return [key for key, hook in module._forward_pre_hooks.items()
+            if isinstance(hook, cls) and getattr(hook, attribute) == name]
+
+
+def take_hook(module, cls, name, attribute="name"):
+    """Have the hook for a parameter undo its work, and take it away; whether there was one."""
+    keys = hooks_of(module, cls, name, attribute)
+    if not keys:
+        return False
+    module._forward_pre_hooks[keys[0]].remove(module)
+    del module._forward_pre_hooks[keys[0]]
+    return True
+
+
+def refuse_second(op, module, cls, name):
+    """Raise if there is a hook of a class for a parameter."""
+    if hooks_of(module, cls, name):
+        raise RuntimeError(f"{op}: Cannot register two {op} hooks on the same parameter {name}")
+
+
+def refuse_lazy(op, cls, weight):
+    """Raise if a parameter has no shape yet."""
+    if is_lazy(weight):
+        raise ValueError(f"{op}: The module passed to `{cls.__name__}` can't have uninitialized parameters. Make sure "
+                         f"to run the dummy forward before applying {op.replace('_norm', ' normalization')}")
