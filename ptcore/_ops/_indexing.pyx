@@ -213,10 +213,10 @@ cdef Tensor as_index(object item):
     cdef Tensor t
     if isinstance(item, Tensor):
         t = <Tensor>item
-    elif isinstance(item, (list, tuple)) and len(item) == 0:
+    elif isinstance(item, (list, tuple, range)) and len(item) == 0:
         from ptcore._convert import tensor
         t = tensor([], dtype="int64")
-    elif isinstance(item, (list, tuple)) or hasattr(item, "__array__") or hasattr(
+    elif isinstance(item, (list, tuple, range)) or hasattr(item, "__array__") or hasattr(
             item, "__index__"):
         from ptcore._convert import as_tensor
         if hasattr(item, "__index__") and not hasattr(item, "__array__"):
