@@ -169,7 +169,7 @@ class Function(metaclass=_FunctionMeta):
     def apply(cls, *args, **kwargs):
         ctx = cls._ctx_class()
         separate = cls.setup_context is not Function.setup_context
-        if kwargs or separate and getattr(cls.forward, "__defaults__", None):
+        if kwargs or (separate and getattr(cls.forward, "__defaults__", None)):
             args = _positional(cls, separate, args, kwargs)
         ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
         recording = is_grad_enabled() and any(ctx.needs_input_grad)

@@ -84,7 +84,8 @@ def test_accumulate(problem):
         assert isinstance(errors[0], (IndexError, RuntimeError))
 
 
-@pytest.mark.parametrize("key", [(range(2),), (range(3), [2, 1, 0]), (slice(None), range(3, 0, -2)), (range(0),)], ids=str)
+@pytest.mark.parametrize("key", [(range(2),), (range(3), [2, 1, 0]), (slice(None), range(3, 0, -2)), (range(0),)],
+                         ids=str)
 def test_ranges(key):
     x, y = pt.arange(12.0).reshape(3, 4), torch.arange(12.0).reshape(3, 4)
     assert x[key].tolist() == y[key].tolist()
