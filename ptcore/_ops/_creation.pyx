@@ -674,6 +674,8 @@ def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None,
 
 def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, requires_grad=False):
     """A tensor from data with this tensor's dtype and device."""
+    if asks_class(self):
+        return of_class(new_tensor_method, self, data, dtype=dtype, device=device, requires_grad=requires_grad)
     from ptcore._convert import tensor
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device,
                   requires_grad=requires_grad)

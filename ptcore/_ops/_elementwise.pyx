@@ -547,8 +547,11 @@ cdef object elementwise_inplace(int op, tuple args):
     return x
 
 
-cdef object overwrite(Tensor x, object value):
+cdef object overwrite(Tensor x, object value, const char *name):
     """``x.copy_(value)`` for a value that was computed from x, whose history holds x's."""
+    if isinstance(value, Tensor) and CATEGORY[(<Tensor>value).dt] > CATEGORY[x.dt]:
+        raise RuntimeError(f"{name.decode()}_: result type {dtype_of((<Tensor>value).dt).name} can't be "
+                           f"cast to the desired output type {dtype_of(x.dt).name}")
     elementwise_inplace(OP_ASSIGN, (x, value))
     if x.node is not None and x.node.op == OP_ASSIGN and x.node.e1 is not None:
         x.node.e0 = None

@@ -105,3 +105,11 @@ def test_errors(k):
     with pytest.raises(Exception) as mine:  # noqa: PT011
         pt.zeros(3, 4, 2)[BAD[k]]
     assert isinstance(mine.value, type(theirs.value))
+
+
+@pytest.mark.parametrize("key", [0, slice(1, None), [0, 1], None])
+def test_leaf_is_not_written_to(key):
+    for lib in (pt, torch):
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad") as found:
+            lib.ones(3, 4, requires_grad=True)[key] = 1
+        assert lib is torch or str(found.value).startswith("index: ")
