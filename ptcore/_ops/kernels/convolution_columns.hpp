@@ -60,6 +60,35 @@ inline void pack_columns(T *to, int64_t pitch, const positions &all, int64_t beg
     });
 }
 
+/* The same matrix turned, to[position][(c - c0) * taps + t]: the taps of a row are a run of the source, which pays where
+ * positions lie far apart (patches). */
+template <class T>
+inline void pack_patches(T *to, int64_t pitch, const positions &all, int64_t begin, int64_t end, const batch_view &source, int64_t c0,
+                         int64_t c1) {
+    const geometry &g = all.g;
+    const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
+    all.rows(begin, end, [&](const result_row &r) {
+        for (int64_t x = 0; x < r.length; ++x) {
+            const int64_t sk = (r.at[2] + x) * c.step - c.lead, first = max64(0, -sk), last = min64(c.kernel, c.source - sk);
+            if (first >= last) continue;
+            T *at = to + (r.from + x) * pitch;
+            for (int64_t channel = c0; channel < c1; ++channel)
+                for (int64_t i = 0; i < a.kernel; ++i)
+                    for (int64_t j = 0; j < b.kernel; ++j, at += c.kernel) {
+                        const int64_t si = r.at[0] * a.step - a.lead + a.offset[i], sj = r.at[1] * b.step - b.lead + b.offset[j];
+                        if (si < 0 || si >= a.source || sj < 0 || sj >= b.source) continue;
+                        const T *from = reinterpret_cast<const T *>(source.data) + r.n * source.stride[0] + channel * source.stride[1] +
+                                        si * source.stride[2] + sj * source.stride[3] + sk + first;
+                        copy_row(reinterpret_cast<char *>(at + first), reinterpret_cast<const char *>(from), size_t(last - first) * sizeof(T));
+                    }
+        }
+    });
+}
+inline bool are_patches(const geometry &g, const batch_view &source) {
+    const axis &c = g.dim[2];
+    return c.step > 2 && source.stride[4] == 1 && (c.kernel == 1 || c.offset[1] == c.offset[0] + 1);
+}
+
 /* Channels whose rows make up a block of about GEMM_DEPTH. */
 inline int64_t channels_together(const geometry &g, int64_t taps) { return max64(1, min64(g.channels, GEMM_DEPTH / max64(1, taps))); }
 

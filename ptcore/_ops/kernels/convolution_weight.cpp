@@ -102,6 +102,7 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
     if (!right || !sums) return no_memory(call, g.groups * panels * (chunk + g.channels * taps) * WIDTH * int64_t(sizeof(T)));
     const double products = double(chunk) * double(g.filters / blocks) * double(together * taps);
     const int64_t grain = int64_t(double(WEIGHT_GRAIN) / (products + 1)) + 1;
+    const bool patches = are_patches(g, x);
     T *out = output<T>(call);
     std::atomic<int64_t> missing(0);
     for (int64_t start = 0; start < all.total; start += chunk) {
@@ -133,18 +134,19 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
             }
             for (int64_t u = begin; u < end; ++u) {
                 const int64_t block = u % blocks, group = u / blocks % g.groups, c0 = u / blocks / g.groups * together, c1 = min64(g.channels, c0 + together);
-                const int64_t rows = (c1 - c0) * taps;
+                const int64_t rows = (c1 - c0) * taps, by_row = patches ? 1 : depth, by_place = patches ? rows : 1;
                 for (int64_t q0 = start; q0 < stop; q0 += depth) {
                     const int64_t deep = min64(depth, stop - q0);
                     memset(columns.data, 0, size_t(rows * depth) * sizeof(T));
-                    pack_columns<T>(columns.data, depth, all, q0, q0 + deep, x, group * g.channels + c0, group * g.channels + c1);
+                    (patches ? pack_patches<T> : pack_columns<T>)(columns.data, patches ? rows : depth, all, q0, q0 + deep, x,
+                                                                  group * g.channels + c0, group * g.channels + c1);
                     for (int64_t panel = panels * block / blocks; panel < panels * (block + 1) / blocks; ++panel) {
                         const int vectors = int(ceil_div(min64(WIDTH, g.filters - panel * WIDTH), W));
                         T *to = sums.data + ((group * panels + panel) * g.channels + c0) * taps * WIDTH;
                         for (int64_t k = 0; k < rows; k += OUTER_ROWS) {
                             const int many = int(min64(OUTER_ROWS, rows - k));
-                            shared_outer<T>(many, vectors)(deep, columns.data + k * depth, depth, 1, panel_at(group, panel, q0), WIDTH, to + k * WIDTH, WIDTH,
-                                                           T(1), q0 > 0);
+                            shared_outer<T>(many, vectors)(deep, columns.data + k * by_row, by_row, by_place, panel_at(group, panel, q0), WIDTH,
+                                                           to + k * WIDTH, WIDTH, T(1), q0 > 0);
                         }
                     }
                 }
