@@ -368,7 +368,7 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
     if isinstance(data, Tensor):
         t = <Tensor>data
         if copy or (code >= 0 and code != t.dt):
-            t = <Tensor>t.detach().to(dtype_of(t.dt if code < 0 else code), copy=True)
+            t = <Tensor>alias(t).to(dtype_of(t.dt if code < 0 else code), copy=True)
         return t
     if isinstance(data, (list, tuple, int, float, complex)):
         return from_sequence(data, code)

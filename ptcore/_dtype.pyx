@@ -318,9 +318,9 @@ class finfo:
         self.resolution = float(f"1e-{digits}")
 
     def __repr__(self):
-        return (f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, "
-                f"eps={self.eps}, smallest_normal={self.smallest_normal}, "
-                f"tiny={self.tiny}, dtype={self.dtype.name})")
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+                f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, "
+                f"tiny={self.tiny:g}, dtype={self.dtype.name})")
 
 
 class iinfo:

@@ -242,4 +242,3 @@ def _repr(self):
 
 # What this module adds to Tensor.
 Tensor.__repr__ = _repr
-Tensor.__str__ = _repr

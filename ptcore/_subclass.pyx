@@ -86,9 +86,23 @@ def set_data(Tensor t, Tensor data not None):
 
 def get_data(Tensor t):
     """``t.data``: the same memory without history; its writes are not counted as t's."""
+    if t.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
+        return of_class(Tensor.data.__get__, t)
     cdef Tensor r = alias(t)
     count_apart(r, 0)
     return r
+
+
+def of_class(function, Tensor t not None, *args, **kwargs):
+    """What the ``__torch_function__`` of t's class makes of a function that is no op.
+
+    Arguments that say nothing (None, False) are left out.
+    """
+    given = {k: v for k, v in kwargs.items() if v is not None and v is not False}
+    result = type(t).__torch_function__(function, (type(t),), (t, *args), given)
+    if result is NotImplemented:
+        raise TypeError(f"{function.__name__}: no implementation found for types [{type(t).__name__!r}]")
+    return result
 
 
 def stand_in(Tensor like not None, shape, payload, int level=0):

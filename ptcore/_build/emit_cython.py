@@ -211,7 +211,7 @@ def inplace_function(op, by_name):
         body = unify(op)
         if row.updates:
             body += f"    if over_first({op.id}, ({args},)):\n        return {op.tensors[0].name}\n"
-        body += f"    return overwrite({op.tensors[0].name}, {op.name}({call}))\n"
+        body += f"    return overwrite({op.tensors[0].name}, {op.name}({call}), b\"{op.row.called}\")\n"
     elif not op.params and len(op.tensors) == 2:
         body += f"    return inplace_binary({op.id}, {args})\n"
     else:

@@ -18,6 +18,7 @@ from ptcore._ops._shapes import arange_length
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._memory_format import preserve_format
 from ptcore._tensor import strided
+from ptcore._subclass import of_class
 
 cdef int OP_ASSIGN = op_id("assign")
 cdef int OP_TO_DEVICE = op_id("to_device")
@@ -59,6 +60,10 @@ cdef Tensor fresh(object size, tuple rest, object dtype, object where, const cha
         return new_tensor(code, n, sizes, DEVICE_CPU, -1)
     d = as_device(where, op)
     return new_tensor(code, n, sizes, d.column, d.number)
+
+
+cdef inline bint asks_class(object x):
+    return isinstance(x, Tensor) and (<Tensor>x).flags & PT_SUBCLASS and not pt_tls.torch_function_off
 
 
 cdef Tensor fresh_like(object x, object dtype, object where, object memory_format, const char *op):
@@ -208,6 +213,9 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
     """Uninitialised memory of input's shape, dtype and device."""
+    if asks_class(input):
+        return of_class(empty_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                        requires_grad=requires_grad, memory_format=memory_format)
     return made(fresh_like(input, dtype, device, memory_format, b"empty_like"), b"empty_like", None, layout,
                 pin_memory, memory_format, requires_grad)
 
@@ -215,6 +223,9 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
     """Zeros of input's shape, dtype and device."""
+    if asks_class(input):
+        return of_class(zeros_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                        requires_grad=requires_grad, memory_format=memory_format)
     return made(zeroed(fresh_like(input, dtype, device, memory_format, b"zeros_like")), b"zeros_like", None, layout,
                 pin_memory, memory_format, requires_grad)
 
@@ -222,6 +233,9 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """Ones of input's shape, dtype and device."""
+    if asks_class(input):
+        return of_class(ones_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                        requires_grad=requires_grad, memory_format=memory_format)
     return made(filled(fresh_like(input, dtype, device, memory_format, b"ones_like"), 1, b"ones_like"),
                 b"ones_like", None, layout,
                 pin_memory, memory_format, requires_grad)
@@ -230,6 +244,9 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """One value in input's shape, dtype and device."""
+    if asks_class(input):
+        return of_class(full_like, input, fill_value, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                        requires_grad=requires_grad, memory_format=memory_format)
     return made(filled(fresh_like(input, dtype, device, memory_format, b"full_like"), fill_value, b"full_like"),
                 b"full_like", None, layout, pin_memory, memory_format, requires_grad)
 
@@ -440,6 +457,9 @@ cdef object alike(int op, object input, object dtype, object where, object gener
 def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, generator=None, memory_format=None):
     """Uniform values in [0, 1) in input's shape."""
+    if asks_class(input):
+        return of_class(rand_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                        requires_grad=requires_grad, memory_format=memory_format, generator=generator)
     return alike(OP_UNIFORM, input, dtype, device, generator, b"rand_like", layout, pin_memory,
                  memory_format, requires_grad)
 
@@ -447,12 +467,17 @@ def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, generator=None, memory_format=None):
     """Standard normal values in input's shape."""
+    if asks_class(input):
+        return of_class(randn_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                        requires_grad=requires_grad, memory_format=memory_format, generator=generator)
     return alike(OP_NORMAL, input, dtype, device, generator, b"randn_like", layout, pin_memory,
                  memory_format, requires_grad)
 
 
 def randint_like(Tensor input not None, low, high=None, *, dtype=None, device=None, generator=None):
     """Uniform integers in [low, high) in input's shape and dtype."""
+    if asks_class(input):
+        return of_class(randint_like, input, low, high, dtype=dtype, device=device, generator=generator)
     if high is None:
         low, high = 0, low
     return randint(low, high, input.shape, dtype=dtype or input.dtype,
@@ -618,30 +643,40 @@ def copy_(Tensor self not None, src, non_blocking=False):
 
 def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False):
     """Uninitialised memory with this tensor's dtype and device."""
+    if asks_class(self):
+        return of_class(new_empty, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     return made(fresh(size, sizes, dtype or self.dtype, device or self.device, b"new_empty"), b"new_empty",
                 None, None, False, None, requires_grad)
 
 
 def new_zeros(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False):
     """Zeros with this tensor's dtype and device."""
+    if asks_class(self):
+        return of_class(new_zeros, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     return zeros(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
                  requires_grad=requires_grad)
 
 
 def new_ones(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False):
     """Ones with this tensor's dtype and device."""
+    if asks_class(self):
+        return of_class(new_ones, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     return ones(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
                 requires_grad=requires_grad)
 
 
 def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None, requires_grad=False):
     """One value with this tensor's dtype and device."""
+    if asks_class(self):
+        return of_class(new_full, self, size, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     return full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device,
                 requires_grad=requires_grad)
 
 
 def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, requires_grad=False):
     """A tensor from data with this tensor's dtype and device."""
+    if asks_class(self):
+        return of_class(new_tensor_method, self, data, dtype=dtype, device=device, requires_grad=requires_grad)
     from ptcore._convert import tensor
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device,
                   requires_grad=requires_grad)

@@ -390,13 +390,9 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
         copy_into(<Tensor>results[0], <Tensor>args[0])
     elif column != DEVICE_META:
         run_kernel(op, args, results, column)
-    if key & PT_REQUIRES_GRAD or key & PT_VIEW:
-        if out is not None and pt_tls.grad_enabled:
-            raise RuntimeError(f"{o.name.decode()}: out= does not support automatic "
-                               "differentiation, but one of the arguments requires grad")
-        if pt_tls.grad_enabled and o.differentiable:
-            record(op, args, results)
-    if out is not None:
+    if key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable:
+        record(op, args, results)
+    if out is not None:                 # refuses results with history
         return write_outs(op, out, results)
     if nout == 1:
         return results[0]

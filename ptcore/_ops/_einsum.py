@@ -5,7 +5,7 @@ one). Every label has one size; a dim of size 1 stands for any size, as in broad
 operand is held as ``(tensor, labels)`` with distinct labels. The ops called here record
 themselves, so nothing in this file knows of gradients.
 """
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import ChoiceError, DTypeError, ShapeError
 from ptcore._ops._functions_linalg import bmm, mm
 from ptcore._ops._functions_reduction import sum
 from ptcore._ops._functions_view import diagonal, expand, permute, reshape, squeeze
@@ -22,7 +22,7 @@ def einsum(equation, operands):
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = operands[0]
     if not operands:
-        raise ValueError("einsum: at least one operand is needed, got none")
+        raise ChoiceError("einsum: at least one operand is needed, got none")
     for x in operands:
         if not isinstance(x, Tensor):
             raise TypeError(f"einsum: operands must be Tensors, got {type(x).__name__}")
@@ -56,8 +56,8 @@ def _letters(sublist):
     text = ""
     for i in sublist:
         if i is not Ellipsis and (type(i) is not int or not 0 <= i < len(LETTERS)):
-            raise ValueError(f"einsum: subscripts must be ints in [0, {len(LETTERS) - 1}] or "
-                             f"Ellipsis, got {i!r}")
+            raise ChoiceError(f"einsum: subscripts must be ints in [0, {len(LETTERS) - 1}] or "
+                              f"Ellipsis, got {i!r}")
         text += "..." if i is Ellipsis else LETTERS[i]
     return text
 
@@ -67,8 +67,8 @@ def _parse(equation, operands):
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(operands):
-        raise ValueError(f"einsum: equation {equation!r} names {len(texts)} operands, got "
-                         f"{len(operands)}")
+        raise ChoiceError(f"einsum: equation {equation!r} names {len(texts)} operands, got "
+                          f"{len(operands)}")
     terms = [_labels(equation, text, x.ndim) for text, x in zip(texts, operands)]
     # The most dims under an ellipsis, in front and in order.
     depth = 0
@@ -83,10 +83,10 @@ def _parse(equation, operands):
     output = _labels(equation, right, len(right.replace("...", "")) + depth * ("..." in right))
     for i, label in enumerate(output):
         if label in output[:i]:
-            raise ValueError(f"einsum: the output of {equation!r} names {label!r} twice")
+            raise ChoiceError(f"einsum: the output of {equation!r} names {label!r} twice")
         if not any([label in labels for labels in terms]):
-            raise ValueError(f"einsum: the output of {equation!r} names {label!r}, but no operand "
-                             "does")
+            raise ChoiceError(f"einsum: the output of {equation!r} names {label!r}, but no operand "
+                              "does")
     return terms, output
 
 
@@ -95,8 +95,8 @@ def _labels(equation, text, ndim):
     before, dots, after = text.partition("...")
     for c in before + after:
         if c not in LETTERS:
-            raise ValueError(f"einsum: subscripts must be letters, '...', ',' and '->', got {c!r} "
-                             f"in {equation!r}")
+            raise ChoiceError(f"einsum: subscripts must be letters, '...', ',' and '->', got {c!r} "
+                              f"in {equation!r}")
     depth = ndim - len(before) - len(after)
     if depth < 0 or (depth > 0 and not dots):
         raise ShapeError(f"einsum: {text!r} in {equation!r} names {len(before) + len(after)} "

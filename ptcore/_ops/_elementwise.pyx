@@ -467,12 +467,12 @@ cdef object elementwise(int op, tuple args, object out):
         check_integers(op, p)
     r = result_for(p)
     run_loops(op, p, args, r)
-    if p.flags & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled:
+    if (p.flags & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable
+            and CATEGORY[r.dt] >= 2):
         if out is not None and any_needs_grad(p):
             raise RuntimeError(f"{o.name.decode()}: out= does not support automatic "
                                "differentiation, but one of the arguments requires grad")
-        if o.differentiable and CATEGORY[r.dt] >= 2:
-            record_general(op, r, p, args, None, None)
+        record_general(op, r, p, args, None, None)
     if out is not None:
         if not isinstance(out, Tensor):
             raise TypeError(f"{o.name.decode()}: out must be a Tensor, got {type(out).__name__}")
@@ -521,7 +521,7 @@ cdef object elementwise_inplace(int op, tuple args):
     if o.integers:
         check_integers(op, p)
     recording = (pt_tls.grad_enabled and p.flags & (PT_REQUIRES_GRAD | PT_VIEW)
-                 and any_needs_grad(p))
+                 and CATEGORY[x.dt] >= 2 and any_needs_grad(p))
     check_inplace(x, o.name, recording)
     check_no_self_overlap(op, x)
     if recording:
@@ -547,8 +547,11 @@ cdef object elementwise_inplace(int op, tuple args):
     return x
 
 
-cdef object overwrite(Tensor x, object value):
+cdef object overwrite(Tensor x, object value, const char *name):
     """``x.copy_(value)`` for a value that was computed from x, whose history holds x's."""
+    if isinstance(value, Tensor) and CATEGORY[(<Tensor>value).dt] > CATEGORY[x.dt]:
+        raise RuntimeError(f"{name.decode()}_: result type {dtype_of((<Tensor>value).dt).name} can't be "
+                           f"cast to the desired output type {dtype_of(x.dt).name}")
     elementwise_inplace(OP_ASSIGN, (x, value))
     if x.node is not None and x.node.op == OP_ASSIGN and x.node.e1 is not None:
         x.node.e0 = None

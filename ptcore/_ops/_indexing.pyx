@@ -213,10 +213,10 @@ cdef Tensor as_index(object item):
     cdef Tensor t
     if isinstance(item, Tensor):
         t = <Tensor>item
-    elif isinstance(item, (list, tuple)) and len(item) == 0:
+    elif isinstance(item, (list, tuple, range)) and len(item) == 0:
         from ptcore._convert import tensor
         t = tensor([], dtype="int64")
-    elif isinstance(item, (list, tuple)) or hasattr(item, "__array__") or hasattr(
+    elif isinstance(item, (list, tuple, range)) or hasattr(item, "__array__") or hasattr(
             item, "__index__"):
         from ptcore._convert import as_tensor
         if hasattr(item, "__index__") and not hasattr(item, "__array__"):
@@ -279,9 +279,15 @@ cdef int setitem(Tensor x, object key, object value) except -1:
             value = strip(<Tensor>value, r)
         if isinstance(value, Tensor):
             check_fits(<Tensor>value, r.rank, r.dims)
-        elementwise_inplace(OP_ASSIGN, (r, value))
-        return 0
-    write(r, advanced, value, False)
+    try:
+        if advanced is None:
+            elementwise_inplace(OP_ASSIGN, (r, value))
+        else:
+            write(r, advanced, value, False)
+    except RuntimeError as e:
+        from ptcore._ops._table import called_as
+        called_as(e, "index")
+        raise
     return 0
 
 
@@ -341,7 +347,7 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     v = v.expand(shape)
     op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
     result = call(op, (r, v, indices, dims, accumulate), None)
-    overwrite(r, <Tensor>result)
+    overwrite(r, <Tensor>result, b"index_put")
     return 0
 
 

@@ -38,6 +38,9 @@ def detach(Tensor self not None):
     >>> x.detach().requires_grad
     False
     """
+    if self.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
+        from ptcore._subclass import of_class
+        return of_class(detach, self)
     cdef Tensor r = alias(self)
     if self.flags & PT_INFERENCE and not self.flags & PT_DATA and not pt_tls.inference:
         count_apart(r, 0)       # may be written to, as in PyTorch
@@ -274,6 +277,9 @@ def nonzero(Tensor input not None, *, as_tuple=False):
     tensor([[1],
             [2]])
     """
+    if input.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
+        from ptcore._subclass import of_class
+        return of_class(nonzero, input, as_tuple=as_tuple)
     from ptcore._ops._functions_index import nonzero_of
     from ptcore._ops._functions_reduction import count_nonzero
     found = nonzero_of(input.detach(), int(count_nonzero(input.detach())))

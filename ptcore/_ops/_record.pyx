@@ -255,7 +255,7 @@ cdef int check_inplace(Tensor x, const char *op, bint recording) except -1:
             raise RuntimeError(f"{op.decode()}: the tensor is one of several views made by one "
                                "function; such views cannot be modified in place where the "
                                "write is recorded")
-        if (<Tensor>x.base).node is None and (<Tensor>x.base).flags & PT_REQUIRES_GRAD:
+        if (<Tensor>x.base).node is None and ((<Tensor>x.base).flags | x.flags) & PT_REQUIRES_GRAD:
             raise RuntimeError(f"{op.decode()}: a view of a leaf Variable that requires grad is "
                                "being used in an in-place operation.")
     if x.flags & PT_REQUIRES_GRAD and x.node is None:

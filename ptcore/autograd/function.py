@@ -168,14 +168,17 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def apply(cls, *args, **kwargs):
         ctx = cls._ctx_class()
+        separate = cls.setup_context is not Function.setup_context
+        if kwargs or (separate and getattr(cls.forward, "__defaults__", None)):
+            args = _positional(cls, separate, args, kwargs)
         ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
         recording = is_grad_enabled() and any(ctx.needs_input_grad)
         with no_grad():
-            if cls.setup_context is not Function.setup_context:
-                output = cls.forward(*args, **kwargs)
+            if separate:
+                output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
             else:
-                output = cls.forward(ctx, *args, **kwargs)
+                output = cls.forward(ctx, *args)
         single = not isinstance(output, (tuple, list))
         outputs = [output] if single else list(output)
         dirty = {id(t) for t in ctx._dirty}
@@ -209,6 +212,26 @@ class Function(metaclass=_FunctionMeta):
         if single:
             return outputs[0]
         return tuple(outputs) if isinstance(output, tuple) else outputs
+
+
+def _positional(cls, separate, args, kwargs):
+    """Arguments of ``apply`` in the order of ``forward``: a gradient is returned for each.
+
+    Where ``setup_context`` is given all of them, what was left out is the default.
+    """
+    import inspect
+    parameters = list(inspect.signature(cls.forward).parameters.values())[0 if separate else 1:]
+    try:
+        bound = inspect.Signature(parameters).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{cls.__name__}.apply: {error}") from None
+    if separate or bound.kwargs:
+        bound.apply_defaults()
+    for name in bound.kwargs:
+        if name in kwargs:
+            raise TypeError(f"{cls.__name__}.apply: forward() got an unexpected keyword argument "
+                            f"{name!r}: its arguments must be positional")
+    return bound.args
 
 
 def once_differentiable(fn):

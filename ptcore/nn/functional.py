@@ -1,6 +1,6 @@
 """Functions of neural networks. Elementwise ones are the compiled ops themselves."""
 from ptcore import _public
-from ptcore._errors import ShapeError
+from ptcore._errors import ChoiceError, ShapeError
 from ptcore._ops._functions_loss import cross_entropy_stats, nll_loss_stats
 from ptcore._ops._functions_normalize import layer_norm_stats
 from ptcore._ops._functions_normalize import log_softmax as _log_softmax
@@ -160,8 +160,8 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         raise TypeError(f"cross_entropy: target must be a Tensor, got {type(target).__name__}")
     reduction = _reduction("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueError(f"cross_entropy: label_smoothing must be in [0, 1], got "
-                         f"{label_smoothing}")
+        raise ChoiceError(f"cross_entropy: label_smoothing must be in [0, 1], got "
+                          f"{label_smoothing}")
     if target.is_floating_point():
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     return cross_entropy_stats(input, target, weight, reduction, ignore_index,

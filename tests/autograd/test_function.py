@@ -316,3 +316,51 @@ def test_through_numpy():
             return g * pt.from_numpy(d)
 
     assert gradcheck(Sinc.apply, (leaf(0.3, 1.2),))
+
+
+class Scaled(Function):
+    @staticmethod
+    def forward(x, by=2.0, *, plus=0.0):
+        return x * by + plus
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.by = inputs[1]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.by, None
+
+
+def test_setup_context_is_given_the_defaults():
+    x = leaf(1.0, 2.0)
+    Scaled.apply(x).sum().backward()
+    assert values(x.grad) == [2.0, 2.0]
+
+
+def test_keywords_take_their_place():
+    class Exponential(Function):
+        @staticmethod
+        def forward(ctx, x, unused=1, by=3):
+            ctx.seen = ctx.needs_input_grad
+            return x * by
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * len(ctx.seen), None, None
+
+    x = leaf(1.0, 2.0)
+    for y, slope in ((Scaled.apply(x, by=3.0), 3.0), (Scaled.apply(by=3.0, x=x), 3.0), (Exponential.apply(x=x), 1.0),
+                     (Exponential.apply(x, by=4), 3.0)):
+        x.grad = None
+        y.sum().backward()
+        assert values(x.grad) == [slope, slope]
+
+
+@pytest.mark.parametrize("args, kwargs, text", [
+    ((), {}, "Scaled.apply: missing a required argument: 'x'"), ((1, 2, 3), {}, "Scaled.apply: too many"),
+    ((1,), {"z": 1}, "Scaled.apply: got an unexpected keyword argument 'z'"),
+    ((1,), {"plus": 1}, "Scaled.apply: forward.. got an unexpected keyword argument 'plus'")])
+def test_arguments_that_do_not_fit(args, kwargs, text):
+    with pytest.raises(TypeError, match=text):
+        Scaled.apply(*args, **kwargs)

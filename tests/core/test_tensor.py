@@ -43,7 +43,9 @@ class Refuses(pt.Tensor):
     lambda t: t + 1, lambda t: 1 - t, lambda t: pt.exp(t), lambda t: t.sum(), lambda t: t[0],
     lambda t: t.reshape(2, 1), lambda t: t.split(1)[1], lambda t: t.max(0).values,
     lambda t: pt.cat([t, t]), lambda t: t.clone(), lambda t: pt.where(t > 0, t, -t),
-    lambda t: pt.nn.functional.softmax(t, dim=0),
+    lambda t: pt.nn.functional.softmax(t, dim=0), lambda t: t.detach(), lambda t: t.data, lambda t: t.new_ones(2),
+    lambda t: t.new_zeros(2, 3), lambda t: t.new_full((2,), 3.0), lambda t: pt.zeros_like(t),
+    lambda t: t.new_tensor([3.0]), lambda t: pt.full_like(t, 2, dtype=pt.int64), lambda t: t.nonzero(),
 ])
 def test_plain_subclass_keeps_its_type(f):
     t = pt.ones(2).as_subclass(Plain)
@@ -51,6 +53,22 @@ def test_plain_subclass_keeps_its_type(f):
     assert type(got) is Plain
     assert type(want) is pt.Tensor
     assert got.tolist() == want.tolist()
+
+
+def test_creation_like_a_subclass():
+    t = pt.ones(2).as_subclass(Plain)
+    for f in (pt.rand_like, pt.randn_like, pt.empty_like, pt.ones_like, lambda t: pt.randint_like(t, 5)):
+        assert type(f(t)) is Plain
+    assert type(t.new_empty(3)) is Plain
+    assert type(pt.tensor(t)) is pt.Tensor          # a copy, as of any other data
+    t.requires_grad_()
+    assert not t.detach().requires_grad
+    assert t.data.data_ptr() == t.detach().data_ptr() == t.data_ptr()
+    assert pt.zeros_like(t, requires_grad=True).requires_grad
+    assert type(pt.nn.Parameter(t.detach())) is not pt.Tensor
+    assert Logged.seen.clear() is None
+    pt.ones(2).as_subclass(Logged).detach()
+    assert Logged.seen == ["detach"]
 
 
 def test_subclass_of_subclass_wins():

@@ -105,6 +105,33 @@ def test_out(row):
             np.testing.assert_array_equal(array(out), array(want))
 
 
+def viewed(value):
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(viewed, value))
+    return value.view(value.shape) if isinstance(value, ptcore.Tensor) else value
+
+
+@pytest.mark.parametrize("row", parameters(OUT))
+def test_out_of_views(row):
+    """Views are written out like other tensors, unless their base requires grad and the op has a derivative."""
+    dtype = dtype_for(row)
+    _, positional, keyword = run(row, cases(row)[0], dtype)
+    wants = several(function(row)(*positional, **keyword))
+    outs = tuple(ptcore.zeros_like(w) for w in wants)
+    function(row)(*viewed(positional), **keyword, out=outs if len(outs) > 1 else outs[0])
+    for out, want in zip(outs, wants, strict=True):
+        np.testing.assert_array_equal(array(out), array(want))
+
+
+def test_out_where_nothing_is_differentiable():
+    x = ptcore.tensor([3.0, 1.0], requires_grad=True)
+    out = ptcore.zeros(2, dtype=ptcore.bool)
+    assert ptcore.gt(x, 2, out=out).tolist() == [True, False]
+    assert ptcore.argmax(x, out=ptcore.zeros((), dtype=ptcore.int64)).item() == 0
+    with pytest.raises(RuntimeError, match="floor: out= does not support"):
+        ptcore.floor(x, out=ptcore.zeros(2))
+
+
 @pytest.mark.parametrize("row", parameters(OUT))
 def test_out_resizes_only_empty(row):
     dtype = dtype_for(row)
@@ -196,6 +223,14 @@ def test_inplace_refuses_higher_kind(x, y):
         a.add_(b)
     a.copy_(b)                          # a copy casts, as in PyTorch
     assert a.dtype is getattr(ptcore, x)
+
+
+@pytest.mark.parametrize("bounds", [{"min": 0.5}, {"max": 2.5}, {"min": ptcore.tensor(1.5)}, {"min": 0, "max": 1.5}])
+def test_composites_in_place_refuse_higher_kind(bounds):
+    x = ptcore.tensor([1, 5])
+    with pytest.raises(RuntimeError, match="clamp_: result type float32 can't be cast to the desired output type"):
+        x.clamp_(**bounds)
+    assert x.tolist() == [1, 5]
 
 
 def test_out_and_gradients():

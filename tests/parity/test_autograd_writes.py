@@ -455,6 +455,31 @@ def written_base_of_a_leaf_view(T):
 
 
 @program
+def write_through_a_view_of_a_leaf_view(T):
+    x = T.ones(4, dtype=T.float64).view(2, 2)
+    x.requires_grad_()
+    x[0].mul_(2)
+
+
+@program
+def diagonal_of_a_leaf_view(T):
+    x = T.ones(4, dtype=T.float64).view(2, 2)
+    x.requires_grad_()
+    x.fill_diagonal_(3)
+
+
+@program
+def variables_into_integers(T):
+    x = leaf(T) * 2
+    number, mask, part = T.zeros(4, dtype=T.int64), T.zeros(4, dtype=T.bool), T.zeros(4, dtype=T.int32)
+    number.copy_(x)
+    mask.view(2, 2).copy_(x.view(2, 2))
+    part[1:] = x[1:]
+    part[0] = x[0]
+    return [(t.requires_grad, t.grad_fn is None, t.numpy().tolist()) for t in (number, mask, part)]
+
+
+@program
 def copy_between_dtypes(T):
     x = leaf(T)
     y = T.zeros(4, dtype=T.float32)

@@ -84,6 +84,15 @@ def test_accumulate(problem):
         assert isinstance(errors[0], (IndexError, RuntimeError))
 
 
+@pytest.mark.parametrize("key", [(range(2),), (range(3), [2, 1, 0]), (slice(None), range(3, 0, -2)), (range(0),)],
+                         ids=str)
+def test_ranges(key):
+    x, y = pt.arange(12.0).reshape(3, 4), torch.arange(12.0).reshape(3, 4)
+    assert x[key].tolist() == y[key].tolist()
+    x[key], y[key] = -1, -1
+    assert x.tolist() == y.tolist()
+
+
 BAD = [(0, 0, 0, 0), (5,), (-5,), ("a",), (1.5,), ([0, 9],), ([0, 1], [0, 1, 2]),
        ([True, False],),
        (slice(None, None, 0),), ({},), (slice("a", None),), ([[0, 1], [2]],), (None, 7)]
@@ -96,3 +105,11 @@ def test_errors(k):
     with pytest.raises(Exception) as mine:  # noqa: PT011
         pt.zeros(3, 4, 2)[BAD[k]]
     assert isinstance(mine.value, type(theirs.value))
+
+
+@pytest.mark.parametrize("key", [0, slice(1, None), [0, 1], None])
+def test_leaf_is_not_written_to(key):
+    for lib in (pt, torch):
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad") as found:
+            lib.ones(3, 4, requires_grad=True)[key] = 1
+        assert lib is torch or str(found.value).startswith("index: ")

@@ -239,7 +239,7 @@ def test_signatures(ours, theirs):
 
 def test_repr():
     texts = [
-        repr(om.AdamW([pt_.zeros(1, requires_grad=True)], lr=0.5))
+        repr(om.AdamW([{"params": [pt_.zeros(1, requires_grad=True)]}, {"params": [pt_.ones(1)], "lr": 1.0}], lr=0.5))
         for pt_, om in LIBRARIES
     ]
     assert texts[0] == texts[1]

@@ -123,6 +123,22 @@ def test_str_and_format():
     assert f"{pt.tensor(1.23456):.2f}" == f"{torch.tensor(1.23456):.2f}"
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_finfo(name):
+    assert repr(pt.finfo(getattr(pt, name))) == repr(torch.finfo(getattr(torch, name)))
+
+
+def test_str_of_subclasses():
+    """``print`` shows what ``repr`` of the class says."""
+    for m in (pt, torch):
+        class Named(m.Tensor):
+            def __repr__(self):
+                return "a name"
+
+        assert str(m.ones(2).as_subclass(Named)) == "a name"
+        assert str(m.nn.Parameter(m.ones(2))).startswith("Parameter containing:\ntensor(")
+
+
 def test_bad_profile():
     with pytest.raises(ValueError, match="set_printoptions: profile must be one of"):
         pt.set_printoptions(profile="long")
