@@ -1,26 +1,14 @@
 """Tape-based automatic differentiation: ``backward``, ``grad``, custom functions, hooks."""
 from ptcore._ops._creation import ones_like, zeros_like
+from ptcore._ops._results import names_of_files as _names_of_files
 from ptcore._state import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from ptcore._tensor import Tensor
 from ptcore.autograd._accumulate import scalar_seed
 from ptcore.autograd._engine import run_backward
 
-_LAZY = {
-    "Function": "function", "gradcheck": "_gradcheck", "gradgradcheck": "_gradcheck",
-    "detect_anomaly": "_anomaly", "set_detect_anomaly": "_anomaly",
-}
-_MODULES = ("function", "functional", "graph", "profiler")
-
-
-def __getattr__(name):
-    import importlib
-    if name in _LAZY:
-        found = getattr(importlib.import_module(f"ptcore.autograd.{_LAZY[name]}"), name)
-        globals()[name] = found
-        return found
-    if name in _MODULES:
-        return importlib.import_module(f"ptcore.autograd.{name}")
-    raise AttributeError(f"module 'ptcore.autograd' has no attribute {name!r}")
+_LATER = {"_anomaly": ("detect_anomaly", "set_detect_anomaly"), "_gradcheck": ("gradcheck", "gradgradcheck"),
+          "function": ("Function",)}
+__getattr__, __dir__ = _names_of_files(__name__, _LATER, ("function", "functional", "graph", "profiler"))
 
 
 def _sequence(value, op, arg):

@@ -1,42 +1,43 @@
 """Functions of nn.functional that are others under fixed options, most of them of PyTorch's first years."""
 from ptcore import _public
+from ptcore._tensor import Tensor
 
 __all__ = ["adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d_with_indices",
            "conv_tbc", "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices",
-           "native_channel_shuffle", "rrelu_", "upsample", "upsample_bilinear", "upsample_nearest"]
+           "rrelu_", "upsample", "upsample_bilinear", "upsample_nearest"]
 
 _own = _public["nn.functional"]
 
 
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                            return_indices=False):
+                            return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.max_pool1d`."""
     return _own["max_pool1d"](input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                            return_indices=False):
+                            return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.max_pool2d`."""
     return _own["max_pool2d"](input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                            return_indices=False):
+                            return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.max_pool3d`."""
     return _own["max_pool3d"](input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.adaptive_max_pool1d`."""
     return _own["adaptive_max_pool1d"](input, output_size, True)
 
 
-def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.adaptive_max_pool2d`."""
     return _own["adaptive_max_pool2d"](input, output_size, True)
 
 
-def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.adaptive_max_pool3d`."""
     return _own["adaptive_max_pool3d"](input, output_size, True)
 
@@ -44,11 +45,6 @@ def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
     """:func:`ptcore.nn.functional.rrelu` in place."""
     return _own["rrelu"](input, lower, upper, training, True)
-
-
-def native_channel_shuffle(input, groups):
-    """See :func:`ptcore.nn.functional.channel_shuffle`."""
-    return _own["channel_shuffle"](input, groups)
 
 
 def conv_tbc(input, weight, bias, pad=0):
