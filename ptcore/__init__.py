@@ -86,6 +86,7 @@ _LATER = {
     "utils._rare": ("binomial", "constant_pad_nd", "empty_permuted", "get_num_interop_threads", "logspace",
                     "norm_except_dim", "pca_lowrank", "range", "scalar_tensor", "set_default_tensor_type",
                     "set_flush_denormal", "set_num_interop_threads", "svd_lowrank"),
+    "utils._segments": ("lobpcg", "segment_reduce"),
     "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
                         "is_deterministic_algorithms_warn_only_enabled", "set_float32_matmul_precision",
                         "use_deterministic_algorithms"),

@@ -226,13 +226,29 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     """
     _check_same("mse_loss", input, target)
     d = input - target
-    d = d * d
-    if weight is not None:
-        d = d * weight
-    return _reduced(d, _reduction("mse_loss", reduction, size_average, reduce))
+    return _weighted("mse_loss", d * d, input, weight, _reduction("mse_loss", reduction, size_average, reduce))
 
 
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """Mean of ``abs(input - target)`` (or the sum, or each element)."""
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Mean of ``abs(input - target)`` (or the sum, or each element), weighted if ``weight`` is given.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.functional.l1_loss(ptcore.tensor([1., 2.]), ptcore.tensor([1., 4.]), weight=ptcore.tensor([1., 3.]))
+    tensor(1.5000)
+    """
     _check_same("l1_loss", input, target)
-    return _reduced((input - target).abs(), _reduction("l1_loss", reduction, size_average, reduce))
+    return _weighted("l1_loss", (input - target).abs(), input, weight,
+                     _reduction("l1_loss", reduction, size_average, reduce))
+
+
+def _weighted(op, loss, input, weight, reduction):
+    """A loss times weights of the input's shape; its mean is divided by their sum."""
+    if weight is None:
+        return _reduced(loss, reduction)
+    _need_tensors(op, weight=weight)
+    if weight.shape != input.shape:
+        raise ShapeError(f"{op}: weight must have input's shape {list(input.shape)}, got {list(weight.shape)}")
+    loss = loss * weight
+    return loss.sum() / weight.sum() if reduction == "mean" else _reduced(loss, reduction)

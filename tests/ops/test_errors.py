@@ -28,7 +28,7 @@ INNER = {
     "equal": ("eq",), "isin": ("full",), "max": ("maximum", "amax", "max_dim"), "min": ("minimum", "amin", "min_dim"),
     "var": ("var_dims",), "std": ("var_dims",), "prod": ("prod_dims",),
     "clamp": ("clamp_min", "clamp_max"), "argsort": ("sort",),
-    "split": ("slice",), "chunk": ("split", "slice"), "movedim": ("permute",),
+    "split": ("slice",), "chunk": ("split", "slice"), "movedim": ("permute",), "swapaxes": ("transpose",),
     "narrow": ("slice",), "unbind": ("select",), "select": ("index",), "unflatten": ("reshape",),
     "flatten": ("reshape",), "t": ("transpose",), "add": ("add_scaled",), "sub": ("sub_scaled",),
     "reshape": ("view",), "to_dtype": ("to",), "to_device": ("to", "device", "copy")}
