@@ -79,7 +79,7 @@ _SUBMODULES = ("accelerator", "autograd", "cpu", "cuda", "examples", "func", "li
 _LATER = {
     "_errors": ("OutOfMemoryError",),
     "nn._plain": ("adaptive_max_pool1d", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
-                  "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
+                  "ctc_loss", "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
                   "lstm_cell", "margin_ranking_loss", "max_pool1d_with_indices", "poisson_nll_loss", "rms_norm",
                   "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss"),
     "serialization": ("load", "save"),

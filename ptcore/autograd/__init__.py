@@ -7,8 +7,8 @@ from ptcore.autograd._accumulate import scalar_seed
 from ptcore.autograd._engine import run_backward
 
 _LATER = {"_anomaly": ("detect_anomaly", "set_detect_anomaly"), "_gradcheck": ("gradcheck", "gradgradcheck"),
-          "function": ("Function",)}
-__getattr__, __dir__ = _names_of_files(__name__, _LATER, ("function", "functional", "graph", "profiler"))
+          "function": ("Function",), "variable": ("Variable",)}
+__getattr__, __dir__ = _names_of_files(__name__, _LATER, ("function", "functional", "graph", "profiler", "variable"))
 
 
 def _sequence(value, op, arg):
@@ -62,7 +62,7 @@ def _initial(op, outputs, grads, create_graph):
     return result
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Accumulates the gradients of ``tensors`` into the ``.grad`` of the graph's leaves.
 
     Parameters
@@ -74,6 +74,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         Keep what was saved, for another backward; defaults to ``create_graph``.
     create_graph : bool
         Record the backward itself, for higher derivatives.
+    grad_variables : optional
+        The older name of ``grad_tensors``.
     inputs : sequence of Tensors, optional
         Only these get a gradient; no other ``.grad`` is touched.
 
@@ -82,6 +84,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     RuntimeError
         If a tensor has no history, a gradient has the wrong shape, or the graph was freed.
     """
+    if grad_variables is not None:
+        import warnings
+        warnings.warn("backward: grad_variables is deprecated, use grad_tensors", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("backward: grad_tensors and grad_variables are two names of one argument; both were "
+                               "given")
+        grad_tensors = grad_variables
     tensors = _sequence(tensors, "backward", "tensors")
     if inputs is not None:
         inputs = _sequence(inputs, "backward", "inputs")
@@ -146,6 +155,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     return tuple(found)
 
 
-__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
+__all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
            "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
            "set_grad_enabled"]

@@ -55,6 +55,12 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
     return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_word("cosine_embedding_loss", reduction))
 
 
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False):
+    """See :func:`ptcore.nn.functional.ctc_loss`."""
+    word = _word("ctc_loss", reduction)
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, word, zero_infinity)
+
+
 def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     """See :func:`ptcore.nn.functional.hinge_embedding_loss`."""
     return F.hinge_embedding_loss(input, target, margin, reduction=_word("hinge_embedding_loss", reduction))
