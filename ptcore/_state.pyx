@@ -152,7 +152,7 @@ class inference_mode(InferenceMode):
         return made
 
 
-def is_grad_enabled():
+cpdef bint is_grad_enabled() noexcept:
     """Whether operations are recorded on this thread."""
     return pt_tls.grad_enabled != 0
 
@@ -162,7 +162,7 @@ def is_inference_mode_enabled():
     return pt_tls.inference != 0
 
 
-def _set_grad_enabled(bint mode):
+cpdef void _set_grad_enabled(bint mode) noexcept:
     pt_tls.grad_enabled = mode
 
 
@@ -181,7 +181,7 @@ def set_anomaly(bint on):
     set_bit(PT_MODE_ANOMALY, on)
 
 
-def is_anomaly_enabled():
+cpdef bint is_anomaly_enabled() noexcept:
     return (pt_tls.mode & PT_MODE_ANOMALY) != 0
 
 

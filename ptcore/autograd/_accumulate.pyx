@@ -43,6 +43,11 @@ def load_rule(int op):
     return rule
 
 
+cpdef object producer(object t):
+    """The node that computed a tensor, or None for a leaf."""
+    return grad_fn_of(<Tensor>t)
+
+
 cpdef object scalar_seed(object t):
     """The one that backward starts from at a real floating scalar with history, else None."""
     cdef Tensor x = <Tensor>t

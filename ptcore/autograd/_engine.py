@@ -19,15 +19,21 @@ import sys
 import cython
 
 if not cython.compiled:         # plain Python finds a cimport by its whole name alone
-    from ptcore import _node
+    from ptcore import _node, _state
     from ptcore.autograd import _accumulate
     sys.modules["cython.cimports.ptcore._node"] = _node
+    sys.modules["cython.cimports.ptcore._state"] = _state
     sys.modules["cython.cimports.ptcore.autograd._accumulate"] = _accumulate
 
 from cython.cimports.ptcore._node import Node
-from cython.cimports.ptcore.autograd._accumulate import accumulate_leaf, hooked_leaves, rule_of
+from cython.cimports.ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
+from cython.cimports.ptcore.autograd._accumulate import (
+    accumulate_leaf,
+    hooked_leaves,
+    producer,
+    rule_of,
+)
 
-from ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
 from ptcore.autograd import _anomaly
 from ptcore.autograd._accumulate import load_rule
 from ptcore.autograd._helpers import reduce_to
@@ -103,7 +109,7 @@ class Run:
         """Adds g to what waits at output nr of n; queues n the first time."""
         buffer: object
         if n.run != self.stamp:
-            if n in self.foreign or (n.run != 0 and n.run in _live):
+            if (n.run != 0 and n.run in _live) or (self.foreign and n in self.foreign):
                 if n in self.foreign:
                     self.foreign[n] = add_to(self.foreign[n], n.nout, nr, g)
                 else:
@@ -371,8 +377,9 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     """
     run: Run = Run()
     n: Node
-    before = is_grad_enabled()
-    run.stamp = next(_stamps)
+    before: cython.bint = is_grad_enabled()
+    stamp = next(_stamps)
+    run.stamp = stamp
     run.heap = []
     run.foreign = {}
     run.needed = run.captured = run.waiting = run.current = None
@@ -395,13 +402,14 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
             run.needed = mark_needed(nodes, targets, leaves) | targets
         if inputs is None:
             run.waiting = count_edges(nodes, run.needed) or None
-    _live.add(run.stamp)
+    _live.add(stamp)
     _set_grad_enabled(create_graph)
     try:
-        for t, g in zip(roots, grads):
-            node = t.grad_fn
-            if node is not None:
-                run.deliver(node, t.output_nr, g)
+        for k, t in enumerate(roots):
+            g = grads[k]
+            n = producer(t)
+            if n is not None:
+                run.deliver(n, 0 if n.nout == 1 else t.output_nr, g)
             elif run.waiting is not None and id(t) in run.waiting:
                 run.waiting[id(t)][0] += 1
                 run.leaf(t, g, 0)
@@ -416,7 +424,7 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
         _anomaly.locate(error, run.current)
         raise
     finally:
-        _live.discard(run.stamp)
+        _live.discard(stamp)
         _set_grad_enabled(before)
     if inputs is None:
         return None

@@ -205,55 +205,99 @@ struct convolution {
 
     static constexpr int W = lanes_of<T>::width;
     static constexpr int64_t WIDTH = TILE_VECTORS<T> * W;
+    static constexpr int64_t ROW_PHASES = 4, ROWS = 4;
 
-    static bool by_rows(const geometry &g) { return is_fast<T> && g.filters == 1 && g.dim[2].phases == 1; }
+    static bool by_rows(const geometry &g) { return is_fast<T> && g.filters == 1 && g.dim[2].phases <= ROW_PHASES; }
 
-    /* the only filter of a group */
-    void rows_of(const window &w, const phase &p, int64_t group, const T *b, int64_t pitch, const int64_t *distance) const {
+    /* the only filter of a group: all phases of dim 2 from `number` on */
+    void rows_of(const window &w, int64_t number, int64_t group, const T *b, int64_t pitch, const int64_t *distance) const {
+        const phase p(g, number);
         const walker at(w, g, p);
         if (at.done()) return;
-        const T *a = bank.filters(p.at[0] * g.dim[1].phases + p.at[1], p.taps, group), bias = *bank.bias(group);
-        const int64_t next = g.dim[1].phases * g.dim[2].result;
+        const int64_t phases = g.dim[2].phases, next = g.dim[1].phases * g.dim[2].result;
         for (int64_t n = 0; n < w.n1 - w.n0; ++n)
             for (int64_t i = 0; i < at.count[0]; ++i) {
                 const T *from = b + (n * w.extent[0] + i) * w.extent[1] * w.extent[2];
                 T *to = out + ((w.n0 + n) * g.groups + group) * g.results() +
                         ((p.at[0] + g.dim[0].phases * (w.from[0] + i)) * g.dim[1].result + p.at[1] + g.dim[1].phases * w.from[1]) * g.dim[2].result;
                 for (int64_t j = 0; j < at.count[2]; j += WIDTH) {
-                    const int64_t width = min64(WIDTH, at.count[2] - j);
-                    auto run = [&](auto vectors, auto rows) {
-                        row_tiles<T, decltype(vectors)::value, decltype(rows)::value>(at.count[1], g.channels, p.taps, a, from + j, pitch, distance,
-                                                                                      bias, w.extent[2], to + j, next, width);
-                    };
-                    using std::integral_constant;
-                    switch (ceil_div(width, W)) {
-                    case 1: run(integral_constant<int, 1>{}, integral_constant<int, 4>{}); break;
-                    case 2: run(integral_constant<int, 2>{}, integral_constant<int, 2>{}); break;
-                    case 3: run(integral_constant<int, 3>{}, integral_constant<int, 1>{}); break;
-                    default: run(integral_constant<int, TILE_VECTORS<T>>{}, integral_constant<int, 1>{}); break;
+                    if (phases == 1) {
+                        rows_at(w, p, group, at.count[1], from + j, pitch, distance, to + j, next, min64(WIDTH, at.count[2] - j));
+                        continue;
+                    }
+                    /* a few rows of each phase, then one with another to where they belong */
+                    alignas(64) T tile[ROW_PHASES][ROWS * WIDTH];
+                    for (int64_t r = 0; r < at.count[1]; r += ROWS) {
+                        const int64_t rows = min64(ROWS, at.count[1] - r);
+                        int64_t tap = 0, width[ROW_PHASES];
+                        for (int64_t k = 0; k < phases; ++k) {
+                            const phase part(g, number + k);
+                            width[k] = min64(WIDTH, g.dim[2].count(k) - j);
+                            if (width[k] > 0)
+                                rows_at(w, part, group, rows, from + j + r * w.extent[2], pitch, distance + tap, tile[k], WIDTH, width[k]);
+                            tap += part.taps;
+                        }
+                        for (int64_t y = 0; y < rows; ++y) {
+                            T *row = to + (r + y) * next + j * phases;
+                            int64_t x = 0;
+                            if (phases == 2)
+                                for (; x + W <= width[1]; x += W)
+                                    simd<T>::store_zipped(row + 2 * x, simd<T>::load(tile[0] + y * WIDTH + x), simd<T>::load(tile[1] + y * WIDTH + x));
+                            for (int64_t k = 0; k < phases; ++k)
+                                for (int64_t z = x; z < width[k]; ++z) row[z * phases + k] = tile[k][y * WIDTH + z];
+                        }
                     }
                 }
             }
+    }
+    /* `width` results of one phase in each of `rows` rows */
+    void rows_at(const window &w, const phase &p, int64_t group, int64_t rows, const T *from, int64_t pitch, const int64_t *distance, T *to,
+                 int64_t next, int64_t width) const {
+        const int64_t number = (p.at[0] * g.dim[1].phases + p.at[1]) * g.dim[2].phases + p.at[2];
+        const T *a = bank.filters(number, p.taps, group), bias = *bank.bias(group);
+        auto run = [&](auto vectors, auto together) {
+            row_tiles<T, decltype(vectors)::value, decltype(together)::value>(rows, g.channels, p.taps, a, from, pitch, distance, bias, w.extent[2],
+                                                                              to, next, width);
+        };
+        using std::integral_constant;
+        switch (ceil_div(width, W)) {
+        case 1: run(integral_constant<int, 1>{}, integral_constant<int, 4>{}); break;
+        case 2: run(integral_constant<int, 2>{}, integral_constant<int, 2>{}); break;
+        case 3: run(integral_constant<int, 3>{}, integral_constant<int, 1>{}); break;
+        default: run(integral_constant<int, TILE_VECTORS<T>>{}, integral_constant<int, 1>{}); break;
+        }
     }
 
     /* panels [p0, p1) of one group, on planes at b, which begin `skip` positions before it where they are the source */
     void multiply(const window &w, int64_t group, int64_t p0, int64_t p1, const T *b, int64_t pitch, int64_t skip, int64_t *distance) const {
         alignas(64) T tile[TILE_ROWS<T> * WIDTH];
         piece pieces[WIDTH];
+        int64_t furthest = 0;
+        const auto measure_taps = [&](const phase &p, int64_t *to) {
+            p.each(g, [&](int64_t t, int64_t i, int64_t j, int64_t k) {
+                to[t] = tap_distance(w, g, g.dim[0].offset[i], g.dim[1].offset[j], g.dim[2].offset[k]);
+                furthest = max64(furthest, to[t]);
+            });
+        };
+        if constexpr (is_fast<T>)
+            if (by_rows(g)) {
+                for (int64_t number = 0; number < filter_bank<T>::phases(g); number += g.dim[2].phases) {
+                    int64_t tap = 0;
+                    for (int64_t k = 0; k < g.dim[2].phases; ++k) {
+                        const phase p(g, number + k);
+                        measure_taps(p, distance + tap);
+                        tap += p.taps;
+                    }
+                    rows_of(w, number, group, b, pitch, distance);
+                }
+                return;
+            }
         for (int64_t number = 0; number < filter_bank<T>::phases(g); ++number) {
             const phase p(g, number);
             walker at(w, g, p);
-            int64_t furthest = 0;
-            p.each(g, [&](int64_t t, int64_t i, int64_t j, int64_t k) {
-                distance[t] = tap_distance(w, g, g.dim[0].offset[i], g.dim[1].offset[j], g.dim[2].offset[k]);
-                furthest = max64(furthest, distance[t]);
-            });
+            furthest = 0;
+            measure_taps(p, distance);
             const T *filters = bank.filters(number, p.taps, group), *bias = bank.bias(group);
-            if constexpr (is_fast<T>)
-                if (by_rows(g)) {
-                    rows_of(w, p, group, b, pitch, distance);
-                    continue;
-                }
             const int64_t limit = w.image - furthest, width = direct ? min64(WIDTH, limit / W * W) : WIDTH;
             while (!at.done()) {
                 int64_t first, used;

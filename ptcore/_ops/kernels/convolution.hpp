@@ -339,30 +339,51 @@ struct tiling {
     }
 };
 
-/* One channel of the window's images into its planes, which are 0 where there is no source. */
+/* One channel of the window's images into its planes, which are 0 where there is no source. The source is read row
+ * after row, each once for all planes that have it. */
 template <class T>
 inline void pack_channel(T *to, const window &w, const geometry &g, const batch_view &v, int64_t channel) {
+    constexpr int64_t TOGETHER = 8;
     const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
-    for (int64_t pa = 0; pa < a.planes; ++pa)
-        for (int64_t pb = 0; pb < b.planes; ++pb)
-            for (int64_t pc = 0; pc < c.planes; ++pc, to += w.plane) {
-                /* columns first, first + 1, ... of the plane hold source columns left, left + step, ... */
-                const int64_t rc = c.residue[pc], first = max64(0, ceil_div(c.lead - rc, c.step)), left = first * c.step + rc - c.lead;
-                const int64_t many = left < c.source ? min64(w.extent[2] - first, (c.source - 1 - left) / c.step + 1) : 0;
-                if (many <= 0) continue;
-                const T *from = reinterpret_cast<const T *>(v.data) + channel * v.stride[1] + left * v.stride[4];
-                for (int64_t n = w.n0; n < w.n1; ++n)
-                    for (int64_t i = 0; i < w.extent[0]; ++i) {
-                        const int64_t si = (w.from[0] + i) * a.step + a.residue[pa] - a.lead;
-                        if (si < 0 || si >= a.source) continue;
-                        T *at = to + ((n - w.n0) * w.extent[0] + i) * w.extent[1] * w.extent[2] + first;
-                        for (int64_t j = 0; j < w.extent[1]; ++j, at += w.extent[2]) {
-                            const int64_t sj = (w.from[1] + j) * b.step + b.residue[pb] - b.lead;
-                            if (sj >= 0 && sj < b.source)
-                                load_row(at, from + n * v.stride[0] + si * v.stride[2] + sj * v.stride[3], c.step * v.stride[4], many);
-                        }
+    const T *source = reinterpret_cast<const T *>(v.data) + channel * v.stride[1];
+    const int64_t e1 = w.extent[1], e2 = w.extent[2], step = c.step * v.stride[4];
+    /* columns first, first + 1, ... of a plane hold source columns left, left + step, ... */
+    struct columns {
+        int64_t first, left, many;
+    } of[TOGETHER];
+    for (int64_t pc = 0; pc < c.planes; pc += TOGETHER) {
+        const int64_t planes = min64(TOGETHER, c.planes - pc);
+        for (int64_t k = 0; k < planes; ++k) {
+            const int64_t rc = c.residue[pc + k], first = max64(0, ceil_div(c.lead - rc, c.step)), left = first * c.step + rc - c.lead;
+            of[k] = {first, left * v.stride[4], left < c.source ? min64(e2 - first, (c.source - 1 - left) / c.step + 1) : 0};
+        }
+        for (int64_t n = w.n0; n < w.n1; ++n)
+            for (int64_t i = 0; i < w.extent[0]; ++i)
+                for (int64_t pa = 0; pa < a.planes; ++pa) {
+                    const int64_t si = (w.from[0] + i) * a.step + a.residue[pa] - a.lead;
+                    if (si < 0 || si >= a.source) continue;
+                    const T *image = source + n * v.stride[0] + si * v.stride[2];
+                    T *at = to + (pa * b.planes * c.planes + pc) * w.plane + ((n - w.n0) * w.extent[0] + i) * e1 * e2;
+                    if (b.planes * c.planes == 1) {
+                        const int64_t s0 = w.from[1] * b.step + b.residue[0] - b.lead, j0 = s0 < 0 ? ceil_div(-s0, b.step) : 0;
+                        const int64_t j1 = s0 < b.source ? min64(e1, (b.source - 1 - s0) / b.step + 1) : 0;
+                        const T *from = image + (s0 + j0 * b.step) * v.stride[3] + of[0].left;
+                        at += j0 * e2 + of[0].first;
+                        for (int64_t j = j0; j < j1 && of[0].many > 0; ++j, at += e2, from += b.step * v.stride[3])
+                            load_row(at, from, step, of[0].many);
+                        continue;
                     }
-            }
+                    for (int64_t j = 0; j < e1; ++j, at += e2)
+                        for (int64_t pb = 0; pb < b.planes; ++pb) {
+                            const int64_t sj = (w.from[1] + j) * b.step + b.residue[pb] - b.lead;
+                            if (sj < 0 || sj >= b.source) continue;
+                            const T *from = image + sj * v.stride[3];
+                            T *row = at + pb * c.planes * w.plane;
+                            for (int64_t k = 0; k < planes; ++k, row += w.plane)
+                                if (of[k].many > 0) load_row(row + of[k].first, from + of[k].left, step, of[k].many);
+                        }
+                }
+    }
 }
 
 /* distance of a tap from a position, in planes of this window */

@@ -33,25 +33,32 @@ int constant_kernel(pt_call *call) {
             skip += from * x.strides[d];
             start += (before > 0 ? before : 0) * y.strides[d];
         }
-        if (!whole || !any)
-            parallel_for(y.numel, GRAIN, [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) to[i] = value;
-            });
-        if (!any) return int(PT_OK);
+        const auto fill = [value](T *from, const T *end) {
+            for (; from < end; ++from) *from = value;
+        };
+        const int64_t total = y.numel;
         space<2> all;
-        for (int d = 0; d < x.ndim; ++d) all.push(box[d], {x.strides[d], y.strides[d]});
-        int64_t step[2];
-        const int64_t n = all.pop(step), rows = all.numel();
+        for (int d = 0; d < x.ndim && any; ++d) all.push(box[d], {x.strides[d], y.strides[d]});
+        int64_t step[2] = {1, 1};
+        const int64_t n = any ? all.pop(step) : 0, rows = any ? all.numel() : 0;
+        const bool runs = any && (n == 1 || step[1] == 1);      /* each row fills what lies between it and the last one */
+        if (!runs && !whole) parallel_for(total, GRAIN, [=](int64_t begin, int64_t end) { fill(to + begin, to + end); });
         parallel_for(rows, grain_rows(n), [&](int64_t begin, int64_t end) {
             cursor<2> at(all, begin);
+            T *done = begin ? to + start + cursor<2>(all, begin - 1).offset[1] + n : to;
             for (int64_t r = begin; r < end; ++r, at.next()) {
                 const T *from = input<T>(call) + skip + at.offset[0];
                 T *row = to + start + at.offset[1];
-                if (step[0] == 1 && step[1] == 1) copy_run(row, from, size_t(n) * sizeof(T));
-                else if (step[1] == 1 || n == 1) load(row, from, n == 1 ? 1 : step[0], n);
-                else
+                if (!runs) {
                     for (int64_t i = 0; i < n; ++i) row[i * step[1]] = from[i * step[0]];
+                    continue;
+                }
+                fill(done, row);
+                if (step[0] == 1) copy_run(row, from, size_t(n) * sizeof(T));
+                else load(row, from, n == 1 ? 1 : step[0], n);
+                done = row + n;
             }
+            if (runs && end == rows) fill(done, to + total);
         });
         return int(PT_OK);
     });

@@ -61,7 +61,17 @@ inline void load_row(T *PT_RESTRICT to, const S *PT_RESTRICT from, int64_t strid
             return;
         }
         if (stride == 2) {
-            for (int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+            using V = simd<T>;
+            constexpr int64_t W = V::width;
+            const auto chunk = [&](int64_t i) {
+                V::store(to + i, V::every_other(V::load(from + 2 * i), V::load(from + 2 * i + W - 1)));
+            };
+            if (n < W)
+                for (int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+            else {
+                for (int64_t i = 0; i < n - W; i += W) chunk(i);
+                chunk(n - W);
+            }
             return;
         }
     }

@@ -25,13 +25,15 @@ def size_of(shape, dim):
 
 @vjp("sum")
 def sum(g, input, dim, keepdim):
-    return expand(restored(g, input.shape, dim, keepdim), input.shape)
+    shape = input.shape
+    return expand(restored(g, shape, dim, keepdim), shape)
 
 
 @vjp("mean")
 def mean(g, input, dim, keepdim):
-    g = expand(restored(g, input.shape, dim, keepdim), input.shape)
-    return g / max(size_of(input.shape, dim), 1)
+    shape = input.shape
+    g = expand(restored(g, shape, dim, keepdim), shape)
+    return g / max(size_of(shape, dim), 1)
 
 
 @vjp("prod_dims")

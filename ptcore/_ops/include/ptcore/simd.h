@@ -134,6 +134,26 @@ struct simd {
         for (int l = 0; l < n; ++l) b[l] = a[l];
         return load(b);
     }
+    /* lanes 0, 2, 4... of a, then 1, 3, 5... of b: every other one of the 2 * width - 1 that two loads overlapping in one hold */
+    static inline vector every_other(vector a, vector b) {
+#if PT_SHUFFLE_VECTORS
+        return chosen(a, b, [](int l) { return 2 * l + (l >= width / 2); }, std::make_integer_sequence<int, width>{});
+#else
+        return chosen(a, b, [](int l) { return 2 * l + (l >= width / 2); });
+#endif
+    }
+    /* to[0...2 * width) = a0 b0 a1 b1 ... */
+    static inline void store_zipped(T *to, vector a, vector b) {
+        const auto first = [](int l) { return l % 2 * width + l / 2; };
+        const auto second = [](int l) { return l % 2 * width + (width + l) / 2; };
+#if PT_SHUFFLE_VECTORS
+        store(to, chosen(a, b, first, std::make_integer_sequence<int, width>{}));
+        store(to + width, chosen(a, b, second, std::make_integer_sequence<int, width>{}));
+#else
+        store(to, chosen(a, b, first));
+        store(to + width, chosen(a, b, second));
+#endif
+    }
     /* lanes folded in a fixed tree (l with l + width/2, and so on) down to KEEP lanes; f takes vectors of
      * any width and scalars */
     template <int KEEP, class F>
@@ -155,6 +175,22 @@ struct simd {
     }
 
   private:
+    /* lane l is lane from(l) of a and b one after the other */
+#if PT_SHUFFLE_VECTORS
+    template <class F, int... L>
+    static inline vector chosen(vector a, vector b, F from, std::integer_sequence<int, L...>) {
+        return __builtin_shufflevector(a, b, from(L)...);
+    }
+#else
+    template <class F>
+    static inline vector chosen(vector a, vector b, F from) {
+        T both[2 * width], lane[width];
+        store(both, a);
+        store(both + width, b);
+        for (int l = 0; l < width; ++l) lane[l] = both[from(l)];
+        return load(lane);
+    }
+#endif
 #if PT_SHUFFLE_VECTORS
     /* lanes FROM, FROM + 1... of v as a vector of their own; beyond the last one they start again */
     template <int FROM, int COUNT, class V, int... L>

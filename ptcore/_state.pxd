@@ -1,0 +1,4 @@
+# What the engine asks of the modes without a Python call.
+cpdef bint is_grad_enabled() noexcept
+cpdef bint is_anomaly_enabled() noexcept
+cpdef void _set_grad_enabled(bint mode) noexcept
