@@ -219,6 +219,78 @@ def test_weighted_losses(name):
         both(call, 1e-6)
 
 
+def test_ctc_loss_at_the_top_takes_numbers():
+    probs = np.log(np.random.default_rng(0).dirichlet(np.ones(4), (6, 2)))
+    for more in ((), (0, 0), (0, 1), (0, 2, True)):
+        both(lambda lib, more=more: [lib.ctc_loss(lib.tensor(probs), lib.tensor([[1, 2], [3, 1]]), lib.tensor([6, 5]),
+                                                  lib.tensor([2, 1]), *more)])
+    with pytest.raises((TypeError, ValueError)):
+        pt.ctc_loss(pt.zeros(4, 1, 3), pt.tensor([[1]]), pt.tensor([4]), pt.tensor([1]), 0, "mean")
+
+
+# -- older names and parameters -----------------------------------------------------------------
+
+def test_variable():
+    for lib in LIBS:
+        V = lib.autograd.Variable
+        x = lib.ones(2, requires_grad=True)
+        y = V(x)
+        assert (y.requires_grad, y.data_ptr() == x.data_ptr(), isinstance(x, V), isinstance(3, V)) == (
+            False, True, True, False)
+        assert V(lib.ones(2), requires_grad=True).requires_grad
+        assert V(x * 2).grad_fn is None
+        assert tuple(V().shape) == (0,)
+        assert tuple(V(lib.ones(1), volatile=True).shape) == (1,)
+    for bad in (3, [1.0]):
+        with pytest.raises(TypeError):
+            torch.autograd.Variable(bad)
+        with pytest.raises(TypeError, match="Variable: data must be a Tensor"):
+            pt.autograd.Variable(bad)
+
+
+def test_grad_variables():
+    for lib in LIBS:
+        x = lib.ones(2, requires_grad=True)
+        lib.autograd.backward(x * 2, grad_variables=lib.tensor([1., 3.]))
+        assert x.grad.tolist() == [2, 6]
+        with pytest.raises(RuntimeError, match="grad_variables"):
+            lib.autograd.backward((x * 2).sum(), lib.tensor(1.), grad_variables=lib.tensor(1.))
+
+
+def test_results_in_out():
+    """Of functions whose result has a size that only the data say."""
+    def call(lib):
+        x = lib.tensor([[0., 1., 2.], [3., 0., 0.]])
+        out, places = lib.empty(0), lib.empty(0, dtype=lib.int64)
+        assert lib.masked_select(x, x > 0, out=out) is out
+        assert lib.nonzero(x, out=places) is places
+        known = lib.empty(0, dtype=lib.bool)
+        assert lib.isin(x, lib.tensor([2., 3.]), out=known) is known
+        product = lib.empty(0)
+        assert lib.chain_matmul(x, x.T, x, out=product) is product
+        return out, places, known, product
+    both(call)
+    refused(lambda m: m.nonzero(m.ones(2), out=m.empty(0)))
+    refused(lambda m: m.masked_select(m.ones(2), m.tensor([True, False]), out=m.empty(0, dtype=m.int64)))
+
+
+def test_positions_and_names():
+    x = np.arange(6.).reshape(2, 3)
+    both(lambda lib: [lib.softmax(lib.tensor(x), 1, lib.float32), lib.tensor(x).log_softmax(0, lib.float32)], 1e-6)
+    both(lambda lib: [lib.swapaxes(lib.tensor(x), axis0=0, axis1=-1), lib.tensor(x).swapaxes(0, 1)])
+    refused(lambda m: m.swapaxes(m.ones(2, 2), 0, 2))
+    for lib in LIBS:
+        assert 0 <= lib.zeros(9).uniform_(to=0.5).max() < 0.5
+        assert lib.zeros(99).random_(to=3).max() <= 2
+        made = lib.tensor(x).new_zeros(2, layout=lib.strided, pin_memory=False)
+        assert str(made.dtype).endswith("float64")
+        ones = lib.randint_like(lib.tensor(x), 1, 2, dtype=lib.int64, layout=lib.strided, pin_memory=False)
+        assert ones.tolist() == [[1, 1, 1], [1, 1, 1]]
+        assert [len(p) for p in (lib.nn.Sequential().extend(sequential=[lib.nn.ReLU()]),)] == [1]
+        assert lib.utils.data.ConcatDataset.cumsum([[1, 2], [3]]) == [2, 3]
+    refused(lambda m: m.zeros(2).uniform_(1, to=0))
+
+
 @pytest.mark.parametrize("name", ["l1_loss", "mse_loss"])
 def test_weighted_losses_errors(name):
     for shape in ((2,), (1, 3), ()):
