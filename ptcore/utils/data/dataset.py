@@ -7,7 +7,6 @@ each tensor; it returns None where a subclass has changed ``__getitem__``.
 """
 
 import math
-import warnings
 from bisect import bisect_right
 from itertools import accumulate
 
@@ -170,6 +169,8 @@ class ConcatDataset(Dataset):
     @property
     def cummulative_sizes(self):
         """``cumulative_sizes`` as it was once spelt, deprecated."""
+        import warnings
+
         warnings.warn("cummulative_sizes attribute is renamed to cumulative_sizes", DeprecationWarning, stacklevel=2)
         return self.cumulative_sizes
 
