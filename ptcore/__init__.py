@@ -21,6 +21,7 @@ from ptcore._memory_format import (  # noqa: E402
 )
 from ptcore._ops import _dispatch, _elementwise, _indexing, _legacy, _methods, _select  # noqa: E402
 from ptcore._ops._elementwise import result_type  # noqa: E402
+from ptcore._ops._results import names_of_files as _names_of_files  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
     default_generator,
@@ -74,41 +75,37 @@ e = 2.718281828459045
 
 _SUBMODULES = ("accelerator", "autograd", "cpu", "cuda", "examples", "func", "linalg", "nn", "ops", "optim", "profiler",
                "return_types", "serialization", "special", "testing", "utils", "version")
-# Functions that few programs call: their files are read when one is first asked for.
-_LATER = {"bartlett_window": "utils._windows", "blackman_window": "utils._windows", "hamming_window": "utils._windows",
-          "hann_window": "utils._windows", "kaiser_window": "utils._windows",
-          **dict.fromkeys(("binomial", "constant_pad_nd", "empty_permuted", "get_num_interop_threads", "logspace",
-                           "norm_except_dim", "pca_lowrank", "range", "scalar_tensor", "set_default_tensor_type",
-                           "set_flush_denormal", "set_num_interop_threads", "svd_lowrank"), "utils._rare"),
-          **dict.fromkeys(("adaptive_max_pool1d", "batch_norm", "binary_cross_entropy_with_logits",
-                           "cosine_embedding_loss", "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm",
-                           "kl_div", "layer_norm", "lstm_cell", "margin_ranking_loss", "max_pool1d_with_indices",
-                           "poisson_nll_loss", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss"),
-                          "nn._plain"),
-          "are_deterministic_algorithms_enabled": "utils._settings", "get_float32_matmul_precision": "utils._settings",
-          "is_deterministic_algorithms_warn_only_enabled": "utils._settings",
-          "set_float32_matmul_precision": "utils._settings",
-          "use_deterministic_algorithms": "utils._settings"}
+# Functions that few programs call, by the file that is read when one is first asked for.
+_LATER = {
+    "_errors": ("OutOfMemoryError",),
+    "nn._plain": ("adaptive_max_pool1d", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
+                  "ctc_loss", "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
+                  "lstm_cell", "margin_ranking_loss", "max_pool1d_with_indices", "poisson_nll_loss", "rms_norm",
+                  "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss"),
+    "serialization": ("load", "save"),
+    "utils._rare": ("binomial", "constant_pad_nd", "empty_permuted", "get_num_interop_threads", "logspace",
+                    "norm_except_dim", "pca_lowrank", "range", "scalar_tensor", "set_default_tensor_type",
+                    "set_flush_denormal", "set_num_interop_threads", "svd_lowrank"),
+    "utils._segments": ("lobpcg", "segment_reduce"),
+    "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
+                        "is_deterministic_algorithms_warn_only_enabled", "set_float32_matmul_precision",
+                        "use_deterministic_algorithms"),
+    "utils._windows": ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+}
 # Methods that are functions as well.
 _METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",
             "conj_physical", "conj_physical_", "detach_", "fill_", "fix_", "get_device", "index_put",
             "index_put_", "is_conj", "is_inference", "is_neg", "is_same_size", "is_signed", "negative_",
             "resize_as_", "resolve_conj", "resolve_neg", "zero_")
+_found, _listed = _names_of_files(__name__, _LATER, _SUBMODULES)
 
 
 def __getattr__(name):
-    import importlib
-    if name in _SUBMODULES:
-        return importlib.import_module(f"ptcore.{name}")
-    if name == "OutOfMemoryError":
-        return importlib.import_module("ptcore._errors").OutOfMemoryError
-    if name in ("save", "load"):
-        return getattr(importlib.import_module("ptcore.serialization"), name)
-    if name in _METHODS:
-        return getattr(Tensor, name)
-    if name in _LATER:
-        return getattr(importlib.import_module(f"ptcore.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'ptcore' has no attribute {name!r}")
+    return getattr(Tensor, name) if name in _METHODS else _found(name)
+
+
+def __dir__():
+    return sorted([*_listed(), *_METHODS])
 
 
 def get_include():

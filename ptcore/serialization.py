@@ -21,6 +21,7 @@ programs read it; a file without a header loads as such a dictionary.
 import math
 import os
 from collections import Counter, OrderedDict
+from typing import Any
 
 import ptcore
 from ptcore import Tensor
@@ -53,7 +54,7 @@ _SAFETENSORS_DTYPES = {
 }
 
 
-def save(obj, f):
+def save(obj, f) -> None:
     """Save tensors nested in plain data.
 
     The file appears under its name only when it is complete: an interrupted
@@ -84,8 +85,8 @@ def save(obj, f):
     --------
     >>> import os, tempfile, ptcore
     >>> path = os.path.join(tempfile.mkdtemp(), "checkpoint.npz")
-    >>> save({"epoch": 3, "model": {"w": ptcore.ones(2)}}, path)
-    >>> load(path)["epoch"]
+    >>> ptcore.save({"epoch": 3, "model": {"w": ptcore.ones(2)}}, path)
+    >>> ptcore.load(path)["epoch"]
     3
     """
     path, suffix = _path("save", f)
@@ -99,7 +100,7 @@ def save(obj, f):
     _write_atomically(path, lambda file: write(file, flat.tensors, header))
 
 
-def load(f, map_location=None):
+def load(f, map_location=None) -> Any:
     """Load what :func:`save` wrote, or the named arrays of a foreign file.
 
     Parameters
@@ -130,8 +131,8 @@ def load(f, map_location=None):
     --------
     >>> import os, tempfile, ptcore
     >>> path = os.path.join(tempfile.mkdtemp(), "x.npz")
-    >>> save([ptcore.arange(2), "a"], path)
-    >>> load(path)[0].tolist()
+    >>> ptcore.save([ptcore.arange(2), "a"], path)
+    >>> ptcore.load(path)[0].tolist()
     [0, 1]
     """
     path, suffix = _path("load", f)

@@ -36,7 +36,8 @@ def members(owner):
     """(name, object) of what the owner offers, its own operators among them."""
     for name in dir(owner):
         if not name.startswith("_"):
-            value = inspect.getattr_static(owner, name)
+            module = isinstance(owner, types.ModuleType)
+            value = getattr(owner, name) if module else inspect.getattr_static(owner, name)
             yield name, getattr(value, "__func__", value)
 
 

@@ -1,6 +1,10 @@
 """The type stubs agree with the package: names, parameters and defaults; the pages with the functions."""
 import ast
+import importlib
+import importlib.util
 import inspect
+import operator
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,19 +87,57 @@ def names(nodes):
     return found
 
 
+def offered(module):
+    """The public names of a module that are no modules: what ``__all__`` says, or all that do not begin with _."""
+    listed = getattr(module, "__all__", None)
+    if listed is None:
+        listed = [n for n in dir(module) if not n.startswith("_")
+                  and getattr(getattr(module, n), "__module__", None) not in FOREIGN]
+    return {n for n in listed if not inspect.ismodule(getattr(module, n))}
+
+
+# What nn.functional imports for itself: kernels of its functions, and names of other modules.
+FOREIGN = {"ptcore._errors", "ptcore._tensor"}
+STUBBED = {"__init__.pyi": pt, "functional.pyi": functional, "linalg.pyi": pt.linalg, "special.pyi": pt.special}
+
+
 def test_nothing_public_is_missing(stubs):
-    body = stubs["__init__.pyi"].body
-    (tensor,) = [n for n in body if isinstance(n, ast.ClassDef) and n.name == "Tensor"]
+    (tensor,) = [n for n in stubs["__init__.pyi"].body if isinstance(n, ast.ClassDef) and n.name == "Tensor"]
     assert {n for n in dir(pt.Tensor) if not n.startswith("_")} <= names(tensor.body)
-    public = {n for n in vars(pt) if not n.startswith("_")}
-    modules = {n for n in public if inspect.ismodule(getattr(pt, n))}
-    assert public - modules <= names(body)
-    for stub, module in (("functional.pyi", functional), ("linalg.pyi", pt.linalg),
-                         ("special.pyi", pt.special)):
-        own = {n for n, f in vars(module).items() if callable(f) and not n.startswith("_")
-               and not isinstance(f, type) and getattr(f, "__module__", "ptcore") != "ptcore._errors"}
-        assert own - names(stubs[stub].body) <= {"cross_entropy_stats", "nll_loss_stats", "layer_norm_stats",
-                                                 "dropout_masked"}
+    for stub, module in STUBBED.items():
+        public = {n for n in dir(module) if not n.startswith("_") and not inspect.ismodule(getattr(module, n))
+                  and (module is pt or getattr(getattr(module, n), "__module__", None) not in FOREIGN)}
+        assert len(public) > 20
+        assert public <= names(stubs[stub].body), stub
+
+
+@pytest.mark.parametrize("module", [pt.nn, pt.nn.utils, pt.nn.init, pt.func, pt.optim, pt.optim.lr_scheduler],
+                         ids=lambda m: m.__name__)
+def test_sources_say_what_they_offer(module):
+    """Without a stub a type checker reads the source: names stand there, they are not put in at run time."""
+    def said(path):
+        body = ast.parse(path.read_text()).body
+        found = names(body) | {t.id for n in body if isinstance(n, ast.Assign) for t in ast.walk(n)
+                               if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)}
+        for n in body:
+            if isinstance(n, ast.ImportFrom) and n.names[0].name == "*":
+                beside = PACKAGE.parent.joinpath(*n.module.split("."))
+                found |= said(beside / "__init__.py" if beside.is_dir() else beside.with_suffix(".py"))
+        return found
+    public = offered(module)
+    assert len(public) >= 2
+    assert public <= said(Path(module.__file__))
+
+
+@pytest.mark.parametrize("module", [pt, pt.autograd], ids=lambda m: m.__name__)
+def test_names_of_files(module):
+    """Every name of the tables is there, listed, and what its file holds."""
+    for file, found in module._LATER.items():
+        for name in found:
+            assert name in dir(module)
+            assert getattr(module, name) is getattr(importlib.import_module(f"{module.__name__}.{file}"), name)
+    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'nothing'"):
+        getattr(module, "nothing")          # noqa: B009
 
 
 @SOURCE_ONLY
@@ -108,3 +150,30 @@ def test_reference_pages(tmp_path):
         where = f"ptcore.{row.public[0]}" if row.public else f"ptcore.Tensor.{row.name}"
         assert f":: {where}\n" in text, row.name
     assert "Derivative for input" in text
+
+
+@SOURCE_ONLY
+@pytest.mark.parametrize("module", [pt, functional, pt.linalg, pt.special, pt.nn, pt.nn.utils, pt.nn.init, pt.func,
+                                    pt.autograd, pt.optim, pt.optim.lr_scheduler], ids=lambda m: m.__name__)
+def test_reference_names_all(module, reference):
+    """What is public stands on a page, under its name or the one that it has elsewhere."""
+    shown, written = reference
+    public = {n for n in offered(module) if callable(getattr(module, n))}
+    elsewhere = set() if module is pt else {n for n in public if id(getattr(module, n)) in shown}
+    assert public <= written | elsewhere
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """(ids of all objects that the reference shows, the names that it gives them)."""
+    conf = PACKAGE.parent / "doc" / "source" / "conf.py"
+    spec = importlib.util.spec_from_file_location("reference_pages", conf)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = "\n".join(module.pages().values())
+    paths = re.findall(r"^\.\. auto\w+:: ptcore\.(\S+)$", text, re.M)
+    assert len(paths) == len(set(paths)) > 1000
+    written = {path.rpartition(".")[2] for path in paths}
+    for note in re.findall(r"\* (?:Other names|In place): (.*)", text):
+        written |= {name.rpartition(".")[2] for name in re.findall(r"``(\S+?)``", note)}
+    return {id(operator.attrgetter(path)(pt)) for path in paths}, written

@@ -85,33 +85,33 @@ def front_page(rows, seen):
         kind = "method" if callable(thing) or isinstance(thing, (staticmethod, classmethod)) else "attribute"
         text.append(f".. auto{kind}:: ptcore.Tensor.{name}\n")
     text += ["Functions and types", "-------------------", ""]
-    for name in sorted(vars(ptcore), key=str.lower):
+    for name in sorted(dir(ptcore), key=str.lower):
         thing = getattr(ptcore, name)
         if not name.startswith("_") and callable(thing) and id(thing) not in seen and name != "Tensor":
             text.append(described(f"ptcore.{name}", thing))
     return "\n".join(text)
 
 
-def write(path, text):
-    if not path.exists() or path.read_text() != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-def write_pages(app):
-    """The reference: ops from the rows, the rest from what the modules offer."""
+def pages():
+    """The reference, file name -> text: ops from the rows, the rest from what the modules offer."""
     sys.path.insert(0, str(PACKAGE / "_build"))
     import emit_docs
     import tables
     ops = tables.read()
-    folder = HERE / "reference" / "generated"
-    for name, text in emit_docs.pages(ops).items():
-        write(folder / "ops" / name, text)
+    found = {f"ops/{name}": text for name, text in emit_docs.pages(ops).items()}
     rows = [op.row for op in ops]
     seen = {id(operator.attrgetter(path)(ptcore)) for row in rows for path in row.public}
     for title, paths in MODULES.items():
-        write(folder / f"{title}.rst", module_page(title, paths, seen))
-    write(folder / "tensor.rst", front_page(rows, seen))
+        found[f"{title}.rst"] = module_page(title, paths, seen)
+    return {**found, "tensor.rst": front_page(rows, seen)}
+
+
+def write_pages(app):
+    for name, text in pages().items():
+        path = HERE / "reference" / "generated" / name
+        if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
 
 
 def setup(app):

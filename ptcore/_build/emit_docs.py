@@ -31,9 +31,10 @@ def entry(op):
     notes = [KIND[row.kind]] if row.kind in KIND else []
     notes.append("Dtypes: " + ", ".join(row.types) + ".")
     if row.inplace:
-        notes.append(f"In place: ``Tensor.{op.name}_``.")
-    if row.alias:
-        notes.append("Other names: " + ", ".join(f"``{n}``" for n in row.alias) + ".")
+        notes.append(f"In place: ``{f'Tensor.{op.name}' if row.method else path}_``.")
+    others = [*row.alias, *row.public[1:]]
+    if others:
+        notes.append("Other names: " + ", ".join(f"``{n}``" for n in others) + ".")
     notes += derivative(op)
     return lines + [f"   * {note}" for note in notes] + [""]
 

@@ -109,11 +109,61 @@ def methods(ops):
     return lines
 
 
-def package(ops, base):
+class _Types(ast.NodeTransformer):
+    """Annotations in the names of stub_base.pyi, where int and its like are dtypes."""
+
+    def visit_Name(self, node):
+        return ast.Name(f"_{node.id}") if node.id in ("int", "float", "bool") else node
+
+
+def body_of(path):
+    return ast.parse(Path(path).read_text()).body
+
+
+def literal(body, name, default):
+    """What a module assigns to a name."""
+    found = [n.value for n in body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", None) == name]
+    return ast.literal_eval(found[0]) if found else default
+
+
+def written(node):
+    """The stub of a function from its source; what says nothing of its result returns a tensor."""
+    returned = ast.unparse(_Types().visit(node.returns or ast.Name("Tensor")))
+    return f"def {node.name}({ast.unparse(_Types().visit(node.args))}) -> {returned}: ..."
+
+
+def later(source):
+    """Stubs of what a module's ``_LATER`` says is in other files of its folder."""
+    lines = []
+    for file, names in literal(body_of(source), "_LATER", {}).items():
+        found = {n.name: n for n in body_of(Path(source).parent / f"{file.replace('.', '/')}.py")
+                 if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        lines += [written(found[name]) if isinstance(found[name], ast.FunctionDef)
+                  else f"from .{file} import {name} as {name}" for name in names]
+    return lines
+
+
+def methods_as_functions(ops, source, text):
+    """The methods that a module's ``_METHODS`` says are functions as well, from the stubs of a class."""
+    by_name = {n: op for op in ops if op.row.method for n in (op.name, *op.row.alias)}
+    given = {n.name: n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)}
+    for name in literal(body_of(source), "_METHODS", ()):
+        if name in given:
+            node = given[name]
+            node.args.args[0].annotation = ast.Name("Tensor")
+            yield f"def {name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}: ..."
+        else:
+            op = by_name[name.rstrip("_")]
+            given_to = arguments(op, out=False).replace("Tensor | _Number", "Tensor", 1)
+            yield f"def {name}({given_to}) -> {result(op)}: ..."
+
+
+def package(ops, base, source):
     """ptcore/__init__.pyi."""
     text = Path(base).read_text()
     return text.replace("    # {methods}\n", "\n".join(methods(ops)) + "\n").replace(
-        "# {functions}\n", "\n".join(functions(ops, "")) + "\n")
+        "# {functions}\n", "\n".join([*functions(ops, ""), *later(source), *methods_as_functions(ops, source, text)])
+        + "\n")
 
 
 def python_module(source, ops, where):
@@ -122,19 +172,17 @@ def python_module(source, ops, where):
     What a private module beside it offers and it takes over whole is its own.
     """
     lines = []
-    body = ast.parse(Path(source).read_text()).body
+    body = body_of(source)
     for node in body:
         beside = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
         if beside and node.module.rpartition(".")[2].startswith("_"):
-            theirs = ast.parse((Path(source).parent / f"{node.module.rpartition('.')[2]}.py").read_text()).body
-            (offered,) = [ast.literal_eval(n.value) for n in theirs if isinstance(n, ast.Assign)
-                          and n.targets[0].id == "__all__"]
+            theirs = body_of(Path(source).parent / f"{node.module.rpartition('.')[2]}.py")
+            offered = literal(theirs, "__all__", ())
             body += [n for n in theirs if isinstance(n, ast.FunctionDef) and n.name in offered]
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-            returned = ast.unparse(node.returns) if node.returns else "Tensor"
-            lines.append(f"def {node.name}({ast.unparse(node.args)}) -> {returned}: ...")
+            lines.append(written(node))
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 lines += [f"{n.id}: Callable[..., Tensor]" for n in ast.walk(target)
                           if isinstance(n, ast.Name) and not n.id.startswith("_")]
-    return HEAD.format(source=Path(source).name) + "\n".join(lines + functions(ops, where)) + "\n"
+    return HEAD.format(source=Path(source).name) + "\n".join(lines + later(source) + functions(ops, where)) + "\n"

@@ -111,12 +111,7 @@ def huber_loss(input, target, reduction, delta, weight):
     gap = input - target
     _real("huber_loss", gap)
     loss = huber_of(gap, float(delta))
-    if weight is None:
-        return _reduced(loss, reduction)
-    loss = loss * weight
-    if reduction == "mean":
-        return sum(loss) / sum(expand(weight, loss.shape))
-    return _reduced(loss, reduction)
+    return _reduced(loss if weight is None else loss * weight, reduction)
 
 
 def binary_cross_entropy(input, target, weight, size_average, reduce, reduction):

@@ -299,6 +299,10 @@ def combinations(input, r, with_replacement):
     return stack([index_select(input, 0, c) for c in chosen], 1)
 
 
+def swapaxes(input, axis0, axis1):
+    return transpose(input, axis0, axis1)
+
+
 # -- parts --------------------------------------------------------------------------------------
 
 def _parts(op, input, indices_or_sections, dim):

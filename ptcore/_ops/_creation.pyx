@@ -474,14 +474,16 @@ def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                  memory_format, requires_grad)
 
 
-def randint_like(Tensor input not None, low, high=None, *, dtype=None, device=None, generator=None):
+def randint_like(Tensor input not None, low, high=None, *, dtype=None, layout=None, device=None, pin_memory=False,
+                 requires_grad=False, generator=None, memory_format=None):
     """Uniform integers in [low, high) in input's shape and dtype."""
     if asks_class(input):
         return of_class(randint_like, input, low, high, dtype=dtype, device=device, generator=generator)
     if high is None:
         low, high = 0, low
-    return randint(low, high, input.shape, dtype=dtype or input.dtype,
-                   device=device or input.device, generator=generator)
+    r = randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device,
+                generator=generator)
+    return made(r, b"randint_like", None, layout, pin_memory, memory_format, requires_grad)
 
 
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
@@ -516,16 +518,16 @@ cdef object refill(Tensor self, int op, tuple params, object generator, const ch
     return elementwise_inplace(OP_ASSIGN, (self, values))
 
 
-def uniform_(Tensor self not None, double low=0.0, double high=1.0, *, generator=None):
-    """Fills with uniform values in [low, high)."""
-    if not low <= high:
-        raise RuntimeError(f"uniform_: low must not exceed high, got {low} and {high}")
-    for bound in (low, high):
+def uniform_(Tensor self not None, double from_=0.0, double to=1.0, *, generator=None):
+    """Fills with uniform values in [from, to)."""
+    if not from_ <= to:
+        raise RuntimeError(f"uniform_: from must not exceed to, got {from_} and {to}")
+    for bound in (from_, to):
         if fitting(bound, self.dt, b"uniform_") in (float("inf"), -float("inf")):
-            raise RuntimeError(f"uniform_: low and high must be finite, got {low} and {high}")
+            raise RuntimeError(f"uniform_: from and to must be finite, got {from_} and {to}")
     if CATEGORY[self.dt] == 2:
-        fitting(high - low, self.dt, b"uniform_")
-    return refill(self, OP_UNIFORM, (low, high), generator, b"uniform_")
+        fitting(to - from_, self.dt, b"uniform_")
+    return refill(self, OP_UNIFORM, (from_, to), generator, b"uniform_")
 
 
 def normal_(Tensor self not None, double mean=0.0, double std=1.0, *, generator=None):
@@ -587,11 +589,10 @@ def geometric_(Tensor self not None, double p, *, generator=None):
     return transformed(self, (waits / -log1p(-p)).ceil().clamp_min(1))
 
 
-def random_(Tensor self not None, low=0, high=None, *, generator=None):
-    """Fills with uniform integers in [low, high); without bounds in [0, the dtype's largest], for
+def random_(Tensor self not None, from_=0, to=None, *, generator=None):
+    """Fills with uniform integers in [from, to); without bounds in [0, the dtype's largest], for
     floating dtypes those that are exact."""
-    if high is None and low:
-        low, high = 0, low
+    low, high = (0, from_) if to is None and from_ else (from_, to)
     if high is None:
         high = {2: 1 << 31, 1: 1 << 7, 0: 2}.get(CATEGORY[self.dt], 1 << 24)
         if CATEGORY[self.dt] == 2:
@@ -599,7 +600,7 @@ def random_(Tensor self not None, low=0, high=None, *, generator=None):
         elif CATEGORY[self.dt] == 1:
             high = min(iinfo(dtype_of(self.dt)).max + 1, 0x7FFFFFFFFFFFFFFF)
     if low >= high:
-        raise RuntimeError(f"random_: low must be below high, got {low} and {high}")
+        raise RuntimeError(f"random_: from must be below to, got {low} and {high}")
     return refill(self, OP_INTEGERS, (int(low), int(high)), generator, b"random_")
 
 
@@ -641,45 +642,50 @@ def copy_(Tensor self not None, src, non_blocking=False):
     return elementwise_inplace(OP_ASSIGN, (self, src))
 
 
-def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False):
+def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False, layout=None,
+              pin_memory=False):
     """Uninitialised memory with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_empty, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     return made(fresh(size, sizes, dtype or self.dtype, device or self.device, b"new_empty"), b"new_empty",
-                None, None, False, None, requires_grad)
+                None, layout, pin_memory, None, requires_grad)
 
 
-def new_zeros(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False):
+def new_zeros(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False, layout=None,
+              pin_memory=False):
     """Zeros with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_zeros, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     return zeros(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
-                 requires_grad=requires_grad)
+                 requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
-def new_ones(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False):
+def new_ones(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False, layout=None,
+             pin_memory=False):
     """Ones with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_ones, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     return ones(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
-                requires_grad=requires_grad)
+                requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
-def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None,
+             pin_memory=False):
     """One value with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_full, self, size, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     return full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device,
-                requires_grad=requires_grad)
+                requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
-def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, requires_grad=False):
+def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, requires_grad=False, layout=None,
+                      pin_memory=False):
     """A tensor from data with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_tensor_method, self, data, dtype=dtype, device=device, requires_grad=requires_grad)
     from ptcore._convert import tensor
-    return tensor(data, dtype=dtype or self.dtype, device=device or self.device,
-                  requires_grad=requires_grad)
+    return made(tensor(data, dtype=dtype or self.dtype, device=device or self.device), b"new_tensor", None, layout,
+                pin_memory, None, requires_grad)
 
 
 # What this module adds to Tensor, and to the public namespace.

@@ -267,7 +267,7 @@ def reinterpret(Tensor x, dtype):
     return r
 
 
-def nonzero(Tensor input not None, *, as_tuple=False):
+def nonzero(Tensor input not None, *, as_tuple=False, out=None):
     """The coordinates of the nonzero elements: ``(count, ndim)``, or one vector a dim.
 
     Examples
@@ -283,20 +283,39 @@ def nonzero(Tensor input not None, *, as_tuple=False):
     from ptcore._ops._functions_index import nonzero_of
     from ptcore._ops._functions_reduction import count_nonzero
     found = nonzero_of(input.detach(), int(count_nonzero(input.detach())))
+    if out is not None:
+        if as_tuple:
+            raise TypeError("nonzero: out and as_tuple=True cannot be given together")
+        return written(found, out, b"nonzero")
     if as_tuple:
         return tuple([found[:, i] for i in range(input.rank)]) if input.rank else (
             found.new_zeros((found.shape[0],)),)
     return found
 
 
-def masked_select(Tensor input not None, Tensor mask not None):
+cdef object written(Tensor value, object out, const char *op):
+    """A result of one size in every call, in the user's out=."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{op.decode()}: out must be a Tensor, got {type(out).__name__}")
+    if (<Tensor>out).dt != value.dt:
+        from ptcore._errors import DTypeError
+        raise DTypeError(f"{op.decode()}: out must have dtype {value.dtype.name}, got {out.dtype.name}")
+    if value.requires_grad:
+        raise RuntimeError(f"{op.decode()}: out= does not support automatic differentiation, but one of the "
+                           "arguments requires grad")
+    write_out(<Tensor>out, value, op)
+    return out
+
+
+def masked_select(Tensor input not None, Tensor mask not None, *, out=None):
     """The elements of input where mask holds, as a vector; the two broadcast."""
     from ptcore._ops._shapes import broadcast_shapes
     if mask.dt != PT_BOOL:
         from ptcore._errors import DTypeError
         raise DTypeError(f"masked_select: mask must have dtype bool, got {dtype_of(mask.dt).name}")
     shape = broadcast_shapes("masked_select", tuple(input.shape), tuple(mask.shape))
-    return expand(input, shape)[expand(mask, shape)]
+    found = expand(input, shape)[expand(mask, shape)]
+    return found if out is None else written(found, out, b"masked_select")
 
 
 def where_method(Tensor self not None, condition, other):

@@ -80,6 +80,30 @@ class Later:
         return function.__get__(instance, owner)
 
 
+def names_of_files(package, table, modules=()):
+    """``__getattr__`` and ``__dir__`` of a package whose names stand in files that are read when first asked.
+
+    ``table`` holds the names by file and ``modules`` the package's modules. Stubs and reference read the table as well,
+    which is therefore a literal, named ``_LATER``. The files of a module that is no package stand beside it.
+    """
+    import sys
+
+    def __getattr__(name):
+        from importlib import import_module
+        folder = sys.modules[package].__package__
+        if name in modules:
+            return import_module(f"{folder}.{name}")
+        for file, names in table.items():
+            if name in names:
+                return getattr(import_module(f"{folder}.{file}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    def __dir__():
+        return sorted({*vars(sys.modules[package]), *modules, *[name for names in table.values() for name in names]})
+
+    return __getattr__, __dir__
+
+
 def packed(cls, outputs):
     """The outputs of an op as its result type (an override may have returned anything)."""
     return cls(outputs) if type(outputs) is tuple else outputs

@@ -5,7 +5,7 @@ for _name, _formula, _jvp in (
         ("softmax", "exp(input) / sum(exp(input))", "(t - sum(t * out, dim, True)) * out"),
         ("log_softmax", "input - log(sum(exp(input)))", "t - sum(t * exp(out), dim, True)")):
     structured(
-        f"{_name}(input, dim: Dim, *, dtype: DType = None)", types=REAL, promote="dtype",
+        f"{_name}(input, dim: Dim, dtype: DType = None)", types=REAL, promote="dtype",
         kernel=_name, out="like(input)", public=[_name],
         autocast="high", jvp=[_jvp], reference=f"special.{_name}(x, axis=dim)",
         doc=f"""``{_formula}`` along ``dim``, without overflow.

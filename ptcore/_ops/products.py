@@ -49,7 +49,7 @@ _row("kron(input, other)", "kron(x, y)", "Kronecker product: each element of ``i
 _row("chain_matmul(matrices: Tensors)", "linalg.multi_dot(x) if len(x) > 1 else x[0]",
      "Product of several matrices, in the order of least work.",
      "ptcore.chain_matmul(ptcore.ones(1, 2), ptcore.ones(2, 1))", "tensor([[2.]])", method=False, varargs="matrices",
-     autocast="low")
+     out_argument=True, autocast="low")
 _row("linalg_multi_dot(tensors: Obj)", "linalg.multi_dot(x)",
      "Product of several matrices, in the order of least work; the first and the last may be vectors.",
      "ptcore.linalg.multi_dot([ptcore.ones(1, 2), ptcore.ones(2)])", "tensor([2.])", method=False, out_argument=True,

@@ -75,6 +75,9 @@ _row("combinations(input, r=2, with_replacement=False)", "_combinations(x, r, wi
      "The choices of ``r`` elements of a vector, in order, as rows.",
      "ptcore.combinations(ptcore.tensor([1, 2, 3])).shape", "ptcore.Size([3, 2])")
 
+_row("swapaxes(input, axis0: Int, axis1: Int)", "swapaxes(x, axis0, axis1)", "Two dims exchanged, under NumPy's name.",
+     "ptcore.swapaxes(ptcore.tensor([[1, 2]]), 0, 1)", "tensor([[1],\n        [2]])")
+
 # -- parts --------------------------------------------------------------------------------------
 
 _row("tensor_split(input, indices_or_sections: Obj, dim=0)", "_array_split(x, indices_or_sections, dim)",

@@ -143,7 +143,8 @@ _row("special_xlog1py(input, other)", "special.xlog1py(x, y)", "``input * log1p(
 _row("isin(elements: Obj, test_elements: Obj, *, assume_unique=False, invert=False)",
      "isin(elements, test_elements, invert=invert)",
      "Whether each element is among the test elements, or is not if ``invert``.",
-     "ptcore.isin(ptcore.tensor([1, 2]), ptcore.tensor([2, 3]))", "tensor([False,  True])", method=False)
+     "ptcore.isin(ptcore.tensor([1, 2]), ptcore.tensor([2, 3]))", "tensor([False,  True])", method=False,
+     out_argument=True)
 _row("gradient(input, *, spacing: Obj = 1, dim: Obj = None, edge_order=1)",
      "_gradient(x, spacing, dim, edge_order)",
      """Slopes along each dim in ``dim`` (all if None) by central differences, one-sided at the ends; ``spacing`` is a

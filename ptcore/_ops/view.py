@@ -40,7 +40,7 @@ tensor([[1, 1],
 
 view(
     "transpose(input, dim0: Dim, dim1: Dim)", vjp=["transpose(g, dim0, dim1)"],
-    reference="swapaxes(x, dim0, dim1)", alias=("swapaxes", "swapdims"),
+    reference="swapaxes(x, dim0, dim1)", alias=("swapdims",),
     doc="""Two dims exchanged.
 
 >>> import ptcore

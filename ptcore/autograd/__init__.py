@@ -1,26 +1,14 @@
 """Tape-based automatic differentiation: ``backward``, ``grad``, custom functions, hooks."""
 from ptcore._ops._creation import ones_like, zeros_like
+from ptcore._ops._results import names_of_files as _names_of_files
 from ptcore._state import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from ptcore._tensor import Tensor
 from ptcore.autograd._accumulate import scalar_seed
 from ptcore.autograd._engine import run_backward
 
-_LAZY = {
-    "Function": "function", "gradcheck": "_gradcheck", "gradgradcheck": "_gradcheck",
-    "detect_anomaly": "_anomaly", "set_detect_anomaly": "_anomaly",
-}
-_MODULES = ("function", "functional", "graph", "profiler")
-
-
-def __getattr__(name):
-    import importlib
-    if name in _LAZY:
-        found = getattr(importlib.import_module(f"ptcore.autograd.{_LAZY[name]}"), name)
-        globals()[name] = found
-        return found
-    if name in _MODULES:
-        return importlib.import_module(f"ptcore.autograd.{name}")
-    raise AttributeError(f"module 'ptcore.autograd' has no attribute {name!r}")
+_LATER = {"_anomaly": ("detect_anomaly", "set_detect_anomaly"), "_gradcheck": ("gradcheck", "gradgradcheck"),
+          "function": ("Function",), "variable": ("Variable",)}
+__getattr__, __dir__ = _names_of_files(__name__, _LATER, ("function", "functional", "graph", "profiler", "variable"))
 
 
 def _sequence(value, op, arg):
@@ -74,7 +62,7 @@ def _initial(op, outputs, grads, create_graph):
     return result
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Accumulates the gradients of ``tensors`` into the ``.grad`` of the graph's leaves.
 
     Parameters
@@ -86,6 +74,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         Keep what was saved, for another backward; defaults to ``create_graph``.
     create_graph : bool
         Record the backward itself, for higher derivatives.
+    grad_variables : optional
+        The older name of ``grad_tensors``.
     inputs : sequence of Tensors, optional
         Only these get a gradient; no other ``.grad`` is touched.
 
@@ -94,6 +84,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     RuntimeError
         If a tensor has no history, a gradient has the wrong shape, or the graph was freed.
     """
+    if grad_variables is not None:
+        import warnings
+        warnings.warn("backward: grad_variables is deprecated, use grad_tensors", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("backward: grad_tensors and grad_variables are two names of one argument; both were "
+                               "given")
+        grad_tensors = grad_variables
     tensors = _sequence(tensors, "backward", "tensors")
     if inputs is not None:
         inputs = _sequence(inputs, "backward", "inputs")
@@ -158,6 +155,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     return tuple(found)
 
 
-__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
+__all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
            "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
            "set_grad_enabled"]

@@ -43,8 +43,8 @@ def _numerical(func, inputs, k, eps):
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True,
               nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
-              check_batched_grad=False, check_forward_ad=False, check_backward_ad=True,
-              fast_mode=False, masked=None):
+              check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False,
+              check_backward_ad=True, fast_mode=False, masked=None):
     """Compares the gradients of ``func`` with central differences.
 
     Parameters
@@ -131,7 +131,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
                   gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0,
                   check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
                   check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False,
-                  masked=None):
+                  masked=False):
     """Checks second derivatives: ``gradcheck`` of the backward of ``func``.
 
     Parameters as in ``gradcheck``; ``grad_outputs`` are random unless given.

@@ -4,6 +4,7 @@
 ``nn.grad`` and ``nn.utils`` are imported at first use.
 """
 
+from ptcore._ops._results import names_of_files as _names_of_files
 from ptcore.nn import functional, init, modules, parameter
 from ptcore.nn.modules import *  # noqa: F403
 from ptcore.nn.modules import __all__ as _modules_all
@@ -23,14 +24,4 @@ __all__ = [
     *_modules_all,
 ]
 
-
-def __getattr__(name):
-    if name in ("grad", "utils"):
-        from importlib import import_module
-
-        return import_module(f"ptcore.nn.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = _names_of_files(__name__, {}, ("grad", "utils"))

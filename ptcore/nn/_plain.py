@@ -1,6 +1,7 @@
 """Functions of networks that PyTorch also has at its top level, where they take their arguments in another order and
 reductions as numbers: 0 none, 1 mean, 2 sum; what is left out means none."""
 from ptcore._ops import _arguments
+from ptcore._tensor import Tensor
 from ptcore.nn import functional as F
 
 _WORDS = ("none", "mean", "sum")
@@ -54,6 +55,12 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
     return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_word("cosine_embedding_loss", reduction))
 
 
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False):
+    """See :func:`ptcore.nn.functional.ctc_loss`."""
+    word = _word("ctc_loss", reduction)
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, word, zero_infinity)
+
+
 def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     """See :func:`ptcore.nn.functional.hinge_embedding_loss`."""
     return F.hinge_embedding_loss(input, target, margin, reduction=_word("hinge_embedding_loss", reduction))
@@ -76,12 +83,13 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, 
     return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=word)
 
 
-def adaptive_max_pool1d(input, output_size):
+def adaptive_max_pool1d(input, output_size) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.adaptive_max_pool1d`."""
     return F.adaptive_max_pool1d(input, output_size, True)
 
 
-def max_pool1d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+def max_pool1d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1,
+                            ceil_mode=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.max_pool1d`."""
     return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode, True)
 
@@ -94,7 +102,7 @@ def _cell(op, mode, input, hx, cx, w_ih, w_hh, b_ih, b_hh):
     return one_layer(input, (input.shape[0],), hx, cx, (w_ih, w_hh, b_ih, b_hh, None), mode, False)
 
 
-def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple[Tensor, Tensor]:
     """State and cell after one step from ``hx``, a pair; see :class:`ptcore.nn.LSTMCell`."""
     if not isinstance(hx, (tuple, list)) or len(hx) != 2:
         raise RuntimeError(f"lstm_cell: hx must be a pair (h, c), got {type(hx).__name__}")

@@ -1,42 +1,43 @@
 """Functions of nn.functional that are others under fixed options, most of them of PyTorch's first years."""
 from ptcore import _public
+from ptcore._tensor import Tensor
 
 __all__ = ["adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d_with_indices",
-           "conv_tbc", "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices",
-           "native_channel_shuffle", "rrelu_", "upsample", "upsample_bilinear", "upsample_nearest"]
+           "conv_tbc", "linear_cross_entropy", "max_pool1d_with_indices", "max_pool2d_with_indices",
+           "max_pool3d_with_indices", "rrelu_", "upsample", "upsample_bilinear", "upsample_nearest"]
 
 _own = _public["nn.functional"]
 
 
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                            return_indices=False):
+                            return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.max_pool1d`."""
     return _own["max_pool1d"](input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                            return_indices=False):
+                            return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.max_pool2d`."""
     return _own["max_pool2d"](input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                            return_indices=False):
+                            return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.max_pool3d`."""
     return _own["max_pool3d"](input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.adaptive_max_pool1d`."""
     return _own["adaptive_max_pool1d"](input, output_size, True)
 
 
-def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.adaptive_max_pool2d`."""
     return _own["adaptive_max_pool2d"](input, output_size, True)
 
 
-def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False) -> tuple[Tensor, Tensor]:
     """Values and positions; see :func:`ptcore.nn.functional.adaptive_max_pool3d`."""
     return _own["adaptive_max_pool3d"](input, output_size, True)
 
@@ -44,11 +45,6 @@ def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
     """:func:`ptcore.nn.functional.rrelu` in place."""
     return _own["rrelu"](input, lower, upper, training, True)
-
-
-def native_channel_shuffle(input, groups):
-    """See :func:`ptcore.nn.functional.channel_shuffle`."""
-    return _own["channel_shuffle"](input, groups)
 
 
 def conv_tbc(input, weight, bias, pad=0):
@@ -64,6 +60,56 @@ def conv_tbc(input, weight, bias, pad=0):
         if x.ndim != 3:
             raise RuntimeError(f"conv_tbc: {name} must have 3 dimensions, got shape {list(x.shape)}")
     return _own["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
+def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean",
+                         ignore_index=None, label_smoothing=0.0, options=None):
+    """:func:`ptcore.nn.functional.cross_entropy` of the logits ``input @ linear_weight.T + linear_bias``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Samples ``(N, features)`` or one ``(features)``.
+    linear_weight : Tensor
+        Shape ``(C, features)``, or ``(C, d1, ..., features)`` for a loss of several dims.
+    target, weight, reduction, label_smoothing
+        As for ``cross_entropy``.
+    linear_bias : Tensor, optional
+        Shape ``(C)`` or ``(C, d1, ...)``.
+    ignore_index : int, optional
+        Class index that does not count, -100 unless given.
+    options : None
+        The logits are made as a whole.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> x, w = ptcore.zeros(1, 3), ptcore.ones(2, 3)
+    >>> ptcore.nn.functional.linear_cross_entropy(x, w, ptcore.tensor([0]))
+    tensor(0.6931)
+    """
+    from ptcore.nn import functional as F
+    op = "linear_cross_entropy"
+    for name, x in (("input", input), ("linear_weight", linear_weight), ("target", target)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{op}: {name} must be a Tensor, got {type(x).__name__}")
+    if options is not None:
+        raise NotImplementedError(f"{op}: options must be None, got {type(options).__name__}")
+    if input.ndim not in (1, 2) or linear_weight.ndim < 2 or (linear_weight.ndim > 2 and input.ndim == 1):
+        raise RuntimeError(f"{op}: input must be (N, features), or (features) of a linear_weight of 2 dims, got shapes "
+                           f"{list(input.shape)} and {list(linear_weight.shape)}")
+    if input.shape[-1] != linear_weight.shape[-1]:
+        raise RuntimeError(f"{op}: input and linear_weight must have one number of features, got {input.shape[-1]} and "
+                           f"{linear_weight.shape[-1]}")
+    sizes = linear_weight.shape[:-1]
+    if linear_bias is not None and linear_bias.shape != sizes:
+        raise RuntimeError(f"{op}: linear_bias must have shape {list(sizes)}, got {list(linear_bias.shape)}")
+    if ignore_index is not None and target.is_floating_point():
+        raise RuntimeError(f"{op}: ignore_index goes with class indices, got a target of probabilities")
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = F.linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
+    return F.cross_entropy(logits.unflatten(-1, sizes), target, weight, reduction=reduction,
+                           ignore_index=-100 if ignore_index is None else ignore_index, label_smoothing=label_smoothing)
 
 
 def _warn(name):

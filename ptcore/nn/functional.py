@@ -1,11 +1,12 @@
 """Functions of neural networks. Elementwise ones are the compiled ops themselves."""
 from ptcore import _public
 from ptcore._errors import ChoiceError, ShapeError
-from ptcore._ops._functions_loss import cross_entropy_stats, nll_loss_stats
-from ptcore._ops._functions_normalize import layer_norm_stats
+from ptcore._ops._functions_loss import cross_entropy_stats as _cross_entropy_stats
+from ptcore._ops._functions_loss import nll_loss_stats as _nll_loss_stats
+from ptcore._ops._functions_normalize import layer_norm_stats as _layer_norm_stats
 from ptcore._ops._functions_normalize import log_softmax as _log_softmax
 from ptcore._ops._functions_normalize import softmax as _softmax
-from ptcore._ops._functions_random import dropout_masked
+from ptcore._ops._functions_random import dropout_masked as _dropout_masked
 from ptcore._ops._shapes import broadcast_shapes as _broadcast_shapes
 from ptcore._tensor import Tensor
 from ptcore.nn._attention import *  # noqa: F403
@@ -72,7 +73,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
         raise ValueError(f"dropout: p must be in [0, 1], got {p}")
     if not training or p == 0:
         return input
-    out = dropout_masked(input, float(p), None)[0]
+    out = _dropout_masked(input, float(p), None)[0]
     return input.copy_(out) if inplace else out
 
 
@@ -105,7 +106,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     if n == 0 or tuple(input.shape[input.ndim - n:]) != shape or n > input.ndim:
         raise ShapeError(f"layer_norm: the last sizes of input must be normalized_shape "
                          f"{list(shape)}, got shape {list(input.shape)}")
-    return layer_norm_stats(input, weight, bias, n, float(eps))[0]
+    return _layer_norm_stats(input, weight, bias, n, float(eps))[0]
 
 
 def _reduction(name, reduction, size_average, reduce):
@@ -164,7 +165,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
                           f"{label_smoothing}")
     if target.is_floating_point():
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
-    return cross_entropy_stats(input, target, weight, reduction, ignore_index,
+    return _cross_entropy_stats(input, target, weight, reduction, ignore_index,
                                float(label_smoothing))[0]
 
 
@@ -200,7 +201,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     tensor(2.)
     """
     reduction = _reduction("nll_loss", reduction, size_average, reduce)
-    return nll_loss_stats(input, target, weight, reduction, ignore_index)[0]
+    return _nll_loss_stats(input, target, weight, reduction, ignore_index)[0]
 
 
 def _check_same(name, input, target):
@@ -225,13 +226,29 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     """
     _check_same("mse_loss", input, target)
     d = input - target
-    d = d * d
-    if weight is not None:
-        d = d * weight
-    return _reduced(d, _reduction("mse_loss", reduction, size_average, reduce))
+    return _weighted("mse_loss", d * d, input, weight, _reduction("mse_loss", reduction, size_average, reduce))
 
 
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """Mean of ``abs(input - target)`` (or the sum, or each element)."""
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Mean of ``abs(input - target)`` (or the sum, or each element), weighted if ``weight`` is given.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.functional.l1_loss(ptcore.tensor([1., 2.]), ptcore.tensor([1., 4.]), weight=ptcore.tensor([1., 3.]))
+    tensor(1.5000)
+    """
     _check_same("l1_loss", input, target)
-    return _reduced((input - target).abs(), _reduction("l1_loss", reduction, size_average, reduce))
+    return _weighted("l1_loss", (input - target).abs(), input, weight,
+                     _reduction("l1_loss", reduction, size_average, reduce))
+
+
+def _weighted(op, loss, input, weight, reduction):
+    """A loss times weights of the input's shape; its mean is divided by their sum."""
+    if weight is None:
+        return _reduced(loss, reduction)
+    _need_tensors(op, weight=weight)
+    if weight.shape != input.shape:
+        raise ShapeError(f"{op}: weight must have input's shape {list(input.shape)}, got {list(weight.shape)}")
+    loss = loss * weight
+    return loss.sum() / weight.sum() if reduction == "mean" else _reduced(loss, reduction)

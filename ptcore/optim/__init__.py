@@ -2,12 +2,14 @@
 
 from ptcore.optim import lr_scheduler
 from ptcore.optim.adadelta import Adadelta
+from ptcore.optim.adafactor import Adafactor
 from ptcore.optim.adagrad import Adagrad
 from ptcore.optim.adam import Adam
 from ptcore.optim.adamax import Adamax
 from ptcore.optim.adamw import AdamW
 from ptcore.optim.asgd import ASGD
 from ptcore.optim.lbfgs import LBFGS
+from ptcore.optim.muon import Muon
 from ptcore.optim.nadam import NAdam
 from ptcore.optim.optimizer import Optimizer
 from ptcore.optim.radam import RAdam
@@ -20,10 +22,12 @@ __all__ = [
     "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",

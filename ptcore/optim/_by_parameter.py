@@ -22,7 +22,7 @@ class ByParameter(Optimizer):
 
     def __init__(self, params, defaults):
         check_implementation(
-            type(self).__name__, defaults["foreach"], defaults.get("fused"), defaults["differentiable"]
+            type(self).__name__, defaults.get("foreach"), defaults.get("fused"), defaults.get("differentiable", False)
         )
         super().__init__(params, defaults)
 
@@ -33,7 +33,7 @@ class ByParameter(Optimizer):
                 group.setdefault(name, value)
             for p in group["params"]:
                 values = self.state.get(p)
-                if values and not isinstance(values["step"], Tensor):
+                if values and "step" in values and not isinstance(values["step"], Tensor):
                     values["step"] = ptcore.tensor(float(values["step"]), dtype=ptcore.float32)
 
     def _begin(self, param, state, group):
@@ -57,7 +57,7 @@ class ByParameter(Optimizer):
                     state = self.state[param]
                     if not state:
                         self._begin(param, state, group)
-                    self._update(param, -grad if group["maximize"] else grad, state, group)
+                    self._update(param, -grad if group.get("maximize") else grad, state, group)
         return loss
 
 

@@ -100,7 +100,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     return result.requires_grad_() if requires_grad else result
 
 
-def set_default_tensor_type(t):
+def set_default_tensor_type(t) -> None:
     """Sets the default dtype by the name of a tensor type, as "ptcore.DoubleTensor", or by the type itself.
 
     Examples
@@ -120,7 +120,7 @@ def set_default_tensor_type(t):
     set_default_dtype(t.dtype)
 
 
-def set_flush_denormal(mode):
+def set_flush_denormal(mode) -> bool:
     """False: denormal numbers are kept on every processor.
 
     Examples
@@ -132,7 +132,7 @@ def set_flush_denormal(mode):
     return False
 
 
-def get_num_interop_threads():
+def get_num_interop_threads() -> int:
     """1: operations do not run beside each other.
 
     Examples
@@ -144,7 +144,7 @@ def get_num_interop_threads():
     return 1
 
 
-def set_num_interop_threads(n):
+def set_num_interop_threads(n) -> None:
     """Takes a positive number and does nothing: operations do not run beside each other.
 
     Examples
@@ -188,7 +188,7 @@ def constant_pad_nd(input, pad, value=0):
     return padded(input, pad, "constant", value)
 
 
-def svd_lowrank(A, q=6, niter=2, M=None):
+def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of a matrix of rank ``q`` near A (less M, if given), by products with random vectors.
 
     Parameters
@@ -232,7 +232,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
     return (V, S, U) if turned else (U, S, V)
 
 
-def pca_lowrank(A, q=None, center=True, niter=2):
+def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor]:
     """Principal components: :func:`ptcore.svd_lowrank` of a matrix whose columns are centred.
 
     Examples

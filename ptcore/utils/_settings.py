@@ -4,7 +4,7 @@ _deterministic = {"mode": False, "warn_only": False}
 _precision = ["highest"]
 
 
-def use_deterministic_algorithms(mode, *, warn_only=False):
+def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
     """Asks for results that are the same in every run, which ptcore's always are.
 
     >>> import ptcore
@@ -19,17 +19,17 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
     _deterministic.update(mode=mode, warn_only=warn_only)
 
 
-def are_deterministic_algorithms_enabled():
+def are_deterministic_algorithms_enabled() -> bool:
     """What was asked for last."""
     return _deterministic["mode"]
 
 
-def is_deterministic_algorithms_warn_only_enabled():
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """What was asked for last."""
     return _deterministic["warn_only"]
 
 
-def set_float32_matmul_precision(precision):
+def set_float32_matmul_precision(precision) -> None:
     """Allows products of float32 a lower precision inside, which is not made use of.
 
     Parameters
@@ -42,6 +42,6 @@ def set_float32_matmul_precision(precision):
     _precision[0] = precision
 
 
-def get_float32_matmul_precision():
+def get_float32_matmul_precision() -> str:
     """What was allowed last, "highest" by default."""
     return _precision[0]

@@ -61,6 +61,7 @@ MODULES = {
     **{name: ((), SIGNS) for name in ("SoftMarginLoss", "HingeEmbeddingLoss")},
     "CosineEmbeddingLoss": ((), [(3, 5), (3, 5), pt.ones(3)]), "MarginRankingLoss": ((), [(3,), (3,), pt.ones(3)]),
     "TripletMarginLoss": ((), [(3, 5)] * 3), "TripletMarginWithDistanceLoss": ((), [(3, 5)] * 3),
+    "LinearCrossEntropyLoss": ((4, 5), [(3, 4), pt.tensor([0, 4, 2])]),
     **{name: ((), CLASSES) for name in ("NLLLoss", "NLLLoss2d", "CrossEntropyLoss", "MultiMarginLoss")},
     "MultiLabelMarginLoss": ((), [(2, 3), pt.tensor([[0, 2, -1], [1, -1, -1]])]),
     "CTCLoss": ((), [(6, 2, 4), pt.ones(2, 2, dtype=pt.int64), pt.tensor([6, 6]), pt.tensor([2, 2])]),
@@ -156,6 +157,7 @@ FUNCTIONS = {
     "group_norm": [(2, 4, 3), 2, pt.ones(4), pt.ones(4)], "local_response_norm": [(2, 4, 3), 2],
     "cross_entropy": [(3, 5), pt.tensor([0, 4, 2]), pt.ones(5)], "nll_loss": [(3, 5), pt.tensor([0, 4, 2]), pt.ones(5)],
     "mse_loss": [(3, 5), (3, 5)], "l1_loss": [(3, 5), (3, 5)],
+    "linear_cross_entropy": [(3, 4), pt.ones(5, 4), pt.tensor([0, 4, 2])],
     "multi_head_attention_forward": [(3, 2, 4), (3, 2, 4), (3, 2, 4), 4, 2, pt.ones(12, 4), pt.ones(12), None, None,
                                      False, 0.0, pt.ones(4, 4), pt.ones(4)],
 }

@@ -128,6 +128,10 @@ class Sequential(_Numbered):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
         return self._modules[self._name_at(idx)]
 
+    def extend(self, sequential):
+        """Add all modules of `sequential` at the end and return the container."""
+        return super().extend(sequential)
+
     def __add__(self, other):
         if not isinstance(other, Sequential):
             raise ValueError(

@@ -217,6 +217,25 @@ class EmbeddingBag(_Table):
         self.sparse = sparse
         self.include_last_offset = include_last_offset
 
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+                        mode="mean", sparse=False, include_last_offset=False, padding_idx=None):
+        """A layer whose table is given; parameters as for the class and :meth:`ptcore.nn.Embedding.from_pretrained`.
+
+        Examples
+        --------
+        >>> import ptcore
+        >>> layer = ptcore.nn.EmbeddingBag.from_pretrained(ptcore.tensor([[1., 2.], [3., 4.]]))
+        >>> layer(ptcore.tensor([[0, 1]])).tolist()
+        [[2.0, 3.0]]
+        """
+        if embeddings.ndim != 2:
+            raise AssertionError(f"from_pretrained: embeddings must be 2D, got {embeddings.ndim}D")
+        layer = cls(*embeddings.shape, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
+                    include_last_offset, padding_idx)
+        layer.weight.requires_grad = not freeze
+        return layer
+
     def forward(self, input, offsets=None, per_sample_weights=None):
         """Combine bags of indices: rows of a 2D `input`, or pieces of a 1D one that begin at `offsets`."""
         return F.embedding_bag(

@@ -27,7 +27,22 @@ from ptcore.nn.modules.conv import (
 from ptcore.nn.modules.linear import Linear
 from ptcore.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
-__all__ = ["LazyLinear", "LazyModuleMixin"]
+__all__ = [
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
+    "LazyModuleMixin",
+]
 
 
 class LazyModuleMixin:
@@ -228,17 +243,23 @@ _DOC = """:class:`~ptcore.nn.{of}` whose ``{what}`` are those of its first input
     (3, '{of}')
     """
 
-for _base, _what, _arguments, _classes in (
-    (_LazyForward, "in_channels", "4, 1", (Conv1d, Conv2d, Conv3d)),
-    (_LazyTransposed, "in_channels", "4, 1", (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)),
-    (_LazyNorm, "num_features", "", (BatchNorm1d, BatchNorm2d, BatchNorm3d)),
-    (_LazyNorm, "num_features", "", (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)),
-):
-    for _n, _of in enumerate(_classes, 1):
-        _name = "Lazy" + _of.__name__
-        globals()[_name] = type(_name, (_base, _of), {
-            "cls_to_become": _of, "__module__": __name__, "__qualname__": _name,
-            "__doc__": _DOC.format(of=_of.__name__, what=_what, name=_name, arguments=_arguments,
-                                   sizes=", ".join("2" * _n)),
+
+def _for_dims(base, what, arguments, *classes):
+    """The lazy classes of those for 1, 2 and 3 dimensions."""
+    def made(n, of):
+        name = "Lazy" + of.__name__
+        return type(name, (base, of), {
+            "cls_to_become": of, "__module__": __name__, "__qualname__": name,
+            "__doc__": _DOC.format(of=of.__name__, what=what, name=name, arguments=arguments,
+                                   sizes=", ".join("2" * n)),
         })
-        __all__.append(_name)
+    return tuple([made(n, of) for n, of in enumerate(classes, 1)])
+
+
+LazyConv1d, LazyConv2d, LazyConv3d = _for_dims(_LazyForward, "in_channels", "4, 1", Conv1d, Conv2d, Conv3d)
+LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = _for_dims(
+    _LazyTransposed, "in_channels", "4, 1", ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
+LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = _for_dims(
+    _LazyNorm, "num_features", "", BatchNorm1d, BatchNorm2d, BatchNorm3d)
+LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = _for_dims(
+    _LazyNorm, "num_features", "", InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)

@@ -1,8 +1,11 @@
 """Losses: each holds its options and calls the function of the same meaning in
 :mod:`ptcore.nn.functional`."""
 
+from math import prod
+
 from ptcore.nn import functional as F
 from ptcore.nn.modules.distance import PairwiseDistance
+from ptcore.nn.modules.linear import Linear
 from ptcore.nn.modules.module import Module
 
 __all__ = [
@@ -16,6 +19,7 @@ __all__ = [
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
+    "LinearCrossEntropyLoss",
     "MSELoss",
     "MarginRankingLoss",
     "MultiLabelMarginLoss",
@@ -193,6 +197,60 @@ class CrossEntropyLoss(_WeightedLoss):
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
         )
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """A linear layer and the cross entropy of its result.
+
+    Parameters
+    ----------
+    in_features, num_classes : int
+        Sizes of the layer.
+    out_features : tuple of int, default: ()
+        Further dims of the loss.
+    bias : bool, default: False
+        Whether the layer has one.
+    reduction, weight, ignore_index, label_smoothing
+        As for :class:`CrossEntropyLoss`.
+    options : None
+        See :func:`ptcore.nn.functional.linear_cross_entropy`.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> loss = ptcore.nn.LinearCrossEntropyLoss(5, 3)
+    >>> loss(ptcore.ones(2, 5), ptcore.tensor([0, 2])).shape
+    ptcore.Size([])
+    """
+
+    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None,
+                 reduction="mean", weight=None, ignore_index=None, label_smoothing=0.0, options=None):
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"LinearCrossEntropyLoss: weight must have shape [{num_classes}], got "
+                               f"{list(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"LinearCrossEntropyLoss: label_smoothing must be in [0, 1], got {label_smoothing}")
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features = num_classes, out_features
+        self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
+        # The layer's weight is a matrix; the loss sees it with all dims.
+        self.linear = Linear(in_features, prod(out_features, start=num_classes), bias, device, dtype)
+
+    def forward(self, input, target):
+        """Loss of the layer's result for `input` against `target`."""
+        shape = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return F.linear_cross_entropy(
+            input, self.linear.weight.unflatten(0, shape), target,
+            linear_bias=None if bias is None else bias.unflatten(0, shape), weight=self.weight,
+            reduction=self.reduction, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
+            options=self.options)
+
+    def extra_repr(self):
+        """Sizes and options."""
+        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+                f"out_features={self.out_features}, bias={self.linear.bias is not None}, reduction={self.reduction}, "
+                f"ignore_index={self.ignore_index}, label_smoothing={self.label_smoothing}, options={self.options}")
 
 
 class BCELoss(_WeightedLoss):

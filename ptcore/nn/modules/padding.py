@@ -4,7 +4,23 @@ from ptcore.nn import functional as F
 from ptcore.nn.modules.conv import ntuple
 from ptcore.nn.modules.module import Module
 
-__all__ = []
+__all__ = [
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
+]
 
 
 class _Pad(Module):
@@ -76,19 +92,25 @@ class _ZeroPad(_ConstantPad):
         return f"{self.padding}"
 
 
-for _word, _base, _mode, _what in (
-    ("ConstantPad", _ConstantPad, "constant", "A number around the input."),
-    ("ZeroPad", _ZeroPad, "constant", "Zeros around the input."),
-    ("ReflectionPad", _Pad, "reflect", "The input mirrored at its ends, without the edge."),
-    ("ReplicationPad", _Pad, "replicate", "The edge of the input again and again."),
-    ("CircularPad", _Pad, "circular", "The input's other end at each end."),
-):
-    for _n in (1, 2, 3):
-        _name = f"{_word}{_n}d"
-        globals()[_name] = type(_name, (_base,), {
-            "_n": _n, "_mode": _mode, "__module__": __name__, "__qualname__": _name,
-            "__doc__": _base.__doc__.format(
-                what=_what, name=_name, size=", ".join(["1", "1"] + ["3"] * _n),
-                more=", ".join(["1", "1"] + ["5"] * _n)),
+def _for_dims(word, base, mode, what):
+    """The classes for 1, 2 and 3 dimensions."""
+    def made(n):
+        name = f"{word}{n}d"
+        return type(name, (base,), {
+            "_n": n, "_mode": mode, "__module__": __name__, "__qualname__": name,
+            "__doc__": base.__doc__.format(
+                what=what, name=name, size=", ".join(["1", "1"] + ["3"] * n),
+                more=", ".join(["1", "1"] + ["5"] * n)),
         })
-        __all__.append(_name)
+    return made(1), made(2), made(3)
+
+
+ConstantPad1d, ConstantPad2d, ConstantPad3d = _for_dims(
+    "ConstantPad", _ConstantPad, "constant", "A number around the input.")
+ZeroPad1d, ZeroPad2d, ZeroPad3d = _for_dims("ZeroPad", _ZeroPad, "constant", "Zeros around the input.")
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _for_dims(
+    "ReflectionPad", _Pad, "reflect", "The input mirrored at its ends, without the edge.")
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _for_dims(
+    "ReplicationPad", _Pad, "replicate", "The edge of the input again and again.")
+CircularPad1d, CircularPad2d, CircularPad3d = _for_dims(
+    "CircularPad", _Pad, "circular", "The input's other end at each end.")

@@ -5,7 +5,28 @@ from ptcore.nn.modules._described import Described
 from ptcore.nn.modules.conv import ntuple
 from ptcore.nn.modules.module import Module
 
-__all__ = []
+__all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+]
 
 
 class _MaxPool(Described):
@@ -294,20 +315,27 @@ class _FractionalMaxPool(Module):
                               self._random_samples)
 
 
-for _word, _function, _base in (
-    ("MaxPool", "max_pool", _MaxPool), ("AvgPool", "avg_pool", _AvgPool),
-    ("AdaptiveAvgPool", "adaptive_avg_pool", _AdaptiveAvgPool),
-    ("AdaptiveMaxPool", "adaptive_max_pool", _AdaptiveMaxPool), ("LPPool", "lp_pool", _LPPool),
-    ("MaxUnpool", "max_unpool", _MaxUnpool), ("FractionalMaxPool", "fractional_max_pool", _FractionalMaxPool),
-):
-    for _n in (2, 3) if _base is _FractionalMaxPool else (1, 2, 3):
-        _name = f"{_word}{_n}d"
-        _of = _AvgPool1 if _name == "AvgPool1d" else _base
-        globals()[_name] = type(_name, (_of,), {
-            "_n": _n, "_function": staticmethod(getattr(F, f"{_function}{_n}d")),
-            "__module__": __name__, "__qualname__": _name,
-            "__doc__": _of.__doc__.format(
-                name=_name, pool=f"MaxPool{_n}d", size=", ".join(["1", "1"] + ["4"] * _n),
-                half=", ".join(["1", "1"] + ["2"] * _n)),
+def _for_dims(word, function, base):
+    """The classes for 1, 2 and 3 dimensions; the first is None where there is no such function."""
+    def made(n):
+        name = f"{word}{n}d"
+        own = _AvgPool1 if name == "AvgPool1d" else base
+        return type(name, (own,), {
+            "_n": n, "_function": staticmethod(getattr(F, f"{function}{n}d")),
+            "__module__": __name__, "__qualname__": name,
+            "__doc__": own.__doc__.format(
+                name=name, pool=f"MaxPool{n}d", size=", ".join(["1", "1"] + ["4"] * n),
+                half=", ".join(["1", "1"] + ["2"] * n)),
         })
-        __all__.append(_name)
+    return made(1) if hasattr(F, f"{function}1d") else None, made(2), made(3)
+
+
+MaxPool1d, MaxPool2d, MaxPool3d = _for_dims("MaxPool", "max_pool", _MaxPool)
+AvgPool1d, AvgPool2d, AvgPool3d = _for_dims("AvgPool", "avg_pool", _AvgPool)
+AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _for_dims(
+    "AdaptiveAvgPool", "adaptive_avg_pool", _AdaptiveAvgPool)
+AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _for_dims(
+    "AdaptiveMaxPool", "adaptive_max_pool", _AdaptiveMaxPool)
+LPPool1d, LPPool2d, LPPool3d = _for_dims("LPPool", "lp_pool", _LPPool)
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = _for_dims("MaxUnpool", "max_unpool", _MaxUnpool)
+_, FractionalMaxPool2d, FractionalMaxPool3d = _for_dims("FractionalMaxPool", "fractional_max_pool", _FractionalMaxPool)

@@ -4,6 +4,7 @@ pruning, fusion, calls with other parameters, packed sequences.
 ``parametrizations``, ``parametrize``, ``prune`` and ``stateless`` are modules, read when they are first asked for.
 """
 
+from ptcore._ops._results import names_of_files as _names_of_files
 from ptcore.nn.utils import rnn
 from ptcore.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -53,10 +54,4 @@ __all__ = [
     "weight_norm",
 ]
 
-
-def __getattr__(name):
-    if name in ("parametrizations", "parametrize", "prune", "stateless"):
-        from importlib import import_module
-
-        return import_module(f"ptcore.nn.utils.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = _names_of_files(__name__, {}, ("parametrizations", "parametrize", "prune", "stateless"))

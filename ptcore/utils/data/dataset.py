@@ -159,7 +159,20 @@ class ConcatDataset(Dataset):
         for part in self.datasets:
             if isinstance(part, IterableDataset):
                 raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = list(accumulate(len(part) for part in self.datasets))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence):
+        """The lengths of all datasets up to each one."""
+        return list(accumulate(len(part) for part in sequence))
+
+    @property
+    def cummulative_sizes(self):
+        """``cumulative_sizes`` as it was once spelt, deprecated."""
+        import warnings
+
+        warnings.warn("cummulative_sizes attribute is renamed to cumulative_sizes", DeprecationWarning, stacklevel=2)
+        return self.cumulative_sizes
 
     def __len__(self):
         return self.cumulative_sizes[-1]

@@ -1,0 +1,213 @@
+"""``segment_reduce`` and ``lobpcg``."""
+from ptcore import Tensor, arange, cat, cumsum, full, linalg, matmul, no_grad, randn, searchsorted, stack, zeros
+from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops import _arguments
+
+_START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf")}
+_REDUCE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin"}
+
+
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    """Sums, means, products or extremes of consecutive pieces of a dim.
+
+    Parameters
+    ----------
+    data : Tensor
+        Of a floating-point dtype.
+    reduce : {"sum", "mean", "max", "min", "prod"}
+    lengths : Tensor, optional
+        How long the pieces are; its last dim is `axis`, the dims in front of it are those of data.
+    offsets : Tensor, optional
+        In place of `lengths`: where the pieces begin, and where the last one ends.
+    axis : int
+        The dim.
+    unsafe : bool
+        Whether lengths that do not add up to the size of the dim are taken as they are.
+    initial : float, optional
+        What each reduction begins with; pieces without elements have this value.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.segment_reduce(ptcore.tensor([1., 2., 3.]), "sum", lengths=ptcore.tensor([2, 1]))
+    tensor([3., 3.])
+    """
+    op = "segment_reduce"
+    if not isinstance(data, Tensor):
+        raise TypeError(f"{op}: data must be a Tensor, got {type(data).__name__}")
+    if reduce not in _START:
+        raise RuntimeError(f"{op}: reduce must be one of {', '.join(_START)}, got {reduce!r}")
+    if indices is not None:
+        raise RuntimeError(f"{op}: indices are not taken, got {type(indices).__name__}")
+    pieces = offsets if lengths is None else lengths
+    if not isinstance(pieces, Tensor):
+        raise (RuntimeError if pieces is None else TypeError)(
+            f"{op}: lengths or offsets must be a Tensor, got {type(pieces).__name__}")
+    if data.dtype.kind != "f":
+        raise NotImplementedError(f"{op}: data must have a floating-point dtype, got {data.dtype.name}")
+    if pieces.dtype.name not in ("int32", "int64"):
+        raise NotImplementedError(f"{op}: lengths and offsets must have dtype int32 or int64, got {pieces.dtype.name}")
+    axis = _arguments.integer(op, "axis", axis)
+    if not -data.ndim <= axis < data.ndim:
+        raise IndexError(f"{op}: axis must be in [{-data.ndim}, {data.ndim - 1}], got {axis}")
+    axis %= data.ndim
+    if pieces.ndim != axis + 1 or pieces.shape[:-1] != data.shape[:axis]:
+        raise RuntimeError(f"{op}: axis must be the last dim of lengths or offsets, whose other sizes are those of "
+                           f"data in front of it: got axis {axis}, shapes {list(pieces.shape)} and {list(data.shape)}")
+    pieces, size = pieces.to("int64"), data.shape[axis]
+    if lengths is not None:
+        ends = cumsum(pieces, -1)
+        offsets = cat([zeros(*pieces.shape[:-1], 1, dtype=pieces.dtype, device=pieces.device), ends], -1)
+        if not unsafe and (pieces < 0).any():
+            raise RuntimeError(f"{op}: lengths must not be negative, got {int(pieces.min())}")
+        if not unsafe and (offsets[..., -1] != size).any():
+            raise RuntimeError(f"{op}: lengths must add up to {size}, the size of dim {axis}")
+    else:
+        offsets = pieces
+        lengths = pieces.diff()
+        if not unsafe and ((lengths < 0).any() or (pieces < 0).any() or (pieces > size).any()):
+            raise RuntimeError(f"{op}: offsets must rise from 0 to {size} at most, the size of dim {axis}")
+    # Elements before the first piece go to bucket 0, those behind the last one to the last bucket.
+    count = offsets.shape[-1] - 1
+    places = arange(size, device=data.device).expand(*offsets.shape[:-1], size)
+    bucket = searchsorted(offsets.contiguous(), places.contiguous(), right=True)
+    inner = (1,) * (data.ndim - axis - 1)
+    bucket = bucket.reshape(*bucket.shape, *inner).expand(data.shape)
+    start = _START[reduce] if initial is None else _arguments.real(op, "initial", initial)
+    shape = (*data.shape[:axis], count + 2, *data.shape[axis + 1:])
+    result = full(shape, start, dtype=data.dtype, device=data.device)
+    result = result.scatter_reduce(axis, bucket, data, _REDUCE[reduce]).narrow(axis, 1, count)
+    if reduce == "mean":
+        divisor = (lengths if initial is None else lengths.clamp(min=1)).reshape(*lengths.shape, *inner)
+        result = result / divisor.to(data.dtype)
+    return result
+
+
+def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
+           ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> tuple[Tensor, Tensor]:
+    """The largest or smallest eigenvalues of a symmetric matrix and their vectors, by conjugate gradients of a block.
+
+    Parameters
+    ----------
+    A : Tensor
+        Symmetric matrices ``(*, m, m)``.
+    k : int, optional
+        How many; the number of columns of X unless given, else 1. The matrices must have at least ``3 * n`` rows.
+    B : Tensor, optional
+        Positive definite matrices ``(*, m, m)``: ``A x = e B x`` is solved.
+    X : Tensor, optional
+        Vectors ``(*, m, n)`` to begin with, random ones unless given.
+    n : int, optional
+        How many vectors are iterated, `k` unless given.
+    iK : Tensor, optional
+        Preconditioner ``(*, m, m)``.
+    niter : int, optional
+        Most iterations, 1000 unless given; -1: as many as it takes.
+    tol : float, optional
+        The relative residual to reach, the square root of the dtype's eps unless given.
+    largest : bool, optional
+        Whether the largest (the default) or the smallest.
+    method : {"ortho", "basic"}, optional
+        One method serves both: the basis is orthonormal.
+    tracker, ortho_iparams, ortho_fparams, ortho_bparams : optional
+        Must be None.
+
+    Returns
+    -------
+    E, X : Tensor
+        Eigenvalues ``(*, k)``, the most extreme one first, and vectors ``(*, m, k)``.
+
+    Notes
+    -----
+    Where A or B requires grad the eigenvalues are those of a full decomposition, which has derivatives of every order.
+    A. V. Knyazev, SIAM J. Sci. Comput. 23, 517 (2001).
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> E, X = ptcore.lobpcg(ptcore.diag(ptcore.arange(1., 10.)), 1)
+    >>> round(E.item(), 3)
+    9.0
+    """
+    op = "lobpcg"
+    for name, value in (("tracker", tracker), ("ortho_iparams", ortho_iparams), ("ortho_fparams", ortho_fparams),
+                        ("ortho_bparams", ortho_bparams)):
+        if value is not None:
+            raise NotImplementedError(f"{op}: {name} must be None, got {type(value).__name__}")
+    for name, x in (("A", A), ("B", B), ("X", X), ("iK", iK)):
+        if not isinstance(x, Tensor) and (x is not None or name == "A"):
+            raise TypeError(f"{op}: {name} must be a Tensor, got {type(x).__name__}")
+        if x is not None and x.dtype.name not in ("float32", "float64"):
+            raise DTypeError(f"{op}: {name} must have dtype float32 or float64, got {x.dtype.name}")
+        if x is not None and (x.ndim < 2 or (name != "X" and x.shape[-2:] != A.shape[-1:] * 2)
+                              or x.shape[:-1] != A.shape[:-1]):
+            raise ShapeError(f"{op}: {name} must be made of {'vectors' if name == 'X' else 'square matrices'} that go "
+                             f"with A, got shapes {list(x.shape)} and {list(A.shape)}")
+    if method not in (None, "ortho", "basic"):
+        raise ValueError(f"{op}: method must be 'ortho' or 'basic', got {method!r}")
+    k = (1 if X is None else X.shape[-1]) if k is None else _arguments.integer(op, "k", k)
+    n = (k if n is None else _arguments.integer(op, "n", n)) if X is None else X.shape[-1]
+    m = A.shape[-1]
+    if not 1 <= k <= n:
+        raise ValueError(f"{op}: k must be in [1, {n}], the number of vectors, got {k}")
+    if m < 3 * n:
+        raise ValueError(f"{op}: A must have at least {3 * n} rows for {n} vectors, got {m}")
+    largest = largest is None or bool(largest)
+    if A.requires_grad or (B is not None and B.requires_grad):
+        return _decomposed(A, B, k, largest)
+    niter = 1000 if niter is None else _arguments.integer(op, "niter", niter)
+    tol = {4: 1.2e-7, 8: 2.3e-16}[A.dtype.itemsize] ** 0.5 if tol is None else _arguments.real(op, "tol", tol)
+    lead = A.shape[:-2]
+    if X is None:
+        X = randn(*lead, m, n, dtype=A.dtype, device=A.device)
+    flat = [[None] * max(lead.numel(), 1) if x is None else list(x.reshape(-1, *x.shape[-2:]))
+            for x in (A, B, X.detach(), iK)]
+    with no_grad():
+        found = [_iterated(*one, k, niter, tol, largest) for one in zip(*flat)]
+    E, V = [stack(part) for part in zip(*found)] if found else (zeros(0, k), zeros(0, m, k))
+    return E.reshape(*lead, k), V.reshape(*lead, m, k)
+
+
+def _decomposed(A, B, k, largest):
+    A = (A + A.mT) / 2
+    if B is not None:
+        L = linalg.cholesky(B)
+        A = linalg.solve_triangular(L, linalg.solve_triangular(L, A, upper=False).mT, upper=False)
+    E, V = linalg.eigh(A)
+    if B is not None:
+        V = linalg.solve_triangular(L.mT, V, upper=True)
+    return (E[..., -k:].flip(-1), V[..., -k:].flip(-1)) if largest else (E[..., :k], V[..., :k])
+
+
+def _orthonormal(S, B):
+    """A basis of what the columns of S span, orthonormal under B."""
+    for _ in range(2):
+        S = S / S.norm(2, 0, keepdim=True).clamp(min=1e-300 if S.dtype.itemsize == 8 else 1e-37)
+        gram = S.mT @ (S if B is None else B @ S)
+        sizes, turns = linalg.eigh((gram + gram.mT) / 2)
+        keep = sizes > sizes[-1] * sizes.numel() * (1e-15 if S.dtype.itemsize == 8 else 1e-6)
+        S = matmul(S, turns[:, keep] / sizes[keep].sqrt())
+    return S
+
+
+def _iterated(A, B, X, iK, k, niter, tol, largest):
+    n, S, P, step = X.shape[1], X, None, 0
+    norms = A.norm(), 1.0 if B is None else B.norm()
+    while True:
+        S = _orthonormal(S, B)
+        small = S.mT @ A @ S
+        E, turns = linalg.eigh((small + small.mT) / 2)
+        if largest:
+            E, turns = E.flip(-1), turns.flip(-1)
+        before, X, E = X, S @ turns[:, :n], E[:n]
+        BX = X if B is None else B @ X
+        R = A @ X - BX * E
+        relative = R.norm(2, 0) / (X.norm(2, 0) * (norms[0] + E.abs() * norms[1]))
+        if (relative[:k] < tol).all() or step == niter:
+            return E[:k], X[:, :k]
+        W = R if iK is None else iK @ R
+        W = W - X @ (BX.mT @ W)
+        if step:
+            P = X - before @ (before.mT @ BX)           # how the vectors moved
+        S = cat([X, W] if P is None else [X, W, P], 1)
+        step += 1
