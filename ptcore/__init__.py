@@ -101,7 +101,10 @@ _found, _listed = _names_of_files(__name__, _LATER, _SUBMODULES)
 
 
 def __getattr__(name):
-    return getattr(Tensor, name) if name in _METHODS else _found(name)
+    if name in _METHODS:
+        from ptcore._ops._results import as_function
+        return as_function(name)
+    return _found(name)
 
 
 def __dir__():

@@ -267,7 +267,7 @@ static int64_t capacity_of(const pt_storage *s) {
     return 0;
 }
 
-// What moved storages owned before, chained by `handle`, while kernels run without the GIL.
+// What moved storages owned before and what tensors showed before, chained by `handle`, while kernels run without the GIL.
 static pt_storage *retired;
 static int64_t kernels_running;
 
@@ -279,6 +279,16 @@ void pt_kernels_leave(void) {
         retired = static_cast<pt_storage *>(s->handle);
         pt_storage_free(s);
     }
+}
+
+void pt_storage_retire(pt_storage *s) {
+    if (--s->refs) return;
+    if (!kernels_running) {
+        pt_storage_free(s);
+        return;
+    }
+    s->handle = retired;
+    retired = s;
 }
 
 // Gives up what s owns, now or when no kernel can be reading it; 0 on success.

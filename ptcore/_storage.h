@@ -57,6 +57,8 @@ void pt_storage_free(pt_storage *s);
 /* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. While a kernel
  * runs without the GIL, which may be reading the old block, that block stays until the last one ends. */
 int pt_storage_move(pt_storage *s, int64_t nbytes);
+/* A tensor that shows s will show another storage: a decref, but a kernel that runs without the GIL may still be reading s. */
+void pt_storage_retire(pt_storage *s);
 /* Around the release of the GIL for a kernel; called with the GIL held. */
 void pt_kernels_enter(void);
 void pt_kernels_leave(void);

@@ -3,7 +3,6 @@
 A plain subclass keeps its type through ops; ``Parameter`` and others with the disabled
 ``__torch_function__`` stay on the fast path (``class_flags`` in _tensor.pyx).
 """
-from cpython.mem cimport PyMem_Free
 from libc.string cimport memset
 
 from ptcore._types cimport *
@@ -71,9 +70,6 @@ def set_data(Tensor t, Tensor data not None):
     if t.dt != data.dt and t.flags & PT_REQUIRES_GRAD and CATEGORY[data.dt] < 2:
         raise RuntimeError(f"data: dtype must be floating or complex, got "
                            f"{dtype_of(data.dt).name}")
-    if t.dims != t.inline_dims:
-        PyMem_Free(t.dims)
-        t.dims = t.inline_dims
     adopt(t, data)
     if keep & PT_NOT_EXACT:         # its class may have been exchanged, as that of a lazy parameter is
         keep &= ~(PT_SUBCLASS | PT_NOT_EXACT)

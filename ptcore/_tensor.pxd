@@ -1,4 +1,5 @@
 # Tensor and the C functions that make one. See _tensor.pyx for the invariants.
+from libc.string cimport memcpy
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
@@ -108,3 +109,11 @@ cdef inline void fill_view(Tensor t, pt_view *v) noexcept nogil:
     v.contiguous = (t.flags & PT_NONCONTIGUOUS) == 0
     v.device = t.storage.device
     v.device_index = t.storage.device_index
+
+# A view shows its tensor's own sizes and strides, which another thread may write to (t_, resize_, set_) while a
+# kernel runs without the GIL: then the view gets copies. Returns the first free place behind them.
+cdef inline int64_t *own_dims(pt_view *v, int64_t *room) noexcept:
+    memcpy(room, v.sizes, v.ndim * sizeof(int64_t))
+    memcpy(room + v.ndim, v.strides, v.ndim * sizeof(int64_t))
+    v.sizes, v.strides = room, room + v.ndim
+    return room + 2 * v.ndim

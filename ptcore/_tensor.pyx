@@ -739,18 +739,22 @@ cdef uint32_t class_flags(cls):
 
 
 cdef int adopt(Tensor r, Tensor t) except -1:
-    """Gives the fresh instance r (any subclass) t's memory and geometry, no history."""
-    r.rank = t.rank
+    """Gives the instance r (of any subclass) t's memory and geometry, no history."""
+    cdef pt_storage *before
+    cdef int64_t *dims = r.inline_dims
     if t.rank > INLINE_DIMS:
-        r.dims = <int64_t *>PyMem_Malloc(2 * t.rank * sizeof(int64_t))
-        if r.dims == NULL:
-            r.dims = r.inline_dims
+        dims = <int64_t *>PyMem_Malloc(2 * t.rank * sizeof(int64_t))
+        if dims == NULL:
             raise MemoryError()
-    memcpy(r.dims, t.dims, 2 * t.rank * sizeof(int64_t))
-    if r.storage != &_nothing:
-        pt_storage_decref(r.storage)
+    memcpy(dims, t.dims, 2 * t.rank * sizeof(int64_t))
+    if r.dims != r.inline_dims:
+        PyMem_Free(r.dims)
+    r.dims, r.rank = dims, t.rank
+    before = r.storage
     r.storage = t.storage
     pt_storage_incref(r.storage)
+    if before != &_nothing:
+        pt_storage_retire(before)
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
     r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (
         t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))

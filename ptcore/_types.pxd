@@ -80,6 +80,7 @@ cdef extern from "_storage.h":
     pt_storage *pt_storage_new_meta(int64_t)
     pt_storage *pt_storage_wrap(void *, int64_t, void *, void (*)(pt_storage *) noexcept, int)
     int pt_storage_move(pt_storage *, int64_t)
+    void pt_storage_retire(pt_storage *)
     void pt_kernels_enter()
     void pt_kernels_leave()
     void pt_storage_incref(pt_storage *)

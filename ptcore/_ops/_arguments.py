@@ -43,6 +43,13 @@ def tensor(op, name, value):
     raise _wrong(TypeError, op, name, "a Tensor", value)
 
 
+def need_tensors(op, **values):
+    """Raises for the first that is no Tensor."""
+    for name, value in values.items():
+        if not isinstance(value, Tensor):
+            raise _wrong(TypeError, op, name, "a Tensor", value)
+
+
 def operand(op, name, value):
     """What dispatch can make a tensor of: numbers, nested sequences of them, arrays."""
     if not isinstance(value, (int, float, complex, list, tuple)) and not hasattr(value, "shape"):

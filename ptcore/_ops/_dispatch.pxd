@@ -15,3 +15,4 @@ cdef tuple common_device_of(int op, Tensor t, tuple seen, bint scalars)
 cdef Tensor contiguous(Tensor x)
 cdef Tensor cast(Tensor x, int dt)
 cdef int copy_into(Tensor dst, Tensor src) except -1
+cdef int64_t *own_all(pt_view *views, int nin, pt_view *outs, int nout) except NULL

@@ -477,6 +477,26 @@ cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
     return 0
 
 
+cdef int64_t *own_all(pt_view *views, int nin, pt_view *outs, int nout) except NULL:
+    """Gives all views sizes and strides of their own, in memory that the caller frees."""
+    cdef int64_t total = 1
+    cdef int64_t *room
+    cdef int64_t *at
+    cdef int i
+    for i in range(nin):
+        total += 2 * views[i].ndim
+    for i in range(nout):
+        total += 2 * outs[i].ndim
+    room = at = <int64_t *>PyMem_Malloc(total * sizeof(int64_t))
+    if room == NULL:
+        raise MemoryError()
+    for i in range(nin):
+        at = own_dims(&views[i], at)
+    for i in range(nout):
+        at = own_dims(&outs[i], at)
+    return room
+
+
 cdef int run_kernel(int op, tuple args, list results, int column) except -1:
     cdef pt_opinfo *o = info(op)
     cdef pt_kernel kernel = kernel_of(op, column)
@@ -489,6 +509,7 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
     cdef pt_view *outs
     cdef pt_param *params
     cdef int64_t *ints
+    cdef int64_t *room = NULL
     cdef pt_call c
     cdef Tensor t
     if o.prefill and results[0] is not args[0]:
@@ -559,6 +580,7 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
         if o.random:
             c.seed, c.offset = _next_random(args[nargs - 1])
         if work > 16384:
+            room = own_all(views, nin, outs, c.nout)
             pt_kernels_enter()
             with nogil:
                 status = kernel(&c)
@@ -566,16 +588,21 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
         else:
             status = kernel(&c)
         if status == PT_NEED_BLAS:
-            from ptcore._ops import _blas
-            _blas.load()
-            pt_kernels_enter()
-            with nogil:
-                status = kernel(&c)
-            pt_kernels_leave()
+            if room == NULL:
+                room = own_all(views, nin, outs, c.nout)
+            pt_kernels_enter()          # before the import, which lets other threads run
+            try:
+                from ptcore._ops import _blas
+                _blas.load()
+                with nogil:
+                    status = kernel(&c)
+            finally:
+                pt_kernels_leave()
         if status != PT_OK:
             raise_status(status, o.name, c.error)
     finally:
         PyMem_Free(views)
+        PyMem_Free(room)
     return 0
 
 
@@ -635,6 +662,7 @@ cdef tuple _choices(int op, int k):
 cdef int copy_into(Tensor dst, Tensor src) except -1:
     """dst[...] = src without history; sizes are equal, dtypes and strides are not asked about."""
     cdef pt_view a, b
+    cdef int64_t[4 * 64] room
     cdef int status, column = dst.storage.device or src.storage.device
     if dst.storage.device == DEVICE_META or dst.count == 0:
         return 0
@@ -642,9 +670,11 @@ cdef int copy_into(Tensor dst, Tensor src) except -1:
         raise NotImplementedError(f"copy: a meta tensor has no values to copy to {dst.device}")
     fill_view(dst, &a)
     fill_view(src, &b)
+    if column != DEVICE_CPU and a.device and b.device and a.device != b.device:
+        return copy_into(dst, host_copy(src))
+    if column != DEVICE_CPU or dst.count > 16384:
+        own_dims(&b, own_dims(&a, room))
     if column != DEVICE_CPU:
-        if a.device and b.device and a.device != b.device:
-            return copy_into(dst, host_copy(src))
         pt_kernels_enter()
         with nogil:
             status = BACKENDS[column].copy(&a, &b)

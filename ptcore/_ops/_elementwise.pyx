@@ -395,6 +395,7 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
     cdef pt_view[5] views
     cdef pt_view out
     cdef int64_t[5][64] strides
+    cdef int64_t[2 * 64] room
     cdef double[5][2] numbers
     cdef double[16] params
     cdef int i, j, shift, status, loop_out = p.out_dt
@@ -437,6 +438,7 @@ cdef int run_loops(int op, Plan p, tuple args, Tensor r) except -1:
                 f"{info(op).name.decode()}: there is no kernel for {dtype_of(p.compute).name} on "
                 f"device {device_of(p.column, p.number)}")
     elif r.count > SMALL:
+        own_dims(&out, room)
         pt_kernels_enter()
         with nogil:
             status = pt_elementwise_run(entry, p.compute, loop_out, &out, views, p.nin, params)

@@ -1,7 +1,6 @@
 """Methods and functions that are no op of their own: detach, to and its short forms,
 contiguous, transposes as properties, nonzero, as_strided, masked_select, einsum.
 """
-from cpython.mem cimport PyMem_Free
 
 from ptcore._errors import ShapeError
 from ptcore._types cimport *
@@ -431,9 +430,6 @@ cdef Tensor redimensioned(Tensor t, Tensor v, const char *name, bint recording):
         raise RuntimeError(f"{name.decode()}: the dims of a tensor that is traced or batched cannot be changed")
     if recording:
         check_inplace(t, name, True)
-    if t.dims != t.inline_dims:
-        PyMem_Free(t.dims)
-        t.dims = t.inline_dims
     adopt(t, v)
     t.flags = keep | (v.flags & PT_NONCONTIGUOUS)
     count_write(t)

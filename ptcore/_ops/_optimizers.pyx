@@ -43,9 +43,11 @@ def sgd_(list params, list grads, list momentum_buffers, double lr, double momen
     cdef Py_ssize_t i
     cdef Tensor p, g, b
     cdef object buffer
-    cdef bint first
-    cdef float *m32
-    cdef double *m64
+    cdef bint first, double_precision
+    cdef char *at_p
+    cdef char *at_g
+    cdef char *at_b
+    cdef int64_t n
     for i in range(len(params)):
         p, g = params[i], grads[i]
         buffer = momentum_buffers[i] if momentum != 0.0 else None
@@ -61,20 +63,18 @@ def sgd_(list params, list grads, list momentum_buffers, double lr, double momen
             count_write(b)
         else:
             b = None
-        if p.dt == PT_FLOAT32:
-            m32 = <float *>NULL if b is None else <float *>address(b)
-            pt_kernels_enter()
-            with nogil:
-                pt_sgd_f32(<float *>address(p), <float *>address(g), m32, p.count, lr, momentum,
+        at_p, at_g, n = address(p), address(g), p.count       # other threads may change them without the GIL
+        at_b = <char *>NULL if b is None else address(b)
+        double_precision = p.dt == PT_FLOAT64
+        pt_kernels_enter()
+        with nogil:
+            if double_precision:
+                pt_sgd_f64(<double *>at_p, <double *>at_g, <double *>at_b, n, lr, momentum,
                            dampening, weight_decay, nesterov, maximize, first)
-            pt_kernels_leave()
-        else:
-            m64 = <double *>NULL if b is None else <double *>address(b)
-            pt_kernels_enter()
-            with nogil:
-                pt_sgd_f64(<double *>address(p), <double *>address(g), m64, p.count, lr, momentum,
+            else:
+                pt_sgd_f32(<float *>at_p, <float *>at_g, <float *>at_b, n, lr, momentum,
                            dampening, weight_decay, nesterov, maximize, first)
-            pt_kernels_leave()
+        pt_kernels_leave()
         count_write(p)
 
 
@@ -111,8 +111,13 @@ def adam_(list params, list grads, list exp_avgs, list exp_avg_sqs, list max_exp
     cdef Tensor p, g, m, v, x
     cdef double step, correction1, correction2
     cdef object vmax
-    cdef float *x32
-    cdef double *x64
+    cdef bint double_precision
+    cdef char *at_p
+    cdef char *at_g
+    cdef char *at_m
+    cdef char *at_v
+    cdef char *at_x
+    cdef int64_t n
     for i in range(len(params)):
         p, g, m, v = params[i], grads[i], exp_avgs[i], exp_avg_sqs[i]
         step = count_step(steps[i])
@@ -124,22 +129,18 @@ def adam_(list params, list grads, list exp_avgs, list exp_avg_sqs, list max_exp
                         decoupled, correction1, correction2)
             continue
         x = <Tensor>vmax
-        if p.dt == PT_FLOAT32:
-            x32 = <float *>NULL if x is None else <float *>address(x)
-            pt_kernels_enter()
-            with nogil:
-                pt_adam_f32(<float *>address(p), <float *>address(g), <float *>address(m),
-                            <float *>address(v), x32, p.count, lr, beta1, beta2, eps,
-                            weight_decay, maximize, decoupled, correction1, correction2)
-            pt_kernels_leave()
-        else:
-            x64 = <double *>NULL if x is None else <double *>address(x)
-            pt_kernels_enter()
-            with nogil:
-                pt_adam_f64(<double *>address(p), <double *>address(g), <double *>address(m),
-                            <double *>address(v), x64, p.count, lr, beta1, beta2, eps,
-                            weight_decay, maximize, decoupled, correction1, correction2)
-            pt_kernels_leave()
+        at_p, at_g, at_m, at_v, n = address(p), address(g), address(m), address(v), p.count
+        at_x = <char *>NULL if x is None else address(x)
+        double_precision = p.dt == PT_FLOAT64
+        pt_kernels_enter()
+        with nogil:
+            if double_precision:
+                pt_adam_f64(<double *>at_p, <double *>at_g, <double *>at_m, <double *>at_v, <double *>at_x, n, lr,
+                            beta1, beta2, eps, weight_decay, maximize, decoupled, correction1, correction2)
+            else:
+                pt_adam_f32(<float *>at_p, <float *>at_g, <float *>at_m, <float *>at_v, <float *>at_x, n, lr,
+                            beta1, beta2, eps, weight_decay, maximize, decoupled, correction1, correction2)
+        pt_kernels_leave()
         count_write(p)
         count_write(m)
         count_write(v)

@@ -147,3 +147,18 @@ TYPES = (max, min, sort, topk, svd, linalg_svd, linalg_slogdet, slogdet, linalg_
          linalg_eigh, linalg_lstsq, cummax, cummin, median, nanmedian, mode, kthvalue, aminmax, frexp,
          linalg_lu_factor, linalg_lu_factor_ex, linalg_lu, lu_unpack, linalg_solve_ex, linalg_inv_ex, linalg_ldl_factor,
          linalg_ldl_factor_ex, linalg_eig, geqrf, triangular_solve, histogram, histogramdd)
+
+
+def as_function(name):
+    """A method of Tensor as a function of a tensor."""
+    import functools
+
+    from ptcore._tensor import Tensor
+    method = getattr(Tensor, name)
+
+    @functools.wraps(method)
+    def function(input, *args, **kwargs):
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}: input must be a Tensor, got {type(input).__name__}")
+        return method(input, *args, **kwargs)
+    return function

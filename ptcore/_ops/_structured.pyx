@@ -5,6 +5,7 @@ use (the generator recognises their texts) are worked out in C; whatever is not 
 error, goes to ``_dispatch.call`` and the row's own spec. tests/ops/test_meta.py holds both to the
 same answer.
 """
+from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.sequence cimport PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
@@ -16,7 +17,7 @@ from ptcore._dtype cimport CATEGORY, dtype
 from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops._dispatch cimport call as general_call
+from ptcore._ops._dispatch cimport call as general_call, own_all
 from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
 from ptcore._ops._table cimport (
     PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_LAID, RULE_LAID_CAST,
@@ -66,10 +67,11 @@ cdef object join(int op, object tensors, object dim, object out):
     return general_call(op, (tensors, dim), out)
 
 
-cdef int launch(int op, pt_kernel kernel, const pt_view *views, int nin, pt_view *out, const pt_param *params,
+cdef int launch(int op, pt_kernel kernel, pt_view *views, int nin, pt_view *out, const pt_param *params,
                 int nparams, int64_t work) except -1:
     """Runs a kernel of one output on work elements; PT_OK, or PT_NEED_BLAS if it wants the general call."""
     cdef pt_call c
+    cdef int64_t *room
     cdef int status
     c.op = op
     c.nin, c.nout, c.nparams = nin, 1, nparams
@@ -79,10 +81,12 @@ cdef int launch(int op, pt_kernel kernel, const pt_view *views, int nin, pt_view
     c.stream = NULL
     c.error[0] = 0
     if work > SMALL:
+        room = own_all(views, nin, out, 1)
         pt_kernels_enter()
         with nogil:
             status = kernel(&c)
         pt_kernels_leave()
+        PyMem_Free(room)
     else:
         status = kernel(&c)
     if status != PT_OK and status != PT_NEED_BLAS:

@@ -15,7 +15,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     """
     seed = scalar_seed(self) if gradient is None and inputs is None else None
     if seed is None:
-        _backward(self, gradient, retain_graph, create_graph, inputs)
+        _backward(self, gradient, retain_graph, create_graph, inputs=inputs)
     else:
         run_backward([self], [seed], create_graph if retain_graph is None else retain_graph,
                      create_graph, None, True)

@@ -96,6 +96,7 @@ def max_pool1d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1
 
 def _cell(op, mode, input, hx, cx, w_ih, w_hh, b_ih, b_hh):
     from ptcore.nn._recurrent import one_layer
+    _arguments.need_tensors(op, input=input, hx=hx, w_ih=w_ih, w_hh=w_hh)
     if input.ndim != 2 or hx.ndim != 2 or input.shape[0] != hx.shape[0]:
         raise RuntimeError(f"{op}: input and the state must be matrices with one row for each sample, got shapes "
                            f"{list(input.shape)} and {list(hx.shape)}")

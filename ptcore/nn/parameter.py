@@ -200,6 +200,8 @@ class _Uninitialized:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         name = getattr(func, "__name__", str(func))
+        if name == "__get__":           # of data
+            return ptcore._disabled_torch_function_impl(func, types, args, kwargs)
         if name in _ALLOWED:            # shape rules must not ask this class for its shape
             return func(*[a.data if is_lazy(a) else a for a in args], **(kwargs or {}))
         raise ValueError(

@@ -166,6 +166,7 @@ def norm_except_dim(v, pow=2, dim=0):
     tensor([[5.],
             [1.]])
     """
+    _arguments.need_tensors("norm_except_dim", v=v)
     if dim == -1:
         return v.norm(pow)
     dim = _arguments.integer("norm_except_dim", "dim", dim)
@@ -210,6 +211,7 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     ptcore.Size([2])
     """
     from ptcore import linalg, randn
+    _arguments.need_tensors("svd_lowrank", A=A, **({} if M is None else {"M": M}))
     if A.ndim < 2:
         raise ShapeError(f"svd_lowrank: A must have at least 2 dimensions, got shape {list(A.shape)}")
     q, niter = _arguments.integer("svd_lowrank", "q", q), _arguments.integer("svd_lowrank", "niter", niter)
@@ -242,6 +244,8 @@ def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor
     >>> V.shape
     ptcore.Size([3, 2])
     """
+    _arguments.need_tensors("pca_lowrank", A=A)
+    niter = _arguments.integer("pca_lowrank", "niter", niter)
     if A.ndim < 2:
         raise ShapeError(f"pca_lowrank: A must have at least 2 dimensions, got shape {list(A.shape)}")
     m, n = A.shape[-2:]
@@ -263,9 +267,8 @@ def binomial(count, prob, generator=None):
     tensor([5.])
     """
     from ptcore import broadcast_tensors, no_grad, rand
-    for name, x in (("count", count), ("prob", prob)):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"binomial: {name} must be a Tensor, got {type(x).__name__}")
+    _arguments.need_tensors("binomial", count=count, prob=prob)
+    for x in (count, prob):
         if x.dtype.kind != "f" or x.dtype is not count.dtype:
             raise DTypeError(f"binomial: count and prob must have one floating-point dtype, got {count.dtype.name} and "
                              f"{prob.dtype.name}")
