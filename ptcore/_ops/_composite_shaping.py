@@ -300,7 +300,8 @@ def combinations(input, r, with_replacement):
 
 
 def swapaxes(input, axis0, axis1):
-    return transpose(input, _wrap("swapaxes", axis0, input.ndim, "axis0"), _wrap("swapaxes", axis1, input.ndim, "axis1"))
+    axis0 = _wrap("swapaxes", axis0, input.ndim, "axis0")
+    return transpose(input, axis0, _wrap("swapaxes", axis1, input.ndim, "axis1"))
 
 
 # -- parts --------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
         raise ShapeError(f"cross_entropy: probabilities must have input's shape "
                          f"{list(input.shape)}, got {list(target.shape)}")
     axis = 0 if input.ndim == 1 else 1
-    if label_smoothing:
+    if label_smoothing and input.shape[axis]:
         target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
     terms = _log_softmax(input, axis) * target
     if weight is not None:
@@ -184,7 +184,7 @@ def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
         terms = terms * weight.view(shape)
     loss = -terms.sum(axis)
     if reduction == "mean":
-        return loss.sum() / max(input.numel() // input.shape[axis], 1)
+        return loss.sum() / loss.numel() if input.numel() else loss.sum() * float("nan")
     return _reduced(loss, reduction)
 
 

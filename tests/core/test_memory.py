@@ -1,6 +1,7 @@
 """The CPU allocator through ``ptcore.cpu``: exact counts, the cap, the cache, threads."""
 
 import gc
+import sys
 import threading
 
 import numpy as np
@@ -204,3 +205,33 @@ def test_the_names_that_programs_ask_for():
     assert cpu.device_count() == 1
     assert cpu.current_device() == "cpu"
     assert cpu.synchronize() is None
+
+
+@pytest.mark.parametrize("change", ["dims", "storage"])
+def test_changes_while_a_kernel_runs(change):
+    """A kernel without the GIL sees the sizes and the memory that it was started with."""
+    a = pt.randn(700, 90)
+    data = a.clone()
+    other = data.t().contiguous()
+    good = {(90,): data.sum(0), (700,): other.sum(0)}
+    stop = False
+
+    def turn():
+        while not stop:
+            if change == "dims":
+                a.t_()
+            else:
+                a.data = (other if a.shape[1] == 90 else data).clone()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    thread = threading.Thread(target=turn)
+    thread.start()
+    try:
+        for _ in range(1500):
+            total = a.sum(0)
+            assert pt.allclose(total, good[tuple(total.shape)], atol=1e-3)
+    finally:
+        stop = True
+        thread.join()
+        sys.setswitchinterval(before)

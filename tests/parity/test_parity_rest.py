@@ -377,3 +377,12 @@ def test_optimizers_errors(call):
     for lib in LIBS:
         with pytest.raises(ValueError):             # noqa: PT011
             call(lib)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_of_nothing(shape, smoothing, reduction):
+    mine, theirs = (m.nn.functional.cross_entropy(m.zeros(shape), m.zeros(shape), label_smoothing=smoothing,
+                                                   reduction=reduction) for m in LIBS)
+    np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
