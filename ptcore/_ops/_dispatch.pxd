@@ -3,7 +3,8 @@ from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 
 cdef object call(int op, tuple args, object out)
-cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key)
+cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key,
+                uint64_t seen)
 cdef object interpose(int op, tuple args, object out, int variant)
 cdef bint overridden(tuple args)
 cdef uint32_t flags_of(object x) noexcept

@@ -260,6 +260,7 @@ cdef object call(int op, tuple args, object out):
     cdef Tensor lead
     cdef PyObject *found = NULL
     cdef int column = DEVICE_CPU, number = -1
+    cdef uint64_t seen
     cdef object x, result
     for x in args:
         if isinstance(x, Tensor):
@@ -281,10 +282,42 @@ cdef object call(int op, tuple args, object out):
         for x in args:
             if isinstance(x, device):
                 column, number = (<device>x).column, (<device>x).number
+    seen = geometry_of(args)
     outs = SPECS[op](*args)
     if type(outs) is not list:
         outs = [outs]
-    return run(op, args, outs, column, number, out, key)
+    return run(op, args, outs, column, number, out, key, seen)
+
+
+cdef uint64_t MIX = 0x9E3779B97F4A7C15
+
+
+cdef inline uint64_t mixed_in(uint64_t h, Tensor t) noexcept:
+    cdef int i
+    h = (h ^ <uint64_t>t.count ^ (<uint64_t>t.rank << 56)) * MIX
+    for i in range(2 * t.rank):
+        h = (h ^ <uint64_t>t.dims[i]) * MIX
+    return h ^ (h >> 32)
+
+
+cdef uint64_t geometry_of(tuple args):
+    """A number for the sizes and strides of all tensors: a kernel must meet those that its shape rule saw, though
+    Python code of other threads may have run in between."""
+    cdef uint64_t h = 0
+    for x in args:
+        if isinstance(x, Tensor):
+            h = mixed_in(h, <Tensor>x)
+        elif isinstance(x, (tuple, list)):
+            for item in x:
+                if isinstance(item, Tensor):
+                    h = mixed_in(h, <Tensor>item)
+    return h
+
+
+cdef int check_geometry(int op, tuple args, uint64_t seen) except -1:
+    if geometry_of(args) != seen:
+        raise RuntimeError(f"{info(op).name.decode()}: another thread has changed the sizes of an argument meanwhile")
+    return 0
 
 
 cdef tuple common_device_of(int op, Tensor t, tuple seen, bint scalars):
@@ -368,7 +401,7 @@ cdef tuple _promote_args(int op, tuple args):
     return tuple(changed)
 
 
-cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key):
+cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key, uint64_t seen):
     """Allocates what the spec asked for, runs the kernel, records, and packs the results."""
     cdef pt_opinfo *o = info(op)
     cdef int ndim, nout = len(outs)
@@ -386,10 +419,11 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
             results.append(new_strided(as_code(spec[1], o.name, b"dtype"), ndim, sizes, strides, column, number))
         else:
             results.append(new_tensor(as_code(spec[1], o.name, b"dtype"), ndim, sizes, column, number))
+    check_geometry(op, args, seen)
     if onto is not None:
         copy_into(<Tensor>results[0], <Tensor>args[0])
     elif column != DEVICE_META:
-        run_kernel(op, args, results, column)
+        run_kernel(op, args, results, column, seen)
     if key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable:
         record(op, args, results)
     if out is not None:                 # refuses results with history
@@ -406,6 +440,7 @@ cdef bint over_first(int op, tuple args) except -1:
     cdef Tensor x
     cdef PyObject *found = NULL
     cdef tuple given, spec
+    cdef uint64_t seen
     for a in args:
         if isinstance(a, Tensor):
             key |= (<Tensor>a).flags
@@ -424,11 +459,13 @@ cdef bint over_first(int op, tuple args) except -1:
             return False
     if given[0] is not x:
         return False
+    seen = geometry_of(given)
     spec = SPECS[op](*given)
     if tuple(spec[0]) != shape_of(x) or as_code(spec[1], info(op).name, b"dtype") != x.dt:
         return False
     check_inplace(x, info(op).name, False)
-    run_kernel(op, given, [x], DEVICE_CPU)
+    check_geometry(op, given, seen)
+    run_kernel(op, given, [x], DEVICE_CPU, seen)
     finish_inplace(x, None)
     return True
 
@@ -497,7 +534,7 @@ cdef int64_t *own_all(pt_view *views, int nin, pt_view *outs, int nout) except N
     return room
 
 
-cdef int run_kernel(int op, tuple args, list results, int column) except -1:
+cdef int run_kernel(int op, tuple args, list results, int column, uint64_t seen) except -1:
     cdef pt_opinfo *o = info(op)
     cdef pt_kernel kernel = kernel_of(op, column)
     cdef const char *letters = o.letters
@@ -570,6 +607,8 @@ cdef int run_kernel(int op, tuple args, list results, int column) except -1:
         for k in range(len(results)):
             fill_view(<Tensor>results[k], &outs[k])
             work += outs[k].numel
+        if o.prefill or keep:           # their copies may have let other threads run
+            check_geometry(op, args, seen)
         c.op = op
         c.nin, c.nout, c.nparams = nin, len(results), nparams
         (<const pt_view **>&c.inputs)[0] = views
