@@ -49,9 +49,9 @@ def tree(tmp_path_factory):
     source = folder / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(
         "build", "build-*", ".git", "*.so", "__pycache__", ".*_cache", ".hypothesis"))
-    (row,) = rows_of(PAGE.read_text())
-    with open(source / row[0], "a") as f:
-        f.write("\n" + row[1])
+    for name, code in rows_of(PAGE.read_text()):
+        with open(source / name, "a") as f:
+            f.write("\n" + code)
     meson = [sys.executable, "-P", "-m", "mesonbuild.mesonmain"]
     run([*meson, "setup", str(folder / "build"), str(source), "-Doptimization=0", "-Dportable=true"])
     run([*meson, "compile", "-C", str(folder / "build")])
@@ -80,6 +80,17 @@ def test_generated_files(tree):
     assert stub.count("def softclip(") == 2       # function and method
     assert "def softclip_(" in stub
     assert "def softclip(" in (tree / "ptcore" / "nn" / "functional.pyi").read_text()
+
+
+def test_function_of_the_host(tree):
+    run_in(tree, """
+        import ptcore, scipy.special
+        from ptcore.utils._special import dawson
+        x = ptcore.linspace(-3, 3, 13, dtype=ptcore.float64, requires_grad=True)
+        assert abs(dawson(x).detach().numpy() - scipy.special.dawsn(x.detach().numpy())).max() < 1e-15
+        assert ptcore.autograd.gradgradcheck(dawson, x) and ptcore.autograd.gradcheck(dawson, x)
+        assert dawson(x.to("meta")).shape == (13,)
+    """)
 
 
 def test_table_tests_cover_it(tree):

@@ -2,7 +2,6 @@
 #ifndef PTCORE_KERNELS_COPY_RUN_HPP
 #define PTCORE_KERNELS_COPY_RUN_HPP
 #include "common.hpp"
-#include "ptcore/simd.h"
 
 namespace {
 
@@ -17,7 +16,7 @@ inline void copy_run(void *dst, const void *src, size_t bytes) {
     }
     char *to = static_cast<char *>(dst);
     const char *from = static_cast<const char *>(src);
-    constexpr size_t WHOLE = PT_VECTOR_BYTES;
+    constexpr size_t WHOLE = 32;
     memcpy(to, from, 64);
     size_t i = -reinterpret_cast<uintptr_t>(dst) & 63;
     for (; i + WHOLE <= bytes; i += WHOLE) memcpy(to + i, from + i, WHOLE);
