@@ -103,7 +103,8 @@ _found, _listed = _names_of_files(__name__, _LATER, _SUBMODULES)
 def __getattr__(name):
     if name in _METHODS:
         from ptcore._ops._results import as_function
-        return as_function(name)
+        globals()[name] = as_function(name)
+        return globals()[name]
     return _found(name)
 
 

@@ -1,6 +1,6 @@
 # Tensor and the C functions that make one. See _tensor.pyx for the invariants.
-from libc.string cimport memcpy
 from cpython.object cimport PyObject
+from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._node cimport Node
@@ -113,7 +113,8 @@ cdef inline void fill_view(Tensor t, pt_view *v) noexcept nogil:
 # A view shows its tensor's own sizes and strides, which another thread may write to (t_, resize_, set_) while a
 # kernel runs without the GIL: then the view gets copies. Returns the first free place behind them.
 cdef inline int64_t *own_dims(pt_view *v, int64_t *room) noexcept:
-    memcpy(room, v.sizes, v.ndim * sizeof(int64_t))
-    memcpy(room + v.ndim, v.strides, v.ndim * sizeof(int64_t))
-    v.sizes, v.strides = room, room + v.ndim
+    if v.ndim:                          # a view of no tensor has neither
+        memcpy(room, v.sizes, v.ndim * sizeof(int64_t))
+        memcpy(room + v.ndim, v.strides, v.ndim * sizeof(int64_t))
+        v.sizes, v.strides = room, room + v.ndim
     return room + 2 * v.ndim

@@ -106,8 +106,8 @@ cdef Tensor sliced(Tensor x, int dim, object item):
     return slice_at(x, dim, start, length, step, None)
 
 
-cdef tuple basic(Tensor x, object key):
-    """Applies the ints, slices, None and Ellipsis of key.
+cdef tuple basic(Tensor x, object key, bint select=True):
+    """Applies the ints, slices, None and Ellipsis of key, and the tensors of one integer if they select.
 
     Returns the view and, if there are advanced indices, a list of (dim of the view, index).
     """
@@ -147,7 +147,7 @@ cdef tuple basic(Tensor x, object key):
             dim += 1
         else:
             index = as_index(item)
-            if (<Tensor>index).rank == 0 and CATEGORY[(<Tensor>index).dt] == 1 and has_values(index):
+            if select and (<Tensor>index).rank == 0 and CATEGORY[(<Tensor>index).dt] == 1 and has_values(index):
                 x = select_at(x, dim, index.item())
                 continue
             if advanced is None:
@@ -353,10 +353,8 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
 
 def index_put_(Tensor self, indices, values, accumulate=False):
     """Writes (or adds) values at the positions that the index tensors name."""
-    # a number's tensor is an index among the others here: it selects nothing
-    key = tuple([slice(None) if i is None else i.reshape(1) if isinstance(i, Tensor) and (<Tensor>i).rank == 0
-                 and (<Tensor>i).dt != PT_BOOL else i for i in indices])
-    r, advanced = basic(self, key)
+    # a tensor of one integer is an index among the others here: read by the kernel, not before it
+    r, advanced = basic(self, tuple([slice(None) if i is None else i for i in indices]), select=False)
     if advanced is None:
         raise IndexError("index_put_: at least one index tensor is needed")
     write(<Tensor>r, advanced, values, accumulate)

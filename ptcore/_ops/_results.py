@@ -150,11 +150,14 @@ TYPES = (max, min, sort, topk, svd, linalg_svd, linalg_slogdet, slogdet, linalg_
 
 
 def as_function(name):
-    """A method of Tensor as a function of a tensor."""
+    """A method of Tensor as a function of a tensor; compiled ones ask for a Tensor themselves."""
     import functools
+    from types import FunctionType
 
     from ptcore._tensor import Tensor
     method = getattr(Tensor, name)
+    if not isinstance(method, FunctionType):
+        return method
 
     @functools.wraps(method)
     def function(input, *args, **kwargs):

@@ -119,6 +119,24 @@ def test_accumulate(problem, broadcast):
     np.testing.assert_array_equal(x.numpy(), a)
 
 
+@pytest.mark.parametrize("key", [(slice(None), slice(None), 3), (1,), (1, 2, -1), (slice(None), -1), (1, slice(None), 2)])
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_put_at_numbers(key, accumulate):
+    """Tensors of one integer give the result no dim, where nothing else is indexed by a tensor."""
+    a, x = both((2, 3, 4))
+    value = -1.0 - np.arange(a[key].size).reshape(a[key].shape)
+    forms = tuple(None if isinstance(k, slice) else ptcore.tensor(k) for k in key)
+    weights = np.random.default_rng(2).standard_normal(a.shape)
+    for form in (forms, tuple(f and f.to(ptcore.int32) for f in forms)):
+        v = ptcore.from_numpy(value.copy()).requires_grad_()
+        result = ptcore.index_put(x, form, v, accumulate)
+        want = a.copy()
+        want[key] = value + (a[key] if accumulate else 0)
+        np.testing.assert_array_equal(result.detach().numpy(), want)
+        (grad,) = ptcore.autograd.grad(result, v, ptcore.from_numpy(weights))
+        np.testing.assert_array_equal(grad.numpy(), weights[key])
+
+
 @examples(300)
 @given(problems(), st.sampled_from(LAYOUTS))
 def test_gradient_of_get(problem, layout):
