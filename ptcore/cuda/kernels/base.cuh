@@ -1,0 +1,84 @@
+// What every CUDA kernel file begins with: types by name, the declaration of kernels, indices, warps and blocks.
+//
+// Kernels are header-free CUDA C++ for NVRTC; the same text is compiled as host C++ by the tests, where shim.h stands for
+// what CUDA builds in. Rules that both rest on:
+//  (a) a kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares (launch/*.hpp);
+//  (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with barriers or shuffles;
+//  (c) a block has the number of threads that the declaration names; the grid is the host half's choice;
+//  (d) __shared__ and the built-in variables are used through CUDA's own names, warps have 32 threads.
+#pragma once
+#include "ptcore/config.h"
+#include "ptcore/half.h"
+#include "ptcore/complex.h"
+#include "ptcore/scalar.h"
+#include "ptcore/scalar_int.h"
+
+#if defined(__CUDACC_RTC__)
+#  define PT_DEVICE static __device__ __forceinline__
+#  define PT_DEVICE_MEMBER __device__ __forceinline__
+#  define PT_KERNEL(name, ARGS, a, threads) \
+    extern "C" __global__ void __launch_bounds__(threads) name(const ARGS a)
+#  define PT_KERNEL_SYNC PT_KERNEL
+#else
+#  include "shim.h"
+#  define PT_DEVICE static inline
+#  define PT_DEVICE_MEMBER inline
+#  define PT_DECLARE_KERNEL(name, ARGS, a, threads, barriers) \
+    static void name##_body(const ARGS &a); \
+    extern "C" int name##_threads() { return threads; } \
+    extern "C" int name##_barriers() { return barriers; } \
+    extern "C" int name##_size() { return sizeof(ARGS); } \
+    extern "C" void name(const void *p) { name##_body(*static_cast<const ARGS *>(p)); } \
+    static void name##_body(const ARGS &a)
+#  define PT_KERNEL(name, ARGS, a, threads) PT_DECLARE_KERNEL(name, ARGS, a, threads, 0)
+#  define PT_KERNEL_SYNC(name, ARGS, a, threads) PT_DECLARE_KERNEL(name, ARGS, a, threads, 1)
+#endif
+
+using pt::half;
+using pt::bfloat16;
+typedef pt::complex<float> complex64;
+typedef pt::complex<double> complex128;
+
+namespace {
+
+// The type that elements of T are computed in, and the way there and back.
+template <class T> struct opmath { typedef T type; };
+template <> struct opmath<half> { typedef float type; };
+template <> struct opmath<bfloat16> { typedef float type; };
+
+template <class T> PT_DEVICE T up(T x) { return x; }
+PT_DEVICE float up(half x) { return pt::to_float(x); }
+PT_DEVICE float up(bfloat16 x) { return pt::to_float(x); }
+
+template <class T> struct down_to { template <class C> static PT_DEVICE_MEMBER T from(C x) { return static_cast<T>(x); } };
+template <> struct down_to<half> { static PT_DEVICE_MEMBER half from(float x) { return pt::to_half(x); } };
+template <> struct down_to<bfloat16> { static PT_DEVICE_MEMBER bfloat16 from(float x) { return pt::to_bfloat16(x); } };
+template <class T, class C> PT_DEVICE T down(C x) { return down_to<T>::from(x); }
+
+// A byte of bool memory may have any value; as a bool only 0 and 1 may be read.
+template <class T> PT_DEVICE T load(const T *p, int64_t i) { return p[i]; }
+PT_DEVICE bool load(const bool *p, int64_t i) { return reinterpret_cast<const uint8_t *>(p)[i] != 0; }
+
+PT_DEVICE int64_t thread_index() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
+PT_DEVICE int64_t thread_count() { return (int64_t)gridDim.x * blockDim.x; }
+
+// Combines the values of a warp's lanes; every lane gets the result.
+template <class T, class F> PT_DEVICE T warp_reduce(T x, F combine) {
+    for (int step = 16; step; step >>= 1) x = combine(x, __shfl_xor_sync(0xffffffffu, x, step));
+    return x;
+}
+
+// Combines the values of a block's threads (a multiple of 32, all of which call); every thread gets the result.
+// `identity` changes nothing when it is combined. May be called again at once.
+template <class T, class F> PT_DEVICE T block_reduce(T x, F combine, T identity) {
+    __shared__ T partial[32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;
+    x = warp_reduce(x, combine);
+    __syncthreads();                    // who still reads the last call's results
+    if (lane == 0) partial[warp] = x;
+    __syncthreads();
+    x = lane < warps ? partial[lane] : identity;
+    return warp_reduce(x, combine);
+}
+
+}  // namespace
