@@ -109,7 +109,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*_listed(), *_METHODS])
+    return sorted({*_listed(), *_METHODS})
 
 
 def get_include():
