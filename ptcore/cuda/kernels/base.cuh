@@ -8,8 +8,7 @@
 //  (d) __shared__ and the built-in variables are used through CUDA's own names, warps have 32 threads.
 #pragma once
 #include "ptcore/config.h"
-#include "ptcore/half.h"
-#include "ptcore/complex.h"
+#include "ptcore/convert.h"
 #include "ptcore/scalar.h"
 #include "ptcore/scalar_int.h"
 
@@ -36,8 +35,8 @@
 
 using pt::half;
 using pt::bfloat16;
-typedef pt::complex<float> complex64;
-typedef pt::complex<double> complex128;
+using pt::complex64;
+using pt::complex128;
 
 namespace {
 
