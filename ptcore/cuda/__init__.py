@@ -5,10 +5,7 @@ at its first use, and raises RuntimeError that says what is missing where there 
 """
 import importlib
 
-from ptcore.cuda import _probe
-from ptcore.cuda._load import index_of as _index_of
-from ptcore.cuda._load import runtime as _runtime
-from ptcore.cuda._load import started as _started
+from ptcore.cuda import _load, _probe
 
 __all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "can_device_access_peer", "current_device",
            "current_stream", "default_stream", "device", "device_count", "device_of", "empty_cache",
@@ -56,22 +53,22 @@ def _complete():
 def device_count():
     """The number of CUDA devices that can be used."""
     count = _probe.device_count()
-    return count if count and (_started() is not None or _complete()) else 0
+    return count if count and (_load.started() is not None or _complete()) else 0
 
 
 def is_initialized():
     """Whether the driver has been started by a use of a device."""
-    return _started() is not None and _started().is_initialised()
+    return _load.started() is not None and _load.started().is_initialised()
 
 
 def init():
     """Starts the driver; any use of a device does so."""
-    _runtime().initialise()
+    _load.runtime().initialise()
 
 
 def current_device():
     """The number of the device that ``"cuda"`` means on this thread."""
-    runtime = _runtime()
+    runtime = _load.runtime()
     return runtime.check_device(runtime.current_device())
 
 
@@ -83,7 +80,7 @@ def set_device(device):
     device : device, str or int
     """
     if not isinstance(device, int) or device >= 0:
-        _runtime().set_device(_index_of(device, "set_device"))
+        _load.runtime().set_device(_load.index_of(device, "set_device"))
 
 
 class device:
@@ -96,17 +93,17 @@ class device:
     """
 
     def __init__(self, device):
-        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else _index_of(device, "device")
+        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else _load.index_of(device, "device")
         self.prev_idx = -1
 
     def __enter__(self):
         if self.idx >= 0:
-            self.prev_idx = _runtime().current_device()
-            _runtime().set_device(self.idx)
+            self.prev_idx = _load.runtime().current_device()
+            _load.runtime().set_device(self.idx)
 
     def __exit__(self, *exc):
         if self.idx >= 0:
-            _runtime().set_device(self.prev_idx)
+            _load.runtime().set_device(self.prev_idx)
         return False
 
 
@@ -119,24 +116,24 @@ class device_of(device):
 
 def synchronize(device=None):
     """Waits until a device (the current one if None) has done all its work; raises what failed meanwhile."""
-    _runtime().synchronize(_index_of(device, "synchronize"))
+    _load.runtime().synchronize(_load.index_of(device, "synchronize"))
 
 
 def get_device_name(device=None):
     """The name of a device."""
-    return _runtime().device_name(_index_of(device, "get_device_name"))
+    return _load.runtime().device_name(_load.index_of(device, "get_device_name"))
 
 
 def get_device_capability(device=None):
     """(major, minor) compute capability of a device."""
-    index = _index_of(device, "get_device_capability")
-    return _runtime().attribute(index, 75), _runtime().attribute(index, 76)
+    index = _load.index_of(device, "get_device_capability")
+    return _load.runtime().attribute(index, 75), _load.runtime().attribute(index, 76)
 
 
 def can_device_access_peer(device, peer_device):
     """Whether a device can read the memory of another one."""
-    return _runtime().can_access_peer(_index_of(device, "can_device_access_peer"),
-                                      _index_of(peer_device, "can_device_access_peer"))
+    return _load.runtime().can_access_peer(_load.index_of(device, "can_device_access_peer"),
+                                      _load.index_of(peer_device, "can_device_access_peer"))
 
 
 def get_arch_list():
@@ -151,7 +148,7 @@ def is_bf16_supported(including_emulation=True):
 
 def mem_get_info(device=None):
     """(free, total) bytes of a device's memory, as the driver sees them."""
-    return _runtime().memory_info(_index_of(device, "mem_get_info"))
+    return _load.runtime().memory_info(_load.index_of(device, "mem_get_info"))
 
 
 def empty_cache():
