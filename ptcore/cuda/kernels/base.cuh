@@ -5,7 +5,9 @@
 //  (a) a kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares (launch/*.hpp);
 //  (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with barriers or shuffles;
 //  (c) a block has the number of threads that the declaration names; the grid is the host half's choice;
-//  (d) __shared__ and the built-in variables are used through CUDA's own names, warps have 32 threads.
+//  (d) __shared__ and the built-in variables are used through CUDA's own names, warps have 32 threads;
+//  (e) shared memory whose size the launch names is PT_DYNAMIC_SHARED(T, name), at most once in a kernel;
+//  (f) every thread of a block reaches each barrier, every lane of a mask each meeting of its warp: none returns before.
 #pragma once
 #include "ptcore/config.h"
 #include "ptcore/half.h"
@@ -19,19 +21,24 @@
 #  define PT_KERNEL(name, ARGS, a, threads) \
     extern "C" __global__ void __launch_bounds__(threads) name(const ARGS a)
 #  define PT_KERNEL_SYNC PT_KERNEL
+#  define PT_DYNAMIC_SHARED(T, name) \
+    extern __shared__ __align__(16) unsigned char pt_dynamic_shared[]; \
+    T *const name = reinterpret_cast<T *>(pt_dynamic_shared)
 #else
 #  include "shim.h"
 #  define PT_DEVICE static inline
 #  define PT_DEVICE_MEMBER inline
+#  define PT_EXPORT extern "C" __attribute__((visibility("default")))
 #  define PT_DECLARE_KERNEL(name, ARGS, a, threads, barriers) \
     static void name##_body(const ARGS &a); \
-    extern "C" int name##_threads() { return threads; } \
-    extern "C" int name##_barriers() { return barriers; } \
-    extern "C" int name##_size() { return sizeof(ARGS); } \
-    extern "C" void name(const void *p) { name##_body(*static_cast<const ARGS *>(p)); } \
+    PT_EXPORT int name##_threads() { return threads; } \
+    PT_EXPORT int name##_barriers() { return barriers; } \
+    PT_EXPORT int name##_size() { return sizeof(ARGS); } \
+    PT_EXPORT void name(const void *p) { name##_body(*static_cast<const ARGS *>(p)); } \
     static void name##_body(const ARGS &a)
 #  define PT_KERNEL(name, ARGS, a, threads) PT_DECLARE_KERNEL(name, ARGS, a, threads, 0)
 #  define PT_KERNEL_SYNC(name, ARGS, a, threads) PT_DECLARE_KERNEL(name, ARGS, a, threads, 1)
+#  define PT_DYNAMIC_SHARED(T, name) T *const name = reinterpret_cast<T *>(pt_host->dynamic)
 #endif
 
 using pt::half;
@@ -62,9 +69,24 @@ PT_DEVICE bool load(const bool *p, int64_t i) { return reinterpret_cast<const ui
 PT_DEVICE int64_t thread_index() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 PT_DEVICE int64_t thread_count() { return (int64_t)gridDim.x * blockDim.x; }
 
+// Values of any trivially copyable type from another lane, word by word; all lanes of the warp call.
+#define PT_SHUFFLE(name, CALL, FROM) \
+    template <class T> PT_DEVICE T name(T x, FROM from) { \
+        unsigned words[(sizeof(T) + 3) / 4] = {}; \
+        memcpy((void *)words, (const void *)&x, sizeof(T)); \
+        for (int i = 0; i < (int)(sizeof(words) / 4); i++) words[i] = CALL(0xffffffffu, words[i], from); \
+        memcpy((void *)&x, (const void *)words, sizeof(T)); \
+        return x; \
+    }
+PT_SHUFFLE(shuffle, __shfl_sync, int)               // from lane `from`
+PT_SHUFFLE(shuffle_xor, __shfl_xor_sync, int)       // from lane ^ `from`
+PT_SHUFFLE(shuffle_up, __shfl_up_sync, unsigned)    // from lane - `from`, one's own where there is none
+PT_SHUFFLE(shuffle_down, __shfl_down_sync, unsigned)
+#undef PT_SHUFFLE
+
 // Combines the values of a warp's lanes; every lane gets the result.
 template <class T, class F> PT_DEVICE T warp_reduce(T x, F combine) {
-    for (int step = 16; step; step >>= 1) x = combine(x, __shfl_xor_sync(0xffffffffu, x, step));
+    for (int step = 16; step; step >>= 1) x = combine(x, shuffle_xor(x, step));
     return x;
 }
 

@@ -1,0 +1,110 @@
+"""The host's compiler in the place of NVRTC, and the build of the stand-in driver and cuBLAS.
+
+``compile`` makes of a program's text the shared object that the stand-in's ``cuLibraryLoadData`` takes for a cubin.
+Needs nothing but Python's standard library and a C++17 compiler: ``$CXX``, else ``c++``, ``g++`` or ``clang++``.
+"""
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+HEADERS = [HERE, ROOT / "ptcore/cuda/kernels", ROOT / "ptcore/cuda/launch", ROOT / "ptcore/_ops/include"]
+
+# Contraction is off so that host and device formulas give the CPU's bits; kernels reinterpret memory as CUDA does.
+FLAGS = ["-O1", "-g0", "-std=c++17", "-fPIC", "-w", "-fvisibility=hidden", "-ffp-contract=off", "-fno-exceptions",
+         "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics"]
+DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_copies.cpp", "standin_streams.cpp", "standin_library.cpp",
+          "run.cpp", "scheduler.cpp", "fibers.cpp"]
+CUBLAS = ["standin_cublas.cpp"]
+
+
+class CompileError(RuntimeError):
+    """What the compiler said."""
+
+
+def compiler():
+    """The compiler's command as a list."""
+    if not sys.platform.startswith("linux"):
+        raise CompileError("kernels run on the host under Linux only: the stand-in driver loads ELF shared objects")
+    if os.environ.get("CXX"):
+        return shlex.split(os.environ["CXX"])
+    for name in ("c++", "g++", "clang++"):
+        if shutil.which(name):
+            return [name]
+    raise CompileError("no C++ compiler found: set CXX")
+
+
+def _run(command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    if done.returncode:
+        raise CompileError(f"{shlex.join(str(c) for c in command)}\n{done.stderr}")
+
+
+def flags(sanitize=""):
+    """The options of a program; ``sanitize`` as in ``-fsanitize=``: "address", "undefined", "address,undefined"."""
+    if not sanitize:
+        return FLAGS
+    return [f for f in FLAGS if f != "-g0"] + ["-g1", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
+
+
+def compile(text, headers_dirs=None, sanitize="", options=()):
+    """The bytes of the shared object that ``text``, a kernel program, is compiled to.
+
+    ``headers_dirs`` takes the place of ``HEADERS``. A process that loads a program made with ``sanitize="address"`` has
+    the sanitizer's library preloaded (``sanitizer_library``).
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = Path(folder) / "program.cpp", Path(folder) / "program.so"
+        source.write_text(text)
+        include = [f"-I{d}" for d in (HEADERS if headers_dirs is None else headers_dirs)]
+        _run([*compiler(), *flags(sanitize), *options, *include, "-shared", source, "-o", out])
+        return out.read_bytes()
+
+
+def sanitizer_library(name="asan"):
+    """The path of libasan or libubsan, for LD_PRELOAD."""
+    command = [c for c in compiler() if Path(c).name != "ccache"]
+    path = subprocess.run([*command, f"-print-file-name=lib{name}.so"], capture_output=True, text=True).stdout.strip()
+    return str(Path(path).resolve())
+
+
+def _build(folder, name, sources, link):
+    """Compiles ``sources`` to the shared library ``name`` in ``folder`` unless it is there, made of the same text."""
+    folder = Path(folder)
+    options = ["-O2", "-g1", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
+    digest = hashlib.sha256(repr([compiler(), options, link]).encode())
+    for path in sorted([*HERE.glob("*.cpp"), *HERE.glob("*.h"), *HERE.glob("*.hpp")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    stamp, out = folder / f"{name}.hash", folder / name
+    if out.exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():
+        return out
+    folder.mkdir(parents=True, exist_ok=True)
+    # Others may be at it: all is made aside and moved in at the end.
+    with tempfile.TemporaryDirectory(dir=folder) as aside:
+        objects = []
+        for source in sources:
+            objects.append(Path(aside) / (Path(source).stem + ".o"))
+            _run([*compiler(), *options, "-I", HERE, "-I", HEADERS[-1], "-c", HERE / source, "-o", objects[-1]])
+        made = Path(aside) / name
+        _run([*compiler(), "-shared", *objects, "-o", made, *link])
+        os.replace(made, out)
+        (Path(aside) / "hash").write_text(digest.hexdigest())
+        os.replace(Path(aside) / "hash", stamp)
+    return out
+
+
+def build_standin(folder):
+    """Builds ``libcuda.so.1`` into ``folder``; the path of it."""
+    return _build(folder, "libcuda.so.1", DRIVER,
+                  ["-Wl,-soname,libcuda.so.1", "-Wl,--no-undefined", "-ldl", "-lpthread", "-lrt"])
+
+
+if __name__ == "__main__":
+    print(build_standin(sys.argv[1] if len(sys.argv) > 1 else "."))

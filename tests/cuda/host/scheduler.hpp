@@ -1,0 +1,16 @@
+// Between run.cpp, which starts kernels and catches their faults, and scheduler.cpp, which runs blocks on fibers.
+#pragma once
+#include "run.hpp"
+
+namespace standin {
+
+void run_block(const Launch &launch, Random &random, Failure &out);
+uint64_t meet_on_fiber(int what, unsigned mask, uint64_t value, int from, const char *file, int line);
+unsigned active_on_fiber();
+[[noreturn]] void leave_fiber();            // gives the running fiber up; the failure is set
+
+size_t stack_bytes();
+std::string where(const Launch &launch);            // "kernel k, block (0, 0, 0): "
+std::string site(const char *file, int line);       // "file.cuh:12"
+
+}  // namespace standin
