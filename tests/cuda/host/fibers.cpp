@@ -111,6 +111,9 @@ typedef void (*FinishSwitch)(void *fake, const void **low, size_t *bytes);
 struct Sanitizer {
     StartSwitch start = (StartSwitch)dlsym(RTLD_DEFAULT, "__sanitizer_start_switch_fiber");
     FinishSwitch finish = (FinishSwitch)dlsym(RTLD_DEFAULT, "__sanitizer_finish_switch_fiber");
+    // Frames that were given up leave red zones behind.
+    void (*unpoison)(const void *, size_t) =
+        (void (*)(const void *, size_t))dlsym(RTLD_DEFAULT, "__asan_unpoison_memory_region");
 };
 const Sanitizer &sanitizer() {
     static const Sanitizer s;
@@ -159,6 +162,7 @@ void Fiber::start(Main main_, void *argument_, size_t stack_bytes) {
         munmap(stack.low - page, stack.bytes + 2 * page);
         stack.low = nullptr;
     }
+    if (stack.low && sanitizer().unpoison) sanitizer().unpoison(stack.low, stack.bytes);
     if (!stack.low) {
         stack.bytes = stack_bytes;
         void *p = mmap(nullptr, stack_bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -166,7 +170,9 @@ void Fiber::start(Main main_, void *argument_, size_t stack_bytes) {
         stack.low = (char *)p + page;
     }
 #if PT_ASSEMBLY
-    void **top = reinterpret_cast<void **>(stack.low + stack.bytes);
+    // Stacks begin at different offsets in their pages, or the caches would keep them all in the same few lines.
+    const size_t offset = ((uintptr_t)this / 64 * 192) & 4032u;
+    void **top = reinterpret_cast<void **>(stack.low + stack.bytes - offset);
 #  if defined(__x86_64__)
     // As pt_standin_switch would have left it; at its `ret` the stack is 8 off a multiple of 16, at the call it is even.
     *--top = nullptr;

@@ -4,6 +4,7 @@
 Needs nothing but Python's standard library and a C++17 compiler: ``$CXX``, else ``c++``, ``g++`` or ``clang++``.
 """
 
+import functools
 import hashlib
 import os
 import shlex
@@ -54,18 +55,43 @@ def flags(sanitize=""):
     return [f for f in FLAGS if f != "-g0"] + ["-g1", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
 
 
-def compile(text, headers_dirs=None, sanitize="", options=()):
+def compile(text, headers_dirs=None, sanitize="", options=(), folder=None):
     """The bytes of the shared object that ``text``, a kernel program, is compiled to.
 
     ``headers_dirs`` takes the place of ``HEADERS``. A process that loads a program made with ``sanitize="address"`` has
-    the sanitizer's library preloaded (``sanitizer_library``).
+    the sanitizer's library preloaded (``sanitizer_library``). ``folder`` is where a precompiled ``base.cuh`` is kept,
+    which makes a program three times as fast to compile from the second one on.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        source, out = Path(folder) / "program.cpp", Path(folder) / "program.so"
+    headers_dirs = HEADERS if headers_dirs is None else headers_dirs
+    command = [*compiler(), *flags(sanitize), *options, *[f"-I{d}" for d in headers_dirs]]
+    with tempfile.TemporaryDirectory() as aside:
+        source, out = Path(aside) / "program.cpp", Path(aside) / "program.so"
         source.write_text(text)
-        include = [f"-I{d}" for d in (HEADERS if headers_dirs is None else headers_dirs)]
-        _run([*compiler(), *flags(sanitize), *options, *include, "-shared", source, "-o", out])
+        first = ["-include", _precompiled(command, headers_dirs, Path(folder))] if folder and _is_gcc() else []
+        _run([*command, *first, "-shared", source, "-o", out])
         return out.read_bytes()
+
+
+@functools.cache
+def _is_gcc():
+    text = subprocess.run([*compiler(), "--version"], capture_output=True, text=True).stdout
+    return "clang" not in text
+
+
+def _precompiled(command, headers_dirs, folder):
+    # gcc takes base.cuh.gch for an included base.cuh that itself need not exist.
+    digest = hashlib.sha256(repr(command).encode())
+    for directory in headers_dirs:
+        for path in sorted([*Path(directory).rglob("*.h"), *Path(directory).glob("base.cuh")]):
+            digest.update(str(path).encode() + b"\0" + path.read_bytes())
+    home = folder / digest.hexdigest()[:16]
+    if not (home / "base.cuh.gch").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as aside:
+            base = next(Path(d) / "base.cuh" for d in headers_dirs if (Path(d) / "base.cuh").exists())
+            _run([*command, "-x", "c++-header", base, "-o", Path(aside) / "gch"])
+            os.replace(Path(aside) / "gch", home / "base.cuh.gch")
+    return home / "base.cuh"
 
 
 def sanitizer_library(name="asan"):
@@ -75,10 +101,10 @@ def sanitizer_library(name="asan"):
     return str(Path(path).resolve())
 
 
-def _build(folder, name, sources, link):
+def _build(folder, name, sources, link, optimise="-O1"):
     """Compiles ``sources`` to the shared library ``name`` in ``folder`` unless it is there, made of the same text."""
     folder = Path(folder)
-    options = ["-O2", "-g1", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
+    options = [optimise, "-g1", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
     digest = hashlib.sha256(repr([compiler(), options, link]).encode())
     for path in sorted([*HERE.glob("*.cpp"), *HERE.glob("*.h"), *HERE.glob("*.hpp")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -106,5 +132,11 @@ def build_standin(folder):
                   ["-Wl,-soname,libcuda.so.1", "-Wl,--no-undefined", "-ldl", "-lpthread", "-lrt"])
 
 
+def build_cublas(folder):
+    """Builds the stand-in cuBLAS into ``folder``; the path of it."""
+    return _build(folder, "libcublas_standin.so", CUBLAS, ["-ldl"], "-O3")
+
+
 if __name__ == "__main__":
-    print(build_standin(sys.argv[1] if len(sys.argv) > 1 else "."))
+    for build in (build_standin, build_cublas):
+        print(build(sys.argv[1] if len(sys.argv) > 1 else "."))

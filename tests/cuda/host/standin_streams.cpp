@@ -332,18 +332,29 @@ STANDIN_API int cuStreamAddCallback(void *handle, void (*f)(void *, int, void *)
     return OK;
 }
 
-// Work of a stand-in library (standin_cublas.cpp), in the stream's order; f returns a CUresult and may touch memory of the
-// stream's device. `release` is called once f has run or was dropped.
-STANDIN_API int standin_enqueue(void *handle, int (*f)(void *), void *argument, void (*release)(void *)) {
-    STANDIN_CALL("standin_enqueue", CONTEXT);
+// Work of a stand-in library (standin_cublas.cpp), in the stream's order. It may touch what a kernel on this stream may, and
+// its faults are a kernel's. `release` is called once f has run or was dropped.
+STANDIN_API int standin_enqueue(void *handle, const char *name, void (*f)(void *), void *argument,
+                                void (*release)(void *)) {
+    STANDIN_CALL(name, CONTEXT);
     STREAM(handle);
+    struct Host {
+        std::string name;
+        void (*f)(void *);
+        std::shared_ptr<void> argument;
+    };
+    std::shared_ptr<Host> host(new Host{name, f, std::shared_ptr<void>(argument, release)});
     Work work;
-    std::shared_ptr<void> kept(argument, release ? release : [](void *) {});
-    work.run = [f, kept] {
-        const int code = f(kept.get());
-        return code ? Failure{code, "a call of a stand-in library"} : Failure();
+    work.run = [host] {
+        Launch l = {};
+        l.name = host->name.c_str();
+        l.entry = [](const void *p) { static_cast<const Host *>(p)->f(static_cast<const Host *>(p)->argument.get()); };
+        l.args = host.get();
+        return run_kernel(l);
     };
     enqueue(stream, std::move(work));
+    state->counters.launches++;
+    state->launched[name]++;
     after_enqueue(call.lock);
     return OK;
 }
