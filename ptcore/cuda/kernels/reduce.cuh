@@ -44,8 +44,9 @@ template <int V> struct packs<bool, V> {
 };
 template <int V, class T> PT_DEVICE Pack<T, V> load_pack(const T *p) { return packs<T, V>::from(p); }
 
-// Of the number i, in row-major order over the dims [first, first + n), the offset in elements.
-PT_DEVICE int64_t offset_of(const ReduceArgs &a, int first, int n, int64_t i) {
+// Of the number i, in row-major order over the dims [first, first + n), the offset in elements. One copy of it: divisions
+// of 64 bits are long, and most launches reduce one dim, which needs none.
+PT_NOINLINE int64_t offset_of(const ReduceArgs &a, int first, int n, int64_t i) {
     if (n == 0) return 0;
     int64_t offset = 0;
     if (a.small) {
