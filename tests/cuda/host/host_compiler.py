@@ -72,18 +72,37 @@ def compile(text, headers_dirs=None, sanitize="", options=(), folder=None):
         return out.read_bytes()
 
 
+def cached(text, folder, **options):
+    """``compile``, whose results are kept in ``folder`` as long as no header changes."""
+    digest = hashlib.sha256(repr([text, sorted(options.items()), compiler(), FLAGS]).encode() + _headers(HEADERS))
+    path = Path(folder) / f"program-{digest.hexdigest()[:24]}.so"
+    if not path.exists():
+        made = compile(text, folder=folder, **options)
+        aside = path.with_suffix(f".{os.getpid()}")
+        aside.write_bytes(made)
+        os.replace(aside, path)
+    return path.read_bytes()
+
+
 @functools.cache
 def _is_gcc():
     text = subprocess.run([*compiler(), "--version"], capture_output=True, text=True).stdout
     return "clang" not in text
 
 
+def _headers(directories):
+    """The contents of everything that a program may include."""
+    digest = hashlib.sha256()
+    for directory in directories:
+        for path in sorted(Path(directory).rglob("*")):
+            if path.suffix in (".h", ".hpp", ".cuh"):
+                digest.update(str(path).encode() + b"\0" + path.read_bytes())
+    return digest.digest()
+
+
 def _precompiled(command, headers_dirs, folder):
     # gcc takes base.cuh.gch for an included base.cuh that itself need not exist.
-    digest = hashlib.sha256(repr(command).encode())
-    for directory in headers_dirs:
-        for path in sorted([*Path(directory).rglob("*.h"), *Path(directory).glob("base.cuh")]):
-            digest.update(str(path).encode() + b"\0" + path.read_bytes())
+    digest = hashlib.sha256(repr(command).encode() + _headers(headers_dirs))
     home = folder / digest.hexdigest()[:16]
     if not (home / "base.cuh.gch").exists():
         home.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,109 @@
+"""Kernels as host C++: blocks on fibers, plain loops, and that seeded faults are found."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent / "host"))
+
+from child import Args, Names, child, fails, kernels
+
+
+@child
+def test_plain_kernels(cu):
+    scale, where, counts = kernels(cu, "plain", "scale", "where", "counts")
+    x = np.arange(1000, dtype=np.float32)
+    p, q = cu.upload(x), cu.alloc(x.nbytes)
+    for seed in range(5):
+        cu.seed(seed)
+        cu.launch(scale, 3, 256, Args(p, q, 1000, seed))
+        np.testing.assert_array_equal(cu.download(q, np.empty_like(x)), x * seed)
+    n = 5 * 3 * 2 * 64
+    p = cu.upload(np.zeros(n, np.int32))
+    cu.launch(where, (5, 3, 2), (8, 4, 2), Names(p))
+    got = cu.download(p, np.empty(n, np.int32))
+    np.testing.assert_array_equal(got, np.arange(n) // 64 * 1000 + np.arange(n) % 64)
+    p = cu.upload(np.zeros(4, np.int32))
+    cu.launch(counts, 4, 256, Names(p))
+    assert cu.download(p, np.empty(4, np.int32)).tolist() == [1024, 1023, 0, 1024]
+
+
+@child
+def test_meetings(cu):
+    names = ["total", "right", "votes", "reverse", "warp_barrier"]
+    total, right, votes, reverse, warp = kernels(cu, "blocks", *names)
+    x = np.arange(1000, dtype=np.float32)
+    p, q = cu.upload(x), cu.alloc(1024)
+    for seed in range(20):
+        cu.seed(seed)
+        cu.launch(total, 2, 256, Args(p, q, 1000))
+        np.testing.assert_array_equal(cu.download(q, np.empty(2, np.float32)), 499500 + 256)
+        cu.launch(right, 1, 256, Args(0, q, 0))
+        np.testing.assert_array_equal(cu.download(q, np.empty(256, np.float32)), 256 * 256 + 255 * 128)
+        cu.launch(votes, 1, 64, Args(0, q, 0))
+        np.testing.assert_array_equal(cu.download(q, np.empty(64, np.float32)), 1)
+        cu.launch(reverse, 1, 256, Args(p, q, 0), shared=1024)
+        np.testing.assert_array_equal(cu.download(q, np.empty(256, np.float32)), x[255::-1])
+        cu.launch(warp, 1, 32, Args(0, q, 0))
+        np.testing.assert_array_equal(cu.download(q, np.empty(32, np.float32)), x[31::-1])
+
+
+@child
+def test_missing_barriers_show(cu):
+    """Wrong results in most schedules."""
+    q = cu.alloc(1024)
+    expected = {"no_barrier": np.full(256, 256.0), "no_reuse_barrier": np.full(256, 256 * 256 + 255 * 128.0),
+                "no_warp_barrier": np.arange(32)[::-1]}
+    for name, right in expected.items():
+        kernel, wrong = kernels(cu, "blocks", name), 0
+        for seed in range(20):
+            cu.seed(seed)
+            cu.launch(kernel, 1, len(right), Args(0, q, 0))
+            wrong += not np.array_equal(cu.download(q, np.empty(len(right), np.float32)), right)
+        assert wrong >= 15, (name, wrong)
+
+
+@child
+def test_shared_memory_is_junk_at_first(cu):
+    junk, q = kernels(cu, "blocks", "junk"), cu.alloc(1024)
+    cu.launch(junk, 2, 256, Args(0, q, 0))
+    assert np.isnan(cu.download(q, np.empty(256, np.float32))).tolist() == [True, False] * 128
+
+
+@child
+def test_bad_meetings_are_reported(cu):
+    says = {"leaves": "others that never come: thread 5 has returned",
+            "two_barriers": "threads meet at different barriers",
+            "lanes_missing": "__shfl_xor_sync (base.cuh",
+            "not_in_mask": "is not in the mask of its own __syncwarp",
+            "one_of_each": "others that never come",
+            "behind_shared": "an illegal access"}
+    q = cu.alloc(1024)
+    for name, text in says.items():
+        kernel = kernels(cu, "blocks", name)
+        cu.launch(kernel, 2, 32 if name in ("not_in_mask", "one_of_each") else 256, Args(0, q, 0), shared=1024)
+        fails(700 if name == "behind_shared" else 719, cu.sync)
+        assert text in cu.failure() and f"kernel {name}, block (" in cu.failure(), cu.failure()
+        cu.clear()
+    # and the fibers are none the worse
+    cu.launch(kernels(cu, "blocks", "votes"), 1, 64, Args(0, q, 0))
+    np.testing.assert_array_equal(cu.download(q, np.empty(64, np.float32)), 1)
+
+
+@child
+def test_faults_of_kernels(cu):
+    y = cu.alloc(4)
+    cu.time_limit(0.2)
+    for name, args, code, text in [
+            ("store", Args(0, 0, 0), 700, "illegal access to (nil)"),
+            ("store", Args(0, y, 1 << 20), 700, "memory of device 0"),
+            ("spin", Args(0, y, 0), 702, "longer than the time limit"),
+            ("divide", Args(0, y, 5), 719, "divides an integer by zero"),
+            ("trap", Args(0, y, 0), 719, "thread (3, 0, 0): __trap"),
+            ("check", Args(0, y, 0), 710, "assertion failed: threadIdx.x < 3"),
+            ("undeclared", Args(0, y, 0), 719, "PT_KERNEL_SYNC")]:
+        cu.launch(kernels(cu, "plain", name), 1, 32 if name in ("trap", "check", "undeclared") else 1, args)
+        fails(code, cu.sync)
+        assert text in cu.failure(), cu.failure()
+        cu.clear()
