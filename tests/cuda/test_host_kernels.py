@@ -1,13 +1,17 @@
 """Kernels as host C++: blocks on fibers, plain loops, and that seeded faults are found."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "host"))
 
-from child import Args, Names, child, fails, kernels
+import host_compiler
+from child import PROGRAMS, Args, Names, child, fails, image, kernels
 
 
 @child
@@ -107,3 +111,79 @@ def test_faults_of_kernels(cu):
         fails(code, cu.sync)
         assert text in cu.failure(), cu.failure()
         cu.clear()
+
+
+def test_address_sanitizer_finds_the_line(tmp_path):
+    """An overrun of shared memory by one element, in a program that is compiled with -fsanitize=address."""
+    if not Path(sanitizer := host_compiler.sanitizer_library()).exists():
+        pytest.skip("no libasan")
+
+    @child(dies=1, says="global-buffer-overflow", keep=1, TMPDIR=str(tmp_path), LD_PRELOAD=sanitizer,
+           ASAN_OPTIONS="detect_leaks=0")
+    def test_sanitized(cu):
+        pass
+
+    image("blocks", "address")
+    test_sanitized()
+    text = test_sanitized.stderr
+    line = next(i for i, text in enumerate(PROGRAMS["blocks"].splitlines(), 2) if "threadIdx.x == 31)] = 1" in text)
+    assert f"program.cpp:{line}" in text, text
+
+
+@child
+def test_sanitized(cu):
+    """Run by the test above; alone the program is a plain one."""
+    asan = "asan" in os.environ.get("LD_PRELOAD", "")
+    program = cu.program(image("blocks", "address" if asan else ""))
+    q = cu.alloc(1024)
+    for seed in range(3):
+        cu.seed(seed)
+        cu.launch(cu.kernel(program, "right"), 1, 256, Args(0, q, 0))
+        np.testing.assert_array_equal(cu.download(q, np.empty(256, np.float32)), 256 * 256 + 255 * 128)
+        cu.launch(cu.kernel(program, "leaves"), 1, 256, Args(0, q, 0))      # gives fibers up
+        fails(719, cu.sync)
+        cu.clear()
+    if asan:
+        cu.launch(cu.kernel(program, "overrun"), 1, 32, Args(0, q, 0))
+        cu.sync()
+
+
+FIBERS = r"""
+#include "fibers.hpp"
+#include <cstdio>
+using namespace standin;
+static Fiber fibers[3];
+static int sum;
+static void run(void *p) {
+    const int n = *(int *)p;
+    double kept = n * 0.5;
+    for (int i = 0;; i++) {
+        sum = sum * 3 + n;
+        fibers[n].wait();
+        if (kept != n * 0.5) sum = -1;
+    }
+}
+int main() {
+    static int numbers[3] = {0, 1, 2};
+    for (int again = 0; again < 2; again++) {
+        for (int n = 0; n < 3; n++) fibers[n].start(run, &numbers[n], 65536);
+        for (int i = 0; i < 4; i++)
+            for (int n = 2; n >= 0; n--) fibers[n].resume();
+    }
+    printf("%d\n", sum);
+}
+"""
+
+
+@pytest.mark.parametrize("flag", ["-DPT_ASSEMBLY_IF_ANY", "-DPT_UCONTEXT"])
+def test_fibers(tmp_path, flag):
+    """Both ways of switching; the second is what other processors have."""
+    source, program = tmp_path / "main.cpp", tmp_path / "main"
+    source.write_text(FIBERS)
+    command = [*host_compiler.compiler(), "-std=c++17", "-O1", flag, f"-I{host_compiler.HERE}", source,
+               host_compiler.HERE / "fibers.cpp", "-o", program, "-ldl"]
+    subprocess.run(command, check=True)
+    expected = 0
+    for n in [2, 1, 0] * 8:
+        expected = (expected * 3 + n + 2**31) % 2**32 - 2**31
+    assert int(subprocess.run([program], check=True, capture_output=True, text=True).stdout) == expected

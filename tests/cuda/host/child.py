@@ -155,6 +155,7 @@ def folder():
 def build():
     """The libraries, and each program's image in a file."""
     host_compiler.build_standin(folder())
+    host_compiler.build_cublas(folder())
     for name in PROGRAMS:
         image(name)
 
@@ -190,6 +191,7 @@ def child(test=None, *, dies=0, says="", needs="", **settings):
         done = subprocess.run(command, env=env, capture_output=True, text=True)
         assert done.returncode == dies, done.stdout + done.stderr
         assert says in done.stderr, done.stderr
+        in_child.stderr = done.stderr
 
     in_child.__name__, in_child.__doc__, in_child.child = test.__name__, test.__doc__, test
     return in_child
