@@ -6,8 +6,8 @@ from ptcore import _core
 
 _core.install(_core.__file__)
 
+from ptcore import _device, _random  # noqa: E402
 from ptcore import _dtype as _d  # noqa: E402
-from ptcore import _random  # noqa: E402
 from ptcore._convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
 from ptcore._dlpack import from_dlpack  # noqa: E402
@@ -67,6 +67,14 @@ from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
 from ptcore._print import set_printoptions  # noqa: E402
 from ptcore.autograd import _tensor_methods  # noqa: E402
 
+
+def _check_cuda(index):
+    from ptcore.cuda._load import check_device
+    return check_device(index)
+
+
+_device.set_check("cuda", _check_cuda)
+
 newaxis = None
 inf = _d.INF
 nan = _d.NAN
@@ -109,7 +117,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*_listed(), *_METHODS])
+    return sorted({*_listed(), *_METHODS})
 
 
 def get_include():

@@ -178,7 +178,10 @@ cdef device as_device(object value, const char *op):
     if check is None:
         raise RuntimeError(f"{op.decode()}: device {str(d)!r} is not available in this build "
                            f"or on this machine")
-    number = check(d.number)
+    try:
+        number = check(d.number)
+    except RuntimeError as e:
+        raise type(e)(f"{op.decode()}: device {str(d)!r} is not available: {e}") from None
     return device_of(d.column, number)
 
 
@@ -187,6 +190,11 @@ def column_of(str name):
     if name not in _columns:
         raise RuntimeError(f"device: type must be one of {', '.join(sorted(_columns))}, got {name!r}")
     return _columns[name]
+
+
+def set_check(str name, check):
+    """``check(index)`` for a fixed type of device whose backend is loaded at its first use; see register_backend."""
+    device_check[_columns[name]] = check
 
 
 # Of a pt_backend as PT_ABI 1 had it first; only what was added behind may be missing.

@@ -177,3 +177,12 @@ def reference():
     for note in re.findall(r"\* (?:Other names|In place): (.*)", text):
         written |= {name.rpartition(".")[2] for name in re.findall(r"``(\S+?)``", note)}
     return {id(operator.attrgetter(path)(pt)) for path in paths}, written
+
+
+def test_no_name_is_listed_twice():
+    """Nor one that is kept in the module when it is first asked for."""
+    assert callable(pt.fill_)
+    assert callable(pt.logspace)
+    for module in (pt, functional, pt.linalg, pt.special):
+        names = module.__dir__() if hasattr(module, "__dir__") else dir(module)
+        assert len(names) == len(set(names))

@@ -34,20 +34,26 @@ def formula(op):
                       if not re.search(rf"\b{n}\b", body))
     return (f"// {op.family}.py: {op.name}\n"
             f"struct op_{op.name} {{\n"
-            f"    static constexpr int nparams = {len(op.params)};\n"
+            f"    static constexpr int ninputs = {len(op.tensors)}, nparams = {len(op.params)};\n"
+            f"    static constexpr bool wraps = {'true' if wraps_around(op) else 'false'};\n"
             f"    template <class T, class P = T>\n"
             f"    static PT_INLINE {result} apply({', '.join(tensors + params)}) {{\n"
             f"{unused}"
             f"        return static_cast<{result}>({body});\n    }}\n}};\n")
 
 
+def formulas(family, ops):
+    """A family's formulas: read by its loops, and by CUDA one at a time."""
+    text = [f"// Generated from _ops/{family}.py.", "#pragma once", '#include "ptcore/formula.h"', "", "namespace {", ""]
+    text += [formula(op) for op in ops]
+    return "\n".join([*text, "}  // namespace"]) + "\n"
+
+
 def loops(family, ops):
     """The translation unit of a family: compiled once per ISA level."""
-    text = ["// Generated from _ops/" + family + ".py. Formulas, then one table of loops.",
-            '#include "ptcore/config.h"', '#include "loops.hpp"', "", "namespace {", ""]
-    text += [formula(op) for op in ops]
-    text += ["}  // namespace", "",
-             f'extern "C" const pt_elementwise PT_CAT(pt_loops_{family}_, PT_ISA)[] = {{']
+    text = ["// Generated from _ops/" + family + ".py: one table of loops.",
+            '#include "ptcore/config.h"', '#include "loops.hpp"', f'#include "formulas_{family}.h"', "",
+            f'extern "C" const pt_elementwise PT_CAT(pt_loops_{family}_, PT_ISA)[] = {{']
     for op in ops:
         n = len(op.tensors)
         share = wraps_around(op)

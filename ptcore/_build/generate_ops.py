@@ -52,6 +52,7 @@ def main():
     for family in tables.FAMILIES:
         members = [op for op in ops if op.family == family]
         if family in loops:
+            write(args.output / f"formulas_{family}.h", emit_cpp.formulas(family, loops[family]))
             write(args.output / f"loops_{family}.cpp", emit_cpp.loops(family, loops[family]))
         if members:
             write(args.output / f"_functions_{family}.pyx",

@@ -1,17 +1,25 @@
 """Chooses the ISA level and loads the generated function modules, in the order of floors."""
 import os
 
-from ptcore._types cimport pt_kernel_entry
+from ptcore._types cimport pt_kernel_entry, pt_view
 from ptcore._ops._table cimport register_kernels
 
 cdef extern from "parallel.hpp":
     int pt_get_num_threads()
     void pt_set_num_threads(int)
 
+cdef extern from "ptcore/elementwise.h" nogil:
+    int pt_copy(const pt_view *dst, const pt_view *src)
+
 cdef extern from "select.h":
     ctypedef int (*pt_enter_kernels)(const pt_kernel_entry *, int)
     int pt_select(const char *wanted, pt_enter_kernels enter) except -1
     const char *pt_chosen_level()
+
+
+cdef int copy_views(const pt_view *dst, const pt_view *src) noexcept nogil:
+    """pt_copy for other shared objects of the package."""
+    return pt_copy(dst, src)
 
 
 def cpu_capability():

@@ -1,33 +1,162 @@
-"""CUDA devices. This version has no CUDA backend: no device is available, and a tensor cannot be
-made on one. The functions are those by which a program finds that out and goes on with the CPU.
+"""CUDA devices: how many there are, which one is current, streams, events and memory.
+
+Nothing of CUDA is imported with this module. ``is_available`` asks the driver alone; everything else loads the backend
+at its first use, and raises RuntimeError that says what is missing where there is none.
 """
-__all__ = ["device_count", "empty_cache", "is_available", "is_initialized", "manual_seed", "manual_seed_all"]
+import importlib
+
+from ptcore.cuda import _load, _probe
+
+__all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "can_device_access_peer", "current_device",
+           "current_stream", "default_stream", "device", "device_count", "device_of", "empty_cache",
+           "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties", "init", "ipc_collect",
+           "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "mem_get_info",
+           "set_device", "set_stream", "stream", "synchronize"]
+
+_LATER = {
+    "streams": ("Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream",
+                "stream"),
+    "_properties": ("get_device_properties",),
+}
+
+
+def __getattr__(name):
+    for module, names in _LATER.items():
+        if name in names or name == module:
+            loaded = importlib.import_module(f"ptcore.cuda.{module}")
+            globals().update({n: getattr(loaded, n) for n in names})
+            return loaded if name == module else globals()[name]
+    raise AttributeError(f"module 'ptcore.cuda' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
 
 
 def is_available():
-    """Whether tensors can be made on ``device="cuda"``: False, as there is no backend yet.
+    """Whether tensors can be made on ``device="cuda"``: there is a driver with a device, and the backend is there.
 
     Examples
     --------
     >>> import ptcore
-    >>> ptcore.device("cuda" if ptcore.cuda.is_available() else "cpu")
-    device(type='cpu')
+    >>> device = ptcore.device("cuda" if ptcore.cuda.is_available() else "cpu")
     """
-    return False
+    return device_count() > 0
+
+
+def _complete():
+    """Whether the backend was built and what it imports is installed."""
+    find = importlib.util.find_spec
+    return find("ptcore.cuda._backend") is not None and find("cuda") is not None and find("cuda.bindings") is not None
 
 
 def device_count():
-    """The number of CUDA devices that can be used: 0."""
-    return 0
+    """The number of CUDA devices that can be used."""
+    count = _probe.device_count()
+    return count if count and (_load.started() is not None or _complete()) else 0
 
 
 def is_initialized():
-    """Whether a CUDA context exists: False."""
-    return False
+    """Whether the driver has been started by a use of a device."""
+    return _load.started() is not None and _load.started().is_initialised()
+
+
+def init():
+    """Starts the driver; any use of a device does so."""
+    _load.runtime().initialise()
+
+
+def current_device():
+    """The number of the device that ``"cuda"`` means on this thread."""
+    runtime = _load.runtime()
+    return runtime.check_device(runtime.current_device())
+
+
+def set_device(device):
+    """Makes a device the one that ``"cuda"`` means on this thread; a negative number does nothing.
+
+    Parameters
+    ----------
+    device : device, str or int
+    """
+    if not isinstance(device, int) or device >= 0:
+        _load.runtime().set_device(_load.index_of(device, "set_device"))
+
+
+class device:
+    """``with device(d):`` makes a device the current one.
+
+    Parameters
+    ----------
+    device : device, str, int or None
+        A negative number and None change nothing.
+    """
+
+    def __init__(self, device):
+        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else _load.index_of(device, "device")
+        self.prev_idx = -1
+
+    def __enter__(self):
+        if self.idx >= 0:
+            self.prev_idx = _load.runtime().current_device()
+            _load.runtime().set_device(self.idx)
+
+    def __exit__(self, *exc):
+        if self.idx >= 0:
+            _load.runtime().set_device(self.prev_idx)
+        return False
+
+
+class device_of(device):
+    """``with device_of(tensor):`` makes the device of a tensor the current one, if it is a CUDA device."""
+
+    def __init__(self, tensor):
+        super().__init__(tensor.get_device() if tensor.is_cuda else -1)
+
+
+def synchronize(device=None):
+    """Waits until a device (the current one if None) has done all its work; raises what failed meanwhile."""
+    _load.runtime().synchronize(_load.index_of(device, "synchronize"))
+
+
+def get_device_name(device=None):
+    """The name of a device."""
+    return _load.runtime().device_name(_load.index_of(device, "get_device_name"))
+
+
+def get_device_capability(device=None):
+    """(major, minor) compute capability of a device."""
+    index = _load.index_of(device, "get_device_capability")
+    return _load.runtime().attribute(index, 75), _load.runtime().attribute(index, 76)
+
+
+def can_device_access_peer(device, peer_device):
+    """Whether a device can read the memory of another one."""
+    return _load.runtime().can_access_peer(_load.index_of(device, "can_device_access_peer"),
+                                      _load.index_of(peer_device, "can_device_access_peer"))
+
+
+def get_arch_list():
+    """The architectures that kernels are compiled for: those of the devices, when they are first used."""
+    return [f"sm_{10 * a + b}" for a, b in sorted({get_device_capability(i) for i in range(device_count())})]
+
+
+def is_bf16_supported(including_emulation=True):
+    """Whether the current device computes in bfloat16: in its tensor cores from sm_80 on, elsewhere through float32."""
+    return is_available() and (including_emulation or get_device_capability() >= (8, 0))
+
+
+def mem_get_info(device=None):
+    """(free, total) bytes of a device's memory, as the driver sees them."""
+    return _load.runtime().memory_info(_load.index_of(device, "mem_get_info"))
 
 
 def empty_cache():
-    """Frees cached device memory, of which there is none."""
+    """Gives memory that no tensor uses back to the driver; nothing happens where no device was used."""
+
+
+def ipc_collect():
+    """Releases memory that other processes have shared and left; there is none."""
 
 
 def manual_seed(seed):

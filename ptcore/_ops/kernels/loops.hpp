@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "ptcore/config.h"
+#include "ptcore/formula.h"
 #include "ptcore/kernel.h"
-#include "ptcore/scalar.h"
-#include "ptcore/scalar_int.h"
 
 // PT_FLOAT marks loops compiled at every ISA level, PT_BASE those of the base level alone.
 #define PT_FLOAT(...) (__VA_ARGS__)
@@ -18,31 +17,6 @@
 #endif
 
 namespace {
-
-template <class T> struct OpMath { using type = T; };
-template <> struct OpMath<bool> { using type = uint64_t; };
-template <> struct OpMath<uint8_t> { using type = uint64_t; };
-template <> struct OpMath<uint16_t> { using type = uint64_t; };
-template <> struct OpMath<uint32_t> { using type = uint64_t; };
-template <> struct OpMath<int8_t> { using type = int64_t; };
-template <> struct OpMath<int16_t> { using type = int64_t; };
-template <> struct OpMath<int32_t> { using type = int64_t; };
-
-template <class T> struct Params {
-    T p[4];
-    explicit Params(const void *raw, int n) : p{} {
-        const auto *q = static_cast<const typename OpMath<T>::type *>(raw);
-        for (int i = 0; i < n; i++) p[i] = static_cast<T>(q[i]);
-    }
-};
-
-template <class Op, class T, class... X>
-PT_INLINE auto apply(const Params<T> &p, X... x) {
-    if constexpr (Op::nparams == 0) return Op::template apply<T>(x...);
-    else if constexpr (Op::nparams == 1) return Op::template apply<T>(x..., p.p[0]);
-    else if constexpr (Op::nparams == 2) return Op::template apply<T>(x..., p.p[0], p.p[1]);
-    else return Op::template apply<T>(x..., p.p[0], p.p[1], p.p[2]);
-}
 
 // A byte of bool memory may have any value (memory of others, memory not yet written); as a C++
 // bool only 0 and 1 may be read.

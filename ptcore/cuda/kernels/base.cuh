@@ -10,8 +10,7 @@
 //  (f) every thread of a block reaches each barrier, every lane of a mask each meeting of its warp: none returns before.
 #pragma once
 #include "ptcore/config.h"
-#include "ptcore/half.h"
-#include "ptcore/complex.h"
+#include "ptcore/convert.h"
 #include "ptcore/scalar.h"
 #include "ptcore/scalar_int.h"
 
@@ -43,8 +42,8 @@
 
 using pt::half;
 using pt::bfloat16;
-typedef pt::complex<float> complex64;
-typedef pt::complex<double> complex128;
+using pt::complex64;
+using pt::complex128;
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "fault.h"
 #include "ptcore/kernel.h"
 
 namespace pt_cuda {
@@ -37,6 +38,9 @@ int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned
     static_assert(sizeof(A) <= 4000, "a kernel's arguments travel by value");
     return launch(c, kernel, types, grid, threads, shared, &args, sizeof(A));
 }
+
+// Where the call's device reports what it finds wrong; never NULL once the device is open.
+::Fault *fault_of(const pt_call *c);
 
 // Of the call's device.
 int multiprocessors(const pt_call *c);

@@ -28,7 +28,7 @@ typedef unsigned long long uint64_t;
 
 #if defined(__CUDACC_RTC__)
 #  define PT_HOST_DEVICE __host__ __device__
-#  define PT_INLINE inline PT_HOST_DEVICE __forceinline__
+#  define PT_INLINE PT_HOST_DEVICE __forceinline__
 #  define PT_NOINLINE static __device__ __noinline__
 #  define PT_RESTRICT __restrict__
 #  define PT_IVDEP

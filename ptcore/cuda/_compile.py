@@ -1,0 +1,144 @@
+"""Programs to machine code: NVRTC, and the files that keep what it made.
+
+A cubin is kept as ``$PTCORE_CACHE_DIR/kernels/ab/abcd....cubin`` (by default below ``$XDG_CACHE_HOME/ptcore`` or
+``~/.cache/ptcore``); the name is the hash of everything that it depends on. A file that cannot be read, or whose check
+sum is wrong, is a miss. A folder that cannot be written to is no error: the next process compiles the program again.
+"""
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from ptcore.cuda import _programs
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+class NVRTC:
+    """The compiler of CUDA C++ to cubins, from the package nvidia-cuda-nvrtc."""
+
+    def __init__(self):
+        try:
+            from cuda.bindings import nvrtc
+            error, major, minor = nvrtc.nvrtcVersion()
+        except (ImportError, RuntimeError) as e:
+            raise RuntimeError(f"CUDA kernels are compiled by NVRTC, which was not found ({e}): pip install "
+                               "'ptcore[cuda13]'") from None
+        if error:
+            raise RuntimeError(f"NVRTC does not answer: {error}")
+        self._nvrtc = nvrtc
+        self.version = f"nvrtc {major}.{minor}"
+
+    def compile(self, text, headers, architecture):
+        """The cubin of a program's text for an architecture such as 90; RuntimeError with NVRTC's log."""
+        nvrtc = self._nvrtc
+        names = [name.encode() for name in headers]
+        error, program = nvrtc.nvrtcCreateProgram(text.encode(), b"program.cu", len(names),
+                                                  [t.encode() for t in headers.values()], names)
+        self._check(error, "nvrtcCreateProgram")
+        try:
+            options = [b"-std=c++17", b"-diag-suppress=186", f"-arch=sm_{architecture}".encode()]
+            error, = nvrtc.nvrtcCompileProgram(program, len(options), options)
+            if error:
+                _, size = nvrtc.nvrtcGetProgramLogSize(program)
+                log = b" " * size
+                nvrtc.nvrtcGetProgramLog(program, log)
+                raise RuntimeError(f"NVRTC: {error.name}\n{log.rstrip(bytes(1)).decode(errors='replace')}")
+            error, size = nvrtc.nvrtcGetCUBINSize(program)
+            self._check(error, "nvrtcGetCUBINSize")
+            cubin = b" " * size
+            error, = nvrtc.nvrtcGetCUBIN(program, cubin)
+            self._check(error, "nvrtcGetCUBIN")
+            return cubin
+        finally:
+            nvrtc.nvrtcDestroyProgram(program)
+
+    @staticmethod
+    def _check(error, what):
+        if error:
+            raise RuntimeError(f"{what}: {error.name}")
+
+
+_compiler = None
+
+
+def compiler():
+    global _compiler
+    if _compiler is None:
+        _compiler = NVRTC()
+    return _compiler
+
+
+def set_compiler(other):
+    """Another compiler in NVRTC's place, with ``version`` and ``compile(text, headers, architecture)``; None: NVRTC."""
+    global _compiler
+    _compiler = other
+
+
+def included(text, headers):
+    """Of ``headers`` those that a text includes, directly or through others."""
+    found, queue = {}, [text]
+    while queue:
+        for name in _INCLUDE.findall(queue.pop()):
+            if name in headers and name not in found:
+                found[name] = headers[name]
+                queue.append(headers[name])
+    return found
+
+
+def key_of(text, headers, architecture, version):
+    """The hash of everything that a cubin depends on."""
+    h = hashlib.sha256(f"{version}\0{architecture}\0{text}\0".encode())
+    for name in sorted(headers):
+        h.update(f"{name}\0{headers[name]}\0".encode())
+    return h.hexdigest()
+
+
+def cache_dir():
+    """The folder of compiled kernels, which need not exist."""
+    named = os.environ.get("PTCORE_CACHE_DIR")
+    if named:
+        return Path(named) / "kernels"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "ptcore" / "kernels"
+
+
+def _read(path):
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None
+
+
+def _write(path, cubin):
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+    except OSError:
+        return
+    try:
+        with os.fdopen(handle, "wb") as f:
+            f.write(hashlib.sha256(cubin).digest() + cubin)
+        os.replace(name, path)
+    except OSError:
+        try:
+            os.unlink(name)
+        except OSError:
+            pass
+
+
+def cubin(program, types, architecture):
+    """The machine code of a program for dtypes (codes) and an architecture, from the cache or the compiler."""
+    text = _programs.text_of(program, types)
+    headers = included(text, _programs.headers())
+    made_by = compiler()
+    path = cache_dir()
+    key = key_of(text, headers, architecture, made_by.version)
+    path = path / key[:2] / f"{key}.cubin"
+    found = _read(path)
+    if found is None:
+        found = made_by.compile(text, headers, architecture)
+        _write(path, found)
+    return found

@@ -1,0 +1,52 @@
+# What other compiled modules of the backend use of the runtime. See _runtime.pyx.
+from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
+from ptcore._types cimport pt_view
+
+cdef extern from "fault.h" nogil:
+    ctypedef struct Fault:
+        int32_t found
+
+cdef extern from "state.hpp" namespace "pt_cuda" nogil:
+    enum:
+        MAX_DEVICES
+
+    cppclass Grid:
+        unsigned x, y, z
+
+    cppclass Kernel:
+        const char *program
+        const char *name
+
+    cppclass Device:
+        int multiprocessors, shared_limit, capability
+        Fault *fault
+
+    cppclass Driver:
+        Device *devices
+        int (*set_device)(int device) noexcept nogil
+        int (*launch)(void *function, Grid grid, unsigned threads, unsigned shared, void *stream, const void *args) noexcept nogil
+        int (*copy)(void *dst, const void *src, size_t nbytes, void *stream) noexcept nogil
+        int (*copy_peer)(void *dst, int to, const void *src, int origin, size_t nbytes, void *stream) noexcept nogil
+        int (*clear)(void *dst, size_t nbytes, void *stream) noexcept nogil
+        int (*synchronize)(void *stream) noexcept nogil
+        int (*wait)(void *waiting, int waiting_device, void *stream, int device) noexcept nogil
+        int (*find)(const Kernel *kernel, uint64_t types, int device, void **function, char *error) noexcept nogil
+        int (*host_copy)(const pt_view *dst, const pt_view *src) noexcept nogil
+        void *(*stream)(int device) noexcept nogil
+        void *(*allocate)(int64_t nbytes, int device) noexcept nogil
+        void (*release)(void *data, int64_t nbytes, int device) noexcept nogil
+        int (*non_blocking)() noexcept nogil
+        const char *(*text)(int result) noexcept nogil
+        const char *(*op_name)(int op) noexcept nogil
+
+    cppclass ThreadState:
+        int device, non_blocking
+        void **streams
+
+    Driver driver
+    ThreadState &thread_state()
+    const char *last_error
+    int take_fault(int device, char *error)
+
+cdef int check(int result, str what) except -1
+cdef int use_device(int device) except -1

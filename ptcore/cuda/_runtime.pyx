@@ -1,0 +1,499 @@
+"""The CUDA driver through cuda.bindings: devices and their contexts, streams, events, kernels, and the backend's entry.
+
+Imported at the first use of a CUDA device: importing it imports cuda-python. Contexts are the devices' primary ones, shared
+with every other library of the process; the current one is asked for before each call, as others may have changed it.
+"""
+import os
+import threading
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from cuda.bindings cimport cydriver as cu
+from libc.stdio cimport snprintf
+from libc.string cimport memset
+
+from ptcore._device cimport pt_backend
+from ptcore._device import register_backend
+from ptcore._ops._select cimport copy_views as host_copy_views
+from ptcore._ops._table cimport info, register_kernels
+from ptcore._types cimport *
+
+cdef extern from "backend.hpp" namespace "pt_cuda" nogil:
+    int elementwise(const char *name, int compute, int loop_out, const pt_view *out, const pt_view *inputs, int nin,
+                    const void *params) noexcept
+    int copy_views(const pt_view *dst, const pt_view *src) noexcept
+    const pt_kernel_entry *kernels[]
+
+cdef extern from "sources.hpp" namespace "pt_cuda" nogil:
+    cppclass Source:
+        const char *name
+        const char *text
+    Source texts "pt_cuda::sources" []
+
+cdef bint _initialised = False
+cdef bint _forked = False
+cdef int _count = 0
+cdef int _driver_version = 0
+cdef cu.CUdevice[16] _devices
+cdef cu.CUcontext[16] _contexts
+_lock = threading.RLock()
+
+
+class CudaError(RuntimeError):
+    """A call of the CUDA driver has failed; ``code`` is its number."""
+
+    code = 0
+
+
+cdef const char *text_of(int result) noexcept nogil:
+    cdef const char *text = NULL
+    cu.cuGetErrorString(<cu.CUresult>result, &text)
+    if text == NULL:
+        text = b"unknown error"
+    return text
+
+
+cdef int check(int result, str what) except -1:
+    cdef const char *name = NULL
+    if result == 0:
+        return 0
+    cu.cuGetErrorName(<cu.CUresult>result, &name)
+    if name == NULL:
+        name = b"unknown"
+    error = CudaError(f"{what}: CUDA error {result} ({name.decode()}): {text_of(result).decode()}")
+    error.code = result
+    raise error
+
+
+# -- initialisation --------------------------------------------------------------------------------------------------------
+
+def _after_fork():
+    global _forked
+    _forked = _initialised
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def initialise():
+    """Starts the driver; RuntimeError if there is none, it is too old, or the process was forked after its start."""
+    global _initialised, _count, _driver_version
+    if _forked:
+        raise RuntimeError("cuda: CUDA cannot be used in a forked child of a process that has used it; start the process "
+                           "with the 'spawn' method (multiprocessing.set_start_method('spawn'))")
+    if _initialised:
+        return
+    with _lock:
+        if _initialised:
+            return
+        try:
+            result = cu.cuInit(0)
+        except RuntimeError as e:
+            raise RuntimeError(f"cuda: no NVIDIA driver was found on this machine ({e})") from None
+        if result == 100:
+            raise RuntimeError("cuda: no CUDA device is available on this machine")
+        check(result, "cuInit")
+        check(cu.cuDriverGetVersion(&_driver_version), "cuDriverGetVersion")
+        if _driver_version < 13000:
+            raise RuntimeError(f"cuda: the NVIDIA driver is too old: it must support CUDA 13.0, got "
+                               f"{_driver_version // 1000}.{_driver_version % 1000 // 10}; update it")
+        check(cu.cuDeviceGetCount(&_count), "cuDeviceGetCount")
+        _count = min(_count, MAX_DEVICES)
+        for i in range(_count):
+            check(cu.cuDeviceGet(&_devices[i], i), "cuDeviceGet")
+        _initialised = True
+
+
+def is_initialised():
+    return _initialised and not _forked
+
+
+def device_count():
+    initialise()
+    return _count
+
+
+cdef int attribute_of(int device, int which) except? -1:
+    cdef int value = 0
+    check(cu.cuDeviceGetAttribute(&value, <cu.CUdevice_attribute>which, _devices[device]), "cuDeviceGetAttribute")
+    return value
+
+
+cdef int open_device(int device) except -1:
+    """Makes the device's primary context, once."""
+    cdef cu.CUcontext context
+    cdef void *fault = NULL
+    with _lock:
+        if _contexts[device] != NULL:
+            return 0
+        driver.devices[device].multiprocessors = attribute_of(device, 16)
+        driver.devices[device].shared_limit = attribute_of(device, 97)
+        driver.devices[device].capability = 10 * attribute_of(device, 75) + attribute_of(device, 76)
+        check(cu.cuDevicePrimaryCtxRetain(&context, _devices[device]), f"cuda:{device}")
+        check(cu.cuCtxSetCurrent(context), f"cuda:{device}")
+        check(cu.cuMemHostAlloc(&fault, sizeof(Fault), 3), "cuMemHostAlloc")       # of all contexts, mapped
+        memset(fault, 0, sizeof(Fault))
+        driver.devices[device].fault = <Fault *>fault
+        _contexts[device] = context
+    return 0
+
+
+cdef int use_device(int device) except -1:
+    """Makes a device ready and its context this thread's."""
+    initialise()
+    if not 0 <= device < _count:
+        raise RuntimeError(f"cuda: device index must be in [0, {_count - 1}], got {device}")
+    if _contexts[device] == NULL:
+        open_device(device)
+    return check(set_context(device), f"cuda:{device}")
+
+
+def check_device(int index):
+    """The device that an index (-1: the current one) means, ready for use."""
+    if index < 0:
+        index = thread_state().device
+    use_device(index)
+    return index
+
+
+cdef int set_context(int device) noexcept nogil:
+    cdef cu.CUcontext now = NULL
+    cdef int result
+    if _forked:
+        return 3
+    result = cu.cuCtxGetCurrent(&now)
+    if result == 0 and now != _contexts[device]:
+        result = cu.cuCtxSetCurrent(_contexts[device])
+    return result
+
+
+# -- the driver as the C++ half calls it -----------------------------------------------------------------------------------
+
+cdef int launch(void *function, Grid grid, unsigned threads, unsigned shared, void *stream, const void *args) noexcept nogil:
+    cdef void *params = <void *>args
+    return cu.cuLaunchKernel(<cu.CUfunction>function, grid.x, grid.y, grid.z, threads, 1, 1, shared,
+                             <cu.CUstream>stream, &params, NULL)
+
+
+cdef int copy(void *dst, const void *src, size_t nbytes, void *stream) noexcept nogil:
+    return cu.cuMemcpyAsync(<cu.CUdeviceptr>dst, <cu.CUdeviceptr>src, nbytes, <cu.CUstream>stream)
+
+
+cdef int copy_peer(void *dst, int to, const void *src, int origin, size_t nbytes, void *stream) noexcept nogil:
+    return cu.cuMemcpyPeerAsync(<cu.CUdeviceptr>dst, _contexts[to], <cu.CUdeviceptr>src, _contexts[origin], nbytes,
+                                <cu.CUstream>stream)
+
+
+cdef int clear(void *dst, size_t nbytes, void *stream) noexcept nogil:
+    return cu.cuMemsetD8Async(<cu.CUdeviceptr>dst, 0, nbytes, <cu.CUstream>stream)
+
+
+cdef int synchronize_stream(void *stream) noexcept nogil:
+    return cu.cuStreamSynchronize(<cu.CUstream>stream)
+
+
+cdef int wait(void *waiting, int waiting_device, void *stream, int device) noexcept nogil:
+    cdef cu.CUevent event = NULL
+    cdef int result
+    if waiting == stream and waiting_device == device:
+        return 0
+    result = set_context(device)
+    if result == 0:
+        result = cu.cuEventCreate(&event, 2)
+    if result == 0:
+        result = cu.cuEventRecord(event, <cu.CUstream>stream)
+    if result == 0:
+        result = set_context(waiting_device)
+    if result == 0:
+        result = cu.cuStreamWaitEvent(<cu.CUstream>waiting, event, 0)
+    if event != NULL:
+        cu.cuEventDestroy(event)
+    return result
+
+
+cdef int find(const Kernel *kernel, uint64_t types, int device, void **function, char *error) noexcept nogil:
+    with gil:
+        try:
+            function[0] = <void *><uintptr_t>_function(kernel.program.decode(), kernel.name.decode(), types, device)
+            return PT_OK
+        except KeyError:
+            return PT_TYPE_ERROR
+        except BaseException as e:
+            text = f"{kernel.program.decode()}: {e}".encode()
+            snprintf(error, 256, "%s", <const char *>text)
+            return PT_RUNTIME_ERROR
+
+
+cdef void *stream_of(int device) noexcept nogil:
+    return thread_state().streams[device if device >= 0 else 0]
+
+
+cdef const char *op_name(int op) noexcept nogil:
+    with gil:
+        return info(op).name
+
+
+cdef int check_faults(int device) except -1:
+    """Raises what kernels of a device have reported; after a synchronisation."""
+    cdef char[256] text
+    if take_fault(device, text):
+        raise IndexError(text.decode())
+    return 0
+
+
+cdef int is_non_blocking() noexcept nogil:
+    return thread_state().non_blocking
+
+
+cdef void *allocate(int64_t nbytes, int device) noexcept nogil:
+    cdef cu.CUdeviceptr p = 0
+    if set_context(device) or cu.cuMemAlloc(&p, nbytes):
+        return NULL
+    return <void *>p
+
+
+cdef void release(void *data, int64_t nbytes, int device) noexcept nogil:
+    if set_context(device) == 0:
+        cu.cuMemFree(<cu.CUdeviceptr>data)
+
+
+cdef int synchronize_device(int device) noexcept nogil:
+    cdef int result = set_context(device)
+    return result if result else cu.cuCtxSynchronize()
+
+
+cdef const char *error_text() noexcept nogil:
+    return last_error if last_error[0] else NULL
+
+
+driver.set_device = set_context
+driver.launch = launch
+driver.copy = copy
+driver.copy_peer = copy_peer
+driver.clear = clear
+driver.synchronize = synchronize_stream
+driver.wait = wait
+driver.find = find
+driver.host_copy = host_copy_views
+driver.stream = stream_of
+driver.allocate = allocate
+driver.release = release
+driver.non_blocking = is_non_blocking
+driver.text = text_of
+driver.op_name = op_name
+
+cdef pt_backend backend
+backend.abi = PT_ABI
+backend.size = sizeof(pt_backend)
+backend.allocate = allocate
+backend.release = release
+backend.copy = copy_views
+backend.elementwise = elementwise
+backend.synchronize = synchronize_device
+backend.stream = stream_of
+backend.error = error_text
+
+
+def register():
+    """Enters the backend and its kernels into the tables of the devices' column."""
+    cdef int i = 0
+    register_backend("cuda", <size_t>&backend, check_device)
+    from ptcore.cuda import _cublas
+    while kernels[i] != NULL:
+        register_kernels(kernels[i], DEVICE_CUDA)
+        i += 1
+
+
+# -- kernels -----------------------------------------------------------------------------------------------------------------
+
+cdef dict _libraries = {}                   # (program, types, capability) -> CUlibrary
+
+
+def sources():
+    """The texts that programs are made of, by the names they are included by."""
+    cdef int i = 0
+    result = {}
+    while texts[i].name != NULL:
+        result[texts[i].name.decode()] = texts[i].text.decode()
+        i += 1
+    return result
+
+
+def _function(str program, str name, uint64_t types, int device):
+    """A kernel's CUfunction on a device; compiles and loads its program at the first call."""
+    cdef cu.CUlibrary library = NULL
+    cdef cu.CUkernel kernel = NULL
+    cdef cu.CUfunction function = NULL
+    codes = tuple([types >> 8 * i & 255 for i in range(8) if types >> 8 * i & 255 != 255])
+    capability = driver.devices[device].capability
+    with _lock:
+        use_device(device)
+        key = (program, codes, capability)
+        if key not in _libraries:
+            from ptcore.cuda import _compile
+            image = _compile.cubin(program, codes, capability)
+            check(cu.cuLibraryLoadData(&library, PyBytes_AS_STRING(image), NULL, NULL, 0, NULL, NULL, 0),
+                  f"loading the program {program}")
+            _libraries[key] = <uintptr_t>library
+        library = <cu.CUlibrary><uintptr_t>_libraries[key]
+        check(cu.cuLibraryGetKernel(&kernel, library, name.encode()), f"the kernel {name}")
+        check(cu.cuKernelGetFunction(&function, kernel), f"the kernel {name}")
+    return <uintptr_t>function
+
+
+# -- what ptcore.cuda makes public: numbers in, numbers out ------------------------------------------------------------------
+
+def current_device():
+    return thread_state().device
+
+
+def set_device(int device):
+    use_device(device)
+    thread_state().device = device
+
+
+def set_non_blocking(bint value):
+    """Whether this thread's copies may return before they are done; returns the old setting."""
+    old = thread_state().non_blocking
+    thread_state().non_blocking = value
+    return bool(old)
+
+
+def current_stream(int device):
+    return <uintptr_t>thread_state().streams[device]
+
+
+def set_stream(int device, uintptr_t stream):
+    use_device(device)
+    thread_state().streams[device] = <void *>stream
+
+
+def driver_version():
+    initialise()
+    return _driver_version
+
+
+def attribute(int device, int which):
+    use_device(device)
+    return attribute_of(device, which)
+
+
+def device_name(int device):
+    cdef char[256] name
+    use_device(device)
+    check(cu.cuDeviceGetName(name, 256, _devices[device]), "cuDeviceGetName")
+    return name.decode()
+
+
+def memory_info(int device):
+    """(free, total) bytes."""
+    cdef size_t free = 0, total = 0
+    use_device(device)
+    check(cu.cuMemGetInfo(&free, &total), "cuMemGetInfo")
+    return free, total
+
+
+def uuid(int device):
+    cdef cu.CUuuid value
+    use_device(device)
+    check(cu.cuDeviceGetUuid(&value, _devices[device]), "cuDeviceGetUuid")
+    return (<const char *>value.bytes)[:16]
+
+
+def can_access_peer(int device, int peer):
+    cdef int value = 0
+    use_device(device)
+    use_device(peer)
+    check(cu.cuDeviceCanAccessPeer(&value, _devices[device], _devices[peer]), "cuDeviceCanAccessPeer")
+    return bool(value)
+
+
+def synchronize(int device):
+    cdef int result
+    use_device(device)
+    with nogil:
+        result = cu.cuCtxSynchronize()
+    check(result, f"cuda:{device}")
+    check_faults(device)
+
+
+def stream_create(int device, int priority):
+    cdef cu.CUstream stream = NULL
+    use_device(device)
+    check(cu.cuStreamCreateWithPriority(&stream, 1, priority), "Stream")      # does not wait for the default stream
+    return <uintptr_t>stream
+
+
+def stream_destroy(uintptr_t stream):
+    if not _forked:
+        cu.cuStreamDestroy(<cu.CUstream>stream)
+
+
+def stream_priority_range(int device):
+    cdef int least = 0, greatest = 0
+    use_device(device)
+    check(cu.cuCtxGetStreamPriorityRange(&least, &greatest), "priority_range")
+    return least, greatest
+
+
+def stream_synchronize(int device, uintptr_t stream):
+    cdef int result
+    use_device(device)
+    with nogil:
+        result = cu.cuStreamSynchronize(<cu.CUstream>stream)
+    check(result, "Stream.synchronize")
+    check_faults(device)
+
+
+def stream_query(int device, uintptr_t stream):
+    use_device(device)
+    result = cu.cuStreamQuery(<cu.CUstream>stream)
+    if result == 600:
+        return False
+    check(result, "Stream.query")
+    return True
+
+
+def stream_wait_event(int device, uintptr_t stream, uintptr_t event):
+    use_device(device)
+    check(cu.cuStreamWaitEvent(<cu.CUstream>stream, <cu.CUevent>event, 0), "Stream.wait_event")
+
+
+def event_create(int device, unsigned flags):
+    cdef cu.CUevent event = NULL
+    use_device(device)
+    check(cu.cuEventCreate(&event, flags), "Event")
+    return <uintptr_t>event
+
+
+def event_destroy(uintptr_t event):
+    if not _forked:
+        cu.cuEventDestroy(<cu.CUevent>event)
+
+
+def event_record(int device, uintptr_t event, uintptr_t stream):
+    use_device(device)
+    check(cu.cuEventRecord(<cu.CUevent>event, <cu.CUstream>stream), "Event.record")
+
+
+def event_query(int device, uintptr_t event):
+    use_device(device)
+    result = cu.cuEventQuery(<cu.CUevent>event)
+    if result == 600:
+        return False
+    check(result, "Event.query")
+    return True
+
+
+def event_synchronize(int device, uintptr_t event):
+    cdef int result
+    use_device(device)
+    with nogil:
+        result = cu.cuEventSynchronize(<cu.CUevent>event)
+    check(result, "Event.synchronize")
+    check_faults(device)
+
+
+def event_elapsed(uintptr_t start, uintptr_t end):
+    cdef float ms = 0
+    check(cu.cuEventElapsedTime(&ms, <cu.CUevent>start, <cu.CUevent>end), "Event.elapsed_time")
+    return ms

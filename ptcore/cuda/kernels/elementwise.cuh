@@ -1,0 +1,63 @@
+// One op's formula over dense operands, 16 bytes at a time, and over operands of any strides.
+#include "elementwise_formula.cuh"
+
+namespace {
+
+enum { PT_PER_THREAD = 4 };
+
+PT_DEVICE C single(const ElementwiseArgs &a, int k) {
+    return a.data[k] ? C(up(load(reinterpret_cast<const T *>(a.data[k]), 0))) : number(a, k);
+}
+
+PT_DEVICE void dense(const ElementwiseArgs &a) {
+    constexpr int V = 16 / sizeof(T);
+    const Params<C> p(a.params, PT_OP::nparams);
+    Inputs fixed = {};
+    for (int k = 0; k < NIN; k++)
+        if (a.single >> (k + 1) & 1) fixed.x[k] = single(a, k + 1);
+    const int64_t first = ((int64_t)blockIdx.x * blockDim.x * PT_PER_THREAD + threadIdx.x) * V;
+    const int64_t step = (int64_t)blockDim.x * V;
+    Out *out = reinterpret_cast<Out *>(a.data[0]);
+    if (a.aligned && first + (PT_PER_THREAD - 1) * step + V <= a.n) {
+        Pack<T, V> in[NIN][PT_PER_THREAD];
+        for (int k = 0; k < NIN; k++)
+            if (!(a.single >> (k + 1) & 1))
+                for (int j = 0; j < PT_PER_THREAD; j++)
+                    in[k][j] = *reinterpret_cast<const Pack<T, V> *>(reinterpret_cast<const T *>(a.data[k + 1]) + first + j * step);
+        for (int j = 0; j < PT_PER_THREAD; j++) {
+            Pack<Out, V> r;
+            for (int v = 0; v < V; v++) {
+                Inputs x;
+                for (int k = 0; k < NIN; k++)
+                    x.x[k] = a.single >> (k + 1) & 1 ? fixed.x[k] : C(up(load(in[k][j].v, v)));
+                r.v[v] = down<Out>(formula<NIN>(p, x));
+            }
+            *reinterpret_cast<Pack<Out, V> *>(out + first + j * step) = r;
+        }
+        return;
+    }
+    for (int j = 0; j < PT_PER_THREAD; j++)
+        for (int64_t i = first + j * step; i < first + j * step + V && i < a.n; i++) {
+            Inputs x;
+            for (int k = 0; k < NIN; k++)
+                x.x[k] = a.single >> (k + 1) & 1 ? fixed.x[k] : C(up(load(reinterpret_cast<const T *>(a.data[k + 1]), i)));
+            out[i] = down<Out>(formula<NIN>(p, x));
+        }
+}
+
+PT_DEVICE void strided(const ElementwiseArgs &a) {
+    const Params<C> p(a.params, PT_OP::nparams);
+    const uint32_t step = gridDim.x * blockDim.x;
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += step) {
+        const Offsets<NIN + 1> o = offsets_of<NIN + 1>(a.walk, i);
+        Inputs x;
+        for (int k = 0; k < NIN; k++)
+            x.x[k] = a.data[k + 1] ? C(up(load(reinterpret_cast<const T *>(a.data[k + 1] + o.at[k + 1]), 0))) : number(a, k + 1);
+        *reinterpret_cast<Out *>(a.data[0] + o.at[0]) = down<Out>(formula<NIN>(p, x));
+    }
+}
+
+}  // namespace
+
+PT_KERNEL(elementwise_dense, ElementwiseArgs, a, 256) { dense(a); }
+PT_KERNEL(elementwise_strided, ElementwiseArgs, a, 256) { strided(a); }

@@ -1,0 +1,13 @@
+// The entries of the backend (ptcore/backend.h) that are written in C++.
+#pragma once
+#include "ptcore/kernel.h"
+
+namespace pt_cuda {
+
+int elementwise(const char *name, int compute, int loop_out, const pt_view *out, const pt_view *in, int nin,
+                const void *params);
+int copy_views(const pt_view *dst, const pt_view *src);
+
+extern const pt_kernel_entry *const kernels[];      // the tables of structured kernels; ends with NULL
+
+}  // namespace pt_cuda

@@ -1,0 +1,49 @@
+// The driver and the interpreter as the C++ half of the backend sees them: functions that _runtime.pyx fills in over
+// cuda.bindings. All return a CUresult (0: done) unless said otherwise; none needs the GIL.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "launch.hpp"
+
+namespace pt_cuda {
+
+enum { MAX_DEVICES = 16 };
+
+struct Device {
+    int multiprocessors, shared_limit, capability;      // 90: sm_90
+    Fault *fault;                                       // in host memory that the device writes to
+};
+
+struct Driver {
+    Device devices[MAX_DEVICES];
+    int (*set_device)(int device);                      // its context becomes this thread's
+    int (*launch)(void *function, Grid grid, unsigned threads, unsigned shared, void *stream, const void *args);
+    int (*copy)(void *dst, const void *src, size_t nbytes, void *stream);       // any direction on one device
+    int (*copy_peer)(void *dst, int to, const void *src, int from, size_t nbytes, void *stream);
+    int (*clear)(void *dst, size_t nbytes, void *stream);
+    int (*synchronize)(void *stream);
+    int (*wait)(void *waiting, int waiting_device, void *stream, int device);   // for the work enqueued so far
+    // Compiles and loads: a pt_status, with a text in error[256].
+    int (*find)(const Kernel *kernel, uint64_t types, int device, void **function, char *error);
+    int (*host_copy)(const pt_view *dst, const pt_view *src);   // pt_copy of elementwise.h: a pt_status
+    void *(*stream)(int device);                        // this thread's current one
+    void *(*allocate)(int64_t nbytes, int device);      // NULL: none left
+    void (*release)(void *data, int64_t nbytes, int device);
+    int (*non_blocking)();                              // whether a copy may return before it is done
+    const char *(*text)(int result);                    // of a CUresult
+    const char *(*op_name)(int op);
+};
+extern Driver driver;
+
+// The text of this thread's last failure; "" after a call that succeeded says nothing.
+extern thread_local char last_error[256];
+
+// Whether kernels of a device have reported a fault since the last call: PT_INDEX_ERROR with a text in `error`. For after a
+// synchronisation.
+int take_fault(int device, char *error);
+
+// A pt_status for a CUresult, with its text in `error` (256 bytes).
+int status_of(int result, const char *what, char *error);
+
+}  // namespace pt_cuda

@@ -1,0 +1,110 @@
+// The elementwise entry of the backend: operands as one walk, the kernel that fits, numbers by value.
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "driver.hpp"
+#include "backend.hpp"
+#include "elementwise_args.h"
+#include "walk.hpp"
+
+namespace pt_cuda {
+namespace {
+
+enum { THREADS = 256, PER_THREAD = 4 };
+
+// An op's kernels; the program's name carries the op: "elementwise:add".
+struct Kernels {
+    char program[80], casting[80];
+    Kernel dense, strided, cast;
+};
+
+const Kernels &kernels_of(const char *name) {
+    static std::mutex lock;
+    static std::unordered_map<const char *, Kernels *> known;
+    std::lock_guard<std::mutex> guard(lock);
+    Kernels *&k = known[name];
+    if (!k) {
+        k = new Kernels;
+        std::snprintf(k->program, sizeof(k->program), "elementwise:%s", name);
+        std::snprintf(k->casting, sizeof(k->casting), "elementwise_cast:%s", name);
+        k->dense = {k->program, "elementwise_dense"};
+        k->strided = {k->program, "elementwise_strided"};
+        k->cast = {k->casting, "elementwise_cast"};
+    }
+    return *k;
+}
+
+// One host element as a number of the type that the compute dtype is computed in.
+int value_of(const pt_view &host, int compute, unsigned char *value) {
+    pt_view src = host, dst = host;
+    src.ndim = dst.ndim = 0;
+    src.numel = dst.numel = 1;
+    src.contiguous = dst.contiguous = 1;
+    dst.data = reinterpret_cast<char *>(value);
+    dst.dtype = compute == PT_FLOAT16 || compute == PT_BFLOAT16 ? (uint8_t)PT_FLOAT32 : (uint8_t)compute;
+    return driver.host_copy(&dst, &src);
+}
+
+}  // namespace
+
+int elementwise(const char *name, int compute, int loop_out, const pt_view *out, const pt_view *in, int nin,
+                const void *params) {
+    last_error[0] = 0;
+    if (out->numel == 0) return PT_OK;
+    pt_call c = {};
+    c.nout = 1;
+    c.out = const_cast<pt_view *>(out);
+    c.stream = driver.stream(out->device_index);
+    ElementwiseArgs a = {};
+    const pt_view *views[PT_WALK_OPERANDS] = {out};
+    bool same = out->dtype == loop_out;
+    std::memcpy(a.params, params, sizeof(a.params));
+    a.data[0] = out->data;
+    a.dtypes[0] = out->dtype;
+    for (int k = 0; k < nin; k++) {
+        views[k + 1] = &in[k];
+        a.dtypes[k + 1] = in[k].dtype;
+        bool one = true;
+        for (int d = 0; d < in[k].ndim; d++) one = one && (in[k].strides[d] == 0 || in[k].sizes[d] == 1);
+        if (one) a.single |= 2u << k;
+        if (in[k].device == 0) {
+            int status = value_of(in[k], compute, a.values[k + 1]);
+            if (status) return status;
+            a.dtypes[k + 1] = (unsigned char)compute;
+            continue;
+        }
+        a.data[k + 1] = in[k].data;
+        same = same && in[k].dtype == compute;
+    }
+    Walk w = walk_of(views, nin + 1);
+    bool dense = same && w.ndim <= 1;
+    a.aligned = 1;
+    for (int k = 0; k <= nin; k++) {
+        if (a.single >> k & 1) continue;
+        dense = dense && (w.ndim == 0 || w.strides[k][0] == item_size(views[k]->dtype));
+        a.aligned = a.aligned && (uintptr_t)views[k]->data % 16 == 0;
+    }
+    const Kernels &kernels = kernels_of(name);
+    int status;
+    if (dense) {
+        a.n = w.count();
+        const int64_t each = (int64_t)THREADS * PER_THREAD * (16 / item_size(compute));
+        const Grid grid{(unsigned)((a.n + each - 1) / each), 1, 1};
+        status = launch(&c, kernels.dense, types(compute), grid, THREADS, a);
+    } else {
+        status = by_parts(w, nullptr, [&](const Walk &part, const int64_t *at) {
+            ElementwiseArgs b = a;
+            b.n = part.count();
+            for (int k = 0; k <= nin; k++)
+                if (b.data[k]) b.data[k] += at[k];
+            pack(part, b.walk);
+            const Grid grid{(unsigned)((b.n + THREADS * PER_THREAD - 1) / (THREADS * PER_THREAD)), 1, 1};
+            return launch(&c, same ? kernels.strided : kernels.cast, types(compute), grid, THREADS, b);
+        });
+    }
+    if (status) std::memcpy(last_error, c.error, sizeof(last_error));
+    return status;
+}
+
+}  // namespace pt_cuda

@@ -1,0 +1,306 @@
+// Indexing: gather, scatter, index_select, index_add, embedding, and indexing by several tensors. All are one walk over
+// (values or output, tensor, index) in which the index moves the tensor's address; several indices are first made one of byte
+// offsets. A bad index is left out by the kernel and reported (fault.h): the host raises at its next synchronisation.
+#include <cstring>
+
+#include "driver.hpp"
+#include "families.hpp"
+#include "index_args.h"
+#include "walk.hpp"
+
+namespace pt_cuda {
+namespace {
+
+enum { THREADS = 256, PER_THREAD = 4 };
+const Kernel TAKE = {"index", "index_take"}, PUT = {"index", "index_put"}, PLACES = {"index", "index_places"},
+             ACCUMULATE = {"index_add", "index_accumulate"};
+
+// A view with strides of its own, which start as v's.
+struct View {
+    explicit View(const pt_view &v) : v(v) {
+        for (int d = 0; d < v.ndim; d++) sizes[d] = v.sizes[d], strides[d] = v.strides[d];
+        at();
+    }
+    View(const View &o) : v(o.v) {
+        std::memcpy(sizes, o.sizes, sizeof(sizes));
+        std::memcpy(strides, o.strides, sizeof(strides));
+        at();
+    }
+    void push(int64_t size, int64_t stride) {
+        sizes[v.ndim] = size, strides[v.ndim] = stride;
+        v.ndim++;
+    }
+    pt_view v;
+    int64_t sizes[2 * PT_MAX_DIM], strides[2 * PT_MAX_DIM];
+private:
+    void at() { v.sizes = sizes, v.strides = strides; }
+};
+
+// A 0-d view as one of one dim.
+View at_least_1d(const pt_view &v) {
+    View r(v);
+    if (v.ndim == 0) r.push(1, 1);
+    return r;
+}
+
+uint64_t by_size(int dtype) {
+    static const unsigned char of[PT_NDTYPES] = {PT_UINT8, PT_UINT8, PT_UINT8, PT_INT16, PT_INT16, PT_INT32, PT_INT32,
+                                                 PT_INT64, PT_INT64, PT_INT16, PT_INT16, PT_INT32, PT_INT64, PT_INT64,
+                                                 PT_COMPLEX128};
+    return types(of[dtype]);
+}
+
+// One kernel over the walk of three views of equal sizes (the first one's count); a.size and the like are the caller's.
+int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const View &first, const View &moved, const View &index) {
+    const pt_view *views[3] = {&first.v, &moved.v, &index.v};
+    int64_t n = 1;
+    for (int d = 0; d < first.v.ndim; d++) n *= first.v.sizes[d];
+    if (n == 0) return PT_OK;
+    a.data[0] = first.v.data, a.data[1] = moved.v.data, a.data[2] = index.v.data;
+    a.op = c->op;
+    a.fault = fault_of(c);
+    return by_parts(walk_of(views, 3), nullptr, [&](const Walk &part, const int64_t *at) {
+        IndexArgs b = a;
+        b.n = part.count();
+        for (int k = 0; k < 3; k++) b.data[k] += at[k];
+        pack(part, b.walk);
+        return launch(c, kernel, kinds, blocks_for(c, (b.n + PER_THREAD - 1) / PER_THREAD, THREADS, 32), THREADS, b);
+    });
+}
+
+int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
+
+int dim_of(pt_call *c, int ndim, int &dim) {
+    const int64_t given = c->params[0].i;
+    dim = (int)(given < 0 ? given + ndim : given);
+    return dim < 0 || dim >= ndim ? failed(c, PT_INDEX_ERROR, "dim is out of range") : PT_OK;
+}
+
+IndexArgs along(const View &tensor, int dim) {
+    IndexArgs a = {};
+    a.size = tensor.sizes[dim];
+    a.stride = tensor.strides[dim] * item_size(tensor.v.dtype);
+    a.dim = dim;
+    a.skipped = -1;
+    a.alpha[0] = 1;
+    a.whole_alpha = 1;
+    if (a.size == 0) a.size = -1;                       // no index fits
+    return a;
+}
+
+// The tensor as the walk over `shape` sees it: the indexed dim stands still, the others as they are.
+View standing(const View &tensor, const View &shape, int dim) {
+    View r(tensor);
+    for (int d = 0; d < r.v.ndim; d++) r.sizes[d] = shape.sizes[d];
+    r.strides[dim] = 0;
+    return r;
+}
+
+// Of v no more than the sizes of `shape`.
+View cut(const View &v, const View &shape) {
+    View r(v);
+    for (int d = 0; d < r.v.ndim; d++) r.sizes[d] = shape.sizes[d];
+    return r;
+}
+
+int gather(pt_call *c) {
+    View x = at_least_1d(c->in[0]), index = at_least_1d(c->in[1]), out = at_least_1d(c->out[0]);
+    int dim, status = dim_of(c, x.v.ndim, dim);
+    if (status) return status;
+    if (index.v.ndim != x.v.ndim || index.v.dtype != PT_INT64) return bad(c, "expected an int64 index with input's dims");
+    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim), index);
+}
+
+// out = input, unless it is input
+int start(pt_call *c) { return c->out[0].data == c->in[0].data ? (int)PT_OK : copy(c, &c->out[0], &c->in[0]); }
+
+int scatter_by(pt_call *c, const Kernel &kernel, bool sized) {
+    View index = at_least_1d(c->in[1]), src = at_least_1d(c->in[2]), out = at_least_1d(c->out[0]);
+    int dim, status = dim_of(c, out.v.ndim, dim);
+    if (!status) status = start(c);
+    if (status) return status;
+    if (index.v.ndim != out.v.ndim || src.v.ndim != out.v.ndim || index.v.dtype != PT_INT64)
+        return bad(c, "expected an int64 index and src with input's dims");
+    return over(c, kernel, sized ? by_size(out.v.dtype) : types(out.v.dtype), along(out, dim), cut(src, index),
+                standing(out, index, dim), index);
+}
+int scatter(pt_call *c) { return scatter_by(c, PUT, true); }
+int scatter_add(pt_call *c) { return scatter_by(c, ACCUMULATE, false); }
+
+// A vector of indices seen along `dim` of a shape.
+View spread(const pt_view &index, const View &shape, int dim) {
+    View r(shape);
+    r.v.data = index.data, r.v.dtype = index.dtype;
+    for (int d = 0; d < r.v.ndim; d++) r.strides[d] = 0;
+    r.strides[dim] = index.ndim ? index.strides[0] : 0;
+    return r;
+}
+
+int index_select(pt_call *c) {
+    View x = at_least_1d(c->in[0]), out = at_least_1d(c->out[0]);
+    int dim, status = dim_of(c, x.v.ndim, dim);
+    if (status) return status;
+    if (c->in[1].ndim > 1 || c->in[1].dtype != PT_INT64) return bad(c, "expected an int64 index of at most one dim");
+    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim), spread(c->in[1], out, dim));
+}
+
+int index_add(pt_call *c) {
+    View src = at_least_1d(c->in[2]), out = at_least_1d(c->out[0]);
+    int dim, status = dim_of(c, out.v.ndim, dim);
+    if (!status) status = start(c);
+    if (status) return status;
+    bool fits = src.v.ndim == out.v.ndim && c->in[1].ndim <= 1 && c->in[1].dtype == PT_INT64 && src.sizes[dim] == c->in[1].numel;
+    for (int d = 0; fits && d < out.v.ndim; d++) fits = d == dim || src.sizes[d] == out.sizes[d];
+    if (!fits) return bad(c, "expected src like input with an entry along dim for each index");
+    IndexArgs a = along(out, dim);
+    const pt_param &alpha = c->params[1];
+    a.alpha[0] = alpha.d, a.alpha[1] = alpha.im, a.whole_alpha = alpha.i;
+    return over(c, ACCUMULATE, types(out.v.dtype), a, src, standing(out, src, dim), spread(c->in[1], src, dim));
+}
+
+// rows (index's dims, n) of a weight (count, n), whose first dim the index stands for
+View rows_of(const pt_view &weight, const pt_view &index) {
+    View r(index);
+    r.v.data = weight.data, r.v.dtype = weight.dtype;
+    for (int d = 0; d < r.v.ndim; d++) r.strides[d] = 0;
+    r.push(weight.sizes[1], weight.strides[1]);
+    return r;
+}
+
+int embedding(pt_call *c) {
+    const pt_view &w = c->in[0];
+    if (w.ndim != 2 || c->in[1].dtype != PT_INT64) return bad(c, "expected a weight of 2 dims and an int64 index");
+    View index(c->in[1]);
+    index.push(w.sizes[1], 0);
+    return over(c, TAKE, by_size(w.dtype), along(View(w), 0), View(c->out[0]), rows_of(w, c->in[1]), index);
+}
+
+int embedding_backward(pt_call *c) {
+    const pt_view &g = c->in[0], &out = c->out[0];
+    if (out.ndim != 2 || g.ndim != c->in[1].ndim + 1 || c->in[1].dtype != PT_INT64)
+        return bad(c, "expected a gradient of the index's shape with one more dim");
+    int status = clear(c, out.data, out.numel * item_size(out.dtype));
+    if (status) return status;
+    View index(c->in[1]);
+    index.push(out.sizes[1], 0);
+    IndexArgs a = along(View(out), 0);
+    if (c->params[1].kind != PT_PARAM_NONE) a.skipped = c->params[1].i;
+    return over(c, ACCUMULATE, types(out.dtype), a, View(g), rows_of(out, c->in[1]), index);
+}
+
+// -- several indices -------------------------------------------------------------------------------------------------------
+
+bool stands_for(const pt_param &dims, int d) {
+    for (int i = 0; i < dims.count; i++)
+        if (dims.list[i] == d) return true;
+    return false;
+}
+
+// The index tensors as one of byte offsets into x.
+int fill_places(pt_call *c, const pt_view &x, int first, int64_t *place) {
+    const pt_param &dims = c->params[0];
+    for (int i = 0; i < dims.count; i++) {
+        View index(c->in[first + i]), to(c->in[first + i]);
+        to.v.data = reinterpret_cast<char *>(place);
+        int64_t step = 1;
+        for (int d = to.v.ndim - 1; d >= 0; d--) {
+            to.strides[d] = step;
+            step *= to.sizes[d];
+        }
+        IndexArgs a = along(View(x), (int)dims.list[i]);
+        a.negative = 1;
+        a.again = i > 0;
+        int status = over(c, PLACES, types(PT_INT64), a, to, to, index);
+        if (status) return status;
+    }
+    return PT_OK;
+}
+
+// x and the places as the walk over the indexed shape sees them.
+void spread_places(pt_call *c, const pt_view &x, int first, int64_t *place, View &tensor, View &places) {
+    const pt_param &dims = c->params[0];
+    const pt_view &index = c->in[first];
+    bool adjacent = true;
+    for (int i = 1; i < dims.count; i++) adjacent = adjacent && dims.list[i] == dims.list[i - 1] + 1;
+    const int at = adjacent ? (int)dims.list[0] : 0;
+    tensor.v.ndim = places.v.ndim = 0;
+    places.v.data = reinterpret_cast<char *>(place);
+    places.v.dtype = PT_INT64;
+    int64_t step = index.numel;
+    for (int d = 0; d <= x.ndim; d++) {
+        if (d == at)
+            for (int i = 0; i < index.ndim; i++) {
+                step /= index.sizes[i] ? index.sizes[i] : 1;
+                tensor.push(index.sizes[i], 0);
+                places.push(index.sizes[i], step);
+            }
+        if (d < x.ndim && !stands_for(dims, d)) {
+            tensor.push(x.sizes[d], x.strides[d]);
+            places.push(x.sizes[d], 0);
+        }
+    }
+}
+
+int open_places(pt_call *c, const pt_view &x, int first) {
+    const pt_param &dims = c->params[0];
+    if (dims.kind != PT_PARAM_INTS || dims.count < 1 || dims.count != c->nin - first)
+        return bad(c, "expected one index tensor for each of the indexed dims");
+    for (int i = 0; i < dims.count; i++)
+        if (dims.list[i] < 0 || dims.list[i] >= x.ndim || c->in[first + i].dtype != PT_INT64)
+            return bad(c, "expected int64 indices of dims that are there");
+    return PT_OK;
+}
+
+int index_get(pt_call *c) {
+    const pt_view &x = c->in[0];
+    int status = open_places(c, x, 1);
+    if (status || c->out[0].numel == 0) return status;
+    Scratch room(c, 8 * c->in[1].numel);
+    if (!room.data) return PT_MEMORY_ERROR;
+    int64_t *place = static_cast<int64_t *>(room.data);
+    status = fill_places(c, x, 1, place);
+    if (status) return status;
+    View tensor(x), places(x);
+    spread_places(c, x, 1, place, tensor, places);
+    View out(c->out[0]);
+    if (out.v.ndim != tensor.v.ndim) return bad(c, "expected an output of the indexed shape");
+    return over(c, TAKE, by_size(x.dtype), IndexArgs(), out, tensor, places);
+}
+
+int index_put(pt_call *c) {
+    const pt_view &x = c->out[0], &values = c->in[1];
+    int status = open_places(c, x, 2);
+    if (status) return status;
+    if (values.dtype != x.dtype) return bad(c, "expected values of the destination's dtype");
+    Scratch room(c, 8 * c->in[2].numel);
+    if (c->in[2].numel == 0) return PT_OK;
+    if (!room.data) return PT_MEMORY_ERROR;
+    int64_t *place = static_cast<int64_t *>(room.data);
+    status = fill_places(c, x, 2, place);
+    if (status) return status;
+    View tensor(x), places(x);
+    spread_places(c, x, 2, place, tensor, places);
+    View given(tensor);                                 // values, broadcast to the indexed shape
+    given.v.data = values.data;
+    const int lead = values.ndim - tensor.v.ndim;
+    for (int d = 0; d < tensor.v.ndim; d++) {
+        const int v = d + lead;
+        given.strides[d] = v >= 0 && values.sizes[v] != 1 ? values.strides[v] : 0;
+        if (v >= 0 && values.sizes[v] != 1 && values.sizes[v] != tensor.sizes[d])
+            return bad(c, "values cannot be broadcast to the indexed shape");
+    }
+    IndexArgs a = {};
+    a.skipped = -1;
+    a.alpha[0] = 1, a.whole_alpha = 1;
+    return c->params[1].i ? over(c, ACCUMULATE, types(x.dtype), a, given, tensor, places)
+                          : over(c, PUT, by_size(x.dtype), a, given, tensor, places);
+}
+
+}  // namespace
+
+const pt_kernel_entry index_kernels[] = {
+    {"gather", gather}, {"scatter", scatter}, {"scatter_add", scatter_add}, {"index_select", index_select},
+    {"index_add", index_add}, {"embedding", embedding}, {"embedding_backward", embedding_backward},
+    {"index_get", index_get}, {"index_put", index_put}, {nullptr, nullptr}};
+
+}  // namespace pt_cuda

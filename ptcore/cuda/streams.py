@@ -1,0 +1,239 @@
+"""Streams and events: in which order a device does its work."""
+import ptcore
+from ptcore.cuda._load import index_of, runtime
+
+__all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream",
+           "stream"]
+
+
+class Stream:
+    """A sequence of work that a device does in order, beside that of other streams.
+
+    Parameters
+    ----------
+    device : device, str or int, optional
+        The current device if None.
+    priority : int
+        Lower numbers go first; see ``priority_range``.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such device.
+    """
+
+    def __init__(self, device=None, priority=0):
+        self._index = index_of(device, "Stream")
+        self._handle = runtime().stream_create(self._index, priority)
+        self._owned = True
+        self.priority = priority
+
+    @classmethod
+    def _of(cls, index, handle):
+        self = Stream.__new__(cls)
+        self._index, self._handle, self._owned, self.priority = index, handle, False, 0
+        return self
+
+    def __del__(self):
+        if getattr(self, "_owned", False):
+            runtime().stream_destroy(self._handle)
+
+    @property
+    def device(self):
+        return ptcore.device("cuda", self._index)
+
+    @property
+    def device_index(self):
+        return self._index
+
+    @property
+    def cuda_stream(self):
+        """The CUstream, as a number."""
+        return self._handle
+
+    stream_id = cuda_stream
+
+    def query(self):
+        """Whether all work is done."""
+        return runtime().stream_query(self._index, self._handle)
+
+    def synchronize(self):
+        """Waits until all work is done."""
+        runtime().stream_synchronize(self._index, self._handle)
+
+    def wait_event(self, event):
+        """Makes work that comes next wait for an event."""
+        if event._handle:
+            runtime().stream_wait_event(self._index, self._handle, event._handle)
+
+    def wait_stream(self, stream):
+        """Makes work that comes next wait for what another stream has been given so far."""
+        self.wait_event(stream.record_event())
+
+    def record_event(self, event=None):
+        """Records an event (a new one if None) behind the work so far."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    @staticmethod
+    def priority_range(device=None):
+        """(least, greatest) priority of a device's streams."""
+        return runtime().stream_priority_range(index_of(device, "priority_range"))
+
+    def __cuda_stream__(self):
+        return 0, self._handle
+
+    def __eq__(self, other):
+        if not isinstance(other, Stream):
+            return NotImplemented
+        return (self._index, self._handle) == (other._index, other._handle)
+
+    def __hash__(self):
+        return hash((self._index, self._handle))
+
+    def __repr__(self):
+        return f"<ptcore.cuda.Stream device=cuda:{self._index} cuda_stream={self._handle:#x}>"
+
+
+class ExternalStream(Stream):
+    """A stream of another library, which keeps it alive.
+
+    Parameters
+    ----------
+    stream_ptr : int
+        The CUstream.
+    device : device, str or int, optional
+    """
+
+    def __init__(self, stream_ptr, device=None):
+        self._index, self._handle, self._owned, self.priority = index_of(device, "ExternalStream"), stream_ptr, False, 0
+
+
+class Event:
+    """A place in a stream's work: can be waited for, and timed against another.
+
+    Parameters
+    ----------
+    enable_timing : bool
+        Whether it keeps the time.
+    blocking : bool
+        Whether ``synchronize`` gives the processor to others.
+    """
+
+    def __init__(self, enable_timing=False, blocking=False, interprocess=False, external=False):
+        if interprocess or external:
+            raise NotImplementedError("Event: interprocess and external events are not supported")
+        self._flags = (0 if enable_timing else 2) | (1 if blocking else 0)
+        self._handle = self._index = None
+
+    def __del__(self):
+        if self._handle:
+            runtime().event_destroy(self._handle)
+
+    @property
+    def device(self):
+        return None if self._index is None else ptcore.device("cuda", self._index)
+
+    @property
+    def cuda_event(self):
+        """The CUevent, as a number; 0 before it was recorded."""
+        return self._handle or 0
+
+    def record(self, stream=None):
+        """Records the event behind the work so far of a stream (the current one if None).
+
+        Raises
+        ------
+        RuntimeError
+            If it was recorded on another device before.
+        """
+        stream = current_stream() if stream is None else stream
+        if self._handle is None:
+            self._index = stream._index
+            self._handle = runtime().event_create(self._index, self._flags)
+        elif self._index != stream._index:
+            raise RuntimeError(f"Event.record: the event belongs to cuda:{self._index}, the stream to "
+                               f"cuda:{stream._index}")
+        runtime().event_record(self._index, self._handle, stream._handle)
+
+    def wait(self, stream=None):
+        """Makes the next work of a stream (the current one if None) wait for the event."""
+        (current_stream() if stream is None else stream).wait_event(self)
+
+    def query(self):
+        """Whether all work before the event is done; True before it was recorded."""
+        return self._handle is None or runtime().event_query(self._index, self._handle)
+
+    def synchronize(self):
+        """Waits until all work before the event is done."""
+        if self._handle is not None:
+            runtime().event_synchronize(self._index, self._handle)
+
+    def elapsed_time(self, end_event):
+        """Milliseconds between this event and another, both recorded and done.
+
+        Raises
+        ------
+        ValueError
+            If one of them was never recorded or keeps no time.
+        """
+        for event in (self, end_event):
+            if event._handle is None:
+                raise ValueError("elapsed_time: both events must be recorded first")
+            if event._flags & 2:
+                raise ValueError("elapsed_time: both events must be made with enable_timing=True")
+        return runtime().event_elapsed(self._handle, end_event._handle)
+
+    def __repr__(self):
+        return "<ptcore.cuda.Event uninitialized>" if self._handle is None else \
+            f"<ptcore.cuda.Event {self._handle:#x}>"
+
+
+def current_stream(device=None):
+    """The stream that this thread's work on a device goes to."""
+    index = index_of(device, "current_stream")
+    return Stream._of(index, runtime().current_stream(index))
+
+
+def default_stream(device=None):
+    """The stream that a device's work goes to unless another one is chosen."""
+    return Stream._of(index_of(device, "default_stream"), 0)
+
+
+def set_stream(stream):
+    """Makes a stream this thread's current one on its device, and that device the current one; None does nothing."""
+    if stream is not None:
+        runtime().set_device(stream._index)
+        runtime().set_stream(stream._index, stream._handle)
+
+
+class StreamContext:
+    """``with stream(s):`` work goes to ``s``; see ``stream``."""
+
+    def __init__(self, stream):
+        self.stream = stream
+        self._before = []
+
+    def __enter__(self):
+        if self.stream is not None:
+            device = runtime().current_device()
+            # The stream object is kept alive, as work goes to it until the end.
+            self._before.append((device, self.stream._index, runtime().current_stream(self.stream._index)))
+            set_stream(self.stream)
+
+    def __exit__(self, *exc):
+        if self.stream is not None:
+            device, index, handle = self._before.pop()
+            runtime().set_stream(index, handle)
+            runtime().set_device(device)
+
+
+def stream(stream):
+    """A context in which this thread's work on the stream's device goes to it. None changes nothing.
+
+    Parameters
+    ----------
+    stream : Stream or None
+    """
+    return StreamContext(stream)
