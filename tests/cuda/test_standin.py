@@ -4,6 +4,7 @@ import ctypes as c
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -275,6 +276,42 @@ def test_host_functions(cu):
     assert not seen
     cu.cuStreamSynchronize(stream)
     assert seen == [(77, 1.0)]
+
+
+@child
+def test_threads_with_streams_of_their_own(cu):
+    """Launches, host functions that need the interpreter's lock, queries and frees from four threads at once."""
+    scale, add = kernels(cu, "plain", "scale", "add")
+    context, failed = cu.handle("cuCtxGetCurrent"), []
+
+    def work(seed):
+        try:
+            cu.cuCtxSetCurrent(context)
+            stream, event, seen = cu.stream(), cu.event(), []
+            call = c.CFUNCTYPE(None, c.c_void_p)(lambda p: seen.append(p))
+            for i in range(1, 16):
+                x, y = cu.upload(np.full(40, seed, np.float32)), cu.alloc(160)
+                cu.launch(scale, 2, 32, Args(x, y, 40, i), stream=stream)
+                cu.cuLaunchHostFunc(stream, call, c.c_void_p(i))
+                cu.launch(add, 1, 32, Args(0, y, 40, 1), stream=stream)
+                cu.cuEventRecord(event, stream)
+                while i % 3 == 0 and cu.call("cuEventQuery", event) == 600:
+                    pass
+                cu.cuEventSynchronize(event)
+                assert seen[-1] == i and value(cu, y) == seed * i + 1
+                cu.free(x)
+                cu.free(y)
+        except BaseException as e:
+            failed.append(e)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 5)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(30)
+        assert not t.is_alive()
+    assert not failed, failed
+    assert cu.memory_used(0) == 0
 
 
 @child

@@ -43,13 +43,13 @@ PROGRAMS = {
     # with meetings, right and wrong
     "blocks": """
         struct Args { const float *x; float *y; int64_t n; };
-        struct Sum { template <class T> T operator()(T x, T y) const { return x + y; } };
+        struct Sum { template <class T> PT_DEVICE_MEMBER T operator()(T x, T y) const { return x + y; } };
         struct Mean {
             double sum; float count; short tag;
-            Mean() {}
-            Mean(double s, float c, short t) : sum(s), count(c), tag(t) {}
+            Mean() = default;
+            PT_DEVICE_MEMBER Mean(double s, float c, short t) : sum(s), count(c), tag(t) {}
         };
-        struct MeanSum { Mean operator()(Mean a, Mean b) const {
+        struct MeanSum { PT_DEVICE_MEMBER Mean operator()(Mean a, Mean b) const {
             return Mean(a.sum + b.sum, a.count + b.count, (short)(a.tag | b.tag)); } };
         PT_KERNEL_SYNC(total, Args, a, 256) {
             float s = 0;

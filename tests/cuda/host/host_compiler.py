@@ -90,8 +90,19 @@ def _is_gcc():
     return "clang" not in text
 
 
+def identity(sanitize=""):
+    """What a program's result depends on beside its text and the kernels' headers, as a cache of programs needs it."""
+    shim = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in ("shim.h", "state.h"))).hexdigest()
+    return f"host {shlex.join(compiler())} {shlex.join(flags(sanitize))} {shim[:16]}"
+
+
 def _headers(directories):
-    """The contents of everything that a program may include."""
+    """A digest of everything that a program may include, taken once in a process."""
+    return _headers_of(tuple(str(d) for d in directories))
+
+
+@functools.cache
+def _headers_of(directories):
     digest = hashlib.sha256()
     for directory in directories:
         for path in sorted(Path(directory).rglob("*")):
