@@ -212,6 +212,56 @@ def test_streams_run_in_any_order_that_events_allow(cu):
 
 
 @child
+def test_random_programs_that_wait_as_they_must(cu):
+    """Fills and copies among buffers on four streams, each behind an event of who wrote or read before: as in order."""
+    rng = np.random.default_rng(0)
+    for seed in range(15):
+        cu.seed(seed)
+        streams = [cu.stream(i % 2) for i in range(3)] + [None]
+        buffers, expected = [cu.alloc(4) for _ in range(5)], np.full(5, np.nan)
+        touched = [[] for _ in buffers]                 # events of the last write and of the reads since then
+
+        def touch(i, stream, writes, touched=touched):
+            for event in touched[i] if writes else touched[i][:1]:
+                cu.cuStreamWaitEvent(stream, event, 0)
+
+        def mark(i, stream, writes, touched=touched):
+            event = cu.event()
+            cu.cuEventRecord(event, stream)
+            touched[i] = [event] if writes or not touched[i] else [*touched[i], event]
+
+        for step in range(60):
+            stream, i, k = streams[rng.integers(4)], *rng.choice(5, 2, replace=False)
+            touch(i, stream, True)
+            if rng.integers(2) or np.isnan(expected[k]):
+                fill(cu, buffers[i], step, stream)
+                expected[i] = step
+            else:
+                touch(k, stream, False)
+                cu.cuMemcpyDtoDAsync(c.c_uint64(buffers[i]), c.c_uint64(buffers[k]), c.c_size_t(4), stream)
+                mark(k, stream, False)
+                expected[i] = expected[k]
+            mark(i, stream, True)
+        cu.sync()
+        np.testing.assert_array_equal([value(cu, b) for b in buffers], expected)
+
+
+@child
+def test_long_queues_run(cu):
+    add, y, pageable = kernels(cu, "plain", "add"), cu.upload(np.zeros(1, np.float32)), np.zeros(1 << 20)
+    stream, pinned = cu.stream(), cu.handle("cuMemHostAlloc", c.c_size_t(4), 0).value
+    for _ in range(2000):
+        cu.launch(add, 1, 1, Args(0, y, 1, 1), stream=stream)
+        cu.cuMemcpyDtoHAsync(c.c_void_p(pinned), c.c_uint64(y), c.c_size_t(4), stream)
+    assert 700 < c.c_float.from_address(pinned).value < 2000            # without anybody having waited
+    room = cu.alloc(pageable.nbytes)
+    for _ in range(30):                                                # 240 MB are not kept
+        cu.cuMemcpyHtoDAsync(c.c_uint64(room), c.c_void_p(pageable.ctypes.data), c.c_size_t(pageable.nbytes), stream)
+    cu.cuStreamSynchronize(stream)
+    assert value(cu, y) == 2000
+
+
+@child
 def test_the_legacy_stream_waits_for_blocking_ones(cu):
     def nothing(first, second):
         pass
@@ -271,11 +321,11 @@ def test_host_functions(cu):
     fill(cu, y, 1, stream)
     pinned = c.c_float.from_address(cu.handle("cuMemHostAlloc", c.c_size_t(4), 0).value)
     cu.cuMemcpyDtoHAsync(c.byref(pinned), c.c_uint64(y), c.c_size_t(4), stream)
-    call = c.CFUNCTYPE(None, c.c_void_p)(lambda p: seen.append((p, pinned.value)))
+    call = c.CFUNCTYPE(None, c.c_void_p)(lambda p: seen.append((p, pinned.value, cu.call("cuCtxSynchronize"))))
     cu.cuLaunchHostFunc(stream, call, c.c_void_p(77))
     assert not seen
     cu.cuStreamSynchronize(stream)
-    assert seen == [(77, 1.0)]
+    assert seen == [(77, 1.0, 800)]
 
 
 @child
@@ -391,7 +441,7 @@ def test_number_of_devices(cu):
 def test_libraries(cu):
     program, n = cu.program(image("plain")), c.c_uint()
     cu.cuLibraryGetKernelCount(c.byref(n), program)
-    assert n.value == 11 - 1
+    assert n.value == 12
     fails(500, cu.kernel, program, "nothing")
     fails(200, cu.program, b"garbage" * 100)
     cubin = bytearray(image("plain"))

@@ -27,6 +27,8 @@ PROGRAMS = {
         PT_KERNEL(divide, Args, a, 1) { volatile int zero = 0; a.y[0] = float(int(a.n) / zero); }
         PT_KERNEL(trap, Args, a, 32) { if (threadIdx.x == 3) __trap(); }
         PT_KERNEL(check, Args, a, 32) { assert(threadIdx.x < 3); }
+        PT_KERNEL(misaligned, Args, a, 1) { *reinterpret_cast<float4 *>(a.y) = make_float4(1, 2, 3, a.by); }
+        PT_KERNEL(outside, Args, a, 1) { float r[4] = {1, 2, 3, 4}; a.y[0] = r[a.n]; }
         PT_KERNEL(undeclared, Args, a, 32) { __syncthreads(); }
         struct Names { int *p; };
         PT_KERNEL(where, Names, a, 64) {

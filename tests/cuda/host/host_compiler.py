@@ -19,8 +19,11 @@ ROOT = HERE.parents[2]
 HEADERS = [HERE, ROOT / "ptcore/cuda/kernels", ROOT / "ptcore/cuda/launch", ROOT / "ptcore/_ops/include"]
 
 # Contraction is off so that host and device formulas give the CPU's bits; kernels reinterpret memory as CUDA does.
+# What a GPU refuses and this machine would do is a trap, the driver's error 716: an access that is not aligned to its
+# type. So is an index outside of an array whose size is known.
+TRAPS = ["-fsanitize=alignment,bounds,return,unreachable", "-fsanitize-undefined-trap-on-error"]
 FLAGS = ["-O1", "-g0", "-std=c++17", "-fPIC", "-w", "-fvisibility=hidden", "-ffp-contract=off", "-fno-exceptions",
-         "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics"]
+         "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics", *TRAPS]
 DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_copies.cpp", "standin_streams.cpp", "standin_library.cpp",
           "run.cpp", "scheduler.cpp", "fibers.cpp"]
 CUBLAS = ["standin_cublas.cpp"]
@@ -52,7 +55,7 @@ def flags(sanitize=""):
     """The options of a program; ``sanitize`` as in ``-fsanitize=``: "address", "undefined", "address,undefined"."""
     if not sanitize:
         return FLAGS
-    return [f for f in FLAGS if f != "-g0"] + ["-g1", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
+    return [f for f in FLAGS if f not in ("-g0", *TRAPS)] + ["-g1", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
 
 
 def compile(text, headers_dirs=None, sanitize="", options=(), folder=None):
