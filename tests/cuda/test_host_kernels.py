@@ -115,28 +115,29 @@ def test_faults_of_kernels(cu):
         cu.clear()
 
 
-def test_address_sanitizer_finds_the_line(tmp_path):
-    """An overrun of shared memory by one element, in a program that is compiled with -fsanitize=address."""
+@pytest.mark.parametrize("fault, says, text", [
+    ("overrun", "global-buffer-overflow", "threadIdx.x == 31)] = 1"),       # of shared memory, by one element
+    ("behind", "use-after-poison", "a.y[a.n] = 1")])                        # of device memory
+def test_address_sanitizer_finds_the_line(tmp_path, fault, says, text):
     if not Path(sanitizer := host_compiler.sanitizer_library()).exists():
         pytest.skip("no libasan")
+    image("blocks", "address")
 
-    @child(dies=1, says="global-buffer-overflow", keep=1, TMPDIR=str(tmp_path), LD_PRELOAD=sanitizer,
-           ASAN_OPTIONS="detect_leaks=0")
+    @child(dies=1, says=says, keep=1, TMPDIR=str(tmp_path), LD_PRELOAD=sanitizer, ASAN_OPTIONS="detect_leaks=0",
+           FAULT=fault)
     def test_sanitized(cu):
         pass
 
-    image("blocks", "address")
     test_sanitized()
-    text = test_sanitized.stderr
-    line = next(i for i, text in enumerate(PROGRAMS["blocks"].splitlines(), 2) if "threadIdx.x == 31)] = 1" in text)
-    assert f"program.cpp:{line}" in text, text
+    line = next(i for i, line in enumerate(PROGRAMS["blocks"].splitlines(), 2) if text in line)
+    assert f"program.cpp:{line}" in test_sanitized.stderr, test_sanitized.stderr
 
 
 @child
 def test_sanitized(cu):
     """Run by the test above; alone the program is a plain one."""
-    asan = "asan" in os.environ.get("LD_PRELOAD", "")
-    program = cu.program(image("blocks", "address" if asan else ""))
+    fault = os.environ.get("FAULT")
+    program = cu.program(image("blocks", "address" if fault else ""))
     q = cu.alloc(1024)
     for seed in range(3):
         cu.seed(seed)
@@ -145,8 +146,11 @@ def test_sanitized(cu):
         cu.launch(cu.kernel(program, "leaves"), 1, 256, Args(0, q, 0))      # gives fibers up
         fails(719, cu.sync)
         cu.clear()
-    if asan:
-        cu.launch(cu.kernel(program, "overrun"), 1, 32, Args(0, q, 0))
+    odd = cu.alloc(1000)            # a page ends where a multiple of 512 bytes does
+    cu.launch(cu.kernel(program, "behind"), 1, 32, Args(0, odd, 249))
+    cu.sync()
+    if fault:
+        cu.launch(cu.kernel(program, fault), 1, 32, Args(0, odd, 250))
         cu.sync()
 
 

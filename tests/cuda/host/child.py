@@ -131,6 +131,9 @@ PROGRAMS = {
             ok &= max(3, 4) == 4 && min(2.0f, 1.0f) == 1.0f && max((int64_t)1 << 40, (int64_t)2) == (int64_t)1 << 40;
             a.y[threadIdx.x] = ok;
         }
+        PT_KERNEL(behind, Args, a, 32) {
+            a.y[a.n] = 1;
+        }
         PT_KERNEL_SYNC(overrun, Args, a, 32) {
             __shared__ float s[32];
             __syncthreads();

@@ -99,6 +99,18 @@ void set_protection(Arena &a, bool open) {
     }
 }
 
+// Under AddressSanitizer what lies around an allocation is poisoned, so that a program compiled with it names the line.
+void poison(const Allocation &m, bool on) {
+    typedef void (*Region)(const void *, size_t);
+    static const Region set = (Region)dlsym(RTLD_DEFAULT, "__asan_poison_memory_region");
+    static const Region clear = (Region)dlsym(RTLD_DEFAULT, "__asan_unpoison_memory_region");
+    if (!set || !clear) return;
+    clear((void *)m.low, m.high - m.low);
+    if (!on) return;
+    set((void *)m.low, m.start - m.low);
+    set((void *)(m.start + m.bytes), m.high - m.start - m.bytes);
+}
+
 bool intact(const Allocation &m) {
     const unsigned char *p = (const unsigned char *)m.low;
     for (uint64_t i = 0; i < m.start - m.low; i++)
@@ -165,6 +177,7 @@ int allocate(int device, uint64_t bytes, uint64_t *address) {
     Allocation m = {low + pages - rounded, bytes, low, low + pages, ++last_id};
     memset((void *)low, CANARY, m.start - low);
     memset((void *)(m.start + bytes), CANARY, m.high - m.start - bytes);
+    poison(m, true);
     a.live[m.start] = m;
     a.next = std::max(a.next, m.high + PAGE);
     d.used += rounded;
@@ -181,6 +194,7 @@ int release(uint64_t address) {
     if (found == a.live.end()) return INVALID_VALUE;
     const Allocation m = found->second;
     const uint64_t pages = m.high - m.low;
+    poison(m, false);
     if (state->protect) mprotect((void *)m.low, pages, PROT_READ | PROT_WRITE);
     if (!intact(m))
         fail(&state->device[device].context,
@@ -211,6 +225,7 @@ void reset_memory(int device) {
     Arena &a = arenas[device];
     while (!a.live.empty()) {
         const Allocation m = a.live.begin()->second;
+        poison(m, false);
         unmap(m.low, m.high - m.low);
         a.live.erase(a.live.begin());
     }
