@@ -2,7 +2,8 @@
 //
 // Kernels are header-free CUDA C++ for NVRTC; the same text is compiled as host C++ by the tests, where shim.h stands for
 // what CUDA builds in. Rules that both rest on:
-//  (a) a kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares (launch/*.hpp);
+//  (a) a kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares (launch/*.hpp); it stays
+//      where the launch put it (__grid_constant__), so that functions that are not inlined may be given a reference to it;
 //  (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with barriers or shuffles;
 //  (c) a block has the number of threads that the declaration names; the grid is the host half's choice;
 //  (d) __shared__ and the built-in variables are used through CUDA's own names, warps have 32 threads;
@@ -18,7 +19,7 @@
 #  define PT_DEVICE static __device__ __forceinline__
 #  define PT_DEVICE_MEMBER __device__ __forceinline__
 #  define PT_KERNEL(name, ARGS, a, threads) \
-    extern "C" __global__ void __launch_bounds__(threads) name(const ARGS a)
+    extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ ARGS a)
 #  define PT_KERNEL_SYNC PT_KERNEL
 #  define PT_DYNAMIC_SHARED(T, name) \
     extern __shared__ __align__(16) unsigned char pt_dynamic_shared[]; \
@@ -53,12 +54,21 @@ template <> struct opmath<half> { typedef float type; };
 template <> struct opmath<bfloat16> { typedef float type; };
 
 template <class T> PT_DEVICE T up(T x) { return x; }
+#if defined(__CUDACC_RTC__)
+// Instructions where half.h needs a dozen: they agree but for the payload and the sign of a NaN that is narrowed.
+PT_DEVICE float up(half x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits)); return r; }
+PT_DEVICE half narrow_half(float x) { half r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
+PT_DEVICE bfloat16 narrow_bfloat16(float x) { bfloat16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
+#else
 PT_DEVICE float up(half x) { return pt::to_float(x); }
+PT_DEVICE half narrow_half(float x) { return pt::to_half(x); }
+PT_DEVICE bfloat16 narrow_bfloat16(float x) { return pt::to_bfloat16(x); }
+#endif
 PT_DEVICE float up(bfloat16 x) { return pt::to_float(x); }
 
 template <class T> struct down_to { template <class C> static PT_DEVICE_MEMBER T from(C x) { return static_cast<T>(x); } };
-template <> struct down_to<half> { static PT_DEVICE_MEMBER half from(float x) { return pt::to_half(x); } };
-template <> struct down_to<bfloat16> { static PT_DEVICE_MEMBER bfloat16 from(float x) { return pt::to_bfloat16(x); } };
+template <> struct down_to<half> { static PT_DEVICE_MEMBER half from(float x) { return narrow_half(x); } };
+template <> struct down_to<bfloat16> { static PT_DEVICE_MEMBER bfloat16 from(float x) { return narrow_bfloat16(x); } };
 template <class T, class C> PT_DEVICE T down(C x) { return down_to<T>::from(x); }
 
 // A byte of bool memory may have any value; as a bool only 0 and 1 may be read.

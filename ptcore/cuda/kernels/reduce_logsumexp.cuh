@@ -1,0 +1,38 @@
+// log(sum(exp(x))) of PT_T: the largest element met so far, and the sum of exp(x - it).
+#include "reduce.cuh"
+
+namespace {
+
+template <class T> struct LogSum {
+    typedef typename opmath<T>::type C;
+    struct State {
+        C top, sum;             // sum is 0 where top is no number or infinite: then top is the result
+    };
+    static PT_DEVICE_MEMBER bool special(C top) { return !pt::isfinite(top); }
+    static PT_DEVICE_MEMBER State identity() { return State{-pt::infinity<C>(), C(0)}; }
+    static PT_DEVICE_MEMBER State merge(State x, State y) {
+        const State &more = x.top != x.top || x.top > y.top ? x : y, &less = &more == &x ? y : x;
+        if (special(more.top)) return State{more.top, C(0)};
+        return State{more.top, more.sum + (less.sum == C(0) ? C(0) : less.sum * pt::exp(less.top - more.top))};
+    }
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+        C top = up(x[0]);
+        for (int i = 1; i < n; i++) {
+            const C v = up(x[i]);
+            top = top != top || top > v ? top : v;
+        }
+        State part{top, C(0)};
+        if (!special(top))
+            for (int i = 0; i < n; i++) part.sum += pt::exp(up(x[i]) - top);
+        s = merge(s, part);
+    }
+    static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
+        static_cast<T *>(a.out)[output] = down<T>(special(s.top) ? s.top : s.top + pt::log(s.sum));
+    }
+};
+
+typedef LogSum<PT_T> LogSumExp;
+
+}  // namespace
+
+PT_REDUCTION(logsumexp, PT_T, LogSumExp)

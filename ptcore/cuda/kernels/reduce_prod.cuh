@@ -1,0 +1,3 @@
+// prod.
+#define PT_REDUCE_PRODUCT
+#include "reduce_sum.cuh"

@@ -1,0 +1,46 @@
+// sum, mean (PT_REDUCE_PRODUCT undefined) and prod, of PT_T to PT_U. Integers wrap in 64 bits, half types are added in float,
+// integers that become floats in double.
+#include "reduce.cuh"
+
+namespace {
+
+template <class T> struct is_integer { static constexpr bool value = true; };
+template <> struct is_integer<half> { static constexpr bool value = false; };
+template <> struct is_integer<bfloat16> { static constexpr bool value = false; };
+template <> struct is_integer<float> { static constexpr bool value = false; };
+template <> struct is_integer<double> { static constexpr bool value = false; };
+template <> struct is_integer<complex64> { static constexpr bool value = false; };
+template <> struct is_integer<complex128> { static constexpr bool value = false; };
+
+template <bool CONDITION, class A, class B> struct choose { typedef A type; };
+template <class A, class B> struct choose<false, A, B> { typedef B type; };
+
+template <class T, class U, bool PRODUCT> struct Fold {
+    typedef typename choose<is_integer<U>::value, uint64_t,
+                            typename choose<is_integer<T>::value, double, typename opmath<U>::type>::type>::type State;
+    static PT_DEVICE_MEMBER State identity() { return State(PRODUCT ? 1 : 0); }
+    static PT_DEVICE_MEMBER State merge(State x, State y) { return PRODUCT ? x * y : x + y; }
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+        for (int i = 0; i < n; i++) s = merge(s, static_cast<State>(up(x[i])));
+    }
+    static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
+        static_cast<U *>(a.out)[output] = down<U>(divided(s, a.a));
+    }
+
+private:
+    static PT_DEVICE_MEMBER uint64_t divided(uint64_t s, double) { return s; }
+    template <class S> static PT_DEVICE_MEMBER S divided(S s, double by) { return by == 1 ? s : s / S(by); }
+    static PT_DEVICE_MEMBER complex64 divided(complex64 s, double by) { return s / (float)by; }
+    static PT_DEVICE_MEMBER complex128 divided(complex128 s, double by) { return s / by; }
+};
+
+typedef Fold<PT_T, PT_U, false> Sum;
+typedef Fold<PT_T, PT_U, true> Product;
+
+}  // namespace
+
+#ifdef PT_REDUCE_PRODUCT
+PT_REDUCTION(product, PT_T, Product)
+#else
+PT_REDUCTION(sum, PT_T, Sum)
+#endif

@@ -1,0 +1,49 @@
+// The variance of PT_T, complex numbers as pairs: a.a is the correction, a.b the number of elements. These are taken in small groups, whose mean and
+// squared deviations are merged into the state (Chan, Golub and LeVeque, 1979).
+#include "reduce.cuh"
+
+namespace {
+
+template <class C> PT_DEVICE C squared(C x) { return x * x; }
+template <class F> PT_DEVICE F squared(pt::complex<F> x) { return x.re * x.re + x.im * x.im; }
+template <class C> struct real_of { typedef C type; };
+template <class F> struct real_of<pt::complex<F>> { typedef F type; };
+
+template <class T> struct Variance {
+    typedef typename opmath<T>::type C;
+    typedef typename real_of<C>::type R;
+    struct State {
+        C mean;
+        R m2, n;
+    };
+    static PT_DEVICE_MEMBER State identity() { return State{C(R(0)), R(0), R(0)}; }
+    static PT_DEVICE_MEMBER State merge(State x, State y) {
+        if (y.n == R(0)) return x;
+        if (x.n == R(0)) return y;
+        const R n = x.n + y.n, share = y.n / n;
+        const C d = y.mean - x.mean;
+        return State{x.mean + d * share, x.m2 + y.m2 + squared(d) * (x.n * share), n};
+    }
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+        // around the first element, so that the sum of what is far from 0 loses nothing
+        const C first = up(x[0]);
+        C sum = C(R(0));
+        for (int i = 1; i < n; i++) sum = sum + (up(x[i]) - first);
+        const C shift = n == 1 ? C(R(0)) : sum / R(n), mean = first + shift;
+        R m2 = R(0);
+        if (n > 1)
+            for (int i = 0; i < n; i++) m2 += squared((up(x[i]) - first) - shift);
+        s = merge(s, State{mean, m2, R(n)});
+    }
+    static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
+        const double n = (double)a.b - a.a;
+        typedef typename real_of<T>::type U;
+        static_cast<U *>(a.out)[output] = down<U>(R(s.m2 / R(n > 0 ? n : 0)));
+    }
+};
+
+typedef Variance<PT_T> Var;
+
+}  // namespace
+
+PT_REDUCTION(variance, PT_T, Var)

@@ -1,0 +1,151 @@
+// Plans and launches of reductions.
+#include "reduce_plan.hpp"
+
+namespace pt_cuda {
+namespace {
+
+int64_t size_of_stride(int64_t s) { return s < 0 ? -s : s; }
+
+// Dims [first, first + n): neighbours that are one walk become one.
+int merged(ReduceArgs &a, int first, int n) {
+    int last = first - 1;
+    for (int d = first; d < first + n; d++) {
+        if (last >= first && a.strides[last] == a.strides[d] * a.sizes[d]) {
+            a.sizes[last] *= a.sizes[d];
+            a.strides[last] = a.strides[d];
+        } else {
+            ++last;
+            a.sizes[last] = a.sizes[d];
+            a.strides[last] = a.strides[d];
+        }
+    }
+    return last - first + 1;
+}
+
+// As many elements as a thread can load at once from each of its columns: `most`, or 1.
+int columns_at_once(const ReduceArgs &a, int most, int item) {
+    const int last = a.kept - 1;
+    if (a.strides[last] != 1 || a.sizes[last] % most || (uintptr_t)a.in % ((uintptr_t)most * item)) return 1;
+    for (int d = 0; d < a.kept + a.reduced; d++)
+        if (d != last && a.strides[d] % most) return 1;
+    return most;
+}
+
+}  // namespace
+
+int reduced_dims(pt_call *c, int which, int ndim, bool (&mask)[PT_MAX_DIM]) {
+    const pt_param &p = c->params[which];
+    const int64_t *list = p.kind == PT_PARAM_INTS ? p.list : &p.i;
+    const int count = p.kind == PT_PARAM_INTS ? p.count : p.kind == PT_PARAM_NONE ? 0 : 1;
+    for (int d = 0; d < ndim; d++) mask[d] = count == 0;
+    for (int i = 0; i < count; i++) {
+        const int64_t d = list[i] < 0 ? list[i] + ndim : list[i];
+        if (ndim == 0 && (list[i] == 0 || list[i] == -1)) continue;
+        if (d < 0 || d >= ndim) {
+            std::snprintf(c->error, sizeof(c->error), "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)list[i]);
+            return PT_INDEX_ERROR;
+        }
+        mask[d] = true;
+    }
+    return PT_OK;
+}
+
+int plan_reduction(pt_call *c, int which, bool ordered, ReduceArgs &a) {
+    const pt_view &in = c->in[0];
+    bool mask[PT_MAX_DIM];
+    if (int status = reduced_dims(c, which, in.ndim, mask)) return status;
+    int64_t shift = 0;
+    a.outputs = a.count = 1;
+    int kept = 0;
+    for (int d = 0; d < in.ndim; d++)
+        if (!mask[d]) {
+            a.outputs *= in.sizes[d];
+            if (in.sizes[d] == 1) continue;
+            a.sizes[kept] = in.sizes[d];
+            a.strides[kept++] = in.strides[d];
+        }
+    a.kept = kept = merged(a, 0, kept);
+    int reduced = 0;
+    for (int d = 0; d < in.ndim; d++) {
+        if (!mask[d]) continue;
+        a.count *= in.sizes[d];
+        if (in.sizes[d] == 1) continue;
+        int64_t s = in.strides[d];
+        int at = kept + reduced++;
+        if (!ordered) {
+            if (s < 0 && in.sizes[d] > 0) {
+                shift += s * (in.sizes[d] - 1);
+                s = -s;
+            }
+            for (; at > kept && a.strides[at - 1] < s; at--) {
+                a.sizes[at] = a.sizes[at - 1];
+                a.strides[at] = a.strides[at - 1];
+            }
+        }
+        a.sizes[at] = in.sizes[d];
+        a.strides[at] = s;
+    }
+    if (reduced == 0) {                 // so that there is always one
+        a.sizes[kept] = 1;
+        a.strides[kept] = 1;
+        reduced = 1;
+    }
+    a.reduced = merged(a, kept, reduced);
+    a.in = in.data + shift * dtype_size(in.dtype);
+    a.out = a.out2 = a.partial = nullptr;
+    a.small = in.numel < ((int64_t)1 << 31);
+    a.a = a.b = 0;
+    return PT_OK;
+}
+
+int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a) {
+    if (a.outputs == 0) return PT_OK;
+    const int item = dtype_size(c->in[0].dtype), vector = item > 16 ? 1 : 16 / item;
+    int64_t near = a.strides[a.kept];           // of reduced elements
+    for (int d = a.kept; d < a.kept + a.reduced; d++)
+        if (size_of_stride(a.strides[d]) < size_of_stride(near)) near = a.strides[d];
+    const bool columns = a.kept > 0 && a.count > 1 && size_of_stride(a.strides[a.kept - 1]) < size_of_stride(near);
+    const int64_t busy = (int64_t)multiprocessors(c) * 8;       // blocks that fill the device
+    const Kernel *kernel = &op.rows;
+    int64_t blocks, step;                       // step: reduced elements that a block takes at once
+    if (columns) {
+        const int most = vector > 4 ? 4 : vector, v = columns_at_once(a, most, item);
+        const int64_t width = ceil_div(a.sizes[a.kept - 1], v);
+        a.log2 = width >= 32 ? 5 : ceil_log2(width);
+        kernel = v > 1 ? &op.vectors : &op.columns;
+        blocks = ceil_div(a.outputs, (int64_t)v << a.log2);
+        step = (int64_t)(PT_REDUCE_THREADS >> a.log2) * 4;
+    } else {
+        const int64_t loads = ceil_div(a.count, a.reduced == 1 && near == 1 ? vector : 1);
+        int log2 = ceil_log2(ceil_div(loads, 4));
+        const int whole = ceil_log2(loads);     // a load for each thread
+        if (log2 < 3) log2 = whole < 3 ? whole : 3;
+        while (log2 < 8 && log2 < whole && (a.outputs << log2) < busy * PT_REDUCE_THREADS) log2++;
+        a.log2 = log2 > 8 ? 8 : log2;
+        blocks = ceil_div(a.outputs, PT_REDUCE_THREADS >> a.log2);
+        step = ((int64_t)vector << a.log2) * 4;
+    }
+    int64_t parts = 1;
+    a.chunk = a.count;
+    if (blocks < busy && a.count >= 2 * step) {
+        parts = ceil_div(busy, blocks);
+        if (parts > a.count / step) parts = a.count / step;
+        if (parts > 4096) parts = 4096;
+        a.chunk = ceil_div(ceil_div(a.count, parts), 16) * 16;
+        parts = ceil_div(a.count, a.chunk);
+    }
+    const Grid grid{(unsigned)(blocks < 4 * busy ? blocks : 4 * busy), (unsigned)parts, 1};
+    if (parts == 1) return launch(c, *kernel, types, grid, PT_REDUCE_THREADS, a);
+    Scratch states(c, parts * a.outputs * PT_REDUCE_STATE);
+    if (!states.data) return PT_MEMORY_ERROR;
+    a.partial = states.data;
+    if (int status = launch(c, *kernel, types, grid, PT_REDUCE_THREADS, a)) return status;
+    a.in = states.data;
+    a.partial = nullptr;
+    a.count = parts;
+    a.log2 = a.outputs >= 4096 ? 0 : parts >= PT_REDUCE_THREADS ? 8 : ceil_log2(parts);
+    blocks = ceil_div(a.outputs, PT_REDUCE_THREADS >> a.log2);
+    return launch(c, op.finish, types, Grid{(unsigned)(blocks < 4 * busy ? blocks : 4 * busy), 1, 1}, PT_REDUCE_THREADS, a);
+}
+
+}  // namespace pt_cuda

@@ -1,0 +1,107 @@
+// The host halves of sum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any, all, amax, amin and of those that
+// give indices: max_dim, min_dim, argmax, argmin.
+#include <cmath>
+
+#include "reduce_plan.hpp"
+
+namespace pt_cuda {
+namespace {
+
+const Reduction SUM = PT_REDUCTION_OF("reduce_sum", "sum"), PRODUCT = PT_REDUCTION_OF("reduce_prod", "product"),
+                AMAX = PT_REDUCTION_OF("reduce_extreme", "amax"), AMIN = PT_REDUCTION_OF("reduce_extreme", "amin"),
+                ARGMAX = PT_REDUCTION_OF("reduce_index", "argmax"), ARGMIN = PT_REDUCTION_OF("reduce_index", "argmin"),
+                COUNT = PT_REDUCTION_OF("reduce_truth", "count"), ANY = PT_REDUCTION_OF("reduce_truth", "any"),
+                ALL = PT_REDUCTION_OF("reduce_truth", "all"), VARIANCE = PT_REDUCTION_OF("reduce_var", "variance"),
+                LOGSUMEXP = PT_REDUCTION_OF("reduce_logsumexp", "logsumexp"),
+                NORM_0 = PT_REDUCTION_OF("reduce_norm", "norm0"), NORM_1 = PT_REDUCTION_OF("reduce_norm", "norm1"),
+                NORM_2 = PT_REDUCTION_OF("reduce_norm2", "norm2"), NORM_P = PT_REDUCTION_OF("reduce_norm", "norm_p"),
+                NORM_MAX = PT_REDUCTION_OF("reduce_norm", "norm_max"),
+                NORM_MIN = PT_REDUCTION_OF("reduce_norm", "norm_min");
+
+int refused(pt_call *c) {
+    std::snprintf(c->error, sizeof(c->error), "no CUDA kernel from dtype %d to dtype %d", c->in[0].dtype, c->out[0].dtype);
+    return PT_TYPE_ERROR;
+}
+bool is_real_or_complex_float(int dtype) { return dtype >= PT_FLOAT16; }
+bool is_complex(int dtype) { return dtype >= PT_COMPLEX64; }
+
+int fold(pt_call *c, const Reduction &op, bool mean) {
+    const int from = c->in[0].dtype, to = c->out[0].dtype;
+    if (from != to && (is_real_or_complex_float(from) || is_complex(to))) return refused(c);
+    ReduceArgs a;
+    if (int status = plan_reduction(c, 0, false, a)) return status;
+    a.out = c->out[0].data;
+    a.a = mean ? (double)a.count : 1;
+    return reduce(c, op, types(from, to), a);
+}
+int sum(pt_call *c) { return fold(c, SUM, false); }
+int mean(pt_call *c) { return fold(c, SUM, true); }
+int prod(pt_call *c) { return fold(c, PRODUCT, false); }
+
+// Those that give one number of a dtype that the input's decides.
+int plain(pt_call *c, const Reduction &op) {
+    ReduceArgs a;
+    if (int status = plan_reduction(c, 0, false, a)) return status;
+    a.out = c->out[0].data;
+    return reduce(c, op, types(c->in[0].dtype), a);
+}
+int count_nonzero(pt_call *c) { return plain(c, COUNT); }
+int any(pt_call *c) { return plain(c, ANY); }
+int all(pt_call *c) { return plain(c, ALL); }
+int logsumexp(pt_call *c) { return plain(c, LOGSUMEXP); }
+
+int var(pt_call *c) {
+    ReduceArgs a;
+    if (int status = plan_reduction(c, 0, false, a)) return status;
+    a.out = c->out[0].data;
+    a.a = c->params[1].d;
+    a.b = (double)a.count;
+    return reduce(c, VARIANCE, types(c->in[0].dtype), a);
+}
+
+int vector_norm(pt_call *c) {
+    ReduceArgs a;
+    if (int status = plan_reduction(c, 1, false, a)) return status;
+    a.out = c->out[0].data;
+    a.a = c->params[0].d;
+    const Reduction &op = a.a == 2 ? NORM_2 : a.a == 1 ? NORM_1 : a.a == 0 ? NORM_0
+                        : a.a == HUGE_VAL ? NORM_MAX : a.a == -HUGE_VAL ? NORM_MIN : NORM_P;
+    return reduce(c, op, types(c->in[0].dtype, c->out[0].dtype), a);
+}
+
+int checked(pt_call *c, const ReduceArgs &a) {
+    if (a.count || !a.outputs) return PT_OK;
+    return failed(c, PT_INDEX_ERROR, "expected reduction dim to have non-zero size, got an empty one");
+}
+int extreme(pt_call *c, const Reduction &op) {
+    ReduceArgs a;
+    if (int status = plan_reduction(c, 0, false, a)) return status;
+    if (int status = checked(c, a)) return status;
+    a.out = c->out[0].data;
+    return reduce(c, op, types(c->in[0].dtype), a);
+}
+int amax(pt_call *c) { return extreme(c, AMAX); }
+int amin(pt_call *c) { return extreme(c, AMIN); }
+
+int index(pt_call *c, const Reduction &op, bool values) {
+    ReduceArgs a;
+    if (int status = plan_reduction(c, 0, true, a)) return status;
+    if (int status = checked(c, a)) return status;
+    a.out = values ? c->out[0].data : nullptr;
+    a.out2 = c->out[values ? 1 : 0].data;
+    return reduce(c, op, types(c->in[0].dtype), a);
+}
+int max_dim(pt_call *c) { return index(c, ARGMAX, true); }
+int min_dim(pt_call *c) { return index(c, ARGMIN, true); }
+int argmax(pt_call *c) { return index(c, ARGMAX, false); }
+int argmin(pt_call *c) { return index(c, ARGMIN, false); }
+
+}  // namespace
+
+extern const pt_kernel_entry reduction_kernels[];
+const pt_kernel_entry reduction_kernels[] = {
+    {"sum", sum}, {"mean", mean}, {"prod", prod}, {"var", var}, {"vector_norm", vector_norm}, {"logsumexp", logsumexp},
+    {"count_nonzero", count_nonzero}, {"any", any}, {"all", all}, {"amax", amax}, {"amin", amin}, {"max_dim", max_dim},
+    {"min_dim", min_dim}, {"argmax", argmax}, {"argmin", argmin}, {nullptr, nullptr}};
+
+}  // namespace pt_cuda
