@@ -4,6 +4,6 @@
 
 namespace pt_cuda {
 
-extern const pt_kernel_entry index_kernels[], matmul_kernels[];
+extern const pt_kernel_entry index_kernels[], matmul_kernels[], normalize_kernels[], reduction_kernels[], softmax_kernels[];
 
 }  // namespace pt_cuda
