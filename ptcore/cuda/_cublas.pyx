@@ -3,6 +3,8 @@ from libc.stdint cimport uintptr_t
 from libc.stdio cimport snprintf
 from libc.stddef cimport size_t
 
+from ptcore.cuda._libraries import library_path
+
 cdef extern from "<dlfcn.h>" nogil:
     void *dlopen(const char *name, int flags)
     void *dlsym(void *library, const char *name)
@@ -21,25 +23,6 @@ cdef extern from "cublas.hpp" namespace "pt_cuda" nogil:
 # In the order of struct Blas.
 NAMES = ("cublasCreate_v2", "cublasDestroy_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2", "cublasSetMathMode",
          "cublasGetVersion_v2", "cublasGemmEx", "cublasGemmStridedBatchedEx")
-_path = None                            # of a library in cuBLAS's place
-
-
-def set_library(path):
-    """Another library in cuBLAS's place; before the first product."""
-    global _path
-    _path = path
-
-
-def library_path():
-    """The file of cuBLAS; RuntimeError that names the package to install where it is not there."""
-    if _path is not None:
-        return _path
-    try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-        return load_nvidia_dynamic_lib("cublas").abs_path
-    except (ImportError, RuntimeError, OSError) as e:
-        raise RuntimeError(f"cuBLAS was not found, which multiplies matrices on a CUDA device: pip install "
-                           f"'ptcore[cuda13]' ({str(e).partition(chr(10))[0]})") from None
 
 
 def load():
@@ -47,7 +30,7 @@ def load():
     cdef void **slot = <void **>&blas
     cdef void *library
     cdef void *function
-    path = library_path()
+    path = library_path("cublas")
     library = dlopen(path.encode(), RTLD_NOW | RTLD_LOCAL)
     if library == NULL:
         raise RuntimeError(f"cuBLAS: {path} cannot be loaded")

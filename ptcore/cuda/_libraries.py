@@ -1,0 +1,21 @@
+"""Where CUDA's libraries are: found by cuda.pathfinder, the packages of NVIDIA in this environment first."""
+_EXTRAS = {"cublas": "cuda13", "cublasLt": "cuda13", "cudnn": "cuda13-dnn", "nccl": "cuda13-dist"}
+_paths = {}                             # given in the place of what would be found
+
+
+def set_library(name, path):
+    """Another file in a library's place, before its first use; None: what is found again."""
+    _paths[name] = path
+
+
+def library_path(name):
+    """The file of a library such as ``"cublas"``; RuntimeError that names the extra to install where there is none."""
+    if _paths.get(name) is not None:
+        return _paths[name]
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+        found = load_nvidia_dynamic_lib(name)
+    except (ImportError, RuntimeError, OSError) as e:
+        raise RuntimeError(f"the library {name} of CUDA was not found: pip install 'ptcore[{_EXTRAS[name]}]' "
+                           f"({str(e).partition(chr(10))[0]})") from None
+    return found.abs_path

@@ -1,0 +1,40 @@
+"""Tests that run on a CUDA device: the machine's own, or with ``PTCORE_TEST_CUDA=standin`` the stand-in driver's two.
+
+Where there is neither they are not collected: ``tests/cuda/test_on_standin.py`` runs them in processes of their own, so that
+the ordinary tests never see a CUDA device.
+"""
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import ptcore
+
+HERE = Path(__file__).resolve().parent
+STANDIN = os.environ.get("PTCORE_TEST_CUDA") == "standin"
+sys.path[:0] = [str(HERE.parent / "host"), str(HERE.parents[1] / "ops")]
+
+if STANDIN:
+    import load
+    DRIVER = load.load(os.environ.get("PTCORE_STANDIN_DIR") or Path(tempfile.gettempdir()) / "ptcore-standin",
+                       os.environ.get("PTCORE_STANDIN_SANITIZE", ""))
+else:
+    DRIVER = None
+
+collect_ignore_glob = [] if ptcore.cuda.is_available() else ["test_*.py"]
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in Path(item.fspath).parents:
+            item.add_marker(pytest.mark.cuda)
+
+
+@pytest.fixture
+def driver():
+    """The stand-in driver's test functions."""
+    if DRIVER is None:
+        pytest.skip("of the stand-in driver")
+    return DRIVER
