@@ -8,10 +8,10 @@ namespace {
 typedef PT_T T;
 typedef opmath<T>::type C;
 
+PT_DEVICE int size_of(int dtype) { return dtype == 12 ? 8 : dtype == 11 ? 4 : 2; }        // of a float
+
 PT_DEVICE double weight_of(const LossArgs &a, int64_t c) {
-    if (!a.weight) return 1;
-    const int size = a.weight_dtype == 12 ? 8 : a.weight_dtype == 11 ? 4 : 2;
-    return load_from<double>(a.weight + c * a.weight_stride * size, a.weight_dtype);
+    return a.weight ? load_from<double>(a.weight + c * a.weight_stride * size_of(a.weight_dtype), a.weight_dtype) : 1;
 }
 
 // The class of a sample, -1 if it is ignored.
@@ -40,7 +40,7 @@ struct plus { template <class X> PT_DEVICE_MEMBER X operator()(X x, X y) const {
 PT_DEVICE void finish(const LossArgs &a, int64_t s, C top, C sum, double smooth_sum) {
     const double log_sum = pt::log((double)sum);
     const int64_t t = class_of(a, s);
-    store_to(a.lse + s * (a.lse_dtype == 12 ? 8 : 4), a.lse_dtype, (double)top + log_sum);
+    store_to(a.lse + s * size_of(a.lse_dtype), a.lse_dtype, (double)top + log_sum);
     a.sample_weight[s] = t < 0 ? 0 : weight_of(a, t);
     double loss = 0;
     if (t >= 0) {
@@ -119,8 +119,7 @@ PT_DEVICE void sum_weights(const LossArgs &a) {
 
 // d loss / d (a sample's loss)
 PT_DEVICE double scale_of(const LossArgs &a, int64_t s) {
-    const int size = a.g_dtype == 12 ? 8 : a.g_dtype == 11 ? 4 : 2;
-    const double g = load_from<double>(a.g + (a.reduction == 0 ? s * size : 0), a.g_dtype);
+    const double g = load_from<double>(a.g + (a.reduction == 0 ? s * size_of(a.g_dtype) : 0), a.g_dtype);
     return a.reduction == 1 ? g / load_from<double>(a.total, a.total_dtype) : g;
 }
 
@@ -132,7 +131,7 @@ PT_DEVICE void cross_entropy_gradient(const LossArgs &a) {
         const int64_t c = i / a.inner % a.classes, s = i / (a.inner * a.classes) * a.inner + i % a.inner, t = class_of(a, s);
         double r = 0;
         if (t >= 0) {
-            const double lse = load_from<double>(a.lse_in + s * (a.lse_dtype == 12 ? 8 : 4), a.lse_dtype);
+            const double lse = load_from<double>(a.lse_in + s * size_of(a.lse_dtype), a.lse_dtype);
             const double p = pt::exp((C)(up(reinterpret_cast<const T *>(a.x)[i]) - (C)lse)), w = (1 - a.smoothing) * weight_of(a, t);
             r = p * (w + (a.smoothing > 0 ? even * a.weight_sum[0] : 0)) - (c == t ? w : 0);
             if (a.smoothing > 0) r -= even * weight_of(a, c);

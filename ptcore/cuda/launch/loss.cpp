@@ -86,7 +86,7 @@ int backward(pt_call *c, bool entropy) {
     if (!floating(g.view) || !floating(total) || g.view.numel != (a.reduction == NONE ? a.samples : 1))
         return failed(c, PT_RUNTIME_ERROR, "expected a floating gradient of the loss's shape");
     if (gx.numel == 0) return PT_OK;
-    if (entropy && (lse.view.numel != a.samples || (lse.view.dtype != PT_FLOAT32 && lse.view.dtype != PT_FLOAT64)))
+    if (entropy && (lse.view.numel != a.samples || !floating(lse.view)))
         return failed(c, PT_RUNTIME_ERROR, "expected lse with one value per sample");
     a.x = x.view.data, a.out = gx.data, a.g = g.view.data, a.g_dtype = g.view.dtype;
     a.total = total.data, a.total_dtype = total.dtype;
