@@ -11,6 +11,9 @@ from ptcore.cuda._load import compiled
 CPP = ("bool", "uint8_t", "int8_t", "uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t", "half",
        "bfloat16", "float", "double", "complex64", "complex128")
 
+# Files whose results must be the CPU's to the bit: compiled without contraction.
+EXACT = ("random", "random_whole")
+
 _headers = None
 _formulas = None
 
@@ -46,6 +49,8 @@ def text_of(program, types):
     lines = [f"// {program} {' '.join(CPP[t] for t in types)}"]
     if op:
         lines += ['#include "ptcore/formula.h"', f"namespace {{\n{formulas()[op]}}}", f"#define PT_OP op_{op}"]
+    if file in EXACT:
+        lines.append("#define PT_EXACT")
     for letter, t in zip("TUVW", types):
         lines += [f"#define PT_{letter} {CPP[t]}", f"#define PT_{letter}CODE {t}"]
     return "\n".join([*lines, f'#include "{file}.cuh"', ""])

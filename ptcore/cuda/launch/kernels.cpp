@@ -9,6 +9,7 @@ const pt_kernel_entry *const kernels[] = {
     loss_kernels,
     matmul_kernels,
     normalize_kernels,
+    random_kernels,
     reduction_kernels,
     shape_kernels,
     softmax_kernels,
