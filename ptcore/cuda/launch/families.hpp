@@ -4,6 +4,12 @@
 
 namespace pt_cuda {
 
-extern const pt_kernel_entry index_kernels[], matmul_kernels[];
+extern const pt_kernel_entry index_kernels[];
+extern const pt_kernel_entry loss_kernels[];
+extern const pt_kernel_entry matmul_kernels[];
+extern const pt_kernel_entry normalize_kernels[];
+extern const pt_kernel_entry reduction_kernels[];
+extern const pt_kernel_entry shape_kernels[];
+extern const pt_kernel_entry softmax_kernels[];
 
 }  // namespace pt_cuda

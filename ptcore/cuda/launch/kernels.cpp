@@ -4,6 +4,14 @@
 
 namespace pt_cuda {
 
-const pt_kernel_entry *const kernels[] = {index_kernels, matmul_kernels, nullptr};
+const pt_kernel_entry *const kernels[] = {
+    index_kernels,
+    loss_kernels,
+    matmul_kernels,
+    normalize_kernels,
+    reduction_kernels,
+    shape_kernels,
+    softmax_kernels,
+    nullptr};
 
 }  // namespace pt_cuda
