@@ -51,9 +51,8 @@ double time_limit = 60;
     leave();
 }
 
-uint64_t meet(int what, unsigned mask, uint64_t value, int from, const char *file, int line) {
-    if (on_plain) stop(719, "meets other threads, but PT_KERNEL declares that none do: PT_KERNEL_SYNC", file, line);
-    return meet_on_fiber(what, mask, value, from, file, line);
+uint64_t meet_nobody(int, unsigned, uint64_t, int, const char *file, int line) {
+    stop(719, "meets other threads, but PT_KERNEL declares that none do: PT_KERNEL_SYNC", file, line);
 }
 
 unsigned active() { return on_plain ? 1u << host.lane : active_on_fiber(); }
@@ -191,9 +190,11 @@ char *dynamic_memory(unsigned bytes) {
 }  // namespace
 
 pt_host_state *host_state() {
-    host.meet = meet;
-    host.active = active;
-    host.stop = stop;
+    if (!host.stop) {
+        host.meet = meet_nobody;
+        host.active = active;
+        host.stop = stop;
+    }
     return &host;
 }
 void seed_schedules(uint64_t n) { random_state.seed(n); }
@@ -229,6 +230,7 @@ Failure run_kernel(const Launch &launch) {
         if (launch.static_bytes) memset(launch.statics, junk, launch.static_bytes);
         if (launch.dynamic_bytes) memset(host.dynamic, junk, launch.dynamic_bytes);
         on_plain = !launch.barriers;
+        host.meet = on_plain ? meet_nobody : meet_on_fiber;
         running = true;
         if (launch.barriers) {
             run_block(launch, random_state, result);
