@@ -81,6 +81,8 @@ void on_fault(int signal, siginfo_t *info, void *) {
         stop(719, "divides an integer by zero, or the lowest one by -1", "", 0);
     } else if (signal == SIGILL) {
         stop(716, "a misaligned access, or an index outside of an array", "", 0);    // host_compiler.TRAPS
+    } else if (info->si_code == SI_KERNEL) {
+        stop(700, "an access to an address that is none, or one that is not aligned", "", 0);
     } else {
         char text[64];
         snprintf(text, sizeof text, "an illegal access to %p", info->si_addr);
