@@ -32,7 +32,7 @@ pt_host_state host;
 Random random_state;
 const Launch *job;
 Failure *failure;
-Fiber plain;
+Fiber &plain = *new Fiber;      // like all state here never destroyed: kernels may run while a process ends
 bool plain_dirty = true;
 bool on_plain, running;                 // inside a kernel; on which kind of fiber
 double time_limit = 60;

@@ -37,7 +37,7 @@ struct Warp {
 };
 
 const int MOST = 1024;
-std::vector<std::unique_ptr<Thread>> threads;
+auto &threads = *new std::vector<std::unique_ptr<Thread>>;
 Warp warps[MOST / 32];
 int count, warp_count, at_barrier, returned;
 Thread *current;

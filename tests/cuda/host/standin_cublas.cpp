@@ -13,7 +13,7 @@ struct Handle {
     int math = 0, pointers = 0, atomics = 0;
 };
 std::set<void *> &handles() {
-    static std::set<void *> h;
+    static std::set<void *> &h = *new std::set<void *>;
     return h;
 }
 std::mutex lock;
