@@ -5,7 +5,7 @@ that its text sees as ``PT_T``, ``PT_U``, ``PT_V``, ``PT_W``.
 """
 import re
 
-from ptcore.cuda._load import runtime
+from ptcore.cuda._load import compiled
 
 # By dtype code.
 CPP = ("bool", "uint8_t", "int8_t", "uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t", "half",
@@ -19,7 +19,7 @@ def headers():
     """Name in ``#include`` to text, of every file that a program may include."""
     global _headers
     if _headers is None:
-        _headers = runtime().sources()
+        _headers = compiled().sources()
         # Headers of one folder include each other by their bare names.
         for name in [n for n in _headers if n.startswith("ptcore/")]:
             _headers.setdefault(name.removeprefix("ptcore/"), _headers[name])
