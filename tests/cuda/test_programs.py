@@ -27,7 +27,8 @@ PROGRAMS = {
     "reduce_logsumexp": [(t,) for t in FLOATS],
     "softmax": [(t,) for t in FLOATS], "log_softmax": [(t,) for t in FLOATS],
     "softmax_backward": [(t,) for t in FLOATS], "log_softmax_backward": [(t,) for t in FLOATS],
-    "layer_norm": [(t, u) for t in FLOATS for u in FLOATS], "layer_norm_backward": [(t, u) for t in FLOATS for u in FLOATS],
+    "layer_norm": [(t, u) for t in FLOATS for u in FLOATS],
+    "layer_norm_backward": [(t, u) for t in FLOATS for u in FLOATS],
 }
 
 
