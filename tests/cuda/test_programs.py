@@ -5,12 +5,13 @@ import pytest
 
 try:
     from ptcore.cuda import _backend
-    _backend.install(_backend.__file__)
-    from ptcore.cuda import _compile, _programs
 except ImportError:
     pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
 if not importlib.util.find_spec("cuda.bindings.nvrtc"):
     pytest.skip("NVRTC is not installed", allow_module_level=True)
+
+_backend.install(_backend.__file__)
+from ptcore.cuda import _compile, _programs, _runtime  # noqa: E402
 
 CODES = {name: code for code, name in enumerate(_programs.CPP)}
 INTEGERS = _programs.CPP[:9]
@@ -30,6 +31,13 @@ PROGRAMS = {
     "layer_norm": [(t, u) for t in FLOATS for u in FLOATS],
     "layer_norm_backward": [(t, u) for t in FLOATS for u in FLOATS],
 }
+
+
+@pytest.fixture(autouse=True)
+def _without_a_device(monkeypatch):
+    """The texts are the runtime's, which is imported and not started: there need be no driver."""
+    monkeypatch.setattr(_programs, "runtime", lambda: _runtime)
+    monkeypatch.setattr(_programs, "_headers", None)
 
 
 def compiled(program, types, architecture):
