@@ -4,6 +4,8 @@
 
 namespace pt_cuda {
 
-const pt_kernel_entry *const kernels[] = {index_kernels, matmul_kernels, nullptr};
+const pt_kernel_entry *const kernels[] = {index_kernels, matmul_kernels,
+                                           convolution_kernels,
+                                           nullptr};
 
 }  // namespace pt_cuda
