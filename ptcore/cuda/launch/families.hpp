@@ -5,6 +5,6 @@
 namespace pt_cuda {
 
 extern const pt_kernel_entry index_kernels[], matmul_kernels[];
-extern const pt_kernel_entry convolution_kernels[];
+extern const pt_kernel_entry convolution_kernels[], pooling_kernels[];
 
 }  // namespace pt_cuda

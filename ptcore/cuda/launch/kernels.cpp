@@ -5,7 +5,7 @@
 namespace pt_cuda {
 
 const pt_kernel_entry *const kernels[] = {index_kernels, matmul_kernels,
-                                           convolution_kernels,
+                                           convolution_kernels, pooling_kernels,
                                            nullptr};
 
 }  // namespace pt_cuda
