@@ -1,6 +1,6 @@
 """Memory for storages on each type of device: the CPU's allocator, none for meta, or a backend's."""
 from ptcore._types cimport *
-from ptcore._device cimport BACKENDS, backend_pointer, device_of
+from ptcore._device cimport BACKENDS, backend_error, backend_pointer, device_of
 from ptcore._errors import OutOfMemoryError
 
 
@@ -32,7 +32,8 @@ cdef pt_storage *allocate_by_backend(int64_t nbytes, int column, int number) exc
     if nbytes:
         data = backend.allocate(nbytes, number)
         if data == NULL:
-            raise OutOfMemoryError(f"{device_of(column, number)}: cannot allocate {nbytes} bytes")
+            raise OutOfMemoryError(f"{device_of(column, number)}: cannot allocate {nbytes} bytes"
+                                   f"{backend_error(column)}")
     s = pt_storage_wrap(data, nbytes, NULL, release_by_backend, 0)
     if s == NULL:
         if data != NULL:

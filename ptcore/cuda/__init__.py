@@ -7,17 +7,23 @@ import importlib
 
 from ptcore.cuda import _load, _probe
 
-__all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "can_device_access_peer", "current_device",
-           "current_stream", "default_stream", "device", "device_count", "device_of", "empty_cache",
-           "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties", "init", "ipc_collect",
-           "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "mem_get_info",
-           "set_device", "set_stream", "stream", "synchronize"]
-
 _LATER = {
     "streams": ("Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream",
                 "stream"),
     "_properties": ("get_device_properties",),
+    "memory": ("caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "get_allocator_backend",
+               "get_per_process_memory_fraction", "host_memory_stats", "host_memory_stats_as_nested_dict",
+               "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
+               "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict", "memory_summary",
+               "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
+               "reset_max_memory_cached", "reset_peak_host_memory_stats", "reset_peak_memory_stats",
+               "set_per_process_memory_fraction"),
 }
+
+__all__ = ["can_device_access_peer", "current_device", "device", "device_count", "device_of", "get_arch_list",
+           "get_device_capability", "get_device_name", "init", "ipc_collect", "is_available", "is_bf16_supported",
+           "is_initialized", "manual_seed", "manual_seed_all", "set_device", "synchronize",
+           *[name for names in _LATER.values() for name in names]]
 
 
 def __getattr__(name):
@@ -144,15 +150,6 @@ def get_arch_list():
 def is_bf16_supported(including_emulation=True):
     """Whether the current device computes in bfloat16: in its tensor cores from sm_80 on, elsewhere through float32."""
     return is_available() and (including_emulation or get_device_capability() >= (8, 0))
-
-
-def mem_get_info(device=None):
-    """(free, total) bytes of a device's memory, as the driver sees them."""
-    return _load.runtime().memory_info(_load.index_of(device, "mem_get_info"))
-
-
-def empty_cache():
-    """Gives memory that no tensor uses back to the driver; nothing happens where no device was used."""
 
 
 def ipc_collect():

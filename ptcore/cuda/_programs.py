@@ -46,5 +46,6 @@ def text_of(program, types):
     lines = [f"// {program} {' '.join(CPP[t] for t in types)}"]
     if op:
         lines += ['#include "ptcore/formula.h"', f"namespace {{\n{formulas()[op]}}}", f"#define PT_OP op_{op}"]
-    lines += [f"#define PT_{letter} {CPP[t]}" for letter, t in zip("TUVW", types)]
+    for letter, t in zip("TUVW", types):
+        lines += [f"#define PT_{letter} {CPP[t]}", f"#define PT_{letter}CODE {t}"]
     return "\n".join([*lines, f'#include "{file}.cuh"', ""])

@@ -45,7 +45,7 @@ cdef extern from "state.hpp" namespace "pt_cuda" nogil:
 
     Driver driver
     ThreadState &thread_state()
-    const char *last_error
+    char *last_error
     int take_fault(int device, char *error)
 
 cdef int check(int result, str what) except -1

@@ -244,18 +244,6 @@ cdef int is_non_blocking() noexcept nogil:
     return thread_state().non_blocking
 
 
-cdef void *allocate(int64_t nbytes, int device) noexcept nogil:
-    cdef cu.CUdeviceptr p = 0
-    if set_context(device) or cu.cuMemAlloc(&p, nbytes):
-        return NULL
-    return <void *>p
-
-
-cdef void release(void *data, int64_t nbytes, int device) noexcept nogil:
-    if set_context(device) == 0:
-        cu.cuMemFree(<cu.CUdeviceptr>data)
-
-
 cdef int synchronize_device(int device) noexcept nogil:
     cdef int result = set_context(device)
     return result if result else cu.cuCtxSynchronize()
@@ -275,8 +263,6 @@ driver.wait = wait
 driver.find = find
 driver.host_copy = host_copy_views
 driver.stream = stream_of
-driver.allocate = allocate
-driver.release = release
 driver.non_blocking = is_non_blocking
 driver.text = text_of
 driver.op_name = op_name
@@ -284,8 +270,6 @@ driver.op_name = op_name
 cdef pt_backend backend
 backend.abi = PT_ABI
 backend.size = sizeof(pt_backend)
-backend.allocate = allocate
-backend.release = release
 backend.copy = copy_views
 backend.elementwise = elementwise
 backend.synchronize = synchronize_device
@@ -296,8 +280,11 @@ backend.error = error_text
 def register():
     """Enters the backend and its kernels into the tables of the devices' column."""
     cdef int i = 0
+    from ptcore.cuda import _cublas, _memory
+    _memory.start(device_count())
+    backend.allocate = driver.allocate
+    backend.release = driver.release
     register_backend("cuda", <size_t>&backend, check_device)
-    from ptcore.cuda import _cublas
     while kernels[i] != NULL:
         register_kernels(kernels[i], DEVICE_CUDA)
         i += 1

@@ -71,6 +71,10 @@ template <> struct down_to<half> { static PT_DEVICE_MEMBER half from(float x) { 
 template <> struct down_to<bfloat16> { static PT_DEVICE_MEMBER bfloat16 from(float x) { return narrow_bfloat16(x); } };
 template <class T, class C> PT_DEVICE T down(C x) { return down_to<T>::from(x); }
 
+// How a type lies in memory where it is converted: a byte of bool memory may have any value.
+template <class T> struct raw { typedef T type; };
+template <> struct raw<bool> { typedef pt::boolean type; };
+
 // A byte of bool memory may have any value; as a bool only 0 and 1 may be read.
 template <class T> PT_DEVICE T load(const T *p, int64_t i) { return p[i]; }
 PT_DEVICE bool load(const bool *p, int64_t i) { return reinterpret_cast<const uint8_t *>(p)[i] != 0; }

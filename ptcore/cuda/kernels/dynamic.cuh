@@ -4,10 +4,6 @@
 
 namespace {
 
-// How a type lies in memory where it is converted: a byte of bool memory may have any value.
-template <class T> struct raw { typedef T type; };
-template <> struct raw<bool> { typedef pt::boolean type; };
-
 template <class T> PT_DEVICE T plain(T x) { return x; }
 PT_DEVICE bool plain(pt::boolean x) { return x.v != 0; }
 

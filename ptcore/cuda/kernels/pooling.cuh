@@ -51,6 +51,11 @@ PT_DEVICE const T *plane_of(const PoolArgs &a, int64_t plane) {
     return reinterpret_cast<const T *>(a.x) + plane / a.channels * a.x_image + plane % a.channels * a.x_channel;
 }
 
+// The maximum of no places.
+template <class N> PT_DEVICE N least(N) { return N(0); }
+PT_DEVICE float least(float) { return -pt::infinity<float>(); }
+PT_DEVICE double least(double) { return -pt::infinity<double>(); }
+
 // The first maximum counts, except that a NaN comes before all numbers.
 PT_DEVICE void largest(const PoolArgs &a) {
     for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
@@ -71,9 +76,7 @@ PT_DEVICE void largest(const PoolArgs &a) {
                     most = number;
                     place = (u * a.axis[1].in + v) * a.axis[2].in + q;
                 }
-        if constexpr (sizeof(C) != sizeof(T) || C(0.5) != C(0))
-            if (place < 0) best = down<T>(C(-HUGE_VAL));
-        reinterpret_cast<T *>(a.out)[i] = best;
+        reinterpret_cast<T *>(a.out)[i] = place < 0 ? down<T>(least(C())) : best;
         a.indices[i] = larger(0, place);
     }
 }

@@ -9,40 +9,10 @@
 // memory, or by a column of threads (reduce_columns), where neighbouring outputs are. Few outputs are cut into parts,
 // whose states reduce_finish merges. Results depend on shapes and on the number of multiprocessors only.
 #pragma once
-#include "base.cuh"
+#include "pack.cuh"
 #include "reduce_args.h"
 
 namespace {
-
-// As many elements as one load of 16 bytes brings.
-template <class T> struct vector_of { static constexpr int size = 16 / sizeof(T); };
-template <class T, int V> struct alignas(sizeof(T) * V) Pack { T v[V]; };
-
-template <int BYTES> struct word_of { typedef uint8_t type; };
-template <> struct word_of<2> { typedef uint16_t type; };
-template <> struct word_of<4> { typedef uint32_t type; };
-template <> struct word_of<8> { typedef uint2 type; };
-template <> struct word_of<16> { typedef uint4 type; };
-
-// V neighbours, from an address that is a multiple of their size, by one instruction.
-template <class T, int V> struct packs {
-    typedef typename word_of<sizeof(T) * V>::type word;
-    static PT_DEVICE_MEMBER Pack<T, V> from(const T *p) {
-        const word w = *reinterpret_cast<const word *>(p);
-        Pack<T, V> x;
-        memcpy((void *)&x, (const void *)&w, sizeof(w));
-        return x;
-    }
-};
-template <int V> struct packs<bool, V> {
-    static PT_DEVICE_MEMBER Pack<bool, V> from(const bool *p) {
-        const Pack<uint8_t, V> bytes = packs<uint8_t, V>::from(reinterpret_cast<const uint8_t *>(p));
-        Pack<bool, V> x;
-        for (int v = 0; v < V; v++) x.v[v] = bytes.v[v] != 0;
-        return x;
-    }
-};
-template <int V, class T> PT_DEVICE Pack<T, V> load_pack(const T *p) { return packs<T, V>::from(p); }
 
 // Of the number i, in row-major order over the dims [first, first + n), the offset in elements. One copy of it: divisions
 // of 64 bits are long, and most launches reduce one dim, which needs none.
@@ -108,12 +78,12 @@ PT_DEVICE void add_dense(typename Op::State &s, const T *p, int64_t n, int64_t p
     const int64_t count = (n - head) / V;
     int64_t i = lane;
     for (; i + 3 * lanes < count; i += 4 * lanes) {
-        Pack<T, V> x[4];
+        Elements<T, V> x[4];
         for (int u = 0; u < 4; u++) x[u] = load_pack<V>(body + (i + u * lanes) * V);
         for (int u = 0; u < 4; u++) Op::add(s, x[u].v, V, position + head + (i + u * lanes) * V, 1, a);
     }
     for (; i < count; i += lanes) {
-        const Pack<T, V> x = load_pack<V>(body + i * V);
+        const Elements<T, V> x = load_pack<V>(body + i * V);
         Op::add(s, x.v, V, position + head + i * V, 1, a);
     }
     for (i = head + count * V + lane; i < n; i += lanes) {
@@ -167,7 +137,7 @@ template <class Op, class T, int V> PT_DEVICE void reduce_columns(const ReduceAr
             const T *column = static_cast<const T *>(a.in) + offset_of(a, 0, a.kept, output);
             int64_t i = begin + y;
             for (; i + 3 * height < end; i += 4 * height) {
-                Pack<T, V> q[4];
+                Elements<T, V> q[4];
                 for (int u = 0; u < 4; u++)
                     q[u] = load_pack<V>(column + reduced_offset(a, i + u * height));
                 for (int v = 0; v < V; v++) {
@@ -176,7 +146,7 @@ template <class Op, class T, int V> PT_DEVICE void reduce_columns(const ReduceAr
                 }
             }
             for (; i < end; i += height) {
-                const Pack<T, V> q = load_pack<V>(column + reduced_offset(a, i));
+                const Elements<T, V> q = load_pack<V>(column + reduced_offset(a, i));
                 for (int v = 0; v < V; v++) Op::add(s[v], &q.v[v], 1, i, 1, a);
             }
         }

@@ -1,11 +1,9 @@
-// The p-norm of |x|, x of PT_T, to PT_U: a.a is p. Kinds with a formula of their own are kernels of their own.
+// The p-norm of |x|, x of PT_T, to PT_U: a.a is p.
 #include "reduce.cuh"
 
 namespace {
 
-enum { ZERO, ONE, TWO, POWER, MOST, LEAST };
-
-template <class C> PT_DEVICE C magnitude(C x) { return pt::abs(x); }
+enum { TWO, POWER, MOST, LEAST };       // of POWER, 0 and 1 are told apart where they run
 
 template <class T, class U, int KIND> struct Norm {
     typedef typename opmath<U>::type State;
@@ -17,22 +15,22 @@ template <class T, class U, int KIND> struct Norm {
     }
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &a) {
         for (int i = 0; i < n; i++) {
-            const State v = static_cast<State>(magnitude(up(x[i])));
-            s = merge(s, KIND == ZERO ? State(v != State(0)) : KIND == TWO ? v * v : KIND == POWER ? power(v, a.a) : v);
+            const State v = static_cast<State>(pt::abs(up(x[i])));
+            s = merge(s, KIND == TWO ? v * v : KIND == POWER ? power(v, a.a) : v);
         }
     }
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
         if (KIND == TWO) s = pt::sqrt(s);
-        if (KIND == POWER) s = power(s, 1 / a.a);
+        if (KIND == POWER && a.a != 0) s = power(s, 1 / a.a);
         static_cast<U *>(a.out)[output] = down<U>(s);
     }
 
 private:
-    static PT_DEVICE_MEMBER State power(State x, double p) { return pt::pow(x, State(p)); }
+    static PT_DEVICE_MEMBER State power(State x, double p) {
+        return p == 1 ? x : p == 0 ? State(x != State(0)) : pt::pow(x, State(p));
+    }
 };
 
-typedef Norm<PT_T, PT_U, ZERO> Norm0;
-typedef Norm<PT_T, PT_U, ONE> Norm1;
 typedef Norm<PT_T, PT_U, TWO> Norm2;
 typedef Norm<PT_T, PT_U, POWER> NormP;
 typedef Norm<PT_T, PT_U, MOST> NormMax;
@@ -43,8 +41,6 @@ typedef Norm<PT_T, PT_U, LEAST> NormMin;
 #if PT_REDUCE_NORM == 2
 PT_REDUCTION(norm2, PT_T, Norm2)
 #else
-PT_REDUCTION(norm0, PT_T, Norm0)
-PT_REDUCTION(norm1, PT_T, Norm1)
 PT_REDUCTION(norm_p, PT_T, NormP)
 PT_REDUCTION(norm_max, PT_T, NormMax)
 PT_REDUCTION(norm_min, PT_T, NormMin)

@@ -5,7 +5,7 @@
 #include "backend.hpp"
 #include "copy_args.h"
 #include "driver.hpp"
-#include "walk.hpp"
+#include "view.hpp"
 
 namespace pt_cuda {
 namespace {
@@ -16,13 +16,8 @@ const Kernel DENSE = {"copy", "copy_dense"}, STRIDED = {"copy", "copy_strided"},
 // Equal dtypes are copied by their size alone.
 uint64_t copy_types(int dst, int src) {
     if (dst != src) return types(dst, src);
-    switch (item_size(dst)) {
-    case 1: return types(PT_UINT8, PT_UINT8);
-    case 2: return types(PT_INT16, PT_INT16);
-    case 4: return types(PT_INT32, PT_INT32);
-    case 8: return types(PT_INT64, PT_INT64);
-    default: return types(PT_COMPLEX128, PT_COMPLEX128);
-    }
+    const int by = (int)(by_size(dst) & 255);
+    return types(by, by);
 }
 
 // The walk is a batch of matrices that dst has by rows and src by columns: d is the dim that src is dense along.
@@ -211,7 +206,7 @@ int copy_views(const pt_view *dst, const pt_view *src) {
     else if (!dst->device) status = to_host(&c, dst, src);
     else if (dst->device_index != src->device_index) status = to_peer(&c, dst, src);
     else status = copy(&c, dst, src);
-    if (status) std::memcpy(last_error, c.error, sizeof(last_error));
+    if (status) std::memcpy(last_error, c.error, sizeof(c.error));
     return status;
 }
 

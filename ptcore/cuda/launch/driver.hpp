@@ -37,7 +37,7 @@ struct Driver {
 extern Driver driver;
 
 // The text of this thread's last failure; "" after a call that succeeded says nothing.
-extern thread_local char last_error[256];
+extern thread_local char last_error[1024];
 
 // Whether kernels of a device have reported a fault since the last call: PT_INDEX_ERROR with a text in `error`. For after a
 // synchronisation.

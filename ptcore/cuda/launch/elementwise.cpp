@@ -103,7 +103,7 @@ int elementwise(const char *name, int compute, int loop_out, const pt_view *out,
             return launch(&c, same ? kernels.strided : kernels.cast, types(compute), grid, THREADS, b);
         });
     }
-    if (status) std::memcpy(last_error, c.error, sizeof(last_error));
+    if (status) std::memcpy(last_error, c.error, sizeof(c.error));
     return status;
 }
 

@@ -4,7 +4,14 @@
 
 namespace pt_cuda {
 
-extern const pt_kernel_entry index_kernels[], matmul_kernels[];
-extern const pt_kernel_entry convolution_kernels[], pooling_kernels[];
+extern const pt_kernel_entry convolution_kernels[];
+extern const pt_kernel_entry index_kernels[];
+extern const pt_kernel_entry loss_kernels[];
+extern const pt_kernel_entry matmul_kernels[];
+extern const pt_kernel_entry normalize_kernels[];
+extern const pt_kernel_entry pooling_kernels[];
+extern const pt_kernel_entry reduction_kernels[];
+extern const pt_kernel_entry shape_kernels[];
+extern const pt_kernel_entry softmax_kernels[];
 
 }  // namespace pt_cuda

@@ -1,12 +1,9 @@
 // Indexing: gather, scatter, index_select, index_add, embedding, and indexing by several tensors. All are one walk over
 // (values or output, tensor, index) in which the index moves the tensor's address; several indices are first made one of byte
 // offsets. A bad index is left out by the kernel and reported (fault.h): the host raises at its next synchronisation.
-#include <cstring>
-
-#include "driver.hpp"
 #include "families.hpp"
 #include "index_args.h"
-#include "walk.hpp"
+#include "view.hpp"
 
 namespace pt_cuda {
 namespace {
@@ -14,41 +11,6 @@ namespace {
 enum { THREADS = 256, PER_THREAD = 4 };
 const Kernel TAKE = {"index", "index_take"}, PUT = {"index", "index_put"}, PLACES = {"index", "index_places"},
              ACCUMULATE = {"index_add", "index_accumulate"};
-
-// A view with strides of its own, which start as v's.
-struct View {
-    explicit View(const pt_view &v) : v(v) {
-        for (int d = 0; d < v.ndim; d++) sizes[d] = v.sizes[d], strides[d] = v.strides[d];
-        at();
-    }
-    View(const View &o) : v(o.v) {
-        std::memcpy(sizes, o.sizes, sizeof(sizes));
-        std::memcpy(strides, o.strides, sizeof(strides));
-        at();
-    }
-    void push(int64_t size, int64_t stride) {
-        sizes[v.ndim] = size, strides[v.ndim] = stride;
-        v.ndim++;
-    }
-    pt_view v;
-    int64_t sizes[2 * PT_MAX_DIM], strides[2 * PT_MAX_DIM];
-private:
-    void at() { v.sizes = sizes, v.strides = strides; }
-};
-
-// A 0-d view as one of one dim.
-View at_least_1d(const pt_view &v) {
-    View r(v);
-    if (v.ndim == 0) r.push(1, 1);
-    return r;
-}
-
-uint64_t by_size(int dtype) {
-    static const unsigned char of[PT_NDTYPES] = {PT_UINT8, PT_UINT8, PT_UINT8, PT_INT16, PT_INT16, PT_INT32, PT_INT32,
-                                                 PT_INT64, PT_INT64, PT_INT16, PT_INT16, PT_INT32, PT_INT64, PT_INT64,
-                                                 PT_COMPLEX128};
-    return types(of[dtype]);
-}
 
 // One kernel over the walk of three views of equal sizes (the first one's count); a.size and the like are the caller's.
 int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const View &first, const View &moved, const View &index) {
@@ -69,12 +31,6 @@ int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const Vi
 }
 
 int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
-
-int dim_of(pt_call *c, int ndim, int &dim) {
-    const int64_t given = c->params[0].i;
-    dim = (int)(given < 0 ? given + ndim : given);
-    return dim < 0 || dim >= ndim ? failed(c, PT_INDEX_ERROR, "dim is out of range") : PT_OK;
-}
 
 IndexArgs along(const View &tensor, int dim) {
     IndexArgs a = {};

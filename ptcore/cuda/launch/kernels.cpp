@@ -4,8 +4,16 @@
 
 namespace pt_cuda {
 
-const pt_kernel_entry *const kernels[] = {index_kernels, matmul_kernels,
-                                           convolution_kernels, pooling_kernels,
-                                           nullptr};
+const pt_kernel_entry *const kernels[] = {
+    convolution_kernels,
+    index_kernels,
+    loss_kernels,
+    matmul_kernels,
+    normalize_kernels,
+    pooling_kernels,
+    reduction_kernels,
+    shape_kernels,
+    softmax_kernels,
+    nullptr};
 
 }  // namespace pt_cuda

@@ -9,7 +9,7 @@
 namespace pt_cuda {
 
 Driver driver;
-thread_local char last_error[256];
+thread_local char last_error[1024];
 
 namespace {
 

@@ -99,6 +99,10 @@ public:
         : used(x), packed(c, needs(x, batch, rows, columns, dtype)) {
         good = true;
         if (readable(x, rows, columns, turned, leading)) return;
+        if (batch * rows * columns == 0) {              // nothing is read
+            turned = false, leading = (int)(columns < INT_MAX ? columns + 1 : columns);
+            return;
+        }
         const int64_t sizes[3] = {batch, rows, columns}, from[3] = {x.batch, x.row, x.column},
                       to[3] = {rows * columns, columns, 1};
         const pt_view &out = c->out[0];

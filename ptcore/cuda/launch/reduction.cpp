@@ -2,6 +2,7 @@
 // give indices: max_dim, min_dim, argmax, argmin.
 #include <cmath>
 
+#include "families.hpp"
 #include "reduce_plan.hpp"
 
 namespace pt_cuda {
@@ -13,7 +14,6 @@ const Reduction SUM = PT_REDUCTION_OF("reduce_sum", "sum"), PRODUCT = PT_REDUCTI
                 COUNT = PT_REDUCTION_OF("reduce_truth", "count"), ANY = PT_REDUCTION_OF("reduce_truth", "any"),
                 ALL = PT_REDUCTION_OF("reduce_truth", "all"), VARIANCE = PT_REDUCTION_OF("reduce_var", "variance"),
                 LOGSUMEXP = PT_REDUCTION_OF("reduce_logsumexp", "logsumexp"),
-                NORM_0 = PT_REDUCTION_OF("reduce_norm", "norm0"), NORM_1 = PT_REDUCTION_OF("reduce_norm", "norm1"),
                 NORM_2 = PT_REDUCTION_OF("reduce_norm2", "norm2"), NORM_P = PT_REDUCTION_OF("reduce_norm", "norm_p"),
                 NORM_MAX = PT_REDUCTION_OF("reduce_norm", "norm_max"),
                 NORM_MIN = PT_REDUCTION_OF("reduce_norm", "norm_min");
@@ -64,8 +64,7 @@ int vector_norm(pt_call *c) {
     if (int status = plan_reduction(c, 1, false, a)) return status;
     a.out = c->out[0].data;
     a.a = c->params[0].d;
-    const Reduction &op = a.a == 2 ? NORM_2 : a.a == 1 ? NORM_1 : a.a == 0 ? NORM_0
-                        : a.a == HUGE_VAL ? NORM_MAX : a.a == -HUGE_VAL ? NORM_MIN : NORM_P;
+    const Reduction &op = a.a == 2 ? NORM_2 : a.a == HUGE_VAL ? NORM_MAX : a.a == -HUGE_VAL ? NORM_MIN : NORM_P;
     return reduce(c, op, types(c->in[0].dtype, c->out[0].dtype), a);
 }
 
@@ -98,7 +97,6 @@ int argmin(pt_call *c) { return index(c, ARGMIN, false); }
 
 }  // namespace
 
-extern const pt_kernel_entry reduction_kernels[];
 const pt_kernel_entry reduction_kernels[] = {
     {"sum", sum}, {"mean", mean}, {"prod", prod}, {"var", var}, {"vector_norm", vector_norm}, {"logsumexp", logsumexp},
     {"count_nonzero", count_nonzero}, {"any", any}, {"all", all}, {"amax", amax}, {"amin", amin}, {"max_dim", max_dim},

@@ -19,8 +19,11 @@ ROOT = HERE.parents[2]
 HEADERS = [HERE, ROOT / "ptcore/cuda/kernels", ROOT / "ptcore/cuda/launch", ROOT / "ptcore/_ops/include"]
 
 # Contraction is off so that host and device formulas give the CPU's bits; kernels reinterpret memory as CUDA does.
+# What a GPU refuses and this machine would do is a trap, the driver's error 716: an access that is not aligned to its
+# type. So is an index outside of an array whose size is known.
+TRAPS = ["-fsanitize=alignment,bounds,return,unreachable", "-fsanitize-undefined-trap-on-error"]
 FLAGS = ["-O1", "-g0", "-std=c++17", "-fPIC", "-w", "-fvisibility=hidden", "-ffp-contract=off", "-fno-exceptions",
-         "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics"]
+         "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics", *TRAPS]
 DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_copies.cpp", "standin_streams.cpp", "standin_library.cpp",
           "run.cpp", "scheduler.cpp", "fibers.cpp"]
 CUBLAS = ["standin_cublas.cpp"]
@@ -52,7 +55,7 @@ def flags(sanitize=""):
     """The options of a program; ``sanitize`` as in ``-fsanitize=``: "address", "undefined", "address,undefined"."""
     if not sanitize:
         return FLAGS
-    return [f for f in FLAGS if f != "-g0"] + ["-g1", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
+    return [f for f in FLAGS if f not in ("-g0", *TRAPS)] + ["-g1", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
 
 
 def compile(text, headers_dirs=None, sanitize="", options=(), folder=None):
@@ -72,18 +75,48 @@ def compile(text, headers_dirs=None, sanitize="", options=(), folder=None):
         return out.read_bytes()
 
 
+def cached(text, folder, **options):
+    """``compile``, whose results are kept in ``folder`` as long as no header changes."""
+    digest = hashlib.sha256(repr([text, sorted(options.items()), compiler(), FLAGS]).encode() + _headers(HEADERS))
+    path = Path(folder) / f"program-{digest.hexdigest()[:24]}.so"
+    if not path.exists():
+        made = compile(text, folder=folder, **options)
+        aside = path.with_suffix(f".{os.getpid()}")
+        aside.write_bytes(made)
+        os.replace(aside, path)
+    return path.read_bytes()
+
+
 @functools.cache
 def _is_gcc():
     text = subprocess.run([*compiler(), "--version"], capture_output=True, text=True).stdout
     return "clang" not in text
 
 
+def identity(sanitize=""):
+    """What a program's result depends on beside its text and the kernels' headers, as a cache of programs needs it."""
+    shim = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in ("shim.h", "state.h"))).hexdigest()
+    return f"host {shlex.join(compiler())} {shlex.join(flags(sanitize))} {shim[:16]}"
+
+
+def _headers(directories):
+    """A digest of everything that a program may include, taken once in a process."""
+    return _headers_of(tuple(str(d) for d in directories))
+
+
+@functools.cache
+def _headers_of(directories):
+    digest = hashlib.sha256()
+    for directory in directories:
+        for path in sorted(Path(directory).rglob("*")):
+            if path.suffix in (".h", ".hpp", ".cuh"):
+                digest.update(str(path).encode() + b"\0" + path.read_bytes())
+    return digest.digest()
+
+
 def _precompiled(command, headers_dirs, folder):
     # gcc takes base.cuh.gch for an included base.cuh that itself need not exist.
-    digest = hashlib.sha256(repr(command).encode())
-    for directory in headers_dirs:
-        for path in sorted([*Path(directory).rglob("*.h"), *Path(directory).glob("base.cuh")]):
-            digest.update(str(path).encode() + b"\0" + path.read_bytes())
+    digest = hashlib.sha256(repr(command).encode() + _headers(headers_dirs))
     home = folder / digest.hexdigest()[:16]
     if not (home / "base.cuh.gch").exists():
         home.mkdir(parents=True, exist_ok=True)

@@ -81,7 +81,7 @@ void on_fault(int signal, siginfo_t *info, void *) {
     } else if (signal == SIGFPE) {
         stop(719, "divides an integer by zero, or the lowest one by -1", "", 0);
     } else if (signal == SIGILL) {
-        stop(719, "an illegal instruction", "", 0);
+        stop(716, "a misaligned access, or an index outside of an array", "", 0);    // host_compiler.TRAPS
     } else {
         char text[64];
         snprintf(text, sizeof text, "an illegal access to %p", info->si_addr);

@@ -25,7 +25,8 @@ enum {          // CUresult
     OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
     INVALID_IMAGE = 200, INVALID_CONTEXT = 201, FILE_NOT_FOUND = 301, INVALID_HANDLE = 400, ILLEGAL_STATE = 401,
     NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, OUT_OF_RESOURCES = 701, PEER_ALREADY_ENABLED = 704,
-    PEER_NOT_ENABLED = 705, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713, LAUNCH_FAILED = 719, NOT_SUPPORTED = 801
+    PEER_NOT_ENABLED = 705, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713, LAUNCH_FAILED = 719, NOT_PERMITTED = 800,
+    NOT_SUPPORTED = 801
 };
 const int MOST_DEVICES = 8;
 
@@ -96,6 +97,7 @@ struct State {
 };
 extern State *const state;
 extern thread_local std::vector<Context *> current;         // the top is the last
+extern thread_local bool in_host_call;                      // inside a function given to cuLaunchHostFunc
 
 // What each function of the driver begins with: the lock, an injected fault, initialisation, the context's failure.
 class Call {

@@ -16,6 +16,7 @@ namespace standin {
 
 State *const state = new State;         // never destroyed: libraries call at exit
 thread_local std::vector<Context *> current;
+thread_local bool in_host_call;
 
 namespace {
 
@@ -70,6 +71,10 @@ Call::Call(const char *name, Needs needs) : status(OK), lock(state->lock) {
             state->any_fault = !state->faults.empty();
             return;
         }
+    }
+    if (in_host_call) {                                 // a host function may call nothing of CUDA
+        status = NOT_PERMITTED;
+        return;
     }
     if (needs == NOTHING) return;
     if (!state->initialised || state->forked) {         // a forked child cannot use CUDA
@@ -362,6 +367,7 @@ const ErrorName ERRORS[] = {
     {710, "CUDA_ERROR_ASSERT", "device-side assert triggered"},
     {712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"},
     {713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"},
+    {716, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {800, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
     {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},

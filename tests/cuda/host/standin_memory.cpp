@@ -2,7 +2,8 @@
 //
 // Every allocation has pages of its own with an untouchable page behind them. It ends within 512 bytes of that page, is
 // aligned to 512 bytes and no more, and what is left of its pages holds a canary that is checked when it is freed.
-// New memory is filled with junk. Addresses are not used again until the arena is exhausted, so that late accesses fault.
+// New memory is filled with junk: private mappings of one file of junk, so that only what is touched takes memory and
+// time when pages are opened and closed. Addresses are not used again until the arena is exhausted, so that late accesses fault.
 // Outside of kernels and copies no page of an arena can be touched (unless PTCORE_STANDIN_PROTECT=0).
 #include "standin.hpp"
 
@@ -18,7 +19,7 @@ namespace standin {
 
 namespace {
 
-const uint64_t PAGE = (uint64_t)sysconf(_SC_PAGESIZE), ALIGN = 512, ARENA = (uint64_t)1 << 38;
+const uint64_t PAGE = (uint64_t)sysconf(_SC_PAGESIZE), ALIGN = 512, ARENA = (uint64_t)1 << 38, JUNK = 4 << 20;
 const unsigned char CANARY = 0xa7;
 const size_t MOST_SINGLY = 64;          // with more allocations, pages are opened all in one
 
@@ -52,6 +53,28 @@ bool reserve(Arena &a) {
     return true;
 }
 
+// Pages of junk from `low` on, readable and writable.
+bool map_junk(uint64_t low, uint64_t pages) {
+    static int file = -1;
+    if (file < 0) {
+        file = memfd_create("junk", MFD_CLOEXEC);
+        if (file < 0 || ftruncate(file, JUNK)) return false;
+        void *p = mmap(nullptr, JUNK, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (p == MAP_FAILED) return false;
+        memset(p, junk, JUNK);
+        munmap(p, JUNK);
+    }
+    for (uint64_t at = 0; at < pages; at += JUNK)
+        if (mmap((void *)(low + at), std::min(JUNK, pages - at), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file,
+                 0) == MAP_FAILED)
+            return false;
+    return true;
+}
+
+void unmap(uint64_t low, uint64_t pages) {
+    mmap((void *)low, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 // The first gap that holds `bytes` and a page on each side; freed pages count as gap.
 uint64_t find_gap(Arena &a, uint64_t bytes) {
     if (a.next + bytes + PAGE <= a.base + ARENA) return a.next;
@@ -74,6 +97,18 @@ void set_protection(Arena &a, bool open) {
         for (auto &entry : a.live)
             mprotect((void *)entry.second.low, entry.second.high - entry.second.low, mode);
     }
+}
+
+// Under AddressSanitizer what lies around an allocation is poisoned, so that a program compiled with it names the line.
+void poison(const Allocation &m, bool on) {
+    typedef void (*Region)(const void *, size_t);
+    static const Region set = (Region)dlsym(RTLD_DEFAULT, "__asan_poison_memory_region");
+    static const Region clear = (Region)dlsym(RTLD_DEFAULT, "__asan_unpoison_memory_region");
+    if (!set || !clear) return;
+    clear((void *)m.low, m.high - m.low);
+    if (!on) return;
+    set((void *)m.low, m.start - m.low);
+    set((void *)(m.start + m.bytes), m.high - m.start - m.bytes);
 }
 
 bool intact(const Allocation &m) {
@@ -134,11 +169,15 @@ int allocate(int device, uint64_t bytes, uint64_t *address) {
     if (!bytes) return INVALID_VALUE;
     if (rounded < bytes || rounded > ARENA || d.used + rounded > d.total || !reserve(a)) return OUT_OF_MEMORY;
     const uint64_t pages = (rounded + PAGE - 1) & ~(PAGE - 1), low = find_gap(a, pages);
-    if (!low || mprotect((void *)low, pages, PROT_READ | PROT_WRITE)) return OUT_OF_MEMORY;
+    if (!low) return OUT_OF_MEMORY;
+    if (!map_junk(low, pages)) {
+        unmap(low, pages);
+        return OUT_OF_MEMORY;
+    }
     Allocation m = {low + pages - rounded, bytes, low, low + pages, ++last_id};
     memset((void *)low, CANARY, m.start - low);
-    memset((void *)m.start, junk, bytes);
     memset((void *)(m.start + bytes), CANARY, m.high - m.start - bytes);
+    poison(m, true);
     a.live[m.start] = m;
     a.next = std::max(a.next, m.high + PAGE);
     d.used += rounded;
@@ -155,13 +194,13 @@ int release(uint64_t address) {
     if (found == a.live.end()) return INVALID_VALUE;
     const Allocation m = found->second;
     const uint64_t pages = m.high - m.low;
+    poison(m, false);
     if (state->protect) mprotect((void *)m.low, pages, PROT_READ | PROT_WRITE);
     if (!intact(m))
         fail(&state->device[device].context,
              {ILLEGAL_ADDRESS, "the bytes around an allocation of " + std::to_string(m.bytes) + " bytes on device " +
                                    std::to_string(device) + " were written to"});
-    madvise((void *)m.low, pages, MADV_DONTNEED);
-    mprotect((void *)m.low, pages, PROT_NONE);
+    unmap(m.low, pages);
     a.live.erase(found);
     state->device[device].used -= (m.bytes + ALIGN - 1) & ~(ALIGN - 1);
     return OK;
@@ -186,8 +225,8 @@ void reset_memory(int device) {
     Arena &a = arenas[device];
     while (!a.live.empty()) {
         const Allocation m = a.live.begin()->second;
-        madvise((void *)m.low, m.high - m.low, MADV_DONTNEED);
-        mprotect((void *)m.low, m.high - m.low, PROT_NONE);
+        poison(m, false);
+        unmap(m.low, m.high - m.low);
         a.live.erase(a.live.begin());
     }
     state->device[device].used = 0;

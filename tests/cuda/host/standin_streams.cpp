@@ -63,7 +63,9 @@ void run_front(const StreamRef &s, std::unique_lock<std::mutex> &lock) {
             s->busy = true;
             std::function<Failure()> run = std::move(w.run);
             lock.unlock();
+            in_host_call = true;
             run();
+            in_host_call = false;
             lock.lock();
             s->busy = false;
             changed.notify_all();

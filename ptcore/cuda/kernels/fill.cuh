@@ -1,0 +1,44 @@
+// Values that follow from an element's place alone: arange, linspace, eye.
+#include "base.cuh"
+#include "shape_args.h"
+
+namespace {
+
+typedef raw<PT_T>::type Out;
+template <class E> PT_DEVICE Out as_out(E x) { return pt::element<E, Out>::cast(x); }
+
+// start + i step: in 64-bit integers for integer outputs, else in float64.
+PT_DEVICE void arange(const FillArgs &a) {
+    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+        Out *to = reinterpret_cast<Out *>(a.out) + i;
+        if (PT_TCODE < 9 && PT_TCODE > 0) *to = as_out((int64_t)((uint64_t)a.whole_first + (uint64_t)i * (uint64_t)a.whole_step));
+        else *to = as_out(a.first[0] + (double)i * a.last[0]);
+    }
+}
+
+// The second half counts from the end, so that both ends are exact.
+PT_DEVICE void linspace(const FillArgs &a) {
+    const double pieces = (double)(a.n > 1 ? a.n - 1 : 1);
+    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+        double v[2];
+        for (int k = 0; k < 2; k++) {
+            const double by = (a.last[k] - a.first[k]) / pieces;
+            v[k] = i < a.n / 2 || a.n == 1 ? a.first[k] + by * (double)i : a.last[k] - by * (double)(a.n - 1 - i);
+        }
+        Out *to = reinterpret_cast<Out *>(a.out) + i;
+        if (PT_TCODE > 12) *to = as_out(complex128(v[0], v[1]));
+        else if (PT_TCODE < 9 && PT_TCODE > 0) *to = as_out((int64_t)v[0]);
+        else *to = as_out(v[0]);
+    }
+}
+
+PT_DEVICE void eye(const FillArgs &a) {
+    for (int64_t i = thread_index(); i < a.n; i += thread_count())
+        reinterpret_cast<Out *>(a.out)[i] = as_out((uint8_t)(i / a.columns == i % a.columns));
+}
+
+}  // namespace
+
+PT_KERNEL(arange, FillArgs, a, 256) { arange(a); }
+PT_KERNEL(linspace, FillArgs, a, 256) { linspace(a); }
+PT_KERNEL(eye, FillArgs, a, 256) { eye(a); }

@@ -1,0 +1,69 @@
+// layer_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory, so that the variance is that around the
+// mean; rows too long for that are read three times (streamed).
+#include "normalize_args.h"
+#include "rows.cuh"
+
+namespace {
+
+typedef typename opmath<PT_T>::type C;
+
+struct Affine {
+    const PT_U *weight, *bias;
+    C mean, rstd;
+    PT_DEVICE_MEMBER C operator()(C x, int64_t i) const {
+        C y = (x - mean) * rstd;
+        if (weight) y = y * static_cast<C>(up(weight[i]));
+        return bias ? y + static_cast<C>(up(bias[i])) : y;
+    }
+};
+
+PT_DEVICE Affine affine(const LayerNormArgs &a, C mean, C m2) {
+    return Affine{static_cast<const PT_U *>(a.weight), static_cast<const PT_U *>(a.bias), mean,
+                  C(1) / pt::sqrt(m2 / C(a.n) + C(a.eps))};
+}
+PT_DEVICE void put_moments(const LayerNormArgs &a, int64_t r, const Affine &f) {
+    static_cast<C *>(a.mean)[r] = f.mean;
+    static_cast<C *>(a.rstd)[r] = f.rstd;
+}
+
+}  // namespace
+
+PT_KERNEL_SYNC(rows, LayerNormArgs, a, PT_NORM_THREADS) {
+    PT_DYNAMIC_SHARED(C, memory);
+    constexpr int V = vector_of<PT_T>::size;
+    const Row row(a.log2);
+    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots) {
+        const int64_t r = base + row.slot, n = r < a.rows ? a.n : 0;
+        const Kept<C> x = kept(memory, row, a.count, 0, 1);
+        keep(x, row, static_cast<const PT_T *>(a.in) + r * a.n, 1, n, a.packed, C(0));
+        C sum = 0, m2 = 0;
+        for (int k = 0; k < a.count; k++) sum += x[k];
+        const C mean = row.sum(sum) / C(a.n);
+        for (int k = 0; k < a.count; k++)
+            if (place(row, k, a.packed ? V : 1) < n) m2 += (x[k] - mean) * (x[k] - mean);
+        const Affine f = affine(a, mean, row.sum(m2));
+        for (int k = 0; k < a.count; k++) {
+            const int64_t i = place(row, k, a.packed ? V : 1);
+            if (i < n) x[k] = f(x[k], i);
+        }
+        put_row(static_cast<PT_T *>(a.out) + r * a.n, row, x, n, a.packed);
+        if (n && row.lane == 0) put_moments(a, r, f);
+    }
+}
+
+PT_KERNEL_SYNC(streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
+    for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
+        const PT_T *x = static_cast<const PT_T *>(a.in) + r * a.n;
+        C sum = 0, m2 = 0;
+        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) sum += up(x[i]);
+        const C mean = block_reduce(sum, Add(), C(0)) / C(a.n);
+        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) {
+            const C d = up(x[i]) - mean;
+            m2 += d * d;
+        }
+        const Affine f = affine(a, mean, block_reduce(m2, Add(), C(0)));
+        PT_T *out = static_cast<PT_T *>(a.out) + r * a.n;
+        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) out[i] = down<PT_T>(f(up(x[i]), i));
+        if (threadIdx.x == 0) put_moments(a, r, f);
+    }
+}

@@ -1,0 +1,156 @@
+// softmax and its like: the four programs differ in PT_SOFTMAX_LOG and PT_SOFTMAX_BACKWARD. A row is kept in shared memory
+// by part of a warp or by a block; where it is too long for that it is read twice (streamed). Where a row's elements are
+// no neighbours (columns), threads of a warp take neighbouring rows.
+#include "rows.cuh"
+#include "softmax_args.h"
+
+namespace {
+
+typedef typename opmath<PT_T>::type C;
+
+// The offset of input k at row r.
+PT_NOINLINE int64_t input_offset(const SoftmaxArgs &a, int k, int64_t r) {
+    int64_t offset = 0;
+    for (int d = a.ndim - 1; d > 0; d--) {
+        const int64_t q = r / a.sizes[d];
+        offset += (r - q * a.sizes[d]) * a.strides[k][d];
+        r = q;
+    }
+    return a.ndim ? offset + r * a.strides[k][0] : 0;
+}
+PT_DEVICE const PT_T *input(const SoftmaxArgs &a, int k, int64_t r) {
+    return static_cast<const PT_T *>(a.in[k]) + (a.ndim == 1 ? r * a.strides[k][0] : input_offset(a, k, r));
+}
+
+#ifdef PT_SOFTMAX_BACKWARD
+// in: gradient g, the forward's output y
+#ifdef PT_SOFTMAX_LOG
+PT_DEVICE C term(C g, C) { return g; }
+PT_DEVICE C result(C g, C y, C sum) { return g - pt::exp(y) * sum; }
+#else
+PT_DEVICE C term(C g, C y) { return g * y; }
+PT_DEVICE C result(C g, C y, C sum) { return y * (g - sum); }
+#endif
+
+struct State { C sum; };
+PT_DEVICE State nothing() { return State{C(0)}; }
+PT_DEVICE State merge(State x, State y) { return State{x.sum + y.sum}; }
+PT_DEVICE void add(State &s, C g, C y) { s.sum += term(g, y); }
+PT_DEVICE State finished(State s) { return s; }
+PT_DEVICE C value(C g, C y, State s) { return result(g, y, s.sum); }
+
+PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, C *memory) {
+    const int64_t n = here ? a.n : 0;
+    const Kept<C> g = kept(memory, row, a.count, 0, 2), y = kept(memory, row, a.count, 1, 2);
+    keep(g, row, here ? input(a, 0, r) : nullptr, a.step[0], n, a.packed, C(0));
+    keep(y, row, here ? input(a, 1, r) : nullptr, a.step[1], n, a.packed, C(0));
+    C sum = 0;
+    for (int k = 0; k < a.count; k++) sum += term(g[k], y[k]);
+    sum = row.sum(sum);
+    for (int k = 0; k < a.count; k++) g[k] = result(g[k], y[k], sum);
+    put_row(static_cast<PT_T *>(a.out) + r * a.n, row, g, n, a.packed);
+}
+#else
+struct State { C top, sum; };
+PT_DEVICE State nothing() { return State{-pt::infinity<C>(), C(0)}; }
+PT_DEVICE State merge(State x, State y) {
+    const C top = x.top > y.top ? x.top : y.top;
+    if (top == -pt::infinity<C>()) return State{top, x.sum + y.sum};
+    return State{top, x.sum * pt::exp(x.top - top) + y.sum * pt::exp(y.top - top)};
+}
+// Of a NaN the sum becomes NaN, and with it all results.
+PT_DEVICE void add(State &s, C x, C) {
+    if (x > s.top) {
+        s.sum = s.sum * pt::exp(s.top - x) + C(1);
+        s.top = x;
+    } else {
+        s.sum += x == -pt::infinity<C>() ? C(0) : pt::exp(x - s.top);
+    }
+}
+#ifdef PT_SOFTMAX_LOG
+PT_DEVICE State finished(State s) { return State{s.top, pt::log(s.sum)}; }
+PT_DEVICE C value(C x, C, State s) { return (x - s.top) - s.sum; }
+#else
+PT_DEVICE State finished(State s) { return State{s.top, C(1) / s.sum}; }
+PT_DEVICE C value(C x, C, State s) { return pt::exp(x - s.top) * s.sum; }
+#endif
+
+// Filling is -infinity, whose exp is 0, or NaN where the whole row is.
+PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, C *memory) {
+    const int64_t n = here ? a.n : 0;
+    const Kept<C> x = kept(memory, row, a.count, 0, 1);
+    keep(x, row, here ? input(a, 0, r) : nullptr, a.step[0], n, a.packed, -pt::infinity<C>());
+    C top = -pt::infinity<C>(), sum = 0;
+    for (int k = 0; k < a.count; k++) top = x[k] > top ? x[k] : top;
+    top = row.largest(top);
+#ifdef PT_SOFTMAX_LOG
+    for (int k = 0; k < a.count; k++) sum += pt::exp(x[k] - top);
+    const C shift = pt::log(row.sum(sum));
+    for (int k = 0; k < a.count; k++) x[k] = (x[k] - top) - shift;
+#else
+    for (int k = 0; k < a.count; k++) sum += x[k] = pt::exp(x[k] - top);
+    const C scale = C(1) / row.sum(sum);
+    for (int k = 0; k < a.count; k++) x[k] *= scale;
+#endif
+    put_row(static_cast<PT_T *>(a.out) + r * a.n, row, x, n, a.packed);
+}
+#endif
+
+struct Merge { PT_DEVICE_MEMBER State operator()(State x, State y) const { return merge(x, y); } };
+
+#ifdef PT_SOFTMAX_BACKWARD
+PT_DEVICE C second(const PT_T *y, int64_t i) { return up(y[i]); }
+PT_DEVICE const PT_T *second_input(const SoftmaxArgs &a, int64_t r) { return input(a, 1, r); }
+#else
+PT_DEVICE C second(const PT_T *, int64_t) { return C(0); }
+PT_DEVICE const PT_T *second_input(const SoftmaxArgs &, int64_t) { return nullptr; }
+#endif
+
+PT_DEVICE void kept_rows(const SoftmaxArgs &a, C *memory) {
+    const Row row(a.log2);
+    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots)
+        kept_row(a, base + row.slot, base + row.slot < a.rows, row, memory);
+}
+
+}  // namespace
+
+PT_KERNEL_SYNC(rows, SoftmaxArgs, a, PT_ROW_THREADS) {
+    PT_DYNAMIC_SHARED(C, memory);
+    kept_rows(a, memory);
+}
+
+PT_KERNEL_SYNC(streamed, SoftmaxArgs, a, PT_STREAM_THREADS) {
+    for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
+        const PT_T *x = input(a, 0, r), *y = second_input(a, r);
+        State s = nothing();
+        for (int64_t i = threadIdx.x; i < a.n; i += PT_STREAM_THREADS)
+            add(s, up(x[i * a.step[0]]), second(y, i * a.step[1]));
+        s = finished(block_reduce(s, Merge(), nothing()));
+        PT_T *out = static_cast<PT_T *>(a.out) + r * a.n;
+        for (int64_t i = threadIdx.x; i < a.n; i += PT_STREAM_THREADS)
+            out[i] = down<PT_T>(value(up(x[i * a.step[0]]), second(y, i * a.step[1]), s));
+    }
+}
+
+PT_KERNEL_SYNC(columns, SoftmaxArgs, a, PT_ROW_THREADS) {
+    __shared__ State partial[PT_ROW_THREADS];
+    const int width = 1 << a.log2, x = threadIdx.x & (width - 1), y = threadIdx.x >> a.log2, height = PT_ROW_THREADS >> a.log2;
+    for (int64_t base = (int64_t)blockIdx.x * width; base < a.rows; base += (int64_t)gridDim.x * width) {
+        const int64_t r = base + x;
+        const bool here = r < a.rows;
+        const PT_T *first = here ? input(a, 0, r) : nullptr, *other = here ? second_input(a, r) : nullptr;
+        State s = nothing();
+        if (here)
+            for (int64_t i = y; i < a.n; i += height) add(s, up(first[i * a.step[0]]), second(other, i * a.step[1]));
+        __syncthreads();                // who still reads the last round's
+        partial[threadIdx.x] = s;
+        __syncthreads();
+        s = partial[x];
+        for (int j = 1; j < height; j++) s = merge(s, partial[j * width + x]);
+        s = finished(s);
+        if (!here) continue;
+        PT_T *out = static_cast<PT_T *>(a.out) + r / a.inner * a.n * a.inner + r % a.inner;
+        for (int64_t i = y; i < a.n; i += height)
+            out[i * a.inner] = down<PT_T>(value(up(first[i * a.step[0]]), second(other, i * a.step[1]), s));
+    }
+}

@@ -1,0 +1,3 @@
+// softmax_backward.
+#define PT_SOFTMAX_BACKWARD
+#include "softmax.cuh"

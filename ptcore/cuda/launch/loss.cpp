@@ -1,0 +1,108 @@
+// Classification losses; the calls are those of _ops/kernels/loss.cpp.
+#include "families.hpp"
+#include "loss_args.h"
+#include "view.hpp"
+
+namespace pt_cuda {
+namespace {
+
+enum { THREADS = 256, NONE = 0 };
+const Kernel ROWS = {"loss", "cross_entropy_rows"}, COLUMNS = {"loss", "cross_entropy_columns"}, NLL = {"loss", "nll_loss"},
+             TOTAL = {"loss", "loss_total"}, WEIGHTS = {"loss", "loss_weights"},
+             GRADIENT = {"loss", "cross_entropy_gradient"}, NLL_GRADIENT = {"loss", "nll_gradient"};
+
+bool floating(const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; }
+
+// Sizes, target and weight, common to all; `shape` is the view of (N, C, ...) or (C,).
+int open(pt_call *c, const pt_view &shape, const pt_view &target, const pt_view &weight, LossArgs &a) {
+    if (!floating(shape) || shape.ndim == 0) return failed(c, PT_RUNTIME_ERROR, "expected a floating input of shape (C,) or (N, C, ...)");
+    const int dim = shape.ndim > 1 ? 1 : 0;
+    a.classes = shape.sizes[dim];
+    a.inner = 1;
+    for (int d = dim + 1; d < shape.ndim; d++) a.inner *= shape.sizes[d];
+    a.samples = (dim ? shape.sizes[0] : 1) * a.inner;
+    if (target.dtype != PT_INT64 || target.ndim != shape.ndim - 1 || target.numel != a.samples)
+        return failed(c, PT_VALUE_ERROR, "expected an int64 target of shape (N, ...) for an input of shape (N, C, ...)");
+    if (weight.dtype != PT_NONE) {
+        if (weight.ndim != 1 || weight.sizes[0] != a.classes || !floating(weight))
+            return failed(c, PT_RUNTIME_ERROR, "expected a floating weight for each class");
+        a.weight = weight.data, a.weight_dtype = weight.dtype, a.weight_stride = weight.strides[0];
+    }
+    a.target = reinterpret_cast<const int64_t *>(target.data);
+    a.reduction = (int32_t)c->params[0].i, a.ignored = c->params[1].i;
+    a.op = c->op, a.fault = fault_of(c);
+    return PT_OK;
+}
+
+int smoothing_of(pt_call *c, double &smoothing) {
+    smoothing = c->params[2].d;
+    return smoothing >= 0 && smoothing <= 1 ? (int)PT_OK : failed(c, PT_RUNTIME_ERROR, "label_smoothing must be in [0, 1]");
+}
+
+int add_weights(pt_call *c, LossArgs &a, Scratch &room, uint64_t kinds) {
+    if (!room.data) return PT_OK;
+    a.weight_sum = a.weight_sum_out = static_cast<double *>(room.data);
+    return launch(c, WEIGHTS, kinds, Grid{1, 1, 1}, THREADS, a);
+}
+
+int forward(pt_call *c, bool entropy) {
+    LossArgs a = {};
+    Contiguous x(c, c->in[0]), target(c, c->in[1]);
+    if (!x.ok() || !target.ok()) return PT_MEMORY_ERROR;
+    int status = open(c, x.view, target.view, c->in[2], a);
+    if (!status && entropy) status = smoothing_of(c, a.smoothing);
+    if (status) return status;
+    Scratch each(c, 16 * a.samples), weights(c, a.smoothing > 0 ? 8 : 0);
+    if (a.samples && !each.data) return PT_MEMORY_ERROR;
+    const pt_view &total = c->out[entropy ? 2 : 1];
+    a.x = x.view.data, a.result = c->out[0].data, a.result_dtype = c->out[0].dtype;
+    a.total_out = total.data, a.total_dtype = total.dtype;
+    a.loss = static_cast<double *>(each.data), a.sample_weight = a.loss + a.samples;
+    const uint64_t kinds = types(x.view.dtype);
+    if (entropy) {
+        a.lse = c->out[1].data, a.lse_dtype = c->out[1].dtype;
+        status = add_weights(c, a, weights, kinds);
+        const bool rows = a.inner == 1;
+        if (!status && a.samples)
+            status = launch(c, rows ? ROWS : COLUMNS, kinds, blocks_for(c, rows ? 32 * a.samples : a.samples, THREADS, 16), THREADS, a);
+    }
+    else if (a.samples) status = launch(c, NLL, kinds, blocks_for(c, a.samples, THREADS), THREADS, a);
+    return status ? status : launch(c, TOTAL, kinds, Grid{1, 1, 1}, THREADS, a);
+}
+int nll_loss(pt_call *c) { return forward(c, false); }
+int cross_entropy(pt_call *c) { return forward(c, true); }
+
+int backward(pt_call *c, bool entropy) {
+    LossArgs a = {};
+    const int first = entropy ? 1 : 0;                  // cross_entropy's input stands before the target
+    const pt_view &gx = c->out[0];
+    Contiguous g(c, c->in[0]), x(c, entropy ? c->in[1] : gx), target(c, c->in[1 + first]);
+    Contiguous lse(c, entropy ? c->in[4] : c->in[3]);
+    if (!g.ok() || !x.ok() || !target.ok() || !lse.ok()) return PT_MEMORY_ERROR;
+    int status = open(c, gx, target.view, c->in[2 + first], a);
+    if (!status && entropy) status = smoothing_of(c, a.smoothing);
+    if (status) return status;
+    const pt_view &total = c->in[entropy ? 5 : 3];
+    if (!floating(g.view) || !floating(total) || g.view.numel != (a.reduction == NONE ? a.samples : 1))
+        return failed(c, PT_RUNTIME_ERROR, "expected a floating gradient of the loss's shape");
+    if (gx.numel == 0) return PT_OK;
+    if (entropy && (lse.view.numel != a.samples || !floating(lse.view)))
+        return failed(c, PT_RUNTIME_ERROR, "expected lse with one value per sample");
+    a.x = x.view.data, a.out = gx.data, a.g = g.view.data, a.g_dtype = g.view.dtype;
+    a.total = total.data, a.total_dtype = total.dtype;
+    a.lse_in = lse.view.data, a.lse_dtype = lse.view.dtype;
+    const uint64_t kinds = types(gx.dtype);
+    Scratch weights(c, a.smoothing > 0 ? 8 : 0);
+    status = add_weights(c, a, weights, kinds);
+    return status ? status : launch(c, entropy ? GRADIENT : NLL_GRADIENT, kinds, blocks_for(c, gx.numel, THREADS, 16), THREADS, a);
+}
+int nll_loss_backward(pt_call *c) { return backward(c, false); }
+int cross_entropy_backward(pt_call *c) { return backward(c, true); }
+
+}  // namespace
+
+const pt_kernel_entry loss_kernels[] = {{"nll_loss", nll_loss}, {"nll_loss_backward", nll_loss_backward},
+                                        {"cross_entropy", cross_entropy}, {"cross_entropy_backward", cross_entropy_backward},
+                                        {nullptr, nullptr}};
+
+}  // namespace pt_cuda

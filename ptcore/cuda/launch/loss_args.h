@@ -1,0 +1,24 @@
+/* Arguments of the classification losses. The input is dense: (outer, classes, inner); sample s of outer * inner ones has its
+ * class c at (s / inner * classes + c) * inner + s % inner. Per-sample arrays are dense. */
+#ifndef PTCORE_CUDA_LOSS_ARGS_H
+#define PTCORE_CUDA_LOSS_ARGS_H
+#include "fault.h"
+
+typedef struct LossArgs {
+    const char *x;
+    char *out;                          /* the gradient */
+    const int64_t *target;
+    const char *weight;                 /* of the classes, or NULL */
+    const char *g, *lse_in, *total;
+    double *loss, *sample_weight;       /* of each sample */
+    char *lse, *result, *total_out;
+    const double *weight_sum;
+    double *weight_sum_out;
+    int64_t samples, classes, inner, ignored, weight_stride;
+    double smoothing;
+    int32_t reduction, op;              /* reduction: 0 none, 1 mean, 2 sum */
+    uint8_t weight_dtype, g_dtype, lse_dtype, total_dtype, result_dtype, padding[3];
+    Fault *fault;
+} LossArgs;
+
+#endif

@@ -1,0 +1,156 @@
+// The host halves of layer_norm and its gradients. What is not row-major, or of another dtype than its like, is copied.
+#include "families.hpp"
+#include "normalize_args.h"
+#include "row_plan.hpp"
+
+namespace pt_cuda {
+namespace {
+
+const Kernel ROWS = {"layer_norm", "rows"}, STREAMED = {"layer_norm", "streamed"},
+             BACKWARD_ROWS = {"layer_norm_backward", "rows"}, BACKWARD_STREAMED = {"layer_norm_backward", "streamed"},
+             SUMS = {"layer_norm_backward", "sums"}, FINISH = {"layer_norm_backward", "finish"};
+
+bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
+bool floating(const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; }
+int moment_dtype(int dtype) { return dtype == PT_FLOAT64 ? PT_FLOAT64 : PT_FLOAT32; }
+
+// A view's elements in row-major order and of a dtype; of an absent one NULL.
+class Dense {
+public:
+    Dense(pt_call *c, const pt_view &src, int dtype)
+        : data(present(src) ? src.data : nullptr), scratch(c, as_it_is(src, dtype) ? 0 : src.numel * dtype_size(dtype)), good(true) {
+        if (as_it_is(src, dtype)) return;
+        int64_t strides[PT_MAX_DIM], step = 1;
+        for (int d = src.ndim - 1; d >= 0; d--) {
+            strides[d] = step;
+            step *= src.sizes[d];
+        }
+        pt_view to = src;
+        to.data = static_cast<char *>(scratch.data);
+        to.strides = strides;
+        to.contiguous = 1;
+        to.dtype = (uint8_t)dtype;
+        good = scratch.data && copy(c, &to, &src) == PT_OK;
+        data = scratch.data;
+    }
+    const void *data;
+    bool ok() const { return good; }
+
+private:
+    Scratch scratch;
+    bool good;
+    static bool as_it_is(const pt_view &v, int dtype) {
+        return !present(v) || v.numel == 0 || (v.contiguous && v.dtype == dtype);
+    }
+};
+
+bool fits_packs(const void *p) { return (uintptr_t)p % 16 == 0; }
+
+Grid grid_of(int64_t blocks) { return Grid{(unsigned)blocks, 1, 1}; }
+
+int launch_rows(pt_call *c, const Kernel &rows, const Kernel &streamed, uint64_t t, LayerNormArgs &a, int dtype, int inputs) {
+    const int vector = 16 / dtype_size(dtype);
+    a.packed = a.n % vector == 0 && fits_packs(a.in) && fits_packs(a.out) && fits_packs(a.g);
+    const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, dtype_size(moment_dtype(dtype)), inputs);
+    a.log2 = p.log2;
+    a.count = p.count;
+    if (p.shared) return launch(c, rows, t, grid_of(p.blocks), PT_NORM_THREADS, a, p.shared);
+    const int64_t busy = (int64_t)multiprocessors(c) * 8;
+    return launch(c, streamed, t, grid_of(a.rows < busy ? a.rows : busy), PT_NORM_STREAM_THREADS, a);
+}
+
+int layer_norm(pt_call *c) {
+    const pt_view &x = c->in[0], &w = c->in[1], &b = c->in[2];
+    const int64_t ndim = c->params[0].i;
+    for (int i = 0; i < 3; i++)
+        if (present(c->in[i]) && !floating(c->in[i])) return failed(c, PT_TYPE_ERROR, "expected floating-point tensors");
+    if (ndim < 1 || ndim > x.ndim) {
+        std::snprintf(c->error, sizeof(c->error), "expected 1 to %d normalized dimensions, got %lld", x.ndim, (long long)ndim);
+        return PT_RUNTIME_ERROR;
+    }
+    LayerNormArgs a = {};
+    a.n = 1;
+    for (int d = x.ndim - (int)ndim; d < x.ndim; d++) a.n *= x.sizes[d];
+    for (int i = 1; i <= 2; i++)
+        if (present(c->in[i]) && c->in[i].numel != a.n) {
+            std::snprintf(c->error, sizeof(c->error), "expected %s with %lld elements, got %lld", i == 1 ? "weight" : "bias",
+                          (long long)a.n, (long long)c->in[i].numel);
+            return PT_RUNTIME_ERROR;
+        }
+    a.rows = c->out[1].numel;
+    if (a.rows == 0) return PT_OK;
+    const int affine = present(w) && present(b) && w.dtype != b.dtype ? moment_dtype(x.dtype)
+                     : present(w) ? w.dtype : present(b) ? b.dtype : x.dtype;
+    const Dense in(c, x, x.dtype), weight(c, w, affine), bias(c, b, affine);
+    if (!in.ok() || !weight.ok() || !bias.ok()) return PT_MEMORY_ERROR;
+    a.in = in.data;
+    a.weight = weight.data;
+    a.bias = bias.data;
+    a.out = c->out[0].data;
+    a.mean = c->out[1].data;
+    a.rstd = c->out[2].data;
+    a.eps = c->params[1].d;
+    return launch_rows(c, ROWS, STREAMED, types(x.dtype, affine), a, x.dtype, 1);
+}
+
+int layer_norm_backward(pt_call *c) {
+    const pt_view &g = c->in[0], &x = c->in[1], &mean = c->in[2], &rstd = c->in[3], &w = c->in[4];
+    LayerNormArgs a = {};
+    a.out = c->out[0].dtype != PT_NONE ? c->out[0].data : nullptr;
+    const pt_view *gradient[2] = {c->nout > 1 && present(c->out[1]) ? &c->out[1] : nullptr,
+                                  c->nout > 2 && present(c->out[2]) ? &c->out[2] : nullptr};
+    // a row is what weight or its gradients cover, else the trailing dims of which mean has one element
+    const pt_view *row = present(w) ? &w : gradient[0] ? gradient[0] : gradient[1];
+    int ndim = 0;
+    a.n = 1;
+    a.rows = x.numel;
+    while (ndim < x.ndim && (row ? ndim < row->ndim : a.rows > mean.numel)) {
+        ++ndim;
+        a.n *= x.sizes[x.ndim - ndim];
+        a.rows = a.n ? x.numel / a.n : 0;
+    }
+    if (mean.numel != rstd.numel || g.numel != x.numel || (row && row->numel != a.n) ||
+        (x.numel && (a.rows != mean.numel || mean.numel * a.n != x.numel)))
+        return failed(c, PT_RUNTIME_ERROR, "expected g and input of one shape and mean, rstd, weight that match it");
+    if (x.numel == 0) {
+        for (const pt_view *out : gradient)
+            if (out && out->numel)
+                if (int status = clear(c, out->data, out->numel * dtype_size(out->dtype))) return status;
+        return PT_OK;
+    }
+    const int moment = moment_dtype(x.dtype);
+    const int affine = gradient[0] ? gradient[0]->dtype : gradient[1] ? gradient[1]->dtype : present(w) ? w.dtype : x.dtype;
+    if (gradient[0] && gradient[1] && gradient[0]->dtype != gradient[1]->dtype)
+        return failed(c, PT_TYPE_ERROR, "expected weight and bias of one dtype");
+    const Dense dense_g(c, g, x.dtype), in(c, x, x.dtype), weight(c, w, affine), means(c, mean, moment), rstds(c, rstd, moment);
+    if (!dense_g.ok() || !in.ok() || !weight.ok() || !means.ok() || !rstds.ok()) return PT_MEMORY_ERROR;
+    a.g = dense_g.data;
+    a.in = in.data;
+    a.weight = weight.data;
+    a.mean = const_cast<void *>(means.data);
+    a.rstd = const_cast<void *>(rstds.data);
+    const uint64_t t = types(x.dtype, affine);
+    if (a.out)
+        if (int status = launch_rows(c, BACKWARD_ROWS, BACKWARD_STREAMED, t, a, x.dtype, 2)) return status;
+    if (!gradient[0] && !gradient[1]) return PT_OK;
+    a.weight_gradient = gradient[0] ? gradient[0]->data : nullptr;
+    a.bias_gradient = gradient[1] ? gradient[1]->data : nullptr;
+    const int64_t width = ceil_div(a.n, PT_NORM_COLUMNS), busy = (int64_t)multiprocessors(c) * 8;
+    a.parts = ceil_div(busy, width);
+    if (a.parts > ceil_div(a.rows, 64)) a.parts = ceil_div(a.rows, 64);
+    if (a.parts > 1024) a.parts = 1024;
+    a.chunk = ceil_div(a.rows, a.parts);
+    a.parts = ceil_div(a.rows, a.chunk);
+    Scratch sums(c, a.parts * 2 * a.n * dtype_size(moment));
+    if (!sums.data) return PT_MEMORY_ERROR;
+    a.partial = sums.data;
+    if (int status = launch(c, SUMS, t, Grid{(unsigned)width, (unsigned)a.parts, 1}, PT_NORM_THREADS, a)) return status;
+    return launch(c, FINISH, t, blocks_for(c, a.n, PT_NORM_THREADS), PT_NORM_THREADS, a);
+}
+
+}  // namespace
+
+const pt_kernel_entry normalize_kernels[] = {{"layer_norm", layer_norm}, {"layer_norm_backward", layer_norm_backward},
+                                             {nullptr, nullptr}};
+
+}  // namespace pt_cuda

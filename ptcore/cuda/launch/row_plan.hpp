@@ -1,0 +1,36 @@
+// How rows are spread over threads where each is kept in shared memory (kernels/rows.cuh).
+#pragma once
+#include "reduce_plan.hpp"
+
+namespace pt_cuda {
+
+enum { ROW_THREADS = 256, ROW_MEMORY = 46 << 10 };      // the kernels' own variables fit in what is left of 48 KiB
+
+struct RowPlan {
+    int log2, count;            // threads of a row: up to a warp or the whole block; elements that each keeps
+    unsigned shared;            // bytes of a block; 0: a row does not fit
+    int64_t blocks;
+};
+
+// Rows of n elements, of which `inputs` copies of `item` bytes are kept, loaded `vector` at a time.
+inline RowPlan plan_rows(const pt_call *c, int64_t rows, int64_t n, int vector, int item, int inputs) {
+    RowPlan p;
+    const int64_t packs = ceil_div(n, vector), busy = (int64_t)multiprocessors(c) * ROW_THREADS * 4;
+    p.log2 = ceil_log2(ceil_div(packs, 4));
+    const int whole = ceil_log2(packs);
+    if (p.log2 < 3) p.log2 = whole < 3 ? whole : 3;
+    while (p.log2 < whole && p.log2 < 8 && (rows << p.log2) < busy) p.log2++;
+    if (p.log2 > 5) p.log2 = packs > 256 || (rows << 5) < busy ? 8 : 5;
+    for (;; p.log2 = 8) {
+        const int64_t lanes = (int64_t)1 << p.log2, count = ceil_div(n, lanes * vector) * vector;
+        const int64_t bytes = count * ROW_THREADS * item * inputs;
+        p.count = (int)count;
+        p.shared = bytes <= ROW_MEMORY ? (unsigned)bytes : 0;
+        if (p.shared || p.log2 == 8) break;
+    }
+    const int64_t blocks = ceil_div(rows, ROW_THREADS >> p.log2), most = (int64_t)multiprocessors(c) * 32;
+    p.blocks = blocks < most ? blocks : most;
+    return p;
+}
+
+}  // namespace pt_cuda

@@ -1,0 +1,94 @@
+// The host halves of softmax, log_softmax and their gradients.
+#include "families.hpp"
+#include "row_plan.hpp"
+#include "softmax_args.h"
+
+namespace pt_cuda {
+namespace {
+
+struct Softmax {
+    Kernel rows, streamed, columns;
+};
+#define PT_SOFTMAX(program) { {program, "rows"}, {program, "streamed"}, {program, "columns"} }
+const Softmax FORWARD = PT_SOFTMAX("softmax"), LOG_FORWARD = PT_SOFTMAX("log_softmax"),
+              BACKWARD = PT_SOFTMAX("softmax_backward"), LOG_BACKWARD = PT_SOFTMAX("log_softmax_backward");
+
+// The dims but `dim` of all inputs, merged where that changes no input's walk.
+void kept_dims(const pt_call *c, int64_t dim, SoftmaxArgs &a) {
+    const pt_view &out = c->out[0];
+    a.ndim = 0;
+    for (int d = 0; d < out.ndim; d++) {
+        if (d == dim || out.sizes[d] == 1) continue;
+        const int last = a.ndim - 1;
+        bool joins = last >= 0;
+        for (int k = 0; joins && k < c->nin; k++) joins = a.strides[k][last] == c->in[k].strides[d] * out.sizes[d];
+        const int at = joins ? last : a.ndim++;
+        a.sizes[at] = joins ? a.sizes[at] * out.sizes[d] : out.sizes[d];
+        for (int k = 0; k < c->nin; k++) a.strides[k][at] = c->in[k].strides[d];
+    }
+    if (a.ndim == 0) {          // one row
+        a.ndim = 1;
+        a.sizes[0] = 1;
+        a.strides[0][0] = a.strides[1][0] = 0;
+    }
+}
+
+bool packed(const pt_call *c, const SoftmaxArgs &a, int vector) {
+    if (vector == 1 || a.n % vector || (uintptr_t)a.out % 16) return false;
+    for (int k = 0; k < c->nin; k++) {
+        if (a.step[k] != 1 || (uintptr_t)a.in[k] % 16) return false;
+        for (int d = 0; d < a.ndim; d++)
+            if (a.strides[k][d] % vector) return false;
+    }
+    return true;
+}
+
+int softmax(pt_call *c, const Softmax &op) {
+    const pt_view &out = c->out[0];
+    int64_t dim = c->params[0].i;
+    if (dim < 0) dim += out.ndim ? out.ndim : 1;
+    if (dim < 0 || dim >= (out.ndim ? out.ndim : 1)) {
+        std::snprintf(c->error, sizeof(c->error), "dim must be in [%d, %d], got %lld", -out.ndim, out.ndim - 1,
+                      (long long)c->params[0].i);
+        return PT_INDEX_ERROR;
+    }
+    if (out.numel == 0) return PT_OK;
+    SoftmaxArgs a;
+    a.n = out.ndim ? out.sizes[dim] : 1;
+    a.rows = out.numel / a.n;
+    a.inner = 1;
+    for (int64_t d = dim + 1; d < out.ndim; d++) a.inner *= out.sizes[d];
+    a.out = out.data;
+    for (int k = 0; k < 2; k++) {
+        a.in[k] = k < c->nin ? c->in[k].data : nullptr;
+        a.step[k] = k < c->nin && a.n > 1 ? c->in[k].strides[dim] : 1;
+    }
+    kept_dims(c, dim, a);
+    const uint64_t t = types(out.dtype);
+    const int64_t busy = (int64_t)multiprocessors(c) * 32;
+    if (a.inner > 1) {
+        a.count = a.packed = 0;
+        a.log2 = a.inner >= 32 ? 5 : ceil_log2(a.inner);
+        const int64_t blocks = ceil_div(a.rows, (int64_t)1 << a.log2);
+        return launch(c, op.columns, t, Grid{(unsigned)(blocks < busy ? blocks : busy), 1, 1}, PT_ROW_THREADS, a);
+    }
+    const int item = dtype_size(out.dtype), vector = 16 / item;
+    a.packed = packed(c, a, vector);
+    const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item == 8 ? 8 : 4, c->nin);
+    a.log2 = p.log2;
+    a.count = p.count;
+    if (p.shared) return launch(c, op.rows, t, Grid{(unsigned)p.blocks, 1, 1}, PT_ROW_THREADS, a, p.shared);
+    return launch(c, op.streamed, t, Grid{(unsigned)(a.rows < busy ? a.rows : busy), 1, 1}, PT_STREAM_THREADS, a);
+}
+
+int forward(pt_call *c) { return softmax(c, FORWARD); }
+int log_forward(pt_call *c) { return softmax(c, LOG_FORWARD); }
+int backward(pt_call *c) { return softmax(c, BACKWARD); }
+int log_backward(pt_call *c) { return softmax(c, LOG_BACKWARD); }
+
+}  // namespace
+
+const pt_kernel_entry softmax_kernels[] = {{"softmax", forward}, {"log_softmax", log_forward}, {"softmax_backward", backward},
+                                           {"log_softmax_backward", log_backward}, {nullptr, nullptr}};
+
+}  // namespace pt_cuda

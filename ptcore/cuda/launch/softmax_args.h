@@ -1,0 +1,21 @@
+/* What the kernels of softmax and its like get (kernels/softmax.cuh): `rows` vectors of n elements, in row-major order of
+ * the dims that are not reduced. Input k has strides[k] in these dims and step[k] along a row; the output, which is
+ * row-major, has `inner` elements between those of a row. */
+#ifndef PTCORE_CUDA_SOFTMAX_ARGS_H
+#define PTCORE_CUDA_SOFTMAX_ARGS_H
+#include "ptcore/config.h"
+
+enum { PT_ROW_THREADS = 256, PT_STREAM_THREADS = 1024 };
+
+typedef struct SoftmaxArgs {
+    const void *in[2];
+    void *out;
+    int64_t rows, n, inner;
+    int64_t step[2];
+    int32_t ndim, log2;         /* 2**log2 threads share a row (rows), or as many columns lie side by side (columns) */
+    int32_t count;              /* elements of a row that each of its threads keeps */
+    int32_t packed;             /* rows are loaded and stored 16 bytes at a time */
+    int64_t sizes[64], strides[2][64];
+} SoftmaxArgs;
+
+#endif

@@ -1,0 +1,195 @@
+"""Kernels as host C++: blocks on fibers, plain loops, and that seeded faults are found."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "host"))
+
+import host_compiler
+from child import PROGRAMS, Args, Names, child, fails, image, kernels
+
+
+@child
+def test_plain_kernels(cu):
+    scale, where, counts = kernels(cu, "plain", "scale", "where", "counts")
+    x = np.arange(1000, dtype=np.float32)
+    p, q = cu.upload(x), cu.alloc(x.nbytes)
+    for seed in range(5):
+        cu.seed(seed)
+        cu.launch(scale, 3, 256, Args(p, q, 1000, seed))
+        np.testing.assert_array_equal(cu.download(q, np.empty_like(x)), x * seed)
+    n = 5 * 3 * 2 * 64
+    p = cu.upload(np.zeros(n, np.int32))
+    cu.launch(where, (5, 3, 2), (8, 4, 2), Names(p))
+    got = cu.download(p, np.empty(n, np.int32))
+    np.testing.assert_array_equal(got, np.arange(n) // 64 * 1000 + np.arange(n) % 64)
+    p = cu.upload(np.zeros(4, np.int32))
+    cu.launch(counts, 4, 256, Names(p))
+    assert cu.download(p, np.empty(4, np.int32)).tolist() == [1024, 1023, 0, 1024]
+
+
+@child
+def test_meetings(cu):
+    names = ["total", "right", "votes", "reverse", "warp_barrier"]
+    total, right, votes, reverse, warp = kernels(cu, "blocks", *names)
+    x = np.arange(1000, dtype=np.float32)
+    p, q = cu.upload(x), cu.alloc(1024)
+    for seed in range(20):
+        cu.seed(seed)
+        cu.launch(total, 2, 256, Args(p, q, 1000))
+        np.testing.assert_array_equal(cu.download(q, np.empty(2, np.float32)), 499500 + 256)
+        cu.launch(right, 1, 256, Args(0, q, 0))
+        np.testing.assert_array_equal(cu.download(q, np.empty(256, np.float32)), 256 * 256 + 255 * 128)
+        cu.launch(votes, 1, 64, Args(0, q, 0))
+        np.testing.assert_array_equal(cu.download(q, np.empty(64, np.float32)), 1)
+        cu.launch(reverse, 1, 256, Args(p, q, 0), shared=1024)
+        np.testing.assert_array_equal(cu.download(q, np.empty(256, np.float32)), x[255::-1])
+        cu.launch(warp, 1, 32, Args(0, q, 0))
+        np.testing.assert_array_equal(cu.download(q, np.empty(32, np.float32)), x[31::-1])
+
+
+@child
+def test_missing_barriers_show(cu):
+    """Wrong results in most schedules."""
+    q = cu.alloc(1024)
+    expected = {"no_barrier": np.full(256, 256.0), "no_reuse_barrier": np.full(256, 256 * 256 + 255 * 128.0),
+                "no_warp_barrier": np.arange(32)[::-1]}
+    for name, right in expected.items():
+        kernel, wrong = kernels(cu, "blocks", name), 0
+        for seed in range(20):
+            cu.seed(seed)
+            cu.launch(kernel, 1, len(right), Args(0, q, 0))
+            wrong += not np.array_equal(cu.download(q, np.empty(len(right), np.float32)), right)
+        assert wrong >= 15, (name, wrong)
+
+
+@child
+def test_shared_memory_is_junk_at_first(cu):
+    junk, q = kernels(cu, "blocks", "junk"), cu.alloc(1024)
+    cu.launch(junk, 2, 256, Args(0, q, 0))
+    assert np.isnan(cu.download(q, np.empty(256, np.float32))).tolist() == [True, False] * 128
+
+
+@child
+def test_bad_meetings_are_reported(cu):
+    says = {"leaves": "others that never come: thread 5 has returned",
+            "two_barriers": "threads meet at different barriers",
+            "lanes_missing": "__shfl_xor_sync (base.cuh",
+            "not_in_mask": "is not in the mask of its own __syncwarp",
+            "one_of_each": "others that never come",
+            "behind_shared": "an illegal access"}
+    q = cu.alloc(1024)
+    for name, text in says.items():
+        kernel = kernels(cu, "blocks", name)
+        cu.launch(kernel, 2, 32 if name in ("not_in_mask", "one_of_each") else 256, Args(0, q, 0), shared=1024)
+        fails(700 if name == "behind_shared" else 719, cu.sync)
+        assert text in cu.failure() and f"kernel {name}, block (" in cu.failure(), cu.failure()
+        cu.clear()
+    # and the fibers are none the worse
+    cu.launch(kernels(cu, "blocks", "votes"), 1, 64, Args(0, q, 0))
+    np.testing.assert_array_equal(cu.download(q, np.empty(64, np.float32)), 1)
+
+
+@child
+def test_faults_of_kernels(cu):
+    y = cu.alloc(64)
+    cu.time_limit(0.2)
+    for name, args, code, text in [
+            ("store", Args(0, 0, 0), 700, "illegal access to (nil)"),
+            ("store", Args(0, y, 1 << 20), 700, "memory of device 0"),
+            ("spin", Args(0, y, 0), 702, "longer than the time limit"),
+            ("divide", Args(0, y, 5), 719, "divides an integer by zero"),
+            ("trap", Args(0, y, 0), 719, "thread (3, 0, 0): __trap"),
+            ("check", Args(0, y, 0), 710, "assertion failed: threadIdx.x < 3"),
+            ("misaligned", Args(0, y + 4, 0, 1), 716, "misaligned"),
+            ("outside", Args(0, y, 4, 1), 716, "outside of an array"),
+            ("undeclared", Args(0, y, 0), 719, "PT_KERNEL_SYNC")]:
+        cu.launch(kernels(cu, "plain", name), 1, 32 if name in ("trap", "check", "undeclared") else 1, args)
+        fails(code, cu.sync)
+        assert text in cu.failure(), cu.failure()
+        cu.clear()
+
+
+@pytest.mark.parametrize("fault, says, text", [
+    ("overrun", "global-buffer-overflow", "threadIdx.x == 31)] = 1"),       # of shared memory, by one element
+    ("behind", "use-after-poison", "a.y[a.n] = 1")])                        # of device memory
+def test_address_sanitizer_finds_the_line(tmp_path, fault, says, text):
+    if not Path(sanitizer := host_compiler.sanitizer_library()).exists():
+        pytest.skip("no libasan")
+    image("blocks", "address")
+
+    @child(dies=1, says=says, keep=1, TMPDIR=str(tmp_path), LD_PRELOAD=sanitizer, ASAN_OPTIONS="detect_leaks=0",
+           FAULT=fault)
+    def test_sanitized(cu):
+        pass
+
+    test_sanitized()
+    line = next(i for i, line in enumerate(PROGRAMS["blocks"].splitlines(), 2) if text in line)
+    assert f"program.cpp:{line}" in test_sanitized.stderr, test_sanitized.stderr
+
+
+@child
+def test_sanitized(cu):
+    """Run by the test above; alone the program is a plain one."""
+    fault = os.environ.get("FAULT")
+    program = cu.program(image("blocks", "address" if fault else ""))
+    q = cu.alloc(1024)
+    for seed in range(3):
+        cu.seed(seed)
+        cu.launch(cu.kernel(program, "right"), 1, 256, Args(0, q, 0))
+        np.testing.assert_array_equal(cu.download(q, np.empty(256, np.float32)), 256 * 256 + 255 * 128)
+        cu.launch(cu.kernel(program, "leaves"), 1, 256, Args(0, q, 0))      # gives fibers up
+        fails(719, cu.sync)
+        cu.clear()
+    odd = cu.alloc(1000)            # a page ends where a multiple of 512 bytes does
+    cu.launch(cu.kernel(program, "behind"), 1, 32, Args(0, odd, 249))
+    cu.sync()
+    if fault:
+        cu.launch(cu.kernel(program, fault), 1, 32, Args(0, odd, 250))
+        cu.sync()
+
+
+FIBERS = r"""
+#include "fibers.hpp"
+#include <cstdio>
+using namespace standin;
+static Fiber fibers[3];
+static int sum;
+static void run(void *p) {
+    const int n = *(int *)p;
+    double kept = n * 0.5;
+    for (int i = 0;; i++) {
+        sum = sum * 3 + n;
+        fibers[n].wait();
+        if (kept != n * 0.5) sum = -1;
+    }
+}
+int main() {
+    static int numbers[3] = {0, 1, 2};
+    for (int again = 0; again < 2; again++) {
+        for (int n = 0; n < 3; n++) fibers[n].start(run, &numbers[n], 65536);
+        for (int i = 0; i < 4; i++)
+            for (int n = 2; n >= 0; n--) fibers[n].resume();
+    }
+    printf("%d\n", sum);
+}
+"""
+
+
+@pytest.mark.parametrize("flag", ["-DPT_ASSEMBLY_IF_ANY", "-DPT_UCONTEXT"])
+def test_fibers(tmp_path, flag):
+    """Both ways of switching; the second is what other processors have."""
+    source, program = tmp_path / "main.cpp", tmp_path / "main"
+    source.write_text(FIBERS)
+    command = [*host_compiler.compiler(), "-std=c++17", "-O1", flag, f"-I{host_compiler.HERE}", source,
+               host_compiler.HERE / "fibers.cpp", "-o", program, "-ldl"]
+    subprocess.run(command, check=True)
+    expected = 0
+    for n in [2, 1, 0] * 8:
+        expected = (expected * 3 + n + 2**31) % 2**32 - 2**31
+    assert int(subprocess.run([program], check=True, capture_output=True, text=True).stdout) == expected
