@@ -5,10 +5,12 @@
 namespace pt_cuda {
 
 const pt_kernel_entry *const kernels[] = {
+    convolution_kernels,
     index_kernels,
     loss_kernels,
     matmul_kernels,
     normalize_kernels,
+    pooling_kernels,
     random_kernels,
     reduction_kernels,
     shape_kernels,

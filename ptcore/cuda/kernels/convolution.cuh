@@ -1,0 +1,161 @@
+// Convolution and its transpose as one product of matrices for each group: filters x (channels and taps) times (channels and
+// taps) x results. Tiles of both are gathered into shared memory, a thread sums ROWS x COLUMNS results in registers. Of the
+// transpose, results that have the same taps are a product of their own.
+#include "convolution_base.cuh"
+
+namespace {
+
+enum { DEPTH = 16, SIDE = 16 };
+
+// I: int32_t where all positions in an image fit it.
+template <class I, int ROWS, int COLUMNS> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number) {
+    enum { M = SIDE * ROWS, N = SIDE * COLUMNS, EACH = DEPTH * N / (SIDE * SIDE) };
+    alignas(16) __shared__ C left[DEPTH][M + 4];
+    alignas(16) __shared__ C right[DEPTH][N];
+    __shared__ int64_t places[N];
+
+    const int64_t row = number % a.row_tiles * M, column = number / a.row_tiles % a.column_tiles * N;
+    number = number / a.row_tiles / a.column_tiles;
+    const int64_t group = number % a.groups;
+    number /= a.groups;
+    int64_t phase[3];
+    Axis<I> axis[3];
+    uint32_t taps[3];
+    int64_t results[3], total = a.n;
+    uint32_t depth = (uint32_t)a.channels;
+    for (int d = 2; d >= 0; d--) {
+        phase[d] = number % a.axis[d].phases;
+        number /= a.axis[d].phases;
+        axis[d] = axis_of<I>(a.axis[d], phase[d], a.transposed);
+        taps[d] = (uint32_t)axis[d].taps;
+        results[d] = axis[d].results;
+        depth *= taps[d];
+        total *= results[d];
+    }
+    if (column >= total) return;                        // all threads of the block
+
+    // The column that this thread gathers, from the place where its first tap would be.
+    const int mine = threadIdx.x % N, lowest = threadIdx.x / N * EACH;
+    const T *x = reinterpret_cast<const T *>(a.x) + group * a.channels * a.x_channel;
+    const bool there = column + mine < total;
+    I position[3] = {};
+    {
+        const Digits<int64_t> at = digits_of<int64_t>(there ? column + mine : 0, results);
+        int64_t to = 0;
+        for (int d = 0; d < 3; d++) {
+            position[d] = (I)at.at[d] * axis[d].step + axis[d].base;
+            to = to * a.axis[d].result + phase[d] + a.axis[d].phases * at.at[d];
+        }
+        x += at.first * a.x_image;
+        const int64_t image = a.axis[0].result * a.axis[1].result * a.axis[2].result;
+        if (threadIdx.x < N) places[mine] = there ? (at.first * a.groups + group) * a.filters * image + to : -1;
+    }
+
+    const uint32_t step = DEPTH;
+    const Digits<uint32_t> stride = digits_of<uint32_t>(step, taps);
+    const uint32_t k = threadIdx.x % DEPTH;             // of the filters that it gathers
+    Digits<uint32_t> of_left = digits_of<uint32_t>(k, taps), of_right = digits_of<uint32_t>(lowest, taps);
+    const T *w = reinterpret_cast<const T *>(a.w) + group * a.w_group;
+    for (int d = 0; d < 3; d++) w += axis[d].first * a.axis[d].w;
+
+    C sum[ROWS][COLUMNS] = {};
+    const int across = threadIdx.x % SIDE, down_to = threadIdx.x / SIDE * ROWS;
+    for (uint32_t k0 = 0; k0 < depth; k0 += DEPTH) {
+        int64_t from = of_left.first * a.w_channel;
+        for (int d = 0; d < 3; d++) from += of_left.at[d] * a.axis[d].period * a.axis[d].w;
+        for (int i = 0; i < ROWS; i++) {
+            const int r = threadIdx.x / DEPTH + i * SIDE;
+            left[k][r] = k0 + k < depth && row + r < a.filters ? element(w, from + (row + r) * a.w_filter) : C(0);
+        }
+        advance(of_left, stride, taps);
+        Digits<uint32_t> at = of_right;
+        for (int i = 0; i < EACH; i++) {
+            C value = C(0);
+            if (there && k0 + lowest + i < depth) {
+                const I p0 = position[0] + (I)at.at[0] * axis[0].slope, p1 = position[1] + (I)at.at[1] * axis[1].slope,
+                        p2 = position[2] + (I)at.at[2] * axis[2].slope;
+                if (inside(p0, a.axis[0].source) && inside(p1, a.axis[1].source) && inside(p2, a.axis[2].source))
+                    value = element(x, at.first * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x);
+            }
+            right[lowest + i][mine] = value;
+            advance(at, taps);
+        }
+        advance(of_right, stride, taps);
+        __syncthreads();
+        for (int j = 0; j < DEPTH; j++) {
+            C l[ROWS], r[COLUMNS];
+            for (int i = 0; i < ROWS; i++) l[i] = left[j][down_to + i];
+            for (int i = 0; i < COLUMNS; i++) r[i] = right[j][across + i * SIDE];
+            for (int i = 0; i < ROWS; i++)
+                for (int n = 0; n < COLUMNS; n++) sum[i][n] = madd(sum[i][n], l[i], r[n]);
+        }
+        __syncthreads();
+    }
+    if (depth == 0) __syncthreads();                    // the places
+
+    const int64_t image = a.axis[0].result * a.axis[1].result * a.axis[2].result;
+    for (int i = 0; i < ROWS; i++) {
+        const int64_t m = row + down_to + i;
+        if (m >= a.filters) break;
+        const C bias = a.bias ? element(reinterpret_cast<const T *>(a.bias), (group * a.filters + m) * a.bias_stride) : C(0);
+        for (int n = 0; n < COLUMNS; n++) {
+            const int64_t to = places[across + n * SIDE];
+            if (to >= 0) reinterpret_cast<T *>(a.out)[to + m * image] = down<T>(sum[i][n] + bias);
+        }
+    }
+}
+
+template <class I, int ROWS, int COLUMNS> PT_DEVICE void convolve(const ConvolutionArgs &a) {
+    for (int64_t number = blockIdx.x; number < a.tiles; number += gridDim.x) {
+        tile<I, ROWS, COLUMNS>(a, number);
+        __syncthreads();                                // who still reads the places
+    }
+}
+
+// One result after another, where groups have so few filters that a tile would be empty for the most part.
+PT_DEVICE void each(const ConvolutionArgs &a) {
+    for (int64_t i = thread_index(); i < a.tiles; i += thread_count()) {
+        int64_t rest = i;
+        Axis<int64_t> axis[3];
+        int64_t position[3];
+        const T *w = reinterpret_cast<const T *>(a.w);
+        for (int d = 2; d >= 0; d--) {
+            const int64_t t = rest % a.axis[d].result, phase = t % a.axis[d].phases;
+            rest /= a.axis[d].result;
+            axis[d] = axis_of<int64_t>(a.axis[d], phase, a.transposed);
+            position[d] = t / a.axis[d].phases * axis[d].step + axis[d].base;
+            w += axis[d].first * a.axis[d].w;
+        }
+        const int64_t m = rest % a.filters, group = rest / a.filters % a.groups, n = rest / a.filters / a.groups;
+        const T *x = reinterpret_cast<const T *>(a.x) + n * a.x_image + group * a.channels * a.x_channel;
+        w += group * a.w_group + m * a.w_filter;
+        C sum = a.bias ? element(reinterpret_cast<const T *>(a.bias), (group * a.filters + m) * a.bias_stride) : C(0);
+        for (int64_t c = 0; c < a.channels; c++)
+            for (int64_t j = 0; j < axis[0].taps; j++) {
+                const int64_t p0 = position[0] + j * axis[0].slope;
+                if (!inside(p0, a.axis[0].source)) continue;
+                for (int64_t k = 0; k < axis[1].taps; k++) {
+                    const int64_t p1 = position[1] + k * axis[1].slope;
+                    if (!inside(p1, a.axis[1].source)) continue;
+                    const T *line = x + c * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x;
+                    const T *by = w + c * a.w_channel + j * a.axis[0].period * a.axis[0].w + k * a.axis[1].period * a.axis[1].w;
+                    for (int64_t l = 0; l < axis[2].taps; l++) {
+                        const int64_t p2 = position[2] + l * axis[2].slope;
+                        if (inside(p2, a.axis[2].source))
+                            sum = madd(sum, element(line, p2 * a.axis[2].x), element(by, l * a.axis[2].period * a.axis[2].w));
+                    }
+                }
+            }
+        reinterpret_cast<T *>(a.out)[i] = down<T>(sum);
+    }
+}
+
+}  // namespace
+
+PT_KERNEL_SYNC(convolve_narrow, ConvolutionArgs, a, 256) { convolve<int32_t, 1, 8>(a); }
+PT_KERNEL_SYNC(convolve_square, ConvolutionArgs, a, 256) { convolve<int32_t, 4, 4>(a); }
+PT_KERNEL_SYNC(convolve_wide, ConvolutionArgs, a, 256) {
+    if constexpr (sizeof(C) <= 4) convolve<int32_t, 8, 8>(a);
+}
+PT_KERNEL_SYNC(convolve_far, ConvolutionArgs, a, 256) { convolve<int64_t, 4, 4>(a); }
+PT_KERNEL(convolve_each, ConvolutionArgs, a, 256) { each(a); }

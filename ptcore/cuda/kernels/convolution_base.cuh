@@ -1,0 +1,82 @@
+// What the kernels of convolution share: the type computed in, places counted in several digits, the taps of a result.
+#pragma once
+#include "base.cuh"
+#include "convolution_args.h"
+
+namespace {
+
+// Half types are computed in float, integers in 64 bits, where they wrap.
+template <class T> struct summed { typedef typename opmath<T>::type type; };
+template <> struct summed<uint8_t> { typedef uint64_t type; };
+template <> struct summed<int8_t> { typedef uint64_t type; };
+template <> struct summed<uint16_t> { typedef uint64_t type; };
+template <> struct summed<int16_t> { typedef uint64_t type; };
+template <> struct summed<uint32_t> { typedef uint64_t type; };
+template <> struct summed<int32_t> { typedef uint64_t type; };
+template <> struct summed<int64_t> { typedef uint64_t type; };
+
+typedef PT_T T;
+typedef summed<T>::type C;
+
+PT_DEVICE C element(const T *p, int64_t i) { return (C)up(p[i]); }
+PT_DEVICE C madd(C sum, C x, C y) { return sum + x * y; }
+
+// A number in digits, the last of which runs fastest. The first has no limit.
+template <class I> struct Digits {
+    I first, at[3];
+};
+template <class I> PT_DEVICE Digits<I> digits_of(I i, const I (&size)[3]) {
+    Digits<I> r;
+    for (int d = 2; d >= 0; d--) {
+        const I n = size[d] > 0 ? size[d] : I(1), q = i / n;
+        r.at[d] = i - q * n;
+        i = q;
+    }
+    r.first = i;
+    return r;
+}
+template <class I> PT_DEVICE void advance(Digits<I> &p, const Digits<I> &by, const I (&size)[3]) {
+    I carry = 0;
+    for (int d = 2; d >= 0; d--) {
+        p.at[d] += by.at[d] + carry;
+        carry = p.at[d] >= size[d];
+        if (carry) p.at[d] -= size[d];
+    }
+    p.first += by.first + carry;
+}
+template <class I> PT_DEVICE void advance(Digits<I> &p, const I (&size)[3]) {
+    if (++p.at[2] < size[2]) return;
+    p.at[2] = 0;
+    if (++p.at[1] < size[1]) return;
+    p.at[1] = 0;
+    if (++p.at[0] < size[0]) return;
+    p.at[0] = 0;
+    p.first++;
+}
+
+// One dim for the results of one phase: of these, result t reads position t * step + base + j * slope for its tap number j,
+// which is tap first + j * period of the weight.
+template <class I> struct Axis {
+    I results, taps, step, base, slope;
+    int64_t first;
+};
+template <class I> PT_DEVICE Axis<I> axis_of(const ConvolutionAxis &a, int64_t phase, bool transposed) {
+    Axis<I> r = {};
+    r.results = (I)(phase < a.result ? (a.result - 1 - phase) / a.phases + 1 : 0);
+    if (!transposed) {
+        r.taps = (I)a.kernel, r.step = (I)a.stride, r.base = (I)-a.padding, r.slope = (I)a.dilation;
+        return r;
+    }
+    const int64_t from = phase + a.padding, tried = a.kernel < a.period ? a.kernel : a.period;
+    while (r.first < tried && (from - r.first * a.dilation) % a.stride) r.first++;
+    r.taps = r.first < tried ? (I)((a.kernel - 1 - r.first) / a.period + 1) : 0;
+    r.step = 1;
+    r.base = (I)((from - r.first * a.dilation) / a.stride);
+    r.slope = (I)-(a.dilation * a.period / a.stride);
+    return r;
+}
+
+PT_DEVICE bool inside(int32_t p, int64_t size) { return (uint32_t)p < (uint32_t)size; }
+PT_DEVICE bool inside(int64_t p, int64_t size) { return (uint64_t)p < (uint64_t)size; }
+
+}  // namespace

@@ -1,0 +1,136 @@
+// Windows reduced to their maximum, with its position, or mean, and the mean's transpose. What lies outside of the input
+// belongs to no window. A result is gathered by one thread, in the order of the places.
+#include "base.cuh"
+#include "pooling_args.h"
+
+namespace {
+
+typedef PT_T T;
+typedef opmath<T>::type C;
+
+PT_DEVICE int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+PT_DEVICE int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
+PT_DEVICE int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+
+// Of a window: its first place inside, where it ends, how many places count for a mean.
+struct Window {
+    int64_t start, stop, number;
+};
+PT_DEVICE Window window_of(const PoolArgs &a, int d, int64_t o) {
+    const PoolAxis &s = a.axis[d];
+    Window w;
+    if (a.adaptive) w.start = o * s.in / s.out, w.stop = ceil_div((o + 1) * s.in, s.out);
+    else {
+        const int64_t first = o * s.stride - s.padding;
+        w.start = first < 0 ? first + ceil_div(-first, s.dilation) * s.dilation : first;
+        w.stop = smaller(s.in, first + (s.kernel - 1) * s.dilation + 1);
+        if (a.include_pad) {
+            w.number = smaller(first + s.kernel, s.in + s.padding) - first;
+            return w;
+        }
+    }
+    w.number = larger(0, w.stop - w.start);
+    return w;
+}
+
+// The plane of an element and its place in there, of the sizes `in` or `out`.
+struct Place {
+    int64_t plane, at[3];
+};
+PT_DEVICE Place place_of(const PoolArgs &a, int64_t i, bool large) {
+    Place p;
+    for (int d = 2; d >= 0; d--) {
+        const int64_t n = large ? a.axis[d].in : a.axis[d].out;
+        p.at[d] = i % n;
+        i /= n;
+    }
+    p.plane = i;
+    return p;
+}
+PT_DEVICE const T *plane_of(const PoolArgs &a, int64_t plane) {
+    return reinterpret_cast<const T *>(a.x) + plane / a.channels * a.x_image + plane % a.channels * a.x_channel;
+}
+
+// The maximum of no places.
+template <class N> PT_DEVICE N least(N) { return N(0); }
+PT_DEVICE float least(float) { return -pt::infinity<float>(); }
+PT_DEVICE double least(double) { return -pt::infinity<double>(); }
+
+// The first maximum counts, except that a NaN comes before all numbers.
+PT_DEVICE void largest(const PoolArgs &a) {
+    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+        const Place p = place_of(a, i, false);
+        const T *x = plane_of(a, p.plane);
+        Window w[3];
+        for (int d = 0; d < 3; d++) w[d] = window_of(a, d, p.at[d]);
+        T best = T();
+        C most = C(0);
+        int64_t place = -1;
+        for (int64_t u = w[0].start; u < w[0].stop; u += a.axis[0].dilation)
+            for (int64_t v = w[1].start; v < w[1].stop; v += a.axis[1].dilation)
+                for (int64_t q = w[2].start; q < w[2].stop; q += a.axis[2].dilation) {
+                    const T value = x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x];
+                    const C number = up(value);
+                    if (place >= 0 && !(number > most) && number == number) continue;
+                    best = value;
+                    most = number;
+                    place = (u * a.axis[1].in + v) * a.axis[2].in + q;
+                }
+        reinterpret_cast<T *>(a.out)[i] = place < 0 ? down<T>(least(C())) : best;
+        a.indices[i] = larger(0, place);
+    }
+}
+
+PT_DEVICE C share(const PoolArgs &a, int64_t number) { return C(a.divisor ? a.divisor : larger(1, number)); }
+
+PT_DEVICE void mean(const PoolArgs &a) {
+    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+        const Place p = place_of(a, i, false);
+        const T *x = plane_of(a, p.plane);
+        Window w[3];
+        for (int d = 0; d < 3; d++) w[d] = window_of(a, d, p.at[d]);
+        C sum = C(0);
+        for (int64_t u = w[0].start; u < w[0].stop; u++)
+            for (int64_t v = w[1].start; v < w[1].stop; v++)
+                for (int64_t q = w[2].start; q < w[2].stop; q++)
+                    sum = C(sum + up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]));
+        reinterpret_cast<T *>(a.out)[i] = down<T>(C(sum / share(a, w[0].number * w[1].number * w[2].number)));
+    }
+}
+
+// The windows [first, last] that a place of the large tensor belongs to.
+struct Covering {
+    int64_t first, last;
+};
+PT_DEVICE Covering covering(const PoolArgs &a, int d, int64_t p) {
+    const PoolAxis &s = a.axis[d];
+    if (a.adaptive) return {p * s.out / s.in, ceil_div((p + 1) * s.out, s.in) - 1};
+    const int64_t from = p + s.padding - s.kernel + 1;
+    return {from > 0 ? ceil_div(from, s.stride) : 0, smaller(s.out - 1, (p + s.padding) / s.stride)};
+}
+
+PT_DEVICE void mean_transposed(const PoolArgs &a) {
+    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+        const Place p = place_of(a, i, true);
+        const T *x = plane_of(a, p.plane);
+        Covering of[3];
+        for (int d = 0; d < 3; d++) of[d] = covering(a, d, p.at[d]);
+        C sum = C(0);
+        for (int64_t u = of[0].first; u <= of[0].last; u++) {
+            const int64_t rows = window_of(a, 0, u).number;
+            for (int64_t v = of[1].first; v <= of[1].last; v++) {
+                const int64_t lines = rows * window_of(a, 1, v).number;
+                for (int64_t q = of[2].first; q <= of[2].last; q++)
+                    sum = C(sum + C(up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]) /
+                                    share(a, lines * window_of(a, 2, q).number)));
+            }
+        }
+        reinterpret_cast<T *>(a.out)[i] = down<T>(sum);
+    }
+}
+
+}  // namespace
+
+PT_KERNEL(pool_max, PoolArgs, a, 256) { largest(a); }
+PT_KERNEL(pool_mean, PoolArgs, a, 256) { mean(a); }
+PT_KERNEL(pool_mean_transposed, PoolArgs, a, 256) { mean_transposed(a); }

@@ -1,0 +1,23 @@
+/* Windows of the spatial dims: of `in` places, of which there are `out`. Strides are the input's, in elements; outputs are
+ * dense. Without a kernel the windows are adaptive. */
+#ifndef PTCORE_CUDA_POOLING_ARGS_H
+#define PTCORE_CUDA_POOLING_ARGS_H
+#include "ptcore/config.h"
+
+typedef struct PoolAxis {
+    int64_t in, out, kernel, stride, padding, dilation;
+    int64_t x;
+} PoolAxis;
+
+typedef struct PoolArgs {
+    char *out;
+    int64_t *indices;
+    const char *x;
+    int64_t total, channels;        /* elements of the output, channels of an image */
+    int64_t x_image, x_channel;
+    int64_t divisor;                /* 0: the number of places */
+    int32_t adaptive, include_pad;
+    PoolAxis axis[3];
+} PoolArgs;
+
+#endif

@@ -1,0 +1,237 @@
+"""Kernels of windows on a CUDA device against the CPU's.
+
+Sizes beyond one block and one tile, odd groups, large strides and dilations, empty batches, strided inputs, half types,
+gradients.
+"""
+import ctypes
+
+import numpy as np
+import pytest
+
+import ptcore
+from ptcore.nn import functional as F
+
+
+def numbers(shape, seed=0, dtype="float64"):
+    made = np.random.default_rng(seed).standard_normal(shape)
+    return ptcore.from_numpy(made).to(getattr(ptcore, dtype))
+
+
+def compare(op, *tensors, tolerance=1e-12, backward=True, **settings):
+    """op(*tensors, **settings) and the gradients of a weighted sum of it, on the device and on the CPU."""
+    results = []
+    for device in ("cpu", "cuda"):
+        leaves = [t.detach().to(device).requires_grad_(backward) for t in tensors]
+        out = op(*leaves, **settings)
+        found = [out]
+        if backward:
+            g = numbers(tuple(out.shape), 99, out.dtype.name).to(device)
+            found += ptcore.autograd.grad(out, leaves, g)
+        assert all(t.device.type == device for t in found)
+        results.append([t.detach().cpu().to(ptcore.float64).numpy() for t in found])
+    for k, (want, got) in enumerate(zip(*results, strict=True)):
+        scale = np.abs(want).max(initial=1.0)
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * scale, err_msg=f"result {k}")
+
+
+CONVOLUTIONS = {
+    # name: (x, weight, settings)
+    "few filters": ((2, 3, 19, 23), (2, 3, 3, 5), {"padding": 1}),
+    "lenet 1": ((3, 1, 28, 28), (6, 1, 5, 5), {}),
+    "lenet 2": ((3, 6, 12, 12), (16, 6, 5, 5), {}),
+    "tiles of filters": ((2, 5, 9, 10), (70, 5, 3, 3), {"stride": (1, 2), "padding": (0, 2)}),
+    "channels beyond a tile": ((1, 37, 6, 7), (19, 37, 2, 3), {"padding": 1}),
+    "odd groups": ((2, 15, 8, 9), (21, 5, 3, 2), {"groups": 3, "dilation": (2, 1)}),
+    "depthwise": ((2, 7, 11, 13), (14, 1, 3, 3), {"groups": 7, "padding": 1, "stride": 2}),
+    "large stride": ((1, 4, 40, 41), (5, 4, 2, 3), {"stride": (13, 17), "padding": (5, 1)}),
+    "large dilation": ((1, 4, 40, 41), (5, 4, 3, 2), {"dilation": (17, 31), "padding": 3}),
+    "stride and dilation": ((1, 4, 30, 31), (5, 4, 4, 3), {"dilation": (4, 6), "stride": (6, 4), "padding": (7, 3)}),
+    "1 dim": ((3, 6, 300), (9, 6, 7), {"padding": 3, "stride": 2}),
+    "3 dims": ((2, 4, 5, 6, 7), (6, 2, 2, 3, 2), {"groups": 2, "padding": (1, 0, 1), "stride": (1, 2, 1)}),
+    "1 x 1": ((2, 20, 9, 9), (33, 20, 1, 1), {}),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolution(name):
+    x, w, settings = CONVOLUTIONS[name]
+    conv = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)]
+    compare(conv, numbers(x, 1), numbers(w, 2), numbers(w[:1], 3), **settings)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_transposed_convolution(name):
+    x, w, settings = CONVOLUTIONS[name]
+    conv = {3: F.conv_transpose1d, 4: F.conv_transpose2d, 5: F.conv_transpose3d}[len(x)]
+    x = (x[0], w[0], *[max(2, n // 3) for n in x[2:]])
+    outputs = w[1] * settings.get("groups", 1)
+    compare(conv, numbers(x, 1), numbers(w, 2), numbers((outputs,), 3), **settings)
+
+
+def test_positions_beyond_32_bits():
+    """Of three taps only the middle one meets the input."""
+    x, w, far = numbers((2, 3, 70), 1), numbers((6, 3, 3), 2), 2**31
+    for conv, middle in ((F.conv1d, w), (F.conv_transpose1d, w.transpose(0, 1).contiguous())):
+        want = [x.clone().requires_grad_(), middle[:, :, 1:2].clone().requires_grad_()]
+        got = [x.cuda().requires_grad_(), middle.cuda().requires_grad_()]
+        out = conv(*want)
+        again = conv(*got, padding=far, dilation=far)
+        np.testing.assert_allclose(again.detach().cpu().numpy(), out.detach().numpy(), rtol=1e-12, atol=1e-12)
+        g = numbers(tuple(out.shape), 3)
+        gx, gw = ptcore.autograd.grad(out, want, g)
+        ex, ew = ptcore.autograd.grad(again, got, g.cuda())
+        np.testing.assert_allclose(ex.cpu().numpy(), gx.numpy(), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(ew.cpu().numpy()[:, :, 1:2], gw.numpy(), rtol=1e-12, atol=1e-12)
+        assert not ew.cpu().numpy()[:, :, ::2].any()
+
+
+def test_each_kernel_of_convolution_is_chosen(driver):
+    """264 tiles of 128 x 128 results occupy the 132 multiprocessors of the stand-in."""
+    driver.standin_launched.restype = ctypes.c_uint64
+
+    def chosen(kernel, op, *tensors, **settings):
+        ptcore.cuda.synchronize()
+        before = driver.standin_launched(kernel.encode())
+        backward = kernel.startswith("convolve_weight")
+        compare(op, *[t.to(ptcore.float32) for t in tensors], tolerance=5e-6, backward=backward, **settings)
+        ptcore.cuda.synchronize()
+        assert driver.standin_launched(kernel.encode()) > before, kernel
+
+    chosen("convolve_wide", F.conv2d, numbers((33, 2, 32, 32)), numbers((128, 2, 3, 3), 1), padding=1)
+    chosen("convolve_square", F.conv2d, numbers((2, 3, 9, 9)), numbers((18, 3, 3, 3), 1))
+    chosen("convolve_narrow", F.conv2d, numbers((2, 3, 9, 9)), numbers((8, 3, 3, 3), 1))
+    chosen("convolve_each", F.conv2d, numbers((2, 3, 9, 9)), numbers((3, 3, 3, 3), 1))
+    chosen("convolve_weight_near", F.conv2d, numbers((2, 8, 9, 9)), numbers((32, 8, 3, 3), 1))
+    chosen("convolve_weight_each", F.conv2d, numbers((2, 3, 9, 9)), numbers((3, 3, 3, 3), 1))
+    chosen("convolve_weight_sum", F.conv2d, numbers((8, 8, 30, 30)), numbers((32, 8, 3, 3), 1))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_dtypes_of_convolution(dtype):
+    tolerance = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 3e-6}[dtype]
+    for filters in (2, 9, 20):
+        compare(F.conv2d, numbers((2, 5, 12, 11), 1, dtype), numbers((filters, 5, 3, 3), 2, dtype),
+                numbers((filters,), 3, dtype), tolerance=tolerance, padding=1, stride=2)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64"])
+def test_integers_wrap(dtype):
+    for filters in (2, 7):
+        x = numbers((2, 3, 8, 9), 1).mul(100).to(ptcore.int64).to(getattr(ptcore, dtype))
+        w = numbers((filters, 3, 3, 3), 2).mul(100).to(ptcore.int64).to(getattr(ptcore, dtype))
+        want, got = F.conv2d(x, w), F.conv2d(x.cuda(), w.cuda())
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.cpu().numpy(), want.numpy())
+
+
+@pytest.mark.parametrize("op", [F.conv2d, lambda x, w: F.conv_transpose2d(x, w.transpose(0, 1)),
+                                lambda x, w: F.max_pool2d(x, 3, 2, 1) + w.sum(),
+                                lambda x, w: F.avg_pool2d(x, 3, 2, 1) + w.sum()])
+def test_channels_last_and_views(op):
+    x, w = numbers((2, 9, 10, 6), 1), numbers((3, 3, 6, 8), 2)
+    compare(lambda x, w: op(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1)), x, w)
+    compare(lambda x, w: op(x.permute(0, 3, 1, 2)[:, :, ::2, 1:], w.permute(3, 2, 0, 1).flip(2)), x, w)
+
+
+def test_gradients_of_expanded_results():
+    """The gradient that a sum sends back has strides of 0."""
+    compare(lambda x, w: F.conv2d(x, w, padding=1).sum(), numbers((2, 3, 9, 9)), numbers((6, 3, 3, 3), 1))
+    compare(lambda x: F.avg_pool2d(x, 3, 2).sum(), numbers((2, 3, 9, 9)))
+
+
+def test_nothing():
+    x, w = ptcore.zeros(0, 3, 8, 8), numbers((5, 3, 3, 3), dtype="float32")
+    compare(F.conv2d, x, w)                             # a gradient of zeros for the weight
+    compare(F.max_pool2d, x, kernel_size=2)
+    compare(F.avg_pool2d, x, kernel_size=2)
+    no_channels, no_weights, bias = ptcore.zeros(2, 0, 5, 5), ptcore.zeros(4, 0, 3, 3), numbers((4,), dtype="float32")
+    compare(F.conv2d, no_channels, no_weights, bias)
+
+
+def test_second_derivatives_of_convolution():
+    def op(x, w):
+        y = F.conv2d(x, w, stride=2, padding=1)
+        gx, gw = ptcore.autograd.grad((y * y).sum(), (x, w), create_graph=True)
+        return (gx * gx).sum() + (gw * gw).sum()
+    compare(op, numbers((2, 3, 7, 8), 1), numbers((6, 3, 3, 3), 2))
+
+
+def test_the_weights_gradient_is_summed_in_parts_in_order():
+    x, w = numbers((8, 2, 30, 31), 1, "float32"), numbers((5, 2, 3, 3), 2, "float32")
+    compare(F.conv2d, x, w, tolerance=2e-6)
+    runs = []
+    for _ in range(2):
+        on = w.cuda().requires_grad_()
+        F.conv2d(x.cuda(), on).square().sum().backward()
+        runs.append(on.grad.cpu().numpy())
+    np.testing.assert_array_equal(*runs)
+
+
+POOLS = {"overlapping": ((2, 3, 20, 21), 3, 2, 1), "apart": ((1, 2, 30, 33), 2, (7, 11), 0),
+         "beyond a block": ((3, 5, 24, 26), (4, 5), 1, (2, 2)), "one window": ((2, 5, 9, 9), 9, 9, 0)}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_pooling(name):
+    shape, kernel, stride, padding = POOLS[name]
+    x, window = numbers(shape), {"kernel_size": kernel, "stride": stride, "padding": padding}
+    compare(F.max_pool2d, x, **window)
+    for include in (True, False):
+        for ceil in (True, False):
+            compare(F.avg_pool2d, x, **window, ceil_mode=ceil, count_include_pad=include)
+    compare(F.avg_pool2d, x, **window, divisor_override=5)
+    wanted, places = F.max_pool2d(x, **window, return_indices=True)
+    got, at = F.max_pool2d(x.cuda(), **window, return_indices=True)
+    np.testing.assert_array_equal(at.cpu().numpy(), places.numpy())
+    np.testing.assert_array_equal(got.cpu().numpy(), wanted.numpy())
+
+
+def test_dilated_and_adaptive_pools():
+    x = numbers((2, 3, 17, 23))
+    compare(lambda x: F.max_pool2d(x, 3, 2, 1, dilation=(4, 7)), x)
+    for size in ((5, 4), (1, 1), (17, 23), (30, 40), (7, 23)):
+        compare(F.adaptive_avg_pool2d, x, output_size=size)
+        compare(F.adaptive_max_pool2d, x, output_size=size)
+    compare(lambda x: F.avg_pool3d(x, 2, 3, 1), numbers((1, 2, 7, 8, 9)))
+    compare(lambda x: F.max_pool1d(x, 4, 3), numbers((2, 3, 400)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_dtypes_of_pooling(dtype):
+    tolerance = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-6}[dtype]
+    x = numbers((2, 3, 12, 13), 5, dtype)
+    compare(lambda x: F.max_pool2d(x, 3, 2), x, tolerance=tolerance)
+    compare(lambda x: F.avg_pool2d(x, 3, 2), x, tolerance=tolerance)
+
+
+def test_maximum_of_special_numbers():
+    x = numbers((1, 1, 9, 9)).clone()
+    x[0, 0, 2, 3] = float("nan")
+    x[0, 0, 6:, 6:] = -float("inf")
+    x[0, 0, :2, :2] = 7.0                               # equal ones: the first counts
+    want, places = F.max_pool2d(x, 3, return_indices=True)
+    got, at = F.max_pool2d(x.cuda(), 3, return_indices=True)
+    np.testing.assert_array_equal(got.cpu().numpy(), want.numpy())
+    np.testing.assert_array_equal(at.cpu().numpy(), places.numpy())
+
+
+def test_lenet_learns():
+    """Two steps of a small LeNet: the losses and the weights are the CPU's."""
+    results = []
+    for device in ("cpu", "cuda"):
+        ptcore.manual_seed(0)
+        shapes = [(6, 1, 5, 5), (6,), (16, 6, 5, 5), (16,), (10, 256), (10,)]
+        weights = [(numbers(s, k) * 0.1).to(device).requires_grad_() for k, s in enumerate(shapes)]
+        x, target = numbers((4, 1, 28, 28), 9).to(device), ptcore.tensor([3, 1, 4, 1]).to(device)
+        losses = []
+        for _ in range(2):
+            h = F.max_pool2d(F.relu(F.conv2d(x, weights[0], weights[1])), 2)
+            h = F.max_pool2d(F.relu(F.conv2d(h, weights[2], weights[3])), 2)
+            loss = F.cross_entropy(F.linear(h.flatten(1), weights[4], weights[5]), target)
+            grads = ptcore.autograd.grad(loss, weights)
+            weights = [(w - 0.1 * g).detach().requires_grad_() for w, g in zip(weights, grads, strict=True)]
+            losses.append(loss.item())
+        results.append((losses, [w.detach().cpu().numpy() for w in weights]))
+    np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-12)
+    for got, want in zip(results[1][1], results[0][1], strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
