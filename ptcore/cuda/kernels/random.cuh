@@ -17,22 +17,30 @@ template <class F> PT_DEVICE void for_blocks(const RandomArgs &a, int each, F f)
         f(pt::philox(a.seed, a.offset, (uint64_t)k, 0), k * each, a.n - k * each < each ? (int)(a.n - k * each) : each);
 }
 
-PT_DEVICE T uniform_from(const pt::philox_block &b, int i, const RandomArgs &a) {
-    if constexpr (WIDE) {
-        const double v = pt::uniform_double(pt::word64(b.w, i)) * (a.b - a.a) + a.a;
-        return v < a.b ? v : a.a;
-    } else {
-        // Ends are of the dtype; the sum may round up to the upper one.
-        const float lo = up(down<T>((float)a.a)), hi = up(down<T>((float)a.b));
-        const float r = up(down<T>(pt::uniform_of(T(), b.w[i]) * (hi - lo) + lo));
-        return down<T>(r < hi ? r : lo);
-    }
+// Element i of a block, by the type that is computed in.
+PT_DEVICE double uniform_from(const pt::philox_block &b, int i, const RandomArgs &a, double) {
+    const double v = pt::uniform_double(pt::word64(b.w, i)) * (a.b - a.a) + a.a;
+    return v < a.b ? v : a.a;
 }
+template <class S> PT_DEVICE S uniform_from(const pt::philox_block &b, int i, const RandomArgs &a, S) {
+    // Ends are of the dtype; the sum may round up to the upper one.
+    const float lo = up(down<S>((float)a.a)), hi = up(down<S>((float)a.b));
+    const float r = up(down<S>(pt::uniform_of(S(), b.w[i]) * (hi - lo) + lo));
+    return down<S>(r < hi ? r : lo);
+}
+PT_DEVICE pt::normal_pair<double> normals_from(const pt::philox_block &b, int, double) {
+    return pt::box_muller(pt::word64(b.w, 0), pt::word64(b.w, 1));
+}
+PT_DEVICE pt::normal_pair<float> normals_from(const pt::philox_block &b, int i, float) {
+    return pt::box_muller(b.w[i], b.w[i + 1]);
+}
+PT_DEVICE double exponential_from(const pt::philox_block &b, int i, double) { return pt::exponential_of(pt::word64(b.w, i)); }
+PT_DEVICE float exponential_from(const pt::philox_block &b, int i, float) { return pt::exponential_of(b.w[i]); }
 
 struct Uniform {
     const RandomArgs &a;
     PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, int64_t first, int count) const {
-        for (int i = 0; i < count; i++) reinterpret_cast<T *>(a.out)[first + i] = uniform_from(b, i, a);
+        for (int i = 0; i < count; i++) reinterpret_cast<T *>(a.out)[first + i] = uniform_from(b, i, a, T());
     }
 };
 
@@ -42,9 +50,7 @@ struct Normal {
         T *out = reinterpret_cast<T *>(a.out) + first;
         const C mean = (C)a.a, std = (C)a.b;
         for (int i = 0; i < count; i += 2) {
-            pt::normal_pair<C> z;
-            if constexpr (WIDE) z = pt::box_muller(pt::word64(b.w, 0), pt::word64(b.w, 1));
-            else z = pt::box_muller(b.w[i], b.w[i + 1]);
+            const pt::normal_pair<C> z = normals_from(b, i, C());
             out[i] = down<T>(z.a * std + mean);
             if (i + 1 < count) out[i + 1] = down<T>(z.b * std + mean);
         }
@@ -55,12 +61,8 @@ struct Exponential {
     const RandomArgs &a;
     PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, int64_t first, int count) const {
         const C scale = (C)(1.0 / a.a);
-        for (int i = 0; i < count; i++) {
-            C e;
-            if constexpr (WIDE) e = pt::exponential_of(pt::word64(b.w, i));
-            else e = pt::exponential_of(b.w[i]);
-            reinterpret_cast<T *>(a.out)[first + i] = down<T>(e * scale);
-        }
+        for (int i = 0; i < count; i++)
+            reinterpret_cast<T *>(a.out)[first + i] = down<T>(exponential_from(b, i, C()) * scale);
     }
 };
 
