@@ -68,10 +68,10 @@ PT_DEVICE State merge(State x, State y) {
     if (top == -pt::infinity<C>()) return State{top, x.sum + y.sum};
     return State{top, x.sum * pt::exp(x.top - top) + y.sum * pt::exp(y.top - top)};
 }
-// Of a NaN the sum becomes NaN, and with it all results.
+// Of a NaN or of infinity the sum becomes NaN, and with it all results.
 PT_DEVICE void add(State &s, C x, C) {
     if (x > s.top) {
-        s.sum = s.sum * pt::exp(s.top - x) + C(1);
+        s.sum = s.sum * pt::exp(s.top - x) + (C(1) + (x - x));
         s.top = x;
     } else {
         s.sum += x == -pt::infinity<C>() ? C(0) : pt::exp(x - s.top);
