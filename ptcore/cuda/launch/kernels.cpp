@@ -5,6 +5,7 @@
 namespace pt_cuda {
 
 const pt_kernel_entry *const kernels[] = {
+    channel_norm_kernels,
     convolution_kernels,
     index_kernels,
     loss_kernels,
