@@ -10,6 +10,7 @@ extern const pt_kernel_entry index_kernels[];
 extern const pt_kernel_entry loss_kernels[];
 extern const pt_kernel_entry matmul_kernels[];
 extern const pt_kernel_entry normalize_kernels[];
+extern const pt_kernel_entry pad_kernels[];
 extern const pt_kernel_entry pooling_kernels[];
 extern const pt_kernel_entry reduction_kernels[];
 extern const pt_kernel_entry shape_kernels[];

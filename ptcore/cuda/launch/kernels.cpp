@@ -11,6 +11,7 @@ const pt_kernel_entry *const kernels[] = {
     loss_kernels,
     matmul_kernels,
     normalize_kernels,
+    pad_kernels,
     pooling_kernels,
     reduction_kernels,
     shape_kernels,
