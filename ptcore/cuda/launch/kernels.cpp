@@ -14,6 +14,7 @@ const pt_kernel_entry *const kernels[] = {
     pad_kernels,
     pooling_kernels,
     reduction_kernels,
+    resample_kernels,
     shape_kernels,
     softmax_kernels,
     nullptr};
