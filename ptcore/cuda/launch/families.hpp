@@ -4,14 +4,17 @@
 
 namespace pt_cuda {
 
+extern const pt_kernel_entry channel_norm_kernels[];
 extern const pt_kernel_entry convolution_kernels[];
 extern const pt_kernel_entry index_kernels[];
 extern const pt_kernel_entry loss_kernels[];
 extern const pt_kernel_entry matmul_kernels[];
 extern const pt_kernel_entry normalize_kernels[];
+extern const pt_kernel_entry pad_kernels[];
 extern const pt_kernel_entry pooling_kernels[];
 extern const pt_kernel_entry random_kernels[];
 extern const pt_kernel_entry reduction_kernels[];
+extern const pt_kernel_entry resample_kernels[];
 extern const pt_kernel_entry shape_kernels[];
 extern const pt_kernel_entry softmax_kernels[];
 

@@ -5,14 +5,17 @@
 namespace pt_cuda {
 
 const pt_kernel_entry *const kernels[] = {
+    channel_norm_kernels,
     convolution_kernels,
     index_kernels,
     loss_kernels,
     matmul_kernels,
     normalize_kernels,
+    pad_kernels,
     pooling_kernels,
     random_kernels,
     reduction_kernels,
+    resample_kernels,
     shape_kernels,
     softmax_kernels,
     nullptr};

@@ -235,3 +235,61 @@ def test_lenet_learns():
     np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-12)
     for got, want in zip(results[1][1], results[0][1], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
+
+
+NORMS = [(70, 3, 5, 5), (4, 37, 300), (1000, 5), (2, 3, 90, 100), (3, 70, 2), (1, 6, 1, 5000), (2, 12, 8, 2, 2)]
+
+
+@pytest.mark.parametrize("shape", NORMS, ids=str)
+def test_norms_of_channels(shape):
+    x, w, b = numbers(shape, 1).mul(3).add(2), numbers(shape[1:2], 2), numbers(shape[1:2], 3)
+    compare(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), x, w, b, tolerance=1e-10)
+    compare(lambda x: F.batch_norm(x, None, None, None, None, True), x, tolerance=1e-10)
+    for groups in {1, shape[1]} | ({2} if shape[1] % 2 == 0 else set()):
+        if groups < shape[1] or len(shape) > 2:
+            compare(lambda x, w, b, groups=groups: F.group_norm(x, groups, w, b), x, w, b, tolerance=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_dtypes_of_norms(dtype):
+    tolerance = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5}[dtype]
+    x = numbers((6, 8, 7, 9), 1, dtype).add(30)
+    for kind in {dtype, "float32"}:                     # weight and bias are often of more bits than the input
+        w, b = numbers((8,), 2, kind), numbers((8,), 3, kind)
+        compare(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), x, w, b, tolerance=tolerance)
+        compare(lambda x, w, b: F.group_norm(x, 4, w, b), x, w, b, tolerance=tolerance)
+
+
+def test_running_statistics():
+    found = []
+    for device in ("cpu", "cuda"):
+        mean, var = ptcore.zeros(5, dtype=ptcore.float64, device=device), ptcore.ones(5, dtype=ptcore.float64, device=device)
+        for k in range(3):
+            F.batch_norm(numbers((4, 5, 6, 7), k).to(device), mean, var, None, None, True, 0.3)
+        y = F.batch_norm(numbers((4, 5, 6, 7), 9).to(device), mean, var, None, None, False)
+        found.append([t.cpu().numpy() for t in (mean, var, y)])
+    for want, got in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+def test_variance_far_from_zero():
+    """Numbers around 4096 that differ by sixteenths, which float32 holds exactly: the variance is as exact as float64's."""
+    x = numbers((40, 3, 8, 8), 1).mul(16).round().div(16).add(4096).to(ptcore.float32)
+    want = x.to(ptcore.float64).numpy()
+    want = (want - want.mean((0, 2, 3), keepdims=True)) / np.sqrt(want.var((0, 2, 3), keepdims=True) + 1e-5)
+    got = F.batch_norm(x.cuda(), None, None, None, None, True).cpu().numpy()
+    # What remains is the mean's rounding to float32: half of 2**-12.
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=2**-13 * 1.1)
+
+
+def test_norms_of_special_numbers():
+    x = numbers((2, 4, 6, 6), 1)
+    x[0, 0, 0, 0], x[0, 1, 2, 3], x[1, 2, 0, 0] = float("inf"), float("nan"), -float("inf")
+    for op in (lambda x: F.batch_norm(x, None, None, None, None, True), lambda x: F.group_norm(x, 2)):
+        np.testing.assert_array_equal(np.isnan(op(x.cuda()).cpu().numpy()), np.isnan(op(x).numpy()))
+
+
+def test_norms_of_nothing():
+    w = numbers((4,), 1, "float32")
+    compare(lambda x, w: F.group_norm(x, 2, w), ptcore.zeros(0, 4, 3), w)
+    compare(lambda x, w: F.group_norm(x, 2, w), ptcore.zeros(3, 4, 0), w)
