@@ -136,12 +136,15 @@ def show_config():
     CPU level: ...
     threads: ...
     autograd: ...
+    CUDA backend: ...
     """
     from ptcore._ops._select import cpu_capability
     from ptcore.autograd import _engine
     form = "plain Python" if _engine.__file__.endswith(".py") else "compiled"
+    import importlib.util
+    built = "built" if importlib.util.find_spec("ptcore.cuda._backend") else "not built"
     return (f"ptcore {__version__}\nCPU level: {cpu_capability()}\nthreads: {get_num_threads()}\n"
-            f"autograd: {form}")
+            f"autograd: {form}\nCUDA backend: {built}")
 
 
 def is_tensor(obj):

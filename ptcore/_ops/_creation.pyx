@@ -606,7 +606,7 @@ def random_(Tensor self not None, from_=0, to=None, *, generator=None):
 
 def bernoulli_(Tensor self not None, p=0.5, *, generator=None):
     """Fills with 1 with probability p (a number or a tensor), else 0."""
-    with_p = p if isinstance(p, Tensor) else full(self.shape, float(p))
+    with_p = p if isinstance(p, Tensor) else full(self.shape, float(p), device=self.device)
     values = call(OP_BERNOULLI, (with_p, generator), None)
     elementwise_inplace(OP_ASSIGN, (self, values))
     return self

@@ -52,6 +52,7 @@ def is_available():
 
 def _complete():
     """Whether the backend was built and what it imports is installed."""
+    import importlib.util
     find = importlib.util.find_spec
     return find("ptcore.cuda._backend") is not None and find("cuda") is not None and find("cuda.bindings") is not None
 

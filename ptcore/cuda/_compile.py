@@ -38,7 +38,9 @@ class NVRTC:
                                                   [t.encode() for t in headers.values()], names)
         self._check(error, "nvrtcCreateProgram")
         try:
-            options = [b"-std=c++17", b"-diag-suppress=186", f"-arch=sm_{architecture}".encode()]
+            options = [b"-std=c++17", b"-diag-suppress=186,177", f"-arch=sm_{architecture}".encode()]
+            if "#define PT_EXACT" in text:              # no contraction: the CPU's bits
+                options.append(b"-fmad=false")
             error, = nvrtc.nvrtcCompileProgram(program, len(options), options)
             if error:
                 _, size = nvrtc.nvrtcGetProgramLogSize(program)

@@ -1,31 +1,41 @@
 """The compiled half of the backend, imported at the first use of a device."""
-_runtime = None
+import importlib.util
+import sys
+
+_started = None
+
+
+def compiled():
+    """The module ``_runtime``, imported but not started: for what needs no device."""
+    try:
+        from ptcore.cuda import _backend
+    except ImportError:
+        raise RuntimeError("this ptcore was built without the CUDA backend") from None
+    if "ptcore.cuda._runtime" not in sys.modules:
+        _backend.install(_backend.__file__)
+    try:
+        from ptcore.cuda import _runtime
+    except ModuleNotFoundError as e:
+        raise RuntimeError(f"the package of {e.name!r} is missing: pip install 'ptcore[cuda13]'") from None
+    return _runtime
 
 
 def runtime():
-    """The module ``_runtime``; RuntimeError that says what is missing where it cannot run."""
-    global _runtime
-    if _runtime is None:
-        try:
-            from ptcore.cuda import _backend
-        except ImportError:
-            raise RuntimeError("this ptcore was built without the CUDA backend") from None
+    """The module ``_runtime``, started; RuntimeError that says what is missing where it cannot run."""
+    global _started
+    if _started is None:
         from ptcore.cuda import _probe
-        if not _probe.device_count():
+        if importlib.util.find_spec("ptcore.cuda._backend") is not None and not _probe.device_count():
             raise RuntimeError("no NVIDIA driver with a device was found on this machine")
-        _backend.install(_backend.__file__)
-        try:
-            from ptcore.cuda import _runtime as module
-        except ModuleNotFoundError as e:
-            raise RuntimeError(f"the package of {e.name!r} is missing: pip install 'ptcore[cuda13]'") from None
+        module = compiled()
         module.register()
-        _runtime = module
-    return _runtime
+        _started = module
+    return _started
 
 
 def started():
     """The module ``_runtime`` if a device has been used, else None."""
-    return _runtime
+    return _started
 
 
 def check_device(index):

@@ -5,11 +5,14 @@ that its text sees as ``PT_T``, ``PT_U``, ``PT_V``, ``PT_W``.
 """
 import re
 
-from ptcore.cuda._load import runtime
+from ptcore.cuda._load import compiled
 
 # By dtype code.
 CPP = ("bool", "uint8_t", "int8_t", "uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t", "half",
        "bfloat16", "float", "double", "complex64", "complex128")
+
+# Files whose results must be the CPU's to the bit: compiled without contraction.
+EXACT = ("random", "random_whole")
 
 _headers = None
 _formulas = None
@@ -19,7 +22,7 @@ def headers():
     """Name in ``#include`` to text, of every file that a program may include."""
     global _headers
     if _headers is None:
-        _headers = runtime().sources()
+        _headers = compiled().sources()
         # Headers of one folder include each other by their bare names.
         for name in [n for n in _headers if n.startswith("ptcore/")]:
             _headers.setdefault(name.removeprefix("ptcore/"), _headers[name])
@@ -46,6 +49,8 @@ def text_of(program, types):
     lines = [f"// {program} {' '.join(CPP[t] for t in types)}"]
     if op:
         lines += ['#include "ptcore/formula.h"', f"namespace {{\n{formulas()[op]}}}", f"#define PT_OP op_{op}"]
+    if file in EXACT:
+        lines.append("#define PT_EXACT")
     for letter, t in zip("TUVW", types):
         lines += [f"#define PT_{letter} {CPP[t]}", f"#define PT_{letter}CODE {t}"]
     return "\n".join([*lines, f'#include "{file}.cuh"', ""])

@@ -290,6 +290,19 @@ def register():
         i += 1
 
 
+def kernel_names():
+    """The rows' ``kernel`` columns that have a kernel here."""
+    cdef int i = 0, k
+    names = set()
+    while kernels[i] != NULL:
+        k = 0
+        while kernels[i][k].name != NULL:
+            names.add(kernels[i][k].name.decode())
+            k += 1
+        i += 1
+    return names
+
+
 # -- kernels -----------------------------------------------------------------------------------------------------------------
 
 cdef dict _libraries = {}                   # (program, types, capability) -> CUlibrary

@@ -8,9 +8,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent / "host"))
 
-from child import child, fill, folder, value
+from child import TYPES, child, fill, folder, loaded, pointer, stored, value
 
-TYPES = {"f2": 2, "bf16": 14, "f4": 0, "f8": 1, "c8": 4, "c16": 5}
 TOLERANCE = {"f2": 2e-2, "bf16": 2e-1, "f4": 1e-5, "f8": 1e-13, "c8": 1e-5, "c16": 1e-13}
 SCALAR = {"f2": "f4", "bf16": "f4"}
 u64 = c.c_uint64
@@ -23,26 +22,9 @@ def library():
     return blas, handle
 
 
-def stored(x, name):
-    """The array as it lies in memory, and its values."""
-    if name != "bf16":
-        x = np.asfortranarray(x.astype(name))
-        return x, x.astype("c16" if name[0] == "c" else "f8")
-    bits = np.asfortranarray(x.astype("f4")).view("u4") >> 16
-    return bits.astype("u2", order="F"), (bits << 16).astype("u4").view("f4").astype("f8")
-
-
-def loaded(x, name):
-    return x if name != "bf16" else (x.astype("u4") << 16).view("f4")
-
-
 def random(rng, shape, name):
     x = rng.standard_normal(shape)
     return x + 1j * rng.standard_normal(shape) if name[0] == "c" else x
-
-
-def pointer(array):
-    return c.c_void_p(array.ctypes.data)
 
 
 @child

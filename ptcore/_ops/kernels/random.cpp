@@ -12,10 +12,9 @@
  *   randperm(): any real out, the stable argsort of 64-bit words
  *   dropout(input, p): out = input * keep / (1 - p), mask = keep
  */
+#include "ptcore/draws.h"
 #include "ptcore/elementwise.h"
-#include "ptcore/half.h"
 #include "ptcore/kernel.h"
-#include "ptcore/philox.h"
 #include "parallel.hpp"
 
 #include <stdio.h>
@@ -67,10 +66,6 @@ template<class F> void for_words(const pt_call *call, int64_t n, int per_block, 
     });
 }
 
-PT_INLINE uint64_t word64(const uint32_t *w, int64_t i) {
-    return w[2 * i] | (uint64_t)w[2 * i + 1] << 32;
-}
-
 PT_INLINE float widen(half x) { return to_float(x); }
 PT_INLINE float widen(bfloat16 x) { return to_float(x); }
 PT_INLINE float widen(float x) { return x; }
@@ -107,11 +102,6 @@ struct converter {
 bool is_complex(const pt_call *call) { return call->out[0].dtype >= PT_COMPLEX64; }
 
 /* ---- continuous ---- */
-
-/* A half type's uniform has as many bits as it can hold, so that it stays below 1. */
-PT_INLINE float uniform_of(half, uint32_t w) { return (float)(int32_t)(w >> 21) * 0.00048828125f; }
-PT_INLINE float uniform_of(bfloat16, uint32_t w) { return (float)(int32_t)(w >> 24) * 0.00390625f; }
-PT_INLINE float uniform_of(float, uint32_t w) { return uniform_float(w); }
 
 template<class T> struct uniform {
     static int run(pt_call *call, double from, double to) {
@@ -176,16 +166,6 @@ template<> struct normal<double> {
         return PT_OK;
     }
 };
-
-/* -log(1 - u); u = 0 stands for half a step, so that no value is 0 */
-PT_INLINE float exponential_of(uint32_t w) {
-    float u = uniform_float(w), e = -log(1.f - u);
-    return u == 0.f ? 2.98023224e-08f : e;
-}
-PT_INLINE double exponential_of(uint64_t w) {
-    double u = uniform_double(w), e = -log(1.0 - u);
-    return u == 0.0 ? 5.551115123125783e-17 : e;
-}
 
 template<class T> struct exponential {
     static int run(pt_call *call, double lambd) {
@@ -263,38 +243,6 @@ int random_bits(pt_call *call) {
     }
 }
 
-/* High half of a * b */
-PT_INLINE uint64_t multiply_high(uint64_t a, uint64_t b) {
-    uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
-    uint64_t m = ah * bl + (al * bl >> 32), n = al * bh + (uint32_t)m;
-    return ah * bh + (m >> 32) + (n >> 32);
-}
-
-/* Uniform below `range` (Lemire): the words of a block in order, then those of the next draw. An element
- * uses 32-bit words for a range up to 2^32. 2^24 draws fail with a probability of nought. */
-PT_NOINLINE uint64_t below(uint64_t range, philox_block b, uint64_t seed, uint64_t offset,
-                           uint64_t element) {
-    uint64_t reject64 = (0 - range) % range;
-    uint32_t reject32 = (uint32_t)((((uint64_t)1 << 32) - range) % range);
-    uint64_t value = 0;
-    for (uint32_t draw = 0; draw < PHILOX_MAX_DRAWS; b = philox(seed, offset, element, ++draw)) {
-        if (range <= (uint64_t)1 << 32) {
-            for (int j = 0; j < 4; j++) {
-                uint64_t product = b.w[j] * range;
-                value = product >> 32;
-                if ((uint32_t)product >= reject32) return value;
-            }
-        } else {
-            for (int j = 0; j < 2; j++) {
-                uint64_t w = word64(b.w, j);
-                value = multiply_high(w, range);
-                if (w * range >= reject64) return value;
-            }
-        }
-    }
-    return value;
-}
-
 int random_integers(pt_call *call) {
     int64_t low = call->params[0].i, high = call->params[1].i;
     if (is_complex(call)) return wrong_dtype(call, "real");
@@ -318,49 +266,6 @@ int random_integers(pt_call *call) {
         out.row(values, k, m);
     });
     return PT_OK;
-}
-
-/* ---- Poisson: products of uniforms below a mean of 10, above it transformed rejection (Hoermann's PTRS, 1993) ---- */
-
-struct uniform_pairs {
-    uint64_t seed, offset, block;
-    uint32_t draw;
-    double u, v;
-    bool next() {
-        if (draw >= PHILOX_MAX_DRAWS) return false;
-        philox_block b = philox(seed, offset, block, draw++);
-        u = uniform_double(b.w[0] | (uint64_t)b.w[1] << 32);
-        v = uniform_double(b.w[2] | (uint64_t)b.w[3] << 32);
-        return true;
-    }
-};
-
-PT_NOINLINE double poisson_small(double mean, uniform_pairs d) {
-    const double stop = exp(-mean);
-    double k = 0, product = 1;
-    while (d.next()) {
-        product *= d.u;
-        if (product <= stop) break;
-        k += 1;
-        product *= d.v;
-        if (product <= stop) break;
-        k += 1;
-    }
-    return k;
-}
-
-PT_NOINLINE double poisson_large(double mean, uniform_pairs d) {
-    const double root = sqrt(mean), log_mean = log(mean), b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
-    const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
-    double k = floor(mean);
-    while (d.next()) {
-        const double u = d.u - 0.5, v = d.v, us = 0.5 - abs(u);
-        k = floor((2 * a / us + b) * u + mean + 0.43);
-        if (us >= 0.07 && v <= v_r) break;
-        if (k < 0 || (us < 0.013 && v > us)) continue;
-        if (log(v * inverse_alpha / (a / (us * us) + b)) <= -mean + k * log_mean - lgamma(k + 1)) break;
-    }
-    return k < 0 ? 0 : k;
 }
 
 template<class T> struct poisson {

@@ -28,7 +28,7 @@ PT_DEVICE void put_moments(const LayerNormArgs &a, int64_t r, const Affine &f) {
 
 }  // namespace
 
-PT_KERNEL_SYNC(rows, LayerNormArgs, a, PT_NORM_THREADS) {
+PT_KERNEL_SYNC(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
     constexpr int V = vector_of<PT_T>::size;
     const Row row(a.log2);
@@ -51,7 +51,7 @@ PT_KERNEL_SYNC(rows, LayerNormArgs, a, PT_NORM_THREADS) {
     }
 }
 
-PT_KERNEL_SYNC(streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
+PT_KERNEL_SYNC(layer_norm_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
     for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
         const PT_T *x = static_cast<const PT_T *>(a.in) + r * a.n;
         C sum = 0, m2 = 0;

@@ -19,7 +19,7 @@ PT_DEVICE C rstd_of(const LayerNormArgs &a, int64_t r) { return static_cast<cons
 
 }  // namespace
 
-PT_KERNEL_SYNC(rows, LayerNormArgs, a, PT_NORM_THREADS) {
+PT_KERNEL_SYNC(layer_norm_backward_rows, LayerNormArgs, a, PT_NORM_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
     constexpr int V = vector_of<PT_T>::size;
     const Row row(a.log2);
@@ -45,7 +45,7 @@ PT_KERNEL_SYNC(rows, LayerNormArgs, a, PT_NORM_THREADS) {
     }
 }
 
-PT_KERNEL_SYNC(streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
+PT_KERNEL_SYNC(layer_norm_backward_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
     for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
         const PT_T *g = static_cast<const PT_T *>(a.g) + r * a.n, *x = static_cast<const PT_T *>(a.in) + r * a.n;
         const C mean = mean_of(a, r), rstd = rstd_of(a, r);
@@ -64,7 +64,7 @@ PT_KERNEL_SYNC(streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
 }
 
 // One part of rows (blockIdx.y) of 32 neighbouring columns.
-PT_KERNEL_SYNC(sums, LayerNormArgs, a, PT_NORM_THREADS) {
+PT_KERNEL_SYNC(layer_norm_backward_sums, LayerNormArgs, a, PT_NORM_THREADS) {
     constexpr int HEIGHT = PT_NORM_THREADS / PT_NORM_COLUMNS;
     __shared__ Two partial[PT_NORM_THREADS];
     const int x = threadIdx.x % PT_NORM_COLUMNS, y = threadIdx.x / PT_NORM_COLUMNS;
@@ -86,7 +86,7 @@ PT_KERNEL_SYNC(sums, LayerNormArgs, a, PT_NORM_THREADS) {
     to[a.n + column] = s.h;
 }
 
-PT_KERNEL(finish, LayerNormArgs, a, PT_NORM_THREADS) {
+PT_KERNEL(layer_norm_backward_finish, LayerNormArgs, a, PT_NORM_THREADS) {
     for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
         C gw = 0, gb = 0;
         for (int64_t p = 0; p < a.parts; p++) {

@@ -4,6 +4,16 @@
 #include "rows.cuh"
 #include "softmax_args.h"
 
+#if defined(PT_SOFTMAX_LOG) && defined(PT_SOFTMAX_BACKWARD)
+#  define PT_SOFTMAX(kernel) log_softmax_backward_##kernel
+#elif defined(PT_SOFTMAX_LOG)
+#  define PT_SOFTMAX(kernel) log_softmax_##kernel
+#elif defined(PT_SOFTMAX_BACKWARD)
+#  define PT_SOFTMAX(kernel) softmax_backward_##kernel
+#else
+#  define PT_SOFTMAX(kernel) softmax_##kernel
+#endif
+
 namespace {
 
 typedef typename opmath<PT_T>::type C;
@@ -58,10 +68,10 @@ PT_DEVICE State merge(State x, State y) {
     if (top == -pt::infinity<C>()) return State{top, x.sum + y.sum};
     return State{top, x.sum * pt::exp(x.top - top) + y.sum * pt::exp(y.top - top)};
 }
-// Of a NaN the sum becomes NaN, and with it all results.
+// Of a NaN or of infinity the sum becomes NaN, and with it all results.
 PT_DEVICE void add(State &s, C x, C) {
     if (x > s.top) {
-        s.sum = s.sum * pt::exp(s.top - x) + C(1);
+        s.sum = s.sum * pt::exp(s.top - x) + (C(1) + (x - x));
         s.top = x;
     } else {
         s.sum += x == -pt::infinity<C>() ? C(0) : pt::exp(x - s.top);
@@ -114,12 +124,12 @@ PT_DEVICE void kept_rows(const SoftmaxArgs &a, C *memory) {
 
 }  // namespace
 
-PT_KERNEL_SYNC(rows, SoftmaxArgs, a, PT_ROW_THREADS) {
+PT_KERNEL_SYNC(PT_SOFTMAX(rows), SoftmaxArgs, a, PT_ROW_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
     kept_rows(a, memory);
 }
 
-PT_KERNEL_SYNC(streamed, SoftmaxArgs, a, PT_STREAM_THREADS) {
+PT_KERNEL_SYNC(PT_SOFTMAX(streamed), SoftmaxArgs, a, PT_STREAM_THREADS) {
     for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
         const PT_T *x = input(a, 0, r), *y = second_input(a, r);
         State s = nothing();
@@ -132,7 +142,7 @@ PT_KERNEL_SYNC(streamed, SoftmaxArgs, a, PT_STREAM_THREADS) {
     }
 }
 
-PT_KERNEL_SYNC(columns, SoftmaxArgs, a, PT_ROW_THREADS) {
+PT_KERNEL_SYNC(PT_SOFTMAX(columns), SoftmaxArgs, a, PT_ROW_THREADS) {
     __shared__ State partial[PT_ROW_THREADS];
     const int width = 1 << a.log2, x = threadIdx.x & (width - 1), y = threadIdx.x >> a.log2, height = PT_ROW_THREADS >> a.log2;
     for (int64_t base = (int64_t)blockIdx.x * width; base < a.rows; base += (int64_t)gridDim.x * width) {

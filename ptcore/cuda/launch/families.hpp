@@ -13,6 +13,7 @@ extern const pt_kernel_entry matmul_kernels[];
 extern const pt_kernel_entry normalize_kernels[];
 extern const pt_kernel_entry pad_kernels[];
 extern const pt_kernel_entry pooling_kernels[];
+extern const pt_kernel_entry random_kernels[];
 extern const pt_kernel_entry reduction_kernels[];
 extern const pt_kernel_entry resample_kernels[];
 extern const pt_kernel_entry shape_kernels[];

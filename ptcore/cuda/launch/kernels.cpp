@@ -14,6 +14,7 @@ const pt_kernel_entry *const kernels[] = {
     normalize_kernels,
     pad_kernels,
     pooling_kernels,
+    random_kernels,
     reduction_kernels,
     resample_kernels,
     shape_kernels,

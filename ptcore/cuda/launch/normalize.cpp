@@ -6,9 +6,10 @@
 namespace pt_cuda {
 namespace {
 
-const Kernel ROWS = {"layer_norm", "rows"}, STREAMED = {"layer_norm", "streamed"},
-             BACKWARD_ROWS = {"layer_norm_backward", "rows"}, BACKWARD_STREAMED = {"layer_norm_backward", "streamed"},
-             SUMS = {"layer_norm_backward", "sums"}, FINISH = {"layer_norm_backward", "finish"};
+#define PT_OF(program, kernel) {program, program "_" kernel}
+const Kernel ROWS = PT_OF("layer_norm", "rows"), STREAMED = PT_OF("layer_norm", "streamed"),
+             BACKWARD_ROWS = PT_OF("layer_norm_backward", "rows"), BACKWARD_STREAMED = PT_OF("layer_norm_backward", "streamed"),
+             SUMS = PT_OF("layer_norm_backward", "sums"), FINISH = PT_OF("layer_norm_backward", "finish");
 
 bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
 bool floating(const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; }

@@ -9,7 +9,7 @@ namespace {
 struct Softmax {
     Kernel rows, streamed, columns;
 };
-#define PT_SOFTMAX(program) { {program, "rows"}, {program, "streamed"}, {program, "columns"} }
+#define PT_SOFTMAX(program) { {program, program "_rows"}, {program, program "_streamed"}, {program, program "_columns"} }
 const Softmax FORWARD = PT_SOFTMAX("softmax"), LOG_FORWARD = PT_SOFTMAX("log_softmax"),
               BACKWARD = PT_SOFTMAX("softmax_backward"), LOG_BACKWARD = PT_SOFTMAX("log_softmax_backward");
 

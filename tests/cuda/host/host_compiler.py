@@ -27,6 +27,7 @@ FLAGS = ["-O1", "-g0", "-std=c++17", "-fPIC", "-w", "-fvisibility=hidden", "-ffp
 DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_copies.cpp", "standin_streams.cpp", "standin_library.cpp",
           "run.cpp", "scheduler.cpp", "fibers.cpp"]
 CUBLAS = ["standin_cublas.cpp"]
+CUBLASLT = ["standin_cublaslt.cpp"]
 
 
 class CompileError(RuntimeError):
@@ -170,6 +171,11 @@ def build_cublas(folder):
     return _build(folder, "libcublas_standin.so", CUBLAS, ["-ldl"], "-O3")
 
 
+def build_cublaslt(folder):
+    """Builds the stand-in cuBLASLt into ``folder``; the path of it."""
+    return _build(folder, "libcublasLt_standin.so", CUBLASLT, ["-ldl"], "-O3")
+
+
 if __name__ == "__main__":
-    for build in (build_standin, build_cublas):
+    for build in (build_standin, build_cublas, build_cublaslt):
         print(build(sys.argv[1] if len(sys.argv) > 1 else "."))

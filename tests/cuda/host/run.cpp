@@ -32,7 +32,7 @@ pt_host_state host;
 Random random_state;
 const Launch *job;
 Failure *failure;
-Fiber plain;
+Fiber &plain = *new Fiber;      // like all state here never destroyed: kernels may run while a process ends
 bool plain_dirty = true;
 bool on_plain, running;                 // inside a kernel; on which kind of fiber
 double time_limit = 60;
@@ -51,9 +51,8 @@ double time_limit = 60;
     leave();
 }
 
-uint64_t meet(int what, unsigned mask, uint64_t value, int from, const char *file, int line) {
-    if (on_plain) stop(719, "meets other threads, but PT_KERNEL declares that none do: PT_KERNEL_SYNC", file, line);
-    return meet_on_fiber(what, mask, value, from, file, line);
+uint64_t meet_nobody(int, unsigned, uint64_t, int, const char *file, int line) {
+    stop(719, "meets other threads, but PT_KERNEL declares that none do: PT_KERNEL_SYNC", file, line);
 }
 
 unsigned active() { return on_plain ? 1u << host.lane : active_on_fiber(); }
@@ -82,6 +81,8 @@ void on_fault(int signal, siginfo_t *info, void *) {
         stop(719, "divides an integer by zero, or the lowest one by -1", "", 0);
     } else if (signal == SIGILL) {
         stop(716, "a misaligned access, or an index outside of an array", "", 0);    // host_compiler.TRAPS
+    } else if (info->si_code == SI_KERNEL) {
+        stop(700, "an access to an address that is none, or one that is not aligned", "", 0);
     } else {
         char text[64];
         snprintf(text, sizeof text, "an illegal access to %p", info->si_addr);
@@ -191,9 +192,11 @@ char *dynamic_memory(unsigned bytes) {
 }  // namespace
 
 pt_host_state *host_state() {
-    host.meet = meet;
-    host.active = active;
-    host.stop = stop;
+    if (!host.stop) {
+        host.meet = meet_nobody;
+        host.active = active;
+        host.stop = stop;
+    }
     return &host;
 }
 void seed_schedules(uint64_t n) { random_state.seed(n); }
@@ -229,6 +232,7 @@ Failure run_kernel(const Launch &launch) {
         if (launch.static_bytes) memset(launch.statics, junk, launch.static_bytes);
         if (launch.dynamic_bytes) memset(host.dynamic, junk, launch.dynamic_bytes);
         on_plain = !launch.barriers;
+        host.meet = on_plain ? meet_nobody : meet_on_fiber;
         running = true;
         if (launch.barriers) {
             run_block(launch, random_state, result);

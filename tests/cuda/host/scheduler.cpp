@@ -1,6 +1,6 @@
 // The threads of one block, as fibers: a random warp runs ahead a random number of steps, its lanes in a random order.
 //
-// A step lets each chosen lane run to its next meeting. Meetings complete when everybody has come; when nobody can go on
+// A step lets each chosen lane run to its next meeting. Who waits chooses the next thread and switches to it. Meetings complete when everybody has come; when nobody can go on
 // and not all have returned, somebody waits for threads that never come, which is the launch's failure.
 #include "scheduler.hpp"
 
@@ -37,7 +37,7 @@ struct Warp {
 };
 
 const int MOST = 1024;
-std::vector<std::unique_ptr<Thread>> threads;
+auto &threads = *new std::vector<std::unique_ptr<Thread>>;
 Warp warps[MOST / 32];
 int count, warp_count, at_barrier, returned;
 Thread *current;
@@ -47,21 +47,99 @@ bool dirty;                     // fibers stopped in the middle of a kernel
 const Launch *job;
 Failure *failure;
 Random *rng;
+pt_host_state *host;
 
 const char *const MEETINGS[] = {
     "__syncthreads", "__syncthreads_or", "__syncthreads_and", "__syncthreads_count", "__syncwarp", "__shfl_sync",
     "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__ballot_sync", "__any_sync", "__all_sync",
     "__match_any_sync"};
 
+// The step that is under way: of `warp`, which takes `steps` more; `lanes` of it from the `i`th place of an order on.
+struct Turn {
+    int warp, steps;
+    unsigned i, lanes, start, stride;
+} turn;
+
+void begin_step() {
+    turn.lanes = warps[turn.warp].ready;
+    if (rng->below(4) == 0) {           // some lanes run ahead of the others
+        const unsigned some = turn.lanes & rng->next();
+        if (some) turn.lanes = some;
+    }
+    const uint32_t r = rng->next();
+    turn.i = 0;
+    turn.start = r & 31u;
+    turn.stride = (r >> 5 & 31u) | 1u;
+}
+
+void report_stuck();
+
+// Who runs next; NULL when the block is done or has failed.
+Thread *next() {
+    for (;;) {
+        if (failure->code) return nullptr;
+        while (turn.i < 32) {
+            const unsigned lane = (turn.start + turn.i++ * turn.stride) & 31u;
+            if (turn.lanes >> lane & 1u) return threads[turn.warp * 32 + lane].get();
+        }
+        if (turn.steps && warps[turn.warp].ready) {
+            turn.steps--;
+            begin_step();
+            continue;
+        }
+        if (returned == count) return nullptr;
+        int runnable[MOST / 32], n = 0;
+        for (int i = 0; i < warp_count; i++)
+            if (warps[i].ready) runnable[n++] = i;
+        if (!n) {
+            report_stuck();
+            return nullptr;
+        }
+        turn.warp = runnable[rng->below((uint32_t)n)];
+        const uint32_t r = rng->next();
+        // a step or a few, or as far as the warp comes alone
+        turn.steps = r & 3u ? (int)(r >> 2 & 7u) : 1 << 20;
+        begin_step();
+    }
+}
+
+void switch_to(Thread *t) {
+    current = t;
+    host->thread = t->at;
+    host->lane = (unsigned)t->index & 31u;
+}
+
+// From a thread that has to wait.
+void yield(Thread &t) {
+    Thread *to = next();
+    if (to == &t) return;
+    if (!to) {
+        t.fiber.wait();
+        return;
+    }
+    switch_to(to);
+    t.fiber.pass(to->fiber);
+}
+
 std::string thread_text(const Thread &t) {
     if (t.state == RETURNED) return "thread " + std::to_string(t.index) + " has returned";
     return "thread " + std::to_string(t.index) + " waits at " + MEETINGS[t.what] + " (" + site(t.file, t.line) + ")";
 }
 
-[[noreturn]] void give_up(const std::string &text) {
+[[noreturn]] __attribute__((noinline, cold)) void give_up(const std::string &text) {
     failure->code = 719;
     failure->text = where(*job) + text;
     for (;;) current->fiber.wait();
+}
+
+[[noreturn]] __attribute__((noinline, cold)) void not_in_mask(const Thread &t) {
+    give_up("thread " + std::to_string(t.index) + " is not in the mask of its own " + MEETINGS[t.what] + " (" +
+            site(t.file, t.line) + ")");
+}
+
+[[noreturn]] __attribute__((noinline, cold)) void two_barriers(const Thread &first, Thread &t) {
+    t.state = AT_BLOCK;
+    give_up("threads meet at different barriers: " + thread_text(first) + ", " + thread_text(t));
 }
 
 void fiber_main(void *p) {
@@ -73,7 +151,7 @@ void fiber_main(void *p) {
         w.ready &= ~(1u << (t->index & 31));
         w.returned |= 1u << (t->index & 31);
         returned++;
-        t->fiber.wait();
+        yield(*t);
     }
 }
 
@@ -110,8 +188,7 @@ uint64_t meet_warp(Thread &t) {
     const int warp = t.index >> 5;
     const unsigned bit = 1u << (t.index & 31);
     Warp &w = warps[warp];
-    if (!(t.mask & bit)) give_up("thread " + std::to_string(t.index) + " is not in the mask of its own " +
-                                 MEETINGS[t.what] + " (" + site(t.file, t.line) + ")");
+    if (!(t.mask & bit)) not_in_mask(t);
     if (!w.waiting) {
         w.mask = t.mask;
         w.what = t.what;
@@ -130,7 +207,7 @@ uint64_t meet_warp(Thread &t) {
                 complete = complete && other.what == t.what && other.mask == t.mask;
             }
     if (complete) complete_warp(warp, t.mask, t.what);
-    t.fiber.wait();
+    yield(t);
     return t.result;
 }
 
@@ -141,10 +218,8 @@ uint64_t meet_block(Thread &t) {
         gathered = t.what == PT_MEET_BLOCK_AND;
     } else {
         const Thread &first = *threads[barrier_first];
-        if (first.line != t.line || first.what != t.what || (first.file != t.file && strcmp(first.file, t.file))) {
-            t.state = AT_BLOCK;
-            give_up("threads meet at different barriers: " + thread_text(first) + ", " + thread_text(t));
-        }
+        if (first.line != t.line || first.what != t.what || (first.file != t.file && strcmp(first.file, t.file)))
+            two_barriers(first, t);
     }
     gathered = t.what == PT_MEET_BLOCK_AND ? gathered & t.value : t.what == PT_MEET_BLOCK_OR ? gathered | t.value
                                                                                              : gathered + t.value;
@@ -156,7 +231,7 @@ uint64_t meet_block(Thread &t) {
         for (int i = 0; i < count; i++) threads[i]->state = READY;
         for (int i = 0; i < warp_count; i++) warps[i].ready = warps[i].present;
     }
-    t.fiber.wait();
+    yield(t);
     return barrier_result;
 }
 
@@ -176,25 +251,6 @@ void report_stuck() {
     failure->code = 719;
     failure->text = where(*job) + thread_text(*waits) + " for " + std::to_string(missing) + " others that never come" +
                     (other ? ": " + thread_text(*other) : std::string());
-}
-
-void step(int warp) {
-    Warp &w = warps[warp];
-    unsigned lanes = w.ready;
-    if (rng->below(4) == 0) {           // some lanes run ahead of the others
-        const unsigned some = lanes & rng->next();
-        if (some) lanes = some;
-    }
-    const uint32_t r = rng->next();
-    const unsigned start = r & 31u, stride = (r >> 5 & 31u) | 1u;
-    for (unsigned i = 0; i < 32 && !failure->code; i++) {
-        const unsigned lane = (start + i * stride) & 31u;
-        if (!(lanes >> lane & 1u)) continue;
-        current = threads[warp * 32 + lane].get();
-        host_state()->thread = current->at;
-        host_state()->lane = lane;
-        current->fiber.resume();
-    }
 }
 
 }  // namespace
@@ -223,6 +279,7 @@ void run_block(const Launch &launch, Random &random, Failure &out) {
     job = &launch;
     failure = &out;
     rng = &random;
+    host = host_state();
     count = (int)(launch.block.x * launch.block.y * launch.block.z);
     warp_count = (count + 31) / 32;
     at_barrier = returned = 0;
@@ -242,19 +299,10 @@ void run_block(const Launch &launch, Random &random, Failure &out) {
         warps[i] = Warp{};
         warps[i].present = warps[i].ready = lanes >= 32 ? 0xffffffffu : (1u << lanes) - 1;
     }
-    while (returned < count && !out.code) {
-        int runnable[MOST / 32], n = 0;
-        for (int i = 0; i < warp_count; i++)
-            if (warps[i].ready) runnable[n++] = i;
-        if (!n) {
-            report_stuck();
-            break;
-        }
-        const int warp = runnable[random.below((uint32_t)n)];
-        const uint32_t r = random.next();
-        // a step or a few, or as far as the warp comes alone
-        int steps = r & 3u ? 1 + (int)(r >> 2 & 7u) : 1 << 20;
-        while (steps-- && warps[warp].ready && !out.code) step(warp);
+    turn = Turn{0, 0, 32, 0, 0, 1};
+    if (Thread *first = next()) {
+        switch_to(first);
+        first->fiber.resume();
     }
     dirty = out.code != 0;
 }

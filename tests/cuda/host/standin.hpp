@@ -95,8 +95,18 @@ struct State {
     std::string last_failure;
     size_t most_pending = 512, most_staged = 64 << 20;
 };
-extern State *const state;
-extern thread_local std::vector<Context *> current;         // the top is the last
+extern State *const state;          // never destroyed, like all state of the driver: libraries call it at exit
+
+// A thread's contexts; plain data, which lives as long as the thread.
+struct ContextStack {
+    Context *at[64];
+    int depth;
+    bool empty() const { return depth == 0; }
+    Context *back() const { return at[depth - 1]; }
+    void push_back(Context *c) { if (depth < 64) at[depth++] = c; }
+    void pop_back() { depth--; }
+};
+extern thread_local ContextStack current;
 extern thread_local bool in_host_call;                      // inside a function given to cuLaunchHostFunc
 
 // What each function of the driver begins with: the lock, an injected fault, initialisation, the context's failure.

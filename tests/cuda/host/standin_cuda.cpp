@@ -14,8 +14,8 @@
 
 namespace standin {
 
-State *const state = new State;         // never destroyed: libraries call at exit
-thread_local std::vector<Context *> current;
+State *const state = new State;
+thread_local ContextStack current;
 thread_local bool in_host_call;
 
 namespace {

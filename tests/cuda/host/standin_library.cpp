@@ -38,8 +38,8 @@ struct Library {
         if (descriptor >= 0) close(descriptor);
     }
 };
-std::map<void *, std::shared_ptr<Library>> libraries;
-std::set<void *> kernels;
+auto &libraries = *new std::map<void *, std::shared_ptr<Library>>;
+auto &kernels = *new std::set<void *>;
 
 #if defined(__x86_64__)
 const int MACHINE = EM_X86_64;

@@ -34,7 +34,7 @@ struct Arena {
     bool open = false, all_opened = false;
 };
 
-Arena arenas[MOST_DEVICES];
+Arena *const arenas = new Arena[MOST_DEVICES];
 unsigned opened;
 uint64_t last_id;
 
@@ -42,7 +42,7 @@ struct HostRange {
     uint64_t bytes, id;
     bool registered;
 };
-std::map<uint64_t, HostRange> host_ranges;
+auto &host_ranges = *new std::map<uint64_t, HostRange>;
 
 bool reserve(Arena &a) {
     if (a.base) return true;

@@ -14,12 +14,12 @@ namespace standin {
 
 namespace {
 
-std::vector<StreamRef> streams;         // all with a handle or with work
-std::set<void *> handles;
-std::condition_variable changed;        // a host call has returned
+auto &streams = *new std::vector<StreamRef>;        // all with a handle or with work
+auto &handles = *new std::set<void *>;
+auto &changed = *new std::condition_variable;       // a host call has returned
 uint64_t last_number, last_id;
 size_t pending, staged;
-thread_local std::map<Context *, StreamRef> of_thread;
+thread_local Stream *of_thread[MOST_DEVICES];        // handles too
 
 double now() {
     timespec t;
@@ -140,9 +140,12 @@ StreamRef stream_of(void *handle, Context *context) {
     const uintptr_t h = (uintptr_t)handle;
     if (h <= 1) return context->legacy;
     if (h == 2) {
-        StreamRef &s = of_thread[context];
-        if (!s) s = create(context);
-        return s;
+        Stream *&s = of_thread[context->device];
+        if (!s) {
+            s = create(context).get();
+            handles.insert(s);
+        }
+        handle = s;
     }
     if (!handles.count(handle)) return nullptr;
     for (auto &s : streams)
@@ -370,7 +373,7 @@ struct Event {
 };
 
 namespace {
-std::map<void *, std::unique_ptr<Event>> events;
+auto &events = *new std::map<void *, std::unique_ptr<Event>>;
 Event *event_of(void *handle) {
     auto found = events.find(handle);
     return found == events.end() ? nullptr : found->second.get();

@@ -1,0 +1,18 @@
+/* Arguments of random kernels; a thread makes the elements of one block of random words (ptcore/philox.h). */
+#ifndef PTCORE_CUDA_RANDOM_ARGS_H
+#define PTCORE_CUDA_RANDOM_ARGS_H
+#include "ptcore/config.h"
+
+typedef struct RandomArgs {
+    int64_t n;
+    char *out;
+    const char *in;
+    uint8_t *mask;
+    const int64_t *state;               /* keep_mask: seed and offset lie there, that many elements apart */
+    int64_t state_step;
+    uint64_t seed, offset, range, threshold;
+    int64_t low;
+    double a, b;
+} RandomArgs;
+
+#endif

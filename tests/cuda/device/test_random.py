@@ -1,0 +1,79 @@
+"""Random numbers on a device are those of the CPU, bit for bit where the formula is exact on both."""
+import pytest
+
+import ptcore
+from ptcore.nn import functional as F
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+SIZES = (0, 1, 5, 1003, (3, 70, 33))
+
+
+def both(draw, seed=3):
+    """What a function of the device draws on the CPU and on the device, with the same seed."""
+    results = []
+    for device in ("cpu", "cuda"):
+        ptcore.manual_seed(seed)
+        first, second = draw(device), draw(device)
+        assert first.device.type == device
+        results.append((first.cpu(), second.cpu()))
+    assert results[0][0].numel() < 5 or not results[0][0].equal(results[0][1])
+    return results
+
+
+def assert_same(draw):
+    (a, b), (x, y) = both(draw)
+    assert a.equal(x)
+    assert b.equal(y)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("size", SIZES)
+def test_floats(dtype, size):
+    dtype = getattr(ptcore, dtype)
+    assert_same(lambda device: ptcore.rand(size, dtype=dtype, device=device))
+    assert_same(lambda device: ptcore.empty(size, dtype=dtype, device=device).uniform_(-2, 3))
+    for draw in (lambda device: ptcore.randn(size, dtype=dtype, device=device),
+                 lambda device: ptcore.empty(size, dtype=dtype, device=device).exponential_(0.5)):
+        (a, b), (x, y) = both(draw)
+        ptcore.testing.assert_close(x, a, rtol=1e-6 if dtype.itemsize > 2 else 1e-2, atol=1e-7)
+        ptcore.testing.assert_close(y, b, rtol=1e-6 if dtype.itemsize > 2 else 1e-2, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64", "float32", "bool"])
+def test_whole_numbers(dtype):
+    dtype = getattr(ptcore, dtype)
+    if dtype is not ptcore.bool:
+        assert_same(lambda device: ptcore.randint(3, 100, (517,), dtype=dtype, device=device))
+    assert_same(lambda device: ptcore.empty(517, dtype=dtype, device=device).bernoulli_(0.3))
+    if dtype.kind in "iu":
+        assert_same(lambda device: ptcore.empty(1003, dtype=dtype, device=device).random_())
+
+
+def test_wide_ranges():
+    assert_same(lambda device: ptcore.randint(-2 ** 62, 2 ** 62 + 1, (600,), device=device))
+    assert_same(lambda device: ptcore.randint(0, 3 * 2 ** 40, (600,), device=device))
+
+
+def test_of_tensors():
+    p = ptcore.linspace(0, 1, 301)
+    assert_same(lambda device: ptcore.bernoulli(p.to(device)))
+    rates = ptcore.linspace(0, 40, 301)
+    assert_same(lambda device: ptcore.poisson(rates.to(device)))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_dropout(dtype):
+    x = ptcore.arange(1., 1004).to(getattr(ptcore, dtype))
+    assert_same(lambda device: F.dropout(x.to(device), 0.3))
+    ptcore.manual_seed(1)
+    y = x.cuda().requires_grad_()
+    out = F.dropout(y, 0.5)
+    out.sum().backward()
+    assert ((y.grad != 0) == (out != 0)).all()
+
+
+def test_a_generator():
+    g = ptcore.Generator().manual_seed(7)
+    a = ptcore.rand(100, generator=g)
+    b = ptcore.rand(100, generator=g.manual_seed(7), device="cuda")
+    assert a.equal(b.cpu())
