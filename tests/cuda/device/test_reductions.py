@@ -148,6 +148,20 @@ def test_other_dtypes():
     assert ptcore.prod(there(np.full(70, 3))).item() == ((3 ** 70 + 2 ** 63) % 2 ** 64) - 2 ** 63      # it wraps
 
 
+def test_more_rows_than_blocks():
+    """Blocks go on with the next row while some of their threads still read the last one's shared memory."""
+    many = ptcore.cuda.get_device_properties(0).multi_processor_count * 32 + 7
+    x = values((many, 3000), "float32")
+    t, wide = there(x), x.astype(np.float64)
+    near(ptcore.sum(t, 1), wide.sum(1), "float32", scale=50)
+    np.testing.assert_array_equal(ptcore.argmax(t, 1).cpu().numpy(), x.argmax(1))
+    exps = np.exp(wide)
+    near(ptcore.softmax(t, 1), exps / exps.sum(1, keepdims=True), "float32")
+    columns = there(x[:, :40].T)
+    near(ptcore.sum(columns, 0), wide[:, :40].sum(1), "float32", scale=6)
+    near(ptcore.softmax(columns, 0), (exps[:, :40] / exps[:, :40].sum(1, keepdims=True)).T, "float32")
+
+
 def test_nothing_to_reduce():
     t = ptcore.zeros(3, 0, device="cuda")
     assert ptcore.sum(t, 1).tolist() == [0, 0, 0] and ptcore.prod(t, 1).tolist() == [1, 1, 1]
