@@ -7,6 +7,7 @@ namespace pt_cuda {
 const pt_kernel_entry *const kernels[] = {
     channel_norm_kernels,
     convolution_kernels,
+    grid_sample_kernels,
     index_kernels,
     loss_kernels,
     matmul_kernels,

@@ -263,7 +263,8 @@ def test_dtypes_of_norms(dtype):
 def test_running_statistics():
     found = []
     for device in ("cpu", "cuda"):
-        mean, var = ptcore.zeros(5, dtype=ptcore.float64, device=device), ptcore.ones(5, dtype=ptcore.float64, device=device)
+        mean = ptcore.zeros(5, dtype=ptcore.float64, device=device)
+        var = mean + 1
         for k in range(3):
             F.batch_norm(numbers((4, 5, 6, 7), k).to(device), mean, var, None, None, True, 0.3)
         y = F.batch_norm(numbers((4, 5, 6, 7), 9).to(device), mean, var, None, None, False)
@@ -273,7 +274,7 @@ def test_running_statistics():
 
 
 def test_variance_far_from_zero():
-    """Numbers around 4096 that differ by sixteenths, which float32 holds exactly: the variance is as exact as float64's."""
+    """Numbers around 4096 that differ by sixteenths, which float32 holds exactly: the variance is exact as well."""
     x = numbers((40, 3, 8, 8), 1).mul(16).round().div(16).add(4096).to(ptcore.float32)
     want = x.to(ptcore.float64).numpy()
     want = (want - want.mean((0, 2, 3), keepdims=True)) / np.sqrt(want.var((0, 2, 3), keepdims=True) + 1e-5)
@@ -293,3 +294,101 @@ def test_norms_of_nothing():
     w = numbers((4,), 1, "float32")
     compare(lambda x, w: F.group_norm(x, 2, w), ptcore.zeros(0, 4, 3), w)
     compare(lambda x, w: F.group_norm(x, 2, w), ptcore.zeros(3, 4, 0), w)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_padding_by_edges(mode):
+    compare(F.pad, numbers((2, 3, 17, 23), 1), pad=(22, 5, 16, 1) if mode == "reflect" else (23, 5, 17, 1), mode=mode)
+    compare(F.pad, numbers((2, 3, 300), 1), pad=(7, 0), mode=mode)
+    compare(F.pad, numbers((2, 2, 4, 5, 6), 1), pad=(2, 1, 0, 3, 1, 2), mode=mode)
+    compare(lambda x: F.pad(x.permute(0, 3, 1, 2)[:, :, ::2], (1, 2, 3, 0), mode=mode), numbers((2, 9, 10, 6), 1))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_the_widest_edges(size):
+    x = numbers((2, 3, size, size), 1)
+    compare(F.pad, x, pad=(13, 9, 4, 0), mode="replicate")
+    compare(F.pad, x, pad=(size, size, 0, size), mode="circular")
+    compare(F.pad, x, pad=(size - 1, size - 1, size - 1, 0), mode="reflect")
+
+
+def test_padding_by_a_number():
+    x = numbers((3, 17, 90), 1)
+    for pad in ((3, 5), (-2, 4, 1, -3), (0, 0, 0, 0, 2, 1), (-50, -39), (200, -89), (0, 0)):
+        compare(F.pad, x, pad=pad, value=2.5)
+    compare(lambda x: F.pad(x.permute(2, 0, 1)[::2], (-2, 4, 1, 0, 0, -1), value=2.5), x)
+    for dtype, value in (("bool", True), ("int64", 2**62 + 1), ("uint8", 255), ("float16", 0.1), ("complex64", 1 - 2j)):
+        whole = (x * 10).to(ptcore.int64).to(getattr(ptcore, dtype))
+        want, got = F.pad(whole, (2, 1, 1, 0), value=value), F.pad(whole.cuda(), (2, 1, 1, 0), value=value)
+        np.testing.assert_array_equal(got.cpu().numpy(), want.numpy())
+
+
+FOLDS = [((2, 3, 19, 23), {"kernel_size": (3, 4), "padding": (1, 2), "stride": (2, 1), "dilation": (2, 3)}),
+         ((1, 2, 30, 31), {"kernel_size": 2, "stride": (9, 11)}), ((0, 2, 8, 8), {"kernel_size": 3})]
+
+
+@pytest.mark.parametrize(("shape", "settings"), FOLDS, ids=["overlapping", "apart", "nothing"])
+def test_sliding_windows(shape, settings):
+    x = numbers(shape, 1)
+    compare(F.unfold, x, **settings)
+    columns = numbers(tuple(F.unfold(x, **settings).shape), 2)
+    compare(F.fold, columns, output_size=shape[2:], **settings)
+    compare(F.fold, columns.to(ptcore.bfloat16), tolerance=1e-2, output_size=shape[2:], **settings)
+
+
+@pytest.mark.parametrize(("mode", "dims"), [("nearest", 2), ("nearest-exact", 2), ("bilinear", 2), ("bicubic", 2),
+                                            ("linear", 1), ("trilinear", 3)])
+def test_interpolation(mode, dims):
+    shape = {1: (2, 3, 70), 2: (2, 3, 17, 23), 3: (1, 2, 4, 5, 6)}[dims]
+    x = numbers(shape, 1)
+    for size in (tuple(2 * n + 1 for n in shape[2:]), tuple(n // 3 for n in shape[2:]), (1,) * dims, shape[2:]):
+        for corners in (True, False) if "linear" in mode or mode == "bicubic" else (None,):
+            compare(F.interpolate, x, size=size, mode=mode, align_corners=corners)
+    compare(F.interpolate, x, scale_factor=2.7, mode=mode)
+    compare(F.interpolate, x.to(ptcore.float16), tolerance=4e-3, scale_factor=1.6, mode=mode)
+
+
+def test_nearest_positions_are_the_cpus():
+    """Positions are rounded in float32: which of two numbers is the nearest depends on each step."""
+    for small, large in ((7, 2000), (2999, 1000), (1000, 2999), (3, 1003)):
+        x = ptcore.arange(small, dtype=ptcore.float32).reshape(1, 1, small)
+        for mode in ("nearest", "nearest-exact"):
+            want, got = F.interpolate(x, size=large, mode=mode), F.interpolate(x.cuda(), size=large, mode=mode)
+            np.testing.assert_array_equal(got.cpu().numpy(), want.numpy())
+        want, got = F.interpolate(x, size=large, mode="linear"), F.interpolate(x.cuda(), size=large, mode="linear")
+        np.testing.assert_allclose(got.cpu().numpy(), want.numpy(), rtol=1e-6)
+
+
+def test_bytes_are_resampled():
+    from ptcore._ops._functions_resample import resample, resample_transposed
+    x = numbers((1, 3, 12, 15), 1).mul(90).add(128).clamp(0, 255).to(ptcore.uint8)
+    for op, values in ((resample, x), (resample_transposed, x // 16)):
+        for mode in ("nearest", "linear"):
+            want, got = (op(v, 2, 31, mode, False, 0.0) for v in (values, values.cuda()))
+            assert got.dtype == ptcore.uint8
+            np.testing.assert_array_equal(got.cpu().numpy(), want.numpy())
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample(mode, padding):
+    settings = {"mode": mode, "padding_mode": padding}
+    for corners in (True, False):
+        grid = numbers((2, 9, 35, 2), 2).mul(0.9)
+        compare(F.grid_sample, numbers((2, 5, 7, 8), 1), grid, tolerance=1e-11, align_corners=corners, **settings)
+        if mode != "bicubic":
+            x, grid = numbers((1, 3, 4, 5, 6), 1), numbers((1, 3, 4, 30, 3), 2).mul(0.9)
+            compare(F.grid_sample, x, grid, tolerance=1e-11, align_corners=corners, **settings)
+
+
+def test_grid_sample_of_other_inputs():
+    compare(F.grid_sample, numbers((1, 70, 5, 6), 1), numbers((1, 2, 3, 2), 2), tolerance=1e-11, align_corners=False)
+    compare(lambda x, grid: F.grid_sample(x.permute(0, 3, 1, 2), grid.permute(0, 2, 3, 1), align_corners=False),
+            numbers((2, 7, 8, 3), 1), numbers((2, 2, 9, 10), 2), tolerance=1e-11)
+    compare(F.grid_sample, numbers((2, 3, 5, 6), 1, "float16"), numbers((2, 4, 4, 2), 2, "float16"), tolerance=1e-2,
+            align_corners=False)
+    compare(F.grid_sample, ptcore.zeros(0, 3, 5, 6), ptcore.zeros(0, 4, 4, 2), align_corners=False)
+    nan, inf, x = float("nan"), float("inf"), numbers((1, 2, 5, 6), 1)
+    nowhere = ptcore.tensor([[[[nan, 0.0], [inf, 0.5], [-1e30, 1e30], [2.0, -2.0]]]], dtype=ptcore.float64)
+    for padding in ("zeros", "border", "reflection"):
+        compare(F.grid_sample, x, nowhere, backward=False, padding_mode=padding, align_corners=True)

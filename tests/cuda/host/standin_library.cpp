@@ -201,6 +201,8 @@ int launch(Call &call, void *function, const Shape &s, void *handle, void **para
             if (extra[i] == (void *)1) source = (const char *)extra[i + 1];
     }
     if (k->bytes && !source) return INVALID_VALUE;
+    state->counters.launches++;
+    if (state->idle) return OK;
     // Aligned as a struct of 16-byte vectors may be.
     const size_t words = ((size_t)k->bytes + 63) / 64 * 8 + 8;
     std::shared_ptr<uint64_t> room(new uint64_t[words], std::default_delete<uint64_t[]>());
@@ -215,7 +217,6 @@ int launch(Call &call, void *function, const Shape &s, void *handle, void **para
         return run_kernel(l);
     };
     enqueue(stream, std::move(work));
-    state->counters.launches++;
     state->launched[k->name]++;
     after_enqueue(call.lock);
     return OK;

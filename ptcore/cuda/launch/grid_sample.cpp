@@ -1,0 +1,78 @@
+// The host halves of grid_sample and its gradients.
+#include "families.hpp"
+#include "grid_sample_args.h"
+#include "spatial.hpp"
+#include "walk.hpp"
+
+namespace pt_cuda {
+namespace {
+
+enum { THREADS = 256 };
+const Kernel SAMPLE[2] = {{"grid_sample", "grid_sample_2d"}, {"grid_sample", "grid_sample_3d"}},
+             BACKWARD[2] = {{"grid_sample", "grid_sample_2d_backward"}, {"grid_sample", "grid_sample_3d_backward"}};
+
+int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
+
+int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleArgs &a) {
+    const int dims = input.ndim - 2;
+    if ((dims != 2 && dims != 3) || grid.ndim != input.ndim || grid.sizes[dims + 1] != dims || grid.sizes[0] != input.sizes[0])
+        return bad(c, "shapes of input and grid do not agree");
+    for (int d = 2; d < input.ndim; d++)
+        if (input.sizes[d] == 0) return bad(c, "expected an input with elements in every channel");
+    if (grid.dtype != input.dtype || input.dtype < PT_FLOAT16 || input.dtype > PT_FLOAT64)
+        return failed(c, PT_TYPE_ERROR, "expected floating-point tensors of one dtype");
+    a.mode = (int32_t)c->params[0].i, a.padding = (int32_t)c->params[1].i, a.corners = c->params[2].i != 0;
+    if (dims == 3 && a.mode == PT_GRID_BICUBIC) return bad(c, "mode 'bicubic' needs an input of 4 dimensions");
+    const BatchView x(input);
+    a.x = x.data, a.n = x.size[0], a.channels = x.size[1], a.x_image = x.stride[0], a.x_channel = x.stride[1];
+    a.grid = grid.data, a.grid_image = grid.strides[0], a.grid_number = grid.strides[dims + 1];
+    a.points = 1;
+    for (int d = 0; d < 3; d++) {
+        a.size[d] = x.size[d + 2], a.x_stride[d] = x.stride[d + 2];
+        const int from = d - 3 + dims + 1;
+        a.grid_size[d] = from >= 1 ? grid.sizes[from] : 1, a.grid_stride[d] = from >= 1 ? grid.strides[from] : 0;
+        a.points *= a.grid_size[d];
+    }
+    return PT_OK;
+}
+
+int sample(pt_call *c) {
+    GridSampleArgs a = {};
+    int status = arguments(c, c->in[0], c->in[1], a);
+    if (status || c->out[0].numel == 0) return status;
+    a.out = c->out[0].data;
+    // Several threads share the channels of a point where there are few points.
+    a.together = a.channels;
+    while (a.together > 8 && a.n * a.points * ((a.channels + a.together - 1) / a.together) < (int64_t)multiprocessors(c) * 1024)
+        a.together = (a.together + 1) / 2;
+    const int64_t work = a.n * a.points * ((a.channels + a.together - 1) / a.together);
+    return launch(c, SAMPLE[c->in[0].ndim - 4], types(c->in[0].dtype), blocks_for(c, work, THREADS, 32), THREADS, a);
+}
+
+int backward(pt_call *c) {
+    const pt_view &g = c->in[0], &input = c->in[1], &gx = c->out[0];
+    GridSampleArgs a = {};
+    int status = arguments(c, input, c->in[2], a);
+    if (status) return status;
+    if (g.ndim != input.ndim || g.dtype != input.dtype || g.numel != a.n * a.channels * a.points || (!g.contiguous && g.numel))
+        return bad(c, "shapes of gradient and grid do not agree");
+    const bool half = item_size(gx.dtype) == 2;
+    const Scratch sums(c, half ? gx.numel * 4 : 0);
+    if (half && gx.numel && !sums.data) return PT_MEMORY_ERROR;
+    a.gx = half ? static_cast<char *>(sums.data) : gx.data;
+    a.g = g.data, a.out = c->out[1].data;
+    status = clear(c, a.gx, gx.numel * (half ? 4 : item_size(gx.dtype)));
+    if (!status && a.n * a.points)
+        status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype), blocks_for(c, a.n * a.points, THREADS, 32), THREADS, a);
+    if (status || !half || gx.numel == 0) return status;
+    pt_view from = gx;
+    from.data = a.gx;
+    from.dtype = PT_FLOAT32;
+    return copy(c, &gx, &from);
+}
+
+}  // namespace
+
+const pt_kernel_entry grid_sample_kernels[] = {{"grid_sample", sample}, {"grid_sample_backward", backward}, {nullptr, nullptr}};
+
+}  // namespace pt_cuda
