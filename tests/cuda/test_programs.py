@@ -1,17 +1,14 @@
-"""Every program of reductions, softmax and layer_norm through NVRTC, for which no GPU is needed."""
+"""The programs of structured kernels through NVRTC, for which no GPU is needed."""
 import importlib.util
 
 import pytest
 
-try:
-    from ptcore.cuda import _backend
-except ImportError:
+from ptcore.cuda import _compile, _programs
+
+if not importlib.util.find_spec("ptcore.cuda._backend"):
     pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
 if not importlib.util.find_spec("cuda.bindings.nvrtc"):
     pytest.skip("NVRTC is not installed", allow_module_level=True)
-
-_backend.install(_backend.__file__)
-from ptcore.cuda import _compile, _programs, _runtime  # noqa: E402
 
 CODES = {name: code for code, name in enumerate(_programs.CPP)}
 INTEGERS = _programs.CPP[:9]
@@ -30,14 +27,13 @@ PROGRAMS = {
     "softmax_backward": [(t,) for t in FLOATS], "log_softmax_backward": [(t,) for t in FLOATS],
     "layer_norm": [(t, u) for t in FLOATS for u in FLOATS],
     "layer_norm_backward": [(t, u) for t in FLOATS for u in FLOATS],
+    "convolution": [(t,) for t in REAL + COMPLEX if t != "bool"],
+    "convolution_weight": [(t,) for t in REAL + COMPLEX if t != "bool"],
+    "pooling": [(t,) for t in REAL if t != "bool"], "channel_norm": [(t, u) for t in FLOATS for u in FLOATS],
+    "pad": [(t,) for t in _programs.CPP], "sliding": [(t,) for t in _programs.CPP],
+    "resample": [(t,) for t in ("uint8_t", *FLOATS)], "grid_sample": [(t,) for t in FLOATS],
+    "fill": [(t,) for t in _programs.CPP], "triangle": [(t,) for t in ("uint8_t", "int16_t", "half", "float")],
 }
-
-
-@pytest.fixture(autouse=True)
-def _without_a_device(monkeypatch):
-    """The texts are the runtime's, which is imported and not started: there need be no driver."""
-    monkeypatch.setattr(_programs, "runtime", lambda: _runtime)
-    monkeypatch.setattr(_programs, "_headers", None)
 
 
 def compiled(program, types, architecture):

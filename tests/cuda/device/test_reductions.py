@@ -117,6 +117,13 @@ def test_layouts():
             assert ptcore.argmax(view, dim).tolist() == same.argmax(dim).tolist()
             exps = np.exp(same - same.max(dim, keepdims=True))
             near(ptcore.softmax(view, dim), exps / exps.sum(dim, keepdims=True), "float32")
+    for shape, part in (((129, 66), np.s_[:, :64]), ((9, 132), np.s_[:, 1:129]), ((3, 5, 66), np.s_[:, ::2, :64])):
+        x = values(shape, "float32")                    # neighbours, but the next row is not where a pack may begin
+        view, same = there(x)[part], x[part].astype(np.float64)
+        exps = np.exp(same)
+        for dim in range(same.ndim):
+            near(ptcore.sum(view, dim), same.sum(dim), "float32", scale=12)
+            near(ptcore.softmax(view, dim), exps / exps.sum(dim, keepdims=True), "float32")
     flat = there(values((1003,), "int8"))
     for first in range(1, 20):                          # every alignment, every length of head and tail
         for last in (1003, 1000 - first, 40):
@@ -157,6 +164,9 @@ def test_more_rows_than_blocks():
     np.testing.assert_array_equal(ptcore.argmax(t, 1).cpu().numpy(), x.argmax(1))
     exps = np.exp(wide)
     near(ptcore.softmax(t, 1), exps / exps.sum(1, keepdims=True), "float32")
+    exps = np.exp(wide[:, :10].reshape(many, 5, 2))
+    near(ptcore.softmax(there(x[:, :10].reshape(many, 5, 2)), 1), exps / exps.sum(1, keepdims=True), "float32")
+    exps = np.exp(wide)
     columns = there(x[:, :40].T)
     near(ptcore.sum(columns, 0), wide[:, :40].sum(1), "float32", scale=6)
     near(ptcore.softmax(columns, 0), (exps[:, :40] / exps[:, :40].sum(1, keepdims=True)).T, "float32")
