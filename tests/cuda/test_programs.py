@@ -3,15 +3,12 @@ import importlib.util
 
 import pytest
 
-try:
-    from ptcore.cuda import _backend
-except ImportError:
-    pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
-if not importlib.util.find_spec("cuda.bindings.nvrtc"):
-    pytest.skip("NVRTC is not installed", allow_module_level=True)
+from ptcore.cuda import _compile, _load, _programs
 
-_backend.install(_backend.__file__)
-from ptcore.cuda import _compile, _programs, _runtime  # noqa: E402
+for _needed in ("ptcore.cuda._backend", "cuda.bindings", "cuda.bindings.nvrtc"):
+    if not importlib.util.find_spec(_needed):
+        pytest.skip(f"needs {_needed}", allow_module_level=True)
+_load.compiled()
 
 CODES = {name: code for code, name in enumerate(_programs.CPP)}
 INTEGERS = _programs.CPP[:9]
@@ -31,13 +28,6 @@ PROGRAMS = {
     "layer_norm": [(t, u) for t in FLOATS for u in FLOATS],
     "layer_norm_backward": [(t, u) for t in FLOATS for u in FLOATS],
 }
-
-
-@pytest.fixture(autouse=True)
-def _without_a_device(monkeypatch):
-    """The texts are the runtime's, which is imported and not started: there need be no driver."""
-    monkeypatch.setattr(_programs, "runtime", lambda: _runtime)
-    monkeypatch.setattr(_programs, "_headers", None)
 
 
 def compiled(program, types, architecture):
