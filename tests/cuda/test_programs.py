@@ -1,14 +1,14 @@
-"""Every program of reductions, softmax and layer_norm through NVRTC, for which no GPU is needed."""
+"""The programs of structured kernels through NVRTC, for which no GPU is needed."""
 import importlib.util
 
 import pytest
 
-from ptcore.cuda import _compile, _load, _programs
+from ptcore.cuda import _compile, _programs
 
-for _needed in ("ptcore.cuda._backend", "cuda.bindings", "cuda.bindings.nvrtc"):
-    if not importlib.util.find_spec(_needed):
-        pytest.skip(f"needs {_needed}", allow_module_level=True)
-_load.compiled()
+if not importlib.util.find_spec("ptcore.cuda._backend"):
+    pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
+if not importlib.util.find_spec("cuda") or not importlib.util.find_spec("cuda.bindings.nvrtc"):
+    pytest.skip("NVRTC is not installed", allow_module_level=True)
 
 CODES = {name: code for code, name in enumerate(_programs.CPP)}
 INTEGERS = _programs.CPP[:9]
@@ -27,6 +27,12 @@ PROGRAMS = {
     "softmax_backward": [(t,) for t in FLOATS], "log_softmax_backward": [(t,) for t in FLOATS],
     "layer_norm": [(t, u) for t in FLOATS for u in FLOATS],
     "layer_norm_backward": [(t, u) for t in FLOATS for u in FLOATS],
+    "convolution": [(t,) for t in REAL + COMPLEX if t != "bool"],
+    "convolution_weight": [(t,) for t in REAL + COMPLEX if t != "bool"],
+    "pooling": [(t,) for t in REAL if t != "bool"], "channel_norm": [(t, u) for t in FLOATS for u in FLOATS],
+    "pad": [(t,) for t in _programs.CPP], "sliding": [(t,) for t in _programs.CPP],
+    "resample": [(t,) for t in ("uint8_t", *FLOATS)], "grid_sample": [(t,) for t in FLOATS],
+    "fill": [(t,) for t in _programs.CPP], "triangle": [(t,) for t in ("uint8_t", "int16_t", "half", "float")],
 }
 
 

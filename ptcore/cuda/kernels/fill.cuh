@@ -8,7 +8,7 @@ typedef raw<PT_T>::type Out;
 template <class E> PT_DEVICE Out as_out(E x) { return pt::element<E, Out>::cast(x); }
 
 // start + i step: in 64-bit integers for integer outputs, else in float64.
-PT_DEVICE void arange(const FillArgs &a) {
+PT_DEVICE void put_range(const FillArgs &a) {
     for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
         Out *to = reinterpret_cast<Out *>(a.out) + i;
         if (PT_TCODE < 9 && PT_TCODE > 0) *to = as_out((int64_t)((uint64_t)a.whole_first + (uint64_t)i * (uint64_t)a.whole_step));
@@ -17,7 +17,7 @@ PT_DEVICE void arange(const FillArgs &a) {
 }
 
 // The second half counts from the end, so that both ends are exact.
-PT_DEVICE void linspace(const FillArgs &a) {
+PT_DEVICE void put_pieces(const FillArgs &a) {
     const double pieces = (double)(a.n > 1 ? a.n - 1 : 1);
     for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
         double v[2];
@@ -32,13 +32,13 @@ PT_DEVICE void linspace(const FillArgs &a) {
     }
 }
 
-PT_DEVICE void eye(const FillArgs &a) {
+PT_DEVICE void put_unit(const FillArgs &a) {
     for (int64_t i = thread_index(); i < a.n; i += thread_count())
         reinterpret_cast<Out *>(a.out)[i] = as_out((uint8_t)(i / a.columns == i % a.columns));
 }
 
 }  // namespace
 
-PT_KERNEL(arange, FillArgs, a, 256) { arange(a); }
-PT_KERNEL(linspace, FillArgs, a, 256) { linspace(a); }
-PT_KERNEL(eye, FillArgs, a, 256) { eye(a); }
+PT_KERNEL(arange, FillArgs, a, 256) { put_range(a); }
+PT_KERNEL(linspace, FillArgs, a, 256) { put_pieces(a); }
+PT_KERNEL(eye, FillArgs, a, 256) { put_unit(a); }

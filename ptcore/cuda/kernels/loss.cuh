@@ -124,7 +124,7 @@ PT_DEVICE double scale_of(const LossArgs &a, int64_t s) {
 }
 
 // (1 - e) w_t (p_c - [c = t]) + e / C (p_c W - w_c), scaled; p = exp(x - lse), W = the sum of weights
-PT_DEVICE void cross_entropy_gradient(const LossArgs &a) {
+PT_DEVICE void entropy_gradient(const LossArgs &a) {
     const int64_t n = a.samples * a.classes;
     const double even = a.smoothing / (double)a.classes;
     for (int64_t i = thread_index(); i < n; i += thread_count()) {
@@ -141,7 +141,7 @@ PT_DEVICE void cross_entropy_gradient(const LossArgs &a) {
     }
 }
 
-PT_DEVICE void nll_gradient(const LossArgs &a) {
+PT_DEVICE void likelihood_gradient(const LossArgs &a) {
     const int64_t n = a.samples * a.classes;
     for (int64_t i = thread_index(); i < n; i += thread_count()) {
         const int64_t c = i / a.inner % a.classes, s = i / (a.inner * a.classes) * a.inner + i % a.inner, t = class_of(a, s);
@@ -156,5 +156,5 @@ PT_KERNEL(cross_entropy_columns, LossArgs, a, 256) { columns(a); }
 PT_KERNEL(nll_loss, LossArgs, a, 256) { nll(a); }
 PT_KERNEL_SYNC(loss_total, LossArgs, a, 256) { total(a); }
 PT_KERNEL_SYNC(loss_weights, LossArgs, a, 256) { sum_weights(a); }
-PT_KERNEL(cross_entropy_gradient, LossArgs, a, 256) { cross_entropy_gradient(a); }
-PT_KERNEL(nll_gradient, LossArgs, a, 256) { nll_gradient(a); }
+PT_KERNEL(cross_entropy_gradient, LossArgs, a, 256) { entropy_gradient(a); }
+PT_KERNEL(nll_gradient, LossArgs, a, 256) { likelihood_gradient(a); }

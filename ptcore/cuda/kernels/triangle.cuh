@@ -4,7 +4,7 @@
 
 namespace {
 
-PT_DEVICE void triangle(const TriangleArgs &a) {
+PT_DEVICE void cut(const TriangleArgs &a) {
     const uint32_t step = gridDim.x * blockDim.x;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += step) {
         const Offsets<2> o = offsets_of<2>(a.walk, i);
@@ -16,4 +16,4 @@ PT_DEVICE void triangle(const TriangleArgs &a) {
 
 }  // namespace
 
-PT_KERNEL(triangle, TriangleArgs, a, 256) { triangle(a); }
+PT_KERNEL(triangle, TriangleArgs, a, 256) { cut(a); }
