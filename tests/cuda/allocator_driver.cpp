@@ -171,7 +171,11 @@ const char *joined(const std::vector<AllocatorStat> &stats) {
 
 }  // namespace
 
-#define API extern "C" __attribute__((visibility("default")))
+#ifdef _MSC_VER
+#  define API extern "C" __declspec(dllexport)
+#else
+#  define API extern "C" __attribute__((visibility("default")))
+#endif
 
 // NULL, or what is wrong with the settings
 API const char *start(int devices, const char *settings, const char *backend, size_t limit, size_t host_limit) {
