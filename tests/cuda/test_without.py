@@ -15,7 +15,8 @@ def run(code):
 
 def test_import_loads_nothing_of_cuda():
     loaded = run("import sys, ptcore; ptcore.cuda.is_available(); ptcore.cuda.device_count();"
-                 "print([m for m in sys.modules if m.split('.')[0] in ('cuda', 'nvidia') or m == 'ptcore.cuda._runtime'])")
+                 "print([m for m in sys.modules if m.split('.')[0] in ('cuda', 'nvidia') or"
+                 " m == 'ptcore.cuda._runtime'])")
     assert loaded == "[]"
 
 
@@ -45,7 +46,7 @@ def test_answers():
     lambda: ptcore.cuda.get_device_properties(0), lambda: ptcore.cuda.set_device(0), lambda: ptcore.cuda.init(),
     lambda: ptcore.cuda.memory_summary(), lambda: ptcore.cuda.current_stream()])
 def test_uses_say_what_is_missing(use):
-    with pytest.raises(RuntimeError, match="no NVIDIA driver with a device was found|built without the CUDA backend"):
+    with pytest.raises(RuntimeError, match=r"no NVIDIA driver with a device was found|built without the CUDA backend"):
         use()
 
 

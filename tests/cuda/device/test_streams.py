@@ -149,7 +149,7 @@ def test_a_bad_index_is_an_error_and_no_corruption():
     cuda.synchronize()                  # told once
     assert x.cpu().tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
     assert before.cpu().tolist() == after.cpu().tolist() == list(range(8))
-    with pytest.raises(IndexError, match="gather.*index 50 is out of bounds"):
+    with pytest.raises(IndexError, match=r"gather.*index 50 is out of bounds"):
         ptcore.gather(before, 0, ptcore.tensor([50], device="cuda")).cpu()
 
 

@@ -59,7 +59,10 @@ def flags(sanitize=""):
     each access to memory for races between threads.
     """
     if sanitize == "races":
-        return [f for f in FLAGS if f not in ("-g0", *TRAPS)] + ["-g1", "-fsanitize=thread", "-DPT_HOST_RACES=1"]
+        volatile = (["--param", "tsan-distinguish-volatile=1"] if _is_gcc() else
+                    ["-mllvm", "-tsan-distinguish-volatile=1"])
+        plain = [f for f in FLAGS if f not in ("-g0", *TRAPS)]
+        return [*plain, "-g1", "-fsanitize=thread", "-DPT_HOST_RACES=1", *volatile]
     if not sanitize:
         return FLAGS
     return [f for f in FLAGS if f not in ("-g0", *TRAPS)] + ["-g1", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]

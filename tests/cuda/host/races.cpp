@@ -1,7 +1,7 @@
 // Races: two accesses to the same byte by different threads, one of them a write, that nothing orders.
 //
 // Within a block a barrier orders, within a warp __syncwarp too (shuffles and votes do not); blocks are ordered only where
-// the first one called __threadfence afterwards. Atomics do not race with each other. Unlike wrong results, which depend on
+// the first one called __threadfence afterwards. Atomics do not race with each other, and volatile accesses count as atomic ones. Unlike wrong results, which depend on
 // the schedule, a race is found in whatever order the threads ran. Programs are compiled for it with
 // host_compiler.compile(sanitize="races").
 #include "scheduler.hpp"

@@ -102,14 +102,14 @@ template <class T> inline T __shfl_xor_sync(unsigned mask, T x, int bits, int wi
 template <class T> struct pt_same { typedef T type; };
 #if PT_HOST_RACES
 #  define PT_ATOMIC_FUNCTION __attribute__((noinline, no_sanitize("thread")))
-#  define PT_ATOMIC_ACCESS(p) pt_host->access(p, sizeof(*p), PT_ATOMIC_ACCESS, __builtin_return_address(0))
+#  define PT_NOTE_ATOMIC(p) pt_host->access(p, sizeof(*p), PT_ATOMIC_ACCESS, __builtin_return_address(0))
 #else
 #  define PT_ATOMIC_FUNCTION inline
-#  define PT_ATOMIC_ACCESS(p) (void)0
+#  define PT_NOTE_ATOMIC(p) (void)0
 #endif
 #define PT_ATOMIC(name, result) \
     template <class T> PT_ATOMIC_FUNCTION T name(T *p, typename pt_same<T>::type x) { \
-        PT_ATOMIC_ACCESS(p); \
+        PT_NOTE_ATOMIC(p); \
         T old = *p; \
         *p = (result); \
         return old; \
@@ -129,7 +129,7 @@ PT_ATOMIC(atomicDec, old == 0 || old > x ? x : old - 1)
 #undef PT_ATOMIC
 template <class T>
 PT_ATOMIC_FUNCTION T atomicCAS(T *p, typename pt_same<T>::type expected, typename pt_same<T>::type x) {
-    PT_ATOMIC_ACCESS(p);
+    PT_NOTE_ATOMIC(p);
     T old = *p;
     if (old == expected) *p = x;
     return old;
@@ -272,8 +272,10 @@ extern "C" int printf(const char *format, ...);
 #define PT_TSAN_SIZE(n) \
     PT_TSAN_ACCESS(__tsan_read##n, PT_READ, n) \
     PT_TSAN_ACCESS(__tsan_write##n, PT_WRITE, n) \
-    PT_TSAN_ACCESS(__tsan_volatile_read##n, PT_READ, n) \
-    PT_TSAN_ACCESS(__tsan_volatile_write##n, PT_WRITE, n) \
+    PT_TSAN_ACCESS(__tsan_volatile_read##n, PT_ATOMIC_ACCESS, n) \
+    PT_TSAN_ACCESS(__tsan_volatile_write##n, PT_ATOMIC_ACCESS, n) \
+    PT_TSAN_ACCESS(__tsan_unaligned_volatile_read##n, PT_READ, n) \
+    PT_TSAN_ACCESS(__tsan_unaligned_volatile_write##n, PT_WRITE, n) \
     PT_TSAN_ACCESS(__tsan_unaligned_read##n, PT_READ, n) \
     PT_TSAN_ACCESS(__tsan_unaligned_write##n, PT_WRITE, n)
 PT_TSAN_SIZE(1)
