@@ -10,7 +10,7 @@ from ptcore.cuda import _compile, _programs
 
 if not importlib.util.find_spec("ptcore.cuda._backend"):
     pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
-if not importlib.util.find_spec("cuda.bindings.nvrtc"):
+if not importlib.util.find_spec("cuda") or not importlib.util.find_spec("cuda.bindings.nvrtc"):
     pytest.skip("NVRTC is not installed", allow_module_level=True)
 
 HALF, FLOAT, INT64 = 9, 11, 8
