@@ -559,6 +559,8 @@ cdef int run_kernel(int op, tuple args, list results, int column, uint64_t seen)
         return 0
     if kernel == NULL and o.kernel != NULL and <bytes>o.kernel == b"copy" and BACKENDS[column] != NULL:
         return copy_into(<Tensor>results[0], <Tensor>args[0])
+    if kernel == NULL and by_smaller_ops(op, args, results):
+        return 0
     if kernel == NULL:
         raise NotImplementedError(f"{o.name.decode()}: there is no kernel for device "
                                   f"{device_of(column, -1)}")
@@ -643,6 +645,28 @@ cdef int run_kernel(int op, tuple args, list results, int column, uint64_t seen)
         PyMem_Free(views)
         PyMem_Free(room)
     return 0
+
+
+cdef bint by_smaller_ops(int op, tuple args, list results) except -1:
+    """Fills the results of an op that a device has no kernel for by its decomposition, if it has one; half types are
+    computed in float32, as a kernel would."""
+    from ptcore._ops import _decompositions
+    try:
+        function = _decompositions.function(info(op).row.decode())
+    except KeyError:
+        return False
+    made = function(*[widened(without_history(x)) for x in args])
+    if len(results) == 1:
+        made = (made,)
+    for k in range(len(results)):
+        copy_into(<Tensor>results[k], <Tensor>made[k])
+    return True
+
+
+cdef object widened(object x):
+    if isinstance(x, Tensor) and ((<Tensor>x).dt == PT_FLOAT16 or (<Tensor>x).dt == PT_BFLOAT16):
+        return cast(<Tensor>x, PT_FLOAT32)
+    return tuple([widened(item) for item in x]) if type(x) is tuple else x
 
 
 cdef object without_history(object x):

@@ -1,6 +1,8 @@
 """Kernels as host C++: blocks on fibers, plain loops, and that seeded faults are found."""
 
+import ctypes as c
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -152,6 +154,40 @@ def test_sanitized(cu):
     if fault:
         cu.launch(cu.kernel(program, fault), 1, 32, Args(0, odd, 250))
         cu.sync()
+
+
+@child
+def test_races(cu):
+    """Programs compiled to be checked for races: found in any schedule, with the lines; right ones are let pass."""
+    blocks, plain = (cu.program(image(name, "races")) for name in ("blocks", "plain"))
+    x, q = cu.upload(np.ones(1000, np.float32)), cu.alloc(1024)
+    arrived = cu.upload(np.zeros(4, np.int32))
+    partial = Args(cu.alloc(4 * 256), arrived, q)       # three pointers
+
+    def run(program, name, args, grid=1, block=256, shared=0):
+        cu.launch(cu.kernel(program, name), grid, block, args, None, shared)
+        code = cu.call("cuCtxSynchronize")
+        text = cu.failure()
+        cu.clear()
+        assert code in (0, 719), text
+        return text
+
+    for seed in range(5):
+        cu.seed(seed)
+        for name, block in (("right", 256), ("total", 256), ("votes", 64), ("warp_barrier", 32)):
+            assert run(blocks, name, Args(x, q, 1000), 1, block) == ""
+        assert run(blocks, "reverse", Args(x, q, 0), shared=1024) == ""
+        assert run(blocks, "fenced", partial, 4, 64) == ""
+        assert run(plain, "scale", Args(x, q, 200, 2), 2) == ""
+        assert run(plain, "counts", Names(arrived), 3) == ""
+        for name, block in (("no_barrier", 256), ("no_reuse_barrier", 256), ("no_warp_barrier", 32)):
+            text = run(blocks, name, Args(x, q, 0), 1, block)
+            assert "a race in shared memory: " in text and "write by thread" in text, (name, text)
+            assert text.count("program.cpp:") == 2 or shutil.which("addr2line") is None, text
+        cu.cuMemsetD32(c.c_uint64(arrived), 0, c.c_size_t(4))
+        assert "a race in device memory" in run(blocks, "not_fenced", partial, 4, 64)
+        cu.cuMemsetD32(c.c_uint64(arrived), 0, c.c_size_t(4))
+        assert "write by thread 0 of block" in run(plain, "store", Args(x, q, 0), 2, 1)
 
 
 FIBERS = r"""

@@ -476,6 +476,17 @@ def test_arguments_are_copied_at_the_launch(cu):
 
 
 @child
+def test_idle(cu):
+    scale, y = kernels(cu, "plain", "scale"), cu.upload(np.zeros(1, np.float32))
+    cu.idle()
+    cu.launch(scale, 1, 1, Args(y, y, 1, 5))
+    cu.launch(scale, 1, 1, Args(0, 0, 1, 5))
+    cu.idle(False)
+    fails(1, cu.launch, scale, 1, 1000, Args())
+    assert value(cu, y) == 0 and cu.counters()["launches"] == 2
+
+
+@child
 def test_a_forked_child_has_no_driver(cu):
     pid = os.fork()
     if not pid:

@@ -10,7 +10,7 @@ template <class T, class F> PT_DEVICE void atomic_small(T *p, F change) {
     const uint64_t address = reinterpret_cast<uint64_t>(p);
     unsigned *word = reinterpret_cast<unsigned *>(address & ~(uint64_t)3);
     const unsigned shift = 8 * (unsigned)(address & 3), mask = (sizeof(T) == 1 ? 0xffu : 0xffffu) << shift;
-    unsigned seen = *word, assumed;
+    unsigned seen = *const_cast<volatile unsigned *>(word), assumed;
     do {
         assumed = seen;
         union { uint16_t bits; T value; } in = {(uint16_t)((assumed & mask) >> shift)}, out = {0};

@@ -11,11 +11,12 @@ PT_DEVICE C single(const ElementwiseArgs &a, int k) {
 
 PT_DEVICE void dense(const ElementwiseArgs &a) {
     constexpr int V = 16 / sizeof(T);
+    const int64_t first = ((int64_t)blockIdx.x * blockDim.x * PT_PER_THREAD + threadIdx.x) * V;
+    if (first >= a.n) return;           // before a single operand is read, which may be the output of one element
     const Params<C> p(a.params, PT_OP::nparams);
     Inputs fixed = {};
     for (int k = 0; k < NIN; k++)
         if (a.single >> (k + 1) & 1) fixed.x[k] = single(a, k + 1);
-    const int64_t first = ((int64_t)blockIdx.x * blockDim.x * PT_PER_THREAD + threadIdx.x) * V;
     const int64_t step = (int64_t)blockDim.x * V;
     Out *out = reinterpret_cast<Out *>(a.data[0]);
     if (a.aligned && first + (PT_PER_THREAD - 1) * step + V <= a.n) {

@@ -15,12 +15,20 @@ template <> struct word_of<16> { typedef uint4 type; };
 
 template <class T, int V> struct Elements { T v[V]; };
 
+// A device traps at a wide access to an odd address, the host's processor does not.
+#if defined(__CUDACC_RTC__)
+#  define PT_ALIGNED(p, n)
+#else
+#  define PT_ALIGNED(p, n) assert(reinterpret_cast<uintptr_t>(p) % (n) == 0)
+#endif
+
 // V neighbours of at most 16 bytes, at an address that is a multiple of their size; larger ones word by word.
 template <class T, int V> struct packs {
     static constexpr int BYTES = sizeof(T) * V < 16 ? sizeof(T) * V : 16, WORDS = sizeof(T) * V / BYTES;
     typedef typename word_of<BYTES>::type word;
     static PT_DEVICE_MEMBER Elements<T, V> load(const T *p) {
         word w[WORDS];
+        PT_ALIGNED(p, BYTES);
         for (int i = 0; i < WORDS; i++) w[i] = reinterpret_cast<const word *>(p)[i];
         Elements<T, V> x;
         memcpy((void *)&x, (const void *)w, sizeof(w));
@@ -28,6 +36,7 @@ template <class T, int V> struct packs {
     }
     static PT_DEVICE_MEMBER void store(T *p, const Elements<T, V> &x) {
         word w[WORDS];
+        PT_ALIGNED(p, BYTES);
         memcpy((void *)w, (const void *)&x, sizeof(w));
         for (int i = 0; i < WORDS; i++) reinterpret_cast<word *>(p)[i] = w[i];
     }

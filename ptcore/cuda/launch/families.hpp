@@ -18,5 +18,6 @@ extern const pt_kernel_entry reduction_kernels[];
 extern const pt_kernel_entry resample_kernels[];
 extern const pt_kernel_entry shape_kernels[];
 extern const pt_kernel_entry softmax_kernels[];
+extern const pt_kernel_entry sort_kernels[];
 
 }  // namespace pt_cuda

@@ -19,6 +19,7 @@ const pt_kernel_entry *const kernels[] = {
     resample_kernels,
     shape_kernels,
     softmax_kernels,
+    sort_kernels,
     nullptr};
 
 }  // namespace pt_cuda

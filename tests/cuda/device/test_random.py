@@ -77,3 +77,13 @@ def test_a_generator():
     a = ptcore.rand(100, generator=g)
     b = ptcore.rand(100, generator=g.manual_seed(7), device="cuda")
     assert a.equal(b.cpu())
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 511, 512, 513, 3000])
+def test_permutations(n):
+    for dtype in (ptcore.int64, ptcore.int32, ptcore.float64):
+        results = []
+        for device in ("cpu", "cuda"):
+            ptcore.manual_seed(n)
+            results.append(ptcore.randperm(n, dtype=dtype, device=device).cpu())
+        assert results[0].equal(results[1])

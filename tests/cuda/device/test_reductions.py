@@ -117,6 +117,13 @@ def test_layouts():
             assert ptcore.argmax(view, dim).tolist() == same.argmax(dim).tolist()
             exps = np.exp(same - same.max(dim, keepdims=True))
             near(ptcore.softmax(view, dim), exps / exps.sum(dim, keepdims=True), "float32")
+    for shape, part in (((129, 66), np.s_[:, :64]), ((9, 132), np.s_[:, 1:129]), ((3, 5, 66), np.s_[:, ::2, :64])):
+        x = values(shape, "float32")                    # neighbours, but the next row is not where a pack may begin
+        view, same = there(x)[part], x[part].astype(np.float64)
+        exps = np.exp(same)
+        for dim in range(same.ndim):
+            near(ptcore.sum(view, dim), same.sum(dim), "float32", scale=12)
+            near(ptcore.softmax(view, dim), exps / exps.sum(dim, keepdims=True), "float32")
     flat = there(values((1003,), "int8"))
     for first in range(1, 20):                          # every alignment, every length of head and tail
         for last in (1003, 1000 - first, 40):
@@ -146,6 +153,23 @@ def test_other_dtypes():
     assert ptcore.sum(there(x), 1, dtype=ptcore.float64).tolist() == x.astype(float).sum(1).tolist()
     assert ptcore.sum(there(x), 1, dtype=ptcore.float16).tolist() == x.astype(float).sum(1).tolist()
     assert ptcore.prod(there(np.full(70, 3))).item() == ((3 ** 70 + 2 ** 63) % 2 ** 64) - 2 ** 63      # it wraps
+
+
+def test_more_rows_than_blocks():
+    """Blocks go on with the next row while some of their threads still read the last one's shared memory."""
+    many = ptcore.cuda.get_device_properties(0).multi_processor_count * 32 + 7
+    x = values((many, 3000), "float32")
+    t, wide = there(x), x.astype(np.float64)
+    near(ptcore.sum(t, 1), wide.sum(1), "float32", scale=50)
+    np.testing.assert_array_equal(ptcore.argmax(t, 1).cpu().numpy(), x.argmax(1))
+    exps = np.exp(wide)
+    near(ptcore.softmax(t, 1), exps / exps.sum(1, keepdims=True), "float32")
+    exps = np.exp(wide[:, :10].reshape(many, 5, 2))
+    near(ptcore.softmax(there(x[:, :10].reshape(many, 5, 2)), 1), exps / exps.sum(1, keepdims=True), "float32")
+    exps = np.exp(wide)
+    columns = there(x[:, :40].T)
+    near(ptcore.sum(columns, 0), wide[:, :40].sum(1), "float32", scale=6)
+    near(ptcore.softmax(columns, 0), (exps[:, :40] / exps[:, :40].sum(1, keepdims=True)).T, "float32")
 
 
 def test_nothing_to_reduce():

@@ -114,6 +114,22 @@ PROGRAMS = {
             if (threadIdx.x < 16) __ballot_sync(0xffffffffu, 1);
             else __any_sync(0xffffffffu, 1);
         }
+        struct Partial { float *partial; int *arrived; float *out; };
+        template <bool FENCE> PT_DEVICE void last_block(const Partial &a) {
+            __shared__ int last;
+            a.partial[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+            if (FENCE) __threadfence();
+            __syncthreads();
+            if (threadIdx.x == 0) last = atomicAdd(a.arrived, 1) == (int)gridDim.x - 1;
+            __syncthreads();
+            if (!last) return;
+            float sum = 0;
+            for (unsigned i = threadIdx.x; i < gridDim.x * blockDim.x; i += blockDim.x) sum += a.partial[i];
+            sum = block_reduce(sum, Sum(), 0.0f);
+            if (threadIdx.x == 0) { *a.out = sum; *a.arrived = 0; }
+        }
+        PT_KERNEL_SYNC(fenced, Partial, a, 64) { last_block<true>(a); }
+        PT_KERNEL_SYNC(not_fenced, Partial, a, 64) { last_block<false>(a); }
         PT_KERNEL_SYNC(votes, Args, a, 64) {
             const unsigned low = 0xffffu, half = threadIdx.x % 32 < 16 ? low : ~low;
             const int lane = threadIdx.x % 32;

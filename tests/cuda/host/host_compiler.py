@@ -25,7 +25,7 @@ TRAPS = ["-fsanitize=alignment,bounds,return,unreachable", "-fsanitize-undefined
 FLAGS = ["-O1", "-g0", "-std=c++17", "-fPIC", "-w", "-fvisibility=hidden", "-ffp-contract=off", "-fno-exceptions",
          "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics", *TRAPS]
 DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_copies.cpp", "standin_streams.cpp", "standin_library.cpp",
-          "run.cpp", "scheduler.cpp", "fibers.cpp"]
+          "run.cpp", "scheduler.cpp", "races.cpp", "fibers.cpp"]
 CUBLAS = ["standin_cublas.cpp"]
 CUBLASLT = ["standin_cublaslt.cpp"]
 
@@ -53,7 +53,15 @@ def _run(command):
 
 
 def flags(sanitize=""):
-    """The options of a program; ``sanitize`` as in ``-fsanitize=``: "address", "undefined", "address,undefined"."""
+    """The options of a program.
+
+    ``sanitize`` is as in ``-fsanitize=``: "address", "undefined", "address,undefined"; with "races" the driver checks
+    each access to memory for races between threads.
+    """
+    if sanitize == "races":
+        volatile = (["--param", "tsan-distinguish-volatile=1"] if _is_gcc() else
+                    ["-mllvm", "-tsan-distinguish-volatile=1"])
+        return [f for f in FLAGS if f not in ("-g0", *TRAPS)] + ["-g1", "-fsanitize=thread", "-DPT_HOST_RACES=1", *volatile]
     if not sanitize:
         return FLAGS
     return [f for f in FLAGS if f not in ("-g0", *TRAPS)] + ["-g1", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
@@ -72,7 +80,11 @@ def compile(text, headers_dirs=None, sanitize="", options=(), folder=None):
         source, out = Path(aside) / "program.cpp", Path(aside) / "program.so"
         source.write_text(text)
         first = ["-include", _precompiled(command, headers_dirs, Path(folder))] if folder and _is_gcc() else []
-        _run([*command, *first, "-shared", source, "-o", out])
+        if sanitize == "races":         # linked apart: the driver is in the place of the sanitizer's library
+            _run([*command, *first, "-c", source, "-o", f"{out}.o"])
+            _run([*compiler(), "-shared", f"{out}.o", "-o", out])
+        else:
+            _run([*command, *first, "-shared", source, "-o", out])
         return out.read_bytes()
 
 

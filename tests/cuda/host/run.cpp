@@ -222,6 +222,7 @@ Failure run_kernel(const Launch &launch) {
         timer_process = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) ? 0 : getpid();
         timer_thread = thread;
     }
+    if (launch.races) begin_races(launch);
     const bool limited = time_limit > 0 && timer_process;
     if (limited) arm(time_limit);
     const dim3 g = launch.grid;
@@ -234,6 +235,7 @@ Failure run_kernel(const Launch &launch) {
         on_plain = !launch.barriers;
         host.meet = on_plain ? meet_nobody : meet_on_fiber;
         running = true;
+        if (!launch.barriers) block_interval = 0;
         if (launch.barriers) {
             run_block(launch, random_state, result);
         } else {
@@ -244,6 +246,7 @@ Failure run_kernel(const Launch &launch) {
         running = false;
     }
     if (limited) arm(0);
+    if (launch.races) end_races();
     return result;
 }
 

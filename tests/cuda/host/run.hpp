@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "state.h"
@@ -30,6 +31,9 @@ struct Launch {
     bool barriers;
     char *statics;              // the program's __shared__ variables: its whole .bss
     size_t static_bytes;
+    bool races;                 // compiled to be checked for races; `place` says which line an address is of
+    const char *base;           // where the program is loaded
+    std::function<std::string(const void *pc)> place;
 };
 
 struct Failure {

@@ -13,6 +13,8 @@
 
 namespace standin {
 
+unsigned block_interval, warp_intervals[32];
+
 namespace {
 
 enum State { READY, AT_BLOCK, AT_WARP, RETURNED };
@@ -179,6 +181,7 @@ void complete_warp(int warp, unsigned mask, int what) {
         }
         t.state = READY;
     }
+    if (what == PT_MEET_WARP) warp_intervals[warp]++;
     w.ready |= mask & w.present;
     w.waiting &= ~mask;
     if (!w.waiting) w.mixed = false;
@@ -228,6 +231,7 @@ uint64_t meet_block(Thread &t) {
     if (++at_barrier == count) {
         barrier_result = gathered;
         at_barrier = 0;
+        block_interval++;
         for (int i = 0; i < count; i++) threads[i]->state = READY;
         for (int i = 0; i < warp_count; i++) warps[i].ready = warps[i].present;
     }
@@ -283,6 +287,8 @@ void run_block(const Launch &launch, Random &random, Failure &out) {
     count = (int)(launch.block.x * launch.block.y * launch.block.z);
     warp_count = (count + 31) / 32;
     at_barrier = returned = 0;
+    block_interval = 0;
+    memset(warp_intervals, 0, sizeof warp_intervals);
     while ((int)threads.size() < count) threads.emplace_back(new Thread);
     if (dirty)
         for (auto &t : threads) t->fiber.forget();

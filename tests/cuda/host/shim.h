@@ -25,7 +25,9 @@
 #define __shared__ static               // filled with junk at the start of every block
 
 static pt_host_state *pt_host = (pt_host_state *)1;     // in .data: what lies in .bss is filled with junk
-extern "C" __attribute__((visibility("default"))) void pt_host_bind(pt_host_state *state) { pt_host = state; }
+extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) void pt_host_bind(pt_host_state *state) {
+    pt_host = state;
+}
 
 #define threadIdx (pt_host->thread)
 #define blockIdx (pt_host->block)
@@ -98,8 +100,20 @@ template <class T> inline T __shfl_xor_sync(unsigned mask, T x, int bits, int wi
 
 // Atomics. The second parameter takes no part in deduction, so that literals convert.
 template <class T> struct pt_same { typedef T type; };
+#if PT_HOST_RACES
+#  define PT_ATOMIC_FUNCTION __attribute__((noinline, no_sanitize("thread")))
+#  define PT_NOTE_ATOMIC(p) pt_host->access(p, sizeof(*p), PT_ATOMIC_ACCESS, __builtin_return_address(0))
+#else
+#  define PT_ATOMIC_FUNCTION inline
+#  define PT_NOTE_ATOMIC(p) (void)0
+#endif
 #define PT_ATOMIC(name, result) \
-    template <class T> inline T name(T *p, typename pt_same<T>::type x) { T old = *p; *p = (result); return old; } \
+    template <class T> PT_ATOMIC_FUNCTION T name(T *p, typename pt_same<T>::type x) { \
+        PT_NOTE_ATOMIC(p); \
+        T old = *p; \
+        *p = (result); \
+        return old; \
+    } \
     template <class T> inline T name##_block(T *p, typename pt_same<T>::type x) { return name(p, x); } \
     template <class T> inline T name##_system(T *p, typename pt_same<T>::type x) { return name(p, x); }
 PT_ATOMIC(atomicAdd, old + x)
@@ -113,7 +127,9 @@ PT_ATOMIC(atomicExch, x)
 PT_ATOMIC(atomicInc, old >= x ? 0 : old + 1)
 PT_ATOMIC(atomicDec, old == 0 || old > x ? x : old - 1)
 #undef PT_ATOMIC
-template <class T> inline T atomicCAS(T *p, typename pt_same<T>::type expected, typename pt_same<T>::type x) {
+template <class T>
+PT_ATOMIC_FUNCTION T atomicCAS(T *p, typename pt_same<T>::type expected, typename pt_same<T>::type x) {
+    PT_NOTE_ATOMIC(p);
     T old = *p;
     if (old == expected) *p = x;
     return old;
@@ -121,9 +137,14 @@ template <class T> inline T atomicCAS(T *p, typename pt_same<T>::type expected, 
 template <class T> inline T atomicCAS_block(T *p, typename pt_same<T>::type e, typename pt_same<T>::type x) {
     return atomicCAS(p, e, x);
 }
+#if PT_HOST_RACES
+inline void __threadfence() { pt_host->fence(); }
+inline void __threadfence_system() { pt_host->fence(); }
+#else
 inline void __threadfence() {}
-inline void __threadfence_block() {}
 inline void __threadfence_system() {}
+#endif
+inline void __threadfence_block() {}
 inline void __nanosleep(unsigned) {}
 
 // Loads and stores with a hint for the caches.
@@ -242,3 +263,30 @@ PT_VECTORS(double, double, 16, 16)
 #undef PT_VECTORS
 
 extern "C" int printf(const char *format, ...);
+
+#if PT_HOST_RACES
+// What -fsanitize=thread makes of accesses to memory; the driver's races.cpp takes the place of the sanitizer's library.
+#define PT_TSAN extern "C" __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread"))) void
+#define PT_TSAN_ACCESS(name, kind, bytes) \
+    PT_TSAN name(void *p) { pt_host->access(p, bytes, kind, __builtin_return_address(0)); }
+#define PT_TSAN_SIZE(n) \
+    PT_TSAN_ACCESS(__tsan_read##n, PT_READ, n) \
+    PT_TSAN_ACCESS(__tsan_write##n, PT_WRITE, n) \
+    PT_TSAN_ACCESS(__tsan_volatile_read##n, PT_ATOMIC_ACCESS, n) \
+    PT_TSAN_ACCESS(__tsan_volatile_write##n, PT_ATOMIC_ACCESS, n) \
+    PT_TSAN_ACCESS(__tsan_unaligned_volatile_read##n, PT_READ, n) \
+    PT_TSAN_ACCESS(__tsan_unaligned_volatile_write##n, PT_WRITE, n) \
+    PT_TSAN_ACCESS(__tsan_unaligned_read##n, PT_READ, n) \
+    PT_TSAN_ACCESS(__tsan_unaligned_write##n, PT_WRITE, n)
+PT_TSAN_SIZE(1)
+PT_TSAN_SIZE(2)
+PT_TSAN_SIZE(4)
+PT_TSAN_SIZE(8)
+PT_TSAN_SIZE(16)
+PT_TSAN __tsan_read_range(void *p, uint64_t n) { pt_host->access(p, n, PT_READ, __builtin_return_address(0)); }
+PT_TSAN __tsan_write_range(void *p, uint64_t n) { pt_host->access(p, n, PT_WRITE, __builtin_return_address(0)); }
+PT_TSAN __tsan_func_entry(void *) {}
+PT_TSAN __tsan_func_exit() {}
+PT_TSAN __tsan_init() {}
+extern "C" __attribute__((visibility("default"))) int pt_host_races() { return 1; }
+#endif

@@ -84,7 +84,7 @@ struct Device {
 
 struct State {
     std::mutex lock;
-    bool initialised = false, forked = false, lazy = true, random = true, protect = true;
+    bool initialised = false, forked = false, lazy = true, random = true, protect = true, idle = false;
     int devices = 2;
     Device device[MOST_DEVICES];
     Counters counters = {};

@@ -66,6 +66,10 @@ class Driver:
         """Whether work runs as soon as it is queued."""
         self.library.standin_eager(int(eager))
 
+    def idle(self, idle=True):
+        """Whether kernels are not run, so that the time of an op is the library's own."""
+        self.library.standin_idle(int(idle))
+
     def time_limit(self, seconds):
         self.library.standin_time_limit(c.c_double(seconds))
 

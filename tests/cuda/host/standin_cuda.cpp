@@ -483,6 +483,12 @@ STANDIN_API void standin_random(int random) {
     state->random = random != 0;
 }
 
+// While idle, launches are checked and counted and that is all: what is left of an op's time is the library's own.
+STANDIN_API void standin_idle(int idle) {
+    std::lock_guard<std::mutex> lock(state->lock);
+    state->idle = idle != 0;
+}
+
 STANDIN_API void standin_time_limit(double seconds) {
     std::lock_guard<std::mutex> lock(state->lock);
     set_time_limit(seconds);

@@ -15,6 +15,8 @@ enum pt_meeting {
     PT_MEET_BALLOT, PT_MEET_ANY, PT_MEET_ALL, PT_MEET_MATCH
 };
 
+enum pt_access { PT_READ, PT_WRITE, PT_ATOMIC_ACCESS };
+
 struct pt_host_state {
     uint3 thread, block;
     dim3 block_dim, grid_dim;
@@ -25,4 +27,7 @@ struct pt_host_state {
     uint64_t (*meet)(int what, unsigned mask, uint64_t value, int lane, const char *file, int line);
     unsigned (*active)();
     void (*stop)(int code, const char *text, const char *file, int line);       // does not return
+    // Of programs that are compiled to be checked for races (PT_HOST_RACES): each access to memory, each fence.
+    void (*access)(const void *p, uint64_t bytes, int kind, const void *pc);
+    void (*fence)();
 };

@@ -1,0 +1,34 @@
+"""The examples with ``--device cuda``, shortened: they learn, and lose what they lose on the CPU."""
+import pytest
+
+for package in ("sklearn", "tqdm", "matplotlib"):
+    pytest.importorskip(package)
+
+from ptcore.examples import digits, gpt  # noqa: E402
+
+GPT = "--layers 1 --heads 2 --width 16 --length 8 --batch-size 4 --every 5 --steps 10 --lr 0.02 --characters 5 " \
+      "--samples 1 --prompt a --quiet"
+
+
+def test_gpt(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("abcdefgh " * 200, encoding="utf-8")
+    losses = []
+    for device in ("cuda", "cpu"):
+        folder = tmp_path / device
+        result = gpt.main([*GPT.split(), "--text", str(text), "--output", str(folder), "--device", device])
+        losses.append(result["history"]["validation"])
+        assert (folder / "gpt.png").exists()
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+    assert losses[0][-1] < losses[0][0]
+
+
+def test_digits(tmp_path):
+    means = []
+    for device in ("cuda", "cpu"):
+        result = digits.main(["--output", str(tmp_path), "--quiet", "--device", device, "--seeds", "0", "--epochs", "1",
+                              "--width", "4", "--batch-size", "32", "--dropout", "0.1"])
+        assert result["same"]
+        means.append(result["mean"])
+    assert means[0] > 0.4               # chance is 0.1
+    assert means[0] == pytest.approx(means[1], abs=0.02)
