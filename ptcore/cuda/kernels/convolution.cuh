@@ -5,11 +5,11 @@
 
 namespace {
 
-enum { DEPTH = 16, SIDE = 16 };
+enum { SIDE = 16, THREADS = SIDE * SIDE };
 
-// I: int32_t where all positions in an image fit it.
-template <class I, int ROWS, int COLUMNS> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number) {
-    enum { M = SIDE * ROWS, N = SIDE * COLUMNS, EACH = DEPTH * N / (SIDE * SIDE) };
+// I: int32_t where all positions in an image fit it. DEPTH: of a step, which is as large as registers for its elements allow.
+template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number) {
+    enum { M = SIDE * ROWS, N = SIDE * COLUMNS, LEFT = DEPTH * M / THREADS, EACH = DEPTH * N / THREADS };
     alignas(16) __shared__ C left[DEPTH][M + 4];
     alignas(16) __shared__ C right[DEPTH][N];
     __shared__ int64_t places[N];
@@ -58,15 +58,13 @@ template <class I, int ROWS, int COLUMNS> PT_DEVICE void tile(const ConvolutionA
     const T *w = reinterpret_cast<const T *>(a.w) + group * a.w_group;
     for (int d = 0; d < 3; d++) w += axis[d].first * a.axis[d].w;
 
-    // The next step's elements are on their way while this one's are multiplied, where registers for them do not keep a second
-    // block from the multiprocessor.
-    constexpr bool AHEAD = ROWS * COLUMNS < 64;
-    C l_next[ROWS], r_next[EACH];
+    // The next step's elements are on their way while this one's are multiplied.
+    C l_next[LEFT], r_next[EACH];
     const auto gather = [&](uint32_t k0) {
         int64_t from = of_left.first * a.w_channel;
         for (int d = 0; d < 3; d++) from += of_left.at[d] * a.axis[d].period * a.axis[d].w;
-        for (int i = 0; i < ROWS; i++) {
-            const int64_t r = row + threadIdx.x / DEPTH + i * SIDE;
+        for (int i = 0; i < LEFT; i++) {
+            const int64_t r = row + threadIdx.x / DEPTH + i * (THREADS / DEPTH);
             l_next[i] = k0 + k < depth && r < a.filters ? element(w, from + r * a.w_filter) : C(0);
         }
         advance(of_left, stride, taps);
@@ -86,13 +84,12 @@ template <class I, int ROWS, int COLUMNS> PT_DEVICE void tile(const ConvolutionA
 
     C sum[ROWS][COLUMNS] = {};
     const int across = threadIdx.x % SIDE, down_to = threadIdx.x / SIDE * ROWS;
-    if (AHEAD && depth) gather(0);
+    if (depth) gather(0);
     for (uint32_t k0 = 0; k0 < depth; k0 += DEPTH) {
-        if (!AHEAD) gather(k0);
-        for (int i = 0; i < ROWS; i++) left[k][threadIdx.x / DEPTH + i * SIDE] = l_next[i];
+        for (int i = 0; i < LEFT; i++) left[k][threadIdx.x / DEPTH + i * (THREADS / DEPTH)] = l_next[i];
         for (int i = 0; i < EACH; i++) right[lowest + i][mine] = r_next[i];
         __syncthreads();
-        if (AHEAD && depth - k0 > DEPTH) gather(k0 + DEPTH);
+        if (depth - k0 > DEPTH) gather(k0 + DEPTH);
         for (int j = 0; j < DEPTH; j++) {
             C l[ROWS], r[COLUMNS];
             for (int i = 0; i < ROWS; i++) l[i] = left[j][down_to + i];
@@ -116,9 +113,9 @@ template <class I, int ROWS, int COLUMNS> PT_DEVICE void tile(const ConvolutionA
     }
 }
 
-template <class I, int ROWS, int COLUMNS> PT_DEVICE void convolve(const ConvolutionArgs &a) {
+template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void convolve(const ConvolutionArgs &a) {
     for (int64_t number = blockIdx.x; number < a.tiles; number += gridDim.x) {
-        tile<I, ROWS, COLUMNS>(a, number);
+        tile<I, ROWS, COLUMNS, DEPTH>(a, number);
         __syncthreads();                                // who still reads the places
     }
 }
@@ -163,11 +160,11 @@ template <class I> PT_DEVICE void each(const ConvolutionArgs &a) {
 
 }  // namespace
 
-PT_KERNEL_SYNC(convolve_narrow, ConvolutionArgs, a, 256) { convolve<int32_t, 1, 8>(a); }
-PT_KERNEL_SYNC(convolve_square, ConvolutionArgs, a, 256) { convolve<int32_t, 4, 4>(a); }
+PT_KERNEL_SYNC(convolve_narrow, ConvolutionArgs, a, 256) { convolve<int32_t, 1, 8, 16>(a); }
+PT_KERNEL_SYNC(convolve_square, ConvolutionArgs, a, 256) { convolve<int32_t, 4, 4, 16>(a); }
 PT_KERNEL_SYNC(convolve_wide, ConvolutionArgs, a, 256) {
-    if constexpr (sizeof(C) <= 4) convolve<int32_t, 8, 8>(a);
+    if constexpr (sizeof(C) <= 4) convolve<int32_t, 8, 8, 8>(a);
 }
-PT_KERNEL_SYNC(convolve_far, ConvolutionArgs, a, 256) { convolve<int64_t, 4, 4>(a); }
+PT_KERNEL_SYNC(convolve_far, ConvolutionArgs, a, 256) { convolve<int64_t, 4, 4, 16>(a); }
 PT_KERNEL(convolve_each, ConvolutionArgs, a, 256) { each<int32_t>(a); }
 PT_KERNEL(convolve_each_far, ConvolutionArgs, a, 256) { each<int64_t>(a); }
