@@ -191,23 +191,28 @@ PT_DEVICE void group_backward_affine(const ChannelNormArgs &a) {
 
 // -- results ---------------------------------------------------------------------------------------------------------------
 
-PT_DEVICE void write(const ChannelNormArgs &a, int64_t i, const Factors &f) {
+PT_DEVICE C result(const ChannelNormArgs &a, int64_t i, const Factors &f) {
     const C x = up(reinterpret_cast<const T *>(a.x)[i]) - f.mean;
-    const C y = a.g ? f.scale * (C)up(reinterpret_cast<const U *>(a.g)[i]) - f.shift - x * f.slope : x * f.scale + f.shift;
-    reinterpret_cast<T *>(a.out)[i] = down<T>(y);
+    return a.g ? f.scale * (C)up(reinterpret_cast<const U *>(a.g)[i]) - f.shift - x * f.slope : x * f.scale + f.shift;
 }
 
 PT_DEVICE void apply(const ChannelNormArgs &a) {
+    T *out = reinterpret_cast<T *>(a.out);
     if (a.s < CHUNK / 8) {
-        for (int64_t i = thread_index(); i < a.n * a.c * a.s; i += thread_count()) write(a, i, factors(a)[i / a.s % a.period]);
+        for (int64_t i = thread_index(); i < a.n * a.c * a.s; i += thread_count())
+            out[i] = down<T>(result(a, i, factors(a)[i / a.s % a.period]));
         return;
     }
-    // A block works on a chunk of one plane.
+    // A block works on a chunk of one plane; a thread reads all of its elements before it writes one.
     const int64_t chunks = (a.s + CHUNK - 1) / CHUNK;
     for (int64_t k = blockIdx.x; k < a.n * a.c * chunks; k += gridDim.x) {
-        const int64_t plane = k / chunks, begin = (k - plane * chunks) * CHUNK, end = begin + CHUNK < a.s ? begin + CHUNK : a.s;
+        const int64_t plane = k / chunks, begin = (k - plane * chunks) * CHUNK + threadIdx.x;
         const Factors f = factors(a)[plane % a.period];
-        for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) write(a, plane * a.s + i, f);
+        C y[CHUNK / 256];
+        for (int j = 0; j < CHUNK / 256; j++)
+            if (begin + j * 256 < a.s) y[j] = result(a, plane * a.s + begin + j * 256, f);
+        for (int j = 0; j < CHUNK / 256; j++)
+            if (begin + j * 256 < a.s) out[plane * a.s + begin + j * 256] = down<T>(y[j]);
     }
 }
 

@@ -5,11 +5,11 @@
 
 namespace {
 
-enum { DEPTH = 16, SIDE = 16 };
+enum { SIDE = 16, THREADS = SIDE * SIDE };
 
-// I: int32_t where all positions in an image fit it.
-template <class I, int ROWS, int COLUMNS> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number) {
-    enum { M = SIDE * ROWS, N = SIDE * COLUMNS, EACH = DEPTH * N / (SIDE * SIDE) };
+// I: int32_t where all positions in an image fit it. DEPTH: of a step, which is as large as registers for its elements allow.
+template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number) {
+    enum { M = SIDE * ROWS, N = SIDE * COLUMNS, LEFT = DEPTH * M / THREADS, EACH = DEPTH * N / THREADS };
     alignas(16) __shared__ C left[DEPTH][M + 4];
     alignas(16) __shared__ C right[DEPTH][N];
     __shared__ int64_t places[N];
@@ -58,30 +58,38 @@ template <class I, int ROWS, int COLUMNS> PT_DEVICE void tile(const ConvolutionA
     const T *w = reinterpret_cast<const T *>(a.w) + group * a.w_group;
     for (int d = 0; d < 3; d++) w += axis[d].first * a.axis[d].w;
 
-    C sum[ROWS][COLUMNS] = {};
-    const int across = threadIdx.x % SIDE, down_to = threadIdx.x / SIDE * ROWS;
-    for (uint32_t k0 = 0; k0 < depth; k0 += DEPTH) {
+    // The next step's elements are on their way while this one's are multiplied.
+    C l_next[LEFT], r_next[EACH];
+    const auto gather = [&](uint32_t k0) {
         int64_t from = of_left.first * a.w_channel;
         for (int d = 0; d < 3; d++) from += of_left.at[d] * a.axis[d].period * a.axis[d].w;
-        for (int i = 0; i < ROWS; i++) {
-            const int r = threadIdx.x / DEPTH + i * SIDE;
-            left[k][r] = k0 + k < depth && row + r < a.filters ? element(w, from + (row + r) * a.w_filter) : C(0);
+        for (int i = 0; i < LEFT; i++) {
+            const int64_t r = row + threadIdx.x / DEPTH + i * (THREADS / DEPTH);
+            l_next[i] = k0 + k < depth && r < a.filters ? element(w, from + r * a.w_filter) : C(0);
         }
         advance(of_left, stride, taps);
         Digits<uint32_t> at = of_right;
         for (int i = 0; i < EACH; i++) {
-            C value = C(0);
+            r_next[i] = C(0);
             if (there && k0 + lowest + i < depth) {
                 const I p0 = position[0] + (I)at.at[0] * axis[0].slope, p1 = position[1] + (I)at.at[1] * axis[1].slope,
                         p2 = position[2] + (I)at.at[2] * axis[2].slope;
                 if (inside(p0, a.axis[0].source) && inside(p1, a.axis[1].source) && inside(p2, a.axis[2].source))
-                    value = element(x, at.first * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x);
+                    r_next[i] = element(x, at.first * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x);
             }
-            right[lowest + i][mine] = value;
             advance(at, taps);
         }
         advance(of_right, stride, taps);
+    };
+
+    C sum[ROWS][COLUMNS] = {};
+    const int across = threadIdx.x % SIDE, down_to = threadIdx.x / SIDE * ROWS;
+    if (depth) gather(0);
+    for (uint32_t k0 = 0; k0 < depth; k0 += DEPTH) {
+        for (int i = 0; i < LEFT; i++) left[k][threadIdx.x / DEPTH + i * (THREADS / DEPTH)] = l_next[i];
+        for (int i = 0; i < EACH; i++) right[lowest + i][mine] = r_next[i];
         __syncthreads();
+        if (depth - k0 > DEPTH) gather(k0 + DEPTH);
         for (int j = 0; j < DEPTH; j++) {
             C l[ROWS], r[COLUMNS];
             for (int i = 0; i < ROWS; i++) l[i] = left[j][down_to + i];
@@ -105,25 +113,25 @@ template <class I, int ROWS, int COLUMNS> PT_DEVICE void tile(const ConvolutionA
     }
 }
 
-template <class I, int ROWS, int COLUMNS> PT_DEVICE void convolve(const ConvolutionArgs &a) {
+template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void convolve(const ConvolutionArgs &a) {
     for (int64_t number = blockIdx.x; number < a.tiles; number += gridDim.x) {
-        tile<I, ROWS, COLUMNS>(a, number);
+        tile<I, ROWS, COLUMNS, DEPTH>(a, number);
         __syncthreads();                                // who still reads the places
     }
 }
 
 // One result after another, where groups have so few filters that a tile would be empty for the most part.
-PT_DEVICE void each(const ConvolutionArgs &a) {
+template <class I> PT_DEVICE void each(const ConvolutionArgs &a) {
     for (int64_t i = thread_index(); i < a.tiles; i += thread_count()) {
         int64_t rest = i;
-        Axis<int64_t> axis[3];
-        int64_t position[3];
+        Axis<I> axis[3];
+        I position[3];
         const T *w = reinterpret_cast<const T *>(a.w);
         for (int d = 2; d >= 0; d--) {
             const int64_t t = rest % a.axis[d].result, phase = t % a.axis[d].phases;
             rest /= a.axis[d].result;
-            axis[d] = axis_of<int64_t>(a.axis[d], phase, a.transposed);
-            position[d] = t / a.axis[d].phases * axis[d].step + axis[d].base;
+            axis[d] = axis_of<I>(a.axis[d], phase, a.transposed);
+            position[d] = (I)(t / a.axis[d].phases) * axis[d].step + axis[d].base;
             w += axis[d].first * a.axis[d].w;
         }
         const int64_t m = rest % a.filters, group = rest / a.filters % a.groups, n = rest / a.filters / a.groups;
@@ -131,16 +139,16 @@ PT_DEVICE void each(const ConvolutionArgs &a) {
         w += group * a.w_group + m * a.w_filter;
         C sum = a.bias ? element(reinterpret_cast<const T *>(a.bias), (group * a.filters + m) * a.bias_stride) : C(0);
         for (int64_t c = 0; c < a.channels; c++)
-            for (int64_t j = 0; j < axis[0].taps; j++) {
-                const int64_t p0 = position[0] + j * axis[0].slope;
+            for (I j = 0; j < axis[0].taps; j++) {
+                const I p0 = position[0] + j * axis[0].slope;
                 if (!inside(p0, a.axis[0].source)) continue;
-                for (int64_t k = 0; k < axis[1].taps; k++) {
-                    const int64_t p1 = position[1] + k * axis[1].slope;
+                for (I k = 0; k < axis[1].taps; k++) {
+                    const I p1 = position[1] + k * axis[1].slope;
                     if (!inside(p1, a.axis[1].source)) continue;
                     const T *line = x + c * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x;
                     const T *by = w + c * a.w_channel + j * a.axis[0].period * a.axis[0].w + k * a.axis[1].period * a.axis[1].w;
-                    for (int64_t l = 0; l < axis[2].taps; l++) {
-                        const int64_t p2 = position[2] + l * axis[2].slope;
+                    for (I l = 0; l < axis[2].taps; l++) {
+                        const I p2 = position[2] + l * axis[2].slope;
                         if (inside(p2, a.axis[2].source))
                             sum = madd(sum, element(line, p2 * a.axis[2].x), element(by, l * a.axis[2].period * a.axis[2].w));
                     }
@@ -152,10 +160,11 @@ PT_DEVICE void each(const ConvolutionArgs &a) {
 
 }  // namespace
 
-PT_KERNEL_SYNC(convolve_narrow, ConvolutionArgs, a, 256) { convolve<int32_t, 1, 8>(a); }
-PT_KERNEL_SYNC(convolve_square, ConvolutionArgs, a, 256) { convolve<int32_t, 4, 4>(a); }
+PT_KERNEL_SYNC(convolve_narrow, ConvolutionArgs, a, 256) { convolve<int32_t, 1, 8, 16>(a); }
+PT_KERNEL_SYNC(convolve_square, ConvolutionArgs, a, 256) { convolve<int32_t, 4, 4, 16>(a); }
 PT_KERNEL_SYNC(convolve_wide, ConvolutionArgs, a, 256) {
-    if constexpr (sizeof(C) <= 4) convolve<int32_t, 8, 8>(a);
+    if constexpr (sizeof(C) <= 4) convolve<int32_t, 8, 8, 8>(a);
 }
-PT_KERNEL_SYNC(convolve_far, ConvolutionArgs, a, 256) { convolve<int64_t, 4, 4>(a); }
-PT_KERNEL(convolve_each, ConvolutionArgs, a, 256) { each(a); }
+PT_KERNEL_SYNC(convolve_far, ConvolutionArgs, a, 256) { convolve<int64_t, 4, 4, 16>(a); }
+PT_KERNEL(convolve_each, ConvolutionArgs, a, 256) { each<int32_t>(a); }
+PT_KERNEL(convolve_each_far, ConvolutionArgs, a, 256) { each<int64_t>(a); }

@@ -51,26 +51,33 @@ template <class I> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number)
 
     const Digits<int64_t> stride = digits_of<int64_t>(DEPTH, results);
     Digits<int64_t> at = digits_of<int64_t>(range.begin + k, results);
-    C sum[EACH][EACH] = {};
-    const int across = threadIdx.x % SIDE, down_to = threadIdx.x / SIDE * EACH;
-    for (int64_t q = range.begin; q < range.end; q += DEPTH) {
+    // The next step's elements are on their way while this one's are multiplied.
+    C l_next[EACH], r_next[EACH];
+    const auto gather = [&](int64_t q) {
         const bool fine = q + k < range.end;
         const int64_t of_g = at.first * a.g_image + at.at[0] * a.axis[0].g + at.at[1] * a.axis[1].g + at.at[2] * a.axis[2].g;
         I position[3];
         for (int d = 0; d < 3; d++) position[d] = (I)(at.at[d] * a.axis[d].stride);
         for (int i = 0; i < EACH; i++) {
             const int r = lowest + i * SIDE;
-            left[k][r] = fine && row + r < a.filters ? element(g, of_g + r * a.g_channel) : C(0);
-            C value = C(0);
+            l_next[i] = fine && row + r < a.filters ? element(g, of_g + r * a.g_channel) : C(0);
+            r_next[i] = C(0);
             if (fine && there[i]) {
                 const I p0 = position[0] + tap[i][0], p1 = position[1] + tap[i][1], p2 = position[2] + tap[i][2];
                 if (inside(p0, a.axis[0].source) && inside(p1, a.axis[1].source) && inside(p2, a.axis[2].source))
-                    value = element(x, at.first * a.x_image + channel[i] + p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x);
+                    r_next[i] = element(x, at.first * a.x_image + channel[i] + p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x);
             }
-            right[k][r] = value;
         }
         advance(at, stride, results);
+    };
+
+    C sum[EACH][EACH] = {};
+    const int across = threadIdx.x % SIDE, down_to = threadIdx.x / SIDE * EACH;
+    if (range.begin < range.end) gather(range.begin);
+    for (int64_t q = range.begin; q < range.end; q += DEPTH) {
+        for (int i = 0; i < EACH; i++) left[k][lowest + i * SIDE] = l_next[i], right[k][lowest + i * SIDE] = r_next[i];
         __syncthreads();
+        if (q + DEPTH < range.end) gather(q + DEPTH);
         for (int j = 0; j < DEPTH; j++) {
             C l[EACH], r[EACH];
             for (int i = 0; i < EACH; i++) l[i] = left[j][down_to + i];

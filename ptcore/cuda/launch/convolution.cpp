@@ -12,7 +12,7 @@ enum { THREADS = 256, SIDE = 16, FEW = 4 };
 const int64_t MOST_GRID = 0x7fffffff;
 const Kernel NARROW = {"convolution", "convolve_narrow"}, SQUARE = {"convolution", "convolve_square"},
              WIDE = {"convolution", "convolve_wide"}, FAR = {"convolution", "convolve_far"},
-             EACH = {"convolution", "convolve_each"}, WEIGHT = {"convolution_weight", "convolve_weight_near"},
+             EACH = {"convolution", "convolve_each"}, EACH_FAR = {"convolution", "convolve_each_far"}, WEIGHT = {"convolution_weight", "convolve_weight_near"},
              WEIGHT_FAR = {"convolution_weight", "convolve_weight_far"},
              WEIGHT_EACH = {"convolution_weight", "convolve_weight_each"},
              WEIGHT_SUM = {"convolution_weight", "convolve_weight_sum"};
@@ -99,11 +99,12 @@ int convolve_as(pt_call *c, bool transposed) {
     double furthest;
     status = read_axes(c, a, x, weight, out, furthest);
     if (status) return status;
+    const bool far = furthest >= 2147483648.0;
     if (a.filters < FEW) {
         a.tiles = c->out[0].numel;
-        return launch(c, EACH, types(c->out[0].dtype), blocks_for(c, a.tiles, THREADS, 32), THREADS, a);
+        return launch(c, far ? EACH_FAR : EACH, types(c->out[0].dtype), blocks_for(c, a.tiles, THREADS, 32), THREADS, a);
     }
-    if (furthest >= 2147483648.0) return by_tiles(c, FAR, a, 4 * SIDE, 4 * SIDE);
+    if (far) return by_tiles(c, FAR, a, 4 * SIDE, 4 * SIDE);
     if (a.filters <= SIDE) return by_tiles(c, NARROW, a, SIDE, 8 * SIDE);
     // The largest tiles where enough of them are full to occupy the device.
     const int64_t large = 8 * SIDE, full = c->out[0].numel / (large * large);

@@ -71,7 +71,9 @@ def test_transposed_convolution(name):
 def test_positions_beyond_32_bits():
     """Of three taps only the middle one meets the input."""
     x, w, far = numbers((2, 3, 70), 1), numbers((6, 3, 3), 2), 2**31
-    for conv, middle in ((F.conv1d, w), (F.conv_transpose1d, w.transpose(0, 1).contiguous())):
+    few = w[:2].clone()                                 # filters, for which there is another kernel
+    for conv, middle in ((F.conv1d, w), (F.conv1d, few), (F.conv_transpose1d, w.transpose(0, 1).contiguous()),
+                         (F.conv_transpose1d, few.transpose(0, 1).contiguous())):
         want = [x.clone().requires_grad_(), middle[:, :, 1:2].clone().requires_grad_()]
         got = [x.cuda().requires_grad_(), middle.cuda().requires_grad_()]
         out = conv(*want)
@@ -281,6 +283,13 @@ def test_variance_far_from_zero():
     got = F.batch_norm(x.cuda(), None, None, None, None, True).cpu().numpy()
     # What remains is the mean's rounding to float32: half of 2**-12.
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=2**-13 * 1.1)
+
+
+def test_variance_of_float64_far_from_zero():
+    """One pass over numbers whose squares are beyond 2**53 times the variance."""
+    x = numbers((40, 3, 8, 8), 1)
+    far, near = (F.batch_norm(v.cuda(), None, None, None, None, True).cpu().numpy() for v in (x + 2.0**30, x))
+    np.testing.assert_allclose(far, near, atol=1e-5)
 
 
 def test_norms_of_special_numbers():
