@@ -52,3 +52,15 @@ def test_uses_say_what_is_missing(use):
 
 def test_config():
     assert "CUDA backend: " in ptcore.show_config()
+
+
+def test_the_probe_is_quick():
+    """Counts are asserted elsewhere; the time is printed: best of three in a fresh process, and once more."""
+    lines = run("import ptcore, time\n"
+                "for _ in range(4):\n"
+                "    start = time.perf_counter()\n"
+                "    found = ptcore.cuda.is_available()\n"
+                "    took = time.perf_counter() - start\n"
+                "    print(found, f'{1e6 * took:.0f} us')").splitlines()
+    assert [line.split()[0] for line in lines] == ["False"] * 4
+    print(lines)
