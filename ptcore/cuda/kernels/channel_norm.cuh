@@ -1,6 +1,7 @@
-// batch_norm, group_norm and their derivatives: sums over sets of elements in parts, one kernel that adds the parts up in order
-// and makes factors for each channel or plane, and one that applies them. Sums are taken in float64: of products of numbers of
-// fewer bits they are exact but for the last bits, so that one pass gives the variance. PT_T is x, PT_U the gradient.
+// batch_norm, group_norm and their derivatives: sums over sets of elements in parts, one kernel that adds the parts up
+// in order and makes factors for each channel or plane, and one that applies them. Sums are taken in float64: of
+// products of numbers of fewer bits they are exact but for the last bits, so that one pass gives the variance. PT_T is
+// x, PT_U the gradient.
 #include "base.cuh"
 #include "channel_norm_args.h"
 
@@ -38,7 +39,7 @@ struct Plus {
     PT_DEVICE_MEMBER Pair operator()(Pair x, Pair y) const { return {x.first + y.first, x.second + y.second}; }
 };
 
-// -- sums ------------------------------------------------------------------------------------------------------------------
+// -- sums -------------------------------------------------------------------------------------------------------------
 
 // What is taken from each element before it is squared: one of the set's, or 0 where that is not finite.
 PT_DEVICE double pivot(const ChannelNormArgs &a, int64_t set) {
@@ -101,7 +102,7 @@ PT_DEVICE void sums_narrow(const ChannelNormArgs &a) {
     }
 }
 
-// -- factors ---------------------------------------------------------------------------------------------------------------
+// -- factors ----------------------------------------------------------------------------------------------------------
 
 struct Factors {
     C mean, scale, shift, slope;
@@ -189,7 +190,7 @@ PT_DEVICE void group_backward_affine(const ChannelNormArgs &a) {
     }
 }
 
-// -- results ---------------------------------------------------------------------------------------------------------------
+// -- results ----------------------------------------------------------------------------------------------------------
 
 PT_DEVICE C result(const ChannelNormArgs &a, int64_t i, const Factors &f) {
     const C x = up(reinterpret_cast<const T *>(a.x)[i]) - f.mean;

@@ -1,5 +1,5 @@
-// Sampling at given positions, and its gradients: a thread for each point, whose neighbours and weights all channels share. The
-// gradient of x is added up in any order.
+// Sampling at given positions, and its gradients: a thread for each point, whose neighbours and weights all channels
+// share. The gradient of x is added up in any order.
 #include "atomic.cuh"
 #include "grid_sample_args.h"
 
@@ -88,7 +88,8 @@ template <int N, int DIMS> struct Point {
         for (int i = 0; i < (DIMS == 3 ? N : 1); i++)
             for (int j = 0; j < N; j++)
                 for (int k = 0; k < N; k++)
-                    if ((depth.at[i] | height.at[j] | width.at[k]) >= 0) f(depth.at[i], height.at[j], width.at[k], i, j, k);
+                    if ((depth.at[i] | height.at[j] | width.at[k]) >= 0)
+                        f(depth.at[i], height.at[j], width.at[k], i, j, k);
     }
 };
 

@@ -15,7 +15,8 @@ int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text)
 
 int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleArgs &a) {
     const int dims = input.ndim - 2;
-    if ((dims != 2 && dims != 3) || grid.ndim != input.ndim || grid.sizes[dims + 1] != dims || grid.sizes[0] != input.sizes[0])
+    if ((dims != 2 && dims != 3) || grid.ndim != input.ndim || grid.sizes[dims + 1] != dims ||
+        grid.sizes[0] != input.sizes[0])
         return bad(c, "shapes of input and grid do not agree");
     for (int d = 2; d < input.ndim; d++)
         if (input.sizes[d] == 0) return bad(c, "expected an input with elements in every channel");
@@ -54,7 +55,8 @@ int backward(pt_call *c) {
     GridSampleArgs a = {};
     int status = arguments(c, input, c->in[2], a);
     if (status) return status;
-    if (g.ndim != input.ndim || g.dtype != input.dtype || g.numel != a.n * a.channels * a.points || (!g.contiguous && g.numel))
+    if (g.ndim != input.ndim || g.dtype != input.dtype || g.numel != a.n * a.channels * a.points ||
+        (!g.contiguous && g.numel))
         return bad(c, "shapes of gradient and grid do not agree");
     const bool half = item_size(gx.dtype) == 2;
     const Scratch sums(c, half ? gx.numel * 4 : 0);
@@ -73,6 +75,7 @@ int backward(pt_call *c) {
 
 }  // namespace
 
-const pt_kernel_entry grid_sample_kernels[] = {{"grid_sample", sample}, {"grid_sample_backward", backward}, {nullptr, nullptr}};
+const pt_kernel_entry grid_sample_kernels[] = {{"grid_sample", sample},
+                                               {"grid_sample_backward", backward}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda
