@@ -124,7 +124,8 @@ PT_DEVICE void batch_forward(const ChannelNormArgs &a) {
         const Moments m = moments(a, c);
         put(a.mean, c, m.mean);
         put(a.spread, c, m.var);
-        factors(a)[c] = {(C)m.mean, (C)(get_or(a.weight, c, 1) / pt::sqrt(m.var + a.eps)), (C)get_or(a.bias, c, 0), C(0)};
+        const double scale = get_or(a.weight, c, 1) / pt::sqrt(m.var + a.eps);
+        factors(a)[c] = {(C)m.mean, (C)scale, (C)get_or(a.bias, c, 0), C(0)};
     }
 }
 
@@ -150,7 +151,8 @@ PT_DEVICE void batch_backward(const ChannelNormArgs &a) {
         const double rstd = 1 / pt::sqrt(get(a.spread, c) + a.eps), scale = get_or(a.weight, c, 1) * rstd;
         put(a.gw, c, sum.second * rstd);
         put(a.gb, c, sum.first);
-        factors(a)[c] = {(C)get(a.mean, c), (C)scale, (C)(scale * sum.first / count), (C)(scale * sum.second / count * rstd * rstd)};
+        factors(a)[c] = {(C)get(a.mean, c), (C)scale, (C)(scale * sum.first / count),
+                         (C)(scale * sum.second / count * rstd * rstd)};
     }
 }
 
@@ -171,7 +173,8 @@ PT_DEVICE void group_backward(const ChannelNormArgs &a) {
         const double rstd = get(a.spread, set);
         for (int64_t k = lane; k < channels; k += 32)
             factors(a)[set * channels + k] = {(C)get(a.mean, set), (C)(get_or(a.weight, first + k, 1) * rstd),
-                                              (C)(all.first / size * rstd), (C)(all.second / size * rstd * rstd * rstd)};
+                                              (C)(all.first / size * rstd),
+                                              (C)(all.second / size * rstd * rstd * rstd)};
     }
 }
 

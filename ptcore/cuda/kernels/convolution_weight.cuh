@@ -129,8 +129,10 @@ PT_DEVICE void each(const ConvolutionArgs &a) {
             const int64_t p0 = at.at[0] * a.axis[0].stride + tap[0], p1 = at.at[1] * a.axis[1].stride + tap[1],
                           p2 = at.at[2] * a.axis[2].stride + tap[2];
             if (inside(p0, a.axis[0].source) && inside(p1, a.axis[1].source) && inside(p2, a.axis[2].source))
-                sum = madd(sum, element(x + at.first * a.x_image, p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x),
-                           element(g + at.first * a.g_image, at.at[0] * a.axis[0].g + at.at[1] * a.axis[1].g + at.at[2] * a.axis[2].g));
+                sum = madd(sum, element(x + at.first * a.x_image,
+                                   p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x),
+                           element(g + at.first * a.g_image,
+                                   at.at[0] * a.axis[0].g + at.at[1] * a.axis[1].g + at.at[2] * a.axis[2].g));
             advance(at, stride, results);
         }
         sum = block_reduce(sum, Plus(), C(0));

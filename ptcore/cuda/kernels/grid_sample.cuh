@@ -63,7 +63,8 @@ template <int N> PT_DEVICE Neighbours<N> neighbours(const GridSampleArgs &a, E c
                 const bool near = k == 1 || k == 2;
                 r.at[k] = inside(padded(Dual{first + E(k - 1), E(0)}, size, a).value, size);
                 r.weight[k] = near ? ((A + 2) * u - (A + 3)) * u * u + 1 : ((A * u - 5 * A) * u + 8 * A) * u - 4 * A;
-                r.slope[k] = way * (near ? (3 * (A + 2) * u - 2 * (A + 3)) * u : (3 * A * u - 10 * A) * u + 8 * A) * x.slope;
+                const E rise = near ? (3 * (A + 2) * u - 2 * (A + 3)) * u : (3 * A * u - 10 * A) * u + 8 * A;
+                r.slope[k] = way * rise * x.slope;
             }
         }
         return r;

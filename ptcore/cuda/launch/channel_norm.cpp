@@ -54,7 +54,7 @@ int check_sizes(pt_call *c, int input, int64_t statistics) {
     bool fits = input == 0 || c->in[0].numel == x.numel;
     for (int i = input + 1; i < c->nin; i++)            // statistics, then numbers of channels
         fits = fits && (!present(c->in[i]) || c->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
-    return fits ? (int)PT_OK : failed(c, PT_RUNTIME_ERROR, "gradient, statistics, weight and input do not fit together");
+    return fits ? (int)PT_OK : failed(c, PT_RUNTIME_ERROR, "gradient, statistics and weight do not fit input");
 }
 
 // Without an element: statistics are NaN, the gradients of weight and bias are zero.
@@ -161,8 +161,10 @@ int group_norm_backward(pt_call *c) { return backward(c, c->params[0].i, 0, fals
 
 }  // namespace
 
-const pt_kernel_entry channel_norm_kernels[] = {{"batch_norm", batch_norm}, {"batch_norm_backward", batch_norm_backward},
-                                                {"group_norm", group_norm}, {"group_norm_backward", group_norm_backward},
+const pt_kernel_entry channel_norm_kernels[] = {{"batch_norm", batch_norm},
+                                                {"batch_norm_backward", batch_norm_backward},
+                                                {"group_norm", group_norm},
+                                                {"group_norm_backward", group_norm_backward},
                                                 {nullptr, nullptr}};
 
 }  // namespace pt_cuda

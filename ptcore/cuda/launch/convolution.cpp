@@ -34,7 +34,7 @@ int check(pt_call *c) {
             const pt_param &of = c->params[p];
             const int64_t value = of.kind == PT_PARAM_INTS && of.count == out.ndim - 2 ? of.list[i] : -1;
             if (value < (p == 1 ? 0 : 1) || value > (int64_t)1 << 40)
-                return bad(c, "stride, padding and dilation must hold a number for each dimension, of at least 1, 0 and 1");
+                return bad(c, "stride, padding and dilation must hold numbers of at least 1, 0 and 1");
         }
     return c->params[3].i < 1 ? bad(c, "expected a positive number of groups") : PT_OK;
 }
@@ -105,7 +105,8 @@ int convolve_as(pt_call *c, bool transposed) {
     const bool far = furthest >= 2147483648.0;
     if (a.filters < FEW) {
         a.tiles = c->out[0].numel;
-        return launch(c, far ? EACH_FAR : EACH, types(c->out[0].dtype), blocks_for(c, a.tiles, THREADS, 32), THREADS, a);
+        const Grid grid = blocks_for(c, a.tiles, THREADS, 32);
+        return launch(c, far ? EACH_FAR : EACH, types(c->out[0].dtype), grid, THREADS, a);
     }
     if (far) return by_tiles(c, FAR, a, 4 * SIDE, 4 * SIDE);
     if (a.filters <= SIDE) return by_tiles(c, NARROW, a, SIDE, 8 * SIDE);

@@ -44,7 +44,8 @@ int sample(pt_call *c) {
     a.out = c->out[0].data;
     // Several threads share the channels of a point where there are few points.
     a.together = a.channels;
-    while (a.together > 8 && a.n * a.points * ((a.channels + a.together - 1) / a.together) < (int64_t)multiprocessors(c) * 1024)
+    const int64_t busy = (int64_t)multiprocessors(c) * 1024;
+    while (a.together > 8 && a.n * a.points * ((a.channels + a.together - 1) / a.together) < busy)
         a.together = (a.together + 1) / 2;
     const int64_t work = a.n * a.points * ((a.channels + a.together - 1) / a.together);
     return launch(c, SAMPLE[c->in[0].ndim - 4], types(c->in[0].dtype), blocks_for(c, work, THREADS, 32), THREADS, a);
@@ -65,7 +66,8 @@ int backward(pt_call *c) {
     a.g = g.data, a.out = c->out[1].data;
     status = clear(c, a.gx, gx.numel * (half ? 4 : item_size(gx.dtype)));
     if (!status && a.n * a.points)
-        status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype), blocks_for(c, a.n * a.points, THREADS, 32), THREADS, a);
+        status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype), blocks_for(c, a.n * a.points, THREADS, 32),
+                        THREADS, a);
     if (status || !half || gx.numel == 0) return status;
     pt_view from = gx;
     from.data = a.gx;

@@ -33,7 +33,8 @@ int pool(pt_call *c, const Kernel &kernel, const pt_view &large, const pt_view &
         if (s.kernel < 1 || s.stride < 1 || s.padding < 0 || s.dilation < 1 || s.kernel > most || s.stride > most ||
             s.padding > most || s.dilation > most)
             return bad(c, "kernel, stride and dilation must be positive, padding must not be negative");
-        if ((double)s.out * (double)s.stride + (double)s.kernel * (double)s.dilation + (double)s.in * (double)s.out > 1e18)
+        if ((double)s.out * (double)s.stride + (double)s.kernel * (double)s.dilation +
+                (double)s.in * (double)s.out > 1e18)
             return bad(c, "windows are too large for these sizes");
     }
     a.total = c->out[0].numel;
