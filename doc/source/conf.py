@@ -6,6 +6,7 @@ others from what each module's ``__all__`` names. Its text is the docstrings of 
 import importlib
 import inspect
 import operator
+import re
 import sys
 import types
 from pathlib import Path
@@ -40,7 +41,8 @@ MODULES = {
     "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
     "data": ("ptcore.utils.data",),
     "files": ("ptcore.serialization",),
-    "misc": ("ptcore.linalg", "ptcore.special", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.utils.hooks",
+    "misc": ("ptcore.linalg", "ptcore.special", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.cuda.streams",
+             "ptcore.cuda.memory", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
 }
 
@@ -92,6 +94,29 @@ def front_page(rows, seen):
     return "\n".join(text)
 
 
+def cuda_page(rows):
+    """Which ops have a CUDA kernel, which run there by smaller ops, and which say that they have none."""
+    sys.path.insert(0, str(PACKAGE.parent))
+    tables = "".join(path.read_text() for path in sorted((PACKAGE / "cuda" / "launch").glob("*.cpp")))
+    have = set(re.findall(r'\{"(\w+)", \w+\}', tables))
+    kernels = {}
+    for row in rows:
+        if row.kernel and row.kernel not in have:
+            kernels.setdefault(row.kernel, []).append(row)
+    decomposed = {name for name, row_list in kernels.items() if all("decompose" in (r.batch, r.jvp) for r in row_list)}
+    title = "Kernels of CUDA devices"
+    text = [title, "=" * len(title), "",
+            "All elementwise ops, views and copies run on a CUDA device, and whatever consists of ops that do.", ""]
+    for heading, names in (("Run by smaller ops", sorted(decomposed)),
+                           ("Without a kernel", sorted(set(kernels) - decomposed))):
+        text += [heading, "-" * len(heading), ""]
+        text += [f"- ``{name}``: {', '.join(sorted({f'``{r.called or r.name}``' for r in kernels[name]}))}"
+                 for name in names]
+        text.append("")
+    text += ["An op without a kernel raises NotImplementedError: move its argument to the CPU.", ""]
+    return "\n".join(text)
+
+
 def pages():
     """The reference, file name -> text: ops from the rows, the rest from what the modules offer."""
     sys.path.insert(0, str(PACKAGE / "_build"))
@@ -103,7 +128,7 @@ def pages():
     seen = {id(operator.attrgetter(path)(ptcore)) for row in rows for path in row.public}
     for title, paths in MODULES.items():
         found[f"{title}.rst"] = module_page(title, paths, seen)
-    return {**found, "tensor.rst": front_page(rows, seen)}
+    return {**found, "tensor.rst": front_page(rows, seen), "cuda_kernels.rst": cuda_page(rows)}
 
 
 def write_pages(app):

@@ -100,7 +100,8 @@ class device:
     """
 
     def __init__(self, device):
-        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else _load.index_of(device, "device")
+        none = device is None or (isinstance(device, int) and device < 0)
+        self.idx = -1 if none else _load.index_of(device, "device")
         self.prev_idx = -1
 
     def __enter__(self):

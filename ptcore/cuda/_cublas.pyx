@@ -1,7 +1,6 @@
 """cuBLAS as a table of typed pointers, filled from the library that cuda.pathfinder finds; and its settings."""
 from libc.stdint cimport uintptr_t
 from libc.stdio cimport snprintf
-from libc.stddef cimport size_t
 
 from ptcore.cuda._libraries import library_path
 
@@ -55,7 +54,10 @@ cdef int load_for_kernels(char *error) noexcept nogil:
             return 1
 
 
-load_blas = load_for_kernels
+def start():
+    """Lets the first product load the library."""
+    global load_blas
+    load_blas = load_for_kernels
 
 
 def settings():

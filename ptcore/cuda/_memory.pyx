@@ -79,7 +79,7 @@ cdef BlockAllocator *allocator = NULL
 cdef PinnedPool *pinned = NULL
 
 
-# -- the driver's functions ----------------------------------------------------------------------------------------------------
+# -- the driver's functions ----------------------------------------------------------------------------------
 
 cdef int device_allocate(int device, size_t nbytes, void **out) noexcept nogil:
     cdef int result = driver.set_device(device)
@@ -157,7 +157,7 @@ memory.host_allocate = host_allocate
 memory.host_release = host_release
 
 
-# -- what tensors are made of ------------------------------------------------------------------------------------------------
+# -- what tensors are made of --------------------------------------------------------------------------------
 
 cdef void *allocate(int64_t nbytes, int device) noexcept nogil:
     cdef AllocatorFailure why
@@ -191,7 +191,7 @@ def start(int devices):
     driver.release = release
 
 
-# -- for ptcore.cuda.memory ----------------------------------------------------------------------------------------------------
+# -- for ptcore.cuda.memory ----------------------------------------------------------------------------------
 
 cdef list pairs(const vector[AllocatorStat] &rows):
     cdef size_t i

@@ -1,4 +1,4 @@
-"""Whether there is an NVIDIA driver and how many devices it has, asked of the driver itself: no cuda-python is imported."""
+"""Whether there is an NVIDIA driver and how many devices it has, asked of the driver itself, without cuda-python."""
 
 cdef extern from *:
     """

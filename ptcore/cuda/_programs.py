@@ -11,6 +11,40 @@ from ptcore.cuda._load import compiled
 CPP = ("bool", "uint8_t", "int8_t", "uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t", "half",
        "bfloat16", "float", "double", "complex64", "complex128")
 
+_WHOLE = CPP[:9]
+_FLOATS = ("half", "bfloat16", "float", "double")
+_COMPLEX = ("complex64", "complex128")
+_REAL = _WHOLE + _FLOATS
+_NUMBERS = _REAL[1:] + _COMPLEX
+_BY_SIZE = ("uint8_t", "int16_t", "int32_t", "int64_t", "complex128")
+_FOLDS = ([(t, t) for t in CPP] + [(t, "int64_t") for t in _WHOLE if t != "int64_t"]
+          + [(t, u) for t in ("bool", "uint8_t", "int64_t") for u in _FLOATS])
+_NORMS = [(t, t) for t in _FLOATS] + [("complex64", "float"), ("complex128", "double")]
+_PAIRS = [(t, u) for t in _FLOATS for u in _FLOATS]
+
+
+def _one(types):
+    return [(t,) for t in types]
+
+
+# The files of structured kernels and the dtypes that their host halves ask for.
+STRUCTURED = {
+    "channel_norm": _PAIRS, "convolution": _one(_NUMBERS), "convolution_weight": _one(_NUMBERS),
+    "cumulate": _one(CPP),
+    "copy": [(t, u) for t in CPP for u in CPP if t != u] + [(t, t) for t in _BY_SIZE], "fill": _one(CPP),
+    "grid_sample": _one(_FLOATS), "index": _one(_BY_SIZE), "index_add": _one(CPP), "layer_norm": _PAIRS,
+    "layer_norm_backward": _PAIRS, "log_softmax": _one(_FLOATS), "log_softmax_backward": _one(_FLOATS),
+    "loss": _one(_FLOATS), "matmul": _one(_WHOLE[1:]), "nonzero": _one(CPP),
+    "pad": _one(CPP), "permute": _one(_REAL),
+    "pooling": _one(_REAL[1:]), "random": _one(_FLOATS),
+    "random_whole": _one(_REAL) + [(t, u) for t in _REAL for u in _FLOATS], "reduce_extreme": _one(_REAL),
+    "reduce_index": _one(_REAL), "reduce_logsumexp": _one(_FLOATS), "reduce_norm": _NORMS, "reduce_norm2": _NORMS,
+    "reduce_prod": _FOLDS, "reduce_sum": _FOLDS, "reduce_truth": _one(CPP), "reduce_var": _one(_FLOATS + _COMPLEX),
+    "running": _one(_REAL), "resample": _one(("uint8_t", *_FLOATS)), "sliding": _one(CPP), "softmax": _one(_FLOATS),
+    "softmax_backward": _one(_FLOATS), "sort": _one(_REAL), "sort_stages": _one(("int64_t",)),
+    "transpose": _one(_BY_SIZE), "triangle": _one(_BY_SIZE),
+}
+
 # Files whose results must be the CPU's to the bit: compiled without contraction.
 EXACT = ("random", "random_whole")
 
@@ -54,3 +88,17 @@ def text_of(program, types):
     for letter, t in zip("TUVW", types):
         lines += [f"#define PT_{letter} {CPP[t]}", f"#define PT_{letter}CODE {t}"]
     return "\n".join([*lines, f'#include "{file}.cuh"', ""])
+
+
+def every(pattern=""):
+    """(program, types) of all programs whose name has ``pattern`` in it: the structured, then the elementwise ones."""
+    codes = {name: code for code, name in enumerate(CPP)}
+    for program, rows in STRUCTURED.items():
+        if pattern in program:
+            for types in rows:
+                yield program, tuple([codes[t] for t in types])
+    for op in formulas():
+        for kind in ("elementwise", "elementwise_cast"):
+            if pattern in f"{kind}:{op}":
+                for code in compiled().op_dtypes(op):
+                    yield f"{kind}:{op}", (code,)

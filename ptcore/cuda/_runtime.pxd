@@ -24,7 +24,8 @@ cdef extern from "state.hpp" namespace "pt_cuda" nogil:
     cppclass Driver:
         Device *devices
         int (*set_device)(int device) noexcept nogil
-        int (*launch)(void *function, Grid grid, unsigned threads, unsigned shared, void *stream, const void *args) noexcept nogil
+        int (*launch)(void *function, Grid grid, unsigned threads, unsigned shared, void *stream,
+                      const void *args) noexcept nogil
         int (*copy)(void *dst, const void *src, size_t nbytes, void *stream) noexcept nogil
         int (*copy_peer)(void *dst, int to, const void *src, int origin, size_t nbytes, void *stream) noexcept nogil
         int (*clear)(void *dst, size_t nbytes, void *stream) noexcept nogil

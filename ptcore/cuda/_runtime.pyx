@@ -1,7 +1,8 @@
 """The CUDA driver through cuda.bindings: devices and their contexts, streams, events, kernels, and the backend's entry.
 
-Imported at the first use of a CUDA device: importing it imports cuda-python. Contexts are the devices' primary ones, shared
-with every other library of the process; the current one is asked for before each call, as others may have changed it.
+Imported at the first use of a CUDA device: importing it imports cuda-python. Contexts are the devices' primary ones,
+shared with every other library of the process; the current one is asked for before each call, as others may have
+changed it.
 """
 import os
 import threading
@@ -15,6 +16,7 @@ from ptcore._device cimport pt_backend
 from ptcore._device import register_backend
 from ptcore._ops._select cimport copy_views as host_copy_views
 from ptcore._ops._table cimport info, register_kernels
+from ptcore._ops._table import op_id
 from ptcore._types cimport *
 
 cdef extern from "backend.hpp" namespace "pt_cuda" nogil:
@@ -64,7 +66,7 @@ cdef int check(int result, str what) except -1:
     raise error
 
 
-# -- initialisation --------------------------------------------------------------------------------------------------------
+# -- initialisation ------------------------------------------------------------------------------------------
 
 def _after_fork():
     global _forked
@@ -78,7 +80,7 @@ def initialise():
     """Starts the driver; RuntimeError if there is none, it is too old, or the process was forked after its start."""
     global _initialised, _count, _driver_version
     if _forked:
-        raise RuntimeError("cuda: CUDA cannot be used in a forked child of a process that has used it; start the process "
+        raise RuntimeError("cuda: CUDA cannot be used in a forked child of a process that has used it; start the child "
                            "with the 'spawn' method (multiprocessing.set_start_method('spawn'))")
     if _initialised:
         return
@@ -166,9 +168,10 @@ cdef int set_context(int device) noexcept nogil:
     return result
 
 
-# -- the driver as the C++ half calls it -----------------------------------------------------------------------------------
+# -- the driver as the C++ half calls it ---------------------------------------------------------------------
 
-cdef int launch(void *function, Grid grid, unsigned threads, unsigned shared, void *stream, const void *args) noexcept nogil:
+cdef int launch(void *function, Grid grid, unsigned threads, unsigned shared, void *stream,
+                const void *args) noexcept nogil:
     cdef void *params = <void *>args
     return cu.cuLaunchKernel(<cu.CUfunction>function, grid.x, grid.y, grid.z, threads, 1, 1, shared,
                              <cu.CUstream>stream, &params, NULL)
@@ -282,12 +285,19 @@ def register():
     cdef int i = 0
     from ptcore.cuda import _cublas, _memory
     _memory.start(device_count())
+    _cublas.start()
     backend.allocate = driver.allocate
     backend.release = driver.release
     register_backend("cuda", <size_t>&backend, check_device)
     while kernels[i] != NULL:
         register_kernels(kernels[i], DEVICE_CUDA)
         i += 1
+
+
+def op_dtypes(str name):
+    """The codes of the dtypes that an op computes in."""
+    cdef uint32_t types = info(op_id(name)).types
+    return [code for code in range(PT_NDTYPES) if types >> code & 1]
 
 
 def kernel_names():
@@ -303,7 +313,7 @@ def kernel_names():
     return names
 
 
-# -- kernels -----------------------------------------------------------------------------------------------------------------
+# -- kernels -------------------------------------------------------------------------------------------------
 
 cdef dict _libraries = {}                   # (program, types, capability) -> CUlibrary
 
@@ -340,7 +350,7 @@ def _function(str program, str name, uint64_t types, int device):
     return <uintptr_t>function
 
 
-# -- what ptcore.cuda makes public: numbers in, numbers out ------------------------------------------------------------------
+# -- what ptcore.cuda makes public: numbers in, numbers out --------------------------------------------------
 
 def current_device():
     return thread_state().device

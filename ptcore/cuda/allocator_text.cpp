@@ -56,7 +56,8 @@ bool one_division(Reader &r, uint8_t *value) {
     const char *name = "roundup_power2_divisions";
     size_t n;
     if (!r.whole(name, &n)) return false;
-    if (n && (!power_of_two(n) || n > 128)) return r.fail(std::string(name) + ": must be a power of two up to 128, or 0");
+    if (n && (!power_of_two(n) || n > 128))
+        return r.fail(std::string(name) + ": must be a power of two up to 128, or 0");
     *value = uint8_t(n);
     return true;
 }
@@ -162,8 +163,8 @@ void failure_text(const AllocatorFailure &why, char *text, size_t room) {
     if (!room) return;
     const std::string tried = size_text(why.segment);
     if (why.device < 0) {
-        std::snprintf(text, room, "CUDA could not allocate %s of pinned host memory (driver error %d); %s are in use and "
-                      "%s cached.", tried.c_str(), why.status, size_text(why.allocated).c_str(),
+        std::snprintf(text, room, "CUDA could not allocate %s of pinned host memory (driver error %d); %s are in use "
+                      "and %s cached.", tried.c_str(), why.status, size_text(why.allocated).c_str(),
                       size_text(why.reserved - why.allocated).c_str());
         return;
     }
@@ -179,8 +180,8 @@ void failure_text(const AllocatorFailure &why, char *text, size_t room) {
     s += "Of the allocated memory " + size_text(why.allocated) + " is allocated by ptcore, and " +
         size_text(why.reserved - why.allocated) + " is reserved by ptcore but unallocated";
     if (why.largest_free) s += " (the largest free block has " + size_text(why.largest_free) + ")";
-    s += ". If reserved but unallocated memory is large try setting PTCORE_CUDA_ALLOC_CONF=max_split_size_mb:128 to avoid "
-        "fragmentation.";
+    s += ". If reserved but unallocated memory is large try setting PTCORE_CUDA_ALLOC_CONF=max_split_size_mb:128 to "
+        "avoid fragmentation.";
     std::snprintf(text, room, "%s", s.c_str());
 }
 

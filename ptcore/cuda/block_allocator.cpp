@@ -2,8 +2,8 @@
 //
 // A Segment is what the driver gave; its Blocks tile it, linked in order of addresses. A block is allocated, pending
 // (released, but events of other streams are still to come) or free; only free blocks stand in a FreeSet, ordered by
-// stream, size, address. A block owns one node of a FreeSet for its whole life: while the block is not free it keeps the
-// node itself, so that neither a hit nor a release takes or gives memory of the host.
+// stream, size, address. A block owns one node of a FreeSet for its whole life: while the block is not free it keeps
+// the node itself, so that neither a hit nor a release takes or gives memory of the host.
 #include "block_allocator.hpp"
 
 #include <algorithm>
@@ -350,8 +350,8 @@ struct BlockAllocator::Device {
         return released >= need;
     }
 
-    // Gives back those whole large blocks that have been unused for longest, down to the threshold. PyTorch does so only
-    // where a cap is set; here the device's memory is the cap if there is none.
+    // Gives back those whole large blocks that have been unused for longest, down to the threshold. PyTorch does so
+    // only where a cap is set; here the device's memory is the cap if there is none.
     void collect_garbage() {
         size_t limit = cap, unused;
         if (limit == SIZE_MAX && driver.info(index, &unused, &limit) != DRIVER_OK) return;
@@ -461,7 +461,7 @@ struct BlockAllocator::Device {
         release_all_cached();
         if (settings.backend == Backend::async) driver.device_synchronize(index);
         ++counters.retries;
-        b = native ? search(pool, large, size, stream) : nullptr;       // what waited for events may be part of a segment
+        b = native ? search(pool, large, size, stream) : nullptr;       // what waited may be part of a segment
         return b ? b : new_segment(pool, large, why->segment, stream, status);
     }
 
@@ -680,8 +680,8 @@ std::vector<BlockRow> BlockAllocator::snapshot(int device) const {
     std::lock_guard<std::mutex> hold(d->mutex);
     for (const Segment *s = d->segments; s; s = s->after)
         for (const Block *b = s->first; b; b = b->next)
-            rows.push_back({uintptr_t(s->data), uintptr_t(b->data), s->size, b->size, b->requested, s->stream, s->pool->id,
-                            s->large,
+            rows.push_back({uintptr_t(s->data), uintptr_t(b->data), s->size, b->size, b->requested, s->stream,
+                            s->pool->id, s->large,
                             b->allocated ? BlockRow::allocated : b->is_free() ? BlockRow::inactive
                                                                               : BlockRow::pending_free});
     std::sort(rows.begin(), rows.end(), [](const BlockRow &a, const BlockRow &b) { return a.address < b.address; });

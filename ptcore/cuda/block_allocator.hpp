@@ -1,19 +1,21 @@
 // The caching allocator of device memory and the pool of pinned host memory, by PyTorch's rules.
 //
-// Plain C++17 without a CUDA header: the driver is a table of functions, so that the tests run all of it over a pretended
-// one. Status codes are the driver's (CUresult). A call may come from any thread, with or without the GIL; one mutex per
-// device is held meanwhile, driver calls included. Steady state takes no memory from the host's allocator; where a call
-// needs some and there is none, allocate fails, release waits for the device, the others throw std::bad_alloc.
+// Plain C++17 without a CUDA header: the driver is a table of functions, so that the tests run all of it over a
+// pretended one. Status codes are the driver's (CUresult). A call may come from any thread, with or without the GIL;
+// one mutex per device is held meanwhile, driver calls included. Steady state takes no memory from the host's
+// allocator; where a call needs some and there is none, allocate fails, release waits for the device, the others throw
+// std::bad_alloc.
 //
 // Rules, for requests rounded up to 512 bytes (or to a division of a power of two, a setting):
 //  (a) up to 1 MiB from segments of 2 MiB (the small pool); below 10 MiB from segments of 20 MiB; larger requests get a
 //      segment of their own, rounded up to 2 MiB;
-//  (b) the smallest free block that fits, of the same pool and stream, the lowest of equal ones; what remains is split off
-//      if it is 512 bytes or more (small pool), more than 1 MiB (large pool);
+//  (b) the smallest free block that fits, of the same pool and stream, the lowest of equal ones; what remains is split
+//      off if it is 512 bytes or more (small pool), more than 1 MiB (large pool);
 //  (c) a block that becomes free joins with free neighbours of its segment; whole free segments stay cached;
-//  (d) a block used on other streams (record_stream) becomes free when the events recorded there at its release are done;
-//  (e) where the driver has no memory left: cached blocks that would be large enough go back, then all whole free segments
-//      after waiting for the events of (d), then the request fails, and everything goes on as before.
+//  (d) a block used on other streams (record_stream) becomes free when the events recorded there at its release are
+//      done;
+//  (e) where the driver has no memory left: cached blocks that would be large enough go back, then all whole free
+//      segments after waiting for the events of (d), then the request fails, and everything goes on as before.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -97,7 +99,8 @@ public:
     void *allocate(int device, size_t nbytes, void *stream, AllocatorFailure *why, uint64_t pool = 0);
     // What is not an allocated address of the device is left alone, and false returned.
     bool release(int device, void *data);
-    // The memory is also used on `stream`: it must not be given away before what is enqueued there at its release is done.
+    // The memory is also used on `stream`: it must not be given away before what is enqueued there at its release is
+    // done.
     bool record_stream(int device, void *data, void *stream);
     // Gives whole free segments back, after waiting for events. Those of private pools stay until the pool is retired.
     int empty_cache(int device);
@@ -122,8 +125,8 @@ private:
     Device *at(int device) const { return device >= 0 && device < devices() ? state[device].get() : nullptr; }
 };
 
-// Page-locked host memory in powers of two. A block that streams still copy from or to when it is released is given away
-// again when the events recorded on them at its release are done.
+// Page-locked host memory in powers of two. A block that streams still copy from or to when it is released is given
+// away again when the events recorded on them at its release are done.
 class PinnedPool {
 public:
     explicit PinnedPool(const DriverMemory &driver);

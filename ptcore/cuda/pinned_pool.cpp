@@ -1,6 +1,6 @@
-// The pool of page-locked host memory. Blocks have sizes of powers of two and are never split; free ones wait in a list per
-// size, the last one freed first. Allocating page-locked memory costs the driver far more than a copy, so nothing goes
-// back before empty_cache or a failure.
+// The pool of page-locked host memory. Blocks have sizes of powers of two and are never split; free ones wait in a list
+// per size, the last one freed first. Allocating page-locked memory costs the driver far more than a copy, so nothing
+// goes back before empty_cache or a failure.
 #include <algorithm>
 #include <chrono>
 #include <map>

@@ -1,6 +1,6 @@
-// The allocators over a pretended driver, for test_allocator.py: addresses that are never touched, a limit of memory per
-// device, events that are done when the test says so, and faults on demand. With -DHAMMER a program of its own, in which
-// many threads use the allocators at once.
+// The allocators over a pretended driver, for test_allocator.py: addresses that are never touched, a limit of memory
+// per device, events that are done when the test says so, and faults on demand. With -DHAMMER a program of its own, in
+// which many threads use the allocators at once.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -34,8 +34,8 @@ void operator delete(void *p, size_t) noexcept { std::free(p); }
 namespace {
 
 constexpr size_t STEP = size_t(2) << 20;
-enum Function { ALLOCATE, RELEASE, INFO, CREATE, RECORD, QUERY, SYNCHRONIZE, DESTROY, DEVICE, HOST_ALLOCATE, HOST_RELEASE,
-                FUNCTIONS };
+enum Function { ALLOCATE, RELEASE, INFO, CREATE, RECORD, QUERY, SYNCHRONIZE, DESTROY, DEVICE, HOST_ALLOCATE,
+                HOST_RELEASE, FUNCTIONS };
 
 struct Event {
     int device;
@@ -155,8 +155,8 @@ int fake_host_release(void *p) {
     return DRIVER_OK;
 }
 
-const DriverMemory functions = {fake_allocate, fake_release, fake_allocate_async, fake_release_async, fake_info, fake_create,
-                                fake_record, fake_query, fake_synchronize, fake_destroy, fake_device_synchronize,
+const DriverMemory functions = {fake_allocate, fake_release, fake_allocate_async, fake_release_async, fake_info,
+                                fake_create, fake_record, fake_query, fake_synchronize, fake_destroy, fake_device_synchronize,
                                 fake_host_allocate, fake_host_release};
 BlockAllocator *blocks = nullptr;
 PinnedPool *pinned = nullptr;
@@ -171,7 +171,11 @@ const char *joined(const std::vector<AllocatorStat> &stats) {
 
 }  // namespace
 
-#define API extern "C" __attribute__((visibility("default")))
+#ifdef _MSC_VER
+#  define API extern "C" __declspec(dllexport)
+#else
+#  define API extern "C" __attribute__((visibility("default")))
+#endif
 
 // NULL, or what is wrong with the settings
 API const char *start(int devices, const char *settings, const char *backend, size_t limit, size_t host_limit) {
@@ -250,7 +254,7 @@ API double steady(const size_t *sizes, int n, int rounds, long *made) {
     std::vector<void *> held(n);
     auto once = [&] {
         for (int i = 0; i < n; ++i) held[i] = blocks->allocate(0, sizes[i], nullptr, &why);
-        for (int i = 0; i < n; ++i) blocks->release(0, held[(size_t(i) * 7919 + 13) % n]);      // n is no multiple of 7919
+        for (int i = 0; i < n; ++i) blocks->release(0, held[(size_t(i) * 7919 + 13) % n]);  // no multiple of 7919
     };
     once();
     once();
@@ -268,8 +272,8 @@ API double steady(const size_t *sizes, int n, int rounds, long *made) {
     return spent / (double(rounds) * n);
 }
 
-// Threads that allocate on streams of their own and on a common one and give each other blocks to release. The number of
-// blocks that two had at once.
+// Threads that allocate on streams of their own and on a common one and give each other blocks to release. The number
+// of blocks that two had at once.
 API long hammer(int threads, int steps) {
     std::atomic<long> overlaps{0};
     std::mutex mutex;

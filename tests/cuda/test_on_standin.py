@@ -1,4 +1,4 @@
-"""The tests of tests/cuda/device on the stand-in driver: each file in a process of its own, which alone sees the driver."""
+"""The tests of tests/cuda/device on the stand-in driver: each file in a process of its own, which alone sees it."""
 import os
 import subprocess
 import sys

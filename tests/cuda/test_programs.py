@@ -1,5 +1,8 @@
-"""The programs of structured kernels through NVRTC, for which no GPU is needed."""
+"""Every program through NVRTC, the cache of what it makes, and the warm-up; no GPU is needed for any."""
 import importlib.util
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -7,50 +10,155 @@ from ptcore.cuda import _compile, _programs
 
 if not importlib.util.find_spec("ptcore.cuda._backend"):
     pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
-if not importlib.util.find_spec("cuda.bindings.nvrtc"):
+if not importlib.util.find_spec("cuda") or not importlib.util.find_spec("cuda.bindings.nvrtc"):
     pytest.skip("NVRTC is not installed", allow_module_level=True)
 
-CODES = {name: code for code, name in enumerate(_programs.CPP)}
-INTEGERS = _programs.CPP[:9]
-FLOATS = ("half", "bfloat16", "float", "double")
-COMPLEX = ("complex64", "complex128")
-REAL = INTEGERS + FLOATS
-FOLDS = [(t, t) for t in _programs.CPP] + [(t, "int64_t") for t in INTEGERS] + [
-    (t, u) for t in ("bool", "uint8_t", "int64_t") for u in FLOATS]
-NORMS = [(t, t) for t in FLOATS] + [("complex64", "float"), ("complex128", "double")]
-PROGRAMS = {
-    "reduce_sum": FOLDS, "reduce_prod": FOLDS, "reduce_norm": NORMS, "reduce_norm2": NORMS,
-    "reduce_extreme": [(t,) for t in REAL], "reduce_index": [(t,) for t in REAL],
-    "reduce_truth": [(t,) for t in _programs.CPP], "reduce_var": [(t,) for t in FLOATS + COMPLEX],
-    "reduce_logsumexp": [(t,) for t in FLOATS],
-    "softmax": [(t,) for t in FLOATS], "log_softmax": [(t,) for t in FLOATS],
-    "softmax_backward": [(t,) for t in FLOATS], "log_softmax_backward": [(t,) for t in FLOATS],
-    "layer_norm": [(t, u) for t in FLOATS for u in FLOATS],
-    "layer_norm_backward": [(t, u) for t in FLOATS for u in FLOATS],
-    "convolution": [(t,) for t in REAL + COMPLEX if t != "bool"],
-    "convolution_weight": [(t,) for t in REAL + COMPLEX if t != "bool"],
-    "pooling": [(t,) for t in REAL if t != "bool"], "channel_norm": [(t, u) for t in FLOATS for u in FLOATS],
-    "pad": [(t,) for t in _programs.CPP], "sliding": [(t,) for t in _programs.CPP],
-    "resample": [(t,) for t in ("uint8_t", *FLOATS)], "grid_sample": [(t,) for t in FLOATS],
-    "fill": [(t,) for t in _programs.CPP], "triangle": [(t,) for t in ("uint8_t", "int16_t", "half", "float")],
-}
+HALF, FLOAT, INT64 = 9, 11, 8
 
 
-def compiled(program, types, architecture):
-    text = _programs.text_of(program, [CODES[t] for t in types])
-    cubin = _compile.NVRTC().compile(text, _compile.included(text, _programs.headers()), architecture)
-    assert cubin[:4] == b"\x7fELF"
+def compile_all(programs, architecture):
+    nvrtc = _compile.NVRTC()
+    for program, types in programs:
+        text = _programs.text_of(program, types)
+        cubin = nvrtc.compile(text, _compile.included(text, _programs.headers()), architecture)
+        assert cubin[:4] == b"\x7fELF", program
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_one_dtype(program):
-    types = next(t for t in PROGRAMS[program] if t[0] == "half")
-    compiled(program, types, 90)
+def representative(program):
+    """One tuple of dtypes of a structured program: with halves, if it has such."""
+    rows = [types for name, types in _programs.every(program) if name == program]
+    return next((types for types in rows if HALF in types), rows[0])
+
+
+@pytest.mark.parametrize("architecture", [80, 90])
+@pytest.mark.parametrize("program", _programs.STRUCTURED)
+def test_structured(program, architecture):
+    compile_all([(program, representative(program))], architecture)
+
+
+OPS = sorted(_programs.formulas())
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_elementwise(part):
+    """Each formula for one dtype: a half where it takes halves."""
+    chosen = {}
+    for program, types in _programs.every("elementwise:"):
+        if OPS.index(program.partition(":")[2]) % 8 == part and (program not in chosen or types[0] == HALF):
+            chosen[program] = types
+    assert len(chosen) > 20
+    compile_all(chosen.items(), 90)
+
+
+def test_elementwise_with_conversions():
+    compile_all([(f"elementwise_cast:{op}", (FLOAT,)) for op in ("add", "where", "gelu")], 80)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("architecture", [80, 90])
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_all_dtypes(program, architecture):
-    for types in dict.fromkeys(PROGRAMS[program]):
-        compiled(program, types, architecture)
+@pytest.mark.parametrize("program", _programs.STRUCTURED)
+def test_structured_of_every_dtype(program):
+    compile_all([p for p in _programs.every(program) if p[0] == program], 90)
+
+
+if os.environ.get("PTCORE_TEST_EXAMPLES", "1") != "1":          # at night: half an hour
+    @pytest.mark.timeout(3600)
+    @pytest.mark.parametrize("architecture", [80, 90, 100, 120])
+    def test_everything(architecture):
+        compile_all(_programs.every(), architecture)
+
+
+class Counting:
+    """A compiler that counts."""
+
+    version = "counting 1"
+
+    def __init__(self):
+        self.made = 0
+
+    def compile(self, text, headers, architecture):
+        self.made += 1
+        return f"{architecture}: {text}".encode()
+
+
+@pytest.fixture
+def counting(tmp_path, monkeypatch):
+    monkeypatch.setenv("PTCORE_CACHE_DIR", str(tmp_path))
+    compiler = Counting()
+    _compile.set_compiler(compiler)
+    yield compiler
+    _compile.set_compiler(None)
+
+
+def test_cache(counting, tmp_path):
+    first = _compile.cubin("softmax", (FLOAT,), 90)
+    assert _compile.cubin("softmax", (FLOAT,), 90) == first
+    assert counting.made == 1
+    _compile.cubin("softmax", (FLOAT,), 80)
+    _compile.cubin("softmax", (HALF,), 90)
+    assert counting.made == 3
+    files = sorted((tmp_path / "kernels").rglob("*.cubin"))
+    assert len(files) == 3
+    assert all(len(f.stem) == 64 and f.parent.name == f.stem[:2] for f in files)
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b"", lambda b: b[:40] + b"x" + b[41:],
+                                    lambda b: b[::-1]])
+def test_a_corrupted_entry_is_a_miss(counting, tmp_path, damage):
+    good = _compile.cubin("softmax", (FLOAT,), 90)
+    (file,) = (tmp_path / "kernels").rglob("*.cubin")
+    file.write_bytes(damage(file.read_bytes()))
+    assert _compile.cubin("softmax", (FLOAT,), 90) == good
+    assert counting.made == 2
+    assert _compile.cubin("softmax", (FLOAT,), 90) == good
+    assert counting.made == 2           # mended
+
+
+def test_a_folder_that_cannot_be_written_to(counting, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("PTCORE_CACHE_DIR", str(tmp_path / "file"))
+    assert _compile.cubin("softmax", (FLOAT,), 90) == _compile.cubin("softmax", (FLOAT,), 90)
+    assert counting.made == 2
+
+
+def test_the_key_knows_everything():
+    """The text, headers that are included (and only those), the architecture and the compiler."""
+    text, headers = _programs.text_of("softmax", (FLOAT,)), _programs.headers()
+    used = _compile.included(text, headers)
+    assert "base.cuh" in used
+    assert "ptcore/scalar.h" in used
+    assert "convolution.cuh" not in used
+    key = _compile.key_of(text, used, 90, "v")
+    assert key == _compile.key_of(text, dict(reversed(used.items())), 90, "v")
+    changed = {**used, "base.cuh": used["base.cuh"] + " "}
+    others = [(text + " ", used, 90, "v"), (text, changed, 90, "v"), (text, used, 80, "v"), (text, used, 90, "w")]
+    assert len({key, *[_compile.key_of(*o) for o in others]}) == 5
+
+
+def test_an_error_has_the_log():
+    with pytest.raises(RuntimeError, match=r"(?s)NVRTC: .*COMPILATION.*nonsense"):
+        _compile.NVRTC().compile("nonsense;", {}, 90)
+    with pytest.raises(RuntimeError, match="NVRTC"):
+        _compile.NVRTC().compile("", {}, 12345)
+
+
+def run(*arguments, **environment):
+    return subprocess.run([sys.executable, "-P", "-m", "ptcore.cuda.warmup", *arguments], text=True,
+                          capture_output=True, env={**os.environ, **environment})
+
+
+def test_warmup(tmp_path):
+    done = run("--arch", "sm_80", "sm_90", "--programs", "elementwise:relu", "--jobs", "1", "--quiet",
+               PTCORE_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    wanted = 2 * len(list(_programs.every("elementwise:relu")))
+    assert len(list(tmp_path.rglob("*.cubin"))) == wanted > 10
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--arch", "hopper"], "--arch must be such as sm_90"),
+    (["--arch", "sm_90", "--programs", "nothing"], "no program has"),
+    ([], "no CUDA device here: name architectures")])
+def test_warmup_refuses(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert message in done.stderr

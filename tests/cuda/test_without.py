@@ -15,7 +15,8 @@ def run(code):
 
 def test_import_loads_nothing_of_cuda():
     loaded = run("import sys, ptcore; ptcore.cuda.is_available(); ptcore.cuda.device_count();"
-                 "print([m for m in sys.modules if m.split('.')[0] in ('cuda', 'nvidia') or m == 'ptcore.cuda._runtime'])")
+                 "print([m for m in sys.modules if m.split('.')[0] in ('cuda', 'nvidia') or"
+                 " m == 'ptcore.cuda._runtime'])")
     assert loaded == "[]"
 
 
@@ -45,9 +46,21 @@ def test_answers():
     lambda: ptcore.cuda.get_device_properties(0), lambda: ptcore.cuda.set_device(0), lambda: ptcore.cuda.init(),
     lambda: ptcore.cuda.memory_summary(), lambda: ptcore.cuda.current_stream()])
 def test_uses_say_what_is_missing(use):
-    with pytest.raises(RuntimeError, match="no NVIDIA driver with a device was found|built without the CUDA backend"):
+    with pytest.raises(RuntimeError, match=r"no NVIDIA driver with a device was found|built without the CUDA backend"):
         use()
 
 
 def test_config():
     assert "CUDA backend: " in ptcore.show_config()
+
+
+def test_the_probe_is_quick():
+    """Counts are asserted elsewhere; the time is printed: best of three in a fresh process, and once more."""
+    lines = run("import ptcore, time\n"
+                "for _ in range(4):\n"
+                "    start = time.perf_counter()\n"
+                "    found = ptcore.cuda.is_available()\n"
+                "    took = time.perf_counter() - start\n"
+                "    print(found, f'{1e6 * took:.0f} us')").splitlines()
+    assert [line.split()[0] for line in lines] == ["False"] * 4
+    print(lines)

@@ -79,6 +79,17 @@ template <> struct raw<bool> { typedef pt::boolean type; };
 template <class T> PT_DEVICE T load(const T *p, int64_t i) { return p[i]; }
 PT_DEVICE bool load(const bool *p, int64_t i) { return reinterpret_cast<const uint8_t *>(p)[i] != 0; }
 
+// A store to an element that other threads may store to at the same time: the value of one of them stays. Where the tests
+// check for races, others are failures.
+#if defined(PT_HOST_RACES)
+template <class T> __attribute__((noinline, no_sanitize("thread"))) void store_any(T *p, T x) {
+    pt_host->access(p, sizeof(T), PT_ATOMIC_ACCESS, __builtin_return_address(0));
+    *p = x;
+}
+#else
+template <class T> PT_DEVICE void store_any(T *p, T x) { *p = x; }
+#endif
+
 PT_DEVICE int64_t thread_index() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 PT_DEVICE int64_t thread_count() { return (int64_t)gridDim.x * blockDim.x; }
 

@@ -20,7 +20,8 @@ PT_DEVICE void put(const IndexArgs &a) {
         const Offsets<3> o = offsets_of<3>(a.walk, i);
         int64_t by;
         if (moved(a, *reinterpret_cast<const int64_t *>(a.data[2] + o.at[2]), by))
-            *reinterpret_cast<PT_T *>(a.data[1] + o.at[1] + by) = *reinterpret_cast<const PT_T *>(a.data[0] + o.at[0]);
+            store_any(reinterpret_cast<PT_T *>(a.data[1] + o.at[1] + by),
+                      *reinterpret_cast<const PT_T *>(a.data[0] + o.at[0]));
     }
 }
 

@@ -1,5 +1,5 @@
-// layer_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory, so that the variance is that around the
-// mean; rows too long for that are read three times (streamed).
+// layer_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory, so that the variance is that around
+// the mean; rows too long for that are read three times (streamed).
 #include "normalize_args.h"
 #include "rows.cuh"
 

@@ -1,6 +1,6 @@
 // The gradients of layer_norm: g and input of PT_T, weight and its gradients of PT_U. With xhat = (x - mean) rstd and
-// h = g weight that of a row is rstd (h - mean(h) - xhat mean(h xhat)); those of weight and bias are sums over the rows of
-// g xhat and g, taken in parts of rows that are added in order.
+// h = g weight that of a row is rstd (h - mean(h) - xhat mean(h xhat)); those of weight and bias are sums over the rows
+// of g xhat and g, taken in parts of rows that are added in order.
 #include "normalize_args.h"
 #include "rows.cuh"
 

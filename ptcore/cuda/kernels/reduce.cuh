@@ -14,8 +14,8 @@
 
 namespace {
 
-// Of the number i, in row-major order over the dims [first, first + n), the offset in elements. One copy of it: divisions
-// of 64 bits are long, and most launches reduce one dim, which needs none.
+// Of the number i, in row-major order over the dims [first, first + n), the offset in elements. One copy of it:
+// divisions of 64 bits are long, and most launches reduce one dim, which needs none.
 PT_NOINLINE int64_t offset_of(const ReduceArgs &a, int first, int n, int64_t i) {
     if (n == 0) return 0;
     int64_t offset = 0;
@@ -121,8 +121,8 @@ template <class Op, class T> PT_DEVICE void reduce_rows(const ReduceArgs &a) {
     }
 }
 
-// V outputs of a thread lie side by side: the innermost kept dim has stride 1 and a multiple of V elements, and all other
-// strides and the address are multiples of V elements.
+// V outputs of a thread lie side by side: the innermost kept dim has stride 1 and a multiple of V elements, and all
+// other strides and the address are multiples of V elements.
 template <class Op, class T, int V> PT_DEVICE void reduce_columns(const ReduceArgs &a) {
     typedef typename Op::State State;
     __shared__ State partial[PT_REDUCE_THREADS * V];

@@ -3,6 +3,9 @@
 
 namespace {
 
+// Not inlined: pow is long and would stand in a kernel many times.
+template <class C> PT_NOINLINE C power(C x, double p) { return p == 1 ? x : p == 0 ? C(x != C(0)) : pt::pow(x, C(p)); }
+
 enum { TWO, POWER, MOST, LEAST };       // of POWER, 0 and 1 are told apart where they run
 
 template <class T, class U, int KIND> struct Norm {
@@ -23,11 +26,6 @@ template <class T, class U, int KIND> struct Norm {
         if (KIND == TWO) s = pt::sqrt(s);
         if (KIND == POWER && a.a != 0) s = power(s, 1 / a.a);
         static_cast<U *>(a.out)[output] = down<U>(s);
-    }
-
-private:
-    static PT_DEVICE_MEMBER State power(State x, double p) {
-        return p == 1 ? x : p == 0 ? State(x != State(0)) : pt::pow(x, State(p));
     }
 };
 

@@ -1,5 +1,5 @@
-// sum, mean (PT_REDUCE_PRODUCT undefined) and prod, of PT_T to PT_U. Integers wrap in 64 bits, half types are added in float,
-// integers that become floats in double.
+// sum, mean (PT_REDUCE_PRODUCT undefined) and prod, of PT_T to PT_U. Integers wrap in 64 bits, half types are added in
+// float, integers that become floats in double.
 #include "reduce.cuh"
 
 namespace {

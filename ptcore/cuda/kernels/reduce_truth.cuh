@@ -7,27 +7,23 @@ template <class T> PT_DEVICE bool truth(T x) { return x != T(0); }
 PT_DEVICE bool truth(half x) { return (x.bits & 0x7fff) != 0; }
 PT_DEVICE bool truth(bfloat16 x) { return (x.bits & 0x7fff) != 0; }
 
-enum { COUNT, ANY, ALL };
+enum { COUNT, ANY, ALL };               // a.a; a.b is the number of elements
 
-template <class T, int KIND> struct Truth {
-    typedef int64_t State;      // how many are true; for all: how many are not
+template <class T> struct Truth {
+    typedef int64_t State;              // how many are true
     static PT_DEVICE_MEMBER State identity() { return 0; }
     static PT_DEVICE_MEMBER State merge(State x, State y) { return x + y; }
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
-        for (int i = 0; i < n; i++) s += truth(x[i]) == (KIND != ALL);
+        for (int i = 0; i < n; i++) s += truth(x[i]);
     }
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
-        if (KIND == COUNT) static_cast<int64_t *>(a.out)[output] = s;
-        else static_cast<bool *>(a.out)[output] = (s != 0) == (KIND == ANY);
+        if (a.a == COUNT) static_cast<int64_t *>(a.out)[output] = s;
+        else static_cast<bool *>(a.out)[output] = a.a == ANY ? s != 0 : s == (int64_t)a.b;
     }
 };
 
-typedef Truth<PT_T, COUNT> Count;
-typedef Truth<PT_T, ANY> Any;
-typedef Truth<PT_T, ALL> All;
+typedef Truth<PT_T> Truths;
 
 }  // namespace
 
-PT_REDUCTION(count, PT_T, Count)
-PT_REDUCTION(any, PT_T, Any)
-PT_REDUCTION(all, PT_T, All)
+PT_REDUCTION(truth, PT_T, Truths)

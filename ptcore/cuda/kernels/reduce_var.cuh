@@ -1,5 +1,5 @@
-// The variance of PT_T, complex numbers as pairs: a.a is the correction, a.b the number of elements. These are taken in small groups, whose mean and
-// squared deviations are merged into the state (Chan, Golub and LeVeque, 1979).
+// The variance of PT_T, complex numbers as pairs: a.a is the correction, a.b the number of elements. These are taken in
+// small groups, whose mean and squared deviations are merged into the state (Chan, Golub and LeVeque, 1979).
 #include "reduce.cuh"
 
 namespace {

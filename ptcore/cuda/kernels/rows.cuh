@@ -1,5 +1,5 @@
-// Rows that are read once: each of the threads that share a row keeps its elements in shared memory, where no other thread
-// looks, so that they need no barrier.
+// Rows that are read once: each of the threads that share a row keeps its elements in shared memory, where no other
+// thread looks, so that they need no barrier.
 #pragma once
 #include "pack.cuh"
 
@@ -28,9 +28,6 @@ template <class C> struct Kept {
     int lanes, count;
     PT_DEVICE_MEMBER C &operator[](int k) const { return at[k * lanes]; }
 };
-
-// Elements that a thread keeps of a row of n, in packs of v.
-PT_DEVICE int kept_count(int64_t n, int lanes, int v) { return (int)((n + (int64_t)lanes * v - 1) / ((int64_t)lanes * v)) * v; }
 
 // `which`: of several inputs. A pack's neighbours are at kept k, k + 1, ...
 template <class C> PT_DEVICE Kept<C> kept(C *memory, const Row &row, int count, int which, int inputs) {

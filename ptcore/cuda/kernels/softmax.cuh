@@ -1,6 +1,6 @@
-// softmax and its like: the four programs differ in PT_SOFTMAX_LOG and PT_SOFTMAX_BACKWARD. A row is kept in shared memory
-// by part of a warp or by a block; where it is too long for that it is read twice (streamed). Where a row's elements are
-// no neighbours (columns), threads of a warp take neighbouring rows.
+// softmax and its like: the four programs differ in PT_SOFTMAX_LOG and PT_SOFTMAX_BACKWARD. A row is kept in shared
+// memory by part of a warp or by a block; where it is too long for that it is read twice (streamed). Where a row's
+// elements are no neighbours (columns), threads of a warp take neighbouring rows.
 #include "rows.cuh"
 #include "softmax_args.h"
 
@@ -144,7 +144,8 @@ PT_KERNEL_SYNC(PT_SOFTMAX(streamed), SoftmaxArgs, a, PT_STREAM_THREADS) {
 
 PT_KERNEL_SYNC(PT_SOFTMAX(columns), SoftmaxArgs, a, PT_ROW_THREADS) {
     __shared__ State partial[PT_ROW_THREADS];
-    const int width = 1 << a.log2, x = threadIdx.x & (width - 1), y = threadIdx.x >> a.log2, height = PT_ROW_THREADS >> a.log2;
+    const int width = 1 << a.log2, height = PT_ROW_THREADS >> a.log2;
+    const int x = threadIdx.x & (width - 1), y = threadIdx.x >> a.log2;
     for (int64_t base = (int64_t)blockIdx.x * width; base < a.rows; base += (int64_t)gridDim.x * width) {
         const int64_t r = base + x;
         const bool here = r < a.rows;

@@ -8,7 +8,8 @@ namespace {
 
 #define PT_OF(program, kernel) {program, program "_" kernel}
 const Kernel ROWS = PT_OF("layer_norm", "rows"), STREAMED = PT_OF("layer_norm", "streamed"),
-             BACKWARD_ROWS = PT_OF("layer_norm_backward", "rows"), BACKWARD_STREAMED = PT_OF("layer_norm_backward", "streamed"),
+             BACKWARD_ROWS = PT_OF("layer_norm_backward", "rows"),
+             BACKWARD_STREAMED = PT_OF("layer_norm_backward", "streamed"),
              SUMS = PT_OF("layer_norm_backward", "sums"), FINISH = PT_OF("layer_norm_backward", "finish");
 
 bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
@@ -19,7 +20,8 @@ int moment_dtype(int dtype) { return dtype == PT_FLOAT64 ? PT_FLOAT64 : PT_FLOAT
 class Dense {
 public:
     Dense(pt_call *c, const pt_view &src, int dtype)
-        : data(present(src) ? src.data : nullptr), scratch(c, as_it_is(src, dtype) ? 0 : src.numel * dtype_size(dtype)), good(true) {
+        : data(present(src) ? src.data : nullptr),
+          scratch(c, as_it_is(src, dtype) ? 0 : src.numel * item_size(dtype)), good(true) {
         if (as_it_is(src, dtype)) return;
         int64_t strides[PT_MAX_DIM], step = 1;
         for (int d = src.ndim - 1; d >= 0; d--) {
@@ -49,10 +51,11 @@ bool fits_packs(const void *p) { return (uintptr_t)p % 16 == 0; }
 
 Grid grid_of(int64_t blocks) { return Grid{(unsigned)blocks, 1, 1}; }
 
-int launch_rows(pt_call *c, const Kernel &rows, const Kernel &streamed, uint64_t t, LayerNormArgs &a, int dtype, int inputs) {
-    const int vector = 16 / dtype_size(dtype);
+int launch_rows(pt_call *c, const Kernel &rows, const Kernel &streamed, uint64_t t, LayerNormArgs &a, int dtype,
+                int inputs) {
+    const int vector = 16 / item_size(dtype);
     a.packed = a.n % vector == 0 && fits_packs(a.in) && fits_packs(a.out) && fits_packs(a.g);
-    const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, dtype_size(moment_dtype(dtype)), inputs);
+    const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item_size(moment_dtype(dtype)), inputs);
     a.log2 = p.log2;
     a.count = p.count;
     if (p.shared) return launch(c, rows, t, grid_of(p.blocks), PT_NORM_THREADS, a, p.shared);
@@ -64,9 +67,11 @@ int layer_norm(pt_call *c) {
     const pt_view &x = c->in[0], &w = c->in[1], &b = c->in[2];
     const int64_t ndim = c->params[0].i;
     for (int i = 0; i < 3; i++)
-        if (present(c->in[i]) && !floating(c->in[i])) return failed(c, PT_TYPE_ERROR, "expected floating-point tensors");
+        if (present(c->in[i]) && !floating(c->in[i]))
+            return failed(c, PT_TYPE_ERROR, "expected floating-point tensors");
     if (ndim < 1 || ndim > x.ndim) {
-        std::snprintf(c->error, sizeof(c->error), "expected 1 to %d normalized dimensions, got %lld", x.ndim, (long long)ndim);
+        std::snprintf(c->error, sizeof(c->error), "expected 1 to %d normalized dimensions, got %lld", x.ndim,
+                      (long long)ndim);
         return PT_RUNTIME_ERROR;
     }
     LayerNormArgs a = {};
@@ -74,8 +79,8 @@ int layer_norm(pt_call *c) {
     for (int d = x.ndim - (int)ndim; d < x.ndim; d++) a.n *= x.sizes[d];
     for (int i = 1; i <= 2; i++)
         if (present(c->in[i]) && c->in[i].numel != a.n) {
-            std::snprintf(c->error, sizeof(c->error), "expected %s with %lld elements, got %lld", i == 1 ? "weight" : "bias",
-                          (long long)a.n, (long long)c->in[i].numel);
+            std::snprintf(c->error, sizeof(c->error), "expected %s with %lld elements, got %lld",
+                          i == 1 ? "weight" : "bias", (long long)a.n, (long long)c->in[i].numel);
             return PT_RUNTIME_ERROR;
         }
     a.rows = c->out[1].numel;
@@ -116,14 +121,16 @@ int layer_norm_backward(pt_call *c) {
     if (x.numel == 0) {
         for (const pt_view *out : gradient)
             if (out && out->numel)
-                if (int status = clear(c, out->data, out->numel * dtype_size(out->dtype))) return status;
+                if (int status = clear(c, out->data, out->numel * item_size(out->dtype))) return status;
         return PT_OK;
     }
     const int moment = moment_dtype(x.dtype);
-    const int affine = gradient[0] ? gradient[0]->dtype : gradient[1] ? gradient[1]->dtype : present(w) ? w.dtype : x.dtype;
+    const int affine = gradient[0] ? gradient[0]->dtype : gradient[1] ? gradient[1]->dtype
+                     : present(w) ? w.dtype : x.dtype;
     if (gradient[0] && gradient[1] && gradient[0]->dtype != gradient[1]->dtype)
         return failed(c, PT_TYPE_ERROR, "expected weight and bias of one dtype");
-    const Dense dense_g(c, g, x.dtype), in(c, x, x.dtype), weight(c, w, affine), means(c, mean, moment), rstds(c, rstd, moment);
+    const Dense dense_g(c, g, x.dtype), in(c, x, x.dtype), weight(c, w, affine), means(c, mean, moment),
+                rstds(c, rstd, moment);
     if (!dense_g.ok() || !in.ok() || !weight.ok() || !means.ok() || !rstds.ok()) return PT_MEMORY_ERROR;
     a.g = dense_g.data;
     a.in = in.data;
@@ -142,7 +149,7 @@ int layer_norm_backward(pt_call *c) {
     if (a.parts > 1024) a.parts = 1024;
     a.chunk = ceil_div(a.rows, a.parts);
     a.parts = ceil_div(a.rows, a.chunk);
-    Scratch sums(c, a.parts * 2 * a.n * dtype_size(moment));
+    Scratch sums(c, a.parts * 2 * a.n * item_size(moment));
     if (!sums.data) return PT_MEMORY_ERROR;
     a.partial = sums.data;
     if (int status = launch(c, SUMS, t, Grid{(unsigned)width, (unsigned)a.parts, 1}, PT_NORM_THREADS, a)) return status;

@@ -42,7 +42,8 @@ int reduced_dims(pt_call *c, int which, int ndim, bool (&mask)[PT_MAX_DIM]) {
         const int64_t d = list[i] < 0 ? list[i] + ndim : list[i];
         if (ndim == 0 && (list[i] == 0 || list[i] == -1)) continue;
         if (d < 0 || d >= ndim) {
-            std::snprintf(c->error, sizeof(c->error), "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)list[i]);
+            std::snprintf(c->error, sizeof(c->error), "dim must be in [%d, %d], got %lld", -ndim, ndim - 1,
+                          (long long)list[i]);
             return PT_INDEX_ERROR;
         }
         mask[d] = true;
@@ -91,7 +92,7 @@ int plan_reduction(pt_call *c, int which, bool ordered, ReduceArgs &a) {
         reduced = 1;
     }
     a.reduced = merged(a, kept, reduced);
-    a.in = in.data + shift * dtype_size(in.dtype);
+    a.in = in.data + shift * item_size(in.dtype);
     a.out = a.out2 = a.partial = nullptr;
     a.small = in.numel < ((int64_t)1 << 31);
     a.a = a.b = 0;
@@ -100,7 +101,7 @@ int plan_reduction(pt_call *c, int which, bool ordered, ReduceArgs &a) {
 
 int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a) {
     if (a.outputs == 0) return PT_OK;
-    const int item = dtype_size(c->in[0].dtype), vector = item > 16 ? 1 : 16 / item;
+    const int item = item_size(c->in[0].dtype), vector = item > 16 ? 1 : 16 / item;
     int64_t near = a.strides[a.kept];           // of reduced elements
     for (int d = a.kept; d < a.kept + a.reduced; d++)
         if (size_of_stride(a.strides[d]) < size_of_stride(near)) near = a.strides[d];
@@ -145,7 +146,8 @@ int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a) {
     a.count = parts;
     a.log2 = a.outputs >= 4096 ? 0 : parts >= PT_REDUCE_THREADS ? 8 : ceil_log2(parts);
     blocks = ceil_div(a.outputs, PT_REDUCE_THREADS >> a.log2);
-    return launch(c, op.finish, types, Grid{(unsigned)(blocks < 4 * busy ? blocks : 4 * busy), 1, 1}, PT_REDUCE_THREADS, a);
+    const Grid finish{(unsigned)(blocks < 4 * busy ? blocks : 4 * busy), 1, 1};
+    return launch(c, op.finish, types, finish, PT_REDUCE_THREADS, a);
 }
 
 }  // namespace pt_cuda

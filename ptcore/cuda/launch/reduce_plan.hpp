@@ -2,6 +2,7 @@
 #pragma once
 #include "launch.hpp"
 #include "reduce_args.h"
+#include "walk.hpp"
 
 namespace pt_cuda {
 
@@ -15,16 +16,13 @@ struct Reduction {
 // Whether dim d of `ndim` is among those of the call's parameter `which`: a list (empty or absent: all) or one number.
 int reduced_dims(pt_call *c, int which, int ndim, bool (&mask)[PT_MAX_DIM]);
 
-// sizes, strides and counts of c->in[0]. `ordered`: reduced elements are counted in logical order; else any order will do.
+// sizes, strides and counts of c->in[0]. `ordered`: reduced elements are counted in logical order; else any order will
+// do.
 int plan_reduction(pt_call *c, int which, bool ordered, ReduceArgs &a);
 
 // Launches; a.out, a.out2, a.a and a.b are the caller's. Nothing happens where there is no output.
 int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a);
 
-inline int dtype_size(int dtype) {
-    static const unsigned char sizes[PT_NDTYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
-    return sizes[dtype];
-}
 inline int ceil_log2(int64_t n) {
     int bits = 0;
     while ((int64_t)1 << bits < n) bits++;

@@ -11,8 +11,7 @@ namespace {
 const Reduction SUM = PT_REDUCTION_OF("reduce_sum", "sum"), PRODUCT = PT_REDUCTION_OF("reduce_prod", "product"),
                 AMAX = PT_REDUCTION_OF("reduce_extreme", "amax"), AMIN = PT_REDUCTION_OF("reduce_extreme", "amin"),
                 ARGMAX = PT_REDUCTION_OF("reduce_index", "argmax"), ARGMIN = PT_REDUCTION_OF("reduce_index", "argmin"),
-                COUNT = PT_REDUCTION_OF("reduce_truth", "count"), ANY = PT_REDUCTION_OF("reduce_truth", "any"),
-                ALL = PT_REDUCTION_OF("reduce_truth", "all"), VARIANCE = PT_REDUCTION_OF("reduce_var", "variance"),
+                TRUTH = PT_REDUCTION_OF("reduce_truth", "truth"), VARIANCE = PT_REDUCTION_OF("reduce_var", "variance"),
                 LOGSUMEXP = PT_REDUCTION_OF("reduce_logsumexp", "logsumexp"),
                 NORM_2 = PT_REDUCTION_OF("reduce_norm2", "norm2"), NORM_P = PT_REDUCTION_OF("reduce_norm", "norm_p"),
                 NORM_MAX = PT_REDUCTION_OF("reduce_norm", "norm_max"),
@@ -38,17 +37,25 @@ int sum(pt_call *c) { return fold(c, SUM, false); }
 int mean(pt_call *c) { return fold(c, SUM, true); }
 int prod(pt_call *c) { return fold(c, PRODUCT, false); }
 
-// Those that give one number of a dtype that the input's decides.
-int plain(pt_call *c, const Reduction &op) {
+enum { COUNT, ANY, ALL };       // as in kernels/reduce_truth.cuh
+int truth(pt_call *c, int kind) {
     ReduceArgs a;
     if (int status = plan_reduction(c, 0, false, a)) return status;
     a.out = c->out[0].data;
-    return reduce(c, op, types(c->in[0].dtype), a);
+    a.a = kind;
+    a.b = (double)a.count;
+    return reduce(c, TRUTH, types(c->in[0].dtype), a);
 }
-int count_nonzero(pt_call *c) { return plain(c, COUNT); }
-int any(pt_call *c) { return plain(c, ANY); }
-int all(pt_call *c) { return plain(c, ALL); }
-int logsumexp(pt_call *c) { return plain(c, LOGSUMEXP); }
+int count_nonzero(pt_call *c) { return truth(c, COUNT); }
+int any(pt_call *c) { return truth(c, ANY); }
+int all(pt_call *c) { return truth(c, ALL); }
+
+int logsumexp(pt_call *c) {
+    ReduceArgs a;
+    if (int status = plan_reduction(c, 0, false, a)) return status;
+    a.out = c->out[0].data;
+    return reduce(c, LOGSUMEXP, types(c->in[0].dtype), a);
+}
 
 int var(pt_call *c) {
     ReduceArgs a;

@@ -9,7 +9,8 @@ namespace {
 struct Softmax {
     Kernel rows, streamed, columns;
 };
-#define PT_SOFTMAX(program) { {program, program "_rows"}, {program, program "_streamed"}, {program, program "_columns"} }
+#define PT_SOFTMAX(program) \
+    { {program, program "_rows"}, {program, program "_streamed"}, {program, program "_columns"} }
 const Softmax FORWARD = PT_SOFTMAX("softmax"), LOG_FORWARD = PT_SOFTMAX("log_softmax"),
               BACKWARD = PT_SOFTMAX("softmax_backward"), LOG_BACKWARD = PT_SOFTMAX("log_softmax_backward");
 
@@ -72,7 +73,7 @@ int softmax(pt_call *c, const Softmax &op) {
         const int64_t blocks = ceil_div(a.rows, (int64_t)1 << a.log2);
         return launch(c, op.columns, t, Grid{(unsigned)(blocks < busy ? blocks : busy), 1, 1}, PT_ROW_THREADS, a);
     }
-    const int item = dtype_size(out.dtype), vector = 16 / item;
+    const int item = item_size(out.dtype), vector = 16 / item;
     a.packed = packed(c, a, vector);
     const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item == 8 ? 8 : 4, c->nin);
     a.log2 = p.log2;
@@ -88,7 +89,8 @@ int log_backward(pt_call *c) { return softmax(c, LOG_BACKWARD); }
 
 }  // namespace
 
-const pt_kernel_entry softmax_kernels[] = {{"softmax", forward}, {"log_softmax", log_forward}, {"softmax_backward", backward},
-                                           {"log_softmax_backward", log_backward}, {nullptr, nullptr}};
+const pt_kernel_entry softmax_kernels[] = {{"softmax", forward}, {"log_softmax", log_forward},
+                                           {"softmax_backward", backward}, {"log_softmax_backward", log_backward},
+                                           {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -1,7 +1,7 @@
 """Tests that run on a CUDA device: the machine's own, or with ``PTCORE_TEST_CUDA=standin`` the stand-in driver's two.
 
-Where there is neither they are not collected: ``tests/cuda/test_on_standin.py`` runs them in processes of their own, so that
-the ordinary tests never see a CUDA device.
+Where there is neither they are not collected: ``tests/cuda/test_on_standin.py`` runs them in processes of their own, so
+that the ordinary tests never see a CUDA device.
 """
 import os
 import sys

@@ -60,8 +60,8 @@ def test_forward(row, dtype):
             try:
                 result = function(row)(*positional, **keyword)
             except NotImplementedError as e:
-                assert NO_KERNEL.search(str(e)), str(e)
-                assert row.kernel not in KERNELS, f"{row.name}: {e}"
+                if row.kernel in KERNELS or not NO_KERNEL.search(str(e)):
+                    raise
                 return
             results = list(result) if isinstance(result, tuple) else [result]
             context = f"{case_id(row, case)} {dtype} {layout}"

@@ -1,4 +1,5 @@
 """Devices, streams, events, copies, and errors that are found on the device."""
+import os
 import threading
 
 import numpy as np
@@ -149,10 +150,28 @@ def test_a_bad_index_is_an_error_and_no_corruption():
     cuda.synchronize()                  # told once
     assert x.cpu().tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
     assert before.cpu().tolist() == after.cpu().tolist() == list(range(8))
-    with pytest.raises(IndexError, match="gather.*index 50 is out of bounds"):
+    with pytest.raises(IndexError, match=r"gather.*index 50 is out of bounds"):
         ptcore.gather(before, 0, ptcore.tensor([50], device="cuda")).cpu()
 
 
 def test_a_missing_kernel_says_so():
     with pytest.raises(NotImplementedError, match="no kernel for device cuda"):
         ptcore.linalg.eigh(ptcore.eye(3, device="cuda"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_use_after_fork_is_refused():
+    x = ptcore.ones(2, device="cuda")
+    child = os.fork()
+    if child == 0:
+        said = []
+        for use in (lambda: ptcore.ones(2, device="cuda"), lambda: cuda.synchronize(), lambda: x + 1, lambda: x.cpu()):
+            try:
+                use()
+                said.append("nothing")
+            except RuntimeError as e:
+                said.append(str(e))
+        os._exit(0 if "forked" in said[0] and "spawn" in said[1] and "nothing" not in said else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (x + 1).cpu().tolist() == [2, 2]

@@ -61,7 +61,8 @@ def flags(sanitize=""):
     if sanitize == "races":
         volatile = (["--param", "tsan-distinguish-volatile=1"] if _is_gcc() else
                     ["-mllvm", "-tsan-distinguish-volatile=1"])
-        return [f for f in FLAGS if f not in ("-g0", *TRAPS)] + ["-g1", "-fsanitize=thread", "-DPT_HOST_RACES=1", *volatile]
+        plain = [f for f in FLAGS if f not in ("-g0", *TRAPS)]
+        return [*plain, "-g1", "-fsanitize=thread", "-DPT_HOST_RACES=1", *volatile]
     if not sanitize:
         return FLAGS
     return [f for f in FLAGS if f not in ("-g0", *TRAPS)] + ["-g1", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]

@@ -1,0 +1,71 @@
+"""Compiles kernels ahead of their first use, for nodes where no compiler may run or none should wait.
+
+    python -m ptcore.cuda.warmup --arch sm_90 --programs elementwise:add --jobs 8
+
+The results go to the cache that ``ptcore`` reads (``PTCORE_CACHE_DIR``). Where architectures are named no device is
+needed.
+"""
+import argparse
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+
+from ptcore.cuda import _compile, _programs
+from ptcore.cuda._load import compiled
+
+
+def one(task):
+    """Compiles a program that is not in the cache; its name and what went wrong, if anything."""
+    program, types, architecture = task
+    try:
+        _compile.cubin(program, types, architecture)
+    except RuntimeError as e:
+        return f"{program} {types} sm_{architecture}: {e}"
+    return None
+
+
+def architectures(words):
+    """90 of sm_90; of the machine's devices if none is named."""
+    import ptcore
+    words = words or ptcore.cuda.get_arch_list()
+    if not words:
+        raise SystemExit("warmup: there is no CUDA device here: name architectures, such as --arch sm_90")
+    for word in words:
+        if not word.removeprefix("sm_").isdecimal():
+            raise SystemExit(f"warmup: --arch must be such as sm_90, got {word!r}")
+    return [int(word.removeprefix("sm_")) for word in words]
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python -m ptcore.cuda.warmup", description=__doc__.partition("\n")[0])
+    parser.add_argument("--arch", nargs="*", default=[], help="such as sm_80 sm_90; the devices' own if absent")
+    parser.add_argument("--programs", default="", help="only programs whose name has this in it")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes; one compiler runs in each")
+    parser.add_argument("--quiet", action="store_true")
+    options = parser.parse_args(arguments)
+    try:
+        compiled()
+        _compile.compiler()
+    except RuntimeError as e:
+        raise SystemExit(f"warmup: {e}") from None
+    tasks = [(*program, arch) for arch in architectures(options.arch) for program in _programs.every(options.programs)]
+    if not tasks:
+        raise SystemExit(f"warmup: no program has {options.programs!r} in its name")
+    with ProcessPoolExecutor(max(1, options.jobs)) as pool:
+        results = pool.map(one, tasks, chunksize=4)
+        if not options.quiet:
+            try:
+                from tqdm import tqdm
+                results = tqdm(results, total=len(tasks), unit="program")
+            except ImportError:
+                print(f"{len(tasks)} programs", file=sys.stderr)
+        failed = [r for r in results if r]
+    for text in failed:
+        print(text, file=sys.stderr)
+    if not options.quiet:
+        print(f"{len(tasks) - len(failed)} programs in {_compile.cache_dir()}")
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)
