@@ -1,6 +1,7 @@
-// batch_norm, group_norm and their derivatives: sums over sets of elements in parts, one kernel that adds the parts up in order
-// and makes factors for each channel or plane, and one that applies them. Sums are taken in float64: of products of numbers of
-// fewer bits they are exact but for the last bits, so that one pass gives the variance. PT_T is x, PT_U the gradient.
+// batch_norm, group_norm and their derivatives: sums over sets of elements in parts, one kernel that adds the parts up
+// in order and makes factors for each channel or plane, and one that applies them. Sums are taken in float64: of
+// products of numbers of fewer bits they are exact but for the last bits, so that one pass gives the variance. PT_T is
+// x, PT_U the gradient.
 #include "base.cuh"
 #include "channel_norm_args.h"
 
@@ -38,7 +39,7 @@ struct Plus {
     PT_DEVICE_MEMBER Pair operator()(Pair x, Pair y) const { return {x.first + y.first, x.second + y.second}; }
 };
 
-// -- sums ------------------------------------------------------------------------------------------------------------------
+// -- sums -------------------------------------------------------------------------------------------------------------
 
 // What is taken from each element before it is squared: one of the set's, or 0 where that is not finite.
 PT_DEVICE double pivot(const ChannelNormArgs &a, int64_t set) {
@@ -101,7 +102,7 @@ PT_DEVICE void sums_narrow(const ChannelNormArgs &a) {
     }
 }
 
-// -- factors ---------------------------------------------------------------------------------------------------------------
+// -- factors ----------------------------------------------------------------------------------------------------------
 
 struct Factors {
     C mean, scale, shift, slope;
@@ -123,7 +124,8 @@ PT_DEVICE void batch_forward(const ChannelNormArgs &a) {
         const Moments m = moments(a, c);
         put(a.mean, c, m.mean);
         put(a.spread, c, m.var);
-        factors(a)[c] = {(C)m.mean, (C)(get_or(a.weight, c, 1) / pt::sqrt(m.var + a.eps)), (C)get_or(a.bias, c, 0), C(0)};
+        const double scale = get_or(a.weight, c, 1) / pt::sqrt(m.var + a.eps);
+        factors(a)[c] = {(C)m.mean, (C)scale, (C)get_or(a.bias, c, 0), C(0)};
     }
 }
 
@@ -149,7 +151,8 @@ PT_DEVICE void batch_backward(const ChannelNormArgs &a) {
         const double rstd = 1 / pt::sqrt(get(a.spread, c) + a.eps), scale = get_or(a.weight, c, 1) * rstd;
         put(a.gw, c, sum.second * rstd);
         put(a.gb, c, sum.first);
-        factors(a)[c] = {(C)get(a.mean, c), (C)scale, (C)(scale * sum.first / count), (C)(scale * sum.second / count * rstd * rstd)};
+        factors(a)[c] = {(C)get(a.mean, c), (C)scale, (C)(scale * sum.first / count),
+                         (C)(scale * sum.second / count * rstd * rstd)};
     }
 }
 
@@ -170,7 +173,8 @@ PT_DEVICE void group_backward(const ChannelNormArgs &a) {
         const double rstd = get(a.spread, set);
         for (int64_t k = lane; k < channels; k += 32)
             factors(a)[set * channels + k] = {(C)get(a.mean, set), (C)(get_or(a.weight, first + k, 1) * rstd),
-                                              (C)(all.first / size * rstd), (C)(all.second / size * rstd * rstd * rstd)};
+                                              (C)(all.first / size * rstd),
+                                              (C)(all.second / size * rstd * rstd * rstd)};
     }
 }
 
@@ -189,7 +193,7 @@ PT_DEVICE void group_backward_affine(const ChannelNormArgs &a) {
     }
 }
 
-// -- results ---------------------------------------------------------------------------------------------------------------
+// -- results ----------------------------------------------------------------------------------------------------------
 
 PT_DEVICE C result(const ChannelNormArgs &a, int64_t i, const Factors &f) {
     const C x = up(reinterpret_cast<const T *>(a.x)[i]) - f.mean;

@@ -1,13 +1,14 @@
-// Convolution and its transpose as one product of matrices for each group: filters x (channels and taps) times (channels and
-// taps) x results. Tiles of both are gathered into shared memory, a thread sums ROWS x COLUMNS results in registers. Of the
-// transpose, results that have the same taps are a product of their own.
+// Convolution and its transpose as one product of matrices for each group: filters x (channels and taps) times
+// (channels and taps) x results. Tiles of both are gathered into shared memory, a thread sums ROWS x COLUMNS results in
+// registers. Of the transpose, results that have the same taps are a product of their own.
 #include "convolution_base.cuh"
 
 namespace {
 
 enum { SIDE = 16, THREADS = SIDE * SIDE };
 
-// I: int32_t where all positions in an image fit it. DEPTH: of a step, which is as large as registers for its elements allow.
+// I: int32_t where all positions in an image fit it. DEPTH: of a step, which is as large as registers for its elements
+// allow.
 template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number) {
     enum { M = SIDE * ROWS, N = SIDE * COLUMNS, LEFT = DEPTH * M / THREADS, EACH = DEPTH * N / THREADS };
     alignas(16) __shared__ C left[DEPTH][M + 4];
@@ -75,7 +76,8 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
                 const I p0 = position[0] + (I)at.at[0] * axis[0].slope, p1 = position[1] + (I)at.at[1] * axis[1].slope,
                         p2 = position[2] + (I)at.at[2] * axis[2].slope;
                 if (inside(p0, a.axis[0].source) && inside(p1, a.axis[1].source) && inside(p2, a.axis[2].source))
-                    r_next[i] = element(x, at.first * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x);
+                    r_next[i] = element(x, at.first * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x +
+                                               p2 * a.axis[2].x);
             }
             advance(at, taps);
         }
@@ -105,7 +107,8 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
     for (int i = 0; i < ROWS; i++) {
         const int64_t m = row + down_to + i;
         if (m >= a.filters) break;
-        const C bias = a.bias ? element(reinterpret_cast<const T *>(a.bias), (group * a.filters + m) * a.bias_stride) : C(0);
+        const T *biases = reinterpret_cast<const T *>(a.bias);
+        const C bias = biases ? element(biases, (group * a.filters + m) * a.bias_stride) : C(0);
         for (int n = 0; n < COLUMNS; n++) {
             const int64_t to = places[across + n * SIDE];
             if (to >= 0) reinterpret_cast<T *>(a.out)[to + m * image] = down<T>(sum[i][n] + bias);
@@ -146,11 +149,13 @@ template <class I> PT_DEVICE void each(const ConvolutionArgs &a) {
                     const I p1 = position[1] + k * axis[1].slope;
                     if (!inside(p1, a.axis[1].source)) continue;
                     const T *line = x + c * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x;
-                    const T *by = w + c * a.w_channel + j * a.axis[0].period * a.axis[0].w + k * a.axis[1].period * a.axis[1].w;
+                    const T *by = w + c * a.w_channel + j * a.axis[0].period * a.axis[0].w +
+                                  k * a.axis[1].period * a.axis[1].w;
                     for (I l = 0; l < axis[2].taps; l++) {
                         const I p2 = position[2] + l * axis[2].slope;
                         if (inside(p2, a.axis[2].source))
-                            sum = madd(sum, element(line, p2 * a.axis[2].x), element(by, l * a.axis[2].period * a.axis[2].w));
+                            sum = madd(sum, element(line, p2 * a.axis[2].x),
+                                       element(by, l * a.axis[2].period * a.axis[2].w));
                     }
                 }
             }

@@ -54,8 +54,8 @@ template <class I> PT_DEVICE void advance(Digits<I> &p, const I (&size)[3]) {
     p.first++;
 }
 
-// One dim for the results of one phase: of these, result t reads position t * step + base + j * slope for its tap number j,
-// which is tap first + j * period of the weight.
+// One dim for the results of one phase: of these, result t reads position t * step + base + j * slope for its tap
+// number j, which is tap first + j * period of the weight.
 template <class I> struct Axis {
     I results, taps, step, base, slope;
     int64_t first;

@@ -55,7 +55,8 @@ template <class I> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number)
     C l_next[EACH], r_next[EACH];
     const auto gather = [&](int64_t q) {
         const bool fine = q + k < range.end;
-        const int64_t of_g = at.first * a.g_image + at.at[0] * a.axis[0].g + at.at[1] * a.axis[1].g + at.at[2] * a.axis[2].g;
+        const int64_t of_g = at.first * a.g_image + at.at[0] * a.axis[0].g + at.at[1] * a.axis[1].g +
+                             at.at[2] * a.axis[2].g;
         I position[3];
         for (int d = 0; d < 3; d++) position[d] = (I)(at.at[d] * a.axis[d].stride);
         for (int i = 0; i < EACH; i++) {
@@ -65,7 +66,8 @@ template <class I> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number)
             if (fine && there[i]) {
                 const I p0 = position[0] + tap[i][0], p1 = position[1] + tap[i][1], p2 = position[2] + tap[i][2];
                 if (inside(p0, a.axis[0].source) && inside(p1, a.axis[1].source) && inside(p2, a.axis[2].source))
-                    r_next[i] = element(x, at.first * a.x_image + channel[i] + p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x);
+                    r_next[i] = element(x, at.first * a.x_image + channel[i] + p0 * a.axis[0].x + p1 * a.axis[1].x +
+                                               p2 * a.axis[2].x);
             }
         }
         advance(at, stride, results);
@@ -119,15 +121,18 @@ PT_DEVICE void each(const ConvolutionArgs &a) {
         }
         const int64_t filter = rest / a.channels;
         const T *g = reinterpret_cast<const T *>(a.g) + filter * a.g_channel;
-        const T *x = reinterpret_cast<const T *>(a.x) + (filter / a.filters * a.channels + rest % a.channels) * a.x_channel;
+        const T *x = reinterpret_cast<const T *>(a.x) +
+                     (filter / a.filters * a.channels + rest % a.channels) * a.x_channel;
         Digits<int64_t> at = digits_of<int64_t>(range.begin + threadIdx.x, results);
         C sum = C(0);
         for (int64_t q = range.begin + threadIdx.x; q < range.end; q += blockDim.x) {
             const int64_t p0 = at.at[0] * a.axis[0].stride + tap[0], p1 = at.at[1] * a.axis[1].stride + tap[1],
                           p2 = at.at[2] * a.axis[2].stride + tap[2];
             if (inside(p0, a.axis[0].source) && inside(p1, a.axis[1].source) && inside(p2, a.axis[2].source))
-                sum = madd(sum, element(x, at.first * a.x_image + p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x),
-                           element(g, at.first * a.g_image + at.at[0] * a.axis[0].g + at.at[1] * a.axis[1].g + at.at[2] * a.axis[2].g));
+                sum = madd(sum, element(x + at.first * a.x_image,
+                                   p0 * a.axis[0].x + p1 * a.axis[1].x + p2 * a.axis[2].x),
+                           element(g + at.first * a.g_image,
+                                   at.at[0] * a.axis[0].g + at.at[1] * a.axis[1].g + at.at[2] * a.axis[2].g));
             advance(at, stride, results);
         }
         sum = block_reduce(sum, Plus(), C(0));

@@ -1,5 +1,5 @@
-// Sampling at given positions, and its gradients: a thread for each point, whose neighbours and weights all channels share. The
-// gradient of x is added up in any order.
+// Sampling at given positions, and its gradients: a thread for each point, whose neighbours and weights all channels
+// share. The gradient of x is added up in any order.
 #include "atomic.cuh"
 #include "grid_sample_args.h"
 
@@ -63,7 +63,8 @@ template <int N> PT_DEVICE Neighbours<N> neighbours(const GridSampleArgs &a, E c
                 const bool near = k == 1 || k == 2;
                 r.at[k] = inside(padded(Dual{first + E(k - 1), E(0)}, size, a).value, size);
                 r.weight[k] = near ? ((A + 2) * u - (A + 3)) * u * u + 1 : ((A * u - 5 * A) * u + 8 * A) * u - 4 * A;
-                r.slope[k] = way * (near ? (3 * (A + 2) * u - 2 * (A + 3)) * u : (3 * A * u - 10 * A) * u + 8 * A) * x.slope;
+                const E rise = near ? (3 * (A + 2) * u - 2 * (A + 3)) * u : (3 * A * u - 10 * A) * u + 8 * A;
+                r.slope[k] = way * rise * x.slope;
             }
         }
         return r;
@@ -88,7 +89,8 @@ template <int N, int DIMS> struct Point {
         for (int i = 0; i < (DIMS == 3 ? N : 1); i++)
             for (int j = 0; j < N; j++)
                 for (int k = 0; k < N; k++)
-                    if ((depth.at[i] | height.at[j] | width.at[k]) >= 0) f(depth.at[i], height.at[j], width.at[k], i, j, k);
+                    if ((depth.at[i] | height.at[j] | width.at[k]) >= 0)
+                        f(depth.at[i], height.at[j], width.at[k], i, j, k);
     }
 };
 

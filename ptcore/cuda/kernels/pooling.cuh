@@ -1,5 +1,5 @@
-// Windows reduced to their maximum, with its position, or mean, and the mean's transpose. What lies outside of the input
-// belongs to no window. A result is gathered by one thread, in the order of the places.
+// Windows reduced to their maximum, with its position, or mean, and the mean's transpose. What lies outside of the
+// input belongs to no window. A result is gathered by one thread, in the order of the places.
 #include "base.cuh"
 #include "pooling_args.h"
 

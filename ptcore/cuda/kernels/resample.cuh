@@ -1,5 +1,6 @@
-// Resampling along a dim: each result is made of one number (nearest), two (linear) or four (cubic). Positions are worked out in
-// the type computed in, step by step as on the CPU, since rounding decides there: no product is contracted with what follows.
+// Resampling along a dim: each result is made of one number (nearest), two (linear) or four (cubic). Positions are
+// worked out in the type computed in, step by step as on the CPU, since rounding decides there: no product is
+// contracted with what follows.
 #include "base.cuh"
 #include "resample_args.h"
 
@@ -37,7 +38,9 @@ PT_DEVICE Samples samples_of(const ResampleArgs &a, E scale, int64_t o) {
     const E below = E(pt::floor((double)at));
     return {4, (int64_t)below, at - below};
 }
-PT_DEVICE int64_t index(const ResampleArgs &a, const Samples &s, int k) { return clamped(a, s.taps == 4 ? s.first + k - 1 : s.first + k); }
+PT_DEVICE int64_t index(const ResampleArgs &a, const Samples &s, int k) {
+    return clamped(a, s.taps == 4 ? s.first + k - 1 : s.first + k);
+}
 PT_DEVICE E weight(const Samples &s, int k) {
     if (s.taps == 1) return E(1);
     if (s.taps == 2) return k ? s.offset : E(1) - s.offset;
@@ -59,7 +62,8 @@ PT_DEVICE void forward(const ResampleArgs &a) {
     }
 }
 
-// Positions never decrease: the results that a number takes part in follow each other, and halving finds the first of them.
+// Positions never decrease: the results that a number takes part in follow each other, and halving finds the first of
+// them.
 PT_DEVICE void backward(const ResampleArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
     const E scale = scale_of(a);

@@ -40,7 +40,8 @@ RealArgs made(const pt_view &v) { return present(v) ? RealArgs{v.data, v.dtype} 
 int check(pt_call *c, int input, int64_t groups) {
     const pt_view &x = c->in[input];
     for (int i = 0; i < c->nin; i++)
-        if (c->in[i].dtype != PT_NONE && !floating(c->in[i])) return failed(c, PT_TYPE_ERROR, "expected real floating-point tensors");
+        if (c->in[i].dtype != PT_NONE && !floating(c->in[i]))
+            return failed(c, PT_TYPE_ERROR, "expected real floating-point tensors");
     if (x.ndim < 2) return failed(c, PT_RUNTIME_ERROR, "expected at least 2 dimensions");
     if (groups < 1 || x.sizes[1] % groups)
         return failed(c, PT_RUNTIME_ERROR, "expected channels that are divisible by the number of groups");
@@ -53,7 +54,7 @@ int check_sizes(pt_call *c, int input, int64_t statistics) {
     bool fits = input == 0 || c->in[0].numel == x.numel;
     for (int i = input + 1; i < c->nin; i++)            // statistics, then numbers of channels
         fits = fits && (!present(c->in[i]) || c->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
-    return fits ? (int)PT_OK : failed(c, PT_RUNTIME_ERROR, "gradient, statistics, weight and input do not fit together");
+    return fits ? (int)PT_OK : failed(c, PT_RUNTIME_ERROR, "gradient, statistics and weight do not fit input");
 }
 
 // Without an element: statistics are NaN, the gradients of weight and bias are zero.
@@ -87,7 +88,7 @@ void by_runs(ChannelNormArgs &a, int64_t length) {
 int normalize(pt_call *c, ChannelNormArgs a, uint64_t kinds, const Kernel *const *steps, const int64_t *threads) {
     const int64_t count = a.runs * a.length;
     const bool narrow = a.runs > 1 ? a.length < NARROW : a.length < FEW;
-    const int64_t wanted = narrow ? ceil_div(1024 * (int64_t)multiprocessors(c), a.sets) : ceil_div(8 * (int64_t)multiprocessors(c), a.sets);
+    const int64_t wanted = ceil_div((narrow ? 1024 : 8) * (int64_t)multiprocessors(c), a.sets);
     int64_t parts = smaller(MOST_PARTS, smaller(wanted, ceil_div(count, narrow ? FEW : 8 * THREADS)));
     a.part = ceil_div(count, parts < 1 ? 1 : parts);
     a.parts = ceil_div(count, a.part);
@@ -97,8 +98,10 @@ int normalize(pt_call *c, ChannelNormArgs a, uint64_t kinds, const Kernel *const
     a.partial = static_cast<double *>(partial.data);
     a.factors = static_cast<char *>(factors.data);
     const int64_t sums = a.sets * a.parts;
-    int status = launch(c, narrow ? SUMS_NARROW : SUMS, kinds, blocks_for(c, narrow ? sums : sums * THREADS, THREADS, 64), THREADS, a);
-    for (int i = 0; !status && steps[i]; i++) status = launch(c, *steps[i], kinds, blocks_for(c, threads[i], THREADS), THREADS, a);
+    const Grid grid = blocks_for(c, narrow ? sums : sums * THREADS, THREADS, 64);
+    int status = launch(c, narrow ? SUMS_NARROW : SUMS, kinds, grid, THREADS, a);
+    for (int i = 0; !status && steps[i]; i++)
+        status = launch(c, *steps[i], kinds, blocks_for(c, threads[i], THREADS), THREADS, a);
     if (status || !a.out) return status;
     return launch(c, APPLY, kinds, blocks_for(c, a.n * a.c * a.s, 4 * THREADS, 16), THREADS, a);
 }
@@ -158,8 +161,10 @@ int group_norm_backward(pt_call *c) { return backward(c, c->params[0].i, 0, fals
 
 }  // namespace
 
-const pt_kernel_entry channel_norm_kernels[] = {{"batch_norm", batch_norm}, {"batch_norm_backward", batch_norm_backward},
-                                                {"group_norm", group_norm}, {"group_norm_backward", group_norm_backward},
+const pt_kernel_entry channel_norm_kernels[] = {{"batch_norm", batch_norm},
+                                                {"batch_norm_backward", batch_norm_backward},
+                                                {"group_norm", group_norm},
+                                                {"group_norm_backward", group_norm_backward},
                                                 {nullptr, nullptr}};
 
 }  // namespace pt_cuda

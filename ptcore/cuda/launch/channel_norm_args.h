@@ -1,6 +1,6 @@
-/* batch_norm and group_norm of x (n, c, s), dense. What is summed over is a set: a channel of all images, a group of channels
- * of one image, or for group_norm's gradients a plane, which is one channel of one image. A set is `runs` runs of `length`
- * elements. Absent tensors are NULL. */
+/* batch_norm and group_norm of x (n, c, s), dense. What is summed over is a set: a channel of all images, a group of
+ * channels of one image, or for group_norm's gradients a plane, which is one channel of one image. A set is `runs` runs
+ * of `length` elements. Absent tensors are NULL. */
 #ifndef PTCORE_CUDA_CHANNEL_NORM_ARGS_H
 #define PTCORE_CUDA_CHANNEL_NORM_ARGS_H
 #include "ptcore/config.h"

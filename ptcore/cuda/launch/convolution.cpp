@@ -1,5 +1,5 @@
-// The host halves of convolution, its transpose and the gradient of its weight, in 1 to 3 dims. What is read outside of the
-// input is 0; the sizes of the output say how much there is of it.
+// The host halves of convolution, its transpose and the gradient of its weight, in 1 to 3 dims. What is read outside of
+// the input is 0; the sizes of the output say how much there is of it.
 #include "convolution_args.h"
 #include "families.hpp"
 #include "spatial.hpp"
@@ -12,7 +12,8 @@ enum { THREADS = 256, SIDE = 16, FEW = 4 };
 const int64_t MOST_GRID = 0x7fffffff;
 const Kernel NARROW = {"convolution", "convolve_narrow"}, SQUARE = {"convolution", "convolve_square"},
              WIDE = {"convolution", "convolve_wide"}, FAR = {"convolution", "convolve_far"},
-             EACH = {"convolution", "convolve_each"}, EACH_FAR = {"convolution", "convolve_each_far"}, WEIGHT = {"convolution_weight", "convolve_weight_near"},
+             EACH = {"convolution", "convolve_each"}, EACH_FAR = {"convolution", "convolve_each_far"},
+             WEIGHT = {"convolution_weight", "convolve_weight_near"},
              WEIGHT_FAR = {"convolution_weight", "convolve_weight_far"},
              WEIGHT_EACH = {"convolution_weight", "convolve_weight_each"},
              WEIGHT_SUM = {"convolution_weight", "convolve_weight_sum"};
@@ -26,19 +27,21 @@ int check(pt_call *c) {
     const pt_view &out = c->out[0];
     if (out.ndim < 3 || out.ndim > 5) return bad(c, "expected tensors of 3 to 5 dimensions");
     for (int i = 0; i < 2; i++)
-        if (c->in[i].dtype != out.dtype || c->in[i].ndim != out.ndim) return bad(c, "expected operands of one dtype and number of dimensions");
+        if (c->in[i].dtype != out.dtype || c->in[i].ndim != out.ndim)
+            return bad(c, "expected operands of one dtype and number of dimensions");
     for (int p = 0; p < 3; p++)
         for (int i = 0; i < out.ndim - 2; i++) {
             const pt_param &of = c->params[p];
             const int64_t value = of.kind == PT_PARAM_INTS && of.count == out.ndim - 2 ? of.list[i] : -1;
             if (value < (p == 1 ? 0 : 1) || value > (int64_t)1 << 40)
-                return bad(c, "stride and dilation must be positive, padding must not be negative, one for each spatial dimension");
+                return bad(c, "stride, padding and dilation must hold numbers of at least 1, 0 and 1");
         }
     return c->params[3].i < 1 ? bad(c, "expected a positive number of groups") : PT_OK;
 }
 
 // The axes of a call, and the largest number that a position is computed from.
-int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchView &weight, const BatchView &result, double &furthest) {
+int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchView &weight, const BatchView &result,
+              double &furthest) {
     furthest = 0;
     double taps = (double)a.channels;
     for (int d = 0; d < 3; d++) {
@@ -102,13 +105,16 @@ int convolve_as(pt_call *c, bool transposed) {
     const bool far = furthest >= 2147483648.0;
     if (a.filters < FEW) {
         a.tiles = c->out[0].numel;
-        return launch(c, far ? EACH_FAR : EACH, types(c->out[0].dtype), blocks_for(c, a.tiles, THREADS, 32), THREADS, a);
+        const Grid grid = blocks_for(c, a.tiles, THREADS, 32);
+        return launch(c, far ? EACH_FAR : EACH, types(c->out[0].dtype), grid, THREADS, a);
     }
     if (far) return by_tiles(c, FAR, a, 4 * SIDE, 4 * SIDE);
     if (a.filters <= SIDE) return by_tiles(c, NARROW, a, SIDE, 8 * SIDE);
     // The largest tiles where enough of them are full to occupy the device.
     const int64_t large = 8 * SIDE, full = c->out[0].numel / (large * large);
-    const bool wide = item_size(c->out[0].dtype) <= 4 && c->out[0].dtype >= PT_FLOAT16 && a.filters % large == 0 && full >= 2 * multiprocessors(c);
+    const int dtype = c->out[0].dtype;
+    const bool single = dtype >= PT_FLOAT16 && dtype <= PT_FLOAT32;
+    const bool wide = single && a.filters % large == 0 && full >= 2 * multiprocessors(c);
     return wide ? by_tiles(c, WIDE, a, large, large) : by_tiles(c, SQUARE, a, 4 * SIDE, 4 * SIDE);
 }
 int convolve(pt_call *c) { return convolve_as(c, false); }
@@ -135,14 +141,16 @@ int convolve_weight(pt_call *c) {
     double furthest;
     status = read_axes(c, a, x, out, g, furthest);
     if (status) return status;
-    const int64_t span = 4 * SIDE, results = a.n * g.size[2] * g.size[3] * g.size[4], terms = made.numel / (a.groups * a.filters);
+    const int64_t span = 4 * SIDE, results = a.n * g.size[2] * g.size[3] * g.size[4],
+                  terms = made.numel / (a.groups * a.filters);
     if (results == 0) return clear(c, made.data, made.numel * item_size(made.dtype));
     a.row_tiles = ceil_div(a.filters, span), a.column_tiles = ceil_div(terms, span);
     int64_t blocks = a.row_tiles * a.column_tiles * a.groups;
     const bool each = a.filters * terms * 8 < a.row_tiles * a.column_tiles * span * span;
     if (each) blocks = made.numel;
     // As many sums as occupy the device, if each has enough to add up; what is kept of them stays below 64 MiB.
-    const int64_t wanted = ceil_div(4 * (int64_t)multiprocessors(c), blocks), worth = ceil_div(results, each ? 4096 : 512),
+    const int64_t wanted = ceil_div(4 * (int64_t)multiprocessors(c), blocks),
+                  worth = ceil_div(results, each ? 4096 : 512),
                   room = ((int64_t)64 << 20) / (made.numel * sum_size(made.dtype));
     const int64_t parts = smaller(wanted, smaller(worth, room));
     a.part = ceil_div(results, parts < 1 ? 1 : parts);

@@ -1,11 +1,12 @@
-/* out (n, groups * filters, ...) = bias + the sum over channels and taps of x (n, groups * channels, ...) times w, and the
- * gradient of w, which is the sum over the images and their results of x times g. All strides in elements; out is dense. */
+/* out (n, groups * filters, ...) = bias + the sum over channels and taps of x (n, groups * channels, ...) times w, and
+ * the gradient of w, which is the sum over the images and their results of x times g. All strides in elements; out is
+ * dense. */
 #ifndef PTCORE_CUDA_CONVOLUTION_ARGS_H
 #define PTCORE_CUDA_CONVOLUTION_ARGS_H
 #include "ptcore/config.h"
 
-/* One spatial dim: result t of the convolution and tap k meet at position t * stride - padding + k * dilation of x; of its
- * transpose, position t of x and tap k meet at that position of the result. */
+/* One spatial dim: result t of the convolution and tap k meet at position t * stride - padding + k * dilation of x; of
+ * its transpose, position t of x and tap k meet at that position of the result. */
 typedef struct ConvolutionAxis {
     int64_t source, result, kernel;
     int64_t stride, padding, dilation;

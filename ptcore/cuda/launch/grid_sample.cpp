@@ -15,7 +15,8 @@ int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text)
 
 int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleArgs &a) {
     const int dims = input.ndim - 2;
-    if ((dims != 2 && dims != 3) || grid.ndim != input.ndim || grid.sizes[dims + 1] != dims || grid.sizes[0] != input.sizes[0])
+    if ((dims != 2 && dims != 3) || grid.ndim != input.ndim || grid.sizes[dims + 1] != dims ||
+        grid.sizes[0] != input.sizes[0])
         return bad(c, "shapes of input and grid do not agree");
     for (int d = 2; d < input.ndim; d++)
         if (input.sizes[d] == 0) return bad(c, "expected an input with elements in every channel");
@@ -43,7 +44,8 @@ int sample(pt_call *c) {
     a.out = c->out[0].data;
     // Several threads share the channels of a point where there are few points.
     a.together = a.channels;
-    while (a.together > 8 && a.n * a.points * ((a.channels + a.together - 1) / a.together) < (int64_t)multiprocessors(c) * 1024)
+    const int64_t busy = (int64_t)multiprocessors(c) * 1024;
+    while (a.together > 8 && a.n * a.points * ((a.channels + a.together - 1) / a.together) < busy)
         a.together = (a.together + 1) / 2;
     const int64_t work = a.n * a.points * ((a.channels + a.together - 1) / a.together);
     return launch(c, SAMPLE[c->in[0].ndim - 4], types(c->in[0].dtype), blocks_for(c, work, THREADS, 32), THREADS, a);
@@ -54,7 +56,8 @@ int backward(pt_call *c) {
     GridSampleArgs a = {};
     int status = arguments(c, input, c->in[2], a);
     if (status) return status;
-    if (g.ndim != input.ndim || g.dtype != input.dtype || g.numel != a.n * a.channels * a.points || (!g.contiguous && g.numel))
+    if (g.ndim != input.ndim || g.dtype != input.dtype || g.numel != a.n * a.channels * a.points ||
+        (!g.contiguous && g.numel))
         return bad(c, "shapes of gradient and grid do not agree");
     const bool half = item_size(gx.dtype) == 2;
     const Scratch sums(c, half ? gx.numel * 4 : 0);
@@ -63,7 +66,8 @@ int backward(pt_call *c) {
     a.g = g.data, a.out = c->out[1].data;
     status = clear(c, a.gx, gx.numel * (half ? 4 : item_size(gx.dtype)));
     if (!status && a.n * a.points)
-        status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype), blocks_for(c, a.n * a.points, THREADS, 32), THREADS, a);
+        status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype), blocks_for(c, a.n * a.points, THREADS, 32),
+                        THREADS, a);
     if (status || !half || gx.numel == 0) return status;
     pt_view from = gx;
     from.data = a.gx;
@@ -73,6 +77,7 @@ int backward(pt_call *c) {
 
 }  // namespace
 
-const pt_kernel_entry grid_sample_kernels[] = {{"grid_sample", sample}, {"grid_sample_backward", backward}, {nullptr, nullptr}};
+const pt_kernel_entry grid_sample_kernels[] = {{"grid_sample", sample},
+                                               {"grid_sample_backward", backward}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -1,5 +1,5 @@
-/* x (n, channels, depth, height, width) at the points of grid (n, points of up to 3 dims, 2 or 3). Strides in elements; out and
- * the gradients are dense. */
+/* x (n, channels, depth, height, width) at the points of grid (n, points of up to 3 dims, 2 or 3). Strides in elements;
+ * out and the gradients are dense. */
 #ifndef PTCORE_CUDA_GRID_SAMPLE_ARGS_H
 #define PTCORE_CUDA_GRID_SAMPLE_ARGS_H
 #include "ptcore/config.h"

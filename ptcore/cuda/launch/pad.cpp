@@ -9,7 +9,9 @@ namespace {
 enum { THREADS = 256 };
 const Kernel FILL = {"pad", "pad_fill"}, EDGES = {"pad", "pad_edges"}, TRANSPOSED = {"pad", "pad_edges_transposed"};
 
-int64_t before(const pt_param &pad, int ndim, int d) { return 2 * (ndim - 1 - d) < pad.count ? pad.list[2 * (ndim - 1 - d)] : 0; }
+int64_t before(const pt_param &pad, int ndim, int d) {
+    return 2 * (ndim - 1 - d) < pad.count ? pad.list[2 * (ndim - 1 - d)] : 0;
+}
 int64_t after(const pt_param &pad, int ndim, int d) {
     return 2 * (ndim - 1 - d) + 1 < pad.count ? pad.list[2 * (ndim - 1 - d) + 1] : 0;
 }
@@ -18,7 +20,8 @@ int64_t after(const pt_param &pad, int ndim, int d) {
 int constant(pt_call *c) {
     const pt_view &x = c->in[0], &out = c->out[0];
     const pt_param &pad = c->params[0], &value = c->params[1];
-    if (pad.count > 2 * x.ndim || x.ndim != out.ndim) return failed(c, PT_RUNTIME_ERROR, "pad has more pairs than input has dimensions");
+    if (pad.count > 2 * x.ndim || x.ndim != out.ndim)
+        return failed(c, PT_RUNTIME_ERROR, "pad has more pairs than input has dimensions");
     if (out.numel == 0) return PT_OK;
     View from(x), to(out);
     bool any = true, whole = true;
@@ -55,7 +58,8 @@ int edge_args(pt_call *c, const pt_view &small, const pt_view &large, PadArgs &a
     bool plain = false;                                 // the last axis has no pad
     for (int d = 0; d < small.ndim; d++) {
         const int64_t first = before(pad, small.ndim, d), last = after(pad, small.ndim, d);
-        if (first < 0 || last < 0 || large.sizes[d] != small.sizes[d] + first + last || (small.sizes[d] == 0 && large.sizes[d] != 0))
+        if (first < 0 || last < 0 || large.sizes[d] != small.sizes[d] + first + last ||
+            (small.sizes[d] == 0 && large.sizes[d] != 0))
             return failed(c, PT_RUNTIME_ERROR, "pads and sizes do not fit");
         const PadAxis axis = {large.sizes[d], small.sizes[d], first, x.strides[d]};
         const bool none = first == 0 && last == 0;
@@ -87,7 +91,8 @@ int edges_transposed(pt_call *c) {
 
 }  // namespace
 
-const pt_kernel_entry pad_kernels[] = {{"pad_constant", constant}, {"pad_edges", edges}, {"pad_edges_transposed", edges_transposed},
+const pt_kernel_entry pad_kernels[] = {{"pad_constant", constant}, {"pad_edges", edges},
+                                       {"pad_edges_transposed", edges_transposed},
                                        {nullptr, nullptr}};
 
 }  // namespace pt_cuda

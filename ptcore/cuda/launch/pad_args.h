@@ -1,4 +1,5 @@
-/* A dim that is padded by the tensor's own elements: `large` of them made of `small`, `before` of which are in front. */
+/* A dim that is padded by the tensor's own elements: `large` of them made of `small`, `before` of which are in front.
+ * */
 #ifndef PTCORE_CUDA_PAD_ARGS_H
 #define PTCORE_CUDA_PAD_ARGS_H
 #include "ptcore/config.h"

@@ -7,13 +7,15 @@ namespace pt_cuda {
 namespace {
 
 enum { THREADS = 256 };
-const Kernel MAX = {"pooling", "pool_max"}, MEAN = {"pooling", "pool_mean"}, TRANSPOSED = {"pooling", "pool_mean_transposed"};
+const Kernel MAX = {"pooling", "pool_max"}, MEAN = {"pooling", "pool_mean"},
+             TRANSPOSED = {"pooling", "pool_mean_transposed"};
 
 int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
 
 // Window settings in params 0 to 2, dilation in `dilated` if there is one.
 int pool(pt_call *c, const Kernel &kernel, const pt_view &large, const pt_view &small, int dilated, PoolArgs a) {
-    if (large.ndim < 3 || large.ndim > 5 || small.ndim != large.ndim) return bad(c, "expected tensors of 3 to 5 dimensions");
+    if (large.ndim < 3 || large.ndim > 5 || small.ndim != large.ndim)
+        return bad(c, "expected tensors of 3 to 5 dimensions");
     const BatchView wide(large), narrow(small), x(c->in[0]);
     if (wide.size[0] != narrow.size[0] || wide.size[1] != narrow.size[1]) return bad(c, "sizes do not fit together");
     a.adaptive = c->params[0].count == 0;
@@ -28,10 +30,11 @@ int pool(pt_call *c, const Kernel &kernel, const pt_view &large, const pt_view &
             if (dilated) s.dilation = setting(c, dilated, d, 1);
         }
         const int64_t most = (int64_t)1 << 40;
-        if (s.kernel < 1 || s.stride < 1 || s.padding < 0 || s.dilation < 1 || s.kernel > most || s.stride > most || s.padding > most ||
-            s.dilation > most)
+        if (s.kernel < 1 || s.stride < 1 || s.padding < 0 || s.dilation < 1 || s.kernel > most || s.stride > most ||
+            s.padding > most || s.dilation > most)
             return bad(c, "kernel, stride and dilation must be positive, padding must not be negative");
-        if ((double)s.out * (double)s.stride + (double)s.kernel * (double)s.dilation + (double)s.in * (double)s.out > 1e18)
+        if ((double)s.out * (double)s.stride + (double)s.kernel * (double)s.dilation +
+                (double)s.in * (double)s.out > 1e18)
             return bad(c, "windows are too large for these sizes");
     }
     a.total = c->out[0].numel;

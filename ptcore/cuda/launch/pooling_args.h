@@ -1,5 +1,5 @@
-/* Windows of the spatial dims: of `in` places, of which there are `out`. Strides are the input's, in elements; outputs are
- * dense. Without a kernel the windows are adaptive. */
+/* Windows of the spatial dims: of `in` places, of which there are `out`. Strides are the input's, in elements; outputs
+ * are dense. Without a kernel the windows are adaptive. */
 #ifndef PTCORE_CUDA_POOLING_ARGS_H
 #define PTCORE_CUDA_POOLING_ARGS_H
 #include "ptcore/config.h"

@@ -7,8 +7,8 @@ namespace pt_cuda {
 namespace {
 
 enum { THREADS = 256 };
-const Kernel UNFOLD = {"sliding", "sliding_unfold"}, FOLD = {"sliding", "sliding_fold"}, RESAMPLE = {"resample", "resample"},
-             TRANSPOSED = {"resample", "resample_transposed"};
+const Kernel UNFOLD = {"sliding", "sliding_unfold"}, FOLD = {"sliding", "sliding_fold"},
+             RESAMPLE = {"resample", "resample"}, TRANSPOSED = {"resample", "resample_transposed"};
 
 int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
 bool dense(const pt_view &v) { return v.contiguous || v.numel == 0; }
@@ -22,12 +22,14 @@ int sliding(pt_call *c, const Kernel &kernel, const pt_view &large, const pt_vie
     for (int p = 0; p < 5; p++)
         for (int d = 0; d < 2; d++) {
             to[p][d] = c->params[p].count == 2 ? c->params[p].list[d] : -1;
-            if (to[p][d] < 0 || to[p][d] > (int64_t)1 << 40) return bad(c, "window settings must hold 2 numbers that are not negative");
+            if (to[p][d] < 0 || to[p][d] > (int64_t)1 << 40)
+                return bad(c, "window settings must hold 2 numbers that are not negative");
         }
     double furthest = 0;
     for (int d = 0; d < 2; d++) {
         a.size[d] = large.sizes[d + 2];
-        furthest += (double)a.blocks[d] * (double)a.stride[d] + (double)a.kernel[d] * (double)a.dilation[d] + (double)a.padding[d];
+        furthest += (double)a.blocks[d] * (double)a.stride[d] + (double)a.padding[d] +
+                    (double)a.kernel[d] * (double)a.dilation[d];
     }
     if (furthest > 1e18) return bad(c, "windows are too large for these sizes");
     if (small.sizes[1] != large.sizes[1] * a.kernel[0] * a.kernel[1] || small.sizes[2] != a.blocks[0] * a.blocks[1] ||
