@@ -1,44 +1,62 @@
-"""The accelerator of this machine: none, as far as this build knows."""
+"""The accelerator of this machine: its CUDA devices, if it has any, under names that do not say so."""
+from ptcore import cuda
+from ptcore._device import device as _device
 from ptcore._errors import DeviceError
 
-__all__ = ["current_accelerator", "current_device_index", "device_count", "is_available", "set_device_index",
-           "synchronize"]
+__all__ = ["current_accelerator", "current_device_index", "current_stream", "device_count", "is_available",
+           "set_device_index", "set_stream", "synchronize"]
 
 
 def is_available():
     """Whether there is an accelerator.
 
     >>> import ptcore
-    >>> ptcore.accelerator.is_available()
-    False
+    >>> ptcore.accelerator.is_available() == ptcore.cuda.is_available()
+    True
     """
-    return False
+    return cuda.is_available()
 
 
 def device_count():
     """How many devices the accelerator has."""
-    return 0
+    return cuda.device_count()
 
 
 def current_accelerator(check_available=False):
-    """The device of the accelerator, None if there is none."""
-    return None
+    """The device of the accelerator without an index, None if there is none."""
+    return _device("cuda") if cuda.is_available() else None
 
 
-def _none(op):
-    raise DeviceError(f"{op}: no accelerator is available")
+def _check(op):
+    if not cuda.is_available():
+        raise DeviceError(f"{op}: no accelerator is available")
 
 
 def current_device_index():
     """The number of the device that is current."""
-    _none("current_device_index")
+    _check("current_device_index")
+    return cuda.current_device()
 
 
 def set_device_index(device):
     """Makes a device current."""
-    _none("set_device_index")
+    _check("set_device_index")
+    cuda.set_device(device)
+
+
+def current_stream(device=None):
+    """The stream that this thread's work on a device (the current one if None) goes to."""
+    _check("current_stream")
+    return cuda.current_stream(device)
+
+
+def set_stream(stream):
+    """Makes a stream this thread's current one, and its device the current one."""
+    _check("set_stream")
+    cuda.set_stream(stream)
 
 
 def synchronize(device=None):
-    """Waits for the work of a device."""
-    _none("synchronize")
+    """Waits for the work of a device (the current one if None)."""
+    _check("synchronize")
+    cuda.synchronize(device)

@@ -7,10 +7,9 @@ _started = None
 
 def compiled():
     """The module ``_runtime``, imported but not started: for what needs no device."""
-    try:
-        from ptcore.cuda import _backend
-    except ImportError:
-        raise RuntimeError("this ptcore was built without the CUDA backend") from None
+    if importlib.util.find_spec("ptcore.cuda._backend") is None:
+        raise RuntimeError("this ptcore was built without the CUDA backend")
+    from ptcore.cuda import _backend
     if "ptcore.cuda._runtime" not in sys.modules:
         _backend.install(_backend.__file__)
     try:

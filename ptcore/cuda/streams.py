@@ -25,18 +25,18 @@ class Stream:
     def __init__(self, device=None, priority=0):
         self._index = index_of(device, "Stream")
         self._handle = runtime().stream_create(self._index, priority)
-        self._owned = True
+        self._destroy = runtime().stream_destroy        # at the interpreter's end nothing can be looked up any more
         self.priority = priority
 
     @classmethod
     def _of(cls, index, handle):
         self = Stream.__new__(cls)
-        self._index, self._handle, self._owned, self.priority = index, handle, False, 0
+        self._index, self._handle, self._destroy, self.priority = index, handle, None, 0
         return self
 
     def __del__(self):
-        if getattr(self, "_owned", False):
-            runtime().stream_destroy(self._handle)
+        if getattr(self, "_destroy", None) is not None:
+            self._destroy(self._handle)
 
     @property
     def device(self):
@@ -107,7 +107,8 @@ class ExternalStream(Stream):
     """
 
     def __init__(self, stream_ptr, device=None):
-        self._index, self._handle, self._owned, self.priority = index_of(device, "ExternalStream"), stream_ptr, False, 0
+        self._index, self._handle = index_of(device, "ExternalStream"), stream_ptr
+        self._destroy, self.priority = None, 0
 
 
 class Event:
@@ -125,11 +126,11 @@ class Event:
         if interprocess or external:
             raise NotImplementedError("Event: interprocess and external events are not supported")
         self._flags = (0 if enable_timing else 2) | (1 if blocking else 0)
-        self._handle = self._index = None
+        self._handle = self._index = self._destroy = None
 
     def __del__(self):
-        if self._handle:
-            runtime().event_destroy(self._handle)
+        if getattr(self, "_destroy", None) is not None:
+            self._destroy(self._handle)
 
     @property
     def device(self):
@@ -152,6 +153,7 @@ class Event:
         if self._handle is None:
             self._index = stream._index
             self._handle = runtime().event_create(self._index, self._flags)
+            self._destroy = runtime().event_destroy
         elif self._index != stream._index:
             raise RuntimeError(f"Event.record: the event belongs to cuda:{self._index}, the stream to "
                                f"cuda:{stream._index}")

@@ -175,3 +175,23 @@ def test_use_after_fork_is_refused():
         os._exit(0 if "forked" in said[0] and "spawn" in said[1] and "nothing" not in said else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert (x + 1).cpu().tolist() == [2, 2]
+
+
+def test_accelerator():
+    accelerator = ptcore.accelerator
+    assert accelerator.is_available()
+    assert accelerator.current_accelerator() == ptcore.device("cuda")
+    assert accelerator.device_count() == cuda.device_count()
+    assert accelerator.current_device_index() == 0
+    side = cuda.Stream()
+    accelerator.set_stream(side)
+    assert accelerator.current_stream() == side
+    accelerator.set_stream(cuda.default_stream())
+    accelerator.synchronize()
+
+
+def test_streams_and_events_at_the_end_of_a_process():
+    """What is still alive when the interpreter ends says nothing."""
+    global kept
+    kept = cuda.Stream(), cuda.Event()
+    kept[1].record(kept[0])
