@@ -62,6 +62,15 @@ def parts(seed):
     found["parity"] = ([*pytest, *parity], {})
     found["hypothesis"] = ([*pytest, "tests", "-m", "hypothesis"], {"PTCORE_TEST_EXAMPLES": str(EXAMPLES)})
     seeds = random.Random(seed).sample(range(2**31), DIGITS_SEEDS)
+    # tests/cuda itself runs the device's tests on the stand-in driver; here more seeds of it, checks of every access,
+    # and every program for every architecture
+    device = [*pytest, "tests/cuda/device"]
+    for more in range(3):
+        found[f"cuda/{more}"] = (device, {"PTCORE_TEST_CUDA": "standin", "PTCORE_STANDIN_SEED": str(seed + more)})
+    found["cuda/races"] = (device, {"PTCORE_TEST_CUDA": "standin", "PTCORE_STANDIN_SANITIZE": "races",
+                                    "PTCORE_STANDIN_DIR": str(WORK / "standin-races")})
+    found["cuda/every"] = ([*pytest, "tests/cuda/test_nvrtc.py", "tests/cuda/device/test_device_ops.py"],
+                           {"PTCORE_TEST_EXAMPLES": str(EXAMPLES), "PTCORE_TEST_CUDA": "standin"})
     found["digits"] = ([sys.executable, "-P", "-m", "ptcore.examples.digits", "--quiet", "--output", str(WORK),
                         "--seeds", *map(str, seeds)], {})
     found["install"] = ([sys.executable, "-P", "tools/check_install.py"], {})

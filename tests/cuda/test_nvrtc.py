@@ -54,12 +54,6 @@ def test_elementwise_with_conversions():
     compile_all([(f"elementwise_cast:{op}", (FLOAT,)) for op in ("add", "where", "gelu")], 80)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("program", _programs.STRUCTURED)
-def test_structured_of_every_dtype(program):
-    compile_all([p for p in _programs.every(program) if p[0] == program], 90)
-
-
 if os.environ.get("PTCORE_TEST_EXAMPLES", "1") != "1":          # at night: half an hour
     @pytest.mark.timeout(3600)
     @pytest.mark.parametrize("architecture", [80, 90, 100, 120])
