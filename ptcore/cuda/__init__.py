@@ -159,8 +159,13 @@ def ipc_collect():
 
 
 def manual_seed(seed):
-    """Seeds the current device's generator; nothing happens where no device is available, as in PyTorch."""
+    """Seeds what a device draws from: the default generator, which devices share with the CPU.
+
+    Nothing happens where no device is available, as in PyTorch.
+    """
+    if is_available():
+        from ptcore._random import manual_seed as seed_all
+        seed_all(int(seed))
 
 
-def manual_seed_all(seed):
-    """Seeds the generators of all devices; nothing happens where none is available, as in PyTorch."""
+manual_seed_all = manual_seed

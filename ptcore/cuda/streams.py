@@ -1,5 +1,5 @@
 """Streams and events: in which order a device does its work."""
-import ptcore
+from ptcore._device import device as _device
 from ptcore.cuda._load import index_of, runtime
 
 __all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream",
@@ -40,7 +40,7 @@ class Stream:
 
     @property
     def device(self):
-        return ptcore.device("cuda", self._index)
+        return _device("cuda", self._index)
 
     @property
     def device_index(self):
@@ -134,7 +134,7 @@ class Event:
 
     @property
     def device(self):
-        return None if self._index is None else ptcore.device("cuda", self._index)
+        return None if self._index is None else _device("cuda", self._index)
 
     @property
     def cuda_event(self):

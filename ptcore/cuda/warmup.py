@@ -10,7 +10,7 @@ import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
-from ptcore.cuda import _compile, _programs
+from ptcore.cuda import _compile, _programs, get_arch_list
 from ptcore.cuda._load import compiled
 
 
@@ -26,8 +26,7 @@ def one(task):
 
 def architectures(words):
     """90 of sm_90; of the machine's devices if none is named."""
-    import ptcore
-    words = words or ptcore.cuda.get_arch_list()
+    words = words or get_arch_list()
     if not words:
         raise SystemExit("warmup: there is no CUDA device here: name architectures, such as --arch sm_90")
     for word in words:

@@ -108,6 +108,8 @@ PT_SHUFFLE(shuffle_up, __shfl_up_sync, unsigned)    // from lane - `from`, one's
 PT_SHUFFLE(shuffle_down, __shfl_down_sync, unsigned)
 #undef PT_SHUFFLE
 
+struct plus { template <class X> PT_DEVICE_MEMBER X operator()(X x, X y) const { return x + y; } };
+
 // Combines the values of a warp's lanes; every lane gets the result.
 template <class T, class F> PT_DEVICE T warp_reduce(T x, F combine) {
     for (int step = 16; step; step >>= 1) x = combine(x, shuffle_xor(x, step));

@@ -1,20 +1,10 @@
 // The step that all indexing kernels share: an index checked, its place found.
 #pragma once
 #include "index_args.h"
+#include "report.cuh"
 #include "walk.cuh"
 
 namespace {
-
-// The first fault since the host last looked is kept.
-PT_DEVICE void report(const IndexArgs &a, int64_t index) {
-    if (atomicCAS(reinterpret_cast<unsigned *>(&a.fault->found), 0u, 2u) != 0u) return;
-    a.fault->op = a.op;
-    a.fault->index = index;
-    a.fault->dim = a.dim;
-    a.fault->size = a.size;
-    __threadfence_system();
-    atomicExch(reinterpret_cast<unsigned *>(&a.fault->found), 1u);
-}
 
 // The bytes that an index moves its tensor by; false if it is out of bounds, which is reported.
 PT_DEVICE bool moved(const IndexArgs &a, int64_t index, int64_t &by) {
@@ -23,7 +13,7 @@ PT_DEVICE bool moved(const IndexArgs &a, int64_t index, int64_t &by) {
         return true;
     }
     if (index >= a.size || index < (a.negative ? -a.size : 0)) {
-        report(a, index);
+        report(a.fault, a.op, index, a.dim, a.size);
         return false;
     }
     by = (index < 0 ? index + a.size : index) * a.stride;

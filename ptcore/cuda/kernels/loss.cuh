@@ -2,6 +2,7 @@
 // A target that is out of bounds is reported and counts as ignored.
 #include "dynamic.cuh"
 #include "loss_args.h"
+#include "report.cuh"
 
 namespace {
 
@@ -19,14 +20,7 @@ PT_DEVICE int64_t class_of(const LossArgs &a, int64_t s) {
     const int64_t c = a.target[s];
     if (c == a.ignored) return -1;
     if (c >= 0 && c < a.classes) return c;
-    if (atomicCAS(reinterpret_cast<unsigned *>(&a.fault->found), 0u, 2u) == 0u) {
-        a.fault->op = a.op;
-        a.fault->index = c;
-        a.fault->dim = 1;
-        a.fault->size = a.classes;
-        __threadfence_system();
-        atomicExch(reinterpret_cast<unsigned *>(&a.fault->found), 1u);
-    }
+    report(a.fault, a.op, c, 1, a.classes);
     return -1;
 }
 
@@ -34,7 +28,6 @@ PT_DEVICE int64_t place(const LossArgs &a, int64_t s, int64_t c) { return (s / a
 PT_DEVICE C value(const LossArgs &a, int64_t s, int64_t c) { return up(reinterpret_cast<const T *>(a.x)[place(a, s, c)]); }
 
 struct larger { PT_DEVICE_MEMBER C operator()(C x, C y) const { return pt::maximum(x, y); } };
-struct plus { template <class X> PT_DEVICE_MEMBER X operator()(X x, X y) const { return x + y; } };
 
 // What is known of a sample once its largest input and its sum of exponentials are.
 PT_DEVICE void finish(const LossArgs &a, int64_t s, C top, C sum, double smooth_sum) {

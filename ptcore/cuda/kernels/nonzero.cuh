@@ -13,8 +13,6 @@ PT_DEVICE bool truth(complex64 x) { return x.re != 0 || x.im != 0; }
 PT_DEVICE bool truth(complex128 x) { return x.re != 0 || x.im != 0; }
 PT_DEVICE bool hit(const NonzeroArgs &a, int64_t i) { return i < a.n && truth(load(reinterpret_cast<const T *>(a.in), i)); }
 
-struct plus { PT_DEVICE_MEMBER int operator()(int x, int y) const { return x + y; } };
-
 PT_DEVICE void count(const NonzeroArgs &a) {
     for (int64_t p = blockIdx.x; p < a.pieces; p += gridDim.x) {
         int many = 0;

@@ -89,10 +89,4 @@ inline Grid blocks_for(const pt_call *c, int64_t n, int threads, int per = 8) {
     return Grid{(unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most), 1, 1};
 }
 
-// Arguments of half kernels that both sides read: sizes and strides of up to 8 dims, strides in elements.
-struct Dims {
-    int32_t n;
-    int64_t sizes[8], strides[8];
-};
-
 }  // namespace pt_cuda

@@ -87,3 +87,11 @@ def test_permutations(n):
             ptcore.manual_seed(n)
             results.append(ptcore.randperm(n, dtype=dtype, device=device).cpu())
         assert results[0].equal(results[1])
+
+
+def test_seeding_the_device():
+    ptcore.cuda.manual_seed(5)
+    a = ptcore.rand(10, device="cuda")
+    ptcore.cuda.manual_seed_all(5)
+    assert a.equal(ptcore.rand(10, device="cuda"))
+    assert not a.equal(ptcore.rand(10, device="cuda"))

@@ -1,0 +1,19 @@
+// A bad index found in a kernel's data, told to the host (launch/fault.h).
+#pragma once
+#include "base.cuh"
+#include "fault.h"
+
+namespace {
+
+// The first fault since the host last looked is kept; it counts as found when all of it is written.
+PT_DEVICE void report(Fault *fault, int op, int64_t index, int64_t dim, int64_t size) {
+    if (atomicCAS(reinterpret_cast<unsigned *>(&fault->found), 0u, 2u) != 0u) return;
+    fault->op = op;
+    fault->index = index;
+    fault->dim = dim;
+    fault->size = size;
+    __threadfence_system();
+    atomicExch(reinterpret_cast<unsigned *>(&fault->found), 1u);
+}
+
+}  // namespace
