@@ -6,7 +6,7 @@ from ptcore import _core
 
 _core.install(_core.__file__)
 
-from ptcore import _device, _random  # noqa: E402
+from ptcore import _device, _random, _untyped_storage  # noqa: E402
 from ptcore import _dtype as _d  # noqa: E402
 from ptcore._convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
@@ -75,14 +75,23 @@ def _check_cuda(index):
 
 _device.set_check("cuda", _check_cuda)
 
+
+def _find_room(nbytes):
+    from ptcore.multiprocessing._segments import find_room
+    return find_room(nbytes)
+
+
+_untyped_storage.set_shared_memory(_find_room)
+
 newaxis = None
 inf = _d.INF
 nan = _d.NAN
 pi = 3.141592653589793
 e = 2.718281828459045
 
-_SUBMODULES = ("accelerator", "autograd", "cpu", "cuda", "examples", "func", "linalg", "nn", "ops", "optim", "profiler",
-               "return_types", "serialization", "special", "testing", "utils", "version")
+_SUBMODULES = ("accelerator", "autograd", "backends", "cpu", "cuda", "examples", "func", "linalg", "multiprocessing",
+               "nn", "ops", "optim", "profiler", "random", "return_types", "serialization", "special", "testing",
+               "utils", "version")
 # Functions that few programs call, by the file that is read when one is first asked for.
 _LATER = {
     "_errors": ("OutOfMemoryError",),

@@ -1,6 +1,6 @@
 """Memory for storages on each type of device: the CPU's allocator, none for meta, or a backend's."""
 from ptcore._types cimport *
-from ptcore._device cimport BACKENDS, backend_error, backend_pointer, device_of
+from ptcore._device cimport BACKENDS, backend_error, backend_pointer, device_of, memory_failure
 from ptcore._errors import OutOfMemoryError
 
 
@@ -32,14 +32,38 @@ cdef pt_storage *allocate_by_backend(int64_t nbytes, int column, int number) exc
     if nbytes:
         data = backend.allocate(nbytes, number)
         if data == NULL:
-            raise OutOfMemoryError(f"{device_of(column, number)}: cannot allocate {nbytes} bytes"
-                                   f"{backend_error(column)}")
+            text = f"{device_of(column, number)}: cannot allocate {nbytes} bytes{backend_error(column)}"
+            if memory_failure(column, number) == PT_RUNTIME_ERROR:
+                raise RuntimeError(text)
+            raise OutOfMemoryError(text)
     s = pt_storage_wrap(data, nbytes, NULL, release_by_backend, 0)
     if s == NULL:
         if data != NULL:
             backend.release(data, nbytes, number)
         raise MemoryError()
     return s
+
+
+cdef pt_storage *allocate_pinned(int64_t nbytes, int column) except NULL:
+    """Memory of the CPU that a backend's devices reach without the host's help."""
+    cdef backend_pointer backend = BACKENDS[column]
+    cdef void *data = NULL
+    cdef pt_storage *s
+    if nbytes:
+        data = backend.allocate_host(nbytes)
+        if data == NULL:
+            raise OutOfMemoryError(f"cannot allocate {nbytes} bytes of page-locked memory{backend_error(column)}")
+    s = pt_storage_wrap(data, nbytes, <void *>backend, release_pinned, 0)
+    if s == NULL:
+        if data != NULL:
+            backend.release_host(data)
+        raise MemoryError()
+    return s
+
+
+cdef void release_pinned(pt_storage *s) noexcept:
+    if s.data != NULL:
+        (<backend_pointer>s.owner).release_host(s.data)
 
 
 cdef void release_by_backend(pt_storage *s) noexcept:

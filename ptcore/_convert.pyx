@@ -372,6 +372,9 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
         return t
     if isinstance(data, (list, tuple, int, float, complex)):
         return from_sequence(data, code)
+    if hasattr(data, "__cuda_array_interface__"):
+        from ptcore._cuda_array import tensor_over
+        return _copied(tensor_over(data), dtype_arg, device, copy, op)
     if hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
         import numpy
         a = numpy.asarray(data)
@@ -396,11 +399,13 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
     Parameters
     ----------
-    data : number, nested sequence, ndarray, buffer or Tensor
+    data : number, nested sequence, ndarray, buffer, Tensor or object with ``__cuda_array_interface__``
     dtype : dtype, optional
         By default that of the data: Python floats the default dtype, ints int64.
     device : device, optional
     requires_grad : bool
+    pin_memory : bool
+        Whether to use page-locked memory, which needs an accelerator.
 
     Returns
     -------
@@ -420,8 +425,12 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
-    return _placed(_copied(data, dtype, device, True, "tensor"),
-                   device if device is not None else _ambient(), requires_grad)
+    r = _placed(_copied(data, dtype, device, True, "tensor"),
+                device if device is not None else _ambient(), requires_grad and pin_memory is False)
+    if pin_memory is False:
+        return r
+    from ptcore._host_memory import pinned
+    return _placed(pinned(r, "tensor", pin_memory), None, requires_grad)
 
 
 cdef object _ambient():
@@ -439,8 +448,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """``obj`` as a tensor; ``copy`` says whether memory must (True) or must not (False) be
     copied. Raises ValueError where ``copy=False`` is impossible."""
     if copy is False:
-        shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or (
-            PyObject_CheckBuffer(obj))
+        shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(
+            obj, "__cuda_array_interface__") or PyObject_CheckBuffer(obj)
         t = as_tensor(obj, dtype=dtype, device=device) if shares else None
         if t is None or (isinstance(obj, Tensor) and t is not obj) or (
                 dtype is not None and not isinstance(obj, Tensor)

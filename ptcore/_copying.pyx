@@ -11,6 +11,7 @@ from ptcore._allocate cimport allocate
 from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._shape cimport count, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
+from ptcore._untyped_storage cimport UntypedStorage
 from ptcore._subclass import make_subclass
 
 cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size still an int64
@@ -35,7 +36,7 @@ cdef Tensor finished(object cls, Tensor t, bint requires_grad, object attrs):
 
 
 def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs):
-    """The tensor that ``__reduce_ex__`` described; without data one on the meta device."""
+    """The tensor that ``__reduce_ex__`` described: over a copy of bytes, over a storage, or on the meta device."""
     cdef int64_t[64] sizes
     cdef int64_t[64] steps
     cdef Tensor t
@@ -48,6 +49,8 @@ def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs
     low, high = min_offset(n, sizes, steps), max_offset(n, sizes, steps)
     if data is None:
         nbytes = (first + high + 1) * item if -1 < first < MAX_FIRST and high < MAX_FIRST else -1
+    elif isinstance(data, UntypedStorage):
+        nbytes = (<UntypedStorage>data).s.nbytes
     else:
         raw = data
         nbytes = raw.shape[0]
@@ -56,9 +59,13 @@ def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs
                          f"leave the {nbytes} bytes that are given")
     if not count(n, sizes):
         first = 0
-    s = allocate(nbytes if nbytes > 0 else 0, DEVICE_META if data is None else DEVICE_CPU, -1)
-    if data is not None and nbytes:
-        memcpy(s.data, &raw[0], nbytes)
+    if isinstance(data, UntypedStorage):
+        s = (<UntypedStorage>data).s
+        pt_storage_incref(s)
+    else:
+        s = allocate(nbytes if nbytes > 0 else 0, DEVICE_META if data is None else DEVICE_CPU, -1)
+        if data is not None and nbytes:
+            memcpy(s.data, &raw[0], nbytes)
     t = wrap_storage(s, first * item, code, n, sizes, steps)
     return finished(cls, t, requires_grad, attrs)
 

@@ -1,6 +1,9 @@
 from ptcore._types cimport *
 
 cdef extern from "ptcore/backend.h" nogil:
+    enum:
+        PT_DECOMPOSE
+
     ctypedef struct pt_backend:
         uint32_t abi, size
         void *(*allocate)(int64_t nbytes, int index) noexcept nogil
@@ -11,6 +14,15 @@ cdef extern from "ptcore/backend.h" nogil:
         int (*synchronize)(int index) noexcept nogil
         void *(*stream)(int index) noexcept nogil
         const char *(*error)() noexcept nogil
+        int (*copy_async)(const pt_view *dst, const pt_view *src) noexcept nogil
+        void *(*allocate_host)(int64_t nbytes) noexcept nogil
+        void (*release_host)(void *data) noexcept nogil
+        int (*owns_host)(const void *data) noexcept nogil
+        int (*set_stream)(int index, void *stream) noexcept nogil
+        int (*wait)(int index, void *waiting, int other, void *stream) noexcept nogil
+        int (*record_stream)(void *data, int index, void *stream) noexcept nogil
+        int (*device_of)(const void *data) noexcept nogil
+        pt_kernel (*kernel)(const char *name) noexcept nogil
 
 ctypedef const pt_backend *backend_pointer
 cdef backend_pointer[8] BACKENDS            # by column; NULL for the CPU, meta and free ones
@@ -26,4 +38,8 @@ cdef device device_of(int column, int number)
 cdef device as_device(object value, const char *op)
 cdef device current_device()
 cdef str backend_error(int column)
+cdef object stream_key(int column, int index)
+cpdef bint are_streams_used() noexcept
+cdef bint streams_used              # whether any thread has chosen a stream other than the default one
+cdef int memory_failure(int column, int number) noexcept
 cdef object device_check            # installed by backends: column -> callable or None

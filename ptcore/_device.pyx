@@ -271,6 +271,15 @@ cdef str backend_error(int column):
     return "" if text == NULL else f": {text.decode(errors='replace')}"
 
 
+cdef int memory_failure(int column, int number) noexcept:
+    """The status of a call that got no memory on a device: PT_RUNTIME_ERROR if the device has failed, which then
+    allocates nothing either."""
+    cdef backend_pointer backend = BACKENDS[column]
+    if backend != NULL and backend.synchronize != NULL and backend.synchronize(number):
+        return PT_RUNTIME_ERROR
+    return PT_MEMORY_ERROR
+
+
 def set_default_device(d):
     """Makes new tensors of this thread on ``d`` unless a device is named; None: the CPU again.
 
@@ -284,3 +293,52 @@ def set_default_device(d):
 def get_default_device():
     """The device that new tensors of this thread are made on."""
     return current_device()
+
+
+# -- streams -------------------------------------------------------------------------------------
+
+streams_used = False
+
+
+cpdef bint are_streams_used() noexcept:
+    return streams_used
+
+
+cdef object stream_key(int column, int index):
+    """(column, index, address) of the stream that this thread's work on a device goes to; None where it has none."""
+    cdef backend_pointer backend = BACKENDS[column]
+    if backend == NULL or backend.set_stream == NULL or backend.stream == NULL:
+        return None
+    return (column, index, <size_t>backend.stream(index))
+
+
+def current_stream(int column, int index):
+    """The key of this thread's stream on a device: (column, index, address), or None; see ``set_stream``."""
+    return stream_key(column, index) if 0 <= column < N_DEVICES else None
+
+
+def device_of_address(device d not None, size_t address):
+    """The number of the device of a type whose memory an address is in; of 0 the current one's."""
+    cdef int index
+    d = as_device(d, b"device_of_address")
+    if address == 0 or BACKENDS[d.column].device_of == NULL:
+        return d.number
+    index = BACKENDS[d.column].device_of(<void *>address)
+    if index < 0:
+        raise RuntimeError(f"the address {address:#x} is of no {d.type} device")
+    return index
+
+
+def set_stream(int column, int index, size_t stream):
+    """Makes a stream this thread's on a device; 0 is the default one."""
+    global streams_used
+    if stream:
+        streams_used = True
+    if BACKENDS[column].set_stream(index, <void *>stream):
+        raise RuntimeError(f"set_stream: {device_of(column, index)}{backend_error(column)}")
+
+
+def wait_stream(int column, int index, size_t waiting, int other, size_t stream):
+    """What a stream is given from now on comes behind what another one, of device ``other``, has been given."""
+    if BACKENDS[column].wait(index, <void *>waiting, other, <void *>stream):
+        raise RuntimeError(f"wait_stream: {device_of(column, index)}{backend_error(column)}")

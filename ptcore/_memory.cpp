@@ -15,12 +15,17 @@
 #if defined(_WIN32) || defined(PT_NO_CACHE)
 #include <malloc.h>
 #endif
-#ifndef _WIN32
+#ifdef _WIN32
+#define NOMINMAX
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#include <io.h>
+#else
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
 
-thread_local pt_state pt_tls = {0, 1, 0, 0, 0};
+thread_local pt_state pt_tls = {0, 1, 0, 0, 0, 0, 0};
 
 namespace {
 
@@ -274,11 +279,17 @@ static int64_t kernels_running;
 void pt_kernels_enter(void) { kernels_running++; }
 
 void pt_kernels_leave(void) {
-    if (--kernels_running) return;
+    if (--kernels_running > 0) return;
+    kernels_running = 0;        // in a forked child it may have been already
     while (pt_storage *s = retired) {
         retired = static_cast<pt_storage *>(s->handle);
         pt_storage_free(s);
     }
+}
+
+void pt_kernels_forked(void) {
+    kernels_running = 1;
+    pt_kernels_leave();
 }
 
 void pt_storage_retire(pt_storage *s) {
@@ -330,6 +341,52 @@ int pt_storage_move(pt_storage *s, int64_t nbytes) {
     s->deleter = free_moved;
     s->flags &= uint16_t(~PT_STORAGE_READONLY);
     return 0;
+}
+
+#ifndef _WIN32
+// The whole pages of a block whose data has gone elsewhere; the block stays with the header that begins it.
+static void give_pages_back(pt_storage *s) {
+    uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
+    uintptr_t first = (uintptr_t(s->data) + page - 1) / page * page;
+    uintptr_t end = (uintptr_t(s) + uintptr_t(usable_bytes(s))) / page * page;
+    if (first < end) madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);
+}
+#endif
+
+int pt_storage_share(pt_storage *s, char *data, void *owner, void (*deleter)(pt_storage *)) {
+    if (s->nbytes > 0) std::memcpy(data, s->data, size_t(s->nbytes));
+#ifndef _WIN32
+    if (!s->deleter && !kernels_running) give_pages_back(s);
+#endif
+    if (give_up(s)) return -1;
+    s->data = data;
+    s->owner = owner;
+    s->deleter = deleter;
+    s->flags |= PT_STORAGE_SHARED;
+    return 0;
+}
+
+char *pt_shared_map(int fd, int64_t nbytes) {
+#ifdef _WIN32
+    HANDLE file = reinterpret_cast<HANDLE>(_get_osfhandle(fd));
+    HANDLE section = CreateFileMappingW(file, nullptr, PAGE_READWRITE, 0, 0, nullptr);
+    if (!section) return nullptr;
+    void *p = MapViewOfFile(section, FILE_MAP_ALL_ACCESS, 0, 0, size_t(nbytes));
+    CloseHandle(section);
+    return static_cast<char *>(p);
+#else
+    void *p = mmap(nullptr, size_t(nbytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return p == MAP_FAILED ? nullptr : static_cast<char *>(p);
+#endif
+}
+
+void pt_shared_unmap(char *data, int64_t nbytes) {
+#ifdef _WIN32
+    (void)nbytes;
+    UnmapViewOfFile(data);
+#else
+    munmap(data, size_t(nbytes));
+#endif
 }
 
 void pt_memory_empty_cache(void) { sweep(-1.0); }

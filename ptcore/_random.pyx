@@ -7,7 +7,8 @@ depends on the seed and the number of calls alone.
 import struct
 
 from ptcore._types cimport *
-from ptcore._device cimport CPU, as_device, device as Device
+from ptcore._device cimport CPU, as_device, device as Device, device_of
+from ptcore._errors import DeviceError
 
 
 cdef class Generator:
@@ -16,7 +17,8 @@ cdef class Generator:
     Parameters
     ----------
     device : device, optional
-        Where tensors are filled from it; the bits are the same everywhere.
+        Where tensors are filled from it. The bits are the same everywhere: they depend on the seed and on the
+        number of calls before.
 
     Examples
     --------
@@ -95,39 +97,77 @@ def _restore(d, seed, offset):
 
 default_generator = Generator()
 
+# (column, index) -> the default generator of a device, from its first use on; and what the next one is seeded with
+cdef dict _of_devices = {}
+cdef object _seed_of_all = default_generator.initial_seed()
 
-def next_random(generator):
-    """(seed, offset) for one random call; advances the stream."""
+
+def default_generator_of(int column, int index):
+    """The generator that a device draws from unless one is given. Those of all devices are seeded together by
+    ``manual_seed`` and go on apart."""
+    if column == DEVICE_CPU or column == DEVICE_META:
+        return default_generator
+    found = _of_devices.get((column, index))
+    if found is None:
+        found = _of_devices.setdefault((column, index), Generator(device_of(column, index)).manual_seed(_seed_of_all))
+    return found
+
+
+def next_random(generator, int column, int index):
+    """(seed, offset) for one random call that fills a tensor of a device; advances the stream."""
     cdef Generator g
     if generator is None:
-        generator = default_generator
+        generator = default_generator_of(column, index)
     if not isinstance(generator, Generator):
         raise TypeError(f"generator must be a ptcore.Generator, got {type(generator).__name__}")
     g = <Generator>generator
+    if g.device.column != column and column != DEVICE_META:
+        raise DeviceError(f"generator: it must be one of the tensor's device, {device_of(column, index)}, got one of "
+                          f"{g.device}")
     g.offset_ += 1
     return g.seed_, g.offset_ - 1
 
 
 def manual_seed(seed):
-    """Sets the seed of the default generator and returns it."""
-    return default_generator.manual_seed(seed)
+    """Sets the seed of the default generators of the CPU and of all devices; returns the CPU's."""
+    global _seed_of_all
+    default_generator.manual_seed(seed)
+    _seed_of_all = default_generator.initial_seed()
+    for g in list(_of_devices.values()):
+        g.manual_seed(seed)
+    return default_generator
 
 
 def seed():
-    """Sets a random seed for the default generator and returns it."""
-    return default_generator.seed()
+    """Sets a random seed for the default generators of the CPU and of all devices and returns it."""
+    chosen = default_generator.seed()
+    manual_seed(chosen)
+    return chosen
+
+
+def get_states():
+    """The states of all default generators, for ``set_states``."""
+    return _seed_of_all, {g: (g.initial_seed(), g.get_offset()) for g in (default_generator, *_of_devices.values())}
+
+
+def set_states(states):
+    """Goes back to ``get_states()``; a device's generator that was first used since then goes to its start."""
+    global _seed_of_all
+    _seed_of_all, known = states
+    for g in (default_generator, *_of_devices.values()):
+        (<Generator>g).seed_, (<Generator>g).offset_ = known.get(g, (_seed_of_all, 0))
 
 
 def initial_seed():
-    """The seed of the default generator."""
+    """The seed of the CPU's default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state():
-    """State of the default generator, as a uint8 tensor."""
+    """State of the CPU's default generator, as a uint8 tensor."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state):
-    """Sets the state of the default generator."""
+    """Sets the state of the CPU's default generator."""
     default_generator.set_state(new_state)

@@ -7,7 +7,8 @@
  *      atomically (their block cache has no lock yet: no module declares that it needs no GIL);
  *  (c) nobody keeps `data` across a call that may run Python code: memory can move;
  *  (d) PT_STORAGE_EXPORTED is sticky: an address that has left (NumPy, buffer, DLPack)
- *      stays valid until the storage dies, so such a storage is never resized.
+ *      stays valid until the storage dies, so such a storage is never resized; nor is one with
+ *      PT_STORAGE_SHARED, whose memory other processes show.
  */
 #ifndef PTCORE_STORAGE_H
 #define PTCORE_STORAGE_H
@@ -57,11 +58,18 @@ void pt_storage_free(pt_storage *s);
 /* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. While a kernel
  * runs without the GIL, which may be reading the old block, that block stays until the last one ends. */
 int pt_storage_move(pt_storage *s, int64_t nbytes);
+/* Moves the data to memory that other processes can map, which `owner` keeps; 0 on success. */
+int pt_storage_share(pt_storage *s, char *data, void *owner, void (*deleter)(pt_storage *));
+/* All of an open file; NULL with errno (Windows: GetLastError) set. */
+char *pt_shared_map(int fd, int64_t nbytes);
+void pt_shared_unmap(char *data, int64_t nbytes);
 /* A tensor that shows s will show another storage: a decref, but a kernel that runs without the GIL may still be reading s. */
 void pt_storage_retire(pt_storage *s);
 /* Around the release of the GIL for a kernel; called with the GIL held. */
 void pt_kernels_enter(void);
 void pt_kernels_leave(void);
+/* In a forked child: the kernels of other threads do not run here. */
+void pt_kernels_forked(void);
 void pt_memory_empty_cache(void);
 void pt_memory_get_stats(pt_memory_stats *out);
 void pt_memory_reset_peak(void);

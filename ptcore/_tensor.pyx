@@ -21,7 +21,7 @@ from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._allocate cimport allocate
-from ptcore._device cimport device_of
+from ptcore._device cimport device_of, stream_key, streams_used
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
 from ptcore._node cimport Node
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
@@ -686,6 +686,8 @@ cdef int set_node(Tensor t, Node n, int nr) except -1:
     t.node = n
     t.out_nr = nr
     t.flags |= PT_REQUIRES_GRAD
+    if streams_used and t.flags & PT_NON_CPU and n.stream is None:
+        n.stream = stream_key(t.storage.device, t.storage.device_index)
 
 
 cdef int move_retained(Tensor t, Node n, int nr) except -1:

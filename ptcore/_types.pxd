@@ -80,9 +80,13 @@ cdef extern from "_storage.h":
     pt_storage *pt_storage_new_meta(int64_t)
     pt_storage *pt_storage_wrap(void *, int64_t, void *, void (*)(pt_storage *) noexcept, int)
     int pt_storage_move(pt_storage *, int64_t)
+    int pt_storage_share(pt_storage *, char *, void *, void (*)(pt_storage *) noexcept)
+    char *pt_shared_map(int, int64_t)
+    void pt_shared_unmap(char *, int64_t)
     void pt_storage_retire(pt_storage *)
     void pt_kernels_enter()
     void pt_kernels_leave()
+    void pt_kernels_forked()
     void pt_storage_incref(pt_storage *)
     void pt_storage_decref(pt_storage *)
     void pt_memory_empty_cache()
@@ -105,6 +109,7 @@ cdef extern from "_state.h" nogil:
         uint8_t torch_function_off
         uint8_t device_set
         uint8_t default_dtype
+        uint8_t non_blocking
     pt_state pt_tls
 
 # Devices: columns of the kernel table. Columns from DEVICE_FREE on are given to

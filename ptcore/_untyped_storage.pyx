@@ -1,10 +1,15 @@
-"""UntypedStorage, and what exchanges or resizes a tensor's memory: set_, resize_, is_set_to.
+"""UntypedStorage, memory shared by processes, and what exchanges or resizes a tensor's memory.
 
 Invariant: a resize never leaves a live view without memory. Growing moves the block, which
 every view follows since it reads the address through the storage; shrinking only lowers the
-size and keeps the block.
+size and keeps the block. Shared memory keeps its size.
 """
+import os
+
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
 from ptcore._types cimport *
+from ptcore._errors import OutOfMemoryError
 from ptcore._device cimport device_of
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes
@@ -18,8 +23,6 @@ cdef class UntypedStorage:
     One object stands for a storage as long as it lives: ``is`` tells whether two tensors
     share memory.
     """
-    cdef pt_storage *s
-
     def __init__(self):
         raise TypeError("UntypedStorage: made by Tensor.untyped_storage() only")
 
@@ -51,7 +54,38 @@ cdef class UntypedStorage:
 
     def resizable(self):
         """Whether ``resize_`` may move the memory."""
-        return not self.s.flags & PT_STORAGE_EXPORTED
+        return not self.s.flags & (PT_STORAGE_EXPORTED | PT_STORAGE_SHARED)
+
+    def is_shared(self):
+        """Whether other processes can show this memory; that of a device always counts as such."""
+        return (self.s.flags & PT_STORAGE_SHARED) != 0 or self.s.device not in (DEVICE_CPU, DEVICE_META)
+
+    def share_memory_(self):
+        """Moves the bytes to memory that other processes can show; all tensors over them follow.
+
+        Nothing happens where they are there already, or on a device.
+
+        Raises
+        ------
+        BufferError
+            If the address is known outside (NumPy, a buffer, DLPack, ``data_ptr``).
+        """
+        if self.s.device == DEVICE_CPU and not self.s.flags & PT_STORAGE_SHARED:
+            if self.s.flags & PT_STORAGE_EXPORTED:
+                raise BufferError("share_memory_: the memory is in use outside (NumPy, a buffer, DLPack or data_ptr), "
+                                  "its address must not change; share a clone()")
+            if self.s.data == NULL:
+                raise RuntimeError("share_memory_: the storage was never made")
+            segment, offset = _find_room(self.s.nbytes)
+            move_into(self.s, segment, offset)
+        return self
+
+    @property
+    def _place(self):
+        """(Segment, offset) of shared memory, else None."""
+        if not self.s.flags & PT_STORAGE_SHARED:
+            return None
+        return <Segment>self.s.owner, self.s.data - (<Segment>self.s.owner).base
 
     def resize_(self, int64_t size):
         """Sets the number of bytes; what is added is zero. All tensors over it follow.
@@ -59,7 +93,7 @@ cdef class UntypedStorage:
         Raises
         ------
         BufferError
-            If the address is known outside (NumPy, a buffer, DLPack, ``data_ptr``).
+            If the address is known outside (NumPy, a buffer, DLPack, ``data_ptr``), or the memory is shared.
         """
         if size < 0:
             raise RuntimeError(f"resize_: size must be non-negative, got {size}")
@@ -81,6 +115,94 @@ cdef class UntypedStorage:
         return f"UntypedStorage(device={self.device}, nbytes={self.s.nbytes})"
 
 
+# -- memory that other processes can show -----------------------------------------------------
+
+cdef object _find_room = None
+
+
+def set_shared_memory(find_room):
+    """``find_room(nbytes)`` gives (Segment, offset) of bytes that no storage has had."""
+    global _find_room
+    _find_room = find_room
+
+
+cdef class Segment:
+    """An open file in memory, mapped for as long as storages lie in it.
+
+    A place in it is used once: whether another process shows it cannot be known.
+    """
+    cdef char *base
+    cdef readonly int64_t nbytes
+    cdef dict living                # offset -> address of the pt_storage
+    cdef object __weakref__
+
+    def __cinit__(self, int fd, int64_t nbytes, *rest):
+        self.living = {}
+        self.base = pt_shared_map(fd, nbytes)
+        if self.base == NULL:
+            raise OutOfMemoryError(f"shared memory: mapping {nbytes} bytes failed")
+        self.nbytes = nbytes
+
+    def __dealloc__(self):
+        if self.base != NULL:
+            pt_shared_unmap(self.base, self.nbytes)
+
+    def storage(self, int64_t offset, int64_t nbytes):
+        """The storage at a place; the same one for as long as it lives."""
+        cdef pt_storage *s = <pt_storage *><size_t>self.living.get(offset, 0)
+        cdef UntypedStorage u
+        if s != NULL and s.refs > 0:        # one that a running kernel keeps from being freed has no others
+            return storage_object(s)
+        if not 0 <= offset <= self.nbytes - nbytes or nbytes < 0:
+            raise ValueError(f"shared memory: {nbytes} bytes at {offset} leave the segment's {self.nbytes}")
+        s = pt_storage_wrap(self.base + offset, nbytes, <void *>self, leave, PT_STORAGE_SHARED)
+        if s == NULL:
+            raise MemoryError()
+        enter(self, offset, s)
+        u = storage_object(s)
+        pt_storage_decref(s)
+        return u
+
+
+cdef int enter(Segment segment, int64_t offset, pt_storage *s) except -1:
+    Py_INCREF(segment)
+    segment.living[offset] = <size_t>s
+    return 0
+
+
+cdef void leave(pt_storage *s) noexcept:
+    cdef Segment segment = <Segment>s.owner
+    cdef int64_t offset = s.data - segment.base
+    if segment.living.get(offset) == <size_t>s:
+        del segment.living[offset]
+    Py_DECREF(segment)
+
+
+cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
+    if pt_storage_share(s, segment.base + offset, <void *>segment, leave):
+        raise MemoryError()
+    return enter(segment, offset, s)
+
+
+def is_shared(Tensor self):
+    """Whether other processes can show the tensor's memory; that of a device always counts as such."""
+    return storage_object(self.storage).is_shared()
+
+
+def share_memory_(Tensor self):
+    """Moves the storage to memory that other processes can show; all its views follow. See ``ptcore.multiprocessing``.
+
+    Raises
+    ------
+    BufferError
+        If the address is known outside (NumPy, a buffer, DLPack, ``data_ptr``).
+    """
+    if self.flags & PT_INTERPOSED:
+        raise RuntimeError("share_memory_: the value of a traced or batched tensor is not known here")
+    storage_object(self.storage).share_memory_()
+    return self
+
+
 cdef int resize(pt_storage *s, int64_t nbytes) except -1:
     if nbytes == s.nbytes:
         return 0
@@ -92,24 +214,29 @@ cdef int resize(pt_storage *s, int64_t nbytes) except -1:
     if s.flags & PT_STORAGE_EXPORTED:
         raise BufferError("resize_: the memory is in use outside (NumPy, a buffer, DLPack or "
                           "data_ptr), its address must not change")
+    if s.flags & PT_STORAGE_SHARED:
+        raise BufferError("resize_: the memory is shared with other processes; resize a clone()")
     if s.data == NULL:
         raise RuntimeError("resize_: the storage was never made")
     if pt_storage_move(s, nbytes):
-        from ptcore._errors import OutOfMemoryError
         raise OutOfMemoryError(f"resize_: allocation of {nbytes} bytes failed")
     return 0
 
 
-def untyped_storage(Tensor self):
-    """The storage as bytes."""
+cdef UntypedStorage storage_object(pt_storage *s):
     cdef UntypedStorage u
-    if self.storage.handle != NULL:
-        return <object>self.storage.handle
+    if s.handle != NULL:
+        return <UntypedStorage>s.handle
     u = UntypedStorage.__new__(UntypedStorage)
-    u.s = self.storage
+    u.s = s
     pt_storage_incref(u.s)
     u.s.handle = <void *>u
     return u
+
+
+def untyped_storage(Tensor self):
+    """The storage as bytes."""
+    return storage_object(self.storage)
 
 
 cdef int changeable(Tensor t, str op) except -1:
@@ -240,5 +367,8 @@ def is_set_to(Tensor self, Tensor tensor not None):
     return True
 
 
-for _f in (untyped_storage, resize_, set_, is_set_to):
+for _f in (untyped_storage, resize_, set_, is_set_to, is_shared, share_memory_):
     setattr(Tensor, _f.__name__, _f)
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pt_kernels_forked)

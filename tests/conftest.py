@@ -1,5 +1,8 @@
 """What every test starts from: fixed seeds and the library's default state."""
+import os
 import random
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +28,14 @@ def fixed_state():
     yield
     ptcore.set_default_dtype(dtype)
     assert ptcore.is_grad_enabled(), "a test left grad mode switched off"
+
+
+@pytest.fixture(autouse=True)
+def no_source_tree(monkeypatch):
+    """Spawned processes get this one's path: the folder of the tests' checkout must not hide the installed package."""
+    hides = {"", os.getcwd(), str(Path(__file__).parents[1])} - {str(Path(ptcore.__file__).parents[1])}
+    if not hides.isdisjoint(sys.path):
+        monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in hides])
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import ptcore
 
 pytestmark = pytest.mark.core
 
-PACKAGES = ("nn", "optim", "autograd", "utils", "examples")
+PACKAGES = ("backends", "nn", "optim", "autograd", "utils", "examples", "multiprocessing", "serialization")
 
 
 def modules():

@@ -42,6 +42,7 @@ One line for each finished run of `tools/nightly.py`.
 EXAMPLES = 20           # times the ordinary number of hypothesis' examples
 DIGITS_SEEDS = 10
 DIGITS_ACCURACY = 98.5
+KILLS = 100             # runs that are killed and go on
 LIMIT = 4 * 3600        # seconds of one part
 
 
@@ -71,8 +72,11 @@ def parts(seed):
                                     "PTCORE_STANDIN_DIR": str(WORK / "standin-races")})
     found["cuda/every"] = ([*pytest, "tests/cuda/test_nvrtc.py", "tests/cuda/device/test_device_ops.py"],
                            {"PTCORE_TEST_EXAMPLES": str(EXAMPLES), "PTCORE_TEST_CUDA": "standin"})
+    found["restart"] = ([*pytest, "tests/utils/test_restart.py"], {"PTCORE_TEST_KILLS": str(KILLS)})
     found["digits"] = ([sys.executable, "-P", "-m", "ptcore.examples.digits", "--quiet", "--output", str(WORK),
                         "--seeds", *map(str, seeds)], {})
+    found["files"] = ([sys.executable, "-P", "tools/fuzz_files.py", "--cases", "1000000", "--seed", str(seed), "--jobs",
+                       str(os.cpu_count())], {})
     found["install"] = ([sys.executable, "-P", "tools/check_install.py"], {})
     for name, paths in folders.items():
         if name != "kernels":       # compiled by the tests themselves, without sanitizers

@@ -15,6 +15,7 @@ from pathlib import Path
 LEVELS = ("base", "v3", "v4")
 LOOP = re.compile(r"\b(loop(?:\d|_vs|_sv))<(?:\(anonymous namespace\)::)?op_(\w+), (.*)>\(")
 INSTALLED = {".py", ".pxd", ".pyi", ".so", ".pyd"}
+HEADERS = {"__init__.pxd", "cython_tensor.pxd", "cython_ops.pxd"}
 
 
 def text_bytes(objects):
@@ -72,8 +73,12 @@ def glue_sizes(build):
 
 
 def installed(package):
-    """(files, bytes, bytes deflated) of what an installation of the package folder holds."""
-    files = [p for p in package.rglob("*") if p.suffix in INSTALLED and p.is_file()
+    """(files, bytes, bytes deflated) of what an installation of the package folder holds, or would hold of a source
+    tree."""
+    from ptcore._core import MODULES
+    compiled = {package.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in MODULES}
+    files = [p for p in package.rglob("*") if p.suffix in INSTALLED and p.is_file() and p not in compiled
+             and (p.suffix != ".pxd" or p.name in HEADERS)
              and not {"__pycache__", "_build"} & set(p.relative_to(package).parts)]
     data = [p.read_bytes() for p in files]
     return len(files), sum(map(len, data)), sum(len(zlib.compress(d, 6)) for d in data)

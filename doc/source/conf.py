@@ -40,7 +40,12 @@ MODULES = {
            "ptcore.nn.utils.prune", "ptcore.nn.utils.stateless", "ptcore.func", "ptcore.nn.modules.lazy"),
     "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
     "data": ("ptcore.utils.data",),
-    "files": ("ptcore.serialization",),
+    "processes": ("ptcore.multiprocessing",),
+    "files": ("ptcore.serialization", "ptcore.utils.restart"),
+    "watching": ("ptcore.utils.tensorboard", "ptcore.utils.benchmark"),
+    "backends": ("ptcore.backends", "ptcore.backends.cuda", "ptcore.nn.attention", "ptcore.backends.cudnn",
+                 "ptcore.backends.cpu", "ptcore.backends.mkl", "ptcore.backends.mkldnn", "ptcore.backends.openmp",
+                 "ptcore.backends.mps"),
     "misc": ("ptcore.linalg", "ptcore.special", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.cuda.streams",
              "ptcore.cuda.memory", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
@@ -62,6 +67,8 @@ def names_of(module, seen):
     own = [n for n, thing in vars(module).items() if inspect.isfunction(thing) and not n.startswith("_")]
     for name in sorted(getattr(module, "__all__", own)):
         thing = getattr(module, name)
+        if (getattr(thing, "__module__", None) or "").partition(".")[0] == "multiprocessing":
+            continue                    # the standard module's own
         if not isinstance(thing, types.ModuleType) and id(thing) not in seen:
             seen.add(id(thing))
             yield name, thing

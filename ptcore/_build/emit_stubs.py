@@ -136,7 +136,8 @@ def later(source):
     """Stubs of what a module's ``_LATER`` says is in other files of its folder."""
     lines = []
     for file, names in literal(body_of(source), "_LATER", {}).items():
-        found = {n.name: n for n in body_of(Path(source).parent / f"{file.replace('.', '/')}.py")
+        path = Path(source).parent / file.replace(".", "/")
+        found = {n.name: n for n in body_of(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
                  if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
         lines += [written(found[name]) if isinstance(found[name], ast.FunctionDef)
                   else f"from .{file} import {name} as {name}" for name in names]

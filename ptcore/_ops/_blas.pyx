@@ -4,6 +4,9 @@ cython_lapack.
 Fetched at the first call that needs one. The extension file is loaded by itself, without
 scipy.linalg's package import, where that works; else the plain import.
 """
+import _thread
+import os
+
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 
 cdef extern from *:
@@ -25,8 +28,10 @@ cdef extern from *:
     void pt_set_routine(int which, int type, void *p)
     void pt_set_threads(size_t get, size_t set)
     void pt_set_gemm(void *s, void *d, void *c, void *z)
+    void pt_blas_forked()
 
 _loaded = None
+_lock = _thread.allocate_lock()
 
 
 def _module(name):
@@ -112,9 +117,14 @@ _ROUTINES = (
 
 def load():
     """Fills the table of routines; raises ImportError if SciPy's cannot be had."""
+    if _loaded is None:
+        with _lock:             # an extension module is executed once
+            if _loaded is None:
+                _load()
+
+
+def _load():
     global _loaded
-    if _loaded is not None:
-        return
     module = _module("cython_blas")
     lapack = _module("cython_lapack")
     pt_set_gemm(pointer(module, "sgemm", 13), pointer(module, "dgemm", 13),
@@ -125,3 +135,14 @@ def load():
     get, set_ = thread_functions(module.__file__)
     pt_set_threads(get, set_)
     _loaded = module, lapack
+
+
+def _forked():
+    """In a forked child, where the threads that were in a region or were loading do not go on."""
+    global _lock
+    _lock = _thread.allocate_lock()
+    pt_blas_forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,6 +1,7 @@
 """Attention as functions of other ops: the public one, and what derivatives and batching are made of."""
 from math import sqrt
 
+from ptcore import _precision
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import matmul
@@ -20,6 +21,7 @@ _LOWEST = -float("inf")
 
 def scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
     """See the row."""
+    _precision.check_attention(query.is_cuda)
     if attn_mask is None and not dropout_p and query.ndim == key.ndim == value.ndim == 4:
         n, heads, _, size = query.shape
         m, held, keys, depth = key.shape

@@ -6,7 +6,7 @@ from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
 from ptcore._dtype cimport CATEGORY, as_code, default_complex, default_float, dtype_of
 from ptcore._dtype import iinfo
-from ptcore._shape cimport MAX_DIM, read_index, read_sizes, sizes_tuple
+from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tuple
 from ptcore._shape cimport is_dense
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
@@ -103,7 +103,10 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
     if layout is not None and layout != strided:
         raise NotImplementedError(f"{op.decode()}: layout must be ptcore.strided, got {layout!r}")
     if pin_memory is not False and pin_memory is not None:
-        raise RuntimeError(f"{op.decode()}: pin_memory needs a CUDA device, got {pin_memory!r}")
+        if out is not None:
+            raise RuntimeError(f"{op.decode()}: pin_memory and out cannot be given together")
+        from ptcore._host_memory import pinned
+        t = pinned(t, op.decode(), pin_memory)
     if memory_format is not None:
         from ptcore._memory_format import checked, contiguous
         memory_format = checked(op.decode(), memory_format)
@@ -636,8 +639,30 @@ def zero_(Tensor self not None):
 
 
 def copy_(Tensor self not None, src, non_blocking=False):
-    """Copies src, broadcast and converted, into this tensor."""
-    if isinstance(src, Tensor) and (<Tensor>src).storage.device != self.storage.device:
+    """Copies src, broadcast and converted, into this tensor.
+
+    Parameters
+    ----------
+    src : Tensor or number
+        On any device.
+    non_blocking : bool
+        Whether a copy between a device and page-locked memory (``pin_memory``) may still run when this returns.
+    """
+    cdef Tensor x
+    if isinstance(src, Tensor) and ((<Tensor>src).storage.device != self.storage.device
+                                    or (<Tensor>src).storage.device_index != self.storage.device_index):
+        x = <Tensor>src
+        if (x.rank == self.rank and same_sizes(x.rank, x.dims, self.dims)
+                and is_dense(self.rank, self.dims, self.dims + self.rank)
+                and not (x.flags | self.flags) & (PT_SUBCLASS | PT_INTERPOSED | PT_TANGENT)
+                and not pt_tls.mode & PT_SLOW
+                and x.storage.device != DEVICE_META and self.storage.device != DEVICE_META
+                and not (CATEGORY[x.dt] == 3 and CATEGORY[self.dt] < 3)
+                and not (pt_tls.grad_enabled and (needs_grad(x) or needs_grad(self)))):
+            check_inplace(self, b"copy_", False)
+            copy_into(self, x, non_blocking)
+            finish_inplace(self, None)
+            return self
         src = call(OP_TO_DEVICE, (src, self.device), None)
     return elementwise_inplace(OP_ASSIGN, (self, src))
 

@@ -15,5 +15,5 @@ cdef int write_out(Tensor out, Tensor value, const char *name) except -1
 cdef tuple common_device_of(int op, Tensor t, tuple seen, bint scalars)
 cdef Tensor contiguous(Tensor x)
 cdef Tensor cast(Tensor x, int dt)
-cdef int copy_into(Tensor dst, Tensor src) except -1
+cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=*) except -1
 cdef int64_t *own_all(pt_view *views, int nin, pt_view *outs, int nout) except NULL

@@ -10,7 +10,8 @@ from cpython.object cimport PyObject
 from libc.string cimport memset
 
 from ptcore._types cimport *
-from ptcore._device cimport BACKENDS, as_device, backend_error, device, device_of
+from ptcore._allocate cimport allocate_pinned
+from ptcore._device cimport BACKENDS, PT_DECOMPOSE, as_device, backend_error, device, device_of, memory_failure
 from ptcore._dtype cimport (CATEGORY, N_DTYPES, PROMOTE, as_code, default_float, dtype, dtype_of)
 from ptcore._shape cimport (read_index, read_sizes, sizes_tuple, wrap_dim)
 from ptcore._tensor cimport *
@@ -26,7 +27,7 @@ cdef enum:
     VARIANT_PLAIN = 0
     VARIANT_INPLACE = 1
 
-_next_random = None                 # () -> (seed, offset), installed by the generator module
+_next_random = None                 # (generator, column, index) -> (seed, offset), installed by the generator module
 
 
 def set_random_source(f):
@@ -388,8 +389,7 @@ cdef tuple _promote_args(int op, tuple args):
     if not o.types & (1 << dt):
         from ptcore._errors import UnsupportedDTypeError as DTypeError
         allowed = ", ".join([dtype_of(k).name for k in range(N_DTYPES) if o.types & (1 << k)])
-        raise DTypeError(f"{o.name.decode()}: dtype must be one of {allowed}, "
-                         f"got {dtype_of(dt).name}")
+        raise DTypeError(f"{o.name.decode()}: dtype must be one of {allowed}, got {dtype_of(dt).name}")
     if not mixed:
         return args
     changed = list(args)
@@ -419,9 +419,11 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
             results.append(new_strided(as_code(spec[1], o.name, b"dtype"), ndim, sizes, strides, column, number))
         else:
             results.append(new_tensor(as_code(spec[1], o.name, b"dtype"), ndim, sizes, column, number))
+    if onto is not None and pt_tls.non_blocking and column == DEVICE_CPU:
+        results = [landing(<Tensor>results[0], (<Tensor>args[0]).storage.device)]
     check_geometry(op, args, seen)
     if onto is not None:
-        copy_into(<Tensor>results[0], <Tensor>args[0])
+        copy_into(<Tensor>results[0], <Tensor>args[0], pt_tls.non_blocking)
     elif column != DEVICE_META:
         run_kernel(op, args, results, column, seen)
     if key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable:
@@ -480,8 +482,7 @@ cdef object write_outs(int op, object out, object results):
         raise TypeError(f"{o.name.decode()}: out must hold {len(values)} tensors, got {len(given)}")
     for i in range(len(values)):
         if not isinstance(given[i], Tensor):
-            raise TypeError(f"{o.name.decode()}: out must be a Tensor, got "
-                            f"{type(given[i]).__name__}")
+            raise TypeError(f"{o.name.decode()}: out must be a Tensor, got {type(given[i]).__name__}")
         if (<Tensor>values[i]).flags & PT_REQUIRES_GRAD:
             raise RuntimeError(f"{o.name.decode()}: out= does not support automatic "
                                "differentiation, but one of the arguments requires grad")
@@ -562,8 +563,7 @@ cdef int run_kernel(int op, tuple args, list results, int column, uint64_t seen)
     if kernel == NULL and by_smaller_ops(op, args, results):
         return 0
     if kernel == NULL:
-        raise NotImplementedError(f"{o.name.decode()}: there is no kernel for device "
-                                  f"{device_of(column, -1)}")
+        raise NotImplementedError(f"{o.name.decode()}: there is no kernel for device {device_of(column, -1)}")
     for k in range(nargs):
         if letters[k] == b'L':
             n_lists += len(args[k])
@@ -619,7 +619,7 @@ cdef int run_kernel(int op, tuple args, list results, int column, uint64_t seen)
         if column != DEVICE_CPU and BACKENDS[column] != NULL and BACKENDS[column].stream != NULL:
             c.stream = BACKENDS[column].stream(outs[0].device_index)
         if o.random:
-            c.seed, c.offset = _next_random(args[nargs - 1])
+            c.seed, c.offset = _next_random(args[nargs - 1], column, outs[0].device_index)
         if work > 16384:
             room = own_all(views, nin, outs, c.nout)
             pt_kernels_enter()
@@ -639,7 +639,13 @@ cdef int run_kernel(int op, tuple args, list results, int column, uint64_t seen)
                     status = kernel(&c)
             finally:
                 pt_kernels_leave()
-        if status != PT_OK:
+        if status == PT_DECOMPOSE:
+            if not by_smaller_ops(op, args, results):
+                raise NotImplementedError(f"{o.name.decode()}: a kernel leaves these sizes to a decomposition, which "
+                                          "there is none of")
+        elif status != PT_OK:
+            if status == PT_MEMORY_ERROR and column != DEVICE_CPU:
+                status = memory_failure(column, outs[0].device_index)
             raise_status(status, o.name, c.error)
     finally:
         PyMem_Free(views)
@@ -670,11 +676,9 @@ cdef object widened(object x):
 
 
 cdef object without_history(object x):
-    if isinstance(x, Tensor):
-        return alias(<Tensor>x)
     if type(x) is tuple and x and isinstance(x[0], Tensor):
         return tuple([without_history(item) for item in x])
-    return x
+    return alias(<Tensor>x) if isinstance(x, Tensor) else x
 
 
 cdef int fill_param(pt_param *p, object x, char letter, int64_t **ints, int op, int k) except -1:
@@ -687,8 +691,8 @@ cdef int fill_param(pt_param *p, object x, char letter, int64_t **ints, int op, 
     elif letter == b'w':
         names = _choices(op, k)
         if x not in names:
-            raise ValueError(f"{info(op).name.decode()}: {arg_name(op, k)} must be one of "
-                             f"{', '.join([repr(n) for n in names])}, got {x!r}")
+            known = ', '.join([repr(n) for n in names])
+            raise ValueError(f"{info(op).name.decode()}: {arg_name(op, k)} must be one of {known}, got {x!r}")
         p.kind, p.i = PT_PARAM_INT, names.index(x)
     elif isinstance(x, tuple):
         p.kind, p.list = PT_PARAM_INTS, ints[0]
@@ -722,11 +726,16 @@ cdef tuple _choices(int op, int k):
 
 # -- data movement used by every path ----------------------------------------------------------
 
-cdef int copy_into(Tensor dst, Tensor src) except -1:
-    """dst[...] = src without history; sizes are equal, dtypes and strides are not asked about."""
+cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
+    """dst[...] = src without history; sizes are equal, dtypes and strides are not asked about.
+
+    ``non_blocking``: may return while page-locked memory of the host is still read or written.
+    """
     cdef pt_view a, b
     cdef int64_t[4 * 64] room
     cdef int status, column = dst.storage.device or src.storage.device
+    cdef int (*copy)(const pt_view *, const pt_view *) noexcept nogil
+    cdef bint apart
     if dst.storage.device == DEVICE_META or dst.count == 0:
         return 0
     if src.storage.device == DEVICE_META:
@@ -739,8 +748,10 @@ cdef int copy_into(Tensor dst, Tensor src) except -1:
         own_dims(&b, own_dims(&a, room))
     if column != DEVICE_CPU:
         pt_kernels_enter()
+        apart = non_blocking and BACKENDS[column].copy_async != NULL
+        copy = BACKENDS[column].copy_async if apart else BACKENDS[column].copy
         with nogil:
-            status = BACKENDS[column].copy(&a, &b)
+            status = copy(&a, &b)
         pt_kernels_leave()
     elif dst.count > 16384:
         pt_kernels_enter()
@@ -752,8 +763,17 @@ cdef int copy_into(Tensor dst, Tensor src) except -1:
     if status:
         reason = backend_error(column) if column != DEVICE_CPU else ""
         text = f"{src.device} to {dst.device} failed{reason}".encode()
+        if status == PT_MEMORY_ERROR and column != DEVICE_CPU:
+            status = memory_failure(column, a.device_index if a.device else b.device_index)
         raise_status(status, b"copy", text)
     return 0
+
+
+cdef Tensor landing(Tensor r, int column):
+    """Page-locked memory in the place of r, for a copy from a device that need not wait."""
+    if BACKENDS[column] == NULL or BACKENDS[column].allocate_host == NULL:
+        return r
+    return wrap_storage(allocate_pinned(r.storage.nbytes, column), 0, r.dt, r.rank, r.dims, r.dims + r.rank)
 
 
 cdef Tensor host_copy(Tensor x):

@@ -37,10 +37,23 @@ class _TensorType(type):
 
 
 for _name in ("apply_", "bernoulli", "conj_physical", "conj_physical_", "fill_diagonal_", "float_power_", "get_device",
-              "is_conj", "is_neg", "is_nonzero", "is_pinned", "is_same_size", "is_shared", "map2_", "map_",
-              "narrow_copy", "new_empty_strided", "pin_memory", "polygamma", "polygamma_", "resize_as_", "resolve_conj",
+              "is_conj", "is_neg", "is_nonzero", "is_same_size", "map2_", "map_",
+              "narrow_copy", "new_empty_strided", "polygamma", "polygamma_", "resize_as_", "resolve_conj",
               "resolve_neg", "sum_to_size", "to_dense"):
     Later(Tensor, _name, "ptcore._ops._small_methods")
+for _name in ("is_pinned", "pin_memory", "record_stream"):
+    Later(Tensor, _name, "ptcore._host_memory")
+
+
+def _cuda_array_interface(self):
+    """The memory of a tensor on a CUDA device as CuPy and Numba read it; other tensors have no such attribute."""
+    if not self.is_cuda:
+        raise AttributeError(f"__cuda_array_interface__: the tensor must be on a CUDA device, got {self.device}")
+    from ptcore._cuda_array import describe
+    return describe(self)
+
+
+Tensor.__cuda_array_interface__ = property(_cuda_array_interface)
 for _name in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
     setattr(Tensor, _name, property(lambda self: False, doc="False: tensors are dense."))
 

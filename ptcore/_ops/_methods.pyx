@@ -55,13 +55,19 @@ def detach_(Tensor self not None):
     return self
 
 
-cdef Tensor converted(Tensor x, int dt, Device d, bint copy):
+cdef Tensor converted(Tensor x, int dt, Device d, bint copy, bint non_blocking=False):
     """x in another dtype and on another device; x itself if nothing changes and not copy."""
+    cdef uint8_t before
     if d is not None and (d.column != x.storage.device or (
             d.number >= 0 and d.number != x.storage.device_index)):
         if x.dt != dt:
             x = <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
-        return <Tensor>call(OP_TO_DEVICE, (x, d), None)
+        before = pt_tls.non_blocking
+        pt_tls.non_blocking = non_blocking
+        try:
+            return <Tensor>call(OP_TO_DEVICE, (x, d), None)
+        finally:
+            pt_tls.non_blocking = before
     if x.dt != dt:
         return <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
     return <Tensor>call(OP_CLONE, (x,), None) if copy else x
@@ -71,6 +77,9 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
        memory_format=None):
     """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``,
     ``to(device, dtype)``, ``to(other)``. The tensor itself if nothing changes and not ``copy``.
+
+    With ``non_blocking`` a copy from page-locked memory (``pin_memory``) to a device, and one to the CPU, which then
+    lands in such memory, may still run when this returns: wait for the stream before you read the latter.
 
     Examples
     --------
@@ -94,7 +103,8 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
     if rest:
         raise TypeError(f"to: too many arguments: {args!r}")
     r = converted(self, self.dt if dtype is None else as_code(dtype, b"to", b"dtype"),
-                  None if device is None else as_device(device, b"to"), bool(copy))
+                  None if device is None else as_device(device, b"to"), bool(copy),
+                  bool(non_blocking) and memory_format is None)
     return r if memory_format is None else formatted(r, memory_format, "to", self)
 
 
@@ -133,12 +143,15 @@ def _short(name, code_name):
 
 def cpu(Tensor self not None, memory_format=None):
     """This tensor on the CPU."""
-    return converted(self, self.dt, CPU, False)
+    r = converted(self, self.dt, CPU, False)
+    return r if memory_format is None else formatted(r, memory_format, "cpu", self)
 
 
 def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=None):
     """This tensor on a CUDA device (the current one if None)."""
-    return converted(self, self.dt, as_device("cuda" if device is None else device, b"cuda"), False)
+    r = converted(self, self.dt, as_device("cuda" if device is None else device, b"cuda"), False,
+                  bool(non_blocking) and memory_format is None)
+    return r if memory_format is None else formatted(r, memory_format, "cuda", self)
 
 
 def type_(Tensor self not None, dtype=None, non_blocking=False):

@@ -1,5 +1,5 @@
 """Methods of Tensor that are short and rarely called, in plain Python; read when one is first asked for."""
-from ptcore._errors import DeviceError, DTypeError, ShapeError
+from ptcore._errors import DTypeError, ShapeError
 from ptcore._tensor import Tensor
 
 
@@ -38,11 +38,6 @@ def is_nonzero(self):
     return bool(self)
 
 
-def is_pinned(self, device=None):
-    """Whether the memory is page-locked; ordinary memory is not."""
-    return False
-
-
 def is_same_size(self, other):
     """Whether both tensors have the same shape."""
     if not isinstance(other, Tensor):
@@ -63,11 +58,6 @@ def narrow_copy(self, dim, start, length):
 def never(self):
     """False: conjugation and negation are carried out, never marked."""
     return False
-
-
-def pin_memory(self, device=None):
-    """A copy in page-locked memory, which needs an accelerator."""
-    raise DeviceError("pin_memory: it needs an accelerator, and none is available")
 
 
 def sum_to_size(self, *size):
@@ -156,5 +146,5 @@ def conj_physical(self):
     return self.conj()
 
 
-is_conj = is_neg = is_shared = never
+is_conj = is_neg = never
 resolve_conj = resolve_neg = to_dense = itself

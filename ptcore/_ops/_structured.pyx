@@ -1,4 +1,4 @@
-"""The fast path of structured ops: plain CPU tensors of one dtype and a common shape rule.
+"""The fast path of structured ops: plain tensors of one dtype on one device, and a common shape rule.
 
 Everything lives on the C stack: views, parameters, sizes. The few shape rules that most calls
 use (the generator recognises their texts) are worked out in C; whatever is not plain, and every
@@ -13,6 +13,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTu
 from libc.string cimport memset
 
 from ptcore._types cimport *
+from ptcore._device cimport BACKENDS, PT_DECOMPOSE, memory_failure
 from ptcore._dtype cimport CATEGORY, dtype
 from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
@@ -69,7 +70,7 @@ cdef object join(int op, object tensors, object dim, object out):
 
 cdef int launch(int op, pt_kernel kernel, pt_view *views, int nin, pt_view *out, const pt_param *params,
                 int nparams, int64_t work) except -1:
-    """Runs a kernel of one output on work elements; PT_OK, or PT_NEED_BLAS if it wants the general call."""
+    """Runs a kernel of one output on work elements; PT_OK, or what says that it wants the general call."""
     cdef pt_call c
     cdef int64_t *room
     cdef int status
@@ -79,6 +80,8 @@ cdef int launch(int op, pt_kernel kernel, pt_view *views, int nin, pt_view *out,
     c.out = out
     (<const pt_param **>&c.params)[0] = params
     c.stream = NULL
+    if out.device != DEVICE_CPU and BACKENDS[out.device].stream != NULL:
+        c.stream = BACKENDS[out.device].stream(out.device_index)
     c.error[0] = 0
     if work > SMALL:
         room = own_all(views, nin, out, 1)
@@ -89,9 +92,27 @@ cdef int launch(int op, pt_kernel kernel, pt_view *views, int nin, pt_view *out,
         PyMem_Free(room)
     else:
         status = kernel(&c)
-    if status != PT_OK and status != PT_NEED_BLAS:
+    if status != PT_OK and status != PT_NEED_BLAS and status != PT_DECOMPOSE:
+        if status == PT_MEMORY_ERROR and out.device != DEVICE_CPU:
+            status = memory_failure(out.device, out.device_index)
         raise_status(status, info(op).name, c.error)
     return status
+
+
+cdef enum:
+    SLOW_ON_ANY_DEVICE = PT_SLOW & ~PT_NON_CPU
+
+
+cdef bint on_device_of(Tensor lead, const pt_view *views, int n) noexcept:
+    """Whether all operands are on lead's device, one that is known by a backend if it is not the CPU."""
+    cdef int k, column = lead.storage.device
+    if column != DEVICE_CPU and BACKENDS[column] == NULL:
+        return False
+    for k in range(n):
+        if views[k].dtype != PT_NONE and (views[k].device != column or (
+                column != DEVICE_CPU and views[k].device_index != lead.storage.device_index)):
+            return False
+    return True
 
 
 cdef pt_param no_param                   # all zero
@@ -113,7 +134,7 @@ cdef inline bint read_dim(object value, int ndim, int64_t *dim) noexcept:
 
 cdef object plain_call(int op, pt_opinfo *o, tuple args):
     """The result, or None if the call is not plain."""
-    cdef pt_kernel kernel = kernel_of(op, DEVICE_CPU)
+    cdef pt_kernel kernel
     cdef const char *letters = o.letters
     cdef pt_view[6] views
     cdef pt_param[8] params
@@ -131,7 +152,7 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
     cdef bint keepdim = False
     cdef int64_t work
     cdef char letter
-    if kernel == NULL or o.random or o.prefill or n > 8:
+    if o.random or o.prefill or n > 8:
         return None
     for k in range(n):
         x = args[k]
@@ -215,7 +236,12 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
         else:
             return None
         nparams += 1
-    if lead is None or key & PT_SLOW or not o.types & (1 << dt):
+    if lead is None or key & SLOW_ON_ANY_DEVICE or not o.types & (1 << dt):
+        return None
+    if key & PT_NON_CPU and not on_device_of(lead, views, nin):
+        return None
+    kernel = kernel_of(op, lead.storage.device)
+    if kernel == NULL:
         return None
     if o.promote == PT_PROMOTE_FLOAT and CATEGORY[dt] < 2:
         return None
@@ -274,14 +300,14 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
         return None
     if (key & PT_NONCONTIGUOUS and o.rule >= RULE_LAID and lead.flags & PT_NONCONTIGUOUS
             and is_dense(ndim, lead.dims, lead.dims + ndim)):
-        r = new_strided(out_dt, ndim, sizes, lead.dims + ndim, DEVICE_CPU, -1)
+        r = new_strided(out_dt, ndim, sizes, lead.dims + ndim, lead.storage.device, lead.storage.device_index)
     else:
-        r = new_tensor(out_dt, ndim, sizes, DEVICE_CPU, -1)
+        r = new_tensor(out_dt, ndim, sizes, lead.storage.device, lead.storage.device_index)
     fill_view(r, &out_view)
     work = r.count + lead.count
     if nin > 1 and views[1].dtype != PT_NONE:
         work += views[1].numel
-    if launch(op, kernel, views, nin, &out_view, params, nparams, work) == PT_NEED_BLAS:
+    if launch(op, kernel, views, nin, &out_view, params, nparams, work) != PT_OK:
         return None
     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and o.differentiable:
         record_plain(op, o, args, r, tensors, nin, plain, params, nparams)
@@ -290,17 +316,15 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
 
 cdef object joined(int op, pt_opinfo *o, PyObject **given, int n, object at):
     """``cat`` of a few tensors that differ in one dim at most, or None."""
-    cdef pt_kernel kernel = kernel_of(op, DEVICE_CPU)
+    cdef pt_kernel kernel
     cdef pt_view[16] views
     cdef pt_view out_view
     cdef pt_param dim = no_param
     cdef int64_t[64] sizes
-    cdef Tensor r
+    cdef Tensor r, lead
     cdef uint32_t key = pt_tls.mode
     cdef int i, j, dt = 0, rank = 0
     cdef int64_t total = 0
-    if kernel == NULL:
-        return None
     for i in range(n):
         if not isinstance(<object>given[i], Tensor):
             return None
@@ -318,13 +342,18 @@ cdef object joined(int op, pt_opinfo *o, PyObject **given, int n, object at):
             if sizes[j] != views[i].sizes[j] and j != dim.i:
                 return None
         total += views[i].sizes[dim.i]
-    if key & PT_SLOW or not o.types & (1 << dt):
+    lead = <Tensor>given[0]
+    if key & SLOW_ON_ANY_DEVICE or not o.types & (1 << dt) or (key & PT_NON_CPU and not on_device_of(lead, views, n)):
+        return None
+    kernel = kernel_of(op, lead.storage.device)
+    if kernel == NULL:
         return None
     sizes[dim.i] = total
-    r = new_tensor(dt, rank, sizes, DEVICE_CPU, -1)
+    r = new_tensor(dt, rank, sizes, lead.storage.device, lead.storage.device_index)
     fill_view(r, &out_view)
     dim.kind, dim.d = PT_PARAM_INT, <double>dim.i
-    launch(op, kernel, views, n, &out_view, &dim, 1, r.count)
+    if launch(op, kernel, views, n, &out_view, &dim, 1, r.count) != PT_OK:
+        return None
     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
         record_joined(op, given, n, dim.i, r)
     return r
@@ -343,7 +372,7 @@ cdef tuple metas_of(PyObject **tensors, int n):
         for i in range(n):
             m, t = <TensorMeta>PyTuple_GET_ITEM(_last_metas, i), <Tensor>tensors[i]
             if (m.rank != t.rank or m.rank > 5 or m.dt != t.dt or m.column != t.storage.device
-                    or not same_sizes(t.rank, m.sizes, t.dims)):
+                    or m.number != t.storage.device_index or not same_sizes(t.rank, m.sizes, t.dims)):
                 break
         else:
             return _last_metas

@@ -241,7 +241,8 @@ cdef int raise_status(int status, const char *name, const char *text) except -1:
     if status == PT_TYPE_ERROR:
         raise TypeError(message)
     if status == PT_MEMORY_ERROR:
-        raise MemoryError(message)
+        from ptcore._errors import OutOfMemoryError
+        raise OutOfMemoryError(message)
     if status == PT_LINALG_ERROR:
         from ptcore._errors import LinAlgError
         raise LinAlgError(message)

@@ -19,12 +19,14 @@ import sys
 import cython
 
 if not cython.compiled:         # plain Python finds a cimport by its whole name alone
-    from ptcore import _node, _state
+    from ptcore import _device, _node, _state
     from ptcore.autograd import _accumulate
+    sys.modules["cython.cimports.ptcore._device"] = _device
     sys.modules["cython.cimports.ptcore._node"] = _node
     sys.modules["cython.cimports.ptcore._state"] = _state
     sys.modules["cython.cimports.ptcore.autograd._accumulate"] = _accumulate
 
+from cython.cimports.ptcore._device import are_streams_used
 from cython.cimports.ptcore._node import Node
 from cython.cimports.ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
 from cython.cimports.ptcore.autograd._accumulate import (
@@ -52,6 +54,7 @@ class Run:
     needed: object          # set of nodes that lead to the inputs asked for, or None
     captured: object        # dict key -> gradient, or None: accumulate into leaves
     waiting: object         # dict leaf -> [edges left, sum] of hooked leaves, or None
+    streams: object         # autograd._streams.Streams, or None where only default streams are used
     current: Node           # whose rule or hooks are running
     create_graph: cython.bint
     retain_graph: cython.bint
@@ -107,7 +110,16 @@ class Run:
     @cython.cfunc
     def deliver(self, n: Node, nr: cython.int, g: object) -> object:
         """Adds g to what waits at output nr of n; queues n the first time."""
-        buffer: object
+        if self.streams is not None:
+            self.streams.hand(g, n)
+            self.add(n, nr, g)
+            self.streams.back()
+        else:
+            self.add(n, nr, g)
+        return None
+
+    @cython.cfunc
+    def add(self, n: Node, nr: cython.int, g: object) -> object:
         if n.run != self.stamp:
             if (n.run != 0 and n.run in _live) or (self.foreign and n in self.foreign):
                 if n in self.foreign:
@@ -140,6 +152,16 @@ class Run:
     @cython.cfunc
     def leaf(self, t: object, g: object, owned: cython.int) -> object:
         """A gradient has arrived at a leaf; ``owned`` as in accumulate_leaf."""
+        if self.streams is not None:
+            self.streams.hand(g, None)
+            self.add_to_leaf(t, g, 0)
+            self.streams.back()
+        else:
+            self.add_to_leaf(t, g, owned)
+        return None
+
+    @cython.cfunc
+    def add_to_leaf(self, t: object, g: object, owned: cython.int) -> object:
         entry: list
         if self.captured is not None:
             if id(t) in self.captured:
@@ -159,7 +181,11 @@ class Run:
         entry: list = self.waiting[id(t)]
         entry[0] -= 1
         if entry[0] == 0:
+            if self.streams is not None and entry[1] is not None:
+                self.streams.hand(entry[1], None)
             finish_leaf(t, entry[1], self.create_graph)
+            if self.streams is not None and entry[1] is not None:
+                self.streams.back()
         return None
 
     @cython.cfunc
@@ -175,6 +201,8 @@ class Run:
         i: cython.int
         nin: cython.int = n.nin
         needs: cython.int = 0
+        if self.streams is not None:
+            self.streams.enter(n, g)
         if hooks is not None:
             g = hooks.before(n, g)
             if self.captured is not None:
@@ -244,7 +272,11 @@ class Run:
         for i in range(n.nout):
             key = (n, i)
             if key in self.captured:
-                self.captured[key] = g if n.nout == 1 else g[i]
+                x = g if n.nout == 1 else g[i]
+                self.captured[key] = x
+                if self.streams is not None and x is not None:
+                    self.streams.hand(x, None)
+                    self.streams.back()
         return None
 
     @cython.cfunc
@@ -382,10 +414,13 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     run.stamp = stamp
     run.heap = []
     run.foreign = {}
-    run.needed = run.captured = run.waiting = run.current = None
+    run.needed = run.captured = run.waiting = run.current = run.streams = None
     run.create_graph = create_graph
     run.retain_graph = retain_graph
     run.anomaly = is_anomaly_enabled()
+    if are_streams_used():
+        from ptcore.autograd._streams import Streams
+        run.streams = Streams()
     keys = []
     if inputs is not None:
         run.captured = {}
@@ -424,6 +459,8 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
         _anomaly.locate(error, run.current)
         raise
     finally:
+        if run.streams is not None:
+            run.streams.choose(None)
         _live.discard(stamp)
         _set_grad_enabled(before)
     if inputs is None:

@@ -142,10 +142,10 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         seeds = []
         for o in outputs:
             if o.dtype.is_complex:
-                real = randn(o.shape, dtype=o.dtype.to_real())
-                seed = (real + 1j * randn(o.shape, dtype=o.dtype.to_real())).to(o.dtype)
+                real, imaginary = (randn(o.shape, dtype=o.dtype.to_real(), device=o.device) for _ in range(2))
+                seed = (real + 1j * imaginary).to(o.dtype)
             else:
-                seed = randn(o.shape, dtype=o.dtype)
+                seed = randn(o.shape, dtype=o.dtype, device=o.device)
             seeds.append(seed.detach().requires_grad_())
     else:
         seeds = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)

@@ -5,12 +5,15 @@ at its first use, and raises RuntimeError that says what is missing where there 
 """
 import importlib
 
+from ptcore._errors import OutOfMemoryError
 from ptcore.cuda import _load, _probe
 
 _LATER = {
     "streams": ("Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream",
                 "stream"),
     "_properties": ("get_device_properties",),
+    "random": ("default_generators", "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed",
+               "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all"),
     "memory": ("caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "get_allocator_backend",
                "get_per_process_memory_fraction", "host_memory_stats", "host_memory_stats_as_nested_dict",
                "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
@@ -20,9 +23,9 @@ _LATER = {
                "set_per_process_memory_fraction"),
 }
 
-__all__ = ["can_device_access_peer", "current_device", "device", "device_count", "device_of", "get_arch_list",
-           "get_device_capability", "get_device_name", "init", "ipc_collect", "is_available", "is_bf16_supported",
-           "is_initialized", "manual_seed", "manual_seed_all", "set_device", "synchronize",
+__all__ = ["OutOfMemoryError", "can_device_access_peer", "current_device", "device", "device_count", "device_of",
+           "get_arch_list", "get_device_capability", "get_device_name", "get_sync_debug_mode", "init", "ipc_collect",
+           "is_available", "is_bf16_supported", "is_initialized", "set_device", "set_sync_debug_mode", "synchronize",
            *[name for names in _LATER.values() for name in names]]
 
 
@@ -127,6 +130,30 @@ def synchronize(device=None):
     _load.runtime().synchronize(_load.index_of(device, "synchronize"))
 
 
+_SYNC_MODES = ("default", "warn", "error")
+
+
+def set_sync_debug_mode(debug_mode):
+    """What happens where a copy between the host and a device makes the program wait for the device.
+
+    Parameters
+    ----------
+    debug_mode : {"default", "warn", "error"} or {0, 1, 2}
+        Nothing, a UserWarning, or RuntimeError in the place of the copy. What waits because it is asked to, as
+        `synchronize` does, is not meant.
+    """
+    mode = _SYNC_MODES.index(debug_mode) if debug_mode in _SYNC_MODES else debug_mode
+    if isinstance(mode, bool) or not isinstance(mode, int) or not 0 <= mode <= 2:
+        raise RuntimeError(f"set_sync_debug_mode: debug_mode must be one of 'default', 'warn' and 'error', got "
+                           f"{debug_mode!r}")
+    _load.runtime().set_sync_debug_mode(mode)
+
+
+def get_sync_debug_mode():
+    """The mode of `set_sync_debug_mode` as a number: 0, 1 or 2."""
+    return _load.runtime().sync_debug_mode()
+
+
 def get_device_name(device=None):
     """The name of a device."""
     return _load.runtime().device_name(_load.index_of(device, "get_device_name"))
@@ -156,16 +183,3 @@ def is_bf16_supported(including_emulation=True):
 
 def ipc_collect():
     """Releases memory that other processes have shared and left; there is none."""
-
-
-def manual_seed(seed):
-    """Seeds what a device draws from: the default generator, which devices share with the CPU.
-
-    Nothing happens where no device is available, as in PyTorch.
-    """
-    if is_available():
-        from ptcore._random import manual_seed as seed_all
-        seed_all(int(seed))
-
-
-manual_seed_all = manual_seed

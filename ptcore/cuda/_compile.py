@@ -43,6 +43,10 @@ class NVRTC:
                 options.append(b"-fmad=false")
             error, = nvrtc.nvrtcCompileProgram(program, len(options), options)
             if error:
+                _, known = nvrtc.nvrtcGetSupportedArchs()
+                if architecture not in known:
+                    raise RuntimeError(f"{self.version} compiles for sm_{min(known)} to sm_{max(known)}, not for sm_"
+                                       f"{architecture}: pip install --upgrade nvidia-cuda-nvrtc")
                 _, size = nvrtc.nvrtcGetProgramLogSize(program)
                 log = b" " * size
                 nvrtc.nvrtcGetProgramLog(program, log)

@@ -3,9 +3,12 @@ import os
 
 from cuda.bindings cimport cydriver as cu
 from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
+from libc.stdio cimport snprintf
+from libc.string cimport strlen
 from libcpp.vector cimport vector
 
-from ptcore.cuda._runtime cimport driver, last_error
+from ptcore._device cimport pt_backend
+from ptcore.cuda._runtime cimport driver, hint_of, last_error
 
 cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
     cppclass DriverMemory:
@@ -159,21 +162,70 @@ memory.host_release = host_release
 
 # -- what tensors are made of --------------------------------------------------------------------------------
 
-cdef void *allocate(int64_t nbytes, int device) noexcept nogil:
-    cdef AllocatorFailure why
-    cdef void *data = allocator.allocate(device, nbytes, driver.stream(device), &why)
+# In a forked child nothing is asked of the allocators: a thread that is not in it may have locked them.
+
+cdef void *allocated(void *data, const AllocatorFailure &why) noexcept nogil:
+    """data; where it is NULL, with the reason in last_error."""
+    cdef size_t used
     last_error[0] = 0
     if data == NULL:
         failure_text(why, last_error, 1024)
+        if why.status != 2:
+            used = strlen(last_error)
+            snprintf(last_error + used, 1024 - used, " %s%s", driver.text(why.status), hint_of(why.status))
     return data
 
 
+cdef bint in_child() noexcept nogil:
+    if driver.forked:
+        snprintf(last_error, 1024, "%s", driver.text(3))
+    return driver.forked
+
+
+cdef void *allocate(int64_t nbytes, int device) noexcept nogil:
+    cdef AllocatorFailure why
+    if in_child():
+        return NULL
+    return allocated(allocator.allocate(device, nbytes, driver.stream(device), &why), why)
+
+
 cdef void release(void *data, int64_t nbytes, int device) noexcept nogil:
-    allocator.release(device, data)
+    if not driver.forked:
+        allocator.release(device, data)
 
 
-def start(int devices):
-    """Makes the allocators, by PTCORE_CUDA_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF's words) and PTCORE_CUDA_ALLOC."""
+cdef void *allocate_host(int64_t nbytes) noexcept nogil:
+    cdef AllocatorFailure why
+    if in_child():
+        return NULL
+    return allocated(pinned.allocate(nbytes, &why), why)
+
+
+cdef void release_host(void *data) noexcept nogil:
+    if not driver.forked:
+        pinned.release(data)
+
+
+cdef int owns_host(const void *data) noexcept nogil:
+    return not driver.forked and pinned.owns(data)
+
+
+cdef int keep_host(void *data, int device, void *stream) noexcept nogil:
+    return pinned.record_stream(data, device, stream)
+
+
+cdef int keep(void *data, int device, void *stream) noexcept nogil:
+    return 1 if in_child() or not allocator.record_stream(device, data, stream) else 0
+
+
+cdef void enter(pt_backend *backend) noexcept:
+    backend.allocate, backend.release, backend.record_stream = allocate, release, keep
+    backend.allocate_host, backend.release_host, backend.owns_host = allocate_host, release_host, owns_host
+
+
+def start(int devices, uintptr_t backend):
+    """Makes the allocators, by PTCORE_CUDA_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF's words) and PTCORE_CUDA_ALLOC, and
+    enters their functions into the backend."""
     global allocator, pinned
     cdef AllocatorSettings settings
     cdef char[512] error
@@ -189,6 +241,8 @@ def start(int devices):
     pinned = new PinnedPool(memory)
     driver.allocate = allocate
     driver.release = release
+    driver.keep_host = keep_host
+    enter(<pt_backend *>backend)
 
 
 # -- for ptcore.cuda.memory ----------------------------------------------------------------------------------
@@ -246,15 +300,14 @@ def fraction(int device):
     return allocator.memory_fraction(device)
 
 
-def record_stream(int device, uintptr_t data, uintptr_t stream):
-    return allocator.record_stream(device, <void *>data, <void *>stream)
-
-
 def allocate_raw(int device, size_t nbytes, uintptr_t stream):
     """The address of memory that ``release_raw`` gives back; MemoryError's text if there is none."""
     cdef AllocatorFailure why
     cdef char[1024] text
-    cdef void *data = allocator.allocate(device, nbytes, <void *>stream, &why)
+    cdef void *data
+    if driver.forked:
+        raise RuntimeError(driver.text(3).decode())
+    data = allocator.allocate(device, nbytes, <void *>stream, &why)
     if data == NULL:
         failure_text(why, text, 1024)
         from ptcore._errors import OutOfMemoryError
@@ -263,7 +316,7 @@ def allocate_raw(int device, size_t nbytes, uintptr_t stream):
 
 
 def release_raw(int device, uintptr_t data):
-    return allocator.release(device, <void *>data)
+    return driver.forked or allocator.release(device, <void *>data)
 
 
 def snapshot(int device):

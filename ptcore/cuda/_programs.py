@@ -29,20 +29,24 @@ def _one(types):
 
 # The files of structured kernels and the dtypes that their host halves ask for.
 STRUCTURED = {
+    "attention": _one(_FLOATS), "attention_backward": _one(_FLOATS),
+    "attention_backward_wide": _one(_FLOATS),
     "channel_norm": _PAIRS, "convolution": _one(_NUMBERS), "convolution_weight": _one(_NUMBERS),
     "cumulate": _one(CPP),
     "copy": [(t, u) for t in CPP for u in CPP if t != u] + [(t, t) for t in _BY_SIZE], "fill": _one(CPP),
     "grid_sample": _one(_FLOATS), "index": _one(_BY_SIZE), "index_add": _one(CPP), "layer_norm": _PAIRS,
     "layer_norm_backward": _PAIRS, "log_softmax": _one(_FLOATS), "log_softmax_backward": _one(_FLOATS),
-    "loss": _one(_FLOATS), "matmul": _one(_WHOLE[1:]), "nonzero": _one(CPP),
+    "loss": _one(_FLOATS), "many": _one(_FLOATS), "matmul": _one(_WHOLE[1:]), "nonzero": _one(CPP),
     "pad": _one(CPP), "permute": _one(_REAL),
     "pooling": _one(_REAL[1:]), "random": _one(_FLOATS),
-    "random_whole": _one(_REAL) + [(t, u) for t in _REAL for u in _FLOATS], "reduce_extreme": _one(_REAL),
+    "random_whole": _one(_REAL) + [(t, u) for t in _REAL for u in _FLOATS], "recurrent": _one(_FLOATS),
+    "reduce_extreme": _one(_REAL),
     "reduce_index": _one(_REAL), "reduce_logsumexp": _one(_FLOATS), "reduce_norm": _NORMS, "reduce_norm2": _NORMS,
     "reduce_prod": _FOLDS, "reduce_sum": _FOLDS, "reduce_truth": _one(CPP), "reduce_var": _one(_FLOATS + _COMPLEX),
-    "running": _one(_REAL), "resample": _one(("uint8_t", *_FLOATS)), "sliding": _one(CPP), "softmax": _one(_FLOATS),
-    "softmax_backward": _one(_FLOATS), "sort": _one(_REAL), "sort_stages": _one(("int64_t",)),
-    "transpose": _one(_BY_SIZE), "triangle": _one(_BY_SIZE),
+    "running": _one(_REAL), "resample": _one(("uint8_t", *_FLOATS)), "scatter_reduce": _one(CPP),
+    "search": _one(_REAL), "sliding": _one(CPP), "softmax": _one(_FLOATS), "softmax_backward": _one(_FLOATS),
+    "sort": _one(_REAL), "sort_stages": _one(("int32_t", "int64_t")), "transpose": _one(_BY_SIZE),
+    "triangle": _one(_BY_SIZE),
 }
 
 # Files whose results must be the CPU's to the bit: compiled without contraction.

@@ -36,18 +36,21 @@ cdef extern from "state.hpp" namespace "pt_cuda" nogil:
         void *(*stream)(int device) noexcept nogil
         void *(*allocate)(int64_t nbytes, int device) noexcept nogil
         void (*release)(void *data, int64_t nbytes, int device) noexcept nogil
-        int (*non_blocking)() noexcept nogil
+        int (*keep_host)(void *data, int device, void *stream) noexcept nogil
         const char *(*text)(int result) noexcept nogil
         const char *(*op_name)(int op) noexcept nogil
+        int (*found_wait)(char *error) noexcept nogil
+        int blocking, sync_mode, forked
 
     cppclass ThreadState:
-        int device, non_blocking
+        int device
         void **streams
 
     Driver driver
     ThreadState &thread_state()
     char *last_error
     int take_fault(int device, char *error)
+    const char *hint_of(int result)
 
 cdef int check(int result, str what) except -1
 cdef int use_device(int device) except -1

@@ -6,6 +6,7 @@ changed it.
 """
 import os
 import threading
+import warnings
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from cuda.bindings cimport cydriver as cu
@@ -14,6 +15,7 @@ from libc.string cimport memset
 
 from ptcore._device cimport pt_backend
 from ptcore._device import register_backend
+from ptcore._device import set_stream as choose_stream
 from ptcore._ops._select cimport copy_views as host_copy_views
 from ptcore._ops._table cimport info, register_kernels
 from ptcore._ops._table import op_id
@@ -23,6 +25,8 @@ cdef extern from "backend.hpp" namespace "pt_cuda" nogil:
     int elementwise(const char *name, int compute, int loop_out, const pt_view *out, const pt_view *inputs, int nin,
                     const void *params) noexcept
     int copy_views(const pt_view *dst, const pt_view *src) noexcept
+    int copy_views_async(const pt_view *dst, const pt_view *src) noexcept
+    pt_kernel kernel_by_name(const char *name) noexcept
     const pt_kernel_entry *kernels[]
 
 cdef extern from "sources.hpp" namespace "pt_cuda" nogil:
@@ -32,7 +36,6 @@ cdef extern from "sources.hpp" namespace "pt_cuda" nogil:
     Source texts "pt_cuda::sources" []
 
 cdef bint _initialised = False
-cdef bint _forked = False
 cdef int _count = 0
 cdef int _driver_version = 0
 cdef cu.CUdevice[16] _devices
@@ -46,8 +49,14 @@ class CudaError(RuntimeError):
     code = 0
 
 
+cdef const char *FORKED = (b"CUDA cannot be used in a forked child of a process that has used it; start the child with "
+                           b"the 'spawn' method (multiprocessing.set_start_method('spawn'))")
+
+
 cdef const char *text_of(int result) noexcept nogil:
     cdef const char *text = NULL
+    if driver.forked:
+        return FORKED
     cu.cuGetErrorString(<cu.CUresult>result, &text)
     if text == NULL:
         text = b"unknown error"
@@ -61,7 +70,8 @@ cdef int check(int result, str what) except -1:
     cu.cuGetErrorName(<cu.CUresult>result, &name)
     if name == NULL:
         name = b"unknown"
-    error = CudaError(f"{what}: CUDA error {result} ({name.decode()}): {text_of(result).decode()}")
+    error = CudaError(f"{what}: CUDA error {result} ({name.decode()}): {text_of(result).decode()}"
+                      f"{hint_of(result).decode()}")
     error.code = result
     raise error
 
@@ -69,8 +79,7 @@ cdef int check(int result, str what) except -1:
 # -- initialisation ------------------------------------------------------------------------------------------
 
 def _after_fork():
-    global _forked
-    _forked = _initialised
+    driver.forked = _initialised
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -79,9 +88,8 @@ os.register_at_fork(after_in_child=_after_fork)
 def initialise():
     """Starts the driver; RuntimeError if there is none, it is too old, or the process was forked after its start."""
     global _initialised, _count, _driver_version
-    if _forked:
-        raise RuntimeError("cuda: CUDA cannot be used in a forked child of a process that has used it; start the child "
-                           "with the 'spawn' method (multiprocessing.set_start_method('spawn'))")
+    if driver.forked:
+        raise RuntimeError(f"cuda: {FORKED.decode()}")
     if _initialised:
         return
     with _lock:
@@ -93,6 +101,8 @@ def initialise():
             raise RuntimeError(f"cuda: no NVIDIA driver was found on this machine ({e})") from None
         if result == 100:
             raise RuntimeError("cuda: no CUDA device is available on this machine")
+        if result == 3:                 # the parent has asked for devices without using one: so says the driver
+            raise RuntimeError(f"cuda: {FORKED.decode()}")
         check(result, "cuInit")
         check(cu.cuDriverGetVersion(&_driver_version), "cuDriverGetVersion")
         if _driver_version < 13000:
@@ -106,7 +116,7 @@ def initialise():
 
 
 def is_initialised():
-    return _initialised and not _forked
+    return _initialised and not driver.forked
 
 
 def device_count():
@@ -129,7 +139,11 @@ cdef int open_device(int device) except -1:
             return 0
         driver.devices[device].multiprocessors = attribute_of(device, 16)
         driver.devices[device].shared_limit = attribute_of(device, 97)
-        driver.devices[device].capability = 10 * attribute_of(device, 75) + attribute_of(device, 76)
+        capability = 10 * attribute_of(device, 75) + attribute_of(device, 76)
+        driver.devices[device].capability = capability
+        if capability < 75:             # the oldest that CUDA 13 compiles for
+            raise RuntimeError(f"cuda:{device}: the device has compute capability {capability // 10}."
+                               f"{capability % 10}; CUDA 13, and with it ptcore, supports 7.5 and above")
         check(cu.cuDevicePrimaryCtxRetain(&context, _devices[device]), f"cuda:{device}")
         check(cu.cuCtxSetCurrent(context), f"cuda:{device}")
         check(cu.cuMemHostAlloc(&fault, sizeof(Fault), 3), "cuMemHostAlloc")       # of all contexts, mapped
@@ -160,7 +174,7 @@ def check_device(int index):
 cdef int set_context(int device) noexcept nogil:
     cdef cu.CUcontext now = NULL
     cdef int result
-    if _forked:
+    if driver.forked:
         return 3
     result = cu.cuCtxGetCurrent(&now)
     if result == 0 and now != _contexts[device]:
@@ -216,7 +230,8 @@ cdef int wait(void *waiting, int waiting_device, void *stream, int device) noexc
 cdef int find(const Kernel *kernel, uint64_t types, int device, void **function, char *error) noexcept nogil:
     with gil:
         try:
-            function[0] = <void *><uintptr_t>_function(kernel.program.decode(), kernel.name.decode(), types, device)
+            found = _function(kernel.program.decode(), kernel.name.decode(), types, device)
+            function[0] = <void *><uintptr_t>found
             return PT_OK
         except KeyError:
             return PT_TYPE_ERROR
@@ -243,8 +258,34 @@ cdef int check_faults(int device) except -1:
     return 0
 
 
-cdef int is_non_blocking() noexcept nogil:
-    return thread_state().non_blocking
+cdef int device_of_address(const void *data) noexcept nogil:
+    cdef int device = -1
+    cu.cuPointerGetAttribute(&device, cu.CUpointer_attribute_enum.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                             <cu.CUdeviceptr>data)
+    return device if device < _count else -1
+
+
+cdef int choose_stream_of(int device, void *stream) noexcept nogil:
+    thread_state().streams[device] = stream
+    return 0
+
+
+cdef int wait_for(int device, void *waiting, int other, void *stream) noexcept nogil:
+    return wait(waiting, device, stream, other)
+
+
+cdef int found_wait(char *error) noexcept nogil:
+    """What ``set_sync_debug_mode`` asks for where a copy waits."""
+    with gil:
+        snprintf(error, 256, "called a synchronizing CUDA operation")
+        if driver.sync_mode == 2:
+            return PT_RUNTIME_ERROR
+        try:
+            warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
+        except Warning:                 # where warnings are errors
+            return PT_RUNTIME_ERROR
+        error[0] = 0
+        return PT_OK
 
 
 cdef int synchronize_device(int device) noexcept nogil:
@@ -266,9 +307,9 @@ driver.wait = wait
 driver.find = find
 driver.host_copy = host_copy_views
 driver.stream = stream_of
-driver.non_blocking = is_non_blocking
 driver.text = text_of
 driver.op_name = op_name
+driver.found_wait = found_wait
 
 cdef pt_backend backend
 backend.abi = PT_ABI
@@ -278,16 +319,21 @@ backend.elementwise = elementwise
 backend.synchronize = synchronize_device
 backend.stream = stream_of
 backend.error = error_text
+backend.copy_async = copy_views_async
+backend.device_of = device_of_address
+backend.set_stream = choose_stream_of
+backend.wait = wait_for
+backend.kernel = kernel_by_name
 
 
 def register():
     """Enters the backend and its kernels into the tables of the devices' column."""
     cdef int i = 0
     from ptcore.cuda import _cublas, _memory
-    _memory.start(device_count())
+    names = ("CUDA_LAUNCH_BLOCKING", "PTCORE_CUDA_LAUNCH_BLOCKING")
+    driver.blocking = any([os.environ.get(name, "") not in ("", "0") for name in names])
+    _memory.start(device_count(), <uintptr_t>&backend)
     _cublas.start()
-    backend.allocate = driver.allocate
-    backend.release = driver.release
     register_backend("cuda", <size_t>&backend, check_device)
     while kernels[i] != NULL:
         register_kernels(kernels[i], DEVICE_CUDA)
@@ -333,6 +379,7 @@ def _function(str program, str name, uint64_t types, int device):
     cdef cu.CUlibrary library = NULL
     cdef cu.CUkernel kernel = NULL
     cdef cu.CUfunction function = NULL
+    cdef int shared = 0
     codes = tuple([types >> 8 * i & 255 for i in range(8) if types >> 8 * i & 255 != 255])
     capability = driver.devices[device].capability
     with _lock:
@@ -347,6 +394,10 @@ def _function(str program, str name, uint64_t types, int device):
         library = <cu.CUlibrary><uintptr_t>_libraries[key]
         check(cu.cuLibraryGetKernel(&kernel, library, name.encode()), f"the kernel {name}")
         check(cu.cuKernelGetFunction(&function, kernel), f"the kernel {name}")
+        # Its dynamic shared memory may be what the device has beside its variables, not 48 KiB alone.
+        check(cu.cuFuncGetAttribute(&shared, <cu.CUfunction_attribute>1, function), f"the kernel {name}")
+        check(cu.cuFuncSetAttribute(function, <cu.CUfunction_attribute>8, driver.devices[device].shared_limit - shared),
+              f"the kernel {name}")
     return <uintptr_t>function
 
 
@@ -361,11 +412,12 @@ def set_device(int device):
     thread_state().device = device
 
 
-def set_non_blocking(bint value):
-    """Whether this thread's copies may return before they are done; returns the old setting."""
-    old = thread_state().non_blocking
-    thread_state().non_blocking = value
-    return bool(old)
+def sync_debug_mode():
+    return driver.sync_mode
+
+
+def set_sync_debug_mode(int mode):
+    driver.sync_mode = mode
 
 
 def current_stream(int device):
@@ -374,7 +426,7 @@ def current_stream(int device):
 
 def set_stream(int device, uintptr_t stream):
     use_device(device)
-    thread_state().streams[device] = <void *>stream
+    choose_stream(DEVICE_CUDA, device, stream)
 
 
 def driver_version():
@@ -433,11 +485,6 @@ def stream_create(int device, int priority):
     return <uintptr_t>stream
 
 
-def stream_destroy(uintptr_t stream):
-    if not _forked:
-        cu.cuStreamDestroy(<cu.CUstream>stream)
-
-
 def stream_priority_range(int device):
     cdef int least = 0, greatest = 0
     use_device(device)
@@ -476,7 +523,7 @@ def event_create(int device, unsigned flags):
 
 
 def event_destroy(uintptr_t event):
-    if not _forked:
+    if not driver.forked:
         cu.cuEventDestroy(<cu.CUevent>event)
 
 

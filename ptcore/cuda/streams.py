@@ -1,4 +1,6 @@
 """Streams and events: in which order a device does its work."""
+import threading
+
 from ptcore._device import device as _device
 from ptcore.cuda._load import index_of, runtime
 
@@ -6,8 +8,28 @@ __all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "current_stream
            "stream"]
 
 
+_POOL = 32
+_pools = {}                             # (device, priority) -> [the streams made so far, the number of the next]
+_lock = threading.Lock()
+
+
+def _pooled(index, priority):
+    """One of 32 streams of a device and priority in turn. They are never destroyed: what was allocated or recorded on a
+    stream refers to it by its address, which the driver would give to another one."""
+    least, greatest = runtime().stream_priority_range(index)
+    priority = max(min(priority, least), greatest)
+    with _lock:
+        streams, next_one = _pools.setdefault((index, priority), ([], 0))
+        if len(streams) < _POOL:
+            streams.append(runtime().stream_create(index, priority))
+        _pools[index, priority] = streams, next_one + 1
+        return streams[next_one % _POOL], priority
+
+
 class Stream:
     """A sequence of work that a device does in order, beside that of other streams.
+
+    There are 32 a device and priority, which are given out in turn, as PyTorch's: two objects may be one stream.
 
     Parameters
     ----------
@@ -24,19 +46,13 @@ class Stream:
 
     def __init__(self, device=None, priority=0):
         self._index = index_of(device, "Stream")
-        self._handle = runtime().stream_create(self._index, priority)
-        self._destroy = runtime().stream_destroy        # at the interpreter's end nothing can be looked up any more
-        self.priority = priority
+        self._handle, self.priority = _pooled(self._index, priority)
 
     @classmethod
     def _of(cls, index, handle):
         self = Stream.__new__(cls)
-        self._index, self._handle, self._destroy, self.priority = index, handle, None, 0
+        self._index, self._handle, self.priority = index, handle, 0
         return self
-
-    def __del__(self):
-        if getattr(self, "_destroy", None) is not None:
-            self._destroy(self._handle)
 
     @property
     def device(self):
@@ -107,8 +123,7 @@ class ExternalStream(Stream):
     """
 
     def __init__(self, stream_ptr, device=None):
-        self._index, self._handle = index_of(device, "ExternalStream"), stream_ptr
-        self._destroy, self.priority = None, 0
+        self._index, self._handle, self.priority = index_of(device, "ExternalStream"), stream_ptr, 0
 
 
 class Event:
@@ -220,7 +235,6 @@ class StreamContext:
     def __enter__(self):
         if self.stream is not None:
             device = runtime().current_device()
-            # The stream object is kept alive, as work goes to it until the end.
             self._before.append((device, self.stream._index, runtime().current_stream(self.stream._index)))
             set_stream(self.stream)
 

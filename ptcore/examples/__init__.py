@@ -1,1 +1,1 @@
-"""Runnable examples: ``python -m ptcore.examples.digits`` and ``.gpt``."""
+"""Runnable examples: ``python -m ptcore.examples.digits``, ``.gpt`` and ``.hogwild``."""

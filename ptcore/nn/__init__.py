@@ -1,7 +1,7 @@
 """Neural networks: modules, parameters, functions and initialisers.
 
-``nn.functional``, ``nn.grad``, ``nn.init``, ``nn.utils`` and ``nn.parameter`` are modules;
-``nn.grad`` and ``nn.utils`` are imported at first use.
+``nn.attention``, ``nn.functional``, ``nn.grad``, ``nn.init``, ``nn.utils`` and ``nn.parameter`` are modules;
+``nn.attention``, ``nn.grad`` and ``nn.utils`` are imported at first use.
 """
 
 from ptcore._ops._results import names_of_files as _names_of_files
@@ -15,6 +15,7 @@ __all__ = [
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "attention",  # noqa: F405
     "functional",
     "grad",  # noqa: F405
     "init",
@@ -24,4 +25,4 @@ __all__ = [
     *_modules_all,
 ]
 
-__getattr__, __dir__ = _names_of_files(__name__, {}, ("grad", "utils"))
+__getattr__, __dir__ = _names_of_files(__name__, {}, ("attention", "grad", "utils"))

@@ -15,6 +15,7 @@ from itertools import chain
 
 import ptcore
 from ptcore import Tensor
+from ptcore._ops import _optimizers
 from ptcore.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -366,6 +367,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none=True):
         """Drop the gradients of all parameters, or fill them with zeros."""
+        grads = []
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None:
@@ -377,7 +379,8 @@ class Optimizer:
                         p.grad.detach_()
                     else:
                         p.grad.requires_grad_(False)
-                    p.grad.zero_()
+                    grads.append(p.grad)
+        _optimizers.zero_(grads)
 
     def step(self, closure=None):
         """Update the parameters; every optimiser defines it.

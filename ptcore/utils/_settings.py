@@ -1,7 +1,7 @@
-"""Settings of PyTorch that programs make and that change nothing here."""
+"""Settings of PyTorch that programs make: those of determinism change nothing, those of precision are CUDA's."""
+from ptcore import _precision
 
 _deterministic = {"mode": False, "warn_only": False}
-_precision = ["highest"]
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
@@ -30,18 +30,19 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_float32_matmul_precision(precision) -> None:
-    """Allows products of float32 a lower precision inside, which is not made use of.
+    """Allows products of float32 on CUDA devices a lower precision inside; the CPU makes no use of it.
 
     Parameters
     ----------
     precision : {"highest", "high", "medium"}
+        "high" and "medium" allow TF32, as ``backends.cuda.matmul.allow_tf32`` does.
     """
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError("set_float32_matmul_precision: precision must be one of 'highest', 'high' and 'medium', got "
                            f"{precision!r}")
-    _precision[0] = precision
+    _precision.set_float32(precision)
 
 
 def get_float32_matmul_precision() -> str:
     """What was allowed last, "highest" by default."""
-    return _precision[0]
+    return _precision.words["float32"]

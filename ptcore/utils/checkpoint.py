@@ -5,6 +5,7 @@ time when the backward comes to it, with the random numbers of the first time.
 """
 
 import ptcore
+from ptcore import _random
 from ptcore.autograd.graph import saved_tensors_hooks
 
 __all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
@@ -28,19 +29,19 @@ def _warn(message, depth):
 
 
 class _random_state:
-    """The generator in a state that was kept, if one was, and back to where it is."""
+    """The default generators in states that were kept, if they were, and back to where they are."""
 
     def __init__(self, state):
         self.state = state
 
     def __enter__(self):
         if self.state is not None:
-            self.now = ptcore.get_rng_state()
-            ptcore.set_rng_state(self.state)
+            self.now = _random.get_states()
+            _random.set_states(self.state)
 
     def __exit__(self, kind, value, trace):
         if self.state is not None:
-            ptcore.set_rng_state(self.now)
+            _random.set_states(self.now)
 
 
 class CheckpointFunction(ptcore.autograd.Function):
@@ -52,7 +53,7 @@ class CheckpointFunction(ptcore.autograd.Function):
         if not any(isinstance(a, ptcore.Tensor) and a.requires_grad for a in args):
             _warn("checkpoint: None of the inputs have requires_grad=True. Gradients will be None", 3)
         ctx.run_function = run_function
-        ctx.state = ptcore.get_rng_state() if preserve_rng_state else None
+        ctx.state = _random.get_states() if preserve_rng_state else None
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, ptcore.Tensor)]
         ctx.others = [None if isinstance(a, ptcore.Tensor) else a for a in args]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
@@ -151,7 +152,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         raise ValueError(f"checkpoint: determinism_check should be 'default' or 'none', got {determinism_check!r}")
     if not ptcore.is_grad_enabled():
         return function(*args, **kwargs)
-    state = ptcore.get_rng_state() if preserve else None
+    state = _random.get_states() if preserve else None
     first, second = context_fn()
 
     def again():

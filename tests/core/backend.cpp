@@ -132,6 +132,9 @@ __attribute__((visibility("default"))) int stub_index_accumulate(pt_call *c) {
     return PT_OK;
 }
 
+// Leaves every call to the op's decomposition.
+__attribute__((visibility("default"))) int stub_decline(pt_call *) { return PT_DECOMPOSE; }
+
 __attribute__((visibility("default"))) int stub_mm(pt_call *c) {
     if (c->stream != &the_stream || c->in[0].device_index != 0) {
         std::strcpy(c->error, "not the stream of device 0");

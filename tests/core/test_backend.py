@@ -102,6 +102,15 @@ def test_an_output_that_starts_as_a_copy(stub):
     assert there.tolist() == [[2, 3], [2, 4]]
 
 
+def test_a_kernel_that_leaves_a_call_to_the_decomposition(stub):
+    for op in ("addmm", "cumsum"):
+        pt.ops.register_kernel(op, "stub", stub.stub_decline)
+    x = pt.tensor([[1., 2.], [3., 4.]]).to("stub")
+    assert pt.addmm(x, x, x).tolist() == [[8, 12], [18, 26]]
+    with pytest.raises(NotImplementedError, match=r"cumsum: a kernel leaves these sizes to a decomposition, which"):
+        x.cumsum(0)
+
+
 def test_failures_name_the_device_and_its_reason(stub):
     with pytest.raises(RuntimeError, match=r"sqrt: failed on stub:0: the stub was unplugged"):
         pt.ones(2, device="stub").sqrt()

@@ -56,6 +56,18 @@ def test_meetings(cu):
 
 
 @child
+def test_more_shared_memory_is_asked_for(cu):
+    """48 KiB without, up to what the device has after cuFuncSetAttribute."""
+    reverse, q = kernels(cu, "blocks", "reverse"), cu.upload(np.arange(256, dtype=np.float32))
+    cu.launch(reverse, 1, 256, Args(q, q, 0), shared=49152)
+    fails(1, cu.launch, reverse, 1, 256, Args(q, q, 0), None, 49153)
+    fails(1, cu.cuFuncSetAttribute, reverse, 8, 232449)
+    cu.cuFuncSetAttribute(reverse, 8, 232448)
+    cu.launch(reverse, 1, 256, Args(q, q, 0), shared=232448)
+    np.testing.assert_array_equal(cu.download(q, np.empty(256, np.float32)), np.arange(256))
+
+
+@child
 def test_missing_barriers_show(cu):
     """Wrong results in most schedules."""
     q = cu.alloc(1024)

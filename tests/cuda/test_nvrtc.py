@@ -36,6 +36,13 @@ def test_structured(program, architecture):
     compile_all([(program, representative(program))], architecture)
 
 
+@pytest.mark.parametrize("architecture", [70, 131])
+def test_a_device_that_nvrtc_does_not_know(architecture):
+    with pytest.raises(RuntimeError, match=rf"nvrtc 13\.\d+ compiles for sm_75 to sm_\d+, not for sm_{architecture}: "
+                                           "pip install --upgrade nvidia-cuda-nvrtc"):
+        compile_all([("fill", (FLOAT,))], architecture)
+
+
 OPS = sorted(_programs.formulas())
 
 
@@ -131,8 +138,6 @@ def test_the_key_knows_everything():
 def test_an_error_has_the_log():
     with pytest.raises(RuntimeError, match=r"(?s)NVRTC: .*COMPILATION.*nonsense"):
         _compile.NVRTC().compile("nonsense;", {}, 90)
-    with pytest.raises(RuntimeError, match="NVRTC"):
-        _compile.NVRTC().compile("", {}, 12345)
 
 
 def run(*arguments, **environment):

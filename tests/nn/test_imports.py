@@ -15,8 +15,9 @@ ROOT = Path(ptcore.nn.__file__).parents[1]
 FILES = sorted(
     path for folder in ("nn", "optim", "utils") for path in (ROOT / folder).rglob("*.py")
 )
-# What SciPy computes: these are read when one of its functions is first asked for.
-HOSTED = {ROOT / "utils" / "_host.py", ROOT / "utils" / "_special.py"}
+# These are read when one of their functions is first asked for.
+LATER = {ROOT / name for name in ("utils/_host.py", "utils/_special.py", "utils/_summaries.py", "utils/benchmark.py",
+                                  "utils/restart.py", "nn/attention.py")}
 HEAVY = {
     "typing", "dataclasses", "inspect", "re", "enum", "contextlib", "warnings", "json",
     "tempfile", "numpy", "scipy", "torch",
@@ -33,7 +34,15 @@ def top_level_imports(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_no_heavy_import_at_the_top(path):
-    assert HEAVY.isdisjoint(top_level_imports(path)) != (path in HOSTED)
+    assert HEAVY.isdisjoint(top_level_imports(path)) != (path in LATER)
+
+
+def test_these_are_read_later():
+    names = [".".join(("ptcore", *path.relative_to(ROOT).with_suffix("").parts)) for path in LATER]
+    script = ("import sys, ptcore, ptcore.special, ptcore.nn, ptcore.optim, ptcore.utils, ptcore.utils.data\n"
+              f"print(set({names!r}) & set(sys.modules))")
+    out = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "set()"
 
 
 def test_scipy_waits_for_the_first_use():
@@ -50,7 +59,7 @@ def test_files_were_found():
 
 
 def test_torch_is_never_imported():
-    for path in [*FILES, ROOT / "serialization.py", ROOT / "testing.py"]:
+    for path in [*FILES, *(ROOT / "serialization").glob("*.py"), ROOT / "testing.py"]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [a.name for a in getattr(node, "names", []) if hasattr(a, "name")]
             names.append(getattr(node, "module", None) or "")

@@ -1,5 +1,6 @@
 """Module: registration, iteration, modes, conversion, copies, text."""
 
+import contextlib
 import copy
 import gc
 import pickle
@@ -372,6 +373,23 @@ def test_errors_name_the_module_by_its_path():
     assert _with_notes(lambda: net(pt.zeros(1, 2))) == [
         "in module 'body.0.1' (Linear) of Net"
     ]
+
+
+def test_errors_keep_nothing_alive():
+    class Fails(nn.Module):
+        def forward(self, x):
+            kept = x + 1
+            seen.append(weakref.ref(kept))
+            raise RuntimeError("after some work")
+
+    seen = []
+    gc.disable()  # a cycle would be found by it
+    try:
+        with contextlib.suppress(RuntimeError):
+            nn.Sequential(Fails())(pt.zeros(2))
+        assert seen[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_errors_of_modules_outside_the_model_keep_their_own_path():

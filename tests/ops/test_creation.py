@@ -62,7 +62,7 @@ def test_keywords_that_mean_nothing_here(name):
     assert make(layout=pt.strided, pin_memory=False).shape == make().shape
     with pytest.raises(NotImplementedError, match=f"{name}: layout must be ptcore.strided"):
         make(layout="sparse")
-    with pytest.raises(RuntimeError, match=f"{name}: pin_memory needs"):
+    with pytest.raises(RuntimeError, match=f"{name}: pin_memory: it needs an accelerator"):
         make(pin_memory=True)
 
 

@@ -328,7 +328,6 @@ def test_overridden_getitem_is_honoured():
 
 def test_bad_options():
     for options, text in [
-        ({"num_workers": 2}, "num_workers must be 0"),
         ({"num_workers": -1}, "non-negative"),
         ({"timeout": -1}, "timeout"),
         ({"prefetch_factor": 2}, "prefetch_factor"),

@@ -24,3 +24,9 @@ extern "C" void pt_blas_one_thread(int by) {
     if (by < 0 && regions == 0 && users_threads != 1) pt_blas.set_threads(users_threads);
     lock.clear(std::memory_order_release);
 }
+
+extern "C" void pt_blas_forked(void) {
+    lock.clear();
+    if (regions && users_threads != 1) pt_blas.set_threads(users_threads);
+    regions = 0;
+}

@@ -2,82 +2,80 @@
 // level; large parameters are bound by memory, so one ISA level is enough.
 #include "optimizers.h"
 
-#include <cmath>
+#include <cstdlib>
 
 #include "parallel.hpp"
-#include "ptcore/config.h"
+#include "ptcore/steps.h"
 
 namespace {
 
 constexpr int64_t GRAIN = 32768;
 
-template <class T>
-void sgd(T *p, const T *g, T *m, int64_t n, T lr, T momentum, T keep, T decay, bool nesterov,
-         T sign, bool first) {
+template <class T> void sgd(T *p, const T *g, T *m, int64_t n, const pt::sgd_step<T> &step) {
     pt::parallel_for(n, GRAIN, [=](int64_t begin, int64_t end) {
+        const pt::sgd_step<T> s = step;         // in registers: what it was captured in may lie where p does
         if (!m) {
             PT_IVDEP
-            for (int64_t i = begin; i < end; i++) p[i] -= lr * (sign * g[i] + decay * p[i]);
+            for (int64_t i = begin; i < end; i++) s.apply(p[i], g[i]);
             return;
         }
         PT_IVDEP
-        for (int64_t i = begin; i < end; i++) {
-            T d = sign * g[i] + decay * p[i];
-            T b = first ? d : momentum * m[i] + keep * d;
-            m[i] = b;
-            p[i] -= lr * (nesterov ? d + momentum * b : b);
-        }
+        for (int64_t i = begin; i < end; i++) s.apply(p[i], m[i], g[i]);
     });
 }
 
-template <class T>
-void adam(T *p, const T *g, T *m, T *v, T *vmax, int64_t n, T lr_decay, T step, T beta1,
-          T beta2, T eps, T decay, T sign, T root) {
-    const T rest1 = T(1) - beta1, rest2 = T(1) - beta2;
+template <class T> void adam(T *p, const T *g, T *m, T *v, T *top, int64_t n, const pt::adam_step<T> &step) {
     pt::parallel_for(n, GRAIN, [=](int64_t begin, int64_t end) {
-        if (vmax) {
+        const pt::adam_step<T> s = step;
+        if (top) {
             PT_IVDEP
-            for (int64_t i = begin; i < end; i++) {
-                T x = p[i] * lr_decay, d = sign * g[i] + decay * x;
-                T a = beta1 * m[i] + rest1 * d, b = beta2 * v[i] + rest2 * d * d;
-                T c = vmax[i] > b ? vmax[i] : b;
-                m[i] = a;
-                v[i] = b;
-                vmax[i] = c;
-                p[i] = x - step * a / (std::sqrt(c) * root + eps);
-            }
+            for (int64_t i = begin; i < end; i++) s.apply(p[i], m[i], v[i], top[i], g[i]);
             return;
         }
         PT_IVDEP
-        for (int64_t i = begin; i < end; i++) {
-            T x = p[i] * lr_decay, d = sign * g[i] + decay * x;
-            T a = beta1 * m[i] + rest1 * d, b = beta2 * v[i] + rest2 * d * d;
-            m[i] = a;
-            v[i] = b;
-            p[i] = x - step * a / (std::sqrt(b) * root + eps);
-        }
+        for (int64_t i = begin; i < end; i++) s.apply(p[i], m[i], v[i], g[i]);
     });
+}
+
+struct Range {
+    uintptr_t begin, end;
+};
+int by_begin(const void *x, const void *y) {
+    const uintptr_t a = static_cast<const Range *>(x)->begin, b = static_cast<const Range *>(y)->begin;
+    return a < b ? -1 : a > b;
 }
 
 }  // namespace
 
-#define SGD(NAME, T)                                                                             \
-    extern "C" void NAME(T *p, const T *g, T *m, int64_t n, double lr, double momentum,           \
-                         double dampening, double decay, int nesterov, int maximize, int first) { \
-        sgd<T>(p, g, m, n, T(lr), T(momentum), T(1 - dampening), T(decay), nesterov != 0,         \
-               maximize ? T(-1) : T(1), first != 0);                                              \
+extern "C" int pt_disjoint(const pt_view *views, int64_t n, int64_t item) {
+    Range *ranges = static_cast<Range *>(malloc((size_t)n * sizeof(Range)));
+    if (!ranges) return 0;
+    for (int64_t i = 0; i < n; i++) {
+        ranges[i].begin = (uintptr_t)views[i].data;
+        ranges[i].end = ranges[i].begin + (uintptr_t)(views[i].numel * item);
+    }
+    qsort(ranges, (size_t)n, sizeof(Range), by_begin);
+    int64_t i = 1;
+    while (i < n && ranges[i].begin >= ranges[i - 1].end) i++;
+    free(ranges);
+    return i >= n;
+}
+
+#define SGD(NAME, T)                                                                                          \
+    extern "C" void NAME(T *p, const T *g, T *m, int64_t n, double lr, double momentum, double dampening,      \
+                         double decay, int nesterov, int maximize, int first) {                                \
+        sgd<T>(p, g, m, n, pt::sgd_step<T>(lr, momentum, dampening, decay, nesterov, maximize, first));        \
     }
 SGD(pt_sgd_f32, float)
 SGD(pt_sgd_f64, double)
 
-// The decoupled decay multiplies the parameter first; the other one adds to the gradient.
-#define ADAM(NAME, T)                                                                            \
-    extern "C" void NAME(T *p, const T *g, T *m, T *v, T *vmax, int64_t n, double lr,             \
-                         double beta1, double beta2, double eps, double decay, int maximize,      \
-                         int decoupled, double correction1, double correction2) {                 \
-        adam<T>(p, g, m, v, vmax, n, decoupled ? T(1 - lr * decay) : T(1), T(lr / correction1),   \
-                T(beta1), T(beta2), T(eps), decoupled ? T(0) : T(decay),                          \
-                maximize ? T(-1) : T(1), T(1 / std::sqrt(correction2)));                          \
+#define ADAM(NAME, T)                                                                                         \
+    extern "C" void NAME(T *p, const T *g, T *m, T *v, T *top, int64_t n, double lr, double beta1,             \
+                         double beta2, double eps, double decay, int maximize, int decoupled,                  \
+                         double correction1, double correction2) {                                             \
+        pt::adam_step<T> step(lr, beta1, beta2, eps, decay, maximize, decoupled);                              \
+        step.correct(lr, correction1, correction2);                                                            \
+        adam<T>(p, g, m, v, top, n, step);                                                                     \
     }
 ADAM(pt_adam_f32, float)
 ADAM(pt_adam_f64, double)

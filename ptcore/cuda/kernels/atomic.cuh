@@ -1,5 +1,5 @@
-// Addition into memory that other threads add to as well, for every dtype: by the hardware's where there is one, else by
-// exchanging the 32-bit word that the element lies in.
+// Elements changed in memory that other threads change as well. Addition, for every dtype, by the hardware's where
+// there is one; else by exchanging the word that the element lies in.
 #pragma once
 #include "base.cuh"
 
@@ -15,9 +15,34 @@ template <class T, class F> PT_DEVICE void atomic_small(T *p, F change) {
         assumed = seen;
         union { uint16_t bits; T value; } in = {(uint16_t)((assumed & mask) >> shift)}, out = {0};
         out.value = change(in.value);
+        if (out.bits == in.bits) return;
         seen = atomicCAS(word, assumed, (assumed & ~mask) | ((unsigned)out.bits << shift & mask));
     } while (seen != assumed);
 }
+
+// The same of 4 or 8 bytes, a whole word.
+template <class W, class T, class F> PT_DEVICE void atomic_word(T *p, F change) {
+    W *word = reinterpret_cast<W *>(p), seen = *const_cast<volatile W *>(word), assumed, wanted;
+    do {
+        assumed = seen;
+        T value;
+        memcpy((void *)&value, (const void *)&assumed, sizeof(T));
+        value = change(value);
+        memcpy((void *)&wanted, (const void *)&value, sizeof(T));
+        if (wanted == assumed) return;
+        seen = atomicCAS(word, assumed, wanted);
+    } while (seen != assumed);
+}
+template <int BYTES> struct atomic_by {
+    template <class T, class F> static PT_DEVICE_MEMBER void change(T *p, F f) { atomic_small(p, f); }
+};
+template <> struct atomic_by<4> {
+    template <class T, class F> static PT_DEVICE_MEMBER void change(T *p, F f) { atomic_word<unsigned>(p, f); }
+};
+template <> struct atomic_by<8> {
+    typedef unsigned long long word;
+    template <class T, class F> static PT_DEVICE_MEMBER void change(T *p, F f) { atomic_word<word>(p, f); }
+};
 
 PT_DEVICE void atomic_add(float *p, float x) { atomicAdd(p, x); }
 PT_DEVICE void atomic_add(double *p, double x) { atomicAdd(p, x); }

@@ -14,16 +14,7 @@ PT_DEVICE void take(const IndexArgs &a) {
     }
 }
 
-PT_DEVICE void put(const IndexArgs &a) {
-    const uint32_t step = gridDim.x * blockDim.x;
-    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += step) {
-        const Offsets<3> o = offsets_of<3>(a.walk, i);
-        int64_t by;
-        if (moved(a, *reinterpret_cast<const int64_t *>(a.data[2] + o.at[2]), by))
-            store_any(reinterpret_cast<PT_T *>(a.data[1] + o.at[1] + by),
-                      *reinterpret_cast<const PT_T *>(a.data[0] + o.at[0]));
-    }
-}
+struct Put { PT_DEVICE_MEMBER void operator()(PT_T *to, const PT_T *from) const { store_any(to, *from); } };
 
 PT_DEVICE void places(const IndexArgs &a) {
     const uint32_t step = gridDim.x * blockDim.x;
@@ -31,13 +22,14 @@ PT_DEVICE void places(const IndexArgs &a) {
         const Offsets<3> o = offsets_of<3>(a.walk, i);
         int64_t by;
         int64_t *place = reinterpret_cast<int64_t *>(a.data[0] + o.at[0]);
-        if (!moved(a, *reinterpret_cast<const int64_t *>(a.data[2] + o.at[2]), by)) by = 0;     // of an element, at least
-        *place = (a.again ? *place : 0) + by;
+        const bool fine = moved(a, *reinterpret_cast<const int64_t *>(a.data[2] + o.at[2]), by);
+        const int64_t before = a.again ? *place : 0;
+        *place = fine && before != PT_NOWHERE ? before + by : PT_NOWHERE;
     }
 }
 
 }  // namespace
 
 PT_KERNEL(index_take, IndexArgs, a, 256) { take(a); }
-PT_KERNEL(index_put, IndexArgs, a, 256) { put(a); }
+PT_KERNEL(index_put, IndexArgs, a, 256) { each_place<PT_T>(a, Put()); }
 PT_KERNEL(index_places, IndexArgs, a, 256) { places(a); }

@@ -13,18 +13,11 @@ PT_DEVICE bfloat16 scaled(bfloat16 x, const IndexArgs &a) { return pt::to_bfloat
 PT_DEVICE complex64 scaled(complex64 x, const IndexArgs &a) { return x * complex64((float)a.alpha[0], (float)a.alpha[1]); }
 PT_DEVICE complex128 scaled(complex128 x, const IndexArgs &a) { return x * complex128(a.alpha[0], a.alpha[1]); }
 
-PT_DEVICE void accumulate(const IndexArgs &a) {
-    const uint32_t step = gridDim.x * blockDim.x;
-    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += step) {
-        const Offsets<3> o = offsets_of<3>(a.walk, i);
-        const int64_t index = *reinterpret_cast<const int64_t *>(a.data[2] + o.at[2]);
-        int64_t by;
-        if ((index != a.skipped || a.size == 0) && moved(a, index, by))
-            atomic_add(reinterpret_cast<PT_T *>(a.data[1] + o.at[1] + by),
-                       scaled(load(reinterpret_cast<const PT_T *>(a.data[0] + o.at[0]), 0), a));
-    }
-}
+struct Accumulate {
+    const IndexArgs &a;
+    PT_DEVICE_MEMBER void operator()(PT_T *to, const PT_T *from) const { atomic_add(to, scaled(load(from, 0), a)); }
+};
 
 }  // namespace
 
-PT_KERNEL(index_accumulate, IndexArgs, a, 256) { accumulate(a); }
+PT_KERNEL(index_accumulate, IndexArgs, a, 256) { each_place<PT_T>(a, Accumulate{a}); }

@@ -26,10 +26,7 @@ PT_DEVICE void put_moments(const LayerNormArgs &a, int64_t r, const Affine &f) {
     static_cast<C *>(a.rstd)[r] = f.rstd;
 }
 
-}  // namespace
-
-PT_KERNEL_SYNC(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS) {
-    PT_DYNAMIC_SHARED(C, memory);
+PT_DEVICE void kept_rows(const LayerNormArgs &a, C *memory) {
     constexpr int V = vector_of<PT_T>::size;
     const Row row(a.log2);
     for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots) {
@@ -49,6 +46,18 @@ PT_KERNEL_SYNC(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS) {
         put_row(static_cast<PT_T *>(a.out) + r * a.n, row, x, n, a.packed);
         if (n && row.lane == 0) put_moments(a, r, f);
     }
+}
+
+}  // namespace
+
+PT_KERNEL_SYNC(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS) {
+    PT_DYNAMIC_SHARED(C, memory);
+    kept_rows(a, memory);
+}
+
+PT_KERNEL_SYNC(layer_norm_wide, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
+    PT_DYNAMIC_SHARED(C, memory);
+    kept_rows(a, memory);
 }
 
 PT_KERNEL_SYNC(layer_norm_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {

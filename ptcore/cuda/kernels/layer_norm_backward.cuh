@@ -17,10 +17,7 @@ PT_DEVICE C weight_at(const LayerNormArgs &a, int64_t i) {
 PT_DEVICE C mean_of(const LayerNormArgs &a, int64_t r) { return static_cast<const C *>(a.mean)[r]; }
 PT_DEVICE C rstd_of(const LayerNormArgs &a, int64_t r) { return static_cast<const C *>(a.rstd)[r]; }
 
-}  // namespace
-
-PT_KERNEL_SYNC(layer_norm_backward_rows, LayerNormArgs, a, PT_NORM_THREADS) {
-    PT_DYNAMIC_SHARED(C, memory);
+PT_DEVICE void kept_rows(const LayerNormArgs &a, C *memory) {
     constexpr int V = vector_of<PT_T>::size;
     const Row row(a.log2);
     for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots) {
@@ -43,6 +40,18 @@ PT_KERNEL_SYNC(layer_norm_backward_rows, LayerNormArgs, a, PT_NORM_THREADS) {
         for (int k = 0; k < a.count; k++) h[k] = rstd * (h[k] - h_mean - x[k] * hx_mean);
         put_row(static_cast<PT_T *>(a.out) + r * a.n, row, h, n, a.packed);
     }
+}
+
+}  // namespace
+
+PT_KERNEL_SYNC(layer_norm_backward_rows, LayerNormArgs, a, PT_NORM_THREADS) {
+    PT_DYNAMIC_SHARED(C, memory);
+    kept_rows(a, memory);
+}
+
+PT_KERNEL_SYNC(layer_norm_backward_wide, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
+    PT_DYNAMIC_SHARED(C, memory);
+    kept_rows(a, memory);
 }
 
 PT_KERNEL_SYNC(layer_norm_backward_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {

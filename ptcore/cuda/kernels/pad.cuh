@@ -1,25 +1,58 @@
 // Padding: a number everywhere, a tensor's own elements at its edges, and these added up where they came from.
-#include "base.cuh"
+#include "pack.cuh"
 #include "pad_args.h"
 
 namespace {
 
 typedef PT_T T;
 
-PT_DEVICE T value_of(const PadFillArgs &a) {
-#if PT_TCODE == 0
-    return a.value[0] != 0;
-#elif PT_TCODE < 9
-    return (T)a.whole;
-#elif PT_TCODE < 13
-    return down<T>((opmath<T>::type)a.value[0]);
-#else
-    return T(complex128(a.value[0], a.value[1]));
-#endif
+// An output's place among the elements of one innermost line: its number there, the line's input and whether it has
+// one.
+struct Place {
+    int64_t j, base;
+    bool inside;
+};
+template <class I> PT_DEVICE Place place_of(const PadArgs &a, I k) {
+    Place p = {0, 0, true};
+    for (int d = a.ndim - 1; d >= 0; d--) {
+        const I q = k / (I)a.axis[d].large;
+        const int64_t j = (int64_t)(k - q * (I)a.axis[d].large), i = j - a.axis[d].before;
+        k = q;
+        if (d == a.ndim - 1) {
+            p.j = j;
+            continue;
+        }
+        p.inside = p.inside && i >= 0 && i < a.axis[d].small;
+        p.base += i * a.axis[d].stride;
+    }
+    return p;
 }
-PT_DEVICE void fill(const PadFillArgs &a) {
-    const T value = value_of(a);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) reinterpret_cast<T *>(a.out)[i] = value;
+
+// Each thread has a few neighbours, so that there are as few divisions and stores; I counts all elements.
+template <class I> PT_DEVICE void constant(const PadArgs &a) {
+    constexpr int V = vector_of<T>::size > 4 ? 4 : vector_of<T>::size;
+    const PadAxis &inner = a.axis[a.ndim - 1];
+    T value;
+    memcpy((void *)&value, (const void *)a.value, sizeof(T));
+    const bool aligned = reinterpret_cast<uint64_t>(a.out) % 16 == 0;
+    const int64_t packs = (a.total + V - 1) / V;
+    for (int64_t p = thread_index(); p < packs; p += thread_count()) {
+        Elements<T, V> e;
+        Place at = place_of<I>(a, (I)(p * V));
+        for (int v = 0; v < V; v++, at.j++) {
+            if (at.j == inner.large && p * V + v < a.total) at = place_of<I>(a, (I)(p * V + v));
+            const int64_t i = at.j - inner.before;
+            const bool has = at.inside && i >= 0 && i < inner.small && p * V + v < a.total;
+            e.v[v] = has ? reinterpret_cast<const T *>(a.x)[at.base + i * inner.stride] : value;
+        }
+        T *out = reinterpret_cast<T *>(a.out) + p * V;
+        if (aligned && p * V + V <= a.total) {
+            store_pack<V>(out, e);
+        } else {
+            for (int v = 0; v < V; v++)
+                if (p * V + v < a.total) out[v] = e.v[v];
+        }
+    }
 }
 
 PT_DEVICE int64_t modulo(int64_t x, int64_t n) {
@@ -102,7 +135,10 @@ PT_DEVICE void edges_transposed(const PadArgs &a) {
 
 }  // namespace
 
-PT_KERNEL(pad_fill, PadFillArgs, a, 256) { fill(a); }
+PT_KERNEL(pad_constant, PadArgs, a, 256) {
+    if (a.total < (int64_t)1 << 31) constant<uint32_t>(a);
+    else constant<int64_t>(a);
+}
 PT_KERNEL(pad_edges, PadArgs, a, 256) { edges(a); }
 #if PT_TCODE > 8
 PT_KERNEL(pad_edges_transposed, PadArgs, a, 256) { edges_transposed(a); }

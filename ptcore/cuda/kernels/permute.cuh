@@ -7,11 +7,12 @@ PT_KERNEL(permute_open, SortArgs, a, 256) {
     for (int64_t i = thread_index(); i < a.size; i += thread_count()) {
         uint64_t key = ~(uint64_t)0;
         if (i < a.length) key = pt::word64(pt::philox(a.seed, a.offset, (uint64_t)i / 2, 0).w, i % 2);
-        a.entries[i] = SortEntry{key, i};
+        static_cast<SortEntry *>(a.entries)[i] = SortEntry{key, i};
     }
 }
 PT_KERNEL(permute_close, SortArgs, a, 256) {
     typedef raw<PT_T>::type Out;
+    const SortEntry *entries = static_cast<const SortEntry *>(a.entries);
     for (int64_t i = thread_index(); i < a.length; i += thread_count())
-        reinterpret_cast<Out *>(a.positions)[i] = pt::element<int64_t, Out>::cast(a.entries[i].position);
+        reinterpret_cast<Out *>(a.positions)[i] = pt::element<int64_t, Out>::cast(entries[i].position);
 }

@@ -1,15 +1,23 @@
-// The p-norm of |x|, x of PT_T, to PT_U: a.a is p.
+// The p-norm of |x|, x of PT_T, to PT_U: a.a is p. Sums are of float64, as the CPU's, so that the powers of no float32
+// overflow.
 #include "reduce.cuh"
 
 namespace {
 
 // Not inlined: pow is long and would stand in a kernel many times.
-template <class C> PT_NOINLINE C power(C x, double p) { return p == 1 ? x : p == 0 ? C(x != C(0)) : pt::pow(x, C(p)); }
+PT_NOINLINE double power(double x, double p) { return p == 1 ? x : p == 0 ? double(x != 0) : pt::pow(x, p); }
+
+PT_DEVICE double square(double x) { return x * x; }
+PT_DEVICE double square(complex64 x) { return square((double)x.re) + square((double)x.im); }
+PT_DEVICE double square(complex128 x) { return square(x.re) + square(x.im); }
+PT_DEVICE double size_of(double x) { return pt::abs(x); }
+PT_DEVICE double size_of(complex64 x) { return pt::abs(complex128(x.re, x.im)); }
+PT_DEVICE double size_of(complex128 x) { return pt::abs(x); }
 
 enum { TWO, POWER, MOST, LEAST };       // of POWER, 0 and 1 are told apart where they run
 
 template <class T, class U, int KIND> struct Norm {
-    typedef typename opmath<U>::type State;
+    typedef double State;
     static PT_DEVICE_MEMBER State identity() { return KIND == LEAST ? pt::infinity<State>() : State(0); }
     static PT_DEVICE_MEMBER State merge(State x, State y) {
         if (KIND == MOST) return x != x || x > y ? x : y;
@@ -18,14 +26,14 @@ template <class T, class U, int KIND> struct Norm {
     }
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &a) {
         for (int i = 0; i < n; i++) {
-            const State v = static_cast<State>(pt::abs(up(x[i])));
-            s = merge(s, KIND == TWO ? v * v : KIND == POWER ? power(v, a.a) : v);
+            if (KIND == TWO) s += square(up(x[i]));
+            else s = merge(s, KIND == POWER ? power(size_of(up(x[i])), a.a) : size_of(up(x[i])));
         }
     }
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
         if (KIND == TWO) s = pt::sqrt(s);
         if (KIND == POWER && a.a != 0) s = power(s, 1 / a.a);
-        static_cast<U *>(a.out)[output] = down<U>(s);
+        static_cast<U *>(a.out)[output] = down<U>(static_cast<typename opmath<U>::type>(s));
     }
 };
 

@@ -1,6 +1,8 @@
 // softmax and its like: the four programs differ in PT_SOFTMAX_LOG and PT_SOFTMAX_BACKWARD. A row is kept in shared
-// memory by part of a warp or by a block; where it is too long for that it is read twice (streamed). Where a row's
-// elements are no neighbours (columns), threads of a warp take neighbouring rows.
+// memory by part of a warp or by a block (rows, wide). One that is too long for that is read twice by a block
+// (columns); where a row's elements are no neighbours, the threads of a warp take neighbouring rows. Too few of them
+// to fill the device are cut into parts: one kernel leaves the parts' states, which all blocks of the next one merge
+// (parts, split).
 #include "rows.cuh"
 #include "softmax_args.h"
 
@@ -129,39 +131,77 @@ PT_KERNEL_SYNC(PT_SOFTMAX(rows), SoftmaxArgs, a, PT_ROW_THREADS) {
     kept_rows(a, memory);
 }
 
-PT_KERNEL_SYNC(PT_SOFTMAX(streamed), SoftmaxArgs, a, PT_STREAM_THREADS) {
-    for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
-        const PT_T *x = input(a, 0, r), *y = second_input(a, r);
-        State s = nothing();
-        for (int64_t i = threadIdx.x; i < a.n; i += PT_STREAM_THREADS)
-            add(s, up(x[i * a.step[0]]), second(y, i * a.step[1]));
-        s = finished(block_reduce(s, Merge(), nothing()));
-        PT_T *out = static_cast<PT_T *>(a.out) + r * a.n;
-        for (int64_t i = threadIdx.x; i < a.n; i += PT_STREAM_THREADS)
-            out[i] = down<PT_T>(value(up(x[i * a.step[0]]), second(y, i * a.step[1]), s));
-    }
+PT_KERNEL_SYNC(PT_SOFTMAX(wide), SoftmaxArgs, a, PT_WIDE_THREADS) {
+    PT_DYNAMIC_SHARED(C, memory);
+    kept_rows(a, memory);
 }
 
-PT_KERNEL_SYNC(PT_SOFTMAX(columns), SoftmaxArgs, a, PT_ROW_THREADS) {
-    __shared__ State partial[PT_ROW_THREADS];
-    const int width = 1 << a.log2, height = PT_ROW_THREADS >> a.log2;
-    const int x = threadIdx.x & (width - 1), y = threadIdx.x >> a.log2;
-    for (int64_t base = (int64_t)blockIdx.x * width; base < a.rows; base += (int64_t)gridDim.x * width) {
-        const int64_t r = base + x;
-        const bool here = r < a.rows;
-        const PT_T *first = here ? input(a, 0, r) : nullptr, *other = here ? second_input(a, r) : nullptr;
+namespace {
+
+// A thread's column, shared with `height` threads of the block, and the elements of it that they take.
+struct Column {
+    const SoftmaxArgs &a;
+    int x, y, width, height;
+    int64_t begin, end;
+    PT_DEVICE_MEMBER Column(const SoftmaxArgs &a, int64_t begin, int64_t n)
+        : a(a), x(threadIdx.x & ((1 << a.log2) - 1)), y(threadIdx.x >> a.log2), width(1 << a.log2),
+          height(PT_ROW_THREADS >> a.log2), begin(begin), end(begin + n < a.n ? begin + n : a.n) {}
+
+    PT_DEVICE_MEMBER State state(int64_t r) const {
+        const PT_T *first = input(a, 0, r), *other = second_input(a, r);
         State s = nothing();
-        if (here)
-            for (int64_t i = y; i < a.n; i += height) add(s, up(first[i * a.step[0]]), second(other, i * a.step[1]));
+        for (int64_t i = begin + y; i < end; i += height)
+            add(s, up(first[i * a.step[0]]), second(other, i * a.step[1]));
+        return s;
+    }
+    // Merges what the column's threads have; all threads of the block call.
+    PT_DEVICE_MEMBER State joined(State s, State *partial) const {
         __syncthreads();                // who still reads the last round's
         partial[threadIdx.x] = s;
         __syncthreads();
-        s = partial[x];
-        for (int j = 1; j < height; j++) s = merge(s, partial[j * width + x]);
-        s = finished(s);
-        if (!here) continue;
+        for (int step = height >> 1; step; step >>= 1) {
+            if (y < step) partial[threadIdx.x] = merge(partial[threadIdx.x], partial[threadIdx.x + step * width]);
+            __syncthreads();
+        }
+        return partial[x];
+    }
+    PT_DEVICE_MEMBER void put(int64_t r, State s) const {
+        const PT_T *first = input(a, 0, r), *other = second_input(a, r);
         PT_T *out = static_cast<PT_T *>(a.out) + r / a.inner * a.n * a.inner + r % a.inner;
-        for (int64_t i = y; i < a.n; i += height)
+        s = finished(s);
+        for (int64_t i = begin + y; i < end; i += height)
             out[i * a.inner] = down<PT_T>(value(up(first[i * a.step[0]]), second(other, i * a.step[1]), s));
     }
+};
+
+}  // namespace
+
+PT_KERNEL_SYNC(PT_SOFTMAX(columns), SoftmaxArgs, a, PT_ROW_THREADS) {
+    __shared__ State partial[PT_ROW_THREADS];
+    const Column c(a, 0, a.n);
+    for (int64_t base = (int64_t)blockIdx.x * c.width; base < a.rows; base += (int64_t)gridDim.x * c.width) {
+        const int64_t r = base + c.x;
+        const State s = c.joined(r < a.rows ? c.state(r) : nothing(), partial);
+        if (r < a.rows) c.put(r, s);
+    }
+}
+
+PT_KERNEL_SYNC(PT_SOFTMAX(parts), SoftmaxArgs, a, PT_ROW_THREADS) {
+    __shared__ State partial[PT_ROW_THREADS];
+    const Column c(a, blockIdx.y * a.chunk, a.chunk);
+    const int64_t r = (int64_t)blockIdx.x * c.width + c.x;
+    const State s = c.joined(r < a.rows ? c.state(r) : nothing(), partial);
+    if (r < a.rows && c.y == 0) static_cast<State *>(a.partial)[blockIdx.y * a.rows + r] = s;
+}
+
+PT_KERNEL_SYNC(PT_SOFTMAX(split), SoftmaxArgs, a, PT_ROW_THREADS) {
+    __shared__ State partial[PT_ROW_THREADS];
+    const Column c(a, blockIdx.y * a.chunk, a.chunk);
+    const int64_t r = (int64_t)blockIdx.x * c.width + c.x;
+    State s = nothing();
+    if (r < a.rows)
+        for (int p = c.y; p < (int)gridDim.y; p += c.height)
+            s = merge(s, static_cast<const State *>(a.partial)[p * a.rows + r]);
+    s = c.joined(s, partial);
+    if (r < a.rows) c.put(r, s);
 }

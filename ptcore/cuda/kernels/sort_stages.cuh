@@ -1,46 +1,151 @@
-// The stages of a bitonic sort of entries (Batcher, 1968): within blocks in shared memory, beyond them in device memory.
+// Sorting entries of a key and a position: short lines by a bitonic network in a block's shared memory (Batcher,
+// 1968), long ones by their digits of 8 bits, the lowest first. Of PT_T = int32 an entry is one word, a key of 32
+// bits above a position; of int64 it is a SortEntry.
+//
+// A digit takes three kernels: tiles count how often each digit occurs in them, the counts of a digit are summed over
+// the tiles of its line, and each tile puts its entries where those before them end. Within a tile warps have entries
+// that follow each other, so that equal digits keep their order.
 #include "base.cuh"
 #include "sort_args.h"
 
 namespace {
 
-enum { CHUNK = 512 };
-
-PT_DEVICE bool before(const SortEntry &x, const SortEntry &y) {
+#if PT_TCODE == 6
+typedef uint64_t Entry;
+PT_DEVICE bool before(Entry x, Entry y) { return x < y; }
+PT_DEVICE Entry last() { return ~(uint64_t)0; }
+PT_DEVICE unsigned digit_of(Entry e, int shift) { return (unsigned)(e >> (32 + shift)) & 255u; }
+#else
+typedef SortEntry Entry;
+PT_DEVICE bool before(const Entry &x, const Entry &y) {
     return x.key < y.key || (x.key == y.key && x.position < y.position);
 }
+PT_DEVICE Entry last() { return Entry{~(uint64_t)0, 0}; }
+PT_DEVICE unsigned digit_of(const Entry &e, int shift) { return (unsigned)(e.key >> shift) & 255u; }
+#endif
 
-// Compares the pair of a thread: i and its partner `step` behind, ascending where the bit `run` of i's place is not set.
-PT_DEVICE void exchange(SortEntry *e, uint64_t pair, uint64_t place, uint64_t run, uint64_t step, uint64_t size) {
-    const uint64_t i = 2 * pair - (pair & (step - 1)), at = (place + i) & (size - 1);
-    const bool up = (at & run) == 0;
-    if (before(e[i + step], e[i]) == up) {
-        const SortEntry t = e[i];
-        e[i] = e[i + step], e[i + step] = t;
+enum { THREADS = 256, WARPS = THREADS / 32, PER_WARP = PT_SORT_TILE / WARPS, ROUNDS = PER_WARP / 32, DIGITS = 256 };
+
+// The sum of the lanes up to one's own.
+PT_DEVICE int64_t running_sum(int64_t x) {
+    for (unsigned step = 1; step < 32; step *= 2) {
+        const int64_t y = shuffle_up(x, step);
+        if ((threadIdx.x & 31) >= step) x += y;
     }
+    return x;
 }
 
-// Each block: `CHUNK` entries that follow each other, from runs of `from` to runs of `to`.
-PT_DEVICE void chunk(const SortArgs &a, uint64_t from, uint64_t to) {
-    __shared__ SortEntry e[CHUNK];
-    const uint64_t total = (uint64_t)a.lines * a.size, first = (uint64_t)blockIdx.x * CHUNK;
-    const SortEntry none = {~(uint64_t)0, 0};
-    for (int i = threadIdx.x; i < CHUNK; i += blockDim.x) e[i] = first + i < total ? a.entries[first + i] : none;
-    __syncthreads();
-    for (uint64_t run = from; run <= to; run *= 2)
-        for (uint64_t step = run / 2 < CHUNK / 2 ? run / 2 : CHUNK / 2; step > 0; step /= 2) {
-            exchange(e, threadIdx.x, first, run, step, a.size);
-            __syncthreads();
-        }
-    for (int i = threadIdx.x; i < CHUNK; i += blockDim.x)
-        if (first + i < total) a.entries[first + i] = e[i];
-}
+struct Tile {
+    int64_t line, number;
+    const Entry *entries;
+    int n;
+    PT_DEVICE_MEMBER Tile(const SortArgs &a, int64_t t) : line(t / a.tiles), number(t % a.tiles) {
+        const int64_t begin = number * PT_SORT_TILE, left = a.length - begin;
+        entries = static_cast<const Entry *>(a.entries) + line * a.length + begin;
+        n = left < PT_SORT_TILE ? (int)left : PT_SORT_TILE;
+    }
+    // Of entry i; one that no entry has behind the last.
+    PT_DEVICE_MEMBER unsigned digit(int i, int shift) const { return i < n ? digit_of(entries[i], shift) : DIGITS; }
+};
+
+PT_DEVICE bool leads(unsigned peers) { return (peers & ((1u << (threadIdx.x & 31)) - 1)) == 0; }
 
 }  // namespace
 
-PT_KERNEL_SYNC(sort_chunks, SortArgs, a, 256) { chunk(a, 2, a.size < CHUNK ? a.size : CHUNK); }
-PT_KERNEL_SYNC(sort_within, SortArgs, a, 256) { chunk(a, a.run, a.run); }
-PT_KERNEL(sort_across, SortArgs, a, 256) {
-    const uint64_t pairs = (uint64_t)a.lines * a.size / 2;
-    for (uint64_t p = thread_index(); p < pairs; p += thread_count()) exchange(a.entries, p, 0, a.run, a.step, a.size);
+// Each block: PT_SORT_BLOCK entries that follow each other, of lines of a.size, a power of two.
+PT_KERNEL_SYNC(sort_block, SortArgs, a, 256) {
+    __shared__ Entry e[PT_SORT_BLOCK];
+    Entry *const entries = static_cast<Entry *>(a.entries);
+    const int64_t total = a.lines * a.size, first = (int64_t)blockIdx.x * PT_SORT_BLOCK;
+    for (int i = threadIdx.x; i < PT_SORT_BLOCK; i += THREADS) e[i] = first + i < total ? entries[first + i] : last();
+    __syncthreads();
+    for (int run = 2; run <= a.size; run *= 2)
+        for (int step = run / 2; step > 0; step /= 2) {
+            for (int pair = threadIdx.x; pair < PT_SORT_BLOCK / 2; pair += THREADS) {
+                const int i = 2 * pair - (pair & (step - 1));
+                const bool up = (i & ((int)a.size - 1) & run) == 0;
+                if (before(e[i + step], e[i]) == up) {
+                    const Entry t = e[i];
+                    e[i] = e[i + step], e[i + step] = t;
+                }
+            }
+            __syncthreads();
+        }
+    for (int i = threadIdx.x; i < PT_SORT_BLOCK; i += THREADS)
+        if (first + i < total) entries[first + i] = e[i];
+}
+
+PT_KERNEL_SYNC(sort_count, SortArgs, a, 256) {
+    __shared__ unsigned counts[DIGITS];
+    for (int64_t t = blockIdx.x; t < a.lines * a.tiles; t += gridDim.x) {
+        const Tile tile(a, t);
+        counts[threadIdx.x] = 0;
+        __syncthreads();
+        for (int first = 0; first < PT_SORT_TILE; first += THREADS) {
+            const unsigned digit = tile.digit(first + threadIdx.x, a.shift);
+            const unsigned peers = __match_any_sync(0xffffffffu, digit);
+            if (digit < DIGITS && leads(peers)) atomicAdd(&counts[digit], (unsigned)__popc(peers));
+        }
+        __syncthreads();
+        a.counts[(tile.line * DIGITS + threadIdx.x) * a.tiles + tile.number] = counts[threadIdx.x];
+    }
+}
+
+// A warp: the counts of a digit of a line become how many there are in the tiles before, and a.totals their sum.
+PT_KERNEL_SYNC(sort_sum, SortArgs, a, 256) {
+    const int lane = threadIdx.x & 31;
+    const int64_t rows = a.lines * DIGITS, warps = (int64_t)gridDim.x * WARPS;
+    for (int64_t r = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; r < rows; r += warps) {
+        int64_t *row = a.counts + r * a.tiles, sum = 0;
+        for (int64_t first = 0; first < a.tiles; first += 32) {
+            const int64_t own = first + lane < a.tiles ? row[first + lane] : 0, until = running_sum(own);
+            if (first + lane < a.tiles) row[first + lane] = sum + until - own;
+            sum += shuffle(until, 31);
+        }
+        if (lane == 0) a.totals[r] = sum;
+    }
+}
+
+PT_KERNEL_SYNC(sort_place, SortArgs, a, 256) {
+    __shared__ int starts[WARPS][DIGITS];       // of a warp's entries with a digit, among those of the tile
+    __shared__ int64_t places[DIGITS], sums[WARPS];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    for (int64_t t = blockIdx.x; t < a.lines * a.tiles; t += gridDim.x) {
+        const Tile tile(a, t);
+        const int64_t row = tile.line * DIGITS + threadIdx.x, total = a.totals[row], until = running_sum(total);
+        for (int w = 0; w < WARPS; w++) starts[w][threadIdx.x] = 0;
+        if (lane == 31) sums[warp] = until;
+        __syncthreads();
+        int64_t place = until - total + a.counts[row * a.tiles + tile.number];
+        for (int w = 0; w < warp; w++) place += sums[w];
+        places[threadIdx.x] = place;
+        int ranks[ROUNDS];
+#pragma unroll
+        for (int k = 0; k < ROUNDS; k++) {
+            const unsigned digit = tile.digit(warp * PER_WARP + k * 32 + lane, a.shift);
+            const unsigned peers = __match_any_sync(0xffffffffu, digit);
+            const int seen = digit < DIGITS ? starts[warp][digit] : 0;
+            ranks[k] = seen + __popc(peers & ((1u << lane) - 1));
+            __syncwarp();
+            if (digit < DIGITS && leads(peers)) starts[warp][digit] = seen + __popc(peers);
+            __syncwarp();
+        }
+        __syncthreads();
+        for (int w = 0, sum = 0; w < WARPS; w++) {
+            const int many = starts[w][threadIdx.x];
+            starts[w][threadIdx.x] = sum;
+            sum += many;
+        }
+        __syncthreads();
+        Entry *out = static_cast<Entry *>(a.other) + tile.line * a.length;
+#pragma unroll
+        for (int k = 0; k < ROUNDS; k++) {
+            const int i = warp * PER_WARP + k * 32 + lane;
+            if (i >= tile.n) continue;
+            const Entry e = tile.entries[i];
+            const unsigned digit = digit_of(e, a.shift);
+            out[places[digit] + starts[warp][digit] + ranks[k]] = e;
+        }
+        __syncthreads();                // who still reads this tile's
+    }
 }

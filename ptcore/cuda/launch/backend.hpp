@@ -7,6 +7,8 @@ namespace pt_cuda {
 int elementwise(const char *name, int compute, int loop_out, const pt_view *out, const pt_view *in, int nin,
                 const void *params);
 int copy_views(const pt_view *dst, const pt_view *src);
+int copy_views_async(const pt_view *dst, const pt_view *src);
+pt_kernel kernel_by_name(const char *name);
 
 extern const pt_kernel_entry *const kernels[];      // the tables of structured kernels; ends with NULL
 

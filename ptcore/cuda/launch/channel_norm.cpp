@@ -2,9 +2,8 @@
 #include <cmath>
 
 #include "channel_norm_args.h"
+#include "dense.hpp"
 #include "families.hpp"
-#include "launch.hpp"
-#include "walk.hpp"
 
 namespace pt_cuda {
 namespace {
@@ -17,8 +16,6 @@ const Kernel SUMS = {PROGRAM, "channel_sums"}, SUMS_NARROW = {PROGRAM, "channel_
              GROUP_AFFINE = {PROGRAM, "group_norm_affine_gradients"}, APPLY = {PROGRAM, "channel_apply"},
              FILL = {PROGRAM, "channel_fill"};
 
-bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
-bool floating(const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; }
 int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 

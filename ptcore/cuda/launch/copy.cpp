@@ -76,7 +76,19 @@ struct HostBuffer {
     char *data;
 };
 
-int to_device(pt_call *c, const pt_view *dst, const pt_view *src) {
+// Whether the caller may go on before a copy is done that the driver reads or writes `host` for: where the host's memory is
+// the driver's own, or, of a source, staged by it.
+bool may_go_on(pt_call *c, bool async, const pt_view *host, const pt_view *there, bool source) {
+    if (!async || !host->contiguous) return false;
+    return driver.keep_host(host->data, there->device_index, c->stream) || source;
+}
+
+// A copy between host and device is going to wait for the device: with set_sync_debug_mode that is said, or refused.
+int waits(pt_call *c) { return driver.sync_mode ? driver.found_wait(c->error) : PT_OK; }
+
+int to_device(pt_call *c, const pt_view *dst, const pt_view *src, bool async) {
+    const bool in_order = may_go_on(c, async, src, dst, true);
+    if (!in_order && waits(c)) return PT_RUNTIME_ERROR;
     int64_t strides[PT_MAX_DIM];
     const int64_t nbytes = src->numel * item_size(src->dtype);
     const char *from = src->data;
@@ -99,12 +111,14 @@ int to_device(pt_call *c, const pt_view *dst, const pt_view *src) {
         pt_view dense = dense_like(dst, to, src->dtype, strides);
         status = copy(c, dst, &dense);
     }
-    if (!status && !(src->contiguous && driver.non_blocking()))
+    if (!status && !in_order)
         status = status_of(driver.synchronize(c->stream), "copy to the device", c->error);
     return status;
 }
 
-int to_host(pt_call *c, const pt_view *dst, const pt_view *src) {
+int to_host(pt_call *c, const pt_view *dst, const pt_view *src, bool async) {
+    const bool in_order = may_go_on(c, async, dst, src, false);
+    if (!in_order && waits(c)) return PT_RUNTIME_ERROR;
     int64_t strides[PT_MAX_DIM], host_strides[PT_MAX_DIM];
     const int64_t nbytes = dst->numel * item_size(dst->dtype);
     const bool direct = src->contiguous && dst->dtype == src->dtype;
@@ -120,9 +134,10 @@ int to_host(pt_call *c, const pt_view *dst, const pt_view *src) {
     char *to = dst->contiguous ? dst->data : staged.data;
     int result = driver.set_device(src->device_index);
     if (!result) result = driver.copy(to, direct ? src->data : room.data, (size_t)nbytes, c->stream);
-    if (!result && !(dst->contiguous && driver.non_blocking())) result = driver.synchronize(c->stream);
+    if (!result && in_order) return PT_OK;
+    if (!result) result = driver.synchronize(c->stream);
     int status = status_of(result, "copy to the host", c->error);
-    if (!status && !driver.non_blocking()) status = take_fault(src->device_index, c->error);
+    if (!status) status = take_fault(src->device_index, c->error);
     if (!status && !dst->contiguous) {
         pt_view dense = dense_like(dst, staged.data, dst->dtype, host_strides);
         status = driver.host_copy(dst, &dense);
@@ -171,7 +186,8 @@ int copy(pt_call *c, const pt_view *dst, const pt_view *src) {
         if (dst->data == src->data) return PT_OK;
         int result = driver.set_device(dst->device_index);
         if (!result) result = driver.copy(dst->data, src->data, (size_t)(w.count() * to), c->stream);
-        return status_of(result, "copy", c->error);
+        int status = status_of(result, "copy", c->error);
+        return status ? status : wait_if_blocking(c, "copy");
     }
     const uint64_t kinds = copy_types(dst->dtype, src->dtype);
     int across;
@@ -197,17 +213,20 @@ int copy(pt_call *c, const pt_view *dst, const pt_view *src) {
     });
 }
 
-int copy_views(const pt_view *dst, const pt_view *src) {
+static int copy_any(const pt_view *dst, const pt_view *src, bool async) {
     last_error[0] = 0;
     if (dst->numel == 0) return PT_OK;
     pt_call c = call_on(src->device ? src : dst);
     int status;
-    if (!src->device) status = to_device(&c, dst, src);
-    else if (!dst->device) status = to_host(&c, dst, src);
+    if (!src->device) status = to_device(&c, dst, src, async);
+    else if (!dst->device) status = to_host(&c, dst, src, async);
     else if (dst->device_index != src->device_index) status = to_peer(&c, dst, src);
     else status = copy(&c, dst, src);
     if (status) std::memcpy(last_error, c.error, sizeof(c.error));
     return status;
 }
+
+int copy_views(const pt_view *dst, const pt_view *src) { return copy_any(dst, src, false); }
+int copy_views_async(const pt_view *dst, const pt_view *src) { return copy_any(dst, src, true); }
 
 }  // namespace pt_cuda

@@ -30,9 +30,13 @@ struct Driver {
     void *(*stream)(int device);                        // this thread's current one
     void *(*allocate)(int64_t nbytes, int device);      // NULL: none left
     void (*release)(void *data, int64_t nbytes, int device);
-    int (*non_blocking)();                              // whether a copy may return before it is done
+    int (*keep_host)(void *data, int device, void *stream);     // page-locked memory that work of a stream uses; 0: it is none
     const char *(*text)(int result);                    // of a CUresult
     const char *(*op_name)(int op);
+    int (*found_wait)(char *error);                     // with sync_mode: warns or fails; a pt_status
+    int blocking;                                       // CUDA_LAUNCH_BLOCKING
+    int sync_mode;                                      // copies that wait: 0 nothing, 1 warn, 2 are refused
+    int forked;                                         // a child of a process that had started the driver
 };
 extern Driver driver;
 
@@ -40,8 +44,14 @@ extern Driver driver;
 extern thread_local char last_error[1024];
 
 // Whether kernels of a device have reported a fault since the last call: PT_INDEX_ERROR with a text in `error`. For after a
-// synchronisation.
-int take_fault(int device, char *error);
+// synchronisation. `own`: by the op whose call this is, which the text then leaves out.
+int take_fault(int device, char *error, bool own = false);
+
+// For after something was enqueued: where CUDA_LAUNCH_BLOCKING is set, waits for it and returns what failed.
+int wait_if_blocking(pt_call *c, const char *what);
+
+// What is said behind the text of a failure that an earlier kernel may have caused.
+const char *hint_of(int result);
 
 // A pt_status for a CUresult, with its text in `error` (256 bytes).
 int status_of(int result, const char *what, char *error);

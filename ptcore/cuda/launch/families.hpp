@@ -4,6 +4,7 @@
 
 namespace pt_cuda {
 
+extern const pt_kernel_entry attention_kernels[];
 extern const pt_kernel_entry channel_norm_kernels[];
 extern const pt_kernel_entry convolution_kernels[];
 extern const pt_kernel_entry grid_sample_kernels[];
@@ -15,6 +16,7 @@ extern const pt_kernel_entry normalize_kernels[];
 extern const pt_kernel_entry pad_kernels[];
 extern const pt_kernel_entry pooling_kernels[];
 extern const pt_kernel_entry random_kernels[];
+extern const pt_kernel_entry recurrent_kernels[];
 extern const pt_kernel_entry reduction_kernels[];
 extern const pt_kernel_entry resample_kernels[];
 extern const pt_kernel_entry scan_kernels[];

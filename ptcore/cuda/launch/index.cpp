@@ -10,7 +10,9 @@ namespace {
 
 enum { THREADS = 256, PER_THREAD = 4 };
 const Kernel TAKE = {"index", "index_take"}, PUT = {"index", "index_put"}, PLACES = {"index", "index_places"},
-             ACCUMULATE = {"index_add", "index_accumulate"};
+             ACCUMULATE = {"index_add", "index_accumulate"}, PRODUCT = {"scatter_reduce", "scatter_prod"},
+             LINES = {"scatter_reduce", "scatter_prod_lines"}, AMAX = {"scatter_reduce", "scatter_amax"},
+             AMIN = {"scatter_reduce", "scatter_amin"};
 
 // One kernel over the walk of three views of equal sizes (the first one's count); a.size and the like are the caller's.
 int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const View &first, const View &moved, const View &index) {
@@ -77,11 +79,20 @@ int scatter_by(pt_call *c, const Kernel &kernel, bool sized) {
     if (status) return status;
     if (index.v.ndim != out.v.ndim || src.v.ndim != out.v.ndim || index.v.dtype != PT_INT64)
         return bad(c, "expected an int64 index and src with input's dims");
-    return over(c, kernel, sized ? by_size(out.v.dtype) : types(out.v.dtype), along(out, dim), cut(src, index),
-                standing(out, index, dim), index);
+    IndexArgs a = along(out, dim);
+    View to = standing(out, index, dim), values = cut(src, index);
+    if (&kernel == &LINES) {
+        a.line = index.sizes[dim];
+        a.line_strides[0] = values.strides[dim] * item_size(values.v.dtype), a.line_strides[1] = index.strides[dim] * 8;
+        if (a.line) to.sizes[dim] = values.sizes[dim] = index.sizes[dim] = 1;
+    }
+    return over(c, kernel, sized ? by_size(out.v.dtype) : types(out.v.dtype), a, values, to, index);
 }
 int scatter(pt_call *c) { return scatter_by(c, PUT, true); }
 int scatter_add(pt_call *c) { return scatter_by(c, ACCUMULATE, false); }
+int scatter_prod(pt_call *c) { return scatter_by(c, c->out[0].dtype == PT_COMPLEX128 ? LINES : PRODUCT, false); }
+int scatter_amax(pt_call *c) { return scatter_by(c, AMAX, false); }
+int scatter_amin(pt_call *c) { return scatter_by(c, AMIN, false); }
 
 // A vector of indices seen along `dim` of a shape.
 View spread(const pt_view &index, const View &shape, int dim) {
@@ -255,7 +266,9 @@ int index_put(pt_call *c) {
 }  // namespace
 
 const pt_kernel_entry index_kernels[] = {
-    {"gather", gather}, {"scatter", scatter}, {"scatter_add", scatter_add}, {"index_select", index_select},
+    {"gather", gather}, {"scatter", scatter}, {"scatter_add", scatter_add},
+    {"scatter_prod", scatter_prod}, {"scatter_amax", scatter_amax}, {"scatter_amin", scatter_amin},
+    {"index_select", index_select},
     {"index_add", index_add}, {"embedding", embedding}, {"embedding_backward", embedding_backward},
     {"index_get", index_get}, {"index_put", index_put}, {nullptr, nullptr}};
 

@@ -7,15 +7,19 @@
 #include "fault.h"
 #include "walk_args.h"
 
+/* In the place of a bad index: it stands for no element. */
+#define PT_NOWHERE (-0x7fffffffffffffff - 1)
+
 typedef struct IndexArgs {
     int64_t n;
     char *data[3];
-    int64_t size, stride;       /* size 0: the index is a byte offset that was checked before */
+    int64_t size, stride;       /* size 0: the index is a byte offset that was checked, or PT_NOWHERE */
     int32_t negative;           /* whether -size... -1 are allowed */
     int32_t again;              /* places: add to what stands there */
-    int64_t skipped;            /* accumulate: an index that is left out; -1: none */
+    int64_t skipped;            /* an index that values are left out for; -1: none */
     double alpha[2];
     int64_t whole_alpha;
+    int64_t line, line_strides[2];      /* scatter_prod_lines: elements along the dim, of values and index */
     int32_t op, dim;
     Fault *fault;
     WalkArgs walk;

@@ -5,6 +5,7 @@
 namespace pt_cuda {
 
 const pt_kernel_entry *const kernels[] = {
+    attention_kernels,
     channel_norm_kernels,
     convolution_kernels,
     grid_sample_kernels,
@@ -16,6 +17,7 @@ const pt_kernel_entry *const kernels[] = {
     pad_kernels,
     pooling_kernels,
     random_kernels,
+    recurrent_kernels,
     reduction_kernels,
     resample_kernels,
     scan_kernels,

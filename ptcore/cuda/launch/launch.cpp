@@ -50,20 +50,31 @@ int device_of(const pt_call *c) {
 
 }  // namespace
 
-int take_fault(int device, char *error) {
+int take_fault(int device, char *error, bool own) {
     Fault *fault = driver.devices[device].fault;
     if (!fault || !fault->found) return PT_OK;
-    std::snprintf(error, 256, "%s: index %lld is out of bounds for dimension %lld with size %lld (found on cuda:%d after the "
-                  "call)", driver.op_name(fault->op), (long long)fault->index, (long long)fault->dim,
-                  (long long)(fault->size < 0 ? 0 : fault->size), device);
+    std::snprintf(error, 256, "%s%sindex %lld is out of bounds for dimension %lld with size %lld (found on cuda:%d%s)",
+                  own ? "" : driver.op_name(fault->op), own ? "" : ": ", (long long)fault->index, (long long)fault->dim,
+                  (long long)(fault->size < 0 ? 0 : fault->size), device, own ? "" : " after the call");
     fault->found = 0;
     return PT_INDEX_ERROR;
 }
 
+const char *hint_of(int result) {
+    const bool of_kernels = result == 700 || result == 702 || result == 710 || (result >= 714 && result <= 719);
+    return of_kernels && !driver.blocking ? "; an earlier op may be the cause: CUDA_LAUNCH_BLOCKING=1 names it" : "";
+}
+
 int status_of(int result, const char *what, char *error) {
     if (!result) return PT_OK;
-    std::snprintf(error, 256, "%s: %s", what, driver.text(result));
+    std::snprintf(error, 256, "%s: %s%s", what, driver.text(result), hint_of(result));
     return result == 2 ? PT_MEMORY_ERROR : PT_RUNTIME_ERROR;
+}
+
+int wait_if_blocking(pt_call *c, const char *what) {
+    if (!driver.blocking) return PT_OK;
+    int status = status_of(driver.synchronize(c->stream), what, c->error);
+    return status ? status : take_fault(device_of(c), c->error, true);
 }
 
 int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned threads, unsigned shared,
@@ -79,7 +90,8 @@ int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned
     }
     int result = driver.set_device(device);
     if (!result) result = driver.launch(function, grid, threads, shared, c->stream, args);
-    return status_of(result, kernel.name, c->error);
+    int status = status_of(result, kernel.name, c->error);
+    return status ? status : wait_if_blocking(c, kernel.name);
 }
 
 Fault *fault_of(const pt_call *c) { return driver.devices[device_of(c)].fault; }
@@ -89,7 +101,7 @@ int shared_limit(const pt_call *c) { return driver.devices[device_of(c)].shared_
 Scratch::Scratch(pt_call *c, int64_t n) : data(nullptr), nbytes(n), device(device_of(c)) {
     if (n == 0) return;
     data = driver.allocate(n, device);
-    if (!data) std::snprintf(c->error, sizeof(c->error), "no device memory for %lld bytes of scratch", (long long)n);
+    if (!data) std::snprintf(c->error, sizeof(c->error), "%s", last_error);     // the allocator's
 }
 
 Scratch::~Scratch() {
@@ -100,7 +112,8 @@ int clear(pt_call *c, void *data, int64_t nbytes) {
     if (nbytes == 0) return PT_OK;
     int result = driver.set_device(device_of(c));
     if (!result) result = driver.clear(data, (size_t)nbytes, c->stream);
-    return status_of(result, "clear", c->error);
+    int status = status_of(result, "clear", c->error);
+    return status ? status : wait_if_blocking(c, "clear");
 }
 
 static int64_t bytes_of(const pt_view &v) { return v.contiguous ? 0 : v.numel * item_size(v.dtype); }

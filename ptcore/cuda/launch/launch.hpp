@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "fault.h"
-#include "ptcore/kernel.h"
+#include "ptcore/backend.h"
 
 namespace pt_cuda {
 

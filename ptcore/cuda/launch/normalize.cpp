@@ -1,4 +1,5 @@
 // The host halves of layer_norm and its gradients. What is not row-major, or of another dtype than its like, is copied.
+#include "dense.hpp"
 #include "families.hpp"
 #include "normalize_args.h"
 #include "row_plan.hpp"
@@ -7,58 +8,26 @@ namespace pt_cuda {
 namespace {
 
 #define PT_OF(program, kernel) {program, program "_" kernel}
-const Kernel ROWS = PT_OF("layer_norm", "rows"), STREAMED = PT_OF("layer_norm", "streamed"),
+const Kernel ROWS = PT_OF("layer_norm", "rows"), WIDE = {"layer_norm", "layer_norm_wide"},
+             STREAMED = PT_OF("layer_norm", "streamed"),
              BACKWARD_ROWS = PT_OF("layer_norm_backward", "rows"),
+             BACKWARD_WIDE = {"layer_norm_backward", "layer_norm_backward_wide"},
              BACKWARD_STREAMED = PT_OF("layer_norm_backward", "streamed"),
              SUMS = PT_OF("layer_norm_backward", "sums"), FINISH = PT_OF("layer_norm_backward", "finish");
-
-bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
-bool floating(const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; }
-int moment_dtype(int dtype) { return dtype == PT_FLOAT64 ? PT_FLOAT64 : PT_FLOAT32; }
-
-// A view's elements in row-major order and of a dtype; of an absent one NULL.
-class Dense {
-public:
-    Dense(pt_call *c, const pt_view &src, int dtype)
-        : data(present(src) ? src.data : nullptr),
-          scratch(c, as_it_is(src, dtype) ? 0 : src.numel * item_size(dtype)), good(true) {
-        if (as_it_is(src, dtype)) return;
-        int64_t strides[PT_MAX_DIM], step = 1;
-        for (int d = src.ndim - 1; d >= 0; d--) {
-            strides[d] = step;
-            step *= src.sizes[d];
-        }
-        pt_view to = src;
-        to.data = static_cast<char *>(scratch.data);
-        to.strides = strides;
-        to.contiguous = 1;
-        to.dtype = (uint8_t)dtype;
-        good = scratch.data && copy(c, &to, &src) == PT_OK;
-        data = scratch.data;
-    }
-    const void *data;
-    bool ok() const { return good; }
-
-private:
-    Scratch scratch;
-    bool good;
-    static bool as_it_is(const pt_view &v, int dtype) {
-        return !present(v) || v.numel == 0 || (v.contiguous && v.dtype == dtype);
-    }
-};
 
 bool fits_packs(const void *p) { return (uintptr_t)p % 16 == 0; }
 
 Grid grid_of(int64_t blocks) { return Grid{(unsigned)blocks, 1, 1}; }
 
-int launch_rows(pt_call *c, const Kernel &rows, const Kernel &streamed, uint64_t t, LayerNormArgs &a, int dtype,
-                int inputs) {
+int launch_rows(pt_call *c, const Kernel &rows, const Kernel &wide, const Kernel &streamed, uint64_t t,
+                LayerNormArgs &a, int dtype, int inputs) {
     const int vector = 16 / item_size(dtype);
     a.packed = a.n % vector == 0 && fits_packs(a.in) && fits_packs(a.out) && fits_packs(a.g);
     const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item_size(moment_dtype(dtype)), inputs);
     a.log2 = p.log2;
     a.count = p.count;
-    if (p.shared) return launch(c, rows, t, grid_of(p.blocks), PT_NORM_THREADS, a, p.shared);
+    if (p.shared)
+        return launch(c, p.wide ? wide : rows, t, grid_of(p.blocks), p.wide ? WIDE_THREADS : ROW_THREADS, a, p.shared);
     const int64_t busy = (int64_t)multiprocessors(c) * 8;
     return launch(c, streamed, t, grid_of(a.rows < busy ? a.rows : busy), PT_NORM_STREAM_THREADS, a);
 }
@@ -96,7 +65,7 @@ int layer_norm(pt_call *c) {
     a.mean = c->out[1].data;
     a.rstd = c->out[2].data;
     a.eps = c->params[1].d;
-    return launch_rows(c, ROWS, STREAMED, types(x.dtype, affine), a, x.dtype, 1);
+    return launch_rows(c, ROWS, WIDE, STREAMED, types(x.dtype, affine), a, x.dtype, 1);
 }
 
 int layer_norm_backward(pt_call *c) {
@@ -139,7 +108,8 @@ int layer_norm_backward(pt_call *c) {
     a.rstd = const_cast<void *>(rstds.data);
     const uint64_t t = types(x.dtype, affine);
     if (a.out)
-        if (int status = launch_rows(c, BACKWARD_ROWS, BACKWARD_STREAMED, t, a, x.dtype, 2)) return status;
+        if (int status = launch_rows(c, BACKWARD_ROWS, BACKWARD_WIDE, BACKWARD_STREAMED, t, a, x.dtype, 2))
+            return status;
     if (!gradient[0] && !gradient[1]) return PT_OK;
     a.weight_gradient = gradient[0] ? gradient[0]->data : nullptr;
     a.bias_gradient = gradient[1] ? gradient[1]->data : nullptr;

@@ -1,5 +1,5 @@
-/* A dim that is padded by the tensor's own elements: `large` of them made of `small`, `before` of which are in front.
- * */
+/* A padded dim: `large` places made of `small` elements, before the first of which are `before` places, or which
+ * lacks so many where that is negative (constant). */
 #ifndef PTCORE_CUDA_PAD_ARGS_H
 #define PTCORE_CUDA_PAD_ARGS_H
 #include "ptcore/config.h"
@@ -16,14 +16,8 @@ typedef struct PadArgs {
     const char *x;
     int64_t total;
     int32_t ndim, mode;
+    unsigned char value[16];        /* constant: an element */
     PadAxis axis[PT_PAD_DIMS];      /* outermost first */
 } PadArgs;
-
-typedef struct PadFillArgs {
-    char *out;
-    int64_t n;
-    double value[2];
-    int64_t whole;                  /* the value of integers */
-} PadFillArgs;
 
 #endif

@@ -4,11 +4,14 @@
 
 namespace pt_cuda {
 
-enum { ROW_THREADS = 256, ROW_MEMORY = 46 << 10 };      // the kernels' own variables fit in what is left of 48 KiB
+// A block's memory for rows: 48 KiB that every kernel may have, or what the device has for a block of 1024 threads
+// (wide), less room for the kernels' own variables. (Less than 2 KiB; the stand-in counts those of a whole program.)
+enum { ROW_THREADS = 256, WIDE_THREADS = 1024, ROW_MEMORY = 46 << 10, WIDE_ROOM = 8 << 10 };
 
 struct RowPlan {
     int log2, count;            // threads of a row: up to a warp or the whole block; elements that each keeps
     unsigned shared;            // bytes of a block; 0: a row does not fit
+    bool wide;                  // a block of WIDE_THREADS has one row
     int64_t blocks;
 };
 
@@ -21,14 +24,16 @@ inline RowPlan plan_rows(const pt_call *c, int64_t rows, int64_t n, int vector, 
     if (p.log2 < 3) p.log2 = whole < 3 ? whole : 3;
     while (p.log2 < whole && p.log2 < 8 && (rows << p.log2) < busy) p.log2++;
     if (p.log2 > 5) p.log2 = packs > 256 || (rows << 5) < busy ? 8 : 5;
-    for (;; p.log2 = 8) {
+    for (;; p.log2 = p.log2 < 8 ? 8 : 10) {
+        p.wide = p.log2 == 10;
         const int64_t lanes = (int64_t)1 << p.log2, count = ceil_div(n, lanes * vector) * vector;
-        const int64_t bytes = count * ROW_THREADS * item * inputs;
+        const int64_t bytes = count * (p.wide ? WIDE_THREADS : ROW_THREADS) * item * inputs;
         p.count = (int)count;
-        p.shared = bytes <= ROW_MEMORY ? (unsigned)bytes : 0;
-        if (p.shared || p.log2 == 8) break;
+        p.shared = bytes <= (p.wide ? shared_limit(c) - WIDE_ROOM : (int)ROW_MEMORY) ? (unsigned)bytes : 0;
+        if (p.shared || p.wide) break;
     }
-    const int64_t blocks = ceil_div(rows, ROW_THREADS >> p.log2), most = (int64_t)multiprocessors(c) * 32;
+    const int64_t blocks = p.wide ? rows : ceil_div(rows, ROW_THREADS >> p.log2);
+    const int64_t most = (int64_t)multiprocessors(c) * (p.wide ? 2 : 32);
     p.blocks = blocks < most ? blocks : most;
     return p;
 }

@@ -7,10 +7,11 @@ namespace pt_cuda {
 namespace {
 
 struct Softmax {
-    Kernel rows, streamed, columns;
+    Kernel rows, wide, columns, parts, split;
 };
 #define PT_SOFTMAX(program) \
-    { {program, program "_rows"}, {program, program "_streamed"}, {program, program "_columns"} }
+    { {program, program "_rows"}, {program, program "_wide"}, {program, program "_columns"}, \
+      {program, program "_parts"}, {program, program "_split"} }
 const Softmax FORWARD = PT_SOFTMAX("softmax"), LOG_FORWARD = PT_SOFTMAX("log_softmax"),
               BACKWARD = PT_SOFTMAX("softmax_backward"), LOG_BACKWARD = PT_SOFTMAX("log_softmax_backward");
 
@@ -44,6 +45,22 @@ bool packed(const pt_call *c, const SoftmaxArgs &a, int vector) {
     return true;
 }
 
+// 2**a.log2 columns to a block; where these are too few to fill the device, in parts of many elements for each thread.
+int by_columns(pt_call *c, const Softmax &op, uint64_t t, SoftmaxArgs &a) {
+    const int64_t blocks = ceil_div(a.rows, (int64_t)1 << a.log2), step = (int64_t)(PT_ROW_THREADS >> a.log2) * 16;
+    int64_t parts = ceil_div((int64_t)multiprocessors(c) * 8, blocks);
+    if (parts > a.n / step) parts = a.n / step;
+    if (parts < 4) return launch(c, op.columns, t, blocks_for(c, blocks, 1, 32), PT_ROW_THREADS, a);
+    a.chunk = ceil_div(a.n, parts);
+    parts = ceil_div(a.n, a.chunk);
+    Scratch states(c, parts * a.rows * 2 * (int64_t)sizeof(double));
+    if (!states.data) return PT_MEMORY_ERROR;
+    a.partial = states.data;
+    const Grid grid{(unsigned)blocks, (unsigned)parts, 1};
+    const int status = launch(c, op.parts, t, grid, PT_ROW_THREADS, a);
+    return status ? status : launch(c, op.split, t, grid, PT_ROW_THREADS, a);
+}
+
 int softmax(pt_call *c, const Softmax &op) {
     const pt_view &out = c->out[0];
     int64_t dim = c->params[0].i;
@@ -66,20 +83,21 @@ int softmax(pt_call *c, const Softmax &op) {
     }
     kept_dims(c, dim, a);
     const uint64_t t = types(out.dtype);
-    const int64_t busy = (int64_t)multiprocessors(c) * 32;
     if (a.inner > 1) {
         a.count = a.packed = 0;
         a.log2 = a.inner >= 32 ? 5 : ceil_log2(a.inner);
-        const int64_t blocks = ceil_div(a.rows, (int64_t)1 << a.log2);
-        return launch(c, op.columns, t, Grid{(unsigned)(blocks < busy ? blocks : busy), 1, 1}, PT_ROW_THREADS, a);
+        return by_columns(c, op, t, a);
     }
     const int item = item_size(out.dtype), vector = 16 / item;
     a.packed = packed(c, a, vector);
     const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item == 8 ? 8 : 4, c->nin);
     a.log2 = p.log2;
     a.count = p.count;
-    if (p.shared) return launch(c, op.rows, t, Grid{(unsigned)p.blocks, 1, 1}, PT_ROW_THREADS, a, p.shared);
-    return launch(c, op.streamed, t, Grid{(unsigned)(a.rows < busy ? a.rows : busy), 1, 1}, PT_STREAM_THREADS, a);
+    if (p.shared)
+        return launch(c, p.wide ? op.wide : op.rows, t, Grid{(unsigned)p.blocks, 1, 1},
+                      p.wide ? WIDE_THREADS : ROW_THREADS, a, p.shared);
+    a.log2 = 0;
+    return by_columns(c, op, t, a);
 }
 
 int forward(pt_call *c) { return softmax(c, FORWARD); }

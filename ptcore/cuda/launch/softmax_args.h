@@ -5,12 +5,14 @@
 #define PTCORE_CUDA_SOFTMAX_ARGS_H
 #include "ptcore/config.h"
 
-enum { PT_ROW_THREADS = 256, PT_STREAM_THREADS = 1024 };
+enum { PT_ROW_THREADS = 256, PT_WIDE_THREADS = 1024 };
 
 typedef struct SoftmaxArgs {
     const void *in[2];
     void *out;
+    void *partial;              /* parts, split: a state for each part and row */
     int64_t rows, n, inner;
+    int64_t chunk;              /* of these: elements of a part */
     int64_t step[2];
     int32_t ndim, log2;         /* 2**log2 threads share a row (rows), or as many columns lie side by side (columns) */
     int32_t count;              /* elements of a row that each of its threads keeps */

@@ -1,4 +1,4 @@
-// sort, topk and randperm; the calls are those of _ops/kernels/sort.cpp and random.cpp.
+// sort, topk, randperm and places_among; the calls are those of _ops/kernels/sort.cpp, random.cpp and search.cpp.
 #include "families.hpp"
 #include "sort_args.h"
 #include "view.hpp"
@@ -6,30 +6,39 @@
 namespace pt_cuda {
 namespace {
 
-enum { THREADS = 256, CHUNK = 512 };
-const Kernel OPEN = {"sort", "sort_open"}, CLOSE = {"sort", "sort_close"}, CHUNKS = {"sort_stages", "sort_chunks"},
-             WITHIN = {"sort_stages", "sort_within"}, ACROSS = {"sort_stages", "sort_across"},
-             SHUFFLE = {"permute", "permute_open"}, SHUFFLED = {"permute", "permute_close"};
-const uint64_t ENTRIES = types(PT_INT64);
+enum { THREADS = 256 };
+const Kernel OPEN = {"sort", "sort_open"}, CLOSE = {"sort", "sort_close"}, BLOCK = {"sort_stages", "sort_block"},
+             COUNT = {"sort_stages", "sort_count"}, SUM = {"sort_stages", "sort_sum"},
+             PLACE = {"sort_stages", "sort_place"},
+             SHUFFLE = {"permute", "permute_open"}, SHUFFLED = {"permute", "permute_close"},
+             SEARCH = {"search", "search_places"};
 
-int64_t power_of_two(int64_t n) {
-    int64_t size = 2;
-    while (size < n) size *= 2;
-    return size;
-}
-
-// Sorts the entries of every line.
-int stages(pt_call *c, SortArgs a) {
-    const uint64_t total = (uint64_t)a.lines * a.size;
-    const Grid chunks{(unsigned)((total + CHUNK - 1) / CHUNK), 1, 1};
-    int status = launch(c, CHUNKS, ENTRIES, chunks, THREADS, a);
-    for (uint64_t run = 2 * CHUNK; !status && run <= (uint64_t)a.size; run *= 2) {
-        a.run = run;
-        for (a.step = run / 2; !status && a.step >= CHUNK; a.step /= 2)
-            status = launch(c, ACROSS, ENTRIES, blocks_for(c, total / 2, THREADS, 32), THREADS, a);
-        if (!status) status = launch(c, WITHIN, ENTRIES, chunks, THREADS, a);
+// Sorts lines by keys of `bytes`: open(a) launches what fills a.entries, close(a) what reads them. Lines that a block
+// can sort are padded to a power of two.
+template <class Open, class Close> int sort_entries(pt_call *c, SortArgs &a, int bytes, Open open, Close close) {
+    const bool block = a.length <= PT_SORT_BLOCK;
+    a.size = a.length;
+    if (block) for (a.size = 2; a.size < a.length;) a.size *= 2;
+    a.tiles = (a.length + PT_SORT_TILE - 1) / PT_SORT_TILE;
+    const int64_t room = a.lines * a.size * (int64_t)(a.brief ? sizeof(uint64_t) : sizeof(SortEntry));
+    const int64_t rows = a.lines * 256;
+    Scratch entries(c, room), other(c, block ? 0 : room), counts(c, block ? 0 : 8 * rows * (a.tiles + 1));
+    if (!entries.data || (!block && (!other.data || !counts.data))) return PT_MEMORY_ERROR;
+    a.entries = entries.data, a.other = other.data;
+    a.counts = static_cast<int64_t *>(counts.data), a.totals = a.counts + rows * a.tiles;
+    const uint64_t kind = types(a.brief ? PT_INT32 : PT_INT64);
+    const int64_t blocks = (a.lines * a.size + PT_SORT_BLOCK - 1) / PT_SORT_BLOCK;
+    int status = open(a);
+    if (!status && block) status = launch(c, BLOCK, kind, Grid{(unsigned)blocks, 1, 1}, THREADS, a);
+    const Grid tiles = blocks_for(c, a.lines * a.tiles, 1, 32), warps = blocks_for(c, rows, THREADS / 32, 32);
+    for (a.shift = 0; !block && !status && a.shift < 8 * bytes; a.shift += 8) {
+        status = launch(c, COUNT, kind, tiles, THREADS, a);
+        if (!status) status = launch(c, SUM, kind, warps, THREADS, a);
+        if (!status) status = launch(c, PLACE, kind, tiles, THREADS, a);
+        void *sorted = a.other;
+        a.other = a.entries, a.entries = sorted;
     }
-    return status;
+    return status ? status : close(a);
 }
 
 // kept < 0: all
@@ -48,16 +57,16 @@ int order_along(pt_call *c, const pt_param &along, int64_t kept, bool descending
     Contiguous x(c, c->in[0]);
     if (!x.ok()) return PT_MEMORY_ERROR;
     a.lines = x.view.numel / a.length;
-    a.size = power_of_two(a.length);
     a.descending = descending;
-    Scratch room(c, a.lines * a.size * (int64_t)sizeof(SortEntry));
-    if (!room.data) return PT_MEMORY_ERROR;
     a.in = x.view.data, a.values = c->out[0].data, a.positions = c->out[1].data;
-    a.entries = static_cast<SortEntry *>(room.data);
     const uint64_t kinds = types(x.view.dtype);
-    int status = launch(c, OPEN, kinds, blocks_for(c, a.lines * a.size, THREADS, 32), THREADS, a);
-    if (!status) status = stages(c, a);
-    return status ? status : launch(c, CLOSE, kinds, blocks_for(c, a.lines * a.kept, THREADS, 32), THREADS, a);
+    const int bytes = item_size(x.view.dtype);
+    a.brief = bytes <= 4 && a.length < (int64_t)1 << 32;
+    return sort_entries(c, a, bytes, [&](const SortArgs &b) {
+        return launch(c, OPEN, kinds, blocks_for(c, b.lines * b.size, THREADS, 32), THREADS, b);
+    }, [&](const SortArgs &b) {
+        return launch(c, CLOSE, kinds, blocks_for(c, b.lines * b.kept, THREADS, 32), THREADS, b);
+    });
 }
 
 int sort(pt_call *c) { return order_along(c, c->params[0], -1, c->params[1].i != 0); }
@@ -73,18 +82,32 @@ int randperm(pt_call *c) {
     if (out.dtype >= PT_COMPLEX64) return failed(c, PT_TYPE_ERROR, "dtype must be real");
     if (out.numel == 0) return PT_OK;
     SortArgs a = {};
-    a.lines = a.inner = 1, a.length = out.numel, a.size = power_of_two(a.length);
-    a.seed = c->seed, a.offset = c->offset;
-    Scratch room(c, a.size * (int64_t)sizeof(SortEntry));
-    if (!room.data) return PT_MEMORY_ERROR;
-    a.entries = static_cast<SortEntry *>(room.data), a.positions = out.data;
-    int status = launch(c, SHUFFLE, types(out.dtype), blocks_for(c, a.size, THREADS, 32), THREADS, a);
-    if (!status) status = stages(c, a);
-    return status ? status : launch(c, SHUFFLED, types(out.dtype), blocks_for(c, a.length, THREADS, 32), THREADS, a);
+    a.lines = a.inner = 1, a.length = out.numel;
+    a.seed = c->seed, a.offset = c->offset, a.positions = out.data;
+    return sort_entries(c, a, 8, [&](const SortArgs &b) {
+        return launch(c, SHUFFLE, types(out.dtype), blocks_for(c, b.size, THREADS, 32), THREADS, b);
+    }, [&](const SortArgs &b) {
+        return launch(c, SHUFFLED, types(out.dtype), blocks_for(c, b.length, THREADS, 32), THREADS, b);
+    });
+}
+
+int places_among(pt_call *c) {
+    const pt_view &sorted = c->in[0], &x = c->in[1];
+    if (x.numel == 0) return PT_OK;
+    if (sorted.ndim == 0) return failed(c, PT_RUNTIME_ERROR, "expected a sequence of at least 1 dimension");
+    SearchArgs a = {};
+    a.sorted = sorted.data, a.in = x.data, a.out = reinterpret_cast<int64_t *>(c->out[0].data);
+    a.total = x.numel, a.n = sorted.sizes[sorted.ndim - 1];
+    a.width = sorted.ndim == 1 ? 0 : x.ndim ? x.sizes[x.ndim - 1] : 1;
+    a.right = c->params[0].i != 0;
+    if (a.width && a.n && sorted.numel / a.n != x.numel / a.width)
+        return failed(c, PT_RUNTIME_ERROR, "expected a sequence with the rows of input");
+    return launch(c, SEARCH, types(x.dtype), blocks_for(c, a.total, THREADS, 32), THREADS, a);
 }
 
 }  // namespace
 
-const pt_kernel_entry sort_kernels[] = {{"sort", sort}, {"topk", topk}, {"randperm", randperm}, {nullptr, nullptr}};
+const pt_kernel_entry sort_kernels[] = {{"sort", sort}, {"topk", topk}, {"randperm", randperm},
+                                        {"places_among", places_among}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -1,8 +1,13 @@
-/* Arguments of sorting kernels. A line's elements become entries (key, position), padded to `size`, a power of two; their
- * order is total, so any network sorts them stably. Element j of line r lies at (r / inner * length + j) * inner + r % inner. */
+/* Arguments of sorting kernels. A line's elements become entries (key, position), whose order is total: every sort of
+ * them is stable. Element j of line r lies at (r / inner * length + j) * inner + r % inner. */
 #ifndef PTCORE_CUDA_SORT_ARGS_H
 #define PTCORE_CUDA_SORT_ARGS_H
 #include "ptcore/config.h"
+
+enum {
+    PT_SORT_BLOCK = 2048,               /* entries that a block sorts */
+    PT_SORT_TILE = 4096                 /* entries whose digits a block counts */
+};
 
 typedef struct SortEntry {
     uint64_t key;
@@ -12,11 +17,21 @@ typedef struct SortEntry {
 typedef struct SortArgs {
     const char *in;
     char *values, *positions;           /* positions: int64, or PT_T where it is the output */
-    SortEntry *entries;
-    int64_t lines, length, kept, inner, size;
-    uint64_t run, step;                 /* of a stage: sorted runs of `run`, partners `step` apart */
+    void *entries, *other;              /* SortEntry; where brief, words: a key of 32 bits above a position */
+    int64_t *counts, *totals;           /* of digits: lines x 256 x tiles, lines x 256 */
+    int64_t lines, length, kept, inner;
+    int64_t size;                       /* entries of a line: length, or more for a block's network */
+    int64_t tiles;                      /* of a line */
     uint64_t seed, offset;
-    int32_t descending;
+    int32_t descending, brief, shift;
 } SortArgs;
+
+typedef struct SearchArgs {
+    const void *sorted, *in;
+    int64_t *out;
+    int64_t total, n;                   /* elements to place, of a sorted sequence */
+    int64_t width;                      /* elements for each sequence; 0: one sequence for all */
+    int32_t right;
+} SearchArgs;
 
 #endif

@@ -6,7 +6,6 @@ namespace pt_cuda {
 
 struct ThreadState {
     int device = 0;
-    int non_blocking = 0;
     void *streams[MAX_DEVICES] = {};
 };
 

@@ -651,7 +651,10 @@ def _note_path(error, module):
     inner, step = None, error.__traceback__
     while step is not None:
         if step.tb_frame.f_code is Module.__call__.__code__:
-            inner = step.tb_frame.f_locals["self"]
+            seen = step.tb_frame.f_locals
+            inner = seen["self"]
+            if type(seen) is dict:  # before 3.13 the frame keeps this copy, whose error would keep the frame
+                seen.pop("error", None)
         step = step.tb_next
     path = next((name for name, m in module.named_modules() if m is inner), None)
     if path is None:  # not a part of this model

@@ -4,6 +4,8 @@ import math
 
 import ptcore
 from ptcore import Tensor
+from ptcore._ops import _optimizers
+from ptcore.linalg import vector_norm
 
 __all__ = [
     "clip_grad_norm",
@@ -20,22 +22,6 @@ def _as_list(parameters):
 
 def _grads(parameters):
     return [p.grad for p in _as_list(parameters) if p.grad is not None]
-
-
-def _norm(tensor, p):
-    """Vector norm of order `p` of all elements, from elementary operations."""
-    size = tensor.abs()
-    if p == math.inf:
-        return size.max()
-    if p == -math.inf:
-        return size.min()
-    if p == 0:
-        return (size != 0).sum().to(size.dtype)
-    if p == 1:
-        return size.sum()
-    if p == 2:
-        return (size * size).sum().sqrt()
-    return (size**p).sum() ** (1.0 / p)
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
@@ -73,10 +59,14 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return ptcore.tensor(0.0)
     device = tensors[0].device
-    norms = [_norm(t.detach(), norm_type).to(device) for t in tensors if t.numel()]
-    if not norms:
+    tensors = [t.detach() for t in tensors if t.numel()]
+    if not tensors:
         return ptcore.tensor(0.0, device=device)
-    total = _norm(ptcore.stack(norms), norm_type)
+    norms = _optimizers.norms(tensors) if norm_type == 2 else [vector_norm(t, norm_type) for t in tensors]
+    if norm_type == 2 and len(norms) == 1:
+        total = norms[0].to(device)
+    else:
+        total = vector_norm(ptcore.stack([n.to(device) for n in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is "
@@ -90,8 +80,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale the gradients by ``min(1, max_norm / (total_norm + 1e-6))``."""
     coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     with ptcore.no_grad():
-        for grad in _grads(parameters):
-            grad.mul_(coefficient.to(grad.device))
+        _optimizers.scale_(_grads(parameters), coefficient)
 
 
 def clip_grad_norm_(

@@ -21,6 +21,7 @@ from ptcore.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from ptcore.utils.data.shared_list import SharedList
 
 __all__ = [
     "BatchSampler",
@@ -33,6 +34,7 @@ __all__ = [
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "SharedList",
     "StackDataset",
     "Subset",
     "SubsetRandomSampler",

@@ -1,4 +1,4 @@
-"""DataLoader: batches of a dataset, in this process.
+"""DataLoader: batches of a dataset, made in this process or by workers (``_prefetch``).
 
 A batch is fetched by the cheapest way the dataset offers: one gather for each
 tensor (``_gather``, with the default collation only), ``__getitems__``, or one
@@ -6,7 +6,9 @@ sample after the other. All give equal batches.
 """
 
 import ptcore
+from ptcore.utils.data import _state
 from ptcore.utils.data._utils.collate import default_collate, default_convert
+from ptcore.utils.data._worker import get_worker_info
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
 from ptcore.utils.data.sampler import (
     BatchSampler,
@@ -27,11 +29,6 @@ _FIXED = frozenset(
         "persistent_workers",
     )
 )
-
-
-def get_worker_info():
-    """Information about the present worker process: None, there are none yet."""
-    return None
 
 
 class _Endless(Sampler):
@@ -57,7 +54,7 @@ class DataLoader:
     sampler, batch_sampler : iterable, optional
         Own order of indices, or of lists of indices.
     num_workers : int, default: 0
-        Must be 0: the process itself loads the data.
+        Workers that make batches ahead; 0: this process makes each when it is asked for.
     collate_fn : callable, optional
         Makes a batch of a list of samples; :func:`default_collate` by default.
     pin_memory : bool, default: False
@@ -66,9 +63,19 @@ class DataLoader:
     drop_last : bool, default: False
         Whether a last, smaller batch is left out.
     timeout : float, default: 0
-        Seconds to wait for a worker; without workers it has no effect.
-    worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers
-        Of workers, as in PyTorch.
+        Seconds to wait for a batch of the workers; 0: as long as it takes.
+    worker_init_fn : callable, optional
+        Called in each worker with its number, before anything else.
+    multiprocessing_context : str or context, optional
+        How processes are started (``"fork"``, ``"spawn"``, ``"forkserver"``); ``"thread"``:
+        the workers are threads of this process, which suit datasets whose work gives the
+        GIL up (files, NumPy, decoders). Threads share the dataset and the random numbers.
+    prefetch_factor : int, default: 2
+        Batches a worker that may be on their way.
+    persistent_workers : bool, default: False
+        Whether the workers stay for the next pass.
+    in_order : bool, default: True
+        Whether batches come in the order of their indices; False gives whichever is ready.
     generator : Generator, optional
         Source of random numbers of `shuffle`.
 
@@ -76,6 +83,14 @@ class DataLoader:
     ------
     ValueError
         If options exclude each other or are out of range.
+    RuntimeError
+        By the iterator: if a worker has ended or a batch takes longer than `timeout`. An
+        exception in a worker is raised as its own type, with the worker's traceback.
+
+    Notes
+    -----
+    Worker `k` of a pass draws random numbers (ptcore's, Python's, NumPy's) from the seed
+    ``get_worker_info().seed``, a number of the pass drawn from `generator` plus `k`.
 
     Examples
     --------
@@ -108,10 +123,10 @@ class DataLoader:
         pin_memory_device="",
         in_order=True,
     ):
-        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         self.dataset = dataset
         self.num_workers = num_workers
-        self.prefetch_factor = prefetch_factor
+        self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
         self.pin_memory = pin_memory
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
@@ -164,6 +179,7 @@ class DataLoader:
         if collate_fn is None:
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
+        self._pass = self._resume = self._kept = None
         self._initialized = True
 
     def __setattr__(self, name, value):
@@ -183,10 +199,23 @@ class DataLoader:
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self):
-        iterator = _LoaderIterator(self)
+        iterator = self._with_workers() if self.num_workers else _LoaderIterator(self)
         if self.pin_memory and ptcore.cuda.is_available():
             return map(_pin, iterator)
         return iterator
+
+    def _with_workers(self):
+        from ptcore.utils.data._prefetch import Prefetching
+
+        if not self.persistent_workers:
+            return Prefetching(self)
+        if self._kept is None:
+            self._kept = Prefetching(self)
+            return self._kept
+        return self._kept.begin_again(self)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_kept": None}
 
     def __len__(self):
         if not isinstance(self.dataset, IterableDataset):
@@ -197,20 +226,76 @@ class DataLoader:
         whole, rest = divmod(size, self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
+    def state_dict(self):
+        """Where the loader is, in plain data that :func:`ptcore.save` takes.
 
-def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
+        In the middle of a pass: how many batches it has given, and the states of the
+        random sources that it began with. :meth:`load_state_dict` gives them to an
+        equal loader, whose next pass is the rest of this one: the same batches in the
+        same order. Once a pass has ended (its iterator is exhausted), the next one is
+        a whole one.
+
+        A sampler, and the dataset of a stream, with a ``state_dict`` and a
+        ``load_state_dict`` keep their place themselves. Any other sampler is asked
+        for the indices of the batches that were given once more, so it must draw
+        random numbers from its own generator, or from the default ones (ptcore's,
+        Python's, NumPy's) before its first index. The samples of a stream are read
+        once more, those of other datasets are not.
+
+        Examples
+        --------
+        >>> import ptcore
+        >>> loader = DataLoader(range(6), batch_size=2, shuffle=True)
+        >>> batches = iter(loader)
+        >>> first = next(batches)
+        >>> other = DataLoader(range(6), batch_size=2, shuffle=True)
+        >>> other.load_state_dict(loader.state_dict())
+        >>> all(bool((a == b).all()) for a, b in zip(batches, other, strict=True))
+        True
+        """
+        return _state.state_dict(self)
+
+    def load_state_dict(self, state_dict):
+        """Let the next pass be the rest of the one that the state was taken in.
+
+        Raises
+        ------
+        ValueError
+            If the batch size or the number of batches differs from the saved one's.
+        """
+        _state.load_state_dict(self, state_dict)
+
+
+def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, context):
     if num_workers < 0:
         raise ValueError(
             "num_workers option should be non-negative; use num_workers=0 to disable "
             "multiprocessing."
         )
-    if num_workers > 0:
-        raise ValueError(
-            "DataLoader: num_workers must be 0 (worker processes arrive with "
-            f"ptcore.multiprocessing), got {num_workers}"
-        )
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
+    if isinstance(context, str) and context != "thread":
+        from multiprocessing import get_all_start_methods
+
+        if context not in get_all_start_methods():
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{[*get_all_start_methods(), 'thread']!r}, but got {context!r}"
+            )
+    elif not isinstance(context, str | None) and not hasattr(context, "Process"):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            f"specifying the start method, but got {context!r}"
+        )
+    if num_workers > 0:
+        if prefetch_factor is not None and prefetch_factor <= 0:
+            raise ValueError("prefetch_factor option should be positive")
+        return
+    if context is not None:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading "
+            f"(num_workers > 0), but got num_workers={num_workers}"
+        )
     if prefetch_factor is not None:
         raise ValueError(
             "prefetch_factor option could only be specified in multiprocessing; it "
@@ -242,15 +327,11 @@ class _LoaderIterator:
         self._collate = loader.collate_fn
         self._batched = loader._auto_collation
         self._drop_last = loader.drop_last
-        self._indices = iter(loader._index_sampler)
+        self._position, self._indices, self._samples = _state.begin(loader)
         self._dataset = loader.dataset
-        self._yielded = 0
-        self._samples = None
         self._gather = None
-        if isinstance(loader.dataset, IterableDataset):
-            self._samples = iter(loader.dataset)
-            self._size = len(loader) if hasattr(loader.dataset, "__len__") else None
-        elif self._batched and loader.collate_fn is default_collate:
+        self._size = None if self._samples is None else _state.said_length(loader)
+        if self._samples is None and self._batched and loader.collate_fn is default_collate:
             self._gather = getattr(loader.dataset, "_gather", None)
 
     def __iter__(self):
@@ -260,6 +341,15 @@ class _LoaderIterator:
         return len(self._loader._index_sampler)
 
     def __next__(self):
+        try:
+            batch = self._fetch()
+        except StopIteration:
+            self._position.done = True
+            raise
+        self._position.given += 1
+        return batch
+
+    def _fetch(self):
         index = next(self._indices)
         if self._samples is not None:
             return self._next_of_stream(index)
@@ -279,19 +369,11 @@ class _LoaderIterator:
                 try:
                     data.append(next(self._samples))
                 except StopIteration:
-                    self._indices = iter(())
+                    self._indices, self._position.ended = iter(()), True
                     break
             if not data or (self._drop_last and len(data) < len(index)):
                 raise StopIteration
         else:
             data = next(self._samples)
-        self._yielded += 1
-        if self._size is not None and self._yielded > self._size:
-            import warnings
-
-            warnings.warn(
-                f"Length of IterableDataset {self._dataset} was reported to be "
-                f"{self._size}, but {self._yielded} batches have been fetched.",
-                stacklevel=2,
-            )
+        _state.check_length(self._size, self._dataset, self._position.given + 1)
         return self._collate(data)

@@ -3,6 +3,7 @@
 Where there is neither they are not collected: ``tests/cuda/test_on_standin.py`` runs them in processes of their own, so
 that the ordinary tests never see a CUDA device.
 """
+import ctypes
 import os
 import sys
 import tempfile
@@ -38,3 +39,26 @@ def driver():
     if DRIVER is None:
         pytest.skip("of the stand-in driver")
     return DRIVER
+
+
+@pytest.fixture
+def order():
+    """``order(n)`` makes the stand-in driver do the streams' work in another order; a card has its own."""
+    def choose(n):
+        if DRIVER is not None:
+            DRIVER.standin_seed(ctypes.c_uint64(n))
+    return choose
+
+
+@pytest.fixture
+def launches(driver):
+    """A function that counts the kernels which another one launches."""
+    from standin import Driver
+    counters = Driver(driver).counters
+
+    def count(f):
+        before = counters()["launches"]
+        f()
+        return counters()["launches"] - before
+
+    return count

@@ -2,6 +2,7 @@
 import pytest
 
 import ptcore
+from ptcore import cuda
 from ptcore.nn import functional as F
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -73,10 +74,15 @@ def test_dropout(dtype):
 
 
 def test_a_generator():
-    g = ptcore.Generator().manual_seed(7)
-    a = ptcore.rand(100, generator=g)
-    b = ptcore.rand(100, generator=g.manual_seed(7), device="cuda")
-    assert a.equal(b.cpu())
+    a = ptcore.rand(100, generator=ptcore.Generator().manual_seed(7))
+    g = ptcore.Generator("cuda").manual_seed(7)
+    assert g.device == ptcore.device("cuda:0")
+    assert a.equal(ptcore.rand(100, generator=g, device="cuda").cpu())
+    assert not a.equal(ptcore.rand(100, generator=g, device="cuda").cpu())
+    with pytest.raises(RuntimeError, match="generator: it must be one of the tensor's device, cuda:0, got one of cpu"):
+        ptcore.rand(2, generator=ptcore.Generator(), device="cuda")
+    with pytest.raises(RuntimeError, match="generator: it must be one of the tensor's device, cpu, got one of cuda:0"):
+        ptcore.rand(2, generator=g)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 511, 512, 513, 3000])
@@ -90,8 +96,53 @@ def test_permutations(n):
 
 
 def test_seeding_the_device():
-    ptcore.cuda.manual_seed(5)
+    cuda.manual_seed(5)
+    assert cuda.initial_seed() == 5
     a = ptcore.rand(10, device="cuda")
-    ptcore.cuda.manual_seed_all(5)
+    cuda.manual_seed_all(5)
     assert a.equal(ptcore.rand(10, device="cuda"))
     assert not a.equal(ptcore.rand(10, device="cuda"))
+    ptcore.manual_seed(5)                       # seeds the devices as well
+    assert a.equal(ptcore.rand(10, device="cuda"))
+    ptcore.random.seed()
+    assert cuda.initial_seed() == ptcore.initial_seed()
+    cuda.seed()
+    assert cuda.initial_seed() != ptcore.initial_seed()
+    cuda.seed_all()
+    assert cuda.default_generators[0].initial_seed() == cuda.initial_seed()
+
+
+def test_generators_go_on_apart():
+    """What the CPU draws does not move a device's generator, nor one device another's."""
+    ptcore.manual_seed(3)
+    a = ptcore.rand(4, device="cuda")
+    ptcore.manual_seed(3)
+    ptcore.rand(4)
+    if cuda.device_count() > 1:
+        assert ptcore.rand(4, device="cuda:1").cpu().equal(a.cpu())
+    assert ptcore.rand(4, device="cuda").equal(a)
+
+
+def test_states():
+    state, all_states = cuda.get_rng_state(), cuda.get_rng_state_all()
+    assert state.device.type == "cpu" and state.dtype is ptcore.uint8
+    assert len(all_states) == cuda.device_count() == len(cuda.default_generators)
+    a = ptcore.rand(4, device="cuda")
+    cuda.set_rng_state(state)
+    assert ptcore.rand(4, device="cuda").equal(a)
+    cuda.set_rng_state_all(all_states)
+    assert ptcore.rand(4, device="cuda").equal(a)
+    with ptcore.random.fork_rng():
+        b = ptcore.rand(4, device="cuda")
+    assert ptcore.rand(4, device="cuda").equal(b)
+    with pytest.raises(RuntimeError, match="set_rng_state_all: there are"):
+        cuda.set_rng_state_all([state] * 99)
+
+
+def test_a_checkpoint_draws_again():
+    from ptcore.utils.checkpoint import checkpoint
+    for reentrant in (True, False):
+        x = ptcore.ones(200, device="cuda", requires_grad=True)
+        y = checkpoint(lambda t: F.dropout(t * 2, 0.5), x, use_reentrant=reentrant)
+        y.sum().backward()
+        assert ((x.grad != 0) == (y != 0)).all()

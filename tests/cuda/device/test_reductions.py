@@ -185,7 +185,8 @@ def test_nothing_to_reduce():
 
 # Rows that a warp and that a block keep, packed and odd, rows that are read twice, columns
 ROWS = [((5, 1), 1), ((7, 10), 1), ((3, 256), 1), ((2, 999), 1), ((300, 8), -1), ((2, 4096), 1), ((2, 4999), 1),
-        ((1, 13000), 1), ((70, 9), 0), ((3, 50, 33), 1), ((2, 3, 200), 2), ((6,), 0), ((40, 2, 2), 0)]
+        ((1, 13000), 1), ((1, 60000), 1), ((9000, 3), 0), ((3000, 2, 9), 0), ((70, 9), 0),
+        ((3, 50, 33), 1), ((2, 3, 200), 2), ((6,), 0), ((40, 2, 2), 0)]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -206,7 +207,7 @@ def test_softmax(shape, dim, dtype):
         near(t.grad, back, dtype, scale=4)
 
 
-@pytest.mark.parametrize("n", [40, 600, 13000])
+@pytest.mark.parametrize("n", [40, 600, 13000, 60000])
 def test_softmax_of_special_values(n):
     x = values((4, n), "float32")
     x[0, 5], x[1, 6], x[2, :] = np.nan, np.inf, -np.inf
@@ -219,7 +220,8 @@ def test_softmax_of_special_values(n):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape", [(6, 10), (3, 5, 256), (2, 999), (2, 4096), (1, 13000), (130, 40)], ids=str)
+@pytest.mark.parametrize("shape", [(6, 10), (3, 5, 256), (2, 999), (2, 4096), (1, 13000), (1, 60000), (130, 40)],
+                         ids=str)
 def test_layer_norm(shape, dtype):
     n, eps = shape[-1], 1e-5
     x, g = values(shape, dtype), values(shape, dtype, 1)
@@ -248,6 +250,23 @@ def _norm(shape):
     ptcore.nn.functional.layer_norm(t, shape[-1:], w).sum().backward()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("p", [2, 3, 1.5, 0.5, 1, np.inf])
+def test_norms_of_huge_and_tiny_numbers(dtype, p):
+    """Their powers are no numbers of the dtype."""
+    kind = getattr(ptcore, dtype)
+    for base in (2.0 ** 14, 2.0 ** -14) if dtype == "float16" else (2.0 ** 100, 2.0 ** -100):
+        x = ptcore.full((5, 40), base).to(kind)
+        for dim in (None, 0, 1):
+            got = ptcore.linalg.vector_norm(x.cuda(), p, dim).cpu()
+            want = ptcore.linalg.vector_norm(x, p, dim)
+            assert got.dtype == want.dtype
+            assert dtype == "float16" or p == 0.5 or np.isfinite(got.double().numpy()).all()
+            ptcore.testing.assert_close(got.double(), want.double(), rtol=1e-2 if kind.itemsize == 2 else 1e-6, atol=0)
+    x = ptcore.tensor([1e30, 1e30]).cuda()
+    assert x.norm().item() == pytest.approx(2 ** 0.5 * 1e30, rel=1e-6)
+
+
 @pytest.mark.parametrize("call, kernels", [
     (lambda: ptcore.sum(ptcore.ones(4000, 7, device="cuda"), 1), "sum_rows"),
     (lambda: ptcore.sum(ptcore.ones(200000, device="cuda")), "sum_rows sum_finish"),
@@ -256,11 +275,14 @@ def _norm(shape):
     (lambda: ptcore.argmax(ptcore.ones(100000, device="cuda")), "argmax_rows argmax_finish"),
     (lambda: ptcore.argmax(ptcore.ones(30, 64, device="cuda"), 0), "argmax_vectors"),
     (lambda: ptcore.softmax(ptcore.ones(5, 30, device="cuda"), 1), "softmax_rows"),
-    (lambda: ptcore.softmax(ptcore.ones(1, 13000, device="cuda"), 1), "softmax_streamed"),
+    (lambda: ptcore.softmax(ptcore.ones(2, 13000, device="cuda"), 1), "softmax_wide"),
+    (lambda: ptcore.softmax(ptcore.ones(2, 60000, device="cuda"), 1), "softmax_parts softmax_split"),
+    (lambda: ptcore.log_softmax(ptcore.ones(70000, 3, device="cuda"), 0), "log_softmax_parts log_softmax_split"),
     (lambda: ptcore.log_softmax(ptcore.ones(50, 13, device="cuda"), 0), "log_softmax_columns"),
     (lambda: _norm((70, 40)), "layer_norm_rows layer_norm_backward_rows layer_norm_backward_sums "
                               "layer_norm_backward_finish"),
-    (lambda: _norm((1, 13000)), "layer_norm_streamed layer_norm_backward_streamed"),
+    (lambda: _norm((2, 13000)), "layer_norm_wide layer_norm_backward_wide"),
+    (lambda: _norm((1, 60000)), "layer_norm_streamed layer_norm_backward_streamed"),
 ])
 def test_kernels_that_shapes_reach(driver, call, kernels):
     driver.standin_launched.restype = ctypes.c_uint64

@@ -1,4 +1,6 @@
 """Scans, sorting and nonzero of lengths around the sizes of blocks and pieces: as on the CPU."""
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,67 @@ def test_sorting(length, dtype):
     for got, want in zip(x.cuda().topk(k, 1), x.topk(k, 1)):
         got, want = (t.to(ptcore.float64).nan_to_num(77) for t in (got.cpu(), want))
         assert got.equal(want)
+
+
+def special(n, dtype):
+    """Numbers of every size and sign, equal ones among them, and for floats NaN, infinities and both zeros."""
+    rng = np.random.default_rng(n)
+    if dtype.kind == "f":
+        x = rng.normal(size=n) * 10.0 ** rng.integers(-3, 4, n)
+        x[rng.integers(0, n, n // 3)] = 1.5
+        for value in (np.nan, np.inf, -np.inf, 0.0, -0.0):
+            x[rng.integers(0, n, 3)] = value
+        return ptcore.from_numpy(x).to(dtype)
+    if dtype.name == "bool":
+        return ptcore.from_numpy(rng.integers(0, 2, n).astype(bool))
+    info = ptcore.iinfo(dtype)
+    x = rng.integers(info.min, info.max, n, dtype=dtype.name, endpoint=True)
+    x[rng.integers(0, n, n // 3)] = 5
+    x[:2] = info.min, info.max
+    return ptcore.from_numpy(x)
+
+
+ORDERED = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
+           "float32", "float64"]
+
+
+# In 140001 there are more tiles than a warp has lanes.
+@pytest.mark.parametrize(("n", "dtype"), [(n, d) for n in (2048, 2049, 4097) for d in ORDERED]
+                         + [(140001, d) for d in ("float32", "int64", "bool")])
+def test_sorting_long_lines(n, dtype, launches):
+    """Stable, NaN last; lines that a block cannot sort take three launches for each byte."""
+    x = special(n, getattr(ptcore, dtype))
+    there = x.cuda()
+    passes = 0 if n <= 2048 else 3 * x.dtype.itemsize
+    for descending in (False, True):
+        assert launches(partial(there.sort, stable=True, descending=descending)) <= 3 + passes
+        values, places = (t.cpu() for t in there.sort(stable=True, descending=descending))
+        want = x.sort(stable=True, descending=descending)
+        assert places.equal(want[1])
+        assert values.to(ptcore.float64).nan_to_num(77).equal(want[0].to(ptcore.float64).nan_to_num(77))
+        if x.dtype.kind != "f" and not descending:
+            np.testing.assert_array_equal(places.numpy(), np.argsort(x.numpy(), kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int8"])
+def test_sorting_many_long_lines(dtype):
+    x = special(3 * 5000 * 2, getattr(ptcore, dtype)).reshape(3, 5000, 2)
+    for there, here in ((x.cuda(), x), (x.cuda().permute(2, 1, 0), x.permute(2, 1, 0))):
+        got, want = there.sort(1, stable=True), here.sort(1, stable=True)
+        assert got[1].cpu().equal(want[1])
+        assert got[0].cpu().to(ptcore.float64).nan_to_num(7).equal(want[0].to(ptcore.float64).nan_to_num(7))
+        got, want = there.topk(9, 1), here.topk(9, 1)
+        assert got[1].cpu().equal(want[1])
+
+
+@pytest.mark.parametrize("n", [1, 2048, 2049, 9000])
+def test_permutations_are_the_cpus(n):
+    results = []
+    for device in ("cpu", "cuda"):
+        ptcore.manual_seed(3)
+        results.append(ptcore.randperm(n, device=device).cpu())
+    assert results[1].equal(results[0])
+    assert results[0].sort()[0].equal(ptcore.arange(n))
 
 
 @pytest.mark.parametrize("n", [0, 1, 255, 1023, 1024, 1025, 5000])

@@ -85,3 +85,27 @@ def test_double_backward():
         (h,) = ptcore.autograd.grad((g * g).sum(), a)
         results.append(h.cpu())
     ptcore.testing.assert_close(results[1], results[0], rtol=1e-10, atol=1e-12)
+
+
+def test_restart(tmp_path):
+    """A checkpoint brings back weights, moments and the generator of the device, which dropout draws from."""
+    def run(seed):
+        ptcore.manual_seed(seed)
+        model = perceptron().to("cuda")
+        optimizer = ptcore.optim.Adam(model.parameters(), 0.01)
+        restart = ptcore.utils.restart.Restart(tmp_path, every=3, model=model, optimizer=optimizer)
+        resumed = restart.resume()
+        x = ptcore.linspace(-1, 1, 8 * 64, device="cuda").reshape(8, 1, 8, 8)
+        target = ptcore.arange(8, device="cuda") % CLASSES
+        for _ in restart.batches(range(5 - restart.step)):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), target).backward()
+            optimizer.step()
+        assert optimizer.state_dict()["state"][0]["exp_avg"].device.type == "cuda"
+        return resumed, [*model.parameters(), ptcore.rand(3, device="cuda"), ptcore.rand(3)]
+
+    resumed, whole = run(0)
+    assert not resumed
+    resumed, rest = run(1)
+    assert resumed
+    assert all(a.equal(b) for a, b in zip(whole, rest, strict=True))

@@ -4,6 +4,7 @@ Sizes beyond one block and one tile, odd groups, large strides and dilations, em
 gradients.
 """
 import ctypes
+from functools import partial
 
 import numpy as np
 import pytest
@@ -303,6 +304,29 @@ def test_norms_of_nothing():
     w = numbers((4,), 1, "float32")
     compare(lambda x, w: F.group_norm(x, 2, w), ptcore.zeros(0, 4, 3), w)
     compare(lambda x, w: F.group_norm(x, 2, w), ptcore.zeros(3, 4, 0), w)
+
+
+CONSTANT_PADS = [(1, 2), (0, 0, 3, 0), (-1, 2, 3, -2), (5, 0, 0, 0, 1, 1), (-3, -2), (-6, 20, 1, 1),
+                 (-6, 3, 0, 0, 2, 1), (0, 0)]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+                                   "float64", "complex64", "complex128"])
+def test_padding_writes_once(dtype, launches):
+    """Each output is written once: one launch."""
+    kind = getattr(ptcore, dtype)
+    value = {"b": True, "c": 2 - 3j, "f": -1.5}.get(kind.kind, 7)
+    for shape in ((3, 5, 7), (2, 300, 9), (1, 4, 8)):
+        x = ptcore.from_numpy(np.random.default_rng(1).integers(0, 2 if dtype == "bool" else 100, shape)).to(kind)
+        for there in (x.cuda(), x.permute(2, 0, 1).contiguous().cuda().permute(1, 2, 0), x.flip(2).cuda().flip(2)):
+            for pad in CONSTANT_PADS:
+                want = F.pad(x, pad, value=value)
+                assert launches(partial(F.pad, there, pad, value=value)) <= 1
+                out = F.pad(there, pad, value=value)
+                assert out.dtype == kind
+                assert out.cpu().equal(want), (shape, pad)
+    x = ptcore.ones(0, 3).to(kind)
+    assert F.pad(x.cuda(), (1, 1, 2, 0), value=value).cpu().equal(F.pad(x, (1, 1, 2, 0), value=value))
 
 
 @pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])

@@ -1,4 +1,4 @@
-"""Puts the stand-in driver, the host's compiler and the stand-in cuBLAS in the place of CUDA's, for this process."""
+"""Puts the stand-ins of the driver and of cuBLAS and the host's compiler in the place of CUDA's, for this process."""
 import ctypes
 import hashlib
 import os
@@ -38,4 +38,5 @@ def load(folder, sanitize=""):
     from ptcore.cuda import _compile, _libraries
     _compile.set_compiler(HostCompiler(folder, sanitize))
     _libraries.set_library("cublas", str(host_compiler.build_cublas(folder)))
+    _libraries.set_library("cublasLt", str(host_compiler.build_cublaslt(folder)))
     return driver

@@ -8,6 +8,7 @@
 namespace {
 
 struct Handle {
+    uint32_t kind = HANDLE;
     void *context = nullptr, *stream = nullptr, *workspace = nullptr;
     size_t workspace_bytes = 0;
     int math = 0, pointers = 0, atomics = 0;
@@ -46,6 +47,7 @@ int queue(void *h, int ta, int tb, Product d, const void *alpha, const void *bet
     d.alpha = scalar(alpha, d);
     d.beta = scalar(beta, d);
     d.out = d.c;
+    report.precision = handle->math;
     return start(d, run, handle->stream);
 }
 
@@ -73,6 +75,7 @@ API int cublasCreate_v2(void **out) {
     h->context = context;
     std::lock_guard<std::mutex> guard(lock);
     handles().insert(h);
+    report.handles++;
     *out = h;
     return SUCCESS;
 }
@@ -142,21 +145,21 @@ API const char *cublasGetStatusString(int status) { return cublasGetStatusName(s
                                  const void *b, int bt, I lb, const void *beta, void *c, int ct, I lc, int compute, \
                                  int) { \
         return queue(h, ta, tb, Product{"cublasGemmEx", m, n, k, 1, operand(a, at, la), operand(b, bt, lb), \
-                                        operand(c, ct, lc), compute, {}, {}, {}, {}}, alpha, beta); \
+                                        operand(c, ct, lc), compute, {}, {}, {}, {}, nullptr, 0}, alpha, beta); \
     } \
     API int cublasGemmStridedBatchedEx##suffix(void *h, int ta, int tb, I m, I n, I k, const void *alpha, \
                                                const void *a, int at, I la, long long sa, const void *b, int bt, I lb, \
                                                long long sb, const void *beta, void *c, int ct, I lc, long long sc, \
                                                I batch, int compute, int) { \
         return queue(h, ta, tb, Product{"cublasGemmStridedBatchedEx", m, n, k, batch, operand(a, at, la, sa), \
-                                        operand(b, bt, lb, sb), operand(c, ct, lc, sc), compute, {}, {}, {}, {}}, alpha, beta); \
+                                        operand(b, bt, lb, sb), operand(c, ct, lc, sc), compute, {}, {}, {}, {}, nullptr, 0}, alpha, beta); \
     } \
     API int cublasGemmBatchedEx##suffix(void *h, int ta, int tb, I m, I n, I k, const void *alpha, \
                                         const void *const *a, int at, I la, const void *const *b, int bt, I lb, \
                                         const void *beta, void *const *c, int ct, I lc, I batch, int compute, int) { \
         return queue(h, ta, tb, Product{"cublasGemmBatchedEx", m, n, k, batch, operand_table(a, at, la), \
                                         operand_table(b, bt, lb), operand_table((const void *const *)c, ct, lc), \
-                                        compute, {}, {}, {}, {}}, alpha, beta); \
+                                        compute, {}, {}, {}, {}, nullptr, 0}, alpha, beta); \
     }
 GEMM_EX(, int)
 GEMM_EX(_64, int64_t)
@@ -165,13 +168,13 @@ GEMM_EX(_64, int64_t)
     API int cublas##X##gemm_v2(void *h, int ta, int tb, int m, int n, int k, const T *alpha, const T *a, int la, \
                                const T *b, int lb, const T *beta, T *c, int lc) { \
         return queue(h, ta, tb, Product{"cublas" #X "gemm", m, n, k, 1, operand(a, type, la), operand(b, type, lb), \
-                                        operand(c, type, lc), compute, {}, {}, {}, {}}, alpha, beta); \
+                                        operand(c, type, lc), compute, {}, {}, {}, {}, nullptr, 0}, alpha, beta); \
     } \
     API int cublas##X##gemmStridedBatched(void *h, int ta, int tb, int m, int n, int k, const T *alpha, const T *a, \
                                           int la, long long sa, const T *b, int lb, long long sb, const T *beta, T *c, \
                                           int lc, long long sc, int batch) { \
         return queue(h, ta, tb, Product{"cublas" #X "gemmStridedBatched", m, n, k, batch, operand(a, type, la, sa), \
-                                        operand(b, type, lb, sb), operand(c, type, lc, sc), compute, {}, {}, {}, {}}, alpha, \
+                                        operand(b, type, lb, sb), operand(c, type, lc, sc), compute, {}, {}, {}, {}, nullptr, 0}, alpha, \
                      beta); \
     } \
     API int cublas##X##gemmBatched(void *h, int ta, int tb, int m, int n, int k, const T *alpha, const T *const *a, \
@@ -179,7 +182,7 @@ GEMM_EX(_64, int64_t)
         return queue(h, ta, tb, Product{"cublas" #X "gemmBatched", m, n, k, batch, \
                                         operand_table((const void *const *)a, type, la), \
                                         operand_table((const void *const *)b, type, lb), \
-                                        operand_table((const void *const *)c, type, lc), compute, {}, {}, {}, {}}, alpha, beta); \
+                                        operand_table((const void *const *)c, type, lc), compute, {}, {}, {}, {}, nullptr, 0}, alpha, beta); \
     }
 GEMM(S, float, R_32F, COMPUTE_32F)
 GEMM(D, double, R_64F, COMPUTE_64F)

@@ -2,14 +2,15 @@
 //
 // Column-major matrices, strided batches, host alpha and beta, and the epilogues BIAS, RELU, GELU (the tanh form, as
 // cuBLASLt's is) with or without BIAS, GELU also with AUX. For anything else the heuristic finds no algorithm
-// (CUBLAS_STATUS_NOT_SUPPORTED), as the library says it.
+// (CUBLAS_STATUS_NOT_SUPPORTED), as the library says it. An algorithm needs the alignment that its preference promised, and
+// half of the workspace that it allowed.
 #include "standin_gemm.hpp"
 
 namespace {
 
 enum { EPILOGUE_DEFAULT = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_RELU_BIAS = 6, EPILOGUE_GELU = 32,
        EPILOGUE_GELU_BIAS = 36, EPILOGUE_GELU_AUX = 160, EPILOGUE_GELU_AUX_BIAS = 164 };
-const uint32_t MATMUL = 0x6d6d, LAYOUT = 0x6c61, PREFERENCE = 0x7072, HANDLE = 0x6c74;
+const uint32_t MATMUL = 0x6d6d, LAYOUT = 0x6c61, PREFERENCE = 0x7072;
 
 struct Handle {
     uint32_t kind = HANDLE;
@@ -44,6 +45,8 @@ struct Heuristic {              // cublasLtMatmulHeuristicResult_t
     float waves;
     int reserved[4];
 };
+
+int declined = 0;               // a test's: the status of every heuristic
 
 template <class T> T *known(void *p, uint32_t kind) { return p && *(uint32_t *)p == kind ? (T *)p : nullptr; }
 
@@ -89,6 +92,9 @@ int get(const Field *fields, size_t n, int attribute, void *value, size_t bytes,
 #define COUNT(fields) (sizeof(fields) / sizeof(fields[0]))
 
 bool plain_real(int type) { return type == R_16F || type == R_16BF || type == R_32F; }
+
+// Whether a pointer is as aligned as an algorithm needs it.
+bool aligned(const void *p, uint64_t to) { return (uintptr_t)p % to == 0; }
 
 Operand operand(const void *data, const Layout &l) {
     Operand o;
@@ -138,7 +144,8 @@ int describe(const Matmul &d, const Layout &a, const Layout &b, const Layout &c,
     case EPILOGUE_GELU_AUX_BIAS: e.gelu = aux = bias = true; break;
     default: return NOT_SUPPORTED;
     }
-    if ((bias || aux || e.relu || e.gelu) && !plain_real(out.type)) return NOT_SUPPORTED;
+    if ((aux || e.relu || e.gelu) && !plain_real(out.type)) return NOT_SUPPORTED;
+    if (bias && !plain_real(out.type) && out.type != R_64F) return NOT_SUPPORTED;
     if (bias) {
         e.bias.data = (char *)d.bias;
         e.bias.type = d.bias_type >= 0 ? d.bias_type : out.type;
@@ -169,6 +176,8 @@ template <class T> int destroy(void *p, uint32_t kind) {
 }
 
 }  // namespace
+
+API void standin_decline(int status) { declined = status; }
 
 API size_t cublasLtGetVersion() { return 130000; }
 API size_t cublasLtGetCudartVersion() { return 13000; }
@@ -238,15 +247,19 @@ API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *matmul, void *a, void
     const Matmul *d = known<Matmul>(matmul, MATMUL);
     const Layout *la = known<Layout>(a, LAYOUT), *lb = known<Layout>(b, LAYOUT), *lc = known<Layout>(c, LAYOUT),
                  *lo = known<Layout>(out, LAYOUT);
-    if (!d || !la || !lb || !lc || !lo || !known<Preference>(preference, PREFERENCE) || wanted < 1 || !results ||
-        !found)
-        return INVALID_VALUE;
+    const Preference *wish = known<Preference>(preference, PREFERENCE);
+    if (!d || !la || !lb || !lc || !lo || !wish || wanted < 1 || !results || !found) return INVALID_VALUE;
     Product p = {};
     *found = 0;
-    const int status = describe(*d, *la, *lb, *lc, *lo, &p);
+    report.heuristics++;
+    report.precision = (int)wish->reductions;
+    const int status = declined ? declined : describe(*d, *la, *lb, *lc, *lo, &p);
     if (status) return status;
     results[0] = Heuristic{};
     results[0].algorithm.data[0] = MATMUL;
+    for (int i = 0; i < 4; i++) results[0].algorithm.data[1 + i] = wish->alignment[i];
+    results[0].algorithm.data[5] = results[0].workspace = (size_t)wish->workspace / 2;
+    results[0].algorithm.data[6] = (uintptr_t)d->bias & (~(uintptr_t)d->bias + 1);
     results[0].waves = 1;
     *found = 1;
     return SUCCESS;
@@ -254,13 +267,20 @@ API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *matmul, void *a, void
 
 API int cublasLtMatmul(void *handle, void *matmul, const void *alpha, const void *a, void *layout_a, const void *b,
                        void *layout_b, const void *beta, const void *c, void *layout_c, void *out, void *layout_out,
-                       const Algorithm *algorithm, void *, size_t, void *stream) {
+                       const Algorithm *algorithm, void *workspace, size_t workspace_bytes, void *stream) {
     if (!known<Handle>(handle, HANDLE)) return NOT_INITIALIZED;
     const Matmul *d = known<Matmul>(matmul, MATMUL);
     const Layout *la = known<Layout>(layout_a, LAYOUT), *lb = known<Layout>(layout_b, LAYOUT),
                  *lc = known<Layout>(layout_c, LAYOUT), *lo = known<Layout>(layout_out, LAYOUT);
     if (!d || !la || !lb || !lc || !lo || !alpha || !beta || !a || !b || !out) return INVALID_VALUE;
-    if (algorithm && algorithm->data[0] != MATMUL) return INVALID_VALUE;
+    if (algorithm) {
+        const uint64_t *need = algorithm->data;
+        if (need[0] != MATMUL || need[5] > workspace_bytes || (need[5] && (!workspace || !aligned(workspace, 256))))
+            return INVALID_VALUE;
+        if (!aligned(a, need[1]) || !aligned(b, need[2]) || !aligned(c, need[3]) || !aligned(out, need[4]) ||
+            (need[6] && !aligned(d->bias, need[6])))
+            return INVALID_VALUE;
+    }
     Product p = {};
     const int status = describe(*d, *la, *lb, *lc, *lo, &p);
     if (status) return status;
@@ -270,6 +290,8 @@ API int cublasLtMatmul(void *handle, void *matmul, const void *alpha, const void
     p.out.data = (char *)out;
     p.alpha = scalar(alpha, p);
     p.beta = scalar(beta, p);
+    p.workspace = workspace;
+    p.workspace_bytes = algorithm ? std::min((size_t)algorithm->data[5], (size_t)4096) : 0;
     if (!c && p.beta != 0.0) return INVALID_VALUE;
     const bool bias = d->epilogue & EPILOGUE_BIAS, aux = d->epilogue & 128;
     if ((bias && !d->bias) || (aux && !d->aux)) return INVALID_VALUE;

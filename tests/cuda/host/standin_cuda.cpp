@@ -3,6 +3,7 @@
 // Read at the first cuInit: PTCORE_STANDIN_DEVICES (2), PTCORE_STANDIN_MEMORY (bytes per device, 4 GiB),
 // PTCORE_STANDIN_SEED (0), PTCORE_STANDIN_STREAMS (lazy | eager), PTCORE_STANDIN_PROTECT (1),
 // PTCORE_STANDIN_JUNK (the byte that fills new memory, 255), PTCORE_STANDIN_TIME (CPU seconds a kernel may run, 60).
+// Read when asked: PTCORE_STANDIN_VERSION (of the driver, 13000), PTCORE_STANDIN_CAPABILITY (of the devices, 90).
 #include "standin.hpp"
 
 #include <algorithm>
@@ -100,7 +101,7 @@ STANDIN_API int cuInit(unsigned flags) {
 STANDIN_API int cuDriverGetVersion(int *version) {
     STANDIN_CALL("cuDriverGetVersion", NOTHING);
     if (!version) return INVALID_VALUE;
-    *version = 13000;
+    *version = (int)setting("PTCORE_STANDIN_VERSION", 13000);
     return OK;
 }
 
@@ -160,7 +161,7 @@ STANDIN_API int cuDeviceGetAttribute(int *value, int attribute, int index) {
         {1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 0x7fffffff}, {6, 65535}, {7, 65535}, {8, 49152}, {9, 65536},
         {10, 32}, {11, 0x7fffffff}, {12, 65536}, {13, 1980000}, {14, 512}, {15, 1}, {16, 132}, {17, 0}, {18, 0},
         {19, 1}, {20, 0}, {31, 1}, {32, 1}, {34, 0}, {35, 0}, {36, 2619000}, {37, 5120}, {38, 52428800}, {39, 2048},
-        {40, 3}, {41, 1}, {50, 0}, {51, 32}, {75, 9}, {76, 0}, {78, 1}, {79, 1}, {80, 1}, {81, 233472}, {82, 65536},
+        {40, 3}, {41, 1}, {50, 0}, {51, 32}, {78, 1}, {79, 1}, {80, 1}, {81, 233472}, {82, 65536},
         {83, 0}, {84, 0}, {86, 0}, {87, 2}, {88, 0}, {89, 0}, {90, 1}, {91, 1}, {95, 1}, {97, 232448}, {99, 1},
         {100, 0}, {102, 0}, {106, 32}, {108, 32768000}, {111, 1024}, {113, 1}, {115, 1}, {120, 1}};
     if (attribute == 33) {
@@ -168,6 +169,11 @@ STANDIN_API int cuDeviceGetAttribute(int *value, int attribute, int index) {
         return OK;
     }
     if (attribute < 1 || attribute > 160) return INVALID_VALUE;
+    if (attribute == 75 || attribute == 76) {
+        const long capability = setting("PTCORE_STANDIN_CAPABILITY", 90);
+        *value = (int)(attribute == 75 ? capability / 10 : capability % 10);
+        return OK;
+    }
     auto found = values.find(attribute);
     *value = found == values.end() ? 0 : found->second;
     return OK;

@@ -13,6 +13,10 @@
 extern "C" {
 #endif
 
+/* What a pt_kernel of a device may return beside a pt_status: nothing is written yet, dispatch shall
+ * run the op's decomposition, which it must have, on the device. */
+enum { PT_DECOMPOSE = 101 };
+
 typedef struct pt_backend {
     uint32_t abi;                       /* PT_ABI */
     uint32_t size;                      /* sizeof(pt_backend); what lies behind counts as NULL */
@@ -37,6 +41,40 @@ typedef struct pt_backend {
     void *(*stream)(int index);         /* this thread's stream: pt_call.stream of the kernels */
     const char *(*error)(void);         /* the text of this thread's last failure, valid until
                                          * its next call */
+
+    /* As copy, but it may return while host memory of allocate_host is still read or written; then that memory is not
+     * given to anybody else before the copy is done, even if it is released. */
+    int (*copy_async)(const pt_view *dst, const pt_view *src);
+
+    /* Host memory that the device reaches without the host's help; nbytes > 0, NULL if there is none left. */
+    void *(*allocate_host)(int64_t nbytes);
+    void (*release_host)(void *data);
+    int (*owns_host)(const void *data);         /* whether an address lies in such memory */
+
+    /* Streams: NULL is the default one. */
+    int (*set_stream)(int index, void *stream);         /* makes it this thread's for device `index` */
+    /* What `waiting` of device `index` is given from now on comes behind what `stream` of device `other` has been given. */
+    int (*wait)(int index, void *waiting, int other, void *stream);
+    /* A block of allocate, by its address, is not given to anybody else before the work is done that `stream` will have been
+     * given when it is released. */
+    int (*record_stream)(void *data, int index, void *stream);
+
+    /* The device whose memory an address is in, whoever allocated it; -1: none. */
+    int (*device_of)(const void *data);
+
+    /* What changes many dense tensors of one device and dtype at once, by name; NULL: there is no
+     * such kernel. A call has n > 0 tensors, or n for each of several operands: all of the first
+     * operand, all of the second, .... Views have one dim, outputs are read and written.
+     *    sgd_step    in: gradients; out: parameters, with momentum then buffers
+     *                params: lr, momentum, dampening, decay, nesterov, maximize, first step
+     *    adam_step   in: gradients; out: parameters, averages, averages of squares, and with
+     *                amsgrad their maxima
+     *                params: lr, beta1, beta2, eps, decay, maximize, decoupled, then for each
+     *                parameter both corrections (d, im)
+     *    total_norm  in: tensors; out: one element, their Euclidean norm
+     *    scale       in: one element; out: tensors
+     *    zero        out: tensors */
+    pt_kernel (*kernel)(const char *name);
 } pt_backend;
 
 #ifdef __cplusplus

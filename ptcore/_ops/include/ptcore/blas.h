@@ -34,6 +34,9 @@ extern pt_blas_table pt_blas;
  * overlap, and the last one out restores the user's setting. */
 void pt_blas_one_thread(int by);
 
+/* In a forked child: the regions of other threads are over. */
+void pt_blas_forked(void);
+
 #ifdef __cplusplus
 }
 #endif

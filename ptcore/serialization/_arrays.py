@@ -1,10 +1,7 @@
-"""Saving and loading of tensors nested in plain data, without pickle.
+"""Named arrays in ``.npz`` (NumPy) and ``.safetensors`` (the safetensors library, imported at first use).
 
-The suffix chooses the format: ``.safetensors`` (through the safetensors
-library, imported at first use) or ``.npz`` (NumPy). Both hold named arrays; the
-nesting is described by a JSON header, "ptcore" in the metadata of a safetensors
-file or the array ``__ptcore__`` (UTF-8 bytes) of an npz file. A header is
-``{"version": 1, "root": node}`` where a node is
+Both hold named arrays; the nesting is described by a JSON header, "ptcore" in the metadata of a safetensors file or
+the array ``__ptcore__`` (UTF-8 bytes) of an npz file. A header is ``{"version": 1, "root": node}`` where a node is
 
 - null, true, false, an integer, a finite float or a string: itself;
 - a list: its nodes;
@@ -19,23 +16,15 @@ programs read it; a file without a header loads as such a dictionary.
 """
 
 import math
-import os
 from collections import Counter, OrderedDict
-from typing import Any
 
 import ptcore
 from ptcore import Tensor
+from ptcore.serialization._constructors import DTYPES
+from ptcore.serialization._files import MAX_DEPTH
 
-__all__ = ["load", "save"]
-
-_FORMATS = (".safetensors", ".npz")
 _HEADER = "__ptcore__"
-_MAX_DEPTH = 100
 _MAPPINGS = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
-_DTYPES = (
-    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 "
-    "float16 bfloat16 float32 float64 complex64 complex128"
-).split()
 _SAFETENSORS_DTYPES = {
     "BOOL": "bool",
     "U8": "uint8",
@@ -54,126 +43,32 @@ _SAFETENSORS_DTYPES = {
 }
 
 
-def save(obj, f) -> None:
-    """Save tensors nested in plain data.
-
-    The file appears under its name only when it is complete: an interrupted
-    call leaves an older file of that name untouched.
-
-    Parameters
-    ----------
-    obj : object
-        Tensors inside dictionaries, lists and tuples, with numbers, strings,
-        None, dtypes, devices and sizes, as the ``state_dict`` of modules,
-        optimisers and schedules are. A tensor's values, shape, dtype and device
-        are kept; ``requires_grad`` is not, and a tensor that occurs twice is
-        stored twice. NumPy scalars are stored as Python numbers.
-    f : str or os.PathLike
-        Path, ending in ``.safetensors`` or ``.npz``.
-
-    Raises
-    ------
-    ValueError
-        If the suffix names no format, or `obj` contains itself, is nested more
-        than 100 levels deep or holds a tensor without memory (``meta``).
-    TypeError
-        If `obj` holds anything else.
-    ImportError
-        If the safetensors library is needed and not installed.
-
-    Examples
-    --------
-    >>> import os, tempfile, ptcore
-    >>> path = os.path.join(tempfile.mkdtemp(), "checkpoint.npz")
-    >>> ptcore.save({"epoch": 3, "model": {"w": ptcore.ones(2)}}, path)
-    >>> ptcore.load(path)["epoch"]
-    3
-    """
-    path, suffix = _path("save", f)
-    flat = _Flattener()
-    root = flat.node(obj, "", 0)
-    metadata = getattr(obj, "_metadata", None)
-    header = {"version": 1, "root": root}
-    if isinstance(obj, OrderedDict) and metadata is not None:
-        header["metadata"] = flat.node(metadata, "_metadata", 0)
-    write = _write_npz if suffix == ".npz" else _write_safetensors
-    _write_atomically(path, lambda file: write(file, flat.tensors, header))
-
-
-def load(f, map_location=None) -> Any:
-    """Load what :func:`save` wrote, or the named arrays of a foreign file.
-
-    Parameters
-    ----------
-    f : str or os.PathLike
-        Path, ending in ``.safetensors`` or ``.npz``.
-    map_location : device, str or dict, optional
-        Where to put the tensors: one device for all, or a dictionary from the
-        name of the saved device to another; by default where they were.
-
-    Returns
-    -------
-    object
-        Of the same structure as was saved. For a file without a header an
-        ``OrderedDict`` of tensors, whose attribute ``metadata`` holds the text
-        metadata of a safetensors file.
-
-    Raises
-    ------
-    ValueError
-        If the suffix names no format, or the file is truncated or not valid.
-    FileNotFoundError
-        If there is no such file.
-    ImportError
-        If the safetensors library is needed and not installed.
-
-    Examples
-    --------
-    >>> import os, tempfile, ptcore
-    >>> path = os.path.join(tempfile.mkdtemp(), "x.npz")
-    >>> ptcore.save([ptcore.arange(2), "a"], path)
-    >>> ptcore.load(path)[0].tolist()
-    [0, 1]
-    """
-    path, suffix = _path("load", f)
-    locate = _locator(map_location)
-    read = _read_npz if suffix == ".npz" else _read_safetensors
-    if suffix == ".safetensors":
-        _import_safetensors()
-    with open(path, "rb") as file:
-        try:
-            arrays, header, metadata = read(file)
-            if header is None:
-                result = OrderedDict(
-                    (name, _tensor(entry)) for name, entry in arrays.items()
-                )
-                result.metadata = metadata
-            else:
-                result = _unflatten(header, arrays)
-        except Exception as error:
-            raise ValueError(
-                f"load: {path} is truncated or not a valid {suffix} file: {error}"
-            ) from error
-    return _place(result, header, locate)
-
-
-def _path(op, f):
-    if not isinstance(f, (str, os.PathLike)):
-        raise TypeError(f"{op}: f must be a path, got {type(f).__name__}")
-    path = os.fspath(f)
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix not in _FORMATS:
-        raise ValueError(
-            f"{op}: the suffix of the path must be one of {', '.join(_FORMATS)}, "
-            f"got {suffix!r} in {path}"
-        )
-    return path, suffix
-
-
 def _name_of(dtype):
     return str(dtype).rpartition(".")[2]
+
+
+def describe(obj):
+    """The dictionary of the tensors in `obj`, and the header that says where they stand."""
+    flat = _Flattener()
+    header = {"version": 1, "root": flat.node(obj, "", 0)}
+    metadata = getattr(obj, "_metadata", None)
+    if isinstance(obj, OrderedDict) and metadata is not None:
+        header["metadata"] = flat.node(metadata, "_metadata", 0)
+    return flat.tensors, header
+
+
+def restore(arrays, header, metadata, place):
+    """The saved object, its tensors put where ``place(tensor, saved device)`` says; without a header the arrays."""
+    if header is None:
+        result = OrderedDict((name, place(_tensor(entry), "cpu")) for name, entry in arrays.items())
+        result.metadata = metadata
+        return result
+    if not isinstance(header, dict) or header.get("version") != 1:
+        raise ValueError("unknown version of the header")
+    result = _value(header["root"], arrays, place)
+    if "metadata" in header:
+        result._metadata = _value(header["metadata"], arrays, place)
+    return result
 
 
 class _Flattener:
@@ -215,9 +110,9 @@ class _Flattener:
     def _container(self, value, cls, path, depth):
         if id(value) in self._open:
             raise ValueError(f"save: the {cls.__name__} at {path!r} contains itself")
-        if depth >= _MAX_DEPTH:
+        if depth >= MAX_DEPTH:
             raise ValueError(
-                f"save: data may be nested {_MAX_DEPTH} levels deep at most"
+                f"save: data may be nested {MAX_DEPTH} levels deep at most"
             )
         self._open.add(id(value))
 
@@ -284,129 +179,54 @@ def _tensor(entry, dtype=None):
         stored = dtype
     elif dtype is not None and dtype != stored:
         raise ValueError(f"expected an array of {dtype}, got {stored}")
-    if stored not in _DTYPES:
+    if stored not in DTYPES:
         raise ValueError(f"unsupported dtype {stored}")
     array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
     tensor = ptcore.from_numpy(array)
     return tensor.view(ptcore.bfloat16) if stored == "bfloat16" else tensor
 
 
-def _locator(map_location):
-    """Function from the name of the saved device to the one to load to."""
-    if map_location is None:
-        return lambda saved: saved
-    if isinstance(map_location, dict):
-        table = {str(k): str(v) for k, v in map_location.items()}
-        return lambda saved: table.get(saved, saved)
-    if isinstance(map_location, (str, ptcore.device)):
-        device = str(ptcore.device(map_location))
-        return lambda saved: device
-    raise TypeError(
-        "load: map_location must be a device, a str, a dict or None, got "
-        f"{type(map_location).__name__}"
-    )
-
-
-class _Placed:
-    """A tensor read from a file and the device it was saved from."""
-
-    def __init__(self, tensor, device):
-        self.tensor, self.device = tensor, device
-
-
-def _unflatten(header, arrays):
-    """The saved object, with `_Placed` in place of tensors."""
-    if not isinstance(header, dict) or header.get("version") != 1:
-        raise ValueError("unknown version of the header")
-    result = _value(header["root"], arrays)
-    if "metadata" in header:
-        result._metadata = _value(header["metadata"], arrays)
-    return result
-
-
-def _value(node, arrays):
+def _value(node, arrays, place):
     if isinstance(node, list):
-        return [_value(n, arrays) for n in node]
+        return [_value(n, arrays, place) for n in node]
     if not isinstance(node, dict):
         return node
     if "tensor" in node:
-        tensor = _tensor(arrays[node["tensor"]], node.get("dtype"))
-        return _Placed(tensor, node.get("device", "cpu"))
+        return place(_tensor(arrays[node["tensor"]], node.get("dtype")), node.get("device", "cpu"))
     ((kind, content),) = node.items()
     if kind == "float":
         return float(content)
     if kind == "tuple":
-        return tuple(_value(n, arrays) for n in content)
+        return tuple(_value(n, arrays, place) for n in content)
     if kind in _MAPPINGS:
         mapping = _MAPPINGS[kind]()
         for key, item in content:
-            mapping[_value(key, arrays)] = _value(item, arrays)
+            mapping[_value(key, arrays, place)] = _value(item, arrays, place)
         return mapping
     if kind == "Size":
         return ptcore.Size(content)
-    if kind == "dtype" and content in _DTYPES:
+    if kind == "dtype" and content in DTYPES:
         return getattr(ptcore, content)
     if kind == "device":
         return ptcore.device(content)
     raise ValueError(f"unknown entry {kind!r} in the header")
 
 
-def _place(value, header, locate):
-    """`value` with its tensors on their devices."""
-    if isinstance(value, _Placed):
-        device = locate(value.device)
-        return value.tensor if device == "cpu" else value.tensor.to(device)
-    if header is None and isinstance(value, Tensor):
-        device = locate("cpu")
-        return value if device == "cpu" else value.to(device)
-    if isinstance(value, dict):
-        for key in value:
-            value[key] = _place(value[key], header, locate)
-        return value
-    if type(value) is list:
-        return [_place(v, header, locate) for v in value]
-    if type(value) is tuple:
-        return tuple(_place(v, header, locate) for v in value)
-    return value
-
-
-def _write_atomically(path, write):
-    """Call ``write(file)`` on a file that takes the name `path` when complete."""
-    path = os.path.realpath(path)
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    if os.name == "posix":  # the new name is on the disk once the folder is
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _header_text(header):
+def header_text(header):
+    """The header as it stands in a file."""
     import json
 
     return json.dumps(header, allow_nan=False, separators=(",", ":"))
 
 
-def _write_npz(file, tensors, header):
+def write_npz(file, tensors, header):
+    """Writes the named tensors and the header to a file."""
     import zipfile
 
     import numpy as np
 
     entries = {name: _array(tensor) for name, tensor in tensors.items()}
-    entries[_HEADER] = np.frombuffer(_header_text(header).encode(), np.uint8)
+    entries[_HEADER] = np.frombuffer(header_text(header).encode(), np.uint8)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in entries.items():
             info = zipfile.ZipInfo(f"{name}.npy")  # no time: equal data, equal bytes
@@ -414,7 +234,8 @@ def _write_npz(file, tensors, header):
                 np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
-def _read_npz(file):
+def read_npz(file):
+    """Arrays with the names of their dtypes, header or None, and no metadata."""
     import json
     import zipfile
 
@@ -430,11 +251,12 @@ def _read_npz(file):
             arrays[info.filename.removesuffix(".npy")] = array, array.dtype.name
     header = arrays.pop(_HEADER, None)
     if header is not None:
-        header = json.loads(header[0].astype(np.uint8, casting="equiv").tobytes())
+        header = json.loads(header[0].astype(np.uint8, casting="equiv").tobytes().decode())
     return arrays, header, {}
 
 
-def _import_safetensors():
+def import_safetensors():
+    """The library, or an error that says how to get it."""
     try:
         import safetensors
     except ImportError as error:
@@ -445,8 +267,9 @@ def _import_safetensors():
     return safetensors
 
 
-def _write_safetensors(file, tensors, header):
-    _import_safetensors()
+def write_safetensors(file, tensors, metadata):
+    """Writes the named tensors and a dictionary of texts to a file."""
+    import_safetensors()
     import safetensors.numpy
 
     arrays = {}
@@ -459,20 +282,19 @@ def _write_safetensors(file, tensors, header):
         elif tensor.dtype == ptcore.complex128:
             array = array.reshape(*array.shape, 1).view("float64")
         arrays[name] = array
-    file.write(
-        safetensors.numpy.save(arrays, metadata={"ptcore": _header_text(header)})
-    )
+    file.write(safetensors.numpy.save(arrays, metadata=metadata))
 
 
-def _read_safetensors(file):
+def read_safetensors(file):
+    """Arrays with the names of their dtypes, header or None, and the other metadata."""
     import json
 
     import numpy as np
 
     data = file.read()
-    entries = _import_safetensors().deserialize(data)  # checks sizes and offsets
+    entries = import_safetensors().deserialize(data)  # checks sizes and offsets
     size = int.from_bytes(data[:8], "little")
-    metadata = dict(json.loads(data[8 : 8 + size]).get("__metadata__", {}))
+    metadata = dict(json.loads(data[8 : 8 + size].decode()).get("__metadata__", {}))
     arrays = {}
     for name, entry in entries:
         dtype = _SAFETENSORS_DTYPES.get(entry["dtype"])

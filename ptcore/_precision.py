@@ -1,0 +1,35 @@
+"""What programs allow products and attention to do, by PyTorch's names: kept here from before a device is used.
+
+``matmul`` holds what cuBLAS is told; ``told`` is set by the CUDA backend when it starts and hears of each change.
+"""
+matmul = {"tf32": False, "reduced_half": True, "reduced_bfloat16": True}
+words = {"float32": "highest", "fp32_precision": "none"}
+attention = {"math": True, "flash": True, "mem_efficient": True, "cudnn": True, "overrideable": True}
+told = None
+
+
+def allow(name, value):
+    """Sets one of ``matmul``."""
+    matmul[name] = value
+    if told is not None:
+        told(name, value)
+
+
+def set_float32(word):
+    """The float32 precision of products: "highest", or "high" and "medium", which allow TF32."""
+    words["float32"], words["fp32_precision"] = word, "ieee" if word == "highest" else "tf32"
+    allow("tf32", word != "highest")
+
+
+def check_attention(is_cuda):
+    """RuntimeError if no way to compute attention is allowed: PyTorch's names for them, of which a device has some."""
+    if not (attention["math"] or attention["flash"] or (is_cuda and attention["mem_efficient"])):
+        raise RuntimeError("scaled_dot_product_attention: no backend that is allowed can run; allow "
+                           "SDPBackend.MATH or SDPBackend.FLASH_ATTENTION")
+
+
+def check_bool(name, value):
+    """``value``, which must be a bool: RuntimeError as in PyTorch."""
+    if not isinstance(value, bool):
+        raise RuntimeError(f"{name}: expected a bool, got {type(value).__name__}")
+    return value

@@ -1,0 +1,162 @@
+"""Settings of products and attention on CUDA devices."""
+import contextlib
+import warnings
+
+from ptcore import _precision
+
+__all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp",
+           "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled", "fp16_bf16_reduction_math_sdp_allowed",
+           "is_built", "is_flash_attention_available", "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled",
+           "sdp_kernel"]
+
+
+def is_built():
+    """Whether this ptcore was built with the CUDA backend; there need be no device."""
+    import importlib.util
+    return importlib.util.find_spec("ptcore.cuda._backend") is not None
+
+
+def _reduction(name, key):
+    def get(self):
+        return _precision.matmul[key]
+
+    def set(self, value):
+        parts = [value] if isinstance(value, bool) else value
+        if not (isinstance(parts, (list, tuple)) and 1 <= len(parts) <= 2 and all(isinstance(x, bool) for x in parts)):
+            raise TypeError(f"{name}: expected a bool, or one or two of them in a tuple, got {value!r}")
+        if len(parts) == 2 and not parts[1]:
+            if parts[0]:
+                raise RuntimeError(f"{name}: allow_splitk=False is not supported when reduced precision reductions are "
+                                   "enabled")
+            raise NotImplementedError(f"{name}: sums that are cut into parts cannot be forbidden")
+        _precision.allow(key, parts[0])
+
+    return property(get, set)
+
+
+class _Matmul:
+    """What products of matrices on a CUDA device may do; ``backends.cuda.matmul``.
+
+    Attributes
+    ----------
+    allow_tf32 : bool
+        Whether products of float32 may round their operands to 10 bits, for the tensor cores. False by default;
+        `set_float32_matmul_precision` sets it too.
+    fp32_precision : {"none", "ieee", "tf32"}
+        The same as a word.
+    allow_fp16_reduced_precision_reduction, allow_bf16_reduced_precision_reduction : bool
+        Whether partial sums of half and of bfloat16 products may be added in that dtype. True by default.
+    allow_fp16_accumulation : bool
+        Kept, and not made use of: products of half are added in float32.
+    """
+
+    __slots__ = ("_fp16_accumulation",)
+
+    def __init__(self):
+        self._fp16_accumulation = False
+
+    @property
+    def allow_tf32(self):
+        return _precision.matmul["tf32"]
+
+    @allow_tf32.setter
+    def allow_tf32(self, value):
+        _precision.set_float32("high" if _precision.check_bool("allow_tf32", value) else "highest")
+
+    @property
+    def fp32_precision(self):
+        return _precision.words["fp32_precision"]
+
+    @fp32_precision.setter
+    def fp32_precision(self, value):
+        if value not in ("none", "ieee", "tf32"):
+            raise RuntimeError(f"fp32_precision: must be one of 'none', 'ieee' and 'tf32', got {value!r}")
+        _precision.set_float32("high" if value == "tf32" else "highest")
+        _precision.words["fp32_precision"] = value
+
+    @property
+    def allow_fp16_accumulation(self):
+        return self._fp16_accumulation
+
+    @allow_fp16_accumulation.setter
+    def allow_fp16_accumulation(self, value):
+        self._fp16_accumulation = _precision.check_bool("allow_fp16_accumulation", value)
+
+    allow_fp16_reduced_precision_reduction = _reduction("allow_fp16_reduced_precision_reduction", "reduced_half")
+    allow_bf16_reduced_precision_reduction = _reduction("allow_bf16_reduced_precision_reduction", "reduced_bfloat16")
+    allow_fp16_reduced_precision_reduction_split_k = property(lambda self: True)
+    allow_bf16_reduced_precision_reduction_split_k = property(lambda self: True)
+
+
+matmul = _Matmul()
+
+
+# -- attention -----------------------------------------------------------------------------------------------
+
+def flash_sdp_enabled():
+    """Whether attention that keeps no matrix of scores is allowed."""
+    return _precision.attention["flash"]
+
+
+def enable_flash_sdp(enabled):
+    """Allows attention that keeps no matrix of scores, or forbids it."""
+    _precision.attention["flash"] = _precision.check_bool("enable_flash_sdp", enabled)
+
+
+def mem_efficient_sdp_enabled():
+    """Whether attention of little memory is allowed."""
+    return _precision.attention["mem_efficient"]
+
+
+def enable_mem_efficient_sdp(enabled):
+    """Allows attention of little memory, or forbids it."""
+    _precision.attention["mem_efficient"] = _precision.check_bool("enable_mem_efficient_sdp", enabled)
+
+
+def math_sdp_enabled():
+    """Whether attention made of products and a softmax is allowed."""
+    return _precision.attention["math"]
+
+
+def enable_math_sdp(enabled):
+    """Allows attention made of products and a softmax, or forbids it."""
+    _precision.attention["math"] = _precision.check_bool("enable_math_sdp", enabled)
+
+
+def cudnn_sdp_enabled():
+    """Whether cuDNN's attention is allowed; there is none."""
+    return _precision.attention["cudnn"]
+
+
+def enable_cudnn_sdp(enabled):
+    """Allows cuDNN's attention, or forbids it; there is none."""
+    _precision.attention["cudnn"] = _precision.check_bool("enable_cudnn_sdp", enabled)
+
+
+_reduced_math = [False]
+
+
+def fp16_bf16_reduction_math_sdp_allowed():
+    """Whether attention of half types may be summed in them; it is summed in float32."""
+    return _reduced_math[0]
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled):
+    """Allows attention of half types to be summed in them, which is not made use of."""
+    _reduced_math[0] = _precision.check_bool("allow_fp16_bf16_reduction_math_sdp", enabled)
+
+
+def is_flash_attention_available():
+    """Whether there is a library FlashAttention for CUDA devices: always False."""
+    return False
+
+
+@contextlib.contextmanager
+def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
+    """Deprecated as in PyTorch: see `nn.attention.sdpa_kernel`."""
+    from ptcore.nn.attention import SDPBackend, sdpa_kernel
+    warnings.warn("backends.cuda.sdp_kernel is deprecated: use nn.attention.sdpa_kernel", FutureWarning, stacklevel=3)
+    chosen = {SDPBackend.FLASH_ATTENTION: enable_flash, SDPBackend.EFFICIENT_ATTENTION: enable_mem_efficient,
+              SDPBackend.MATH: enable_math, SDPBackend.CUDNN_ATTENTION: enable_cudnn}
+    with sdpa_kernel([backend for backend, enabled in chosen.items() if enabled]) as context:
+        yield context

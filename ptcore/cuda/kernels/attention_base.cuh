@@ -1,0 +1,341 @@
+// Tiles of attention, for the forward and the three gradients: no matrix of scores is made.
+//
+// A block owns a tile of queries (FORWARD, QUERY) or keys (KEY, VALUE) of one head, and up to two stages of columns of
+// its result. It walks through tiles of the others: their products with what it owns are scores, the scores become
+// weights, and the weights times rows of the others are added up in registers:
+//      FORWARD  out = e^(scores - top) z values            VALUE  dv = (p z)^T g
+//      QUERY    dq = ds keys                               KEY    dk = ds^T queries
+// with p = e^(scores - lse), z the factors of dropout and ds = p (z (g v^T) - delta). What a block adds up, and in what
+// order, depends on the shapes alone: nothing is added by atomics, and the heads of a group are walked through by the
+// owner of their keys.
+//
+// 16 lanes share a line of the owned tile, 8 lines are at work at once: thread (x, y) has scores of lines y, y + 8, ...
+// and of others 4 x to 4 x + 3. Products are multiply-adds of the op-math type; `multiply` and `add_product` are all
+// that a path by matrix instructions would replace. Loops over a thread's lines are unrolled, as they index registers.
+#pragma once
+#include "pack.cuh"
+#include "attention_args.h"
+#include "ptcore/philox.h"
+
+namespace {
+
+typedef PT_T T;
+typedef opmath<T>::type C;
+
+enum Kind { FORWARD, QUERY, KEY, VALUE };
+enum { THREADS = PT_ATTENTION_THREADS, LANES = 16, LINES = THREADS / LANES, TILE = PT_ATTENTION_TILE };
+enum { PACK = 16 / sizeof(C), PITCH = PT_ATTENTION_ODD(TILE / PACK) * PACK, ACROSS = TILE / (LANES * PACK) };
+enum { ROWS = sizeof(C) == 8 ? 4 : 8 };                 // of the owned tile for each thread, where there are many
+typedef Elements<C, PACK> Pack;
+typedef Elements<C, 4> Pack4;
+
+PT_DEVICE int lane() { return threadIdx.x % LANES; }
+PT_DEVICE int line() { return threadIdx.x / LANES; }
+PT_DEVICE int at_most(int64_t n, int most) { return n < most ? (int)n : most; }
+
+// Where lines are in shared memory: elements from an even line to the next, and to the next even one.
+struct Lines {
+    int odd, pair;
+    PT_DEVICE_MEMBER int of(int r) const { return (r >> 1) * pair + (r & 1) * odd; }
+    PT_DEVICE_MEMBER int step() const { return LINES / 2 * pair; }      // to the next line of a thread
+};
+PT_DEVICE Lines owned_lines(int width) {
+    const int packs = (width + PACK - 1) / PACK;
+    return Lines{PT_ATTENTION_ODD(packs) * PACK, PT_ATTENTION_PAIR(packs) * PACK};
+}
+
+// ---- tiles in shared memory ----------------------------------------------------------------------------------------
+
+// `rows` lines of `width` columns, times a factor, from rows that lie `stride` apart, of which `there` are; other lines
+// and what fills the last pack are 0. BY_LANE: others 4 x + j become line 16 j + x, for lanes to read neighbours.
+template <bool BY_LANE, int N>
+PT_DEVICE void fetch_packs(C *to, Lines lines, const T *from, int64_t stride, int rows, int there, int width,
+                           C factor) {
+    constexpr int AT_ONCE = 4;
+    const int packs = N == 1 ? (width + PACK - 1) / PACK * PACK : width / N;
+    const int down = THREADS / packs, over = THREADS % packs;
+    int r = threadIdx.x / packs, c = threadIdx.x % packs;
+    while (r < rows) {
+        Elements<T, N> x[AT_ONCE];
+        C *place[AT_ONCE];
+        for (int u = 0; u < AT_ONCE; u++) {
+            if (r < there && c * N < width) x[u] = load_pack<N>(from + r * stride + c * N);
+            else x[u] = Elements<T, N>{};
+            place[u] = r < rows ? to + lines.of(BY_LANE ? (r & 3) * LANES + (r >> 2) : r) + c * N : nullptr;
+            r += down, c += over;
+            if (c >= packs) c -= packs, r++;
+        }
+        for (int u = 0; u < AT_ONCE; u++) {
+            if (!place[u]) continue;
+            if constexpr (N == 1) {
+                *place[u] = up(x[u].v[0]) * factor;
+            } else {
+                for (int k = 0; k < N; k += PACK) {
+                    Pack p;
+                    for (int v = 0; v < PACK; v++) p.v[v] = up(x[u].v[k + v]) * factor;
+                    store_pack<PACK>(place[u] + k, p);
+                }
+            }
+        }
+    }
+}
+template <bool BY_LANE>
+PT_NOINLINE void fetch(C *to, Lines lines, const T *from, int64_t stride, bool packed, int rows, int there, int width,
+                       C factor) {
+    if (width == 0) return;
+    if (packed) fetch_packs<BY_LANE, vector_of<T>::size>(to, lines, from, stride, rows, there, width, factor);
+    else fetch_packs<BY_LANE, 1>(to, lines, from, stride, rows, there, width, factor);
+}
+
+// TILE rows of others, to where the last ones were.
+template <bool BY_LANE>
+PT_DEVICE void stage_rows(C *stage, const T *from, const AttentionOperand &o, int there, int width) {
+    __syncthreads();
+    fetch<BY_LANE>(stage, Lines{PITCH, 2 * PITCH}, from, o.row, o.packed, TILE, there, width, C(1));
+    __syncthreads();
+}
+
+PT_DEVICE const T *head_of(const AttentionOperand &o, int64_t n, int64_t h) {
+    return reinterpret_cast<const T *>(o.data) + n * o.n + h * o.h;
+}
+
+// ---- products ------------------------------------------------------------------------------------------------------
+
+// sum[i][j] += line i of the owned tile times the j-th of this thread's others, over staged columns.
+template <int R> PT_DEVICE void multiply(C (&sum)[R][4], const C *own, Lines lines, const C *stage, int width) {
+    own += lines.of(line()), stage += lane() * PITCH;
+#pragma unroll 1
+    for (int e = 0; e < width; e += PACK) {
+        Pack left[R];
+        for (int i = 0; i < R; i++) left[i] = load_pack<PACK>(own + i * lines.step() + e);
+        for (int j = 0; j < 4; j++) {
+            const Pack right = load_pack<PACK>(stage + j * LANES * PITCH + e);
+            for (int i = 0; i < R; i++)
+                for (int v = 0; v < PACK; v++) sum[i][j] += left[i].v[v] * right.v[v];
+        }
+    }
+}
+
+// sum[p][i] += weights of line i times staged columns, a pack for each p.
+template <int R> PT_DEVICE void add_product(C (&sum)[ACROSS][R][PACK], const C *weights, const C *stage, int there) {
+    const Lines lines = owned_lines(TILE);
+    weights += lines.of(line()), stage += lane() * PACK;
+#pragma unroll 1
+    for (int k = 0; k < there; k += PACK) {
+        Pack left[R];
+        for (int i = 0; i < R; i++) left[i] = load_pack<PACK>(weights + i * lines.step() + k);
+        for (int o = 0; o < PACK; o++)
+            for (int p = 0; p < ACROSS; p++) {
+                const Pack right = load_pack<PACK>(stage + (k + o) * PITCH + p * LANES * PACK);
+                for (int i = 0; i < R; i++)
+                    for (int v = 0; v < PACK; v++) sum[p][i][v] += left[i].v[o] * right.v[v];
+            }
+    }
+}
+
+// All columns of the owned tile times TILE others.
+template <int R>
+PT_DEVICE void product(C (&sum)[R][4], const C *own, Lines lines, C *stage, const T *other, const AttentionOperand &o,
+                       int there, int width) {
+    for (int i = 0; i < R; i++)
+        for (int j = 0; j < 4; j++) sum[i][j] = 0;
+    for (int e = 0; e < width; e += TILE) {
+        const int n = at_most(width - e, TILE);
+        stage_rows<true>(stage, other + e, o, there, n);
+        multiply<R>(sum, own + e, lines, stage, n);
+    }
+}
+
+// ---- scores --------------------------------------------------------------------------------------------------------
+
+// A head of queries: its masks, the number of its first score, and what dropout draws from.
+struct Head {
+    const T *mask;
+    const uint8_t *keep;
+    int64_t first;
+    uint64_t seed, offset;
+};
+PT_DEVICE Head masks_of(const AttentionArgs &a, int64_t n, int64_t h) {
+    Head r = {nullptr, nullptr, (n * a.heads + h) * a.l * a.s, 0, 0};
+    if (a.mask) r.mask = static_cast<const T *>(a.mask) + n * a.mask_step[0] + h * a.mask_step[1];
+    if (a.keep) r.keep = a.keep + n * a.keep_step[0] + h * a.keep_step[1];
+    if (a.threshold) r.seed = (uint64_t)a.state[0], r.offset = (uint64_t)a.state[a.state_step];
+    return r;
+}
+
+// Scores of query q and key k and of three more: the next keys or, BY_KEY, the next queries.
+template <bool BY_KEY>
+PT_NOINLINE Pack4 masked(const AttentionArgs &a, const Head &head, int64_t q, int64_t k, Pack4 score) {
+    for (int j = 0; j < 4; j++) {
+        const bool there = q < a.l && k < a.s;
+        if (there && head.mask) score.v[j] += up(head.mask[q * a.mask_step[2] + k * a.mask_step[3]]);
+        if (!there || (a.causal && k > q) || (head.keep && !head.keep[q * a.keep_step[2] + k * a.keep_step[3]]))
+            score.v[j] = -pt::infinity<C>();
+        if (BY_KEY) q++;
+        else k++;
+    }
+    return score;
+}
+
+PT_DEVICE uint32_t word(const pt::philox_block &b, unsigned i) {
+    return i == 0 ? b.w[0] : i == 1 ? b.w[1] : i == 2 ? b.w[2] : b.w[3];
+}
+
+// What dropout multiplies the probabilities of scores `at`, `at` + step, ... by; step is 1 or large.
+PT_NOINLINE Pack4 survivors(const AttentionArgs &a, uint64_t seed, uint64_t offset, int64_t at, int64_t step) {
+    Pack4 z;
+    const C survivor = (C)a.survivor;
+    pt::philox_block b = {};
+    for (int j = 0; j < 4; j++) {
+        const uint64_t i = (uint64_t)(at + j * step);
+        if (j == 0 || step != 1 || i % 4 == 0) b = pt::philox(seed, offset, i / 4, 0);
+        z.v[j] = word(b, (unsigned)(i % 4)) >= a.threshold ? survivor : C(0);
+    }
+    return z;
+}
+
+// The log-sum-exp of a query that its scores are shifted by; infinite, so that probabilities are 0, without a key.
+PT_DEVICE C shift_of(const AttentionArgs &a, int64_t first, int64_t q) {
+    const C lse = q < a.l ? static_cast<const C *>(a.lse)[first + q] : -pt::infinity<C>();
+    return lse == -pt::infinity<C>() ? pt::infinity<C>() : lse;
+}
+PT_DEVICE C delta_of(const AttentionArgs &a, int64_t first, int64_t q) {
+    return q < a.l ? static_cast<const C *>(a.delta)[first + q] : C(0);
+}
+
+// ---- a block -------------------------------------------------------------------------------------------------------
+
+template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArgs &a, C *memory) {
+    constexpr bool BY_KEY = KIND == KEY || KIND == VALUE, SLOPE = KIND == QUERY || KIND == KEY;
+    constexpr bool OF_VALUES = KIND == FORWARD || KIND == VALUE;        // what is added up: rows of values or of g
+    constexpr int OWN = LINES * R;
+    const int x = lane(), y = line(), width = OF_VALUES ? a.v : a.e;
+    const int64_t count = BY_KEY ? a.s : a.l, heads = BY_KEY ? a.held : a.heads;
+    const int64_t rest = blockIdx.x / a.blocks, part = rest % a.parts, number = rest / a.parts;
+    const int64_t n = number / heads, h = number % heads;
+    int64_t block = blockIdx.x % a.blocks;
+    if (!BY_KEY) block = a.blocks - 1 - block;          // where a query sees the keys before it: the longest first
+    const int64_t own = block * OWN, column = part * STAGES * TILE;
+    const int here = at_most(count - own, OWN);
+
+    const Lines keyed = owned_lines(a.e), valued = owned_lines(a.v), weighted = owned_lines(TILE);
+    C *const left = memory, *const right = left + OWN / 2 * keyed.pair;
+    C *const stage = right + (SLOPE ? OWN / 2 * valued.pair : 0), *const weights = stage + TILE * PITCH;
+    const AttentionOperand &mine = BY_KEY ? a.key : a.query, &my_values = BY_KEY ? a.value : a.g;
+    const AttentionOperand &others = BY_KEY ? a.query : a.key, &their_values = BY_KEY ? a.g : a.value;
+    fetch<false>(left, keyed, head_of(mine, n, h) + own * mine.row, mine.row, mine.packed, OWN, here, a.e, (C)a.scale);
+    if (SLOPE)
+        fetch<false>(right, valued, head_of(my_values, n, h) + own * my_values.row, my_values.row, my_values.packed,
+                     OWN, here, a.v, C(1));
+
+    C sum[STAGES][ACROSS][R][PACK] = {};
+    C top[R], total[R];                                 // FORWARD: of the scores so far; QUERY: shift and delta
+#pragma unroll
+    for (int i = 0; i < R; i++) {
+        top[i] = -pt::infinity<C>(), total[i] = 0;
+        if (KIND != QUERY) continue;
+        top[i] = shift_of(a, number * a.l, own + y + i * LINES);
+        total[i] = delta_of(a, number * a.l, own + y + i * LINES);
+    }
+    for (int64_t m = 0; m < (BY_KEY ? a.group : 1); m++) {
+        const int64_t hq = BY_KEY ? h * a.group + m : h, hk = BY_KEY ? h : h / a.group;
+        const int64_t first = (n * a.heads + hq) * a.l;
+        const Head head = masks_of(a, n, hq);
+        const T *other = head_of(others, n, BY_KEY ? hq : hk), *values = head_of(their_values, n, BY_KEY ? hq : hk);
+        const int64_t from = BY_KEY && a.causal ? own : 0;             // no query before it sees the key
+        const int64_t until = BY_KEY ? a.l : a.causal && own + here < a.s ? own + here : a.s;
+        for (int64_t o = from; o < until; o += TILE) {
+            const int there = at_most(until - o, TILE);
+            C s[R][4], d[R][4];
+            product<R>(s, left, keyed, stage, other + o * others.row, others, there, a.e);
+            if (SLOPE) product<R>(d, right, valued, stage, values + o * their_values.row, their_values, there, a.v);
+            const bool crossed = a.causal && (BY_KEY ? own + OWN > o + 1 : o + TILE > own + 1);
+            const bool masks = a.mask || a.keep || crossed || there < TILE || here < OWN;
+            __syncwarp();                               // who still reads weights: rows of no size are not staged
+            C shift[4], delta[4];                       // BY_KEY: of this thread's queries
+            for (int j = 0; j < 4; j++) {
+                if (BY_KEY) shift[j] = shift_of(a, first, o + 4 * x + j);
+                if (KIND == KEY) delta[j] = delta_of(a, first, o + 4 * x + j);
+            }
+#pragma unroll
+            for (int i = 0; i < R; i++) {
+                const int64_t r = own + y + i * LINES, c = o + 4 * x;
+                if (masks) {
+                    Pack4 scores = {{s[i][0], s[i][1], s[i][2], s[i][3]}};
+                    scores = masked<BY_KEY>(a, head, BY_KEY ? c : r, BY_KEY ? r : c, scores);
+                    for (int j = 0; j < 4; j++) s[i][j] = scores.v[j];
+                }
+                Pack4 z = {{1, 1, 1, 1}};
+                const int64_t at = head.first + (BY_KEY ? c * a.s + r : r * a.s + c);
+                if (a.threshold) z = survivors(a, head.seed, head.offset, at, BY_KEY ? a.s : 1);
+                if (KIND == FORWARD) {
+                    C peak = top[i];
+                    for (int j = 0; j < 4; j++) peak = s[i][j] > peak ? s[i][j] : peak;
+                    for (int step = LANES / 2; step; step >>= 1) {
+                        const C theirs = shuffle_xor(peak, step);
+                        peak = theirs > peak ? theirs : peak;
+                    }
+                    const C base = peak == -pt::infinity<C>() ? C(0) : peak, fade = pt::exp(top[i] - base);
+                    top[i] = peak;
+                    total[i] *= fade;
+                    for (int t = 0; t < STAGES; t++)
+                        for (int p = 0; p < ACROSS; p++)
+                            for (int v = 0; v < PACK; v++) sum[t][p][i][v] *= fade;
+                    for (int j = 0; j < 4; j++) {
+                        s[i][j] = pt::exp(s[i][j] - base);
+                        total[i] += s[i][j];
+                        s[i][j] *= z.v[j];
+                    }
+                } else {
+                    for (int j = 0; j < 4; j++) {
+                        const C p = pt::exp(s[i][j] - (BY_KEY ? shift[j] : top[i]));
+                        s[i][j] = SLOPE ? p * (d[i][j] * z.v[j] - (BY_KEY ? delta[j] : total[i])) : p * z.v[j];
+                        if (KIND == QUERY && a.scores && part == 0 && r < a.l && c + j < a.s)
+                            static_cast<T *>(a.scores)[at + j] = down<T>(s[i][j]);
+                    }
+                }
+                for (int j = 0; j < 4; j += PACK) {     // read after the barriers of the stage
+                    Pack w;
+                    for (int v = 0; v < PACK; v++) w.v[v] = s[i][j + v];
+                    store_pack<PACK>(weights + weighted.of(y) + i * weighted.step() + 4 * x + j, w);
+                }
+            }
+#pragma unroll
+            for (int t = 0; t < STAGES; t++) {
+                const int64_t at = column + t * TILE;
+                if (at >= width) continue;
+                const AttentionOperand &added = OF_VALUES ? their_values : others;
+                stage_rows<false>(stage, (OF_VALUES ? values : other) + o * added.row + at, added, there,
+                                  at_most(width - at, TILE));
+                add_product<R>(sum[t], weights, stage, there);
+            }
+        }
+    }
+
+#pragma unroll
+    for (int i = 0; i < R; i++) {
+        const int64_t r = own + y + i * LINES;
+        C factor = KIND == VALUE ? C(1) : (C)a.scale;
+        if (KIND == FORWARD) {
+            C all = total[i];
+            for (int step = LANES / 2; step; step >>= 1) all += shuffle_xor(all, step);
+            factor = all == C(0) ? C(0) : C(1) / all;   // without a key the row is 0; what is NaN stays so
+            if (x == 0 && part == 0 && r < count)
+                static_cast<C *>(a.lse)[number * a.l + r] = all == C(0) ? -pt::infinity<C>() : top[i] + pt::log(all);
+        }
+        if (r >= count) continue;
+        T *const out = static_cast<T *>(a.out) + (number * count + r) * width;
+        for (int t = 0; t < STAGES; t++)
+            for (int p = 0; p < ACROSS; p++) {
+                const int64_t at = column + t * TILE + p * LANES * PACK + x * PACK;
+                Elements<T, PACK> w;
+                for (int v = 0; v < PACK; v++) w.v[v] = down<T>(sum[t][p][i][v] * factor);
+                if (at < width && width % PACK == 0) store_pack<PACK>(out + at, w);
+                else
+                    for (int v = 0; v < PACK; v++)
+                        if (at + v < width) out[at + v] = w.v[v];
+            }
+    }
+}
+
+}  // namespace

@@ -1,0 +1,41 @@
+/* What the kernels of attention get (kernels/attention_base.cuh). Sizes and strides are in elements; the last dim of
+ * query, key, value and the gradient g is dense. A block owns a tile of queries or of keys of one head and one part of
+ * the result's columns; `blocks` tiles of a head come first, then the parts, then the heads. */
+#ifndef PTCORE_CUDA_ATTENTION_ARGS_H
+#define PTCORE_CUDA_ATTENTION_ARGS_H
+#include "ptcore/config.h"
+
+/* TILE: keys (of a block of queries) or queries (of a block of keys) that are walked through at once, and columns that
+ * are staged at once */
+enum { PT_ATTENTION_THREADS = 128, PT_ATTENTION_TILE = 64, PT_ATTENTION_FEW = 8 };
+
+/* Lines of a tile in shared memory, in packs of 16 bytes. Neighbouring lanes of a warp read others, each beginning
+ * an odd number of packs after the last one: packs of eight neighbours lie in different banks. Of owned lines and
+ * weights a warp reads two, an even one and the next: those alone lie an odd number apart, which leaves the backward of
+ * heads of 128 floats within the 99 KiB of smaller devices. */
+#define PT_ATTENTION_ODD(packs) ((packs) | 1)
+#define PT_ATTENTION_PAIR(packs) ((packs) + PT_ATTENTION_ODD(packs))
+
+typedef struct AttentionOperand {
+    const char *data;
+    int64_t n, h, row;
+    int32_t packed;             /* every row begins at a multiple of 16 bytes and has whole packs */
+} AttentionOperand;
+
+typedef struct AttentionArgs {
+    AttentionOperand query, key, value, g;
+    const void *mask;           /* NULL: none; so are keep and state */
+    const uint8_t *keep;
+    const int64_t *state;
+    const void *result;         /* of the forward, row-major, for `delta` */
+    void *out, *lse, *delta, *scores;
+    int64_t mask_step[4], keep_step[4], state_step;
+    int64_t heads, held, group, l, s;
+    int64_t blocks, parts;
+    int32_t e, v;
+    uint64_t threshold;         /* random words below it are dropped; 0: no dropout */
+    double scale, survivor;
+    int32_t causal, wide_result;        /* wide_result: `result` is of the op-math type */
+} AttentionArgs;
+
+#endif

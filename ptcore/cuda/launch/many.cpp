@@ -1,0 +1,111 @@
+// The host halves of kernels over many tensors (ptcore/backend.h says how they are called): their records fill as many
+// launches as they need.
+#include <cstring>
+#include <new>
+
+#include "backend.hpp"
+#include "many_args.h"
+#include "ptcore/steps.h"
+#include "reduce_plan.hpp"
+
+namespace pt_cuda {
+namespace {
+
+const Kernel SGD = {"many", "many_sgd"}, MOMENTUM = {"many", "many_sgd_momentum"}, ADAM = {"many", "many_adam"},
+             AMSGRAD = {"many", "many_amsgrad"}, SCALE = {"many", "many_scale"}, ZERO = {"many", "many_zero"},
+             SQUARES = {"many", "many_squares"}, NORM = {"many", "many_norm"};
+
+// Launches `kernel` over n tensors whose operand k is views[k][i]; own(i, words) adds `extra` words to a record.
+template <class F>
+int over(pt_call *c, const Kernel &kernel, ManyArgs &a, int64_t n, const pt_view *const *views, int operands, int extra,
+         F own) {
+    const int head = PT_MANY_HEAD + operands, room = (int)(sizeof(a.records) / sizeof(a.records[0]));
+    a.words = head + extra;
+    for (int64_t i = 0; i < n;) {
+        a.chunks = a.count = 0;
+        for (; i < n && (a.count + 1) * a.words <= room; i++) {
+            if (views[0][i].numel == 0) continue;
+            uint64_t *record = a.records + a.count++ * a.words;
+            record[0] = (uint64_t)a.chunks, record[1] = (uint64_t)views[0][i].numel;
+            for (int k = 0; k < operands; k++) record[PT_MANY_HEAD + k] = (uint64_t)(uintptr_t)views[k][i].data;
+            own(i, record + head);
+            a.chunks += ceil_div(views[0][i].numel, PT_MANY_CHUNK);
+        }
+        if (a.count == 0) continue;
+        const Grid grid = blocks_for(c, a.chunks, 1, 16);
+        if (int status = launch(c, kernel, types(views[0][0].dtype), grid, PT_MANY_THREADS, a)) return status;
+        if (a.partial) a.partial += a.chunks;
+    }
+    return PT_OK;
+}
+void nothing(int64_t, uint64_t *) {}
+
+// The operands of a step: outputs, then the gradients.
+int operands_of(const pt_call *c, const pt_view **views) {
+    const int written = c->nout / c->nin;
+    for (int k = 0; k < written; k++) views[k] = c->out + (int64_t)k * c->nin;
+    views[written] = c->in;
+    return written + 1;
+}
+
+template <class C> int sgd(pt_call *c) {
+    const pt_param *p = c->params;
+    const pt_view *views[3];
+    ManyArgs a = {};
+    new (a.formula) pt::sgd_step<C>(p[0].d, p[1].d, p[2].d, p[3].d, p[4].i, p[5].i, p[6].i);
+    const int operands = operands_of(c, views);
+    return over(c, operands == 2 ? SGD : MOMENTUM, a, c->nin, views, operands, 0, nothing);
+}
+
+template <class C> int adam(pt_call *c) {
+    const pt_param *p = c->params;
+    const pt_view *views[5];
+    ManyArgs a = {};
+    pt::adam_step<C> step(p[0].d, p[1].d, p[2].d, p[3].d, p[4].d, p[5].i, p[6].i);
+    static_assert(sizeof(step) <= sizeof(a.formula), "it travels there");
+    std::memcpy(a.formula, &step, sizeof(step));
+    const int operands = operands_of(c, views);
+    return over(c, operands == 4 ? ADAM : AMSGRAD, a, c->nin, views, operands, 2, [&](int64_t i, uint64_t *words) {
+        step.correct(p[0].d, p[7 + i].d, p[7 + i].im);
+        const C own[2] = {step.rate, step.root};
+        std::memcpy(words, own, sizeof(own));
+    });
+}
+
+int sgd_step(pt_call *c) { return c->in[0].dtype == PT_FLOAT64 ? sgd<double>(c) : sgd<float>(c); }
+int adam_step(pt_call *c) { return c->in[0].dtype == PT_FLOAT64 ? adam<double>(c) : adam<float>(c); }
+
+int over_outputs(pt_call *c, const Kernel &kernel) {
+    const pt_view *views[1] = {c->out};
+    ManyArgs a = {};
+    a.number = c->nin ? c->in[0].data : nullptr;
+    return over(c, kernel, a, c->nout, views, 1, 0, nothing);
+}
+int scale(pt_call *c) { return over_outputs(c, SCALE); }
+int zero(pt_call *c) { return over_outputs(c, ZERO); }
+
+int total_norm(pt_call *c) {
+    const pt_view *views[1] = {c->in};
+    int64_t chunks = 0;
+    for (int i = 0; i < c->nin; i++) chunks += ceil_div(c->in[i].numel, PT_MANY_CHUNK);
+    Scratch sums(c, 8 * chunks);
+    if (chunks && !sums.data) return PT_MEMORY_ERROR;
+    ManyArgs a = {};
+    a.partial = static_cast<double *>(sums.data);
+    if (int status = over(c, SQUARES, a, c->nin, views, 1, 0, nothing)) return status;
+    const ManyNormArgs last = {c->out[0].data, static_cast<double *>(sums.data), chunks};
+    return launch(c, NORM, types(c->out[0].dtype), Grid{1, 1, 1}, 1024, last);
+}
+
+const pt_kernel_entry many_kernels[] = {{"sgd_step", sgd_step}, {"adam_step", adam_step}, {"total_norm", total_norm},
+                                        {"scale", scale}, {"zero", zero}};
+
+}  // namespace
+
+pt_kernel kernel_by_name(const char *name) {
+    for (const pt_kernel_entry &e : many_kernels)
+        if (!std::strcmp(e.name, name)) return e.kernel;
+    return nullptr;
+}
+
+}  // namespace pt_cuda

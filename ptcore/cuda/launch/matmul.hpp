@@ -1,0 +1,28 @@
+// Products of matrices as other host halves ask for them.
+#pragma once
+#include "launch.hpp"
+
+namespace pt_cuda {
+
+// Strides in elements.
+struct Matrix {
+    const char *data = nullptr;
+    int64_t row = 0, column = 0, batch = 0;
+};
+
+// out (batch, n, m), row-major and of out_dtype, = alpha a (batch, n, k) b (batch, k, m) + beta c, where c is a matrix that
+// is broadcast, or what out holds if it has no data. Of whole numbers alpha and beta are the whole ones. out_dtype is
+// dtype, or float32 for half types.
+struct Product {
+    int64_t batch = 1, n = 1, m = 1, k = 1;
+    Matrix a, b, c;
+    double alpha[2] = {1, 0}, beta[2] = {0, 0};
+    int64_t whole_alpha = 1, whole_beta = 0;
+    void *out = nullptr;
+    int dtype = PT_NONE, out_dtype = PT_NONE;
+    bool adds() const { return beta[0] != 0 || beta[1] != 0 || whole_beta != 0; }
+};
+
+int multiply(pt_call *c, const Product &p);
+
+}  // namespace pt_cuda

@@ -1,0 +1,71 @@
+"""The standard ``multiprocessing``, whose queues and pipes send tensors as shared memory.
+
+Every name of the standard module is here. A tensor that is sent is moved to shared memory once, in place, and never
+copied again: all processes show the same bytes, and a write in one of them is seen by the others.
+
+Examples
+--------
+>>> import ptcore
+>>> from ptcore.multiprocessing import Pipe
+>>> here, there = Pipe()
+>>> x = ptcore.zeros(3)
+>>> here.send(x)
+>>> y = there.recv()
+>>> y[0] = 7
+>>> x.is_shared(), x
+(True, tensor([7., 0., 0.]))
+"""
+import multiprocessing as _standard
+from multiprocessing import *  # noqa: F403
+
+from ptcore.multiprocessing import _context, _segments
+from ptcore.multiprocessing.reductions import init_reductions
+from ptcore.multiprocessing.spawn import (
+    ProcessContext,
+    ProcessExitedException,
+    ProcessRaisedException,
+    SpawnContext,
+    spawn,
+    start_processes,
+)
+
+__all__ = ["ProcessContext", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
+           "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes"]
+__all__ += _standard.__all__
+
+globals().update({name: getattr(_context.default, name) for name in _standard.__all__})
+init_reductions()
+
+
+def __getattr__(name):
+    """The standard module's other attributes, such as its submodules."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_standard, name)
+
+
+def get_all_sharing_strategies():
+    """The ways of this system to share memory: ``file_descriptor`` (Linux) and ``file_system``."""
+    return set(_segments.STRATEGIES)
+
+
+def get_sharing_strategy():
+    """How memory is shared that is not shared yet."""
+    return _segments.strategy
+
+
+def set_sharing_strategy(new_strategy):
+    """Sets how memory is shared from now on, in this process.
+
+    Parameters
+    ----------
+    new_strategy : str
+        ``file_descriptor``: memory without a name, which no process can leave behind; each hundred or so of tensors
+        takes a descriptor. ``file_system``: files in ``/dev/shm`` (elsewhere in the folder of temporary files), whose
+        names may travel by any way; the last process that needs one removes it, and what killed processes leave is
+        removed by the next one.
+    """
+    if new_strategy not in _segments.STRATEGIES:
+        raise AssertionError(f"set_sharing_strategy: expected one of {list(_segments.STRATEGIES)}, "
+                             f"got {new_strategy!r}")
+    _segments.strategy = new_strategy

@@ -1,0 +1,222 @@
+"""Pipes through which descriptors travel beside the bytes, and the queues over them.
+
+A descriptor is in the message itself: the kernel keeps what it refers to until the message is read or can no longer be
+read. So a sender may end, in any way, before its message is received, and nothing is left behind if it never is.
+"""
+import array
+import errno
+import os
+import socket
+import struct
+import threading
+import time
+from multiprocessing import connection, queues, reduction
+
+_HEAD = struct.Struct("!QI")        # bytes and descriptors of a message
+_AT_ONCE = 250                      # descriptors; the kernel takes 253
+
+
+class _Transit(threading.local):
+    """What belongs to the message that this thread packs or unpacks."""
+
+    outgoing = None     # segments, where the message goes through a pipe of this file
+    arrived = None      # descriptors; -1 for one that was taken
+
+
+transit = _Transit()
+
+
+class packing:
+    """The segments of what is pickled inside go with the next message of this thread."""
+
+    def __enter__(self):
+        self.before = transit.outgoing
+        transit.outgoing = []
+
+    def __exit__(self, *exception):
+        transit.outgoing = self.before
+
+
+class unpacking:
+    """Closes what came with a message and was known before."""
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exception):
+        _close_all(transit.arrived)
+        transit.arrived = None
+
+
+def _close_all(descriptors):
+    for fd in descriptors or ():
+        if fd >= 0:
+            os.close(fd)
+
+
+def _rights(descriptors):
+    return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+
+
+class Connection(connection.Connection):
+    """One end of a pipe; what ``multiprocessing.Connection`` is, over a socket."""
+
+    def send(self, obj):
+        with packing():
+            super().send(obj)
+
+    def recv(self):
+        with unpacking():
+            return super().recv()
+
+    def _on_socket(self, function, *args):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, self._handle)
+        try:
+            if s.gettimeout() is not None:      # socket.setdefaulttimeout is not meant for pipes
+                s.settimeout(None)
+            return function(s, *args)
+        finally:
+            s.detach()
+
+    def _send_bytes(self, buf):
+        segments, transit.outgoing = transit.outgoing, transit.outgoing and []
+        head = _HEAD.pack(len(buf), len(segments or ()))
+        if not segments:
+            if len(buf) > 16384:
+                self._send(head)
+                self._send(buf)
+            else:
+                self._send(head + buf)
+            return
+        descriptors = [segment.fd for segment in segments]
+        self._on_socket(_send_with, head, descriptors[:_AT_ONCE])
+        for i in range(_AT_ONCE, len(descriptors), _AT_ONCE):
+            self._on_socket(_send_with, b"\0", descriptors[i:i + _AT_ONCE])
+        if len(buf):
+            self._send(buf)
+
+    def _recv_bytes(self, maxsize=None):
+        _close_all(transit.arrived)
+        transit.arrived = descriptors = []
+        size, count = _HEAD.unpack(self._on_socket(_receive_with, _HEAD.size, descriptors))
+        for _ in range(_AT_ONCE, count, _AT_ONCE):
+            self._on_socket(_receive_with, 1, descriptors)
+        if maxsize is not None and size > maxsize:
+            return None
+        buf = self._recv(size)
+        if len(descriptors) < count:
+            raise OSError(errno.EMFILE, "recv: the process may open no more files, the message's descriptors are lost")
+        return buf
+
+
+def _send_with(s, data, descriptors):
+    pause = 0.001
+    while True:
+        try:
+            s.sendmsg([data], _rights(descriptors))     # so few bytes go at once or not at all
+            return
+        except OSError as e:
+            # As many descriptors are on their way as the user may open: the pipe is full.
+            if e.errno != errno.ETOOMANYREFS:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+
+
+def _receive_with(s, size, descriptors):
+    data = b""
+    while len(data) < size:
+        part, ancillary, _, _ = s.recvmsg(size - len(data), socket.CMSG_SPACE(4 * _AT_ONCE), socket.MSG_CMSG_CLOEXEC)
+        for level, kind, value in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors.extend(array.array("i", value[:len(value) // 4 * 4]))
+        if not part:
+            if data:
+                raise OSError("got end of file during message")
+            raise EOFError
+        data += part
+    return data
+
+
+def _reduce(self):
+    return _rebuild, (reduction.DupFd(self.fileno()), self.readable, self.writable)
+
+
+def _rebuild(descriptor, readable, writable):
+    return Connection(descriptor.detach(), readable, writable)
+
+
+reduction.register(Connection, _reduce)
+
+
+def Pipe(duplex=True):
+    """Two connections, each at one end of a pipe; without ``duplex`` the first only receives, the second only sends."""
+    a, b = (s.detach() for s in socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM))
+    for fd in (a, b):
+        os.set_blocking(fd, True)
+    return Connection(a, writable=duplex), Connection(b, readable=duplex)
+
+
+# -- queues --------------------------------------------------------------------------------------
+
+class _Packed:
+    """An object on its way to a queue's thread, which pickles it and sends the bytes next."""
+
+    def __init__(self, content):
+        self.content = content
+
+    def __reduce__(self):
+        transit.outgoing = []
+        return _unpacked, (self.content,)
+
+
+def _unpacked(content):
+    return content
+
+
+class _OverPipe:
+    """A queue whose messages carry descriptors."""
+
+    def __init__(self, *args, **keywords):
+        super().__init__(*args, **keywords)
+        self._reader.close()
+        self._writer.close()
+        self._reader, self._writer = Pipe(duplex=False)
+
+    def get(self, *args, **keywords):
+        with unpacking():
+            return super().get(*args, **keywords)
+
+
+class _Buffered(_OverPipe):
+    def __init__(self, *args, **keywords):
+        super().__init__(*args, **keywords)
+        self._reset()
+
+    def put(self, obj, block=True, timeout=None):
+        super().put(_Packed(obj), block, timeout)
+
+    @staticmethod
+    def _on_queue_feeder_error(e, obj):
+        transit.outgoing = None
+        queues.Queue._on_queue_feeder_error(e, getattr(obj, "content", obj))
+
+
+class Queue(_Buffered, queues.Queue):
+    """A queue between processes; ``multiprocessing.Queue`` whose tensors travel as shared memory."""
+
+
+class JoinableQueue(_Buffered, queues.JoinableQueue):
+    """A queue whose items are counted until they are done."""
+
+
+class SimpleQueue(_OverPipe, queues.SimpleQueue):
+    """A pipe with locks at both ends."""
+
+    def __init__(self, *, ctx):
+        super().__init__(ctx=ctx)
+        self._poll = self._reader.poll
+
+    def put(self, obj):
+        with packing():
+            super().put(obj)

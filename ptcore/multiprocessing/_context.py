@@ -1,0 +1,72 @@
+"""The standard contexts, with the pipes and queues of this package."""
+from multiprocessing import context
+
+from ptcore.multiprocessing import _segments
+
+if _segments.STRATEGIES[0] == "file_descriptor":
+    from ptcore.multiprocessing import _connection
+
+    class _Carrying:
+        """Pipes and queues whose messages carry descriptors."""
+
+        def Pipe(self, duplex=True):
+            """Two connections, each at one end of a pipe."""
+            return _connection.Pipe(duplex)
+
+        def Queue(self, maxsize=0):
+            """A queue between processes."""
+            return _connection.Queue(maxsize, ctx=self.get_context())
+
+        def JoinableQueue(self, maxsize=0):
+            """A queue whose items are counted until they are done."""
+            return _connection.JoinableQueue(maxsize, ctx=self.get_context())
+
+        def SimpleQueue(self):
+            """A pipe with locks at both ends."""
+            return _connection.SimpleQueue(ctx=self.get_context())
+else:
+    class _Carrying:
+        """A message names its segments: the standard pipes and queues will do."""
+
+
+class _Concrete(_Carrying):
+    def get_context(self, method=None):
+        return self if method is None else get_context(method)
+
+
+def _derive(standard):
+    base = type(standard)
+    return type(base.__name__, (_Concrete, base), {"__module__": __name__, "__doc__": base.__doc__})()
+
+
+contexts = {name: _derive(standard) for name, standard in context._concrete_contexts.items()}
+
+
+def get_context(method=None):
+    """A context whose processes are started by ``method``, by default as the standard module has been set to."""
+    return contexts[context._default_context.get_context(method).get_start_method()]
+
+
+class Default(_Carrying, context.BaseContext):
+    """What the package's own functions belong to. The start method is the standard module's."""
+
+    Process = context.Process
+
+    def get_context(self, method=None):
+        """A context whose processes are started by ``method``."""
+        return get_context(method)
+
+    def set_start_method(self, method, force=False):
+        """Sets how processes are started; once."""
+        context._default_context.set_start_method(method, force)
+
+    def get_start_method(self, allow_none=False):
+        """How processes are started."""
+        return context._default_context.get_start_method(allow_none)
+
+    def get_all_start_methods(self):
+        """The start methods of this system, the default first."""
+        return context._default_context.get_all_start_methods()
+
+
+default = Default()

@@ -1,0 +1,133 @@
+"""How tensors and storages are pickled on their way to another process.
+
+Only ``multiprocessing``'s pickler does this; ``pickle`` itself copies a tensor's elements.
+"""
+from multiprocessing import context
+from multiprocessing.reduction import DupFd, ForkingPickler
+
+import ptcore
+from ptcore import Tensor
+from ptcore._copying import rebuild
+from ptcore._untyped_storage import UntypedStorage
+from ptcore.multiprocessing import _segments
+from ptcore.multiprocessing._segments import Anonymous, Named, find_room
+from ptcore.nn.parameter import Buffer, Parameter
+
+if _segments.STRATEGIES[0] == "file_descriptor":
+    from ptcore.multiprocessing._connection import transit
+
+
+def reduce_tensor(tensor):
+    """A tensor of the CPU as a window of its storage, which is moved to shared memory; with its gradient.
+
+    Where the storage's address is known outside (NumPy, ``data_ptr``), a copy of the tensor is what travels.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor has a history: autograd does not cross processes.
+    NotImplementedError
+        If it lies on a device.
+    """
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError("multiprocessing: a tensor that requires grad can be sent only if it is a leaf, since "
+                           "autograd does not cross processes; to send the values alone, call detach() first")
+    if tensor.device.type == "meta" or tensor.numel() == 0:
+        return Tensor.__reduce_ex__(tensor, 2)
+    storage = _shared(tensor)
+    first = tensor.storage_offset()
+    strides = tensor.stride()
+    if storage is None:
+        moved = _copy(tensor)
+        storage, first, strides = moved.untyped_storage(), 0, moved.stride()
+    described = (type(tensor), tensor.dtype.name, tuple(tensor.shape), tuple(strides), first, storage,
+                 tensor.requires_grad, getattr(tensor, "__dict__", None) or None)
+    if tensor.is_leaf and tensor.grad is not None:
+        return rebuild_with_grad, (described, tensor.grad)
+    return rebuild, described
+
+
+def rebuild_with_grad(described, grad):
+    """The tensor and its gradient."""
+    tensor = rebuild(*described)
+    tensor.grad = grad
+    return tensor
+
+
+def _shared(tensor):
+    """The tensor's storage in shared memory; None where it must stay where it is."""
+    if tensor.device.type != "cpu":
+        raise NotImplementedError(f"multiprocessing: tensors on {tensor.device} cannot be sent to other processes yet; "
+                                  "send tensor.cpu()")
+    storage = tensor.untyped_storage()
+    if not storage.is_shared():
+        if not storage.resizable():
+            return None
+        tensor.share_memory_()
+    return storage
+
+
+def _copy(tensor):
+    """The elements in shared memory, in the order that they have."""
+    strides = ptcore.empty_like(tensor.detach(), device="meta").stride()
+    segment, offset = find_room(tensor.numel() * tensor.element_size())
+    storage = segment.storage(offset, tensor.numel() * tensor.element_size())
+    copy = rebuild(Tensor, tensor.dtype.name, tuple(tensor.shape), tuple(strides), 0, storage, False, None)
+    with ptcore.no_grad():
+        return copy.copy_(tensor.detach())
+
+
+def reduce_storage(storage):
+    """A storage as a place in a segment."""
+    if storage.device.type != "cpu":
+        raise NotImplementedError(f"multiprocessing: storages on {storage.device} cannot be sent to other processes")
+    if not storage.is_shared() and not storage.resizable():
+        storage = _copy(rebuild(Tensor, "uint8", (storage.nbytes(),), (1,), 0, storage, False, None)).untyped_storage()
+    segment, offset = storage.share_memory_()._place
+    return rebuild_storage, (segment, offset, storage.nbytes())
+
+
+def rebuild_storage(segment, offset, nbytes):
+    """The storage at a place; the one that this process has if it has one."""
+    return segment.storage(offset, nbytes)
+
+
+def reduce_anonymous(segment):
+    """A segment by its descriptor: handed to a process that is being started, beside the message, or by a server in
+    this process, for pipes that are not this package's."""
+    if context.get_spawning_popen() is not None or transit.outgoing is None:
+        descriptor = DupFd(segment.fd)
+    else:
+        descriptor = len(transit.outgoing)
+        transit.outgoing.append(segment)
+    return rebuild_anonymous, (descriptor, segment.nbytes, segment.key)
+
+
+def rebuild_anonymous(descriptor, nbytes, key):
+    """The segment behind a descriptor."""
+    if not isinstance(descriptor, int):
+        return Anonymous.received(descriptor.detach(), nbytes, key)
+    if not transit.arrived or descriptor >= len(transit.arrived) or transit.arrived[descriptor] < 0:
+        raise RuntimeError("multiprocessing: a tensor's memory comes beside the bytes of its message; receive it "
+                           "by recv() or get(), not by recv_bytes()")
+    fd, transit.arrived[descriptor] = transit.arrived[descriptor], -1
+    return Anonymous.received(fd, nbytes, key)
+
+
+def reduce_named(segment):
+    """A segment by its name."""
+    return rebuild_named, (segment.key, segment.lend(), segment.nbytes)
+
+
+def rebuild_named(key, guard, nbytes):
+    """The segment of a name."""
+    return Named.received(key, guard, nbytes)
+
+
+def init_reductions():
+    """Tells multiprocessing's pickler."""
+    for kind in (Tensor, Parameter, Buffer):
+        ForkingPickler.register(kind, reduce_tensor)
+    ForkingPickler.register(UntypedStorage, reduce_storage)
+    ForkingPickler.register(Anonymous, reduce_anonymous)
+    ForkingPickler.register(Named, reduce_named)

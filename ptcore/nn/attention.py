@@ -1,0 +1,58 @@
+"""Which ways of computing attention are allowed."""
+import contextlib
+import enum
+
+from ptcore import _precision
+
+__all__ = ["SDPBackend", "sdpa_kernel"]
+
+
+class SDPBackend(enum.IntEnum):
+    """PyTorch's ways of computing ``scaled_dot_product_attention``; ptcore has one for each device."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+    __str__ = enum.Enum.__str__
+
+
+_NAMES = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION,
+          "mem_efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH,
+          "overrideable": SDPBackend.OVERRIDEABLE}
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends, set_priority=False):
+    """A context that allows attention to be computed in some ways alone.
+
+    Parameters
+    ----------
+    backends : SDPBackend or list of SDPBackend
+        ``MATH`` and ``FLASH_ATTENTION`` can run on every device, ``EFFICIENT_ATTENTION`` on CUDA devices, all by the
+        same kernel; where none of those allowed can, attention raises RuntimeError.
+    set_priority : bool
+        Whether the order of ``backends`` is that of preference, which changes nothing here.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.nn.attention import SDPBackend, sdpa_kernel
+    >>> q = ptcore.ones(1, 1, 2, 4)
+    >>> with sdpa_kernel(SDPBackend.MATH):
+    ...     ptcore.nn.functional.scaled_dot_product_attention(q, q, q).shape
+    ptcore.Size([1, 1, 2, 4])
+    """
+    if not isinstance(backends, (list, SDPBackend)):
+        raise AssertionError("sdpa_kernel: backends must be an SDPBackend or a list of them, got "
+                             f"{type(backends).__name__}")
+    chosen = [backends] if isinstance(backends, SDPBackend) else backends
+    before = dict(_precision.attention)
+    _precision.attention.update({name: backend in chosen for name, backend in _NAMES.items()})
+    try:
+        yield {}
+    finally:
+        _precision.attention.update(before)

@@ -1,0 +1,48 @@
+"""The default generators: of the CPU, and those of the devices, which are seeded with it."""
+import contextlib
+
+from ptcore import _random
+from ptcore._random import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+
+__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
+           "set_rng_state"]
+
+
+@contextlib.contextmanager
+def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):
+    """A context after which the default generators are where they were before.
+
+    Parameters
+    ----------
+    devices : iterable of device, optional
+        Accepted for compatibility: the generators of all devices are kept, which costs two numbers each.
+    enabled : bool, default: True
+        Whether to do anything.
+    device_type : str
+        Accepted for compatibility.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> _ = ptcore.manual_seed(0)
+    >>> with ptcore.random.fork_rng():
+    ...     a = ptcore.rand(2)
+    >>> bool((ptcore.rand(2) == a).all())
+    True
+    """
+    if not enabled:
+        yield
+        return
+    states = _random.get_states()
+    try:
+        yield
+    finally:
+        _random.set_states(states)

@@ -1,0 +1,86 @@
+"""Tensors spread over several ``.safetensors`` files, with an index as Hugging Face's libraries write it.
+
+``{"metadata": {"total_size": bytes, "ptcore": header}, "weight_map": {name of tensor: name of file}}``, the files lying
+beside the index. The index is replaced last, and an older one's files are never written over: whenever a call is cut
+short, the index that is there and its files belong together.
+"""
+
+import json
+import os
+import re
+
+from ptcore.serialization._arrays import header_text, read_safetensors, write_safetensors
+from ptcore.serialization._files import write_atomically
+
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+          "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def _bytes_of(size):
+    """A number of bytes, given as one or as a text with a unit."""
+    if isinstance(size, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?B|)\s*", size.upper())
+        number = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+    else:
+        number = int(size)
+    if number < 1:
+        raise ValueError(f"save: max_shard_size must be a positive number of bytes or a text as '5GB', got {size!r}")
+    return number
+
+
+def write(path, tensors, header, most):
+    """Writes one file, or several with an index if the tensors need more than `most` bytes."""
+    stem = path[:-len(".safetensors")]
+    folder, base = os.path.split(os.path.realpath(stem))
+    ours = re.compile(re.escape(base) + r"(-[0-9a-f]{8})?-\d{5}-of-\d{5}\.safetensors")
+    old = [os.path.join(folder, name) for name in os.listdir(folder) if ours.fullmatch(name)]
+    nbytes = {name: tensor.numel() * tensor.element_size() for name, tensor in tensors.items()}
+    total = sum(nbytes.values())
+    if most is None or total <= _bytes_of(most):
+        write_atomically(path, lambda file: write_safetensors(file, tensors, {"ptcore": header_text(header)}))
+        _remove([path + ".index.json", *old])
+        return
+    most = _bytes_of(most)
+    shards, used = [], most
+    for name in tensors:
+        if used + nbytes[name] > most:
+            shards.append([])
+            used = 0
+        shards[-1].append(name)
+        used += nbytes[name]
+    tag = f"-{os.urandom(4).hex()}" if old else ""
+    weight_map = {}
+    for i, names in enumerate(shards):
+        file_name = f"{base}{tag}-{i + 1:05}-of-{len(shards):05}.safetensors"
+        shard = {name: tensors[name] for name in names}
+        write_atomically(os.path.join(folder, file_name),
+                         lambda file, shard=shard: write_safetensors(file, shard, {"format": "pt"}))
+        weight_map.update(dict.fromkeys(names, file_name))
+    index = {"metadata": {"total_size": total, "ptcore": header_text(header)}, "weight_map": weight_map}
+    write_atomically(path + ".index.json", lambda file: file.write(json.dumps(index, indent=2).encode()))
+    _remove([path, *old])
+
+
+def _remove(paths):
+    """Removes what was saved before in the other way or another number of files."""
+    for path in paths:
+        if os.path.lexists(path):
+            os.unlink(path)
+
+
+def read(file):
+    """What :func:`read_safetensors` gives, for an open index."""
+    index = json.loads(file.read().decode())
+    metadata, weight_map = dict(index.get("metadata") or {}), index["weight_map"]
+    header = metadata.pop("ptcore", None)
+    arrays = {}
+    for shard in dict.fromkeys(weight_map.values()):
+        if type(shard) is not str or shard in ("", ".", "..") or re.search(r"[/\\\0]", shard):
+            raise ValueError(f"the index names a file outside its folder: {shard!r}")
+        try:
+            with open(os.path.join(os.path.dirname(file.name), shard), "rb") as part:
+                found, _, _ = read_safetensors(part)
+        except OSError as error:
+            raise ValueError(f"a file that the index lists cannot be read: {error}") from None
+        arrays.update((name, found[name]) for name, at in weight_map.items() if at == shard)
+    return arrays, None if header is None else json.loads(header), metadata

@@ -1,0 +1,47 @@
+"""The states of all global random sources as plain data, which ``save`` takes: ptcore's default generators, Python's
+``random`` and NumPy's global one. The latter two only where their modules are loaded."""
+
+import sys
+
+from ptcore import _random
+from ptcore._device import column_of, device
+
+
+def get_states():
+    """{"seed", "devices": {name: [seed, offset]}} with "python" and "numpy" where these are loaded."""
+    seed, known = _random.get_states()
+    found = {"seed": seed, "devices": {str(g.device): list(pair) for g, pair in known.items()}}
+    if "random" in sys.modules:
+        found["python"] = sys.modules["random"].getstate()
+    if "numpy.random" in sys.modules:
+        found["numpy"] = _plain(sys.modules["numpy.random"].get_state(legacy=False))
+    return found
+
+
+def set_states(states):
+    """Goes back to ``get_states()``; the state of a device that this machine lacks is left out, and a device that has
+    none goes to the start of the seed."""
+    known = {}
+    for name, pair in states["devices"].items():
+        place = device(name)
+        try:
+            known[_random.default_generator_of(column_of(place.type), place.index or 0)] = tuple(pair)
+        except RuntimeError:            # a device that is not here
+            pass
+    _random.set_states((states["seed"], known))
+    if "python" in states:
+        import random
+
+        version, words, gauss = states["python"]
+        random.setstate((version, tuple(words), gauss))
+    if "numpy" in states:
+        import numpy as np
+
+        np.random.set_state(states["numpy"])       # noqa: NPY002
+
+
+def _plain(value):
+    """A state of NumPy without arrays and NumPy's numbers."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -1,0 +1,379 @@
+"""What event files of TensorBoard are made of, as bytes: fields of messages, summaries, records with checksums.
+
+A message is the concatenation of its fields. The first functions make a field each: its number and type, then the
+value. The others make a ``Summary`` of one value; the numbers of fields are those of TensorBoard's .proto files. A
+record is the length, its checksum, the data and their checksum.
+"""
+import functools
+import io
+import math
+import struct
+import zlib
+
+import numpy as np
+
+import ptcore
+
+__all__ = ["audio", "crc32c", "custom_scalars", "double", "figures", "histogram", "histogram_raw", "hparams", "image",
+           "integer", "length", "packed", "pr_curve", "pr_curve_raw", "record", "scalar", "single", "tensor", "text"]
+
+_POLYNOMIAL = 0x82F63B78                # Castagnoli's, reflected
+_SHORT = 4096                           # bytes below which one table and a loop are quicker than NumPy
+
+
+def _varint(value):
+    """Seven bits a byte, lowest first; negative numbers as 64 bits."""
+    value &= 0xFFFFFFFFFFFFFFFF
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def integer(field, value):
+    """An int, bool or enum."""
+    return _varint(field << 3) + _varint(int(value))
+
+
+def double(field, value):
+    """A number of 64 bits."""
+    return _varint(field << 3 | 1) + struct.pack("<d", value)
+
+
+def single(field, value):
+    """A number of 32 bits; what is too large becomes infinite."""
+    try:
+        data = struct.pack("<f", value)
+    except OverflowError:
+        data = struct.pack("<f", math.copysign(math.inf, value))
+    return _varint(field << 3 | 5) + data
+
+
+def length(field, data):
+    """Text, bytes or a message."""
+    if isinstance(data, str):
+        data = data.encode()
+    return _varint(field << 3 | 2) + _varint(len(data)) + data
+
+
+def packed(field, values):
+    """Numbers of 64 bits, repeated."""
+    return length(field, struct.pack(f"<{len(values)}d", *values))
+
+
+def record(data):
+    """One record of a TFRecord file."""
+    size = struct.pack("<Q", len(data))
+    return b"".join((size, _masked(size), data, _masked(data)))
+
+
+def _masked(data):
+    """The checksum as TFRecord files have it: rotated and moved on, as data may hold checksums themselves."""
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+@functools.cache
+def _table():
+    table = []
+    for crc in range(256):
+        for _ in range(8):
+            crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
+        table.append(crc)
+    return table
+
+
+def _on(crc, data):
+    table = _table()
+    for byte in data:
+        crc = table[(crc ^ byte) & 255] ^ crc >> 8
+    return crc
+
+
+def crc32c(data):
+    """CRC-32C.
+
+    Long data are cut into about as many rows as a row has bytes, and all rows advance together. The state is linear
+    over bits: the state after a row is the row's own, from zero, and the one before it as it is after a row of zeros.
+    What a row of zeros makes of each of 32 bits is found by 32 more rows.
+    """
+    crc, data = 0xFFFFFFFF, memoryview(data)
+    if len(data) >= _SHORT:
+        table = np.array(_table(), np.uint32)
+        width = math.isqrt(len(data))
+        rows = len(data) // width
+        columns = np.zeros((width, rows + 32), np.uint8)
+        columns[:, :rows] = np.frombuffer(data[:rows * width], np.uint8).reshape(rows, width).T
+        state = np.zeros(rows + 32, np.uint32)
+        state[rows:] = 1 << np.arange(32, dtype=np.uint32)
+        for column in columns:
+            state = table[(state ^ column) & 255] ^ state >> 8
+        state = state.tolist()
+        bits = state[rows:]
+        for own in state[:rows]:
+            for i in range(32):
+                if crc >> i & 1:
+                    own ^= bits[i]
+            crc = own
+        data = data[rows * width:]
+    return _on(crc, data) ^ 0xFFFFFFFF
+
+
+_DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "complex64": 8, "int64": 9,
+           "bool": 10, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23}
+_STRING = 7
+
+
+def array_of(value):
+    """NumPy array of a tensor, an array, a sequence or a number; bfloat16 as float32."""
+    if isinstance(value, ptcore.Tensor):
+        value = value.detach().cpu()
+        return (value.float() if value.dtype == ptcore.bfloat16 else value).numpy()
+    if isinstance(value, np.ndarray):
+        return value
+    if np.isscalar(value) and not isinstance(value, str):
+        return np.array([value])
+    raise NotImplementedError(f"SummaryWriter: expected a tensor, an array or a number, got {type(value).__name__}")
+
+
+def _summary(tag, value, plugin=None, content=b""):
+    """One value under a tag; of a plugin, with what that wants to know."""
+    data = length(1, tag) + value
+    if plugin is not None:
+        data += length(9, length(1, length(1, plugin) + length(2, content)))
+    return length(1, data)
+
+
+def _shape(sizes):
+    return length(2, b"".join(length(2, integer(1, n)) for n in sizes))
+
+
+def _tensor(array):
+    if array.dtype.name not in _DTYPES:
+        raise ValueError(f"add_tensor: unsupported dtype {array.dtype}")
+    data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    return length(8, integer(1, _DTYPES[array.dtype.name]) + _shape(array.shape) + length(4, data))
+
+
+def _string(data, sizes=()):
+    return length(8, integer(1, _STRING) + _shape(sizes) + length(8, data))
+
+
+def scalar(tag, value, new_style=False, double_precision=False):
+    """A number."""
+    array = array_of(value).squeeze()
+    if array.ndim != 0:
+        raise AssertionError(f"add_scalar: scalar_value must hold one element, got shape {array.shape}")
+    value = float(array)
+    if not new_style:
+        return _summary(tag, single(2, value))
+    with np.errstate(over="ignore"):
+        return _summary(tag, _tensor(np.array(value, np.float64 if double_precision else np.float32)), "scalars")
+
+
+def tensor(tag, value):
+    """A tensor as it is."""
+    return _summary(tag, _tensor(array_of(value)), "tensor")
+
+
+@functools.cache
+def _default_bins():
+    """TensorFlow's: limits that grow by a tenth, on both sides of zero."""
+    limits, v = [], 1e-12
+    while v < 1e20:
+        limits.append(v)
+        v *= 1.1
+    return np.array([-v for v in reversed(limits)] + [0.0] + limits)
+
+
+def histogram(tag, values, bins, max_bins=None):
+    """Counts of values in bins, as NumPy's ``histogram`` finds them."""
+    values = array_of(values).astype(float).reshape(-1)
+    if values.size == 0:
+        raise ValueError("add_histogram: values has no element")
+    tensorflow = isinstance(bins, str) and bins == "tensorflow"
+    counts, limits = np.histogram(values, bins=_default_bins() if tensorflow else bins)
+    if max_bins is not None and len(counts) > max_bins:
+        step = len(counts) // max_bins
+        counts = np.add.reduceat(counts, np.arange(0, len(counts), step))
+        limits = np.append(limits[:-1:step], limits[-1])
+    filled = np.flatnonzero(counts)
+    if filled.size == 0:
+        raise ValueError("add_histogram: no value lies in a bin")
+    # a bin is told by its right limit, so an empty one goes before the first
+    start, end = filled[0], filled[-1] + 1
+    counts = counts[start - 1:end] if start > 0 else np.concatenate([[0], counts[:end]])
+    return histogram_raw(tag, values.min(), values.max(), len(values), values.sum(), values.dot(values),
+                         limits[start:end + 1].tolist(), counts.tolist())
+
+
+def histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
+    """A histogram that was counted already."""
+    numbers = b"".join(double(i, v) for i, v in enumerate((min, max, num, sum, sum_squares), 1))
+    return _summary(tag, length(5, numbers + packed(6, bucket_limits) + packed(7, bucket_counts)))
+
+
+def _to_hwc(array, dataformats):
+    """Height, width, channels; several images as one, eight in a row; one channel as three."""
+    letters = dataformats.upper()
+    if len(set(letters)) != len(letters):
+        raise AssertionError(f"add_image: dataformats must name each dimension once, got {dataformats!r}")
+    if array.ndim != len(letters):
+        raise AssertionError(f"add_image: dataformats {dataformats!r} names {len(letters)} dimensions, the image has "
+                             f"shape {array.shape}")
+    order = {4: "NHWC", 3: "HWC", 2: "HW"}.get(len(letters), "")
+    if sorted(order) != sorted(letters):
+        raise AssertionError(f"add_image: dataformats must be made of NCHW, CHW or HW, got {dataformats!r}")
+    array = array.transpose([letters.index(c) for c in order])
+    if array.ndim == 2:
+        array = array[:, :, None]
+    if array.shape[-1] == 1:
+        array = np.repeat(array, 3, axis=-1)
+    if array.ndim == 4:
+        n, h, w, c = array.shape
+        if c != 3:
+            raise AssertionError(f"add_images: images must have 1 or 3 channels, got {c}")
+        columns = min(n, 8)
+        rows = -(-n // columns)
+        grid = np.zeros((rows * columns, h, w, c), array.dtype)
+        grid[:n] = array
+        array = grid.reshape(rows, columns, h, w, c).swapaxes(1, 2).reshape(rows * h, columns * w, c)
+    return array
+
+
+def _png(pixels):
+    """The file of an image of bytes with 3 or 4 channels."""
+    height, width, channels = pixels.shape
+    if channels not in (3, 4):
+        raise AssertionError(f"add_image: an image must have 1, 3 or 4 channels, got {channels}")
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = np.zeros((height, 1 + width * channels), np.uint8)           # each begins with its filter: none
+    rows[:, 1:] = pixels.reshape(height, width * channels)
+    head = struct.pack(">2I5B", width, height, 8, 2 if channels == 3 else 6, 0, 0, 0)
+    parts = chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def image(tag, value, dataformats):
+    """An image of bytes, or of numbers from 0 to 1."""
+    array = array_of(value)
+    scale = 1 if array.dtype == np.uint8 else 255
+    array = (_to_hwc(array, dataformats).astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
+    height, width, channels = array.shape
+    return _summary(tag, length(4, integer(1, height) + integer(2, width) + integer(3, channels)
+                                     + length(4, _png(array))))
+
+
+def figures(figure, close):
+    """Pixels of a matplotlib figure, or of several of the same size, in CHW or NCHW order."""
+    import matplotlib.pyplot as plt
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    if isinstance(figure, list):
+        return np.stack([figures(f, close) for f in figure])
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[:, :, :3]
+    if close:
+        plt.close(figure)
+    return pixels.transpose(2, 0, 1)
+
+
+def audio(tag, value, sample_rate):
+    """Sound of one channel, from -1 to 1; what is louder is cut."""
+    import wave
+
+    array = array_of(value).squeeze()
+    if array.ndim != 1:
+        raise AssertionError(f"add_audio: snd_tensor must have one dimension that is not 1, got shape {array.shape}")
+    array = (array.clip(-1, 1) * np.iinfo(np.int16).max).astype("<i2")
+    file = io.BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(sample_rate)
+        out.writeframes(array.tobytes())
+    return _summary(tag, length(6, single(1, sample_rate) + integer(2, 1) + integer(3, len(array))
+                                     + length(4, file.getvalue()) + length(5, "audio/wav")))
+
+
+def text(tag, value):
+    """A text in Markdown."""
+    return _summary(tag + "/text_summary", _string(value.encode(), (1,)), "text")
+
+
+def pr_curve(tag, labels, predictions, num_thresholds=127, weights=None):
+    """Precision and recall at evenly spaced thresholds."""
+    labels, predictions = array_of(labels).astype(np.float64), array_of(predictions)
+    n = min(num_thresholds, 127)
+    weights = 1.0 if weights is None else array_of(weights)
+    bucket = np.int32(np.floor(predictions * (n - 1)))
+    positive, negative = (np.histogram(bucket, n, (0, n - 1), weights=share * weights)[0]
+                          for share in (labels, 1 - labels))
+    tp, fp = (np.cumsum(counts[::-1])[::-1] for counts in (positive, negative))
+    tn, fn = fp[0] - fp, tp[0] - tp
+    least = 1e-7
+    return pr_curve_raw(tag, tp, fp, tn, fn, tp / np.maximum(least, tp + fp), tp / np.maximum(least, tp + fn), n)
+
+
+def pr_curve_raw(tag, tp, fp, tn, fn, precision, recall, num_thresholds=127):
+    """A curve whose counts are known."""
+    data = np.stack([array_of(v) for v in (tp, fp, tn, fn, precision, recall)]).astype(np.float32)
+    return _summary(tag, _tensor(data), "pr_curves", integer(2, min(num_thresholds, 127)))
+
+
+def custom_scalars(layout):
+    """A page of charts of several scalars."""
+    categories = []
+    for category, charts in layout.items():
+        made = []
+        for title, (kind, tags) in charts.items():
+            if kind == "Margin":
+                if len(tags) != 3:
+                    raise AssertionError(f"add_custom_scalars: a Margin chart has 3 tags, got {len(tags)}")
+                content = length(3, length(1, b"".join(length(i, t) for i, t in enumerate(tags, 1))))
+            else:
+                content = length(2, b"".join(length(1, t) for t in tags))
+            made.append(length(2, length(1, title) + content))
+        categories.append(length(2, length(1, category) + b"".join(made)))
+    return _summary("custom_scalars__config__", _string(b"".join(categories)), "custom_scalars")
+
+
+def _value(v):
+    """(the field of a ``google.protobuf.Value``, hparams' name of the type)"""
+    if isinstance(v, str):
+        return length(3, v), 1
+    if isinstance(v, bool):
+        return integer(4, v), 2
+    if isinstance(v, ptcore.Tensor):
+        v = array_of(v).reshape(-1)[0]
+    if isinstance(v, (int, float, np.number)):
+        return double(2, v), 3
+    raise ValueError(f"add_hparams: a value must be an int, float, str, bool or Tensor, got {type(v).__name__}")
+
+
+def hparams(values, metrics, domains):
+    """The three summaries of the page of hyperparameters: the experiment, the session's start and its end."""
+    for name, d in domains.items():
+        if name not in values or not isinstance(d, list) or not all(isinstance(v, type(values[name])) for v in d):
+            raise TypeError(f"add_hparams: hparam_domain_discrete[{name!r}] must be a list of values of the type of "
+                            f"hparam_dict[{name!r}]")
+    infos, started = b"", b""
+    for name, v in values.items():
+        if v is None:
+            continue
+        data, kind = _value(v)
+        started += length(1, length(1, name) + length(2, data))
+        info = length(1, name) + integer(4, kind)
+        if name in domains:
+            info += length(5, b"".join(length(1, _value(v)[0]) for v in domains[name]))
+        infos += length(4, info)
+    infos += b"".join(length(5, length(1, length(2, tag))) for tag in metrics)
+    success = integer(1, 1)
+    return [_summary(f"_hparams_/{tag}", b"", "hparams", length(field, data)) for tag, field, data in (
+        ("experiment", 2, infos), ("session_start_info", 3, started), ("session_end_info", 4, success))]

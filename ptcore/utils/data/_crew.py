@@ -1,0 +1,205 @@
+"""The workers of a loader as it sees them: processes with a connection each, or threads.
+
+No lock and no queue is shared between processes, so that one that is killed leaves nothing locked. A crew is closed
+when its iterator is dropped and at the interpreter's end.
+"""
+
+import os
+import select
+import signal
+import threading
+import time
+import weakref
+
+from ptcore.utils.data._worker import run_in_process, serve
+
+__all__ = ["Processes", "Threads"]
+
+
+class _Watch:
+    """Which of some connections and processes have something to tell; made once, as it is asked for each batch."""
+
+    def __init__(self, objects):
+        self._objects = objects
+        self._poll = None
+        if hasattr(select, "poll"):
+            self._poll = select.poll()
+            self._of = {o if isinstance(o, int) else o.fileno(): o for o in objects}
+            for number in self._of:
+                self._poll.register(number, select.POLLIN)
+
+    def ready(self, timeout):
+        if self._poll is None:
+            from multiprocessing.connection import wait
+
+            return wait(self._objects, timeout)
+        return [self._of[number] for number, _ in self._poll.poll(None if timeout is None else 1000 * timeout)]
+
+_SOON = 5.0                             # seconds that a worker has to end by itself
+
+
+def _block(forks):
+    """Ctrl-C waits until the workers are started: one that is still being set up would end with a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        return None
+    if not forks:
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()           # when it starts, it lets the signal through again
+    return signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
+def _unblock(before):
+    if before is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _how_it_ended(process):
+    code = process.exitcode
+    if code is not None and code < 0:
+        try:
+            return f"was killed by signal {-code} ({signal.Signals(-code).name})"
+        except ValueError:
+            return f"was killed by signal {-code}"
+    return f"exited with code {code}"
+
+
+def _end(processes, connections, owner):
+    """Ends the processes of a crew; in the process that started them alone."""
+    if os.getpid() != owner:
+        return
+    for connection in connections:
+        try:
+            connection.send(None)
+        except (OSError, ValueError):
+            pass
+    for connection in connections:
+        connection.close()              # a worker that is sending fails now
+    deadline = time.monotonic() + _SOON
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+    for process in processes:
+        if process.is_alive():
+            process.kill()
+            process.join()
+        process.close()
+
+
+class Processes:
+    """Worker processes.
+
+    Parameters
+    ----------
+    context : multiprocessing context
+    tasks : list of tuple
+        What each worker is started with; see ``_worker.serve``.
+    """
+
+    def __init__(self, context, tasks):
+        self.connections, self.processes = [], []
+        self._close = weakref.finalize(self, _end, self.processes, self.connections, os.getpid())
+        forks = context.get_start_method() == "fork"
+        before = _block(forks)
+        if forks:
+            import gc
+
+            gc.freeze()                 # a collection in a child would write to every object and copy its page
+        try:
+            for task in tasks:
+                mine, theirs = context.Pipe()
+                self.connections.append(mine)
+                process = context.Process(target=run_in_process, daemon=True,
+                                          args=(task, theirs, self.connections if forks else ()))
+                process.start()
+                self.processes.append(process)
+                theirs.close()
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            _unblock(before)
+            if forks:
+                gc.unfreeze()
+        self._sentinels = [p.sentinel for p in self.processes]
+        self._deaths = _Watch(self._sentinels)
+        self._any = _Watch([*self.connections, *self._sentinels])
+
+    def give(self, worker, message):
+        try:
+            self.connections[worker].send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            self.check(worker)
+            raise
+
+    def check(self, worker=None):
+        """Raises RuntimeError if a worker has ended; that one is waited for, if it is given."""
+        ended = self._deaths.ready(0 if worker is None else _SOON)
+        for number, process in enumerate(self.processes):
+            if ended and process.sentinel in ended:
+                process.join()
+                raise RuntimeError(f"DataLoader worker (pid {process.pid}), number {number}, {_how_it_ended(process)} "
+                                   "unexpectedly")
+
+    def receive(self, timeout):
+        """(worker, message), or None after ``timeout`` seconds (None: never)."""
+        ready = self._any.ready(timeout)
+        if not ready:
+            return None
+        for number, connection in enumerate(self.connections):
+            if connection in ready:
+                try:
+                    return number, connection.recv()
+                except (EOFError, ConnectionResetError):
+                    self.check(number)
+                    raise
+        self.check()
+        return None
+
+    def pids(self):
+        return [p.pid for p in self.processes]
+
+    def close(self):
+        self._close()
+
+
+def _tell(inboxes):
+    for inbox in inboxes:
+        inbox.put(None)
+
+
+class Threads:
+    """Worker threads, for datasets whose work gives the GIL up. They share the loader's dataset and random numbers."""
+
+    def __init__(self, tasks):
+        from queue import SimpleQueue
+
+        self._inboxes, self._results = [SimpleQueue() for _ in tasks], SimpleQueue()
+        for number, task in enumerate(tasks):
+            results = self._results
+
+            def send(message, number=number, results=results):
+                results.put((number, message))
+
+            threading.Thread(target=serve, args=(task, self._inboxes[number].get, send), daemon=True,
+                             name=f"DataLoader worker {number}").start()
+        self._close = weakref.finalize(self, _tell, self._inboxes)
+
+    def give(self, worker, message):
+        self._inboxes[worker].put(message)
+
+    def check(self):
+        """Threads end by themselves alone."""
+
+    def receive(self, timeout):
+        from queue import Empty
+
+        try:
+            return self._results.get(timeout=timeout)
+        except Empty:
+            return None
+
+    def pids(self):
+        return []
+
+    def close(self):
+        self._close()

@@ -1,0 +1,182 @@
+"""A pass over a loader whose batches are made by workers, some ahead of the one that is asked for.
+
+Tasks go to the workers in turn. With ``in_order`` a batch that comes early waits for those before it. No more than
+``prefetch_factor`` tasks a worker are under way, batches that wait included.
+"""
+
+import time
+import weakref
+
+import ptcore
+from ptcore.utils.data import _state
+from ptcore.utils.data._worker import BEGIN, STATES, Ended, Failure
+from ptcore.utils.data.dataset import IterableDataset
+
+__all__ = ["Prefetching"]
+
+_NONE = object()
+
+
+class Prefetching:
+    """The iterator of a loader with workers; with ``persistent_workers`` it is kept for the next pass."""
+
+    def __init__(self, loader):
+        self._count, self._timeout = loader.num_workers, loader.timeout
+        self._in_order, self._stays = loader.in_order, loader.persistent_workers
+        self._most = loader.prefetch_factor * self._count
+        self._threads = loader.multiprocessing_context == "thread"
+        self._stream = isinstance(loader.dataset, IterableDataset)
+        self._loader = None if self._stays else loader      # which holds on to workers that stay
+        self._sampler = loader._index_sampler
+        self._begin(loader)
+        self._crew = self._start(loader)
+
+    def _start(self, loader):
+        kind = "thread" if self._threads else "process"
+        tasks = [(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last, loader.worker_init_fn, k,
+                  self._count, self._position.seed + k, self._states_of(k), self._most, kind)
+                 for k in range(self._count)]
+        from ptcore.utils.data import _crew
+
+        if self._threads:
+            return _crew.Threads(tasks)
+        return _crew.Processes(_context(loader.multiprocessing_context), tasks)
+
+    def _begin(self, loader):
+        """Begins a pass, or goes on with the one that was loaded."""
+        self._position, self._indices, _ = _state.begin(loader)
+        self._position.workers = weakref.WeakMethod(self._get_states)
+        if self._position.seed is None:
+            self._position.seed = int(ptcore.randint(0, 2**62, (), dtype=ptcore.int64, generator=loader.generator))
+        if self._stream:
+            self._size, self._name = _state.said_length(loader), str(loader.dataset)
+        # A stream is read again from its start; of others the sampler has left out what was given.
+        self._skip = self._position.given if self._stream else 0
+        self._skipped = 0
+        self._sent = self._next = 0     # the numbers of the next task and of the next batch
+        self._under_way = {}            # number of a task -> its worker
+        self._owner = {}                # the same, until its batch was given
+        self._arrived = {}              # number -> batch, of those that wait for others
+        self._active = [True] * self._count
+        self._turn = 0 if self._stream else self._position.given % self._count
+        self._over = False
+
+    def _states_of(self, worker):
+        """The states of the random sources that a worker goes on with, or None."""
+        states = self._position.states
+        return None if states is None or self._stream or len(states) != self._count else states[worker]
+
+    def begin_again(self, loader):
+        """Another pass of the same workers."""
+        while self._under_way:          # what the last one left
+            self._take(None)
+        self._begin(loader)
+        for k in range(self._count):
+            self._crew.give(k, (BEGIN, self._position.seed + k, self._states_of(k)))
+        return self
+
+    def _get_states(self):
+        """Each worker's random states before the first of its batches that was not given yet."""
+        if self._stream or self._position.done or self._threads:
+            return None
+        found = [None] * self._count
+        for k in range(self._count):
+            number = min((n for n, w in self._owner.items() if w == k and n >= self._next), default=self._sent)
+            self._crew.give(k, (STATES, number, None))
+        while any(states is None for states in found):
+            worker, (kind, payload) = self._crew.receive(None)
+            if kind == STATES:
+                found[worker] = payload
+            else:
+                self._note(worker, kind, payload)
+        return found
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        return len(self._sampler)
+
+    def _fill(self):
+        """Gives the workers all tasks that they may have."""
+        while not self._over and len(self._under_way) + len(self._arrived) < self._most:
+            if not any(self._active):
+                return
+            index = next(self._indices, _NONE)
+            if index is _NONE:
+                self._over = True
+                return
+            while not self._active[self._turn]:
+                self._turn = (self._turn + 1) % self._count
+            self._under_way[self._sent] = self._owner[self._sent] = self._turn
+            self._crew.give(self._turn, (self._sent, index, self._sent < self._skip))
+            self._sent += 1
+            self._turn = (self._turn + 1) % self._count
+
+    def _take(self, timeout):
+        """Notes one answer of a worker; False if none came in time."""
+        answer = self._crew.receive(timeout)
+        if answer is None:
+            return False
+        worker, (number, batch) = answer
+        self._note(worker, number, batch)
+        return True
+
+    def _note(self, worker, number, batch):
+        del self._under_way[number]
+        if isinstance(batch, Ended):
+            self._active[worker] = False
+        self._arrived[number] = batch
+
+    def _chosen(self):
+        """The number of a batch that may be given now, or None."""
+        if self._in_order or self._skipped < self._skip:
+            return self._next if self._next in self._arrived else None
+        return min(self._arrived, default=None)
+
+    def __next__(self):
+        if self._position.done:         # the workers may have gone
+            raise StopIteration
+        self._crew.check()
+        limit = self._timeout
+        deadline = time.monotonic() + limit if limit else None
+        while True:
+            self._fill()
+            number = self._chosen()
+            if number is None:
+                if not self._under_way:
+                    return self._finish()
+                if not self._take(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                    raise RuntimeError(f"DataLoader timed out after {limit} seconds")
+                continue
+            batch = self._arrived.pop(number)
+            del self._owner[number]
+            while self._next not in self._owner and self._next < self._sent:
+                self._next += 1
+            if isinstance(batch, Ended):
+                continue
+            if self._skipped < self._skip:
+                self._skipped += 1
+                continue
+            self._position.given += 1
+            if isinstance(batch, Failure):
+                batch.reraise()
+            if self._stream:
+                _state.check_length(self._size, self._name, self._position.given)
+            return batch
+
+    def _finish(self):
+        self._position.done = True
+        if not self._stays:
+            self._crew.close()
+        raise StopIteration
+
+
+def _context(given):
+    """The multiprocessing context that is asked for: by name, itself, or the present default one. Those of
+    ``ptcore.multiprocessing`` send tensors as shared memory."""
+    from ptcore import multiprocessing
+
+    if given is None or isinstance(given, str):
+        return multiprocessing.get_context(given)
+    return given

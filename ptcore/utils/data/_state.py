@@ -1,0 +1,196 @@
+"""Where a loader is: the position in its pass and the random states that the pass began with.
+
+Orders of indices are not kept but made again: a pass that goes on takes the random states of its beginning,
+asks the sampler for the batches that were given already, and puts back the states that it found. Samplers and
+streams with ``state_dict`` and ``load_state_dict`` of their own are asked for theirs instead.
+"""
+
+from itertools import chain, islice
+
+import ptcore
+from ptcore.utils import _random_states
+from ptcore.utils.data.dataset import IterableDataset
+
+__all__ = ["Position", "begin", "check_length", "load_state_dict", "said_length", "state_dict"]
+
+
+def _samplers(loader):
+    """The objects that decide on the order of indices, outermost first."""
+    found = []
+    sampler = loader._index_sampler
+    while sampler is not None and not any(sampler is s for s in found):
+        found.append(sampler)
+        sampler = getattr(sampler, "sampler", None)
+    return found
+
+
+def _stateful(loader):
+    """{key: object} of those that keep a state themselves."""
+    parts = {}
+    candidates = [("sampler", s) for s in _samplers(loader)]
+    if isinstance(loader.dataset, IterableDataset) and not loader.num_workers:
+        candidates.append(("dataset", loader.dataset))
+    for key, part in candidates:
+        if hasattr(part, "state_dict") and hasattr(part, "load_state_dict"):
+            parts.setdefault(key, part)
+    return parts
+
+
+def _generators(loader):
+    """The generators that the loader and its samplers were given, each once and without the default one."""
+    found = []
+    for holder in (loader, *_samplers(loader)):
+        g = getattr(holder, "generator", None)
+        if isinstance(g, ptcore.Generator) and g is not ptcore.default_generator and not any(g is f for f in found):
+            found.append(g)
+    return found
+
+
+def _get_random_states(generators):
+    return {"all": _random_states.get_states(), "own": _get_own(generators)}
+
+
+def _set_random_states(generators, states):
+    _random_states.set_states(states["all"])
+    _set_own(generators, states["own"])
+
+
+def _get_own(generators):
+    return [[g.initial_seed(), g.get_offset()] for g in generators]
+
+
+def _set_own(generators, states):
+    for g, (seed, offset) in zip(generators, states, strict=True):
+        g.manual_seed(seed)
+        g.set_offset(offset)
+
+
+class Position:
+    """How far a pass is: ``given`` counts the batches that were handed out, ``ended`` says that there are no more and
+    ``done`` that this was told to who asked for one.
+
+    Whoever hands them out keeps these. ``began`` holds the random states when the pass began, ``drew`` those before its
+    first index, when most samplers draw their order. Of a pass with workers ``seed`` is the first one's, ``states`` are
+    those that they go on with, and ``workers``, a weak reference, gives a function that asks for the present ones.
+    """
+
+    def __init__(self, began):
+        self.given, self.ended, self.done = 0, False, False
+        self.began, self.drew = began, None
+        self.seed = self.states = self.workers = None
+
+    def __getstate__(self):
+        return {**self.__dict__, "workers": None}
+
+
+def begin(loader):
+    """Begins a pass, or goes on with the one that was loaded.
+
+    Returns its position, the iterator over what the sampler gives and that over the samples of a stream (None for other
+    datasets).
+    """
+    generators, resumed = _generators(loader), loader._resume
+    now = _get_random_states(generators)
+    loader._pass = at = Position(now)
+    loader._resume = None
+    if resumed is None or resumed["batches"] is None:
+        indices, samples = _open(loader)
+        return at, _noted(indices, at, generators), samples
+    at.began, at.drew, at.given, at.ended = (resumed[key] for key in ("began", "drew", "batches", "ended"))
+    at.seed, at.states = resumed.get("seed"), resumed.get("states")
+    if at.ended:                        # what keeps its own place may be at the start of the next pass by now
+        return at, iter(()), None
+    try:
+        _set_random_states(generators, at.began)
+        indices, samples = _open(loader)
+        if at.drew is not None:
+            _set_random_states(generators, at.drew)
+            indices = chain(list(islice(indices, 1)), indices)
+        _skip(loader, at.given, indices, samples)
+    finally:
+        _set_random_states(generators, now)
+    return at, _noted(indices, at, generators), samples
+
+
+def _open(loader):
+    """The indices, and the samples of a stream that no workers read."""
+    reads = isinstance(loader.dataset, IterableDataset) and not loader.num_workers
+    return iter(loader._index_sampler), iter(loader.dataset) if reads else None
+
+
+def _noted(indices, at, generators):
+    """The indices; the states before the first one are noted."""
+    if at.drew is None:
+        at.drew = _get_random_states(generators)
+    yield from indices
+
+
+def _skip(loader, number, indices, samples):
+    """Takes what the batches that were given are made of, but for what keeps its own place."""
+    stateful = _stateful(loader)
+    if "sampler" in stateful:
+        return
+    for index in islice(indices, number):
+        if samples is not None and "dataset" not in stateful:
+            count = len(index) if loader._auto_collation else 1
+            next(islice(samples, count, count), None)
+
+
+def state_dict(loader):
+    """See :meth:`DataLoader.state_dict`."""
+    state = {"length": _length(loader), "batch_size": loader.batch_size, "batches": None,
+             "generators": _get_own(_generators(loader))}
+    at = loader._pass
+    if at is not None and not at.done:
+        state.update(batches=at.given, ended=at.ended or at.given == state["length"], began=at.began,
+                     drew=at.drew, seed=at.seed, states=_ask(at))
+    elif loader._resume is not None:            # loaded, and no pass has begun since
+        state = dict(loader._resume)
+    for key, part in _stateful(loader).items():
+        state[key] = part.state_dict()
+    return state
+
+
+def _ask(at):
+    """The random states of the workers of a pass; None where there are none (any more)."""
+    ask = at.workers and at.workers()
+    return ask() if ask else None
+
+
+def said_length(loader):
+    """The batches that a stream has by its own word, None if it says nothing."""
+    return len(loader) if hasattr(loader.dataset, "__len__") else None
+
+
+def check_length(size, name, given):
+    """Warns of a stream that gives more batches than it said it would."""
+    if size is not None and given > size:
+        import warnings
+
+        warnings.warn(f"Length of IterableDataset {name} was reported to be {size}, but {given} batches have been "
+                      "fetched.", stacklevel=3)
+
+
+def load_state_dict(loader, state):
+    """See :meth:`DataLoader.load_state_dict`."""
+    for name, present in (("batch_size", loader.batch_size), ("length", _length(loader))):
+        if state[name] != present:
+            raise ValueError(f"load_state_dict: the loader's {name} must be that of the saved one, {state[name]}, got "
+                             f"{present}")
+    parts, generators = _stateful(loader), _generators(loader)
+    if (missing := parts.keys() - state.keys()) or len(state["generators"]) != len(generators):
+        what = " and ".join(sorted(missing)) or "generators"
+        raise ValueError(f"load_state_dict: the state does not fit the loader's {what}")
+    for key, part in parts.items():
+        part.load_state_dict(state[key])
+    _set_own(generators, state["generators"])
+    loader._pass = None
+    loader._resume = state
+
+
+def _length(loader):
+    """Batches in a pass, None where the sampler or the stream does not say."""
+    try:
+        return len(loader)
+    except TypeError:
+        return None

@@ -1,0 +1,309 @@
+"""Runs that go on after their process has ended: one object for everything that a training loop depends on.
+
+A batch system stops jobs, nodes fail, memory runs out. What continues such a run exactly is spread over many objects:
+weights, the optimiser's moments, the schedule, the order of the data and the place in it, four kinds of random
+generators. :class:`Restart` gathers them, so that none is forgotten, writes them as one file and finds the newest
+complete one. It keeps the loops too, ``epochs`` and ``batches``, as most errors of hand-written checkpoints are off by
+one: a step that is repeated, an epoch that is left out.
+"""
+import os
+import re
+import signal
+import warnings
+
+from ptcore.serialization import load, save
+from ptcore.utils import _random_states
+
+__all__ = ["Restart", "checkpoint_on_signal"]
+
+
+class Restart:
+    """Everything that a run needs to go on in a new process as if nothing had happened.
+
+    Parameters
+    ----------
+    folder : str or os.PathLike
+        Where the checkpoints are; made when the first one is saved. One process may write to it at a time.
+    keep : int, default: 2
+        How many of the newest checkpoints stay.
+    every : int, optional
+        Save after every so many steps of ``batches``; by default only when ``save`` is called.
+    suffix : str, default: ".npz"
+        The format, as :func:`ptcore.save` takes it.
+    **parts
+        Whatever has ``state_dict`` and ``load_state_dict``, under names of your choice: model, optimiser, schedule,
+        scaler, loader. None is left out.
+
+    Attributes
+    ----------
+    epoch, step : int
+        Where the run is: the epoch that is under way, and the steps that are done.
+    state : dict
+        Plain data of your own, such as the best result; it is saved and comes back.
+
+    Notes
+    -----
+    Saved as well are the states of ptcore's default generators of all devices, of Python's ``random`` and of NumPy's
+    global generator. With these, and with a loader among the parts, the weights at the end are those of a run that was
+    never stopped, bit for bit, wherever it was stopped.
+
+    A checkpoint is saved after a step or at the end of an epoch. A ``save`` that comes after the last batch of an epoch
+    says that the epoch is over: a run that is resumed from it goes on with the next one. So in an epoch ``save`` comes
+    last. What one step leaves to a later one or to the end of the epoch, such as a running sum, belongs into ``state``:
+    a resumed epoch may have one step left, or none.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.utils.data import DataLoader
+    >>> from ptcore.utils.restart import Restart, checkpoint_on_signal
+    >>> net = ptcore.nn.Linear(4, 1)
+    >>> optimizer = ptcore.optim.Adam(net.parameters())
+    >>> loader = DataLoader(ptcore.randn(64, 4), batch_size=8, shuffle=True)
+    >>> restart = Restart("run", every=5, net=net, optimizer=optimizer, loader=loader)
+    >>> restart.resume()                        # nothing to resume from yet
+    False
+    >>> with checkpoint_on_signal(restart):
+    ...     for epoch in restart.epochs(2):
+    ...         for x in restart.batches(loader):
+    ...             optimizer.zero_grad()
+    ...             net(x).square().mean().backward()
+    ...             optimizer.step()
+    >>> restart.resume(), restart.epoch, restart.step
+    (True, 1, 15)
+    """
+
+    def __init__(self, folder, *, keep=2, every=None, suffix=".npz", **parts):
+        for name, value in (("keep", keep), ("every", 1 if every is None else every)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"Restart: {name} must be a positive integer, got {value!r}")
+        self.folder, self.keep, self.every, self.suffix = os.fspath(folder), keep, every, suffix
+        self.parts = {name: part for name, part in parts.items() if part is not None}
+        for name, part in self.parts.items():
+            if not (hasattr(part, "state_dict") and hasattr(part, "load_state_dict")):
+                raise TypeError(f"Restart: {name} must have state_dict and load_state_dict, got {type(part).__name__}")
+        self.epoch = self.step = 0
+        self.state = {}
+        self._passed = False            # the batches of this epoch have come to their end
+        self._guard = None              # the checkpoint_on_signal that watches over the run
+        self._cleaned = False
+
+    def epochs(self, number):
+        """Iterate over the epochs that are left of `number`."""
+        while self.epoch < number:
+            yield self.epoch
+            self.epoch += 1
+            self._passed = False
+            self._heed()
+
+    def batches(self, loader):
+        """Iterate over the batches that are left of a loader's pass, once in an epoch; each is a step.
+
+        A step ends when the next batch is asked for. Then ``every`` and signals are seen to. A loop that is left by
+        ``break`` leaves its pass open: a run that is resumed from there on takes the rest of it.
+
+        Raises
+        ------
+        ValueError
+            If the loader keeps its place and is not among the parts: a resumed run would begin its pass again.
+        """
+        if hasattr(loader, "load_state_dict") and not any(loader is part for part in self.parts.values()):
+            raise ValueError(f"batches: the {type(loader).__name__} must be one of the parts, {', '.join(self.parts)}")
+        self._passed = False
+        for batch in loader:
+            yield batch
+            self.step += 1
+            if self.every is not None and self.step % self.every == 0:
+                self.save()
+            self._heed()
+        self._passed = True
+
+    def _heed(self):
+        if self._guard is not None:
+            self._guard.check()
+
+    def state_dict(self):
+        """What ``save`` writes: plain data and tensors."""
+        return {
+            "version": 1,
+            "epoch": self.epoch + self._passed,
+            "step": self.step,
+            "state": self.state,
+            "parts": {name: part.state_dict() for name, part in self.parts.items()},
+            "random": _random_states.get_states(),
+        }
+
+    def load_state_dict(self, state_dict):
+        """Bring all parts, the counters and the random generators to where they were.
+
+        Raises
+        ------
+        ValueError
+            If it holds other parts than this object; nothing is changed then.
+        """
+        version = state_dict.get("version")
+        if version != 1:
+            raise ValueError(f"load_state_dict: version must be 1, got {version!r}")
+        saved = state_dict["parts"]
+        if saved.keys() != self.parts.keys():
+            want, got = (", ".join(sorted(names)) or "none" for names in (saved, self.parts))
+            raise ValueError(f"load_state_dict: the parts must be those that were saved, {want}, got {got}")
+        for name, part in self.parts.items():
+            part.load_state_dict(saved[name])
+        self.epoch, self.step, self.state = state_dict["epoch"], state_dict["step"], state_dict["state"]
+        self._passed = False
+        _random_states.set_states(state_dict["random"])
+
+    def save(self):
+        """Write a checkpoint, remove those that are too old, and return its path.
+
+        It has its name only once it is complete: a process that is killed meanwhile leaves the older ones.
+        """
+        os.makedirs(self.folder, exist_ok=True)
+        found = self._found()
+        if not self._cleaned:           # what a process left that was killed while it wrote
+            for name in os.listdir(self.folder):
+                if re.fullmatch(r"\.checkpoint-\d+\.\w+\.\w+\.tmp", name):
+                    os.unlink(os.path.join(self.folder, name))
+            self._cleaned = True
+        path = self._path(found[-1] + 1 if found else 0)
+        save(self.state_dict(), path)
+        for number in found[:max(0, len(found) + 1 - self.keep)]:
+            os.unlink(self._path(number))
+        return path
+
+    def resume(self, map_location="cpu"):
+        """Go on from the newest checkpoint that can be read; say whether there is one.
+
+        One that is damaged is passed over with a warning.
+
+        Parameters
+        ----------
+        map_location : device, str or dict, default: "cpu"
+            Where to put the tensors of the file. The parts take their values to where they are; this is for those in
+            ``state``.
+
+        Raises
+        ------
+        ValueError
+            If there are checkpoints and none can be read, or the newest readable one holds other parts.
+        """
+        found = self._found()
+        for number in reversed(found):
+            path = self._path(number)
+            try:
+                state = load(path, map_location)
+            except ValueError as error:
+                if number == found[0]:
+                    raise
+                warnings.warn(f"resume: {path} is passed over: {error}", stacklevel=2)
+                continue
+            self.load_state_dict(state)
+            return True
+        return False
+
+    def _path(self, number):
+        return os.path.join(self.folder, f"checkpoint-{number:08d}{self.suffix}")
+
+    def _found(self):
+        """The numbers of the checkpoints that are there, in the order in which they were written."""
+        if not os.path.isdir(self.folder):
+            return []
+        pattern = re.compile(r"checkpoint-(\d{8,})" + re.escape(self.suffix))
+        return sorted(int(m[1]) for m in map(pattern.fullmatch, os.listdir(self.folder)) if m)
+
+
+class checkpoint_on_signal:
+    """A context in which a signal ends the run after its step: with a checkpoint, and a code that asks for more.
+
+    Batch systems send a signal some time before they end a job. Here the step is finished, ``restart.save`` called and
+    ``SystemExit(code)`` raised, by ``restart.batches`` or ``restart.epochs``, or by ``check`` in a loop of your own.
+
+    Parameters
+    ----------
+    restart : Restart
+        Or any object with a method ``save``.
+    signals : sequence of signal, default: SIGTERM and SIGUSR1
+        Those that a system does not know are left out.
+    code : int, default: 75
+        The exit status: ``EX_TEMPFAIL`` of ``sysexits.h``. Grid Engine runs a job again that exits with 99, HTCondor
+        one that exits with its ``checkpoint_exit_code``, LSF with one of ``REQUEUE_EXIT_VALUES``; a script for SLURM
+        asks ``scontrol requeue`` for it.
+
+    Attributes
+    ----------
+    received : signal.Signals or None
+        The signal that has come.
+
+    Notes
+    -----
+    Batch systems signal all processes of a job. Children that are forked in the context, such as worker processes, do
+    not heed these signals while their parent is in it: it needs them to finish its step. When the parent has left it
+    or is gone, the signals end them as usual. ``Process.terminate`` and ``Pool.terminate`` send the same signal: inside
+    the context such a child is ended by its ``kill``, unless it sets ``signal.SIG_DFL`` when it starts. Programs
+    that are executed are not affected.
+
+    The context is entered in the main thread, as handlers of signals can only be set there.
+
+    Examples
+    --------
+    >>> import os, signal
+    >>> from ptcore.utils.restart import Restart, checkpoint_on_signal
+    >>> restart = Restart("run")
+    >>> with checkpoint_on_signal(restart, code=99) as guard:
+    ...     try:
+    ...         for epoch in restart.epochs(100):
+    ...             for batch in restart.batches(range(10)):
+    ...                 if restart.step == 15:
+    ...                     os.kill(os.getpid(), signal.SIGTERM)
+    ...     except SystemExit as stop:
+    ...         print(f"exit with {stop.code} after step {restart.step}")
+    exit with 99 after step 16
+    """
+
+    def __init__(self, restart, signals=("SIGTERM", "SIGUSR1"), code=75):
+        self.restart, self.code, self.received = restart, code, None
+        self.signals = [number for number in map(_signal, signals) if number is not None]
+        self._acted = False
+
+    def __enter__(self):
+        import mmap
+
+        self._parent = os.getpid()
+        self._over = mmap.mmap(-1, 1)           # shared with children: 1 once the context is left
+        self._former = {number: signal.signal(number, self._handle) for number in self.signals}
+        if isinstance(self.restart, Restart):
+            self.restart._guard = self
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if os.getpid() != self._parent:         # a child that leaves the function it was forked in
+            return
+        self._over[0] = 1
+        for number, former in self._former.items():
+            signal.signal(number, signal.SIG_DFL if former is None else former)
+        if isinstance(self.restart, Restart):
+            self.restart._guard = None
+        if self.received is not None and not self._acted and kind is None:
+            signal.raise_signal(self.received)  # nobody asked: it is not lost
+
+    def _handle(self, number, frame):
+        if os.getpid() == self._parent:
+            self.received = signal.Signals(number)
+        elif self._over[0] or os.getppid() != self._parent:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    _handle.serves_children = True      # a worker that would set its own handler leaves this one
+
+    def check(self):
+        """Between two steps: if a signal has come, save and exit."""
+        if self.received is not None and not self._acted and os.getpid() == self._parent:
+            self._acted = True
+            self.restart.save()
+            raise SystemExit(self.code)
+
+
+def _signal(which):
+    """The signal of a name or number; None for a name that this system does not have."""
+    return getattr(signal, which, None) if isinstance(which, str) else signal.Signals(which)

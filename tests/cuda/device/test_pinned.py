@@ -1,0 +1,209 @@
+"""Page-locked memory, copies that need not wait, and memory that several streams use."""
+import copy
+import os
+
+import numpy as np
+import pytest
+
+import ptcore
+from ptcore import cuda
+from ptcore.utils.data import DataLoader, TensorDataset
+
+STANDIN = os.environ.get("PTCORE_TEST_CUDA") == "standin"
+
+
+@pytest.fixture(autouse=True)
+def done():
+    yield
+    cuda.synchronize()
+
+
+def host_blocks():
+    ptcore.empty(1).pin_memory()                # starts the pool
+    return cuda.host_memory_stats()["active_requests.current"]
+
+
+def test_pin_memory():
+    x = ptcore.arange(6.).reshape(2, 3)
+    before = host_blocks()
+    p = x.pin_memory()
+    assert p.is_pinned()
+    assert not x.is_pinned()
+    assert p.equal(x)
+    assert p.data_ptr() != x.data_ptr()
+    assert p.pin_memory() is p
+    assert p.t().is_pinned() and p[1].is_pinned() and p.detach().is_pinned()
+    assert not p.clone().is_pinned()
+    assert np.asarray(p).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert ptcore.from_numpy(np.asarray(p)).is_pinned()         # by the address, whoever describes the memory
+    assert host_blocks() == before + 1
+    transposed = x.t().pin_memory()                             # dense layouts stay
+    assert transposed.stride() == (1, 3) and transposed.equal(x.t())
+    assert x[:, ::2].pin_memory().stride() == (2, 1)
+    assert ptcore.empty(0).pin_memory().shape == (0,)
+    assert ptcore.tensor(3).pin_memory().item() == 3
+    part = p[0]
+    del p
+    assert part.tolist() == [0, 1, 2]                           # a view keeps the block
+    del part, transposed
+    assert host_blocks() == before
+
+
+def test_creation():
+    for made in (ptcore.empty(3, pin_memory=True), ptcore.zeros(2, 2, pin_memory=True),
+                 ptcore.full((2,), 7, pin_memory=True), ptcore.randn(3, pin_memory=True),
+                 ptcore.arange(4, pin_memory=True),
+                 ptcore.tensor([1., 2.], pin_memory=True), ptcore.ones(2).new_zeros(3, pin_memory=True),
+                 ptcore.empty_like(ptcore.ones(2, 3), pin_memory=True)):
+        assert made.is_pinned()
+    assert ptcore.zeros(2, 2, pin_memory=True).tolist() == [[0, 0], [0, 0]]
+    leaf = ptcore.tensor([1., 2.], pin_memory=True, requires_grad=True)
+    assert leaf.is_leaf and leaf.requires_grad and leaf.is_pinned()
+    leaf = ptcore.ones(2, pin_memory=True, requires_grad=True)
+    assert leaf.is_leaf and leaf.requires_grad and leaf.is_pinned()
+    with pytest.raises(TypeError, match="zeros: pin_memory must be a bool, got 1"):
+        ptcore.zeros(2, pin_memory=1)
+    with pytest.raises(RuntimeError, match="ones: pin_memory: only tensors on the CPU can be pinned, got one on cuda"):
+        ptcore.ones(2, device="cuda", pin_memory=True)
+    with pytest.raises(RuntimeError, match="only tensors on the CPU"):
+        ptcore.ones(2, device="cuda").pin_memory()
+    assert not ptcore.ones(2, device="cuda").is_pinned()
+
+
+def test_history_goes_on():
+    x = ptcore.ones(3, requires_grad=True)
+    (x.pin_memory() * ptcore.tensor([1., 2, 3])).sum().backward()
+    assert x.grad.tolist() == [1, 2, 3]
+
+
+def test_deepcopy_and_resize():
+    p = ptcore.ones(3).pin_memory()
+    assert copy.deepcopy(p).tolist() == [1, 1, 1]
+    p = ptcore.ones(3).pin_memory()
+    p.resize_(1000)                             # moves to ordinary memory
+    assert p[:3].tolist() == [1, 1, 1]
+    assert not p.is_pinned()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16", "complex64"])
+def test_there_and_back(dtype):
+    values = ptcore.tensor([[0., 1, 2], [3, 4, 0]]).to(getattr(ptcore, dtype))
+    there = values.pin_memory().to("cuda", non_blocking=True)
+    back = there.to("cpu", non_blocking=True)
+    assert back.is_pinned()
+    cuda.synchronize()
+    assert back.equal(values)
+    assert there.t().to("cpu", non_blocking=True).is_pinned()
+    assert not there.cpu().is_pinned()
+    assert there.to("cpu", non_blocking=False).equal(values)
+    assert values.cuda(non_blocking=True).cpu().equal(values)           # from ordinary memory
+    half = values.to("cuda", ptcore.float16, non_blocking=True) if dtype != "complex64" else None
+    assert half is None or half.dtype is ptcore.float16
+
+
+def test_copies_run_late(order):
+    """A copy that need not wait is done by its stream, later; the memory it uses is nobody else's until then."""
+    n = 1000
+    source = ptcore.ones(n).pin_memory()
+    target = ptcore.zeros(n).pin_memory()
+    at = source.data_ptr()
+    late = 0
+    for seed in range(10):
+        order(seed)
+        target.fill_(0)
+        source.fill_(seed + 1)
+        x = ptcore.zeros(n, device="cuda")
+        x.copy_(source, non_blocking=True)
+        target.copy_(x * 2, non_blocking=True)
+        late += target[0].item() == 0
+        cuda.synchronize()
+        assert target.tolist() == [2 * seed + 2] * n
+    assert late > 0 or not STANDIN
+    x = ptcore.zeros(n, device="cuda")
+    x.copy_(source, non_blocking=True)
+    event = cuda.current_stream().record_event()
+    if not event.query():                                       # not yet copied: the block waits for the event
+        del source
+        assert ptcore.empty(n, pin_memory=True).data_ptr() != at
+    cuda.synchronize()
+    assert x.sum().item() == 10 * n
+
+
+def test_copy_into():
+    """copy_ between host and device without a tensor in between, through views, and with what it must refuse."""
+    x = ptcore.arange(6., device="cuda").reshape(2, 3)
+    buffer = ptcore.zeros(3, 3).pin_memory()
+    buffer[1:].copy_(x, non_blocking=True)
+    cuda.synchronize()
+    assert buffer.tolist() == [[0, 0, 0], [0, 1, 2], [3, 4, 5]]
+    before = cuda.memory_stats()["allocation.all.allocated"]
+    plain = ptcore.zeros(2, 3, dtype=ptcore.float64)
+    version = plain._version
+    plain.copy_(x.double())
+    assert plain._version == version + 1
+    count = cuda.memory_stats()["allocation.all.allocated"] - before
+    assert count == 1                                           # x.double() alone
+    whole = ptcore.zeros(2, 3, dtype=ptcore.int64)
+    assert whole.copy_(x + 0.7).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert ptcore.zeros(2, 3).t().copy_(x.t()).tolist() == x.t().tolist()
+    assert ptcore.zeros(2, 3).copy_(x[0]).tolist() == [[0, 1, 2], [0, 1, 2]]        # broadcast
+    row = ptcore.zeros(1, 3).expand(2, 3)
+    with pytest.raises(RuntimeError):
+        row.copy_(x)                                            # several elements at one place
+    leaf = ptcore.zeros(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        leaf.copy_(x)
+    with ptcore.no_grad():
+        leaf.copy_(x)
+    assert leaf.tolist() == x.tolist()
+    w = ptcore.ones(2, 3, device="cuda", requires_grad=True)
+    y = ptcore.zeros(2, 3)
+    y.copy_(w * 2)
+    (y * y).sum().backward()
+    assert w.grad.tolist() == [[8.0] * 3] * 2
+    if cuda.device_count() > 1:
+        other = ptcore.zeros(2, 3, device="cuda:1")
+        assert other.copy_(x, non_blocking=True).tolist() == x.tolist()
+
+
+def test_record_stream(order):
+    """Memory that another stream uses comes back when that stream is done with it."""
+    side = cuda.Stream()
+    x = ptcore.ones(1000, device="cuda")
+    at = x.data_ptr()
+    total = ptcore.zeros(1000, device="cuda")
+    cuda.synchronize()
+    order(4)
+    with cuda.stream(side):
+        for _ in range(5):
+            total.add_(x)
+        done = side.record_event()
+    x.record_stream(side)
+    del x
+    if not done.query():
+        assert ptcore.empty(1000, device="cuda").data_ptr() != at
+    side.synchronize()
+    assert total.tolist() == [5.0] * 1000
+    with pytest.raises(NotImplementedError, match="tensors on cpu have no streams"):
+        ptcore.ones(1).record_stream(side)
+    with pytest.raises(TypeError, match="stream must be a Stream, got int"):
+        ptcore.ones(1, device="cuda").record_stream(3)
+    if cuda.device_count() > 1:
+        with pytest.raises(RuntimeError, match="the stream is of cuda:1, the tensor on cuda:0"):
+            ptcore.ones(1, device="cuda").record_stream(cuda.Stream("cuda:1"))
+
+
+def test_out_of_pinned_memory():
+    with pytest.raises(ptcore.OutOfMemoryError, match="page-locked memory"):
+        ptcore.empty(1, dtype=ptcore.uint8).expand(1 << 45).pin_memory()
+
+
+def test_module_and_loader():
+    model = ptcore.nn.Linear(3, 2)
+    want = [p.clone() for p in model.parameters()]
+    model.to("cuda", non_blocking=True)
+    assert all(p.is_cuda and p.cpu().equal(w) for p, w in zip(model.parameters(), want))
+    data = TensorDataset(ptcore.arange(12.).reshape(6, 2), ptcore.arange(6))
+    for a, b in DataLoader(data, batch_size=2, pin_memory=True):
+        assert a.is_pinned() and b.is_pinned()
+        assert a.to("cuda", non_blocking=True).cpu().equal(a)

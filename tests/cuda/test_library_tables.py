@@ -1,0 +1,180 @@
+"""The tables of cuBLAS and cuBLASLt against the real libraries, their headers, and what is said where they are missing.
+
+Neither a device nor a driver is needed: the libraries load, and make descriptors, without.
+"""
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CUDA = ROOT / "ptcore" / "cuda"
+
+if not importlib.util.find_spec("ptcore.cuda._backend"):
+    pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
+pytest.importorskip("cuda.bindings")
+SOURCE = pytest.mark.skipif(not (CUDA / "_cublas.pyx").exists(), reason="needs the source tree")
+
+
+def nvidia_file(pattern):
+    """A file of NVIDIA's packages in this environment, or None."""
+    found = importlib.util.find_spec("nvidia")
+    places = list(found.submodule_search_locations) if found else []
+    return next((path for place in places for path in sorted(Path(place).glob(pattern))), None)
+
+
+LIBRARIES = pytest.mark.skipif(nvidia_file("cu13/lib/libcublas.so.13") is None, reason="needs cuBLAS")
+HEADERS = pytest.mark.skipif(nvidia_file("cu13/include/cublasLt.h") is None, reason="needs cuBLAS's headers")
+
+START = """
+import ctypes as c, sys
+from ptcore.cuda import _libraries, _load
+_load.compiled()
+from ptcore.cuda import _cublas
+"""
+
+
+def run(code):
+    """What a process of its own prints."""
+    done = subprocess.run([sys.executable, "-P", "-c", START + code], text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")[:-1]
+
+
+@LIBRARIES
+def test_every_function_is_in_the_library():
+    lines = run("""
+for name in _cublas.TABLES:
+    _cublas.load(name)
+    print(name, len(_cublas.TABLES[name]))
+blas, lt = (c.CDLL(_libraries.library_path(name)) for name in ("cublas", "cublasLt"))
+major = c.c_int()
+assert blas.cublasGetProperty(0, c.byref(major)) == 0
+lt.cublasLtGetVersion.restype = c.c_size_t
+print(major.value, lt.cublasLtGetVersion() // 10000)
+""")
+    assert lines[:2] == ["cublas 6", "cublasLt 10"]
+    major, version = map(int, lines[2].split())
+    assert major == version >= 13
+
+
+@LIBRARIES
+@SOURCE
+def test_descriptors_take_our_attributes():
+    """As ``make`` in cublas.cpp makes them, without the heuristic, which needs a device."""
+    values = ours()
+    lines = run(f"""
+lt = c.CDLL(_libraries.library_path("cublasLt"))
+v = {values}
+def new(function, *args):
+    made = c.c_void_p()
+    assert getattr(lt, function)(c.byref(made), *args) == 0, function
+    return made
+def set(function, made, attribute, value):
+    status = getattr(lt, function)(made, v[attribute], c.byref(value), c.c_size_t(c.sizeof(value)))
+    assert status == 0, (attribute, status)
+    print(attribute)
+for compute, scale, types in (("COMPUTE_32F", "R_32F", ("R_32F", "R_16F", "R_16BF")),
+                              ("COMPUTE_TF32", "R_32F", ("R_32F",)), ("COMPUTE_64F", "R_64F", ("R_64F",))):
+    operation = new("cublasLtMatmulDescCreate", v[compute], v[scale])
+    for attribute, value in (("OPERATION_TRANSA", c.c_int(1)), ("OPERATION_TRANSB", c.c_int(0)),
+                             ("OPERATION_EPILOGUE", c.c_int(v["EPILOGUE_BIAS"])),
+                             ("OPERATION_BIAS_POINTER", c.c_void_p(512))):
+        set("cublasLtMatmulDescSetAttribute", operation, attribute, value)
+    for kind in types:
+        layout = new("cublasLtMatrixLayoutCreate", v[kind], c.c_uint64(8), c.c_uint64(4), c.c_int64(8))
+        assert lt.cublasLtMatrixLayoutDestroy(layout) == 0
+    assert lt.cublasLtMatmulDescDestroy(operation) == 0
+preference = new("cublasLtMatmulPreferenceCreate")
+prefer = "cublasLtMatmulPreferenceSetAttribute"
+set(prefer, preference, "PREFERENCE_WORKSPACE", c.c_uint64(1 << 20))
+set(prefer, preference, "PREFERENCE_REDUCTIONS", c.c_uint32(v["REDUCTION_COMPUTE_TYPE"]))
+for i in range(4):
+    v["ALIGNMENT"] = v["PREFERENCE_ALIGNMENT_A"] + i
+    set(prefer, preference, "ALIGNMENT", c.c_uint32(16))
+assert lt.cublasLtMatmulPreferenceDestroy(preference) == 0
+""")
+    assert len(lines) == 3 * 4 + 2 + 4
+
+
+def ours():
+    """The numbers that the backend gives to the libraries, by our names."""
+    text = "".join((CUDA / "launch" / name).read_text() for name in ("cublas.hpp", "cublas.cpp"))
+    enums = re.findall(r"^enum \{(.*?)\};", text, re.M | re.S)
+    return {name: int(value) for body in enums for name, value in re.findall(r"(\w+) = (-?\d+)", body)}
+
+
+# Our name: the header's.
+NAMES = {
+    "R_32F": "CUDA_R_32F", "R_64F": "CUDA_R_64F", "R_16F": "CUDA_R_16F", "C_32F": "CUDA_C_32F", "C_64F": "CUDA_C_64F",
+    "R_16BF": "CUDA_R_16BF", "COMPUTE_32F": "CUBLAS_COMPUTE_32F", "COMPUTE_64F": "CUBLAS_COMPUTE_64F",
+    "COMPUTE_TF32": "CUBLAS_COMPUTE_32F_FAST_TF32",
+    "NO_REDUCED_PRECISION": "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION",
+    "ARCH_MISMATCH": "CUBLAS_STATUS_ARCH_MISMATCH", "INVALID_VALUE": "CUBLAS_STATUS_INVALID_VALUE",
+    "NOT_SUPPORTED": "CUBLAS_STATUS_NOT_SUPPORTED", "EPILOGUE_BIAS": "CUBLASLT_EPILOGUE_BIAS",
+    "REDUCTION_COMPUTE_TYPE": "CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE",
+    "OPERATION_TRANSA": "CUBLASLT_MATMUL_DESC_TRANSA", "OPERATION_TRANSB": "CUBLASLT_MATMUL_DESC_TRANSB",
+    "OPERATION_EPILOGUE": "CUBLASLT_MATMUL_DESC_EPILOGUE",
+    "OPERATION_BIAS_POINTER": "CUBLASLT_MATMUL_DESC_BIAS_POINTER",
+    "PREFERENCE_WORKSPACE": "CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES",
+    "PREFERENCE_REDUCTIONS": "CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK",
+    "PREFERENCE_ALIGNMENT_A": "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES",
+}
+
+
+@HEADERS
+@SOURCE
+def test_numbers_are_the_headers():
+    text = "".join(nvidia_file(f"cu13/include/{name}").read_text()
+                   for name in ("library_types.h", "cublas_api.h", "cublasLt.h"))
+    headers = {name: int(value, 0) for name, value in re.findall(r"^\s*(CU\w+)\s*=\s*(\d\w*)\s*[,\n/]", text, re.M)}
+    values = ours()
+    assert {name for name in values if not name.startswith(("LIBRARY_", "BLAS_DECLINES"))} == set(NAMES)
+    assert {name: values[name] for name in NAMES} == {name: headers[there] for name, there in NAMES.items()}
+    # The four alignments follow each other; an algorithm is eight words, and so is what a result begins with.
+    assert [headers[f"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_{x}_BYTES"] - headers[NAMES["PREFERENCE_ALIGNMENT_A"]]
+            for x in "ABCD"] == [0, 1, 2, 3]
+    assert re.search(r"typedef struct \{\s*uint64_t data\[8\];\s*\} cublasLtMatmulAlgo_t;", text)
+    result = re.search(r"typedef struct \{([^}]*)\} cublasLtMatmulHeuristicResult_t;", text)[1]
+    fields = re.findall(r"^\s*(\w+) (\w+)(?:\[(\d+)\])?;", result, re.M)
+    assert fields == [("cublasLtMatmulAlgo_t", "algo", ""), ("size_t", "workspaceSize", ""),
+                      ("cublasStatus_t", "state", ""), ("float", "wavesCount", ""), ("int", "reserved", "4")]
+
+
+REFUSED = """
+try:
+    _cublas.load({name!r})
+except RuntimeError as e:
+    print(e)
+"""
+
+
+@pytest.mark.parametrize("name", ["cublas", "cublasLt"])
+def test_an_older_library(name):
+    first = "cublasCreate_v2" if name == "cublas" else "cublasLtMatmulDescCreate"
+    line, = run(f"_libraries.set_library({name!r}, 'libm.so.6')" + REFUSED.format(name=name))
+    assert line == (f"{name}: libm.so.6 has no {first}; an older version? pip install --upgrade 'ptcore[cuda13]'")
+
+
+@pytest.mark.parametrize("name", ["cublas", "cublasLt"])
+def test_no_library(name):
+    line, = run(f"_libraries.set_library({name!r}, '/nowhere/lib.so')" + REFUSED.format(name=name))
+    assert line == f"{name}: /nowhere/lib.so cannot be loaded: pip install 'ptcore[cuda13]'"
+    line, = run("sys.modules['cuda.pathfinder'] = None" + REFUSED.format(name=name))
+    assert line.startswith(f"the library {name} of CUDA was not found: pip install 'ptcore[cuda13]'")
+    line, = run("import cuda.pathfinder\n"
+                "def absent(name): raise cuda.pathfinder.DynamicLibNotFoundError('no such file')\n"
+                "cuda.pathfinder.load_nvidia_dynamic_lib = absent" + REFUSED.format(name=name))
+    assert line.startswith(f"the library {name} of CUDA was not found: pip install 'ptcore[cuda13]' (no such file")
+
+
+@SOURCE
+def test_functions_of_the_driver_are_in_the_floor():
+    """Cython binds each cimported function at import: one that the installed bindings lack would break them all."""
+    from cuda.bindings import cydriver
+    used = {name for path in CUDA.glob("*.pyx") for name in re.findall(r"\bcu\.(cu[A-Z]\w+)\(", path.read_text())}
+    assert len(used) > 35
+    assert used <= set(cydriver.__pyx_capi__)

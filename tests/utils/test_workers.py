@@ -1,0 +1,550 @@
+"""DataLoader with workers: processes of each start method, and threads."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ptcore
+from ptcore.utils.data import DataLoader, Dataset, IterableDataset, SharedList, TensorDataset, get_worker_info
+
+pytestmark = pytest.mark.timeout(120)
+CONTEXTS = ("fork", "spawn", "forkserver", "thread")
+
+
+class Squares(Dataset):
+    def __init__(self, n=20):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return ptcore.tensor([i, i * i])
+
+
+class Split(IterableDataset):
+    """0 to n - 1, every worker its part; with random numbers beside them if asked for."""
+
+    def __init__(self, n, noise=False):
+        self.n, self.noise = n, noise
+
+    def __iter__(self):
+        info = get_worker_info()
+        for i in range(info.id, self.n, info.num_workers):
+            yield (i, random.random()) if self.noise else i
+
+
+class Draws(Squares):
+    """What the three sources of random numbers give in a worker."""
+
+    def __getitem__(self, i):
+        return ptcore.tensor([random.random(), np.random.rand(), ptcore.rand(()).item(),    # noqa: NPY002
+                              get_worker_info().seed % 1000], dtype=ptcore.float64)
+
+
+class Needs(Exception):
+    def __init__(self, a, b):
+        super().__init__(a, b)
+
+
+class Acts(Dataset):
+    """Does something at one index."""
+
+    def __init__(self, act, at=7):
+        self.act, self.at = act, at
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        if i == self.at:
+            return ACTS[self.act]()
+        return i
+
+
+def raises(error):
+    raise error
+
+
+ACTS = {"key": lambda: raises(KeyError("seven")), "value": lambda: raises(ValueError("bad sample")),
+        "needs": lambda: raises(Needs(1, 2)), "stop": lambda: raises(StopIteration),
+        "kill": lambda: os.kill(os.getpid(), signal.SIGKILL), "exit": lambda: os._exit(3),
+        "terminate": lambda: os.kill(os.getpid(), signal.SIGTERM), "sleep": lambda: time.sleep(60),
+        "lambda": lambda: (lambda: 0)}
+
+
+def values(loader):
+    return [b.tolist() for b in loader]
+
+
+def gone(pids, seconds=10.0):
+    """Whether no process of these runs any more (a zombie counts as running)."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not [p for p in pids if os.path.exists(f"/proc/{p}")]:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_batches_are_those_of_one_process(context):
+    for options in ({"batch_size": 3}, {"batch_size": 3, "drop_last": True}, {"batch_size": None},
+                    {"batch_sampler": [[5, 1], [2], [19, 0, 3]]}, {"sampler": [4, 4, 2]}):
+        want = values(DataLoader(Squares(), **options))
+        assert values(DataLoader(Squares(), num_workers=2, multiprocessing_context=context, **options)) == want
+    tensors = TensorDataset(ptcore.arange(10), ptcore.arange(10.))
+    for a, b in DataLoader(tensors, batch_size=4, num_workers=2, multiprocessing_context=context):
+        assert a.dtype is ptcore.int64 and b.dtype is ptcore.float32 and a.tolist() == b.tolist()
+
+
+def test_one_worker_and_more_than_batches():
+    for workers in (1, 7, 12):
+        assert values(DataLoader(Squares(7), batch_size=2, num_workers=workers)) == values(
+            DataLoader(Squares(7), batch_size=2))
+    assert values(DataLoader(Squares(0), num_workers=2)) == []
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_an_exhausted_iterator_stays_so(persistent):
+    it = iter(DataLoader(Squares(3), num_workers=2, persistent_workers=persistent))
+    assert len(list(it)) == 3
+    for _ in range(2):
+        with pytest.raises(StopIteration):
+            next(it)
+
+
+def test_the_order_is_the_generators():
+    def order(workers):
+        g = ptcore.Generator().manual_seed(3)
+        return values(DataLoader(Squares(), batch_size=4, shuffle=True, generator=g, num_workers=workers))
+    assert order(2) == order(2) == order(3)
+    assert sorted(x[0] for b in order(2) for x in b) == list(range(20))
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_streams(context):
+    for n in (0, 1, 23):
+        for size in (1, 4):
+            loader = DataLoader(Split(n), batch_size=size, num_workers=3, multiprocessing_context=context)
+            for _ in range(2):
+                assert sorted(x for b in values(loader) for x in b) == list(range(n))
+    loader = DataLoader(Split(23), batch_size=4, drop_last=True, num_workers=2, multiprocessing_context=context)
+    assert values(loader) == [[0, 2, 4, 6], [1, 3, 5, 7], [8, 10, 12, 14], [9, 11, 13, 15], [16, 18, 20, 22]]
+    loader = DataLoader(Split(5), batch_size=None, num_workers=2, multiprocessing_context=context)
+    assert sorted(loader) == [0, 1, 2, 3, 4]
+
+
+def test_a_stream_longer_than_it_says():
+    class Liar(Split):
+        def __len__(self):
+            return 4
+
+    with pytest.warns(UserWarning, match="was reported to be 2, but 3 batches have been fetched"):
+        assert len(values(DataLoader(Liar(6), batch_size=2, num_workers=1))) == 3
+
+
+class Infos(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        info = get_worker_info()
+        return info.id, info.num_workers, info.seed, info.dataset is self, ptcore.get_num_threads(), os.getpid()
+
+
+def first(batch):
+    return batch[0]
+
+
+def test_worker_info():
+    assert get_worker_info() is None
+    found = list(DataLoader(Infos(), collate_fn=first, num_workers=2))
+    assert [f[0] for f in found] == [0, 1, 0, 1]
+    assert {f[1] for f in found} == {2}
+    assert found[1][2] == found[0][2] + 1
+    assert all(f[3] for f in found)
+    assert {f[4] for f in found} == {1}
+    assert len({f[5] for f in found} | {os.getpid()}) == 3
+    shown = next(iter(DataLoader(Shows(), collate_fn=first, num_workers=1)))
+    assert shown.startswith("WorkerInfo(id=0, num_workers=1, seed=")
+
+
+class Shows(Infos):
+    def __getitem__(self, i):
+        return repr(get_worker_info())
+
+
+def test_random_numbers():
+    """Apart between workers and passes, the same for the same seed, and the three sources are all seeded."""
+    def run(workers=2, **options):
+        ptcore.manual_seed(11)
+        loader = DataLoader(Draws(8), batch_size=1, num_workers=workers, **options)
+        return [values(loader), values(loader)]
+    one, two = run(), run()
+    assert one == two
+    assert one[0] != one[1]
+    columns = np.asarray(one).reshape(-1, 4)
+    assert all(len(set(columns[:, k])) == 16 for k in range(3))
+    assert run(persistent_workers=True) == one          # the same seeds for workers that stay
+    assert run(multiprocessing_context="spawn") == one
+    before = random.getstate()
+    run()
+    assert random.getstate() == before                  # the loader's own process draws nothing of Python's
+
+
+LOG = []
+
+
+def note(number):
+    LOG.append(number)
+    ptcore.manual_seed(100 + number)
+
+
+class Logs(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return list(LOG), ptcore.initial_seed()
+
+
+def test_worker_init_fn():
+    assert list(DataLoader(Logs(), collate_fn=first, num_workers=2, worker_init_fn=note)) == [
+        ([0], 100), ([1], 101), ([0], 100), ([1], 101)]
+    assert LOG == []
+
+
+def test_worker_init_fn_that_fails():
+    with pytest.raises(ZeroDivisionError, match=r"Caught ZeroDivisionError in DataLoader worker process 0\.\nOrig"):
+        list(DataLoader(Squares(), num_workers=2, worker_init_fn=lambda number: 1 // 0))
+
+
+def test_persistent_workers():
+    loader = DataLoader(Infos(), collate_fn=first, num_workers=2, persistent_workers=True)
+    pids = [{f[5] for f in loader} for _ in range(3)]
+    assert pids[0] == pids[1] == pids[2]
+    it = iter(loader)
+    next(it)                                            # left in the middle
+    assert len(list(loader)) == 4
+    workers = list(pids[0])
+    del loader, it
+    assert gone(workers)
+    fresh = DataLoader(Infos(), collate_fn=first, num_workers=2)
+    assert not {f[5] for f in fresh} & {f[5] for f in fresh}
+
+
+class Counts(Dataset):
+    """Counts in a file how many samples were asked for."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, i):
+        with open(self.path, "a") as f:
+            f.write("x")
+        return i
+
+
+@pytest.mark.parametrize("context", ["fork", "thread"])
+@pytest.mark.parametrize(("factor", "workers"), [(1, 1), (2, 2), (5, 2)])
+def test_prefetch_factor(tmp_path, context, factor, workers):
+    path = tmp_path / "count"
+    path.touch()
+    loader = DataLoader(Counts(path), num_workers=workers, prefetch_factor=factor, multiprocessing_context=context)
+    it = iter(loader)
+    next(it)
+    deadline = time.monotonic() + 10
+    while path.stat().st_size < factor * workers and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    # what is under way when a batch is asked for; nothing is asked for beyond
+    assert path.stat().st_size == factor * workers
+    del it
+
+
+def test_timeout():
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.3 seconds"):
+        list(DataLoader(Acts("sleep", 0), num_workers=1, timeout=0.3, multiprocessing_context="thread"))
+    loader = DataLoader(Acts("sleep", 0), num_workers=1, timeout=0.3)
+    it = iter(loader)
+    pids = it._crew.pids()
+    with pytest.raises(RuntimeError, match="timed out"):
+        next(it)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    del it
+    assert time.monotonic() - start < 30
+
+
+class Slow(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        time.sleep(0.5 if i == 0 else 0.001)
+        return i
+
+
+@pytest.mark.parametrize("context", ["fork", "thread"])
+def test_any_order(context):
+    got = values(DataLoader(Slow(), num_workers=2, in_order=False, multiprocessing_context=context))
+    assert sorted(got) == [[i] for i in range(8)]
+    assert got[0] != [0]                                # what was ready came first
+    assert values(DataLoader(Slow(), num_workers=2, multiprocessing_context=context)) == [[i] for i in range(8)]
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn", "thread"])
+def test_exceptions(context):
+    where = "thread" if context == "thread" else "process"
+    for act, error, text in (("key", KeyError, "KeyError: 'seven'"), ("value", ValueError, "bad sample"),
+                             ("needs", RuntimeError, "Needs"), ("stop", RuntimeError, "StopIteration")):
+        it = iter(DataLoader(Acts(act), batch_size=2, num_workers=2, multiprocessing_context=context))
+        got = [next(it).tolist() for _ in range(3)]
+        assert got == [[0, 1], [2, 3], [4, 5]]
+        with pytest.raises(error, match=f"in DataLoader worker {where} 1") as caught:
+            next(it)
+        assert text in str(caught.value)
+        assert "in __getitem__" in str(caught.value)            # the worker's own lines
+        assert "\\n" not in str(caught.value)
+        assert next(it).tolist() == [8, 9]              # the others are there still
+
+
+def refuses(batch):
+    class Local(Exception):
+        """Another process cannot import it."""
+
+    raise Local("unpicklable error")
+
+
+def test_what_cannot_be_sent():
+    with pytest.raises(RuntimeError, match=r"(?s)Caught RuntimeError in .*unpicklable error"):
+        list(DataLoader(Squares(), num_workers=1, collate_fn=refuses))
+    with pytest.raises(AttributeError, match=r"(?s)in DataLoader worker process 0.*Can't pickle"):
+        list(DataLoader(Acts("lambda", 0), num_workers=1, collate_fn=first))
+
+
+@pytest.mark.parametrize(("act", "text"), [("kill", r"was killed by signal 9 \(SIGKILL\)"),
+                                           ("exit", "exited with code 3"),
+                                           ("terminate", r"was killed by signal 15 \(SIGTERM\)")])
+def test_dead_workers(act, text):
+    it = iter(DataLoader(Acts(act), batch_size=2, num_workers=2))
+    pids = it._crew.pids()
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=rf"DataLoader worker \(pid {pids[1]}\), number 1, {text} unexpectedly"):
+        list(it)
+    assert time.monotonic() - start < 5
+    del it
+    assert gone(pids)
+
+
+def test_a_worker_that_dies_idle():
+    """It is told at the next batch, though that one may be there already."""
+    it = iter(DataLoader(Squares(), num_workers=2))
+    next(it)
+    os.kill(it._crew.pids()[0], signal.SIGKILL)
+    time.sleep(0.2)
+    with pytest.raises(RuntimeError, match="SIGKILL"):
+        next(it)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts by /proc")
+def test_nothing_is_left():
+    """No process, descriptor or thread, whether a pass ends, is left, fails or loses a worker."""
+    def use(k):
+        loader = DataLoader(Acts("kill" if k % 4 == 3 else "value" if k % 4 == 2 else "lambda", 99 if k % 4 < 2 else 7),
+                            num_workers=2, multiprocessing_context="thread" if k % 8 == 0 else None)
+        it = iter(loader)
+        pids = it._crew.pids()
+        try:
+            for n, _ in enumerate(it):
+                if k % 4 == 1 and n == 3:
+                    break
+        except (RuntimeError, ValueError):
+            pass
+        return pids
+
+    use(0)
+    files, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+    pids = [p for k in range(16) for p in use(k)]
+    assert gone(pids)
+    assert len(os.listdir("/proc/self/fd")) == files
+    deadline = time.monotonic() + 10
+    while threading.active_count() > threads and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert threading.active_count() <= threads
+
+
+PARENT = """
+import os, sys, time
+sys.path.insert(0, {folder!r})
+from test_workers import *
+
+if __name__ == "__main__":
+    # One that was started in the background has Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    loader = DataLoader(Squares(10**6), num_workers=3, multiprocessing_context={context!r})
+    it = iter(loader)
+    print(*it._crew.pids(), flush=True)
+    try:
+        while True:
+            next(it)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        {then}
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("how", ["interrupt", "group", "kill", "terminate"])
+def test_the_loaders_process_ends(tmp_path, how, context):
+    """By Ctrl-C, alone or with all workers as a terminal does it, or by a signal: no worker stays."""
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT.format(folder=os.path.dirname(os.path.abspath(__file__)), context=context, then="raise"))
+    process = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True, env={**os.environ, "PYTHONFAULTHANDLER": ""})
+    pids = [int(p) for p in process.stdout.readline().split()]
+    assert len(pids) == 3
+    time.sleep(0.3)
+    if how == "group":
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.send_signal({"interrupt": signal.SIGINT, "kill": signal.SIGKILL, "terminate": signal.SIGTERM}[how])
+    try:
+        out, err = process.communicate(timeout=30)
+        assert gone(pids)
+    finally:
+        if not gone([process.pid, *pids], 0.1):
+            os.killpg(process.pid, signal.SIGKILL)
+    if how in ("interrupt", "group"):
+        assert "interrupted" in out
+        assert err.count("KeyboardInterrupt") == 1              # the workers say nothing
+        assert process.returncode in (1, -signal.SIGINT, 130)
+
+
+@pytest.mark.parametrize(("options", "error", "text"), [
+    ({"num_workers": -1}, ValueError, "num_workers option should be non-negative"),
+    ({"num_workers": 1, "prefetch_factor": 0}, ValueError, "prefetch_factor option should be positive"),
+    ({"prefetch_factor": 2}, ValueError, "prefetch_factor option could only be specified in multiprocessing"),
+    ({"persistent_workers": True}, ValueError, "persistent_workers option needs num_workers > 0"),
+    ({"num_workers": 1, "multiprocessing_context": "sometimes"}, ValueError, "valid start method"),
+    ({"num_workers": 1, "multiprocessing_context": 3}, TypeError, "valid context object"),
+    ({"multiprocessing_context": "fork"}, ValueError, "can only be used with multi-process loading"),
+    ({"num_workers": 1, "timeout": -1}, ValueError, "timeout option should be non-negative")])
+def test_bad_options(options, error, text):
+    with pytest.raises(error, match=text):
+        DataLoader(Squares(), **options)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("given", [0, 1, 4, 7])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_going_on_in_the_middle(workers, given, persistent):
+    """The rest of a pass, with the random numbers that the workers would have drawn; then the next pass."""
+    def loader():
+        return DataLoader(Draws(14), batch_size=2, shuffle=True, num_workers=workers, persistent_workers=persistent)
+
+    ptcore.manual_seed(8)
+    one = loader()
+    values(one)
+    it = iter(one)
+    for _ in range(given):
+        next(it)
+    time.sleep(0.05)                                    # workers are ahead
+    state, rng = one.state_dict(), ptcore.get_rng_state()
+    rest, then = values(it), values(one)
+    ptcore.manual_seed(77)
+    other = loader()
+    other.load_state_dict(state)
+    ptcore.set_rng_state(rng)
+    assert values(other) == rest
+    assert values(other) == then
+
+
+@pytest.mark.parametrize("given", [0, 1, 5, 8])
+def test_going_on_in_a_stream(given):
+    def loader():
+        return DataLoader(Split(31, noise=True), batch_size=3, num_workers=3)
+
+    one = loader()
+    it = iter(one)
+    for _ in range(given):
+        next(it)
+    state = one.state_dict()
+    rest = [[c.tolist() for c in b] for b in it]
+    other = loader()
+    other.load_state_dict(state)
+    assert [[c.tolist() for c in b] for b in other] == rest
+
+
+def test_shared_list():
+    items = [{"name": f"{i}.png", "label": i % 7} for i in range(1000)] + [None, (), 10**30]
+    shared = SharedList(items)
+    assert len(shared) == 1003 and list(shared) == items
+    assert shared[-1] == 10**30 and shared[np.int64(3)] == items[3] and shared[5:8] == items[5:8]
+    with pytest.raises(IndexError, match="index 1003 is out of range for 1003 items"):
+        shared[1003]
+    assert list(SharedList([])) == []
+    assert "1003 items" in repr(shared)
+    with pytest.raises(Exception, match="pickle"):
+        SharedList([lambda: 0])
+    for context in ("fork", "spawn"):
+        got = list(DataLoader(SharedList(items), batch_size=100, num_workers=2, multiprocessing_context=context,
+                              collate_fn=list))
+        assert [x for b in got for x in b] == items
+
+
+MEMORY = """
+import os, re, sys
+from ptcore.utils.data import DataLoader, SharedList
+from multiprocessing import active_children
+
+
+def proportional():
+    \"\"\"Bytes of this process and its workers, what several share counted once.\"\"\"
+    total = 0
+    for pid in [os.getpid(), *[p.pid for p in active_children()]]:
+        total += int(re.search(r"^Pss:\\s+(\\d+)", open(f"/proc/{{pid}}/smaps_rollup").read(), re.M)[1])
+    return total
+
+
+items = [(i, f"image-{{i:07d}}.png") for i in range({n})]
+loader = DataLoader({wrap}(items), batch_size=500, num_workers=4, collate_fn=len, persistent_workers=True)
+if {wrapped}:
+    del items
+it = iter(loader)
+for _ in range(12):                     # until all workers are at work
+    next(it)
+found = [proportional()]
+for epoch in range({epochs}):
+    for _ in (it if epoch == 0 else loader):
+        pass
+    # at the end of the pass the workers are still there
+    found.append(proportional())
+print(*found)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="reads the kernel's accounts")
+def test_memory_of_workers():
+    """A million objects: nothing is added after the first pass, and a SharedList adds little in that."""
+    def run(wrap, epochs):
+        text = MEMORY.format(n=10**6, wrap=wrap, wrapped=wrap == "SharedList", epochs=epochs)
+        done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, check=True)
+        return [int(x) for x in done.stdout.split()]
+    plain, shared = run("list", 10), run("SharedList", 1)
+    print(plain, shared)
+    assert plain[10] <= 1.02 * plain[1]
+    assert shared[1] <= 1.1 * shared[0]
