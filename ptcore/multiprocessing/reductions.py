@@ -2,6 +2,7 @@
 
 Only ``multiprocessing``'s pickler does this; ``pickle`` itself copies a tensor's elements.
 """
+import threading
 from multiprocessing import context
 from multiprocessing.reduction import DupFd, ForkingPickler
 
@@ -14,7 +15,36 @@ from ptcore.multiprocessing._segments import Anonymous, Named, find_room
 from ptcore.nn.parameter import Buffer, Parameter
 
 if _segments.STRATEGIES[0] == "file_descriptor":
-    from ptcore.multiprocessing._connection import transit
+    from ptcore.multiprocessing._connection import packing, transit
+
+
+class _Small(threading.local):
+    """Up to how many bytes a tensor that is not shared goes inside its message, in what this thread sends."""
+
+    limit = -1
+
+
+_small = _Small()
+SMALL = 32 << 10        # bytes whose copies cost less than a place in shared memory and its descriptor
+
+
+class small_inside:
+    """What is sent inside carries its small tensors as bytes: for receivers that need no memory in common."""
+
+    def __enter__(self):
+        _small.limit = SMALL
+
+    def __exit__(self, *exception):
+        _small.limit = -1
+
+
+def try_out(obj):
+    """Raises what sending the object would raise."""
+    if _segments.STRATEGIES[0] == "file_descriptor":
+        with packing():
+            ForkingPickler.dumps(obj)
+    else:
+        ForkingPickler.dumps(obj)
 
 
 def reduce_tensor(tensor):
@@ -32,7 +62,7 @@ def reduce_tensor(tensor):
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError("multiprocessing: a tensor that requires grad can be sent only if it is a leaf, since "
                            "autograd does not cross processes; to send the values alone, call detach() first")
-    if tensor.device.type == "meta" or tensor.numel() == 0:
+    if tensor.device.type == "meta" or tensor.numel() == 0 or (_small.limit >= 0 and _goes_inside(tensor)):
         return Tensor.__reduce_ex__(tensor, 2)
     storage = _shared(tensor)
     first = tensor.storage_offset()
@@ -45,6 +75,11 @@ def reduce_tensor(tensor):
     if tensor.is_leaf and tensor.grad is not None:
         return rebuild_with_grad, (described, tensor.grad)
     return rebuild, described
+
+
+def _goes_inside(tensor):
+    return (tensor.numel() * tensor.element_size() <= _small.limit and tensor.is_contiguous() and type(tensor) is Tensor
+            and tensor.device.type == "cpu" and tensor.grad is None and not tensor.is_shared())
 
 
 def rebuild_with_grad(described, grad):

@@ -9,12 +9,24 @@ from ptcore._device import column_of, device
 
 def get_states():
     """{"seed", "devices": {name: [seed, offset]}} with "python" and "numpy" where these are loaded."""
-    seed, known = _random.get_states()
+    return describe(snapshot())
+
+
+def snapshot():
+    """What the states are now, in the cheapest form."""
+    loaded = sys.modules
+    return (_random.get_states(), loaded["random"].getstate() if "random" in loaded else None,
+            loaded["numpy.random"].get_state(legacy=False) if "numpy.random" in loaded else None)
+
+
+def describe(states):
+    """A snapshot in the form of ``get_states``."""
+    (seed, known), python, numpy = states
     found = {"seed": seed, "devices": {str(g.device): list(pair) for g, pair in known.items()}}
-    if "random" in sys.modules:
-        found["python"] = sys.modules["random"].getstate()
-    if "numpy.random" in sys.modules:
-        found["numpy"] = _plain(sys.modules["numpy.random"].get_state(legacy=False))
+    if python is not None:
+        found["python"] = python
+    if numpy is not None:
+        found["numpy"] = _plain(numpy)
     return found
 
 

@@ -472,6 +472,70 @@ def test_going_on_in_the_middle(workers, given, persistent):
     assert values(other) == then
 
 
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_going_on_between_batches_that_came_together(context, tmp_path):
+    """Cheap batches travel several at once; a pass goes on at any of them."""
+    def loader():
+        return DataLoader(Draws(600), batch_size=None, shuffle=True, num_workers=2, multiprocessing_context=context)
+
+    one, again = loader(), 0
+    it, seen, states = iter(one), [], {}
+    for k in range(600):
+        if k % 61 == 60:
+            states[k] = one.state_dict()
+        seen.append(next(it).tolist())
+    assert it._at_once > 1
+    for k, state in states.items():
+        ptcore.save(state, tmp_path / "state.pt")
+        state = ptcore.load(tmp_path / "state.pt")
+        again += any("again" in s for s in state["states"])
+        other = loader()
+        other.load_state_dict(state)
+        assert values(other) == seen[k:]
+    assert again
+
+
+def test_small_batches_travel_together():
+    """Two messages for each batch, until they are found to be cheap; with a factor or a timeout always."""
+    def messages(**options):
+        loader = DataLoader(Squares(2000), batch_size=None, num_workers=2, **options)
+        it = iter(loader)
+        counted, give = [], it._crew.give
+        it._crew.give = lambda worker, message: (counted.append(len(message[2])), give(worker, message))
+        assert [b[0].item() for b in it] == list(range(2000))
+        assert sum(counted) == 2000
+        assert max(counted) <= 16
+        return len(counted)
+
+    assert messages(prefetch_factor=2) == messages(timeout=60) == 2000
+    assert messages() < 500
+
+
+def test_dear_batches_travel_alone():
+    it = iter(DataLoader(Slow(), num_workers=2))
+    list(it)
+    assert it._at_once <= 2
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
+def test_a_dead_worker_is_told_within_a_second(context):
+    """While the loop waits for its batch, and without a timeout."""
+    it = iter(DataLoader(Acts("sleep", 0), num_workers=2, multiprocessing_context=context))
+    pid, died = it._crew.pids()[0], []
+
+    def kill():
+        time.sleep(0.5)
+        died.append(time.monotonic())
+        os.kill(pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    with pytest.raises(RuntimeError, match=rf"worker \(pid {pid}\), number 0, was killed by signal 9 \(SIGKILL\)"):
+        next(it)
+    thread.join()
+    assert time.monotonic() - died[0] < 1
+
+
 @pytest.mark.parametrize("given", [0, 1, 5, 8])
 def test_going_on_in_a_stream(given):
     def loader():

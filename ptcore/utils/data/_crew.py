@@ -5,35 +5,14 @@ when its iterator is dropped and at the interpreter's end.
 """
 
 import os
-import select
 import signal
 import threading
 import time
 import weakref
 
-from ptcore.utils.data._worker import run_in_process, serve
+from ptcore.utils.data._worker import Watch, run_in_process, serve
 
 __all__ = ["Processes", "Threads"]
-
-
-class _Watch:
-    """Which of some connections and processes have something to tell; made once, as it is asked for each batch."""
-
-    def __init__(self, objects):
-        self._objects = objects
-        self._poll = None
-        if hasattr(select, "poll"):
-            self._poll = select.poll()
-            self._of = {o if isinstance(o, int) else o.fileno(): o for o in objects}
-            for number in self._of:
-                self._poll.register(number, select.POLLIN)
-
-    def ready(self, timeout):
-        if self._poll is None:
-            from multiprocessing.connection import wait
-
-            return wait(self._objects, timeout)
-        return [self._of[number] for number, _ in self._poll.poll(None if timeout is None else 1000 * timeout)]
 
 _SOON = 5.0                             # seconds that a worker has to end by itself
 
@@ -100,10 +79,12 @@ class Processes:
         self._close = weakref.finalize(self, _end, self.processes, self.connections, os.getpid())
         forks = context.get_start_method() == "fork"
         before = _block(forks)
-        if forks:
-            import gc
+        import gc
 
-            gc.freeze()                 # a collection in a child would write to every object and copy its page
+        # A collection in a child would write to every object and copy its page. What is frozen already stays so.
+        freezes = forks and gc.get_freeze_count() == 0
+        if freezes:
+            gc.freeze()
         try:
             for task in tasks:
                 mine, theirs = context.Pipe()
@@ -118,11 +99,11 @@ class Processes:
             raise
         finally:
             _unblock(before)
-            if forks:
+            if freezes:
                 gc.unfreeze()
         self._sentinels = [p.sentinel for p in self.processes]
-        self._deaths = _Watch(self._sentinels)
-        self._any = _Watch([*self.connections, *self._sentinels])
+        self._deaths = Watch(self._sentinels)
+        self._any = Watch([*self.connections, *self._sentinels])
 
     def give(self, worker, message):
         try:

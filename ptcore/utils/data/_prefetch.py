@@ -2,6 +2,10 @@
 
 Tasks go to the workers in turn. With ``in_order`` a batch that comes early waits for those before it. No more than
 ``prefetch_factor`` tasks a worker are under way, batches that wait included.
+
+A message and waking who waits for it cost about as much as a sample that takes 50 us. So where the caller sets neither
+``prefetch_factor`` nor ``timeout``, tasks that take little time go to a worker several at once, and its answers come
+back together: as many as it makes in less than a millisecond.
 """
 
 import time
@@ -9,12 +13,14 @@ import weakref
 
 import ptcore
 from ptcore.utils.data import _state
-from ptcore.utils.data._worker import BEGIN, STATES, Ended, Failure
+from ptcore.utils.data._worker import BEGIN, STATES, TASKS, Ended, Failure
 from ptcore.utils.data.dataset import IterableDataset
 
 __all__ = ["Prefetching"]
 
 _NONE = object()
+_CHEAP, _DEAR = 5e-4, 2e-3      # seconds of an answer below which twice as many tasks go at once, above which half
+_MOST_AT_ONCE = 16
 
 
 class Prefetching:
@@ -23,7 +29,9 @@ class Prefetching:
     def __init__(self, loader):
         self._count, self._timeout = loader.num_workers, loader.timeout
         self._in_order, self._stays = loader.in_order, loader.persistent_workers
-        self._most = loader.prefetch_factor * self._count
+        self._factor, self._at_once = loader.prefetch_factor, 1
+        self._adapts = loader._prefetch_is_default and not loader.timeout
+        self._pin = _Pinning(loader._pin) if loader._pin is not None else None
         self._threads = loader.multiprocessing_context == "thread"
         self._stream = isinstance(loader.dataset, IterableDataset)
         self._loader = None if self._stays else loader      # which holds on to workers that stay
@@ -34,7 +42,7 @@ class Prefetching:
     def _start(self, loader):
         kind = "thread" if self._threads else "process"
         tasks = [(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last, loader.worker_init_fn, k,
-                  self._count, self._position.seed + k, self._states_of(k), self._most, kind)
+                  self._count, self._position.seed + k, self._states_of(k), kind)
                  for k in range(self._count)]
         from ptcore.utils.data import _crew
 
@@ -56,6 +64,8 @@ class Prefetching:
         self._sent = self._next = 0     # the numbers of the next task and of the next batch
         self._under_way = {}            # number of a task -> its worker
         self._owner = {}                # the same, until its batch was given
+        self._waiting = [[] for _ in range(self._count)]        # tasks of each worker that were not sent yet
+        self._busy = [0] * self._count  # how many were sent and not answered
         self._arrived = {}              # number -> batch, of those that wait for others
         self._active = [True] * self._count
         self._turn = 0 if self._stream else self._position.given % self._count
@@ -68,7 +78,7 @@ class Prefetching:
 
     def begin_again(self, loader):
         """Another pass of the same workers."""
-        while self._under_way:          # what the last one left
+        while any(self._busy):          # what the last one left
             self._take(None)
         self._begin(loader)
         for k in range(self._count):
@@ -99,34 +109,56 @@ class Prefetching:
 
     def _fill(self):
         """Gives the workers all tasks that they may have."""
-        while not self._over and len(self._under_way) + len(self._arrived) < self._most:
+        most = self._factor * self._count * self._at_once
+        while not self._over and len(self._under_way) + len(self._arrived) < most:
             if not any(self._active):
-                return
+                break
             index = next(self._indices, _NONE)
             if index is _NONE:
                 self._over = True
-                return
+                break
             while not self._active[self._turn]:
                 self._turn = (self._turn + 1) % self._count
-            self._under_way[self._sent] = self._owner[self._sent] = self._turn
-            self._crew.give(self._turn, (self._sent, index, self._sent < self._skip))
+            worker = self._turn
+            self._under_way[self._sent] = self._owner[self._sent] = worker
+            self._waiting[worker].append((self._sent, index, self._sent < self._skip))
             self._sent += 1
-            self._turn = (self._turn + 1) % self._count
+            self._turn = (worker + 1) % self._count
+            if len(self._waiting[worker]) >= self._at_once:
+                self._send(worker)
+        # A worker without work gets what there is, and when there is no more all of it is sent.
+        for worker, waiting in enumerate(self._waiting):
+            if waiting and (self._over or not self._busy[worker]):
+                self._send(worker)
+
+    def _send(self, worker):
+        tasks, self._waiting[worker] = self._waiting[worker], []
+        self._busy[worker] += len(tasks)
+        self._crew.give(worker, (TASKS, self._next, tasks))
 
     def _take(self, timeout):
         """Notes one answer of a worker; False if none came in time."""
         answer = self._crew.receive(timeout)
         if answer is None:
             return False
-        worker, (number, batch) = answer
-        self._note(worker, number, batch)
+        worker, (seconds, batches) = answer
+        self._note(worker, seconds, batches)
         return True
 
-    def _note(self, worker, number, batch):
-        del self._under_way[number]
-        if isinstance(batch, Ended):
-            self._active[worker] = False
-        self._arrived[number] = batch
+    def _note(self, worker, seconds, batches):
+        self._busy[worker] -= len(batches)
+        for number, batch in batches:
+            del self._under_way[number]
+            if isinstance(batch, Ended):
+                self._active[worker] = False
+            elif self._pin is not None and not isinstance(batch, Failure):
+                batch = self._pin.begin(batch)
+            self._arrived[number] = batch
+        if self._adapts and len(batches) >= self._at_once:
+            if seconds < _CHEAP:
+                self._at_once = min(2 * self._at_once, _MOST_AT_ONCE)
+            elif seconds > _DEAR:
+                self._at_once = max(1, self._at_once // 2)
 
     def _chosen(self):
         """The number of a batch that may be given now, or None."""
@@ -138,6 +170,9 @@ class Prefetching:
         if self._position.done:         # the workers may have gone
             raise StopIteration
         self._crew.check()
+        if self._pin is not None:
+            while self._under_way and self._take(0):        # it can be pinned while the loop works on this one
+                pass
         limit = self._timeout
         deadline = time.monotonic() + limit if limit else None
         while True:
@@ -161,6 +196,8 @@ class Prefetching:
             self._position.given += 1
             if isinstance(batch, Failure):
                 batch.reraise()
+            if self._pin is not None:
+                batch = self._pin.finish(batch)
             if self._stream:
                 _state.check_length(self._size, self._name, self._position.given)
             return batch
@@ -170,6 +207,23 @@ class Prefetching:
         if not self._stays:
             self._crew.close()
         raise StopIteration
+
+
+class _Pinning:
+    """A thread beside the loop that copies the batches that have come to page-locked memory."""
+
+    def __init__(self, pin):
+        self._copy, self._thread = pin, None
+
+    def begin(self, batch):
+        if self._thread is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._thread = ThreadPoolExecutor(1, "DataLoader pin_memory")
+        return self._thread.submit(self._copy, batch)
+
+    def finish(self, batch):
+        return batch.result()
 
 
 def _context(given):

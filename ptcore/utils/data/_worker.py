@@ -1,16 +1,19 @@
 """What runs in a worker: the loop that makes batches, and what it tells about itself and about errors.
 
-Messages to a worker: ``(number, index, skip)`` asks for the batch of an index (``skip``: it was given before; a
-stream reads its samples, which are not sent), ``(BEGIN, seed, states)`` starts another pass, ``(STATES, number, None)``
-asks for the states of the random sources before a batch, None ends it. Its answers are ``(number, batch)``, where the
-batch may be a Failure or Ended, of a stream without more samples, and ``(STATES, states)``.
+Messages to a worker: ``(TASKS, first, [(number, index, skip), ...])`` asks for batches (``skip``: it was given before;
+a stream reads its samples, which are not sent) and tells that none before the number ``first`` will be asked about,
+``(BEGIN, seed, states)`` starts another pass, ``(STATES, number, None)`` asks for the states of the random sources
+before a batch, None ends it. Its answers are ``(seconds, [(number, batch), ...])``, where a batch may be a Failure or
+Ended, of a stream without more samples, and ``(STATES, states)``.
 """
 
 import os
 import random
+import select
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 
@@ -19,10 +22,14 @@ from ptcore.utils import _random_states
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
 
-__all__ = ["BEGIN", "STATES", "Ended", "Failure", "WorkerInfo", "get_worker_info", "run_in_process", "serve"]
+__all__ = ["BEGIN", "STATES", "TASKS", "Ended", "Failure", "Watch", "WorkerInfo", "get_worker_info", "run_in_process",
+           "serve"]
 
 BEGIN = "begin"
 STATES = "states"
+TASKS = "tasks"
+_TOGETHER = 1e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
+_PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _local = threading.local()
 
 
@@ -52,6 +59,27 @@ def get_worker_info():
     True
     """
     return getattr(_local, "info", None)
+
+
+class Watch:
+    """Which of some connections and sentinels have something to tell; made once, as it is asked for each message."""
+
+    def __init__(self, objects):
+        self._objects = objects
+        self._poll = None
+        if hasattr(select, "poll"):
+            self._poll = select.poll()
+            self._of = {o if isinstance(o, int) else o.fileno(): o for o in objects}
+            for number in self._of:
+                self._poll.register(number, select.POLLIN)
+
+    def ready(self, timeout):
+        """Those that do, after ``timeout`` seconds at the latest (None: never)."""
+        if self._poll is None:
+            from multiprocessing.connection import wait
+
+            return wait(self._objects, timeout)
+        return [self._of[number] for number, _ in self._poll.poll(None if timeout is None else 1000 * timeout)]
 
 
 class _Text(str):
@@ -132,12 +160,12 @@ def serve(task, receive, send):
     Parameters
     ----------
     task : tuple
-        ``(dataset, batched, collate, drop_last, init, id, num_workers, seed, states, ahead, kind)``: ``states`` are
-        those of the random sources to begin with, ``ahead`` is how many batches may be on their way.
+        ``(dataset, batched, collate, drop_last, init, id, num_workers, seed, states, kind)``: ``states`` are those of
+        the random sources to begin with.
     receive, send : callable
         How messages come and go.
     """
-    dataset, (init, number, count, seed, states, ahead, kind) = task[0], task[4:]
+    dataset, (init, number, count, seed, states, kind) = task[0], task[4:]
     where = f"DataLoader worker {kind} {number}"
     _local.info = WorkerInfo(number, count, seed, dataset)
     try:
@@ -146,40 +174,66 @@ def serve(task, receive, send):
         maker = _begin(task, states)
     except Exception as error:
         maker = Failure(error, where)
-    before = deque(maxlen=ahead + 1)    # (number, states of the random sources before its batch)
+    before = deque()                    # (states of the random sources, tasks that came together then)
+    sending = 0.0                       # seconds that the last answer took to be sent
     while (message := receive()) is not None:
-        at, index, skip = message
-        if at == BEGIN:
-            _local.info.seed = index
+        what, which, content = message
+        if what == BEGIN:
+            _local.info.seed = which
             before.clear()
             try:
-                maker = _begin(task, skip)
+                maker = _begin(task, content)
             except Exception as error:
                 maker = Failure(error, where)
             continue
-        if at == STATES:
-            send((STATES, next((s for n, s in before if n >= index), None) or _random_states.get_states()))
+        if what == STATES:
+            send((STATES, _states_before(which, before)))
             continue
+        while before and before[0][1][-1][0] < which:
+            before.popleft()
         if kind == "process":
-            before.append((at, _random_states.get_states()))
-        if isinstance(maker, Failure):
-            send((at, maker))
-            continue
-        try:
-            batch = maker.make(index, skip)
-        except StopIteration as end:
-            batch = Ended() if maker.samples is not None else Failure(end, where)
-        except Exception as error:
-            batch = Failure(error, where)
-        send((at, batch))
-        del batch
+            before.append((_random_states.snapshot(), content))
+        began, done = time.monotonic(), []
+        for at, index, skip in content:
+            if isinstance(maker, Failure):
+                batch = maker
+            else:
+                try:
+                    batch = maker.make(index, skip)
+                except StopIteration as end:
+                    batch = Ended() if maker.samples is not None else Failure(end, where)
+                except Exception as error:
+                    batch = Failure(error, where)
+            done.append((at, batch))
+            now = time.monotonic()
+            if at == content[-1][0] or now - began > _TOGETHER:
+                send((now - began + sending, done))
+                began, done = time.monotonic(), []
+                sending = began - now
+        batch = done = None
 
 
 def _begin(task, states):
     maker = _Maker(*task[:4])
     if states is not None:
         _random_states.set_states(states)
+        for index in states.get("again", ()):
+            try:
+                maker.make(index, False)
+            except Exception:           # told when it was made for the first time
+                pass
     return maker
+
+
+def _states_before(number, before):
+    """The random states before the batch ``number``, or earlier ones and what is made "again" to come to it."""
+    for snapshot, tasks in before:
+        if tasks[-1][0] >= number:
+            states = _random_states.describe(snapshot)
+            if again := [index for at, index, _ in tasks if at < number]:
+                states["again"] = again
+            return states
+    return _random_states.get_states()
 
 
 def _seed_all(seed):
@@ -194,8 +248,9 @@ def _seed_all(seed):
 
 def run_in_process(task, connection, others):
     """The main function of a worker process. ``others`` are the loader's ends of connections that a fork has copied."""
-    import pickle
     from multiprocessing import parent_process
+
+    from ptcore.multiprocessing.reductions import small_inside
 
     for other in others:
         other.close()
@@ -208,11 +263,13 @@ def run_in_process(task, connection, others):
     ptcore.set_num_threads(1)
     number, seed = task[5], task[7]
     _seed_all(seed)
-    parent = parent_process()
+    parent = os.getppid() if hasattr(os, "getppid") else None
+    watch = Watch([connection, parent_process().sentinel])
 
     def receive():
-        while not connection.poll(5.0):
-            if not parent.is_alive():
+        while connection not in (ready := watch.ready(_PARENT)):
+            # Other children of the loader's process may hold the other end of what tells of its death.
+            if ready or (parent is not None and os.getppid() != parent):
                 os._exit(1)
         message = connection.recv()
         if message is not None and message[0] == BEGIN:
@@ -220,16 +277,29 @@ def run_in_process(task, connection, others):
         return message
 
     def send(message):
-        try:
-            connection.send(message)
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
-            at, batch = message
-            if isinstance(batch, Failure):
-                connection.send((at, _Unpicklable(batch)))
-            else:
-                connection.send((at, Failure(error, f"DataLoader worker process {number}")))
+        with small_inside():
+            try:
+                connection.send(message)
+            except (EOFError, BrokenPipeError, ConnectionResetError):
+                raise
+            except Exception:
+                what, answers = message
+                connection.send((what, [(at, _sendable(batch, number)) for at, batch in answers]))
 
     try:
         serve(task, receive, send)
     except (EOFError, BrokenPipeError, ConnectionResetError):       # the loader's process has gone
         os._exit(1)
+
+
+def _sendable(batch, worker):
+    """The batch, or the reason why another process cannot have it."""
+    from ptcore.multiprocessing.reductions import try_out
+
+    try:
+        try_out(batch)
+        return batch
+    except Exception as error:
+        if isinstance(batch, Failure):
+            return _Unpicklable(batch)
+        return Failure(error, f"DataLoader worker process {worker}")

@@ -59,7 +59,7 @@ class DataLoader:
         Makes a batch of a list of samples; :func:`default_collate` by default.
     pin_memory : bool, default: False
         Whether to put batches into page-locked memory, where there is an
-        accelerator.
+        accelerator; with workers, in a thread beside the loop.
     drop_last : bool, default: False
         Whether a last, smaller batch is left out.
     timeout : float, default: 0
@@ -71,7 +71,8 @@ class DataLoader:
         the workers are threads of this process, which suit datasets whose work gives the
         GIL up (files, NumPy, decoders). Threads share the dataset and the random numbers.
     prefetch_factor : int, default: 2
-        Batches a worker that may be on their way.
+        Batches a worker that may be on their way. Unless it or `timeout` is given, batches that take far less than a
+        millisecond travel several at once, up to 16, of which as many may be on their way.
     persistent_workers : bool, default: False
         Whether the workers stay for the next pass.
     in_order : bool, default: True
@@ -126,6 +127,7 @@ class DataLoader:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         self.dataset = dataset
         self.num_workers = num_workers
+        self._prefetch_is_default = prefetch_factor is None
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
         self.pin_memory = pin_memory
         self.pin_memory_device = pin_memory_device
@@ -199,10 +201,11 @@ class DataLoader:
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self):
-        iterator = self._with_workers() if self.num_workers else _LoaderIterator(self)
-        if self.pin_memory and ptcore.cuda.is_available():
-            return map(_pin, iterator)
-        return iterator
+        return self._with_workers() if self.num_workers else _LoaderIterator(self)
+
+    @property
+    def _pin(self):
+        return _pin if self.pin_memory and ptcore.cuda.is_available() else None
 
     def _with_workers(self):
         from ptcore.utils.data._prefetch import Prefetching
@@ -328,7 +331,7 @@ class _LoaderIterator:
         self._batched = loader._auto_collation
         self._drop_last = loader.drop_last
         self._position, self._indices, self._samples = _state.begin(loader)
-        self._dataset = loader.dataset
+        self._dataset, self._pin = loader.dataset, loader._pin
         self._gather = None
         self._size = None if self._samples is None else _state.said_length(loader)
         if self._samples is None and self._batched and loader.collate_fn is default_collate:
@@ -347,7 +350,7 @@ class _LoaderIterator:
             self._position.done = True
             raise
         self._position.given += 1
-        return batch
+        return batch if self._pin is None else self._pin(batch)
 
     def _fetch(self):
         index = next(self._indices)
