@@ -8,6 +8,7 @@
 #include "_storage.h"
 #include "_state.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -353,10 +354,22 @@ static void give_pages_back(pt_storage *s) {
 }
 #endif
 
-int pt_storage_share(pt_storage *s, char *data, void *owner, void (*deleter)(pt_storage *)) {
-    if (s->nbytes > 0) std::memcpy(data, s->data, size_t(s->nbytes));
+int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, int keep, void *owner,
+                     void (*deleter)(pt_storage *)) {
+    int64_t done = 0;
 #ifndef _WIN32
-    if (!s->deleter && !kernels_running) give_pages_back(s);
+    while (fd >= 0 && done < s->nbytes) {
+        ssize_t n = pwrite(fd, s->data + done, size_t(s->nbytes - done), off_t(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return -1;
+        done += n;
+    }
+#endif
+    if (done < s->nbytes) std::memcpy(data + done, s->data + done, size_t(s->nbytes - done));
+#ifndef _WIN32
+    if (!keep && !s->deleter && !kernels_running) give_pages_back(s);
+#else
+    (void)fd, (void)offset, (void)keep;
 #endif
     if (give_up(s)) return -1;
     s->data = data;

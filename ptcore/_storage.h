@@ -58,8 +58,11 @@ void pt_storage_free(pt_storage *s);
 /* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. While a kernel
  * runs without the GIL, which may be reading the old block, that block stays until the last one ends. */
 int pt_storage_move(pt_storage *s, int64_t nbytes);
-/* Moves the data to memory that other processes can map, which `owner` keeps; 0 on success. */
-int pt_storage_share(pt_storage *s, char *data, void *owner, void (*deleter)(pt_storage *));
+/* Moves the data to memory that other processes can map, which `owner` keeps; 0 on success. With fd >= 0 it is the file
+ * that is mapped there, data at `offset`, and new: writing to it costs less than its pages' faults. `keep`: the old
+ * block keeps its pages, it is wanted again soon. */
+int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, int keep, void *owner,
+                     void (*deleter)(pt_storage *));
 /* All of an open file; NULL with errno (Windows: GetLastError) set. */
 char *pt_shared_map(int fd, int64_t nbytes);
 void pt_shared_unmap(char *data, int64_t nbytes);

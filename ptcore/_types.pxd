@@ -80,7 +80,7 @@ cdef extern from "_storage.h":
     pt_storage *pt_storage_new_meta(int64_t)
     pt_storage *pt_storage_wrap(void *, int64_t, void *, void (*)(pt_storage *) noexcept, int)
     int pt_storage_move(pt_storage *, int64_t)
-    int pt_storage_share(pt_storage *, char *, void *, void (*)(pt_storage *) noexcept)
+    int pt_storage_share(pt_storage *, char *, int, int64_t, int, void *, void (*)(pt_storage *) noexcept)
     char *pt_shared_map(int, int64_t)
     void pt_shared_unmap(char *, int64_t)
     void pt_storage_retire(pt_storage *)

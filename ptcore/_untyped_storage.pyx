@@ -129,15 +129,21 @@ def set_shared_memory(find_room):
 cdef class Segment:
     """An open file in memory, mapped for as long as storages lie in it.
 
-    A place in it is used once: whether another process shows it cannot be known.
+    A place in it is used once, since whether another process shows it cannot be known; but see
+    ``ptcore.multiprocessing._recycle``.
     """
     cdef char *base
+    cdef public int new_fd          # the file while none of it was used, else -1
+    cdef public bint used_again
+    cdef public bint shared         # its storages count as such
     cdef readonly int64_t nbytes
     cdef dict living                # offset -> address of the pt_storage
     cdef object __weakref__
 
     def __cinit__(self, int fd, int64_t nbytes, *rest):
         self.living = {}
+        self.new_fd = -1
+        self.shared = True
         self.base = pt_shared_map(fd, nbytes)
         if self.base == NULL:
             raise OutOfMemoryError(f"shared memory: mapping {nbytes} bytes failed")
@@ -147,6 +153,10 @@ cdef class Segment:
         if self.base != NULL:
             pt_shared_unmap(self.base, self.nbytes)
 
+    def is_idle(self):
+        """Whether no storage lies in it."""
+        return not self.living
+
     def storage(self, int64_t offset, int64_t nbytes):
         """The storage at a place; the same one for as long as it lives."""
         cdef pt_storage *s = <pt_storage *><size_t>self.living.get(offset, 0)
@@ -155,7 +165,7 @@ cdef class Segment:
             return storage_object(s)
         if not 0 <= offset <= self.nbytes - nbytes or nbytes < 0:
             raise ValueError(f"shared memory: {nbytes} bytes at {offset} leave the segment's {self.nbytes}")
-        s = pt_storage_wrap(self.base + offset, nbytes, <void *>self, leave, PT_STORAGE_SHARED)
+        s = pt_storage_wrap(self.base + offset, nbytes, <void *>self, leave, PT_STORAGE_SHARED if self.shared else 0)
         if s == NULL:
             raise MemoryError()
         enter(self, offset, s)
@@ -179,8 +189,10 @@ cdef void leave(pt_storage *s) noexcept:
 
 
 cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
-    if pt_storage_share(s, segment.base + offset, <void *>segment, leave):
-        raise MemoryError()
+    # A small one lies among others, on pages that are there.
+    cdef int fd = segment.new_fd if s.nbytes >= 16384 else -1
+    if pt_storage_share(s, segment.base + offset, fd, offset, segment.used_again, <void *>segment, leave):
+        raise OutOfMemoryError(f"shared memory: {s.nbytes} bytes have no room")
     return enter(segment, offset, s)
 
 

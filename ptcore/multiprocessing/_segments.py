@@ -25,9 +25,11 @@ from multiprocessing import parent_process, util
 from ptcore._errors import OutOfMemoryError
 from ptcore._untyped_storage import Segment
 
+SMALL = 16 << 10        # bytes whose copies cost less than a place in shared memory and its descriptor
 LARGE = 64 << 10        # from here on a storage has a segment of its own, while there are descriptors
 STRATEGIES = ("file_descriptor", "file_system") if sys.platform == "linux" else ("file_system",)
 strategy = STRATEGIES[0]
+spares = None           # segments that are used again, where somebody gives them back; see _recycle
 known = weakref.WeakValueDictionary()       # key -> segment that this process maps
 
 _lock = threading.RLock()
@@ -55,6 +57,12 @@ def find_room(nbytes):
     with exclusive:
         kind = Anonymous if strategy == "file_descriptor" else Named
         shift = len(known) // kind.step()
+        if spares is not None and kind is Anonymous and nbytes > SMALL:
+            segment = spares.take(nbytes)
+            if segment is None:
+                segment = kind.new(nbytes)
+                segment.alone = True
+            return segment, 0
         if nbytes > LARGE << shift:
             return kind.new(kind.first + nbytes), kind.first
         place = max(64, 1 << max(nbytes - 1, 0).bit_length())
@@ -71,6 +79,7 @@ class Anonymous(Segment):
 
     first = 0
     fd = -1
+    alone = False       # one storage has all of it
 
     def __init__(self, fd, nbytes, key):
         self.fd, self.key = fd, key
@@ -95,7 +104,9 @@ class Anonymous(Segment):
             fd = os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             os.ftruncate(fd, nbytes)
-            return cls(fd, nbytes, _new_key())
+            segment = cls(fd, nbytes, _new_key())
+            segment.new_fd = fd
+            return segment
         except BaseException:
             os.close(fd)
             raise

@@ -2,6 +2,7 @@
 
 Only ``multiprocessing``'s pickler does this; ``pickle`` itself copies a tensor's elements.
 """
+import os
 import threading
 from multiprocessing import context
 from multiprocessing.reduction import DupFd, ForkingPickler
@@ -11,6 +12,7 @@ from ptcore import Tensor
 from ptcore._copying import rebuild
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.multiprocessing import _segments
+from ptcore.multiprocessing._recycle import Lent
 from ptcore.multiprocessing._segments import Anonymous, Named, find_room
 from ptcore.nn.parameter import Buffer, Parameter
 
@@ -25,14 +27,13 @@ class _Small(threading.local):
 
 
 _small = _Small()
-SMALL = 32 << 10        # bytes whose copies cost less than a place in shared memory and its descriptor
 
 
 class small_inside:
     """What is sent inside carries its small tensors as bytes: for receivers that need no memory in common."""
 
     def __enter__(self):
-        _small.limit = SMALL
+        _small.limit = _segments.SMALL
 
     def __exit__(self, *exception):
         _small.limit = -1
@@ -130,15 +131,16 @@ def rebuild_storage(segment, offset, nbytes):
 def reduce_anonymous(segment):
     """A segment by its descriptor: handed to a process that is being started, beside the message, or by a server in
     this process, for pipes that are not this package's."""
+    lent = _segments.spares is not None and _segments.spares.note_sent(segment, _small.limit >= 0)
     if context.get_spawning_popen() is not None or transit.outgoing is None:
         descriptor = DupFd(segment.fd)
     else:
         descriptor = len(transit.outgoing)
         transit.outgoing.append(segment)
-    return rebuild_anonymous, (descriptor, segment.nbytes, segment.key)
+    return rebuild_anonymous, (descriptor, segment.nbytes, segment.key, lent)
 
 
-def rebuild_anonymous(descriptor, nbytes, key):
+def rebuild_anonymous(descriptor, nbytes, key, lent=False):
     """The segment behind a descriptor."""
     if not isinstance(descriptor, int):
         return Anonymous.received(descriptor.detach(), nbytes, key)
@@ -146,7 +148,12 @@ def rebuild_anonymous(descriptor, nbytes, key):
         raise RuntimeError("multiprocessing: a tensor's memory comes beside the bytes of its message; receive it "
                            "by recv() or get(), not by recv_bytes()")
     fd, transit.arrived[descriptor] = transit.arrived[descriptor], -1
-    return Anonymous.received(fd, nbytes, key)
+    if not lent:
+        return Anonymous.received(fd, nbytes, key)
+    try:
+        return Lent(fd, nbytes, key)
+    finally:
+        os.close(fd)
 
 
 def reduce_named(segment):

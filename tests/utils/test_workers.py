@@ -569,6 +569,17 @@ def test_shared_list():
         assert [x for b in got for x in b] == items
 
 
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
+def test_shared_list_is_one_in_all_processes(context):
+    shared = SharedList(["aaaa"] * 50)
+    assert shared[3] == "aaaa"                          # NumPy knows the address now
+    it = iter(DataLoader(shared, batch_size=None, num_workers=2, multiprocessing_context=context))
+    assert next(it) == "aaaa"
+    where = shared._bytes.numpy()
+    where[where == ord("a")] = ord("b")                 # seen by whoever shows the same memory
+    assert list(it)[-1] == "bbbb"
+
+
 MEMORY = """
 import os, re, sys
 from ptcore.utils.data import DataLoader, SharedList

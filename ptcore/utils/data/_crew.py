@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 
+from ptcore.multiprocessing._recycle import lending
 from ptcore.utils.data._worker import Watch, run_in_process, serve
 
 __all__ = ["Processes", "Threads"]
@@ -101,13 +102,17 @@ class Processes:
             _unblock(before)
             if freezes:
                 gc.unfreeze()
+        self._dropped = [[] for _ in tasks]         # segments of each worker that this process has no more
         self._sentinels = [p.sentinel for p in self.processes]
         self._deaths = Watch(self._sentinels)
         self._any = Watch([*self.connections, *self._sentinels])
 
     def give(self, worker, message):
+        dropped = self._dropped[worker]
+        keys = dropped[:]
+        del dropped[:len(keys)]             # the collector may have added to it
         try:
-            self.connections[worker].send(message)
+            self.connections[worker].send((keys, message))
         except (BrokenPipeError, ConnectionResetError):
             self.check(worker)
             raise
@@ -129,7 +134,8 @@ class Processes:
         for number, connection in enumerate(self.connections):
             if connection in ready:
                 try:
-                    return number, connection.recv()
+                    with lending(self._dropped[number]):
+                        return number, connection.recv()
                 except (EOFError, ConnectionResetError):
                     self.check(number)
                     raise

@@ -16,9 +16,11 @@ import threading
 import time
 import traceback
 from collections import deque
+from math import prod
 
 import ptcore
 from ptcore.utils import _random_states
+from ptcore.utils.data._utils import collate
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
 
@@ -29,6 +31,7 @@ BEGIN = "begin"
 STATES = "states"
 TASKS = "tasks"
 _TOGETHER = 1e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
+_SPARES = 40                # segments of earlier batches that a worker keeps for later ones
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _local = threading.local()
 
@@ -250,6 +253,8 @@ def run_in_process(task, connection, others):
     """The main function of a worker process. ``others`` are the loader's ends of connections that a fork has copied."""
     from multiprocessing import parent_process
 
+    from ptcore.multiprocessing import _segments
+    from ptcore.multiprocessing._recycle import Spares
     from ptcore.multiprocessing.reductions import small_inside
 
     for other in others:
@@ -265,14 +270,20 @@ def run_in_process(task, connection, others):
     _seed_all(seed)
     parent = os.getppid() if hasattr(os, "getppid") else None
     watch = Watch([connection, parent_process().sentinel])
+    _segments.spares = spares = Spares(_SPARES)
+    collate.empty_batch = _empty_batch
 
     def receive():
         while connection not in (ready := watch.ready(_PARENT)):
             # Other children of the loader's process may hold the other end of what tells of its death.
             if ready or (parent is not None and os.getppid() != parent):
                 os._exit(1)
-        message = connection.recv()
-        if message is not None and message[0] == BEGIN:
+        packet = connection.recv()
+        if packet is None:
+            return None
+        keys, message = packet
+        spares.give_back(keys)
+        if message[0] == BEGIN:
             _seed_all(message[1])
         return message
 
@@ -290,6 +301,17 @@ def run_in_process(task, connection, others):
         serve(task, receive, send)
     except (EOFError, BrokenPipeError, ConnectionResetError):       # the loader's process has gone
         os._exit(1)
+
+
+def _empty_batch(shape, dtype):
+    """Memory for a batch where the loader had another one; None where there is no such."""
+    from ptcore.multiprocessing import _segments
+
+    nbytes = prod(shape) * dtype.itemsize
+    segment = _segments.spares.take(nbytes) if nbytes > _segments.SMALL else None
+    if segment is None:
+        return None
+    return ptcore.empty(0, dtype=dtype).set_(segment.storage(0, nbytes), 0, shape)
 
 
 def _sendable(batch, worker):

@@ -11,8 +11,9 @@ class SharedList:
     """A read-only sequence of objects that workers share.
 
     Worker processes that are forked share the objects of a list only until they read them: reading counts
-    references, which copies the page of each object into each process. Here the items lie as pickled bytes in one
-    block, of which nothing is written, and one is made anew whenever it is asked for.
+    references, which copies the page of each object into each process; those that are spawned get copies of all. Here
+    the items lie as pickled bytes in one block of shared memory, of which nothing is written, and one is made anew
+    whenever it is asked for.
 
     Parameters
     ----------
@@ -34,9 +35,12 @@ class SharedList:
             parts += part
             end += len(part)
             ends.append(end)
-        # A copy: the tensor's memory can be shared, that of a bytearray cannot.
-        self._bytes = ptcore.tensor(memoryview(parts)) if parts else ptcore.empty(0, dtype=ptcore.uint8)
-        self._ends = ptcore.tensor(ends)
+        # Shared before anything knows their addresses: what is known outside cannot be moved.
+        self._bytes, self._ends = ptcore.empty(len(parts), dtype=ptcore.uint8), ptcore.tensor(ends)
+        self._bytes.share_memory_()
+        self._ends.share_memory_()
+        if parts:
+            self._bytes.copy_(ptcore.frombuffer(parts, dtype=ptcore.uint8))
 
     def __len__(self):
         return len(self._ends) - 1

@@ -1,13 +1,14 @@
 """Page-locked memory, copies that need not wait, and memory that several streams use."""
 import copy
 import os
+import threading
 
 import numpy as np
 import pytest
 
 import ptcore
 from ptcore import cuda
-from ptcore.utils.data import DataLoader, TensorDataset
+from ptcore.utils.data import DataLoader, Dataset, TensorDataset
 
 STANDIN = os.environ.get("PTCORE_TEST_CUDA") == "standin"
 
@@ -207,3 +208,49 @@ def test_module_and_loader():
     for a, b in DataLoader(data, batch_size=2, pin_memory=True):
         assert a.is_pinned() and b.is_pinned()
         assert a.to("cuda", non_blocking=True).cpu().equal(a)
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        return {"x": ptcore.full((3000,), float(i)), "name": str(i)}
+
+
+@pytest.mark.parametrize("context", ["fork", "thread"])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_loader_pins_beside_the_loop(context, in_order, monkeypatch):
+    """Batches of workers are copied by a thread; each is handed out once and pinned."""
+    from ptcore.utils.data import dataloader
+
+    threads, pin = set(), dataloader._pin
+
+    def noted(batch):
+        threads.add(threading.current_thread().name)
+        return pin(batch)
+
+    monkeypatch.setattr(dataloader, "_pin", noted)
+    loader = DataLoader(Rows(), batch_size=4, num_workers=2, pin_memory=True, in_order=in_order,
+                                          multiprocessing_context=context)
+    assert len(iter(loader)) == 10
+    for _ in range(2):
+        seen = []
+        for batch in loader:
+            assert batch["x"].is_pinned()
+            assert batch["x"][:, 0].tolist() == batch["x"][:, -1].tolist() == [float(n) for n in batch["name"]]
+            assert batch["x"].to("cuda", non_blocking=True).cpu()[1, 7] == batch["x"][1, 7]
+            seen += batch["name"]
+        assert sorted(map(int, seen)) == list(range(40))
+    assert all(name.startswith("DataLoader pin_memory") for name in threads)
+
+
+def test_loader_tells_what_cannot_be_pinned():
+    class Refuses:
+        def pin_memory(self):
+            raise ValueError("not this one")
+
+    loader = DataLoader([Refuses()] * 4, batch_size=None, num_workers=1, pin_memory=True,
+                                          collate_fn=lambda x: x, multiprocessing_context="thread")
+    with pytest.raises(ValueError, match="not this one"):
+        next(iter(loader))

@@ -132,7 +132,17 @@ def collate(batch, *, collate_fn_map=None):
     raise _unsupported(type(first))
 
 
+empty_batch = None      # in a worker process: (shape, dtype) -> memory that the loader shows already, or None
+
+
 def _collate_tensors(batch, *, collate_fn_map=None):
+    if empty_batch is not None:
+        first = batch[0]
+        if all(type(t) is Tensor and t.dtype is first.dtype and t.shape == first.shape and not t.requires_grad
+               and t.device.type == "cpu" for t in batch):
+            out = empty_batch((len(batch), *first.shape), first.dtype)
+            if out is not None:
+                return ptcore.stack(batch, 0, out=out)
     return ptcore.stack(batch, 0)
 
 

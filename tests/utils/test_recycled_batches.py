@@ -1,0 +1,218 @@
+"""Memory of batches that workers use again: nothing that somebody still shows is ever written to."""
+import gc
+import os
+import random
+import sys
+
+import numpy as np
+import pytest
+
+import ptcore
+import ptcore.multiprocessing as mp
+from ptcore.multiprocessing import _segments
+from ptcore.utils.data import DataLoader, Dataset
+
+pytestmark = [pytest.mark.timeout(120),
+              pytest.mark.skipif(sys.platform != "linux", reason="descriptors in messages")]
+N = 9000                    # elements of a sample: more than goes inside a message
+
+
+class Full(Dataset):
+    def __init__(self, n=400):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return ptcore.full((N,), float(i))
+
+
+def address(batch):
+    """Tells of the file that lies behind."""
+    with open("/proc/self/maps") as f:
+        for line in f:
+            first, last = (int(x, 16) for x in line.split()[0].split("-"))
+            if first <= batch.data_ptr() < last:
+                return line.split()[4], line.split()[2]
+    raise AssertionError("not mapped")
+
+
+def right(k, batch, size=4):
+    """Whether the batch number k holds what it should."""
+    values = np.asarray(batch)
+    return (values == np.arange(k * size, (k + 1) * size)[:, None]).all()
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_memory_is_used_again(context):
+    files = set()
+    for k, batch in enumerate(DataLoader(Full(), batch_size=4, num_workers=2, multiprocessing_context=context)):
+        files.add(address(batch))
+        assert right(k, batch)
+        assert not batch.is_shared()                # nobody else shows it
+    assert k == 99
+    assert len(files) < 60
+
+
+PARTS = {"tensor": lambda b: b, "view": lambda b: b[:, ::7], "array": lambda b: b.numpy()[:, 5:],
+         "memoryview": lambda b: memoryview(b.numpy()), "dlpack": lambda b: np.from_dlpack(b),
+         "storage": lambda b: b.untyped_storage(), "list": lambda b: [b[0], b[1:], {"x": b[2]}]}
+
+
+@pytest.mark.parametrize("form", PARTS)
+def test_what_is_held_stays(form):
+    """Parts of batches are held for a random while."""
+    rng, held = random.Random(3), []
+    for k, batch in enumerate(DataLoader(Full(), batch_size=4, num_workers=2)):
+        part = PARTS[form](batch)
+        held.append((k, part))
+        del batch, part
+        while len(held) > rng.randrange(1, 12):
+            j, part = held.pop(rng.randrange(len(held)))
+            if form == "list":
+                part = np.concatenate([np.asarray(part[0])[None], np.asarray(part[1])])
+            elif form == "storage":
+                part = np.asarray(ptcore.empty(0).set_(part, 0, (4, N)))
+            assert right(j, part)
+
+
+def test_all_batches_at_once():
+    """More than a process may open files."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        batches = list(DataLoader(Full(1200), batch_size=2, num_workers=2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert len(batches) == 600
+    assert all(right(k, batch, 2) for k, batch in enumerate(batches))
+
+
+def check(queue, answers):
+    held = []
+    while (item := queue.get()) is not None:
+        held.append(item)
+        answers.put(len(held))
+    answers.put(all(bool(right(k, batch)) for k, batch in held))
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_sent_on(context):
+    """Another process holds every batch; this one drops them."""
+    ctx = mp.get_context(context)
+    queue, answers = ctx.Queue(), ctx.Queue()
+    process = ctx.Process(target=check, args=(queue, answers))
+    process.start()
+    for k, batch in enumerate(DataLoader(Full(200), batch_size=4, num_workers=2)):
+        queue.put((k, batch))
+        assert answers.get() == k + 1
+        assert batch.is_shared()                    # moved, as any other tensor that is sent
+        batch[0, 0] = -1 if k == 3 else batch[0, 0]             # which the other one sees
+    queue.put(None)
+    assert answers.get() is False
+    process.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_child_holds_it():
+    loader = iter(DataLoader(Full(), batch_size=4, num_workers=2))
+    children = []
+    for k, batch in enumerate(loader):
+        if k in (10, 30):
+            go, end = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(end)
+                os.read(go, 1)                      # until all batches were made
+                os._exit(0 if right(k, batch) else 1)
+            os.close(go)
+            children.append((child, end))
+    for child, end in children:
+        os.write(end, b"x")
+        os.close(end)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+class Keeps(Full):
+    """Returns samples that it keeps, changes and returns again."""
+
+    def __init__(self, n=300):
+        super().__init__(n)
+        self.kept = []
+
+    def __getitem__(self, i):
+        if i % 3 == 0 or not self.kept:
+            self.kept.append(ptcore.full((N,), float(i)))
+        if len(self.kept) > 4:
+            self.kept.pop(0)
+        return i, self.kept[i % len(self.kept)]
+
+
+def test_samples_that_the_dataset_keeps():
+    """They are sent many times; none may be overwritten by another batch."""
+    for i, sample in DataLoader(Keeps(), batch_size=None, num_workers=1):
+        values = np.asarray(sample)
+        assert (values == values[0]).all()
+        assert values[0] <= i
+        assert i - values[0] < 20
+
+
+class ForksItself(Full):
+    """Each sample is looked at by a child of the worker, later."""
+
+    def __getitem__(self, i):
+        sample = super().__getitem__(i)
+        if i % 5 == 0 and i < 60:
+            if os.fork() == 0:
+                for _ in range(200):
+                    if not bool((sample == float(i)).all()):
+                        os._exit(1)
+                os._exit(0)
+            self.__dict__.setdefault("children", []).append(1)
+        if i == self.n - 1:
+            for _ in self.__dict__.get("children", []):
+                assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+        return sample
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_worker_that_forks():
+    for k, sample in enumerate(DataLoader(ForksItself(150), batch_size=None, num_workers=1)):
+        assert float(sample[0]) == float(sample[-1]) == k
+
+
+def test_batches_can_be_changed():
+    """They are the receiver's own: in place, resized, shared."""
+    for k, batch in enumerate(DataLoader(Full(200), batch_size=4, num_workers=2)):
+        want = [4 * k, 4 * k + 1, 4 * k + 2, 4 * k + 3]
+        assert batch[:, 0].tolist() == batch[:, -1].tolist() == want
+        if k % 3 == 0:
+            batch.mul_(0)
+        elif k % 3 == 1:
+            batch.resize_(5, N)
+            batch[4] = 7
+            assert batch[:, N // 2].tolist() == [*want, 7]
+        else:
+            batch.share_memory_()
+            assert batch.is_shared()
+            assert batch[:, N // 2].tolist() == want
+
+
+def test_no_descriptor_is_left():
+    def count():
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    def use():
+        for k, batch in enumerate(DataLoader(Full(120), batch_size=4, num_workers=2)):
+            assert right(k, batch)
+
+    use()
+    before, known = count(), len(_segments.known)
+    for _ in range(3):
+        use()
+    assert count() == before
+    assert len(_segments.known) == known
