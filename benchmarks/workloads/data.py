@@ -1,4 +1,7 @@
-"""Epochs of a DataLoader from memory: 100,000 samples of 16 numbers and a class."""
+"""Epochs of a DataLoader from memory: 100,000 samples of 16 numbers and a class; and with two worker processes that
+stay, over samples that take 50 us of a processor each."""
+import time
+
 from . import workload
 
 SAMPLES = 100_000
@@ -22,6 +25,25 @@ def pairs(xp):
     return Pairs()
 
 
+def busy(count, *shape):
+    """Samples that keep a processor for 50 us each."""
+    def make(xp):
+        class Busy(xp.utils.data.Dataset):
+            def __init__(self):
+                self.x = xp.ones(shape)
+
+            def __len__(self):
+                return count
+
+            def __getitem__(self, i):
+                end = time.thread_time() + 50e-6
+                while time.thread_time() < end:
+                    pass
+                return self.x
+        return Busy()
+    return make
+
+
 def epoch(name, dataset, target=1.25, **settings):
     def prepare(xp):
         loader = xp.utils.data.DataLoader(dataset(xp), **settings)
@@ -37,3 +59,10 @@ epoch("TensorDataset, batch 64, 100k", tensors, batch_size=64)
 epoch("TensorDataset, batch 64 shuffled, 100k", tensors, batch_size=64, shuffle=True)
 epoch("TensorDataset, batch 1024 shuffled, 100k", tensors, batch_size=1024, shuffle=True)
 epoch("samples one by one, batch 64, 10k", pairs, batch_size=64)
+for batch in (1, 32):
+    epoch(f"50 us a sample of 3 KB, batch {batch}, no workers, 1k", busy(1024, 28, 28), batch_size=batch)
+    epoch(f"50 us a sample of 3 KB, batch {batch}, 2 workers, 1k", busy(1024, 28, 28), batch_size=batch, num_workers=2,
+          persistent_workers=True)
+epoch("50 us a sample of 600 KB, batch 32, no workers, 1k", busy(1024, 3, 224, 224), batch_size=32)
+epoch("50 us a sample of 600 KB, batch 32, 2 workers, 1k", busy(1024, 3, 224, 224), batch_size=32, num_workers=2,
+      persistent_workers=True)

@@ -573,7 +573,7 @@ def test_shared_list():
 def test_shared_list_is_one_in_all_processes(context):
     shared = SharedList(["aaaa"] * 50)
     assert shared[3] == "aaaa"                          # NumPy knows the address now
-    it = iter(DataLoader(shared, batch_size=None, num_workers=2, multiprocessing_context=context))
+    it = iter(DataLoader(shared, batch_size=None, num_workers=2, multiprocessing_context=context, prefetch_factor=1))
     assert next(it) == "aaaa"
     where = shared._bytes.numpy()
     where[where == ord("a")] = ord("b")                 # seen by whoever shows the same memory
