@@ -436,6 +436,13 @@ def test_the_loaders_process_ends(tmp_path, how, context):
 @pytest.mark.parametrize(("options", "error", "text"), [
     ({"num_workers": -1}, ValueError, "num_workers option should be non-negative"),
     ({"num_workers": 1, "prefetch_factor": 0}, ValueError, "prefetch_factor option should be positive"),
+    ({"num_workers": "2"}, TypeError, "DataLoader: num_workers must be an int, got '2'"),
+    ({"num_workers": 2.0}, TypeError, "num_workers must be an int, got 2.0"),
+    ({"num_workers": None}, TypeError, "num_workers must be an int, got None"),
+    ({"num_workers": 1, "timeout": "9"}, TypeError, "timeout must be a number of seconds, got '9'"),
+    ({"num_workers": 1, "prefetch_factor": "2"}, TypeError, "prefetch_factor must be an int, got '2'"),
+    ({"collate_fn": 3}, TypeError, "collate_fn must be callable, got 3"),
+    ({"num_workers": 1, "worker_init_fn": 3}, TypeError, "worker_init_fn must be callable, got 3"),
     ({"prefetch_factor": 2}, ValueError, "prefetch_factor option could only be specified in multiprocessing"),
     ({"persistent_workers": True}, ValueError, "persistent_workers option needs num_workers > 0"),
     ({"num_workers": 1, "multiprocessing_context": "sometimes"}, ValueError, "valid start method"),

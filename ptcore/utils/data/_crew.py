@@ -124,7 +124,8 @@ class Processes:
             if ended and process.sentinel in ended:
                 process.join()
                 raise RuntimeError(f"DataLoader worker (pid {process.pid}), number {number}, {_how_it_ended(process)} "
-                                   "unexpectedly")
+                                   "unexpectedly" + ("" if process.exitcode < 0 else "; what it wrote to standard error "
+                                                     "tells more"))
 
     def receive(self, timeout):
         """(worker, message), or None after ``timeout`` seconds (None: never)."""

@@ -5,6 +5,8 @@ tensor (``_gather``, with the default collation only), ``__getitems__``, or one
 sample after the other. All give equal batches.
 """
 
+from numbers import Real
+
 import ptcore
 from ptcore.utils.data import _state
 from ptcore.utils.data._utils.collate import default_collate, default_convert
@@ -124,6 +126,8 @@ class DataLoader:
         pin_memory_device="",
         in_order=True,
     ):
+        _check_kinds(num_workers=num_workers, timeout=timeout, collate_fn=collate_fn,
+                     prefetch_factor=prefetch_factor, worker_init_fn=worker_init_fn)
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         self.dataset = dataset
         self.num_workers = num_workers
@@ -267,6 +271,19 @@ class DataLoader:
             If the batch size or the number of batches differs from the saved one's.
         """
         _state.load_state_dict(self, state_dict)
+
+
+def _check_kinds(**options):
+    """That numbers are numbers and functions can be called, before anything is made of them."""
+    for name, value in options.items():
+        if name in ("collate_fn", "worker_init_fn"):
+            good, kind = value is None or callable(value), "callable"
+        elif name == "timeout":
+            good, kind = isinstance(value, Real), "a number of seconds"
+        else:
+            good, kind = hasattr(value, "__index__") or (value is None and name == "prefetch_factor"), "an int"
+        if not good:
+            raise TypeError(f"DataLoader: {name} must be {kind}, got {value!r}")
 
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, context):
