@@ -123,9 +123,9 @@ class Processes:
         for number, process in enumerate(self.processes):
             if ended and process.sentinel in ended:
                 process.join()
+                hint = "" if process.exitcode < 0 else "; what it wrote to standard error tells more"
                 raise RuntimeError(f"DataLoader worker (pid {process.pid}), number {number}, {_how_it_ended(process)} "
-                                   "unexpectedly" + ("" if process.exitcode < 0 else "; what it wrote to standard error "
-                                                     "tells more"))
+                                   f"unexpectedly{hint}")
 
     def receive(self, timeout):
         """(worker, message), or None after ``timeout`` seconds (None: never)."""
