@@ -5,6 +5,7 @@ A device type is a column of the kernel table. The CPU, CUDA and meta columns ar
 """
 import threading
 
+cimport cython
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
@@ -16,6 +17,9 @@ cdef dict _interned = {}
 device_check = {}
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class device:
     """Where a tensor's memory lives.
 

@@ -6,6 +6,7 @@ type, uint64 with a signed integer gives float (the default dtype decides which:
 """
 import threading
 
+cimport cython
 from ptcore._types cimport *
 
 cdef int _default_float = PT_FLOAT32       # of the threads that did not choose their own
@@ -22,6 +23,9 @@ _TABLE = (
 )
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class dtype:
     """A tensor's element type: ``ptcore.float32`` and its 14 companions.
 

@@ -26,6 +26,9 @@ cpdef uint64_t next_seq():
     return _seq
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 @cython.no_gc
 @cython.freelist(64)
 @cython.final
@@ -66,6 +69,9 @@ cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int
     return m
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 @cython.freelist(256)
 cdef class AccumulateGrad:
     """The end of an edge at a leaf, as programs see it that walk ``next_functions``.
@@ -100,6 +106,9 @@ cdef object seen_from_outside(object edge):
     return end
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 @cython.final
 @cython.freelist(256)
 @cython.trashcan(True)

@@ -6,11 +6,15 @@ depends on the seed and the number of calls alone.
 """
 import struct
 
+cimport cython
 from ptcore._types cimport *
 from ptcore._device cimport CPU, as_device, device as Device, device_of
 from ptcore._errors import DeviceError
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class Generator:
     """A stream of random numbers.
 

@@ -5,6 +5,7 @@ parentheses, as in PyTorch.
 """
 import threading
 
+cimport cython
 from ptcore._types cimport *
 
 _local = threading.local()
@@ -46,6 +47,9 @@ cdef object decorate(object manager, object function):
     return wrapped
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class GradMode:
     """What no_grad, enable_grad and set_grad_enabled share."""
     cdef uint8_t wanted, before
@@ -94,6 +98,9 @@ class enable_grad(GradMode):
         return mode if function is None else decorate(mode, function)
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class set_grad_enabled(GradMode):
     """Switches recording on or off, at once and, as a context manager, for a block."""
     def __cinit__(self, mode):
@@ -112,6 +119,9 @@ cdef class set_grad_enabled(GradMode):
         return set_grad_enabled(self.wanted)
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class InferenceMode:
     """The working half of inference_mode."""
     cdef uint8_t wanted, before, before_grad

@@ -58,6 +58,9 @@ cdef class TensorExtras:
     """What few tensors have: hooks, an interpreter's payload."""
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 @cython.freelist(256)
 @cython.trashcan(True)
 cdef class Tensor:

@@ -6,6 +6,7 @@ size and keeps the block. Shared memory keeps its size.
 """
 import os
 
+cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ptcore._types cimport *
@@ -17,6 +18,9 @@ from ptcore._tensor cimport *
 from ptcore._subclass import set_data
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class UntypedStorage:
     """The bytes behind tensors; ``tensor.untyped_storage()`` gives it.
 
@@ -126,6 +130,9 @@ def set_shared_memory(find_room):
     _find_room = find_room
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class Segment:
     """An open file in memory, mapped for as long as storages lie in it.
 

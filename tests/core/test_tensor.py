@@ -514,3 +514,27 @@ def test_types_are_heap_types():
             found |= {v for v in vars(module).values() if isinstance(v, type) and v.__module__.startswith("ptcore.")}
     assert pt.Tensor in found and pt.device in found
     assert not [t for t in found if not t.__flags__ & heap]
+
+
+def extension_classes():
+    """Those with memory of their own, which a method reads at fixed places."""
+    found = {pt._untyped_storage.Segment}
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] == "ptcore" and getattr(module, "__file__", "").endswith(".so"):
+            found |= {c for c in vars(module).values() if isinstance(c, type) and c.__module__.startswith("ptcore")}
+    return sorted((c for c in found if not hasattr(c, "__slots__") and "__dict__" not in vars(c)),
+                  key=lambda c: (c.__module__, c.__name__))
+
+
+def test_methods_check_their_self():
+    """``Tensor.dim(3)`` must not read an int as a tensor."""
+    tried = 0
+    for cls in extension_classes():
+        for name, method in vars(cls).items():
+            if name in ("__new__", "__init_subclass__", "__class_getitem__") or not callable(method):
+                continue
+            for other in (3, object(), [], None):
+                with pytest.raises((TypeError, AttributeError)):
+                    method(other)
+                tried += 1
+    assert tried > 1000
