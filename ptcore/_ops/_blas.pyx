@@ -21,8 +21,7 @@ cdef extern from *:
     }
     static void pt_set_routine(int which, int type, void *p) { pt_blas.routine[which][type] = p; }
     static void pt_set_threads(size_t get, size_t set) {
-        pt_set(pt_blas.get_threads, reinterpret_cast<void *>(get));
-        pt_set(pt_blas.set_threads, reinterpret_cast<void *>(set));
+        pt_blas_set_threads(reinterpret_cast<int (*)(void)>(get), reinterpret_cast<void (*)(int)>(set));
     }
     """
     void pt_set_routine(int which, int type, void *p)

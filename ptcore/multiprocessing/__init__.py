@@ -15,6 +15,7 @@ Examples
 >>> x.is_shared(), x
 (True, tensor([7., 0., 0.]))
 """
+import importlib
 import multiprocessing as _standard
 from multiprocessing import *  # noqa: F403
 
@@ -41,6 +42,11 @@ def __getattr__(name):
     """The standard module's other attributes, such as its submodules."""
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not hasattr(_standard, name):
+        try:
+            return importlib.import_module(f"multiprocessing.{name}")
+        except ModuleNotFoundError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
     return getattr(_standard, name)
 
 

@@ -16,11 +16,20 @@ _HEAD = struct.Struct("!QI")        # bytes and descriptors of a message
 _AT_ONCE = 250                      # descriptors; the kernel takes 253
 
 
+class _Arrived(list):
+    """Descriptors that came with a message; -1 for one that was taken. The others are closed with the list."""
+
+    def __del__(self):
+        for fd in self:
+            if fd >= 0:
+                os.close(fd)
+
+
 class _Transit(threading.local):
     """What belongs to the message that this thread packs or unpacks."""
 
     outgoing = None     # segments, where the message goes through a pipe of this file
-    arrived = None      # descriptors; -1 for one that was taken
+    arrived = None
 
 
 transit = _Transit()
@@ -32,6 +41,7 @@ class packing:
     def __enter__(self):
         self.before = transit.outgoing
         transit.outgoing = []
+        return transit.outgoing
 
     def __exit__(self, *exception):
         transit.outgoing = self.before
@@ -44,14 +54,7 @@ class unpacking:
         pass
 
     def __exit__(self, *exception):
-        _close_all(transit.arrived)
         transit.arrived = None
-
-
-def _close_all(descriptors):
-    for fd in descriptors or ():
-        if fd >= 0:
-            os.close(fd)
 
 
 def _rights(descriptors):
@@ -61,6 +64,15 @@ def _rights(descriptors):
 class Connection(connection.Connection):
     """One end of a pipe; what ``multiprocessing.Connection`` is, over a socket."""
 
+    def __init__(self, handle, readable=True, writable=True):
+        super().__init__(handle, readable, writable)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, handle)
+        if self._socket.gettimeout() is not None:       # socket.setdefaulttimeout is not meant for pipes
+            self._socket.settimeout(None)
+
+    def _close(self):
+        self._socket.close()
+
     def send(self, obj):
         with packing():
             super().send(obj)
@@ -68,15 +80,6 @@ class Connection(connection.Connection):
     def recv(self):
         with unpacking():
             return super().recv()
-
-    def _on_socket(self, function, *args):
-        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, self._handle)
-        try:
-            if s.gettimeout() is not None:      # socket.setdefaulttimeout is not meant for pipes
-                s.settimeout(None)
-            return function(s, *args)
-        finally:
-            s.detach()
 
     def _send_bytes(self, buf):
         segments, transit.outgoing = transit.outgoing, transit.outgoing and []
@@ -89,18 +92,17 @@ class Connection(connection.Connection):
                 self._send(head + buf)
             return
         descriptors = [segment.fd for segment in segments]
-        self._on_socket(_send_with, head, descriptors[:_AT_ONCE])
+        _send_with(self._socket, head, descriptors[:_AT_ONCE])
         for i in range(_AT_ONCE, len(descriptors), _AT_ONCE):
-            self._on_socket(_send_with, b"\0", descriptors[i:i + _AT_ONCE])
+            _send_with(self._socket, b"\0", descriptors[i:i + _AT_ONCE])
         if len(buf):
             self._send(buf)
 
     def _recv_bytes(self, maxsize=None):
-        _close_all(transit.arrived)
-        transit.arrived = descriptors = []
-        size, count = _HEAD.unpack(self._on_socket(_receive_with, _HEAD.size, descriptors))
+        transit.arrived = descriptors = _Arrived()
+        size, count = _HEAD.unpack(_receive_with(self._socket, _HEAD.size, descriptors))
         for _ in range(_AT_ONCE, count, _AT_ONCE):
-            self._on_socket(_receive_with, 1, descriptors)
+            _receive_with(self._socket, 1, descriptors)
         if maxsize is not None and size > maxsize:
             return None
         buf = self._recv(size)
@@ -160,14 +162,29 @@ def Pipe(duplex=True):
 # -- queues --------------------------------------------------------------------------------------
 
 class _Packed:
-    """An object on its way to a queue's thread, which pickles it and sends the bytes next."""
+    """An object on its way to a queue's thread, which sends it. It is pickled by whoever puts it: so its tensors have
+    moved when ``put`` returns, and what the caller does to them next is done to shared memory."""
 
     def __init__(self, content):
-        self.content = content
+        self.content, self.segments = content, None
+        self.lock = threading.Lock()
+
+    def pack(self):
+        """Once it has its place in the queue; what cannot be pickled is left to the thread, which reports that."""
+        with packing() as segments:
+            try:
+                self.content = bytes(reduction.ForkingPickler.dumps(self.content))
+                self.segments = segments
+            except Exception:
+                pass
 
     def __reduce__(self):
-        transit.outgoing = []
-        return _unpacked, (self.content,)
+        with self.lock:
+            if self.segments is None:
+                transit.outgoing = []
+                return _unpacked, (self.content,)
+            transit.outgoing = self.segments
+            return reduction.ForkingPickler.loads, (self.content,)
 
 
 def _unpacked(content):
@@ -194,12 +211,15 @@ class _Buffered(_OverPipe):
         self._reset()
 
     def put(self, obj, block=True, timeout=None):
-        super().put(_Packed(obj), block, timeout)
+        packed = _Packed(obj)
+        with packed.lock:       # the thread waits
+            super().put(packed, block, timeout)
+            packed.pack()
 
     @staticmethod
     def _on_queue_feeder_error(e, obj):
         transit.outgoing = None
-        queues.Queue._on_queue_feeder_error(e, getattr(obj, "content", obj))
+        queues.Queue._on_queue_feeder_error(e, obj.content if isinstance(obj, _Packed) else obj)
 
 
 class Queue(_Buffered, queues.Queue):

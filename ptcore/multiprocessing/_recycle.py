@@ -30,10 +30,11 @@ class Spares:
     def __init__(self, most):
         self.most = most
         self.sent, self.free = {}, []
+        self._lock = threading.RLock()
 
     def take(self, nbytes):
         """A segment of about this size, or None."""
-        with _segments.exclusive:
+        with self._lock:
             for i in reversed(range(len(self.free))):       # the last one may be in a cache still
                 if nbytes <= self.free[i].nbytes <= nbytes + nbytes // 4:
                     return self.free.pop(i)
@@ -41,7 +42,7 @@ class Spares:
 
     def note_sent(self, segment, to_receiver):
         """The segment goes into a message; returns whether it is lent."""
-        with _segments.exclusive:
+        with self._lock:
             before = self.sent.pop(segment.key, None)
             if not segment.alone or before is not None or not to_receiver:
                 segment.alone = False
@@ -53,7 +54,7 @@ class Spares:
 
     def give_back(self, keys):
         """The receiver has dropped these."""
-        with _segments.exclusive:
+        with self._lock:
             for key in keys:
                 segment = self.sent.pop(key, None)
                 if segment is not None and segment.is_idle() and len(self.free) < self.most:

@@ -33,28 +33,36 @@ spares = None           # segments that are used again, where somebody gives the
 known = weakref.WeakValueDictionary()       # key -> segment that this process maps
 
 _lock = threading.RLock()
-_late = []              # names whose segment died while this thread held the lock
+_late = []              # names that are to be released
 _slabs = {}             # (class, bytes of a place) -> [segment, offset of its next place]
 
 
-class _Exclusive:
-    """One thread at a time. A segment may be collected inside: its name is released at the end."""
+class _Release:
+    """``with _lock, late``: one thread at a time; names whose segment is collected inside are released at the end.
+
+    So ``_late`` may grow at any moment; only the one who holds the lock shortens it. The lock is no part of this class:
+    a signal's handler may raise between any two of its lines, and would leave it locked.
+    """
 
     def __enter__(self):
-        _lock.acquire()
+        pass
 
     def __exit__(self, *exception):
         while _late:
-            _edit(_late.pop(), {_me(): -1})
-        _lock.release()
+            key = _late.pop()
+            try:
+                _edit(key, {_me(): -1})
+            except OSError:         # out of descriptors: the next one tries again, at last the end of the process
+                _late.append(key)
+                break
 
 
-exclusive = _Exclusive()
+late = _Release()
 
 
 def find_room(nbytes):
     """(segment, offset) of bytes that nobody has had."""
-    with exclusive:
+    with _lock, late:
         kind = Anonymous if strategy == "file_descriptor" else Named
         shift = len(known) // kind.step()
         if spares is not None and kind is Anonymous and nbytes > SMALL:
@@ -82,8 +90,20 @@ class Anonymous(Segment):
     alone = False       # one storage has all of it
 
     def __init__(self, fd, nbytes, key):
-        self.fd, self.key = fd, key
+        self.key = key
         known[key] = self
+
+    @classmethod
+    def owning(cls, fd, nbytes, key):
+        """The segment of a descriptor that it closes. A signal's handler may raise in between: rather not at all than
+        twice."""
+        try:
+            segment = cls(fd, nbytes, key)
+        except BaseException:
+            os.close(fd)
+            raise
+        segment.fd = fd
+        return segment
 
     def __del__(self):
         if self.fd >= 0:
@@ -98,30 +118,30 @@ class Anonymous(Segment):
 
     @classmethod
     def new(cls, nbytes):
-        if hasattr(os, "memfd_create"):
-            fd = os.memfd_create("ptcore")
-        else:
-            fd = os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            if hasattr(os, "memfd_create"):
+                fd = os.memfd_create("ptcore")
+            else:
+                fd = os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError as e:
+            raise OSError(e.errno, f"shared memory: no descriptor for {nbytes} bytes ({e.strerror}); raise the limit "
+                                   "(ulimit -n), or set_sharing_strategy('file_system')") from None
         try:
             os.ftruncate(fd, nbytes)
-            segment = cls(fd, nbytes, _new_key())
-            segment.new_fd = fd
-            return segment
-        except BaseException:
+        except OSError as e:
             os.close(fd)
-            raise
+            raise OutOfMemoryError(f"shared memory: {nbytes} bytes have no room ({e.strerror})") from None
+        segment = cls.owning(fd, nbytes, _new_key())
+        segment.new_fd = fd
+        return segment
 
     @classmethod
     def received(cls, fd, nbytes, key):
         """The segment behind a descriptor, which it takes over."""
-        with exclusive:
+        with _lock, late:
             segment = known.get(key)
-            try:
-                if segment is None:
-                    return cls(fd, nbytes, key)
-            except BaseException:
-                os.close(fd)
-                raise
+            if segment is None:
+                return cls.owning(fd, nbytes, key)
             os.close(fd)
             return segment
 
@@ -149,11 +169,10 @@ class Named(Segment):
     def __del__(self):
         if self.key is None:
             return
-        if _lock._is_owned():
-            _late.append(self.key)
-        else:
-            with exclusive:
-                _edit(self.key, {_me(): -1})
+        _late.append(self.key)
+        if not _lock._is_owned():
+            with _lock, late:
+                pass
 
     @staticmethod
     def step():
@@ -190,7 +209,7 @@ class Named(Segment):
 
     def lend(self):
         """Counts a message on its way, for the parent, who outlives its children; returns the process."""
-        with exclusive:
+        with _lock, late:
             parent = parent_process()
             guard = parent and (parent.pid, started(parent.pid))
             if guard is None or guard[1] is None:
@@ -202,12 +221,17 @@ class Named(Segment):
     @classmethod
     def received(cls, key, guard, nbytes):
         """The segment of a message that ``guard`` was counted for."""
-        with exclusive:
+        with _lock, late:
             segment = known.get(key)
             _watch()
             changes = {guard: -1}
             changes[_me()] = changes.get(_me(), 0) + (segment is None)      # the guard may be this process
-            made = _edit(key, changes, lambda fd: segment or cls(fd, nbytes, key))
+
+            def mapped(path):       # by a descriptor of its own: a mapping keeps a file, and what is held of it
+                with open(path, "r+b", buffering=0) as file:
+                    return cls(file.fileno(), nbytes, key)
+
+            made = _edit(key, changes, mapped if segment is None else lambda path: segment)
             if made is None and segment is None:
                 raise RuntimeError(f"shared memory: {key} was removed before it was received: its sender was killed, "
                                    "or the message is read for the second time")
@@ -247,8 +271,8 @@ def _me():
 
 
 def _hold(fd, on):
-    """Waits until no other process changes the entries, or lets the next one do so (a mapping keeps a file, and what is
-    held of it, beyond its closing)."""
+    """Waits until no other process changes the entries, or lets the next one do so (a child that was forked meanwhile
+    keeps the file, and what is held of it, beyond its closing)."""
     if sys.platform == "win32":
         import msvcrt
         os.lseek(fd, 0, os.SEEK_SET)
@@ -265,37 +289,42 @@ def _store(fd, entries):
     os.write(fd, b"".join(packed[:100]) + bytes(_ENTRY.size))
 
 
-def _edit(key, changes, then=lambda fd: True):
-    """Adds to the counts of a file's living processes, removes it where none is left, and returns then(fd); None
+def _edit(key, changes, then=lambda path: True):
+    """Adds to the counts of a file's living processes, removes it where none is left, and returns then(path); None
     if there is no such file."""
     path = os.path.join(_FOLDER, key)
     try:
-        fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        file = open(path, "r+b", buffering=0)       # which is closed, and not held, wherever a signal's handler raises
     except (FileNotFoundError, PermissionError):
         return None
-    try:
+    with file:
+        fd = file.fileno()
         _hold(fd, True)
-        entries = dict(changes)
-        written = os.read(fd, HEADER // _ENTRY.size * _ENTRY.size)
-        if not written:             # it is just being made
-            return None
-        for pid, start, count in _ENTRY.iter_unpack(written):
-            if pid == 0:
-                break
-            if started(pid) == start:
-                entries[pid, start] = entries.get((pid, start), 0) + count
-        entries = {process: count for process, count in entries.items() if count > 0}
-        result = then(fd)
-        _store(fd, entries)
-        if not entries:
-            try:
-                os.unlink(path)
-            except (FileNotFoundError, PermissionError):    # Windows: it is mapped; a later sweep removes it
-                pass
-        return result
-    finally:
-        _hold(fd, False)
-        os.close(fd)
+        try:
+            return _change(fd, path, changes, then)
+        finally:
+            _hold(fd, False)
+
+
+def _change(fd, path, changes, then):
+    written = os.read(fd, HEADER // _ENTRY.size * _ENTRY.size)
+    if not written:             # it is just being made
+        return None
+    entries = dict(changes)
+    for pid, start, count in _ENTRY.iter_unpack(written):
+        if pid == 0:
+            break
+        if started(pid) == start:
+            entries[pid, start] = entries.get((pid, start), 0) + count
+    entries = {process: count for process, count in entries.items() if count > 0}
+    result = then(path)
+    _store(fd, entries)
+    if not entries:
+        try:
+            os.unlink(path)
+        except (FileNotFoundError, PermissionError):    # Windows: it is mapped; a later sweep removes it
+            pass
+    return result
 
 
 def sweep(changes=()):
@@ -307,7 +336,7 @@ def sweep(changes=()):
 
 def _leave():
     """At the end of the process: nothing is needed here, nor waited for."""
-    with exclusive:
+    with _lock, late:
         for segment in list(known.values()):
             if isinstance(segment, Named):
                 segment.key = None
@@ -361,4 +390,4 @@ _begin()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
     # multiprocessing forgets in its children what is to be done at the end; this runs after it has.
-    util.register_after_fork(exclusive, lambda _: _watching == os.getpid() and _watch(True))
+    util.register_after_fork(late, lambda _: _watching == os.getpid() and _watch(True))

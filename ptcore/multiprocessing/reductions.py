@@ -4,7 +4,7 @@ Only ``multiprocessing``'s pickler does this; ``pickle`` itself copies a tensor'
 """
 import os
 import threading
-from multiprocessing import context
+from multiprocessing import context, resource_sharer
 from multiprocessing.reduction import DupFd, ForkingPickler
 
 import ptcore
@@ -18,6 +18,8 @@ from ptcore.nn.parameter import Buffer, Parameter
 
 if _segments.STRATEGIES[0] == "file_descriptor":
     from ptcore.multiprocessing._connection import packing, transit
+
+FORKSERVER_FDS = 200    # the others are fetched from this process
 
 
 class _Small(threading.local):
@@ -49,7 +51,7 @@ def try_out(obj):
 
 
 def reduce_tensor(tensor):
-    """A tensor of the CPU as a window of its storage, which is moved to shared memory; with its gradient.
+    """A tensor of the CPU as a window of its storage, which is moved to shared memory; with gradient and attributes.
 
     Where the storage's address is known outside (NumPy, ``data_ptr``), a copy of the tensor is what travels.
 
@@ -60,34 +62,49 @@ def reduce_tensor(tensor):
     NotImplementedError
         If it lies on a device.
     """
-    if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError("multiprocessing: a tensor that requires grad can be sent only if it is a leaf, since "
-                           "autograd does not cross processes; to send the values alone, call detach() first")
+    grad = tensor.grad if tensor.is_leaf else None
+    for which, t in ("a tensor", tensor), ("a gradient (of create_graph=True)", grad):
+        if t is not None and t.requires_grad and not t.is_leaf:
+            raise RuntimeError(f"multiprocessing: {which} that requires grad can be sent only if it is a leaf, since "
+                               "autograd does not cross processes; to send the values alone, call detach() first")
+    attributes = getattr(tensor, "__dict__", None) or None
     if tensor.device.type == "meta" or tensor.numel() == 0 or (_small.limit >= 0 and _goes_inside(tensor)):
-        return Tensor.__reduce_ex__(tensor, 2)
-    storage = _shared(tensor)
-    first = tensor.storage_offset()
-    strides = tensor.stride()
-    if storage is None:
-        moved = _copy(tensor)
-        storage, first, strides = moved.untyped_storage(), 0, moved.stride()
-    described = (type(tensor), tensor.dtype.name, tuple(tensor.shape), tuple(strides), first, storage,
-                 tensor.requires_grad, getattr(tensor, "__dict__", None) or None)
-    if tensor.is_leaf and tensor.grad is not None:
-        return rebuild_with_grad, (described, tensor.grad)
-    return rebuild, described
+        made, (*described, _) = Tensor.__reduce_ex__(tensor, 2)
+    else:
+        storage = _shared(tensor)
+        first, strides = tensor.storage_offset(), tensor.stride()
+        if storage is None:
+            moved = _copy(tensor)
+            storage, first, strides = moved.untyped_storage(), 0, moved.stride()
+        made, described = rebuild, (type(tensor), tensor.dtype.name, tuple(tensor.shape), tuple(strides), first,
+                                    storage, tensor.requires_grad)
+    if grad is None and attributes is None:
+        return made, (*described, None)
+    # Once the tensor is known to the pickler: they may hold it themselves.
+    return made, (*described, None), (grad, attributes), None, None, complete
 
 
 def _goes_inside(tensor):
     return (tensor.numel() * tensor.element_size() <= _small.limit and tensor.is_contiguous() and type(tensor) is Tensor
-            and tensor.device.type == "cpu" and tensor.grad is None and not tensor.is_shared())
+            and tensor.device.type == "cpu" and not tensor.is_shared())
 
 
-def rebuild_with_grad(described, grad):
-    """The tensor and its gradient."""
-    tensor = rebuild(*described)
-    tensor.grad = grad
-    return tensor
+def complete(tensor, state):
+    """Gives a tensor its gradient and its attributes."""
+    grad, attributes = state
+    if grad is not None:
+        tensor.grad = grad
+    for name, value in (attributes or {}).items():
+        setattr(tensor, name, value)
+
+
+def _reducer_of_subclasses(pickler, obj):
+    """What ``ForkingPickler`` asks before its table, which knows a class only by itself."""
+    kind = type(obj)
+    if (issubclass(kind, Tensor) and kind not in pickler.dispatch_table
+            and kind.__reduce_ex__ is Tensor.__reduce_ex__):
+        return reduce_tensor(obj)
+    return NotImplemented
 
 
 def _shared(tensor):
@@ -132,7 +149,13 @@ def reduce_anonymous(segment):
     """A segment by its descriptor: handed to a process that is being started, beside the message, or by a server in
     this process, for pipes that are not this package's."""
     lent = _segments.spares is not None and _segments.spares.note_sent(segment, _small.limit >= 0)
-    if context.get_spawning_popen() is not None or transit.outgoing is None:
+    starting = context.get_spawning_popen()
+    if starting is not None:
+        # The process is started later, when what was pickled may be gone. A fork server takes 256 descriptors.
+        starting.__dict__.setdefault("segments", []).append(segment)
+        many = starting.method == "forkserver" and len(starting._fds) >= FORKSERVER_FDS
+        descriptor = resource_sharer.DupFd(segment.fd) if many else DupFd(segment.fd)
+    elif transit.outgoing is None:
         descriptor = DupFd(segment.fd)
     else:
         descriptor = len(transit.outgoing)
@@ -170,6 +193,7 @@ def init_reductions():
     """Tells multiprocessing's pickler."""
     for kind in (Tensor, Parameter, Buffer):
         ForkingPickler.register(kind, reduce_tensor)
+    ForkingPickler.reducer_override = _reducer_of_subclasses
     ForkingPickler.register(UntypedStorage, reduce_storage)
     ForkingPickler.register(Anonymous, reduce_anonymous)
     ForkingPickler.register(Named, reduce_named)

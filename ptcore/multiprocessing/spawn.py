@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import warnings
@@ -63,9 +64,9 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(fn, i, args, report, parent):
-    if sys.platform == "linux":     # whoever starts processes and is killed takes them along
+    if sys.platform == "linux" and parent is not None:     # whoever starts processes and is killed takes them along
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
-        if parent not in (None, os.getppid()):
+        if parent not in (0, os.getppid()):
             sys.exit(1)
     try:
         fn(i, *args)
@@ -183,16 +184,23 @@ class SpawnContext(ProcessContext):
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
     """Runs ``fn(i, *args)`` in ``nprocs`` processes that are started by ``start_method``; else as :func:`spawn`."""
     context = get_context(start_method)
-    parent = None if start_method == "forkserver" else os.getpid()
+    if start_method == "forkserver":
+        parent = 0              # the server, which ends with this process
+    else:                       # Linux means the thread that forks, which may end long before its process
+        parent = os.getpid() if threading.current_thread() is threading.main_thread() else None
     processes, reports = [], []
-    for i in range(nprocs):
-        handle, report = tempfile.mkstemp(prefix="ptcore-process-", suffix=".txt")
-        os.close(handle)
-        os.unlink(report)
-        process = context.Process(target=_run, args=(fn, i, args, report, parent), daemon=daemon)
-        process.start()
-        processes.append(process)
-        reports.append(report)
+    try:
+        for i in range(nprocs):
+            handle, report = tempfile.mkstemp(prefix="ptcore-process-", suffix=".txt")
+            os.close(handle)
+            os.unlink(report)
+            process = context.Process(target=_run, args=(fn, i, args, report, parent), daemon=daemon)
+            process.start()
+            processes.append(process)
+            reports.append(report)
+    except BaseException:       # args that cannot be pickled, no more processes: nobody could join the first ones
+        ProcessContext(processes, reports)._end_all(None)
+        raise
     started = ProcessContext(processes, reports)
     if not join:
         return started

@@ -6,16 +6,21 @@ record is the length, its checksum, the data and their checksum.
 """
 import functools
 import io
+import itertools
+import json
 import math
+import os
 import struct
+import urllib.parse
 import zlib
 
 import numpy as np
 
 import ptcore
 
-__all__ = ["audio", "crc32c", "custom_scalars", "double", "figures", "histogram", "histogram_raw", "hparams", "image",
-           "integer", "length", "packed", "pr_curve", "pr_curve_raw", "record", "scalar", "single", "tensor", "text"]
+__all__ = ["audio", "boxes", "crc32c", "custom_scalars", "double", "embedding", "figures", "histogram",
+           "histogram_raw", "hparams", "image", "integer", "length", "mesh", "packed", "pr_curve", "pr_curve_raw",
+           "record", "scalar", "single", "tensor", "text", "video"]
 
 _POLYNOMIAL = 0x82F63B78                # Castagnoli's, reflected
 _SHORT = 4096                           # bytes below which one table and a loop are quicker than NumPy
@@ -140,6 +145,8 @@ def array_of(value):
 
 def _summary(tag, value, plugin=None, content=b""):
     """One value under a tag; of a plugin, with what that wants to know."""
+    if not isinstance(tag, str):
+        raise TypeError(f"SummaryWriter: tag must be a str, got {type(tag).__name__}")
     data = length(1, tag) + value
     if plugin is not None:
         data += length(9, length(1, length(1, plugin) + length(2, content)))
@@ -231,42 +238,154 @@ def _to_hwc(array, dataformats):
         array = array[:, :, None]
     if array.shape[-1] == 1:
         array = np.repeat(array, 3, axis=-1)
+    if 0 in array.shape:
+        raise ValueError(f"add_image: the image has no pixel, its shape is {array.shape}")
     if array.ndim == 4:
-        n, h, w, c = array.shape
-        if c != 3:
-            raise AssertionError(f"add_images: images must have 1 or 3 channels, got {c}")
-        columns = min(n, 8)
-        rows = -(-n // columns)
-        grid = np.zeros((rows * columns, h, w, c), array.dtype)
-        grid[:n] = array
-        array = grid.reshape(rows, columns, h, w, c).swapaxes(1, 2).reshape(rows * h, columns * w, c)
+        if array.shape[-1] != 3:
+            raise AssertionError(f"add_images: images must have 1 or 3 channels, got {array.shape[-1]}")
+        array = _grid(array, min(len(array), 8))
     return array
 
 
-def _png(pixels):
-    """The file of an image of bytes with 3 or 4 channels."""
-    height, width, channels = pixels.shape
-    if channels not in (3, 4):
-        raise AssertionError(f"add_image: an image must have 1, 3 or 4 channels, got {channels}")
+def _grid(images, columns, rows=0):
+    """Images of NHWC as one, so many in a row; black where there are none."""
+    n, h, w, c = images.shape
+    rows = max(rows, -(-n // columns))
+    grid = np.zeros((rows * columns, h, w, c), images.dtype)
+    grid[:n] = images
+    return grid.reshape(rows, columns, h, w, c).swapaxes(1, 2).reshape(rows * h, columns * w, c)
+
+
+_COLORS = {2: 4, 3: 2, 4: 6}            # PNG's number for: grey and alpha, colours, colours and alpha
+
+
+def _png(*frames, fps=1):
+    """The file of an image of bytes with 2 to 4 channels; of several as an animated PNG, which repeats itself."""
+    height, width, channels = frames[0].shape
+    if channels not in _COLORS:
+        raise AssertionError(f"add_image: an image must have 1 to 4 channels, got {channels}")
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    rows = np.zeros((height, 1 + width * channels), np.uint8)           # each begins with its filter: none
-    rows[:, 1:] = pixels.reshape(height, width * channels)
-    head = struct.pack(">2I5B", width, height, 8, 2 if channels == 3 else 6, 0, 0, 0)
-    parts = chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+    parts = [b"\x89PNG\r\n\x1a\n",
+             chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, _COLORS[channels], 0, 0, 0))]
+    if len(frames) > 1:
+        parts.append(chunk(b"acTL", struct.pack(">2I", len(frames), 0)))
+    number = itertools.count()          # of the chunks of the animation
+    for i, pixels in enumerate(frames):
+        rows = np.zeros((height, 1 + width * channels), np.uint8)       # each begins with its filter: none
+        rows[:, 1:] = pixels.reshape(height, width * channels)
+        data = zlib.compress(rows)
+        if len(frames) > 1:
+            parts.append(chunk(b"fcTL", struct.pack(">5I2H2B", next(number), width, height, 0, 0,
+                                                    max(round(1000 / fps), 1), 1000, 0, 0)))
+        parts.append(chunk(b"fdAT", struct.pack(">I", next(number)) + data) if i else chunk(b"IDAT", data))
+    return b"".join((*parts, chunk(b"IEND", b"")))
+
+
+def _pixels(array, dataformats):
+    """Bytes of an image of bytes, or of numbers from 0 to 1."""
+    scale = 1 if array.dtype == np.uint8 else 255
+    return (_to_hwc(array, dataformats).astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
+
+
+def _images(tag, *frames, fps=1):
+    height, width, channels = frames[0].shape
+    return _summary(tag, length(4, integer(1, height) + integer(2, width) + integer(3, channels)
+                                     + length(4, _png(*frames, fps=fps))))
 
 
 def image(tag, value, dataformats):
     """An image of bytes, or of numbers from 0 to 1."""
+    return _images(tag, _pixels(array_of(value), dataformats))
+
+
+def video(tag, value, fps):
+    """Several videos side by side."""
     array = array_of(value)
-    scale = 1 if array.dtype == np.uint8 else 255
-    array = (_to_hwc(array, dataformats).astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
-    height, width, channels = array.shape
-    return _summary(tag, length(4, integer(1, height) + integer(2, width) + integer(3, channels)
-                                     + length(4, _png(array))))
+    if array.ndim != 5 or 0 in array.shape:
+        raise ValueError(f"add_video: vid_tensor must have 5 dimensions (N, T, C, H, W) and a pixel, got shape "
+                         f"{array.shape}")
+    if not 0.02 <= fps <= 1000:
+        raise ValueError(f"add_video: fps must be from 0.02 to 1000, got {fps}")
+    return _images(tag, *(_pixels(array[:, t], "NCHW") for t in range(array.shape[1])), fps=fps)
+
+
+def boxes(tag, value, box_tensor, dataformats, rescale, labels):
+    """An image with a red frame around each box, and a label in its lower left corner."""
+    from PIL import Image, ImageDraw
+
+    where = array_of(box_tensor)
+    if where.ndim != 2 or where.shape[1] != 4:
+        raise ValueError(f"add_image_with_boxes: box_tensor must have shape (number, 4), got {where.shape}")
+    if labels is not None and len(labels) != len(where):
+        raise ValueError(f"add_image_with_boxes: labels must be as many as the boxes, got {len(labels)} and "
+                         f"{len(where)}")
+    picture = Image.fromarray(_pixels(array_of(value), dataformats))
+    draw = ImageDraw.Draw(picture)
+    for i, (left, top, right, bottom) in enumerate(where.tolist()):
+        draw.line([(left, top), (left, bottom), (right, bottom), (right, top), (left, top)], fill="red", width=2)
+        if labels is not None:
+            draw.rectangle(draw.textbbox((left, bottom), str(labels[i]), anchor="lb"), fill="red")
+            draw.text((left, bottom), str(labels[i]), fill="black", anchor="lb")
+    if rescale != 1:
+        size = int(picture.width * rescale), int(picture.height * rescale)
+        picture = picture.resize(size, Image.Resampling.LANCZOS)
+    return _images(tag, np.asarray(picture))
+
+
+def mesh(tag, vertices, colors, faces, config):
+    """A summary for each of the vertices, the triangles between them and their colours."""
+    parts = [(kind, name, array_of(value).astype(np.float32)) for kind, name, value in
+             ((1, "VERTEX", vertices), (2, "FACE", faces), (3, "COLOR", colors)) if value is not None]
+    for _, name, array in parts:
+        if array.ndim != 3 or array.shape[-1] != 3:
+            raise ValueError(f"add_mesh: {name.lower()} values must have shape (N, number, 3), got {array.shape}")
+    known = sum(1 << kind for kind, _, _ in parts)
+    found = []
+    for kind, name, array in parts:
+        about = (length(2, tag) + integer(3, kind) + length(5, json.dumps(config or {}, sort_keys=True))
+                 + length(6, b"".join(map(_varint, array.shape))) + integer(7, known))
+        found.append(_summary(f"{tag}_{name}", _tensor(array), "mesh", about))
+    return found
+
+
+def embedding(folder, tag, step, values, metadata, header, pictures):
+    """Writes points with their labels and pictures below a folder; returns the entry of the projector's list."""
+    place = f"{step:05d}/{urllib.parse.quote(tag, safe=' ')}"
+    points = array_of(values)
+    if points.ndim != 2:
+        raise AssertionError(f"add_embedding: mat must have 2 dimensions, got shape {points.shape}")
+    for what, given in (("metadata", metadata), ("label_img", pictures)):
+        if given is not None and len(given) != len(points):
+            raise AssertionError(f"add_embedding: {what} must be as many as the points, got {len(given)} and "
+                                 f"{len(points)}")
+    name = json.dumps(f"{tag}:{step:05d}", ensure_ascii=False)
+    entry = [f"tensor_name: {name}", f'tensor_path: "{place}/tensors.tsv"']
+    files = {"tensors.tsv": "".join("\t".join(map(str, row)) + "\n" for row in points.tolist()).encode()}
+    if metadata is not None:
+        rows = [[m] for m in metadata] if header is None else [header, *metadata]
+        if len({len(row) for row in rows}) > 1:
+            raise AssertionError("add_embedding: metadata_header and each of metadata must have equal lengths")
+        lines = ("\t".join(" ".join(str(cell).split()) for cell in row) for row in rows)
+        files["metadata.tsv"] = "".join(line + "\n" for line in lines).encode()
+        entry.append(f'metadata_path: "{place}/metadata.tsv"')
+    if pictures is not None:
+        array = array_of(pictures)
+        if array.ndim != 4 or array.shape[1] not in (1, 3) or 0 in array.shape:
+            raise AssertionError(f"add_embedding: label_img must have shape (N, 1 or 3, H, W), got {array.shape}")
+        side = math.isqrt(len(array) - 1) + 1
+        tiles = np.broadcast_to(array.transpose(0, 2, 3, 1), (len(array), *array.shape[2:], 3))
+        files["sprite.png"] = _png(_pixels(_grid(tiles, side, side), "HWC"))
+        entry.append(f'sprite {{ image_path: "{place}/sprite.png" single_image_dim: {array.shape[3]} '
+                     f'single_image_dim: {array.shape[2]} }}')
+    where = os.path.join(folder, place)
+    os.makedirs(where, exist_ok=True)
+    for file, data in files.items():
+        with open(os.path.join(where, file), "wb") as out:
+            out.write(data)
+    return f"embeddings {{ {' '.join(entry)} }}\n"
 
 
 def figures(figure, close):
@@ -304,7 +423,9 @@ def audio(tag, value, sample_rate):
 
 def text(tag, value):
     """A text in Markdown."""
-    return _summary(tag + "/text_summary", _string(value.encode(), (1,)), "text")
+    if not isinstance(value, str):
+        raise TypeError(f"add_text: text_string must be a str, got {type(value).__name__}")
+    return _summary(f"{tag}/text_summary", _string(value.encode(), (1,)), "text")
 
 
 def pr_curve(tag, labels, predictions, num_thresholds=127, weights=None):
@@ -348,7 +469,7 @@ def _value(v):
     """(the field of a ``google.protobuf.Value``, hparams' name of the type)"""
     if isinstance(v, str):
         return length(3, v), 1
-    if isinstance(v, bool):
+    if isinstance(v, (bool, np.bool_)):
         return integer(4, v), 2
     if isinstance(v, ptcore.Tensor):
         v = array_of(v).reshape(-1)[0]

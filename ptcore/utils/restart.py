@@ -29,7 +29,7 @@ class Restart:
     every : int, optional
         Save after every so many steps of ``batches``; by default only when ``save`` is called.
     suffix : str, default: ".npz"
-        The format, as :func:`ptcore.save` takes it.
+        The format, as :func:`ptcore.save` takes it. ``.safetensors`` has no checksums: a damaged number is not noticed.
     **parts
         Whatever has ``state_dict`` and ``load_state_dict``, under names of your choice: model, optimiser, schedule,
         scaler, loader. None is left out.
@@ -87,6 +87,7 @@ class Restart:
         self._passed = False            # the batches of this epoch have come to their end
         self._guard = None              # the checkpoint_on_signal that watches over the run
         self._cleaned = False
+        self._damaged = set()           # numbers of checkpoints that could not be read: they do not count
 
     def epochs(self, number):
         """Iterate over the epochs that are left of `number`."""
@@ -155,7 +156,7 @@ class Restart:
         _random_states.set_states(state_dict["random"])
 
     def save(self):
-        """Write a checkpoint, remove those that are too old, and return its path.
+        """Write a checkpoint, remove those that are too old or were passed over, and return its path.
 
         It has its name only once it is complete: a process that is killed meanwhile leaves the older ones.
         """
@@ -168,7 +169,8 @@ class Restart:
             self._cleaned = True
         path = self._path(found[-1] + 1 if found else 0)
         save(self.state_dict(), path)
-        for number in found[:max(0, len(found) + 1 - self.keep)]:
+        whole = [n for n in found if n not in self._damaged]
+        for number in (*self._damaged.intersection(found), *whole[:max(0, len(whole) + 1 - self.keep)]):
             os.unlink(self._path(number))
         return path
 
@@ -193,10 +195,13 @@ class Restart:
             path = self._path(number)
             try:
                 state = load(path, map_location)
+                if not isinstance(state, dict) or "version" not in state:
+                    raise ValueError("it is no checkpoint of Restart")
             except ValueError as error:
                 if number == found[0]:
                     raise
                 warnings.warn(f"resume: {path} is passed over: {error}", stacklevel=2)
+                self._damaged.add(number)
                 continue
             self.load_state_dict(state)
             return True
@@ -223,8 +228,8 @@ class checkpoint_on_signal:
     ----------
     restart : Restart
         Or any object with a method ``save``.
-    signals : sequence of signal, default: SIGTERM and SIGUSR1
-        Those that a system does not know are left out.
+    signals : sequence of signal or its name, default: SIGTERM and SIGUSR1
+        Names that a system does not know are left out.
     code : int, default: 75
         The exit status: ``EX_TEMPFAIL`` of ``sysexits.h``. Grid Engine runs a job again that exits with 99, HTCondor
         one that exits with its ``checkpoint_exit_code``, LSF with one of ``REQUEUE_EXIT_VALUES``; a script for SLURM
@@ -242,6 +247,9 @@ class checkpoint_on_signal:
     or is gone, the signals end them as usual. ``Process.terminate`` and ``Pool.terminate`` send the same signal: inside
     the context such a child is ended by its ``kill``, unless it sets ``signal.SIG_DFL`` when it starts. Programs
     that are executed are not affected.
+
+    Where ``SystemExit`` leaves the context, the process is about to end, which may take its time (workers, files): a
+    further signal ends it at once, with the same code.
 
     The context is entered in the main thread, as handlers of signals can only be set there.
 
@@ -262,9 +270,17 @@ class checkpoint_on_signal:
     """
 
     def __init__(self, restart, signals=("SIGTERM", "SIGUSR1"), code=75):
+        if not hasattr(restart, "save"):
+            raise TypeError(f"checkpoint_on_signal: restart must have a method save, got {type(restart).__name__}")
+        if not isinstance(code, int) or not 0 <= code <= 255:
+            raise ValueError(f"checkpoint_on_signal: code must be an integer from 0 to 255, got {code!r}")
         self.restart, self.code, self.received = restart, code, None
-        self.signals = [number for number in map(_signal, signals) if number is not None]
+        several = (signals,) if isinstance(signals, (str, int)) else tuple(signals)
+        self.signals = [number for number in map(_signal, several) if number is not None]
+        if not self.signals or {"SIGKILL", "SIGSTOP"}.intersection(s.name for s in self.signals):
+            raise ValueError(f"checkpoint_on_signal: signals must be some that a process can handle, got {signals!r}")
         self._acted = False
+        self._stop = None
 
     def __enter__(self):
         import mmap
@@ -273,23 +289,27 @@ class checkpoint_on_signal:
         self._over = mmap.mmap(-1, 1)           # shared with children: 1 once the context is left
         self._former = {number: signal.signal(number, self._handle) for number in self.signals}
         if isinstance(self.restart, Restart):
-            self.restart._guard = self
+            self._former_guard, self.restart._guard = self.restart._guard, self
         return self
 
     def __exit__(self, kind, value, trace):
         if os.getpid() != self._parent:         # a child that leaves the function it was forked in
             return
         self._over[0] = 1
+        if isinstance(self.restart, Restart):
+            self.restart._guard = self._former_guard
+        if value is not None and value is self._stop:
+            return                  # the process ends, which takes time: a signal that comes now ends it with its code
         for number, former in self._former.items():
             signal.signal(number, signal.SIG_DFL if former is None else former)
-        if isinstance(self.restart, Restart):
-            self.restart._guard = None
         if self.received is not None and not self._acted and kind is None:
             signal.raise_signal(self.received)  # nobody asked: it is not lost
 
     def _handle(self, number, frame):
         if os.getpid() == self._parent:
             self.received = signal.Signals(number)
+            if self._over[0]:
+                os._exit(self.code)
         elif self._over[0] or os.getppid() != self._parent:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
@@ -301,7 +321,8 @@ class checkpoint_on_signal:
         if self.received is not None and not self._acted and os.getpid() == self._parent:
             self._acted = True
             self.restart.save()
-            raise SystemExit(self.code)
+            self._stop = SystemExit(self.code)
+            raise self._stop
 
 
 def _signal(which):

@@ -164,6 +164,7 @@ class SummaryWriter:
         self.purge_step = purge_step
         self.max_queue, self.flush_secs, self.filename_suffix = max_queue, flush_secs, filename_suffix
         self._files = {}
+        self._embeddings = []
         self._finalizer = weakref.finalize(self, _close, self._files)
         self._file()
 
@@ -237,6 +238,61 @@ class SummaryWriter:
         """Several images side by side, eight in a row."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
+    def add_image_with_boxes(self, tag, img_tensor, box_tensor, global_step=None, walltime=None, rescale=1,
+                             dataformats="CHW", labels=None):
+        """An image with red boxes, drawn by Pillow.
+
+        Parameters
+        ----------
+        box_tensor : Tensor
+            A row for each box: left, top, right, bottom.
+        rescale : float, default: 1
+            By how much the image is enlarged.
+        labels : list of str, optional
+            One for each box.
+        """
+        if isinstance(labels, str):
+            labels = [labels]
+        self._add(summaries.boxes(tag, img_tensor, box_tensor, dataformats, rescale, labels), global_step, walltime)
+
+    def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None):
+        """A video, or several side by side: of shape (N, T, C, H, W), ``uint8`` or numbers from 0 to 1.
+
+        Written as an animated PNG, which browsers show and repeat.
+        """
+        self._add(summaries.video(tag, vid_tensor, fps), global_step, walltime)
+
+    def add_mesh(self, tag, vertices, colors=None, faces=None, config_dict=None, global_step=None, walltime=None):
+        """Points in space, each with a colour (0 to 255), and the triangles between them.
+
+        Parameters
+        ----------
+        vertices, colors : Tensor
+            Of shape (N, number of points, 3).
+        faces : Tensor, optional
+            Of shape (N, number of triangles, 3): numbers of points.
+        config_dict : dict, optional
+            Classes of Three.js and their settings: camera, lights, material.
+        """
+        for summary in summaries.mesh(tag, vertices, colors, faces, config_dict):
+            self._add(summary, global_step, walltime)
+
+    def add_embedding(self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None):
+        """Points for the projector, a row of `mat` each; written as files of their own.
+
+        Parameters
+        ----------
+        metadata : list, optional
+            A label for each point; with `metadata_header`, the columns' names, a list of labels.
+        label_img : Tensor, optional
+            A picture for each point, of shape (N, C, H, W).
+        """
+        step = 0 if global_step is None else int(global_step)
+        entry = summaries.embedding(self.log_dir, tag, step, mat, metadata, metadata_header, label_img)
+        self._embeddings.append(entry)
+        with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "w", encoding="utf-8") as config:
+            config.writelines(self._embeddings)
+
     def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
         """A figure of matplotlib, or a list of figures of one size; they are closed unless `close` is False."""
         pixels = summaries.figures(figure, close)
@@ -298,12 +354,8 @@ class SummaryWriter:
             for tag, value in metric_dict.items():
                 writer.add_scalar(tag, value, global_step)
 
-    add_embedding = _refused("add_embedding", "the embedding projector is not supported")
     add_graph = _refused("add_graph", "there is no trace of a model to draw")
-    add_image_with_boxes = _refused("add_image_with_boxes", "boxes and labels are not drawn; use add_figure")
-    add_mesh = _refused("add_mesh", "meshes are not supported")
     add_onnx_graph = _refused("add_onnx_graph", "ONNX is not supported")
-    add_video = _refused("add_video", "there is no encoder of videos; use add_images")
 
     def flush(self):
         """Return when everything is in the files."""

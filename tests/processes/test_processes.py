@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import ptcore as pt
@@ -104,6 +105,41 @@ def test_manager_and_standard_queue():
     assert queue.get().untyped_storage() is x.untyped_storage()
     queue.close()
     queue.join_thread()
+
+
+def add_up(pipe, *given):
+    pipe.send([float(x[-1]) for x in given])
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_process_is_started_with(method, strategy):
+    """Also copies that only the message needs: of memory whose address is known to NumPy."""
+    context = mp.get_context(method)
+    here, there = context.Pipe(duplex=False)
+    arrays = [np.full(n, float(i)) for i, n in enumerate([1_000_000, *[4000] * 20])]
+    p = context.Process(target=add_up, args=(there, *map(pt.from_numpy, arrays)))
+    p.start()
+    there.close()
+    assert here.recv() == [float(i) for i in range(len(arrays))]
+    ended(p)
+
+
+@pytest.mark.core
+@pytest.mark.skipif("forkserver" not in METHODS, reason="no fork server")
+def test_more_descriptors_than_a_fork_server_takes():
+    context = mp.get_context("forkserver")
+    here, there = context.Pipe(duplex=False)
+    step, _segments.Anonymous.step = _segments.Anonymous.step, staticmethod(lambda: 10_000)
+    try:
+        many = [pt.full((20_000,), float(i)) for i in range(300)]
+        p = context.Process(target=add_up, args=(there, *many))
+        p.start()
+    finally:
+        _segments.Anonymous.step = step
+    there.close()
+    assert here.recv() == [float(i) for i in range(300)]
+    ended(p)
 
 
 def unpicklable(queue, pipe):

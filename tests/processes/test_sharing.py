@@ -1,10 +1,16 @@
 """Shared storages within one process: they move once, all views follow; what a pipe carries and what it refuses."""
+import dis
+import functools
 import gc
+import importlib
+import itertools
 import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 import types
+from queue import Full
 
 import numpy as np
 import pytest
@@ -76,6 +82,38 @@ def test_what_is_sent_is_moved_in_place():
     assert x.tolist() == [0, 2, 2, 2, 0]
 
 
+@LINUX
+@pytest.mark.parametrize("kind", ["Queue", "JoinableQueue", "SimpleQueue"])
+def test_put_returns_when_the_tensor_has_moved(kind):
+    """Else what is written to it next would be lost, as the queue's thread copies meanwhile."""
+    queue = getattr(mp, kind)()
+    for i in range(20):
+        x = pt.zeros(20_000)
+        queue.put({"x": x, "i": i})
+        assert x.is_shared()
+        x += 1
+        got = queue.get()
+        assert got["i"] == i
+        assert got["x"].untyped_storage() is x.untyped_storage()
+        assert float(x.min()) == 1
+    queue.close()
+
+
+@LINUX
+def test_what_finds_no_room_in_a_queue_is_not_packed():
+    queue = mp.Queue(1)
+    queue.put(pt.ones(2))
+    x = pt.ones(3)
+    with pytest.raises(Full):
+        queue.put(x, timeout=0.01)
+    assert not x.is_shared()
+    assert queue.get().tolist() == [1, 1]
+    queue.close()
+    with pytest.raises(ValueError, match="closed"):
+        queue.put(x)
+    assert not x.is_shared()
+
+
 def test_sent_twice_is_one_storage():
     x = pt.ones(3)
     y, z = passed(x), passed([x, x[:1]])
@@ -133,6 +171,66 @@ def test_parameters_gradients_and_attributes():
     other = passed(net)
     assert other.weight.untyped_storage() is net.weight.untyped_storage()
     assert isinstance(other.weight, pt.nn.Parameter)
+
+
+class Marked(pt.Tensor):
+    pass
+
+
+class Weights(pt.nn.Parameter):
+    pass
+
+
+class Apart(pt.Tensor):
+    def __reduce_ex__(self, protocol):
+        return Apart.made, (self.tolist(),)
+
+    @staticmethod
+    def made(values):
+        return pt.tensor(values).as_subclass(Apart)
+
+
+def test_subclasses():
+    """They are shared as well, unless they say how they are pickled."""
+    x = pt.ones(3).as_subclass(Marked)
+    x.note = "kept"
+    y = passed(x)
+    assert (type(y), y.note) == (Marked, "kept")
+    y += 1
+    assert x.tolist() == [2, 2, 2]
+    w = Weights(pt.ones(2))
+    v = passed(w)
+    assert type(v) is Weights
+    assert v.requires_grad
+    assert v.untyped_storage() is w.untyped_storage()
+    own = pt.ones(2).as_subclass(Apart)
+    assert type(passed(own)) is Apart
+    assert not own.is_shared()
+    multiprocessing.reduction.ForkingPickler.register(Marked, lambda x: (str, ("registered",)))
+    try:
+        assert passed(x) == "registered"
+    finally:
+        del multiprocessing.reduction.ForkingPickler._extra_reducers[Marked]
+
+
+def test_attributes_that_hold_the_tensor_itself():
+    x = pt.ones(2)
+    x.group = [x, x[1:]]
+    y = passed(x)
+    assert y.group[0] is y
+    assert y.group[1].untyped_storage() is x.untyped_storage()
+
+
+def test_gradients_of_every_kind():
+    empty = pt.ones(0, requires_grad=True)
+    empty.sum().backward()
+    assert passed(empty).grad.shape == (0,)
+    w = pt.ones(2, requires_grad=True)
+    (w ** 3).sum().backward(create_graph=True)
+    with pytest.raises(RuntimeError, match=r"a gradient \(of create_graph=True\)"):
+        passed(w)
+    w.grad = w.grad.detach()
+    assert passed(w).grad.tolist() == [3, 3]
 
 
 def test_autograd_does_not_see_the_move():
@@ -256,6 +354,113 @@ def test_raw_bytes(strategy):
 
 
 @LINUX
+def test_raw_bytes_in_a_thread_that_ends():
+    def work():
+        a.send(pt.ones(100_000))
+        b.recv_bytes()
+
+    a, b = mp.Pipe()
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@functools.cache
+def interruptible(code):
+    """Where in a function the interpreter looks for signals: it begins, something was called, it has jumped back."""
+    found, before = set(), ""
+    for instruction in dis.get_instructions(code):
+        if before.startswith(("CALL", "JUMP_BACKWARD", "RESUME")):
+            found.add(instruction.offset)
+        before = instruction.opname
+    return found
+
+
+@LINUX
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_handler_of_a_signal_that_raises_anywhere():
+    """No lock stays taken, and no descriptor is closed that is still in use."""
+    class Stop(Exception):
+        pass
+
+    def trace(frame, event, arg):
+        nonlocal passed
+        if not frame.f_code.co_filename.startswith(folder):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and frame.f_lasti in interruptible(frame.f_code):
+            passed += 1
+            if passed == last:
+                raise Stop
+        return trace
+
+    folder = os.path.dirname(_segments.__file__)
+    before = sys.gettrace()
+    for last in itertools.count(1):
+        passed = 0
+        a, b = mp.Pipe()
+        sys.settrace(trace)
+        try:
+            a.send(pt.ones(20_000))
+            b.recv()
+        except Stop:
+            pass
+        finally:
+            sys.settrace(before)
+        os.fstat(a.fileno())
+        os.fstat(b.fileno())
+        a.close()
+        b.close()
+        thread = threading.Thread(target=pt.ones(20_000).share_memory_)
+        thread.daemon = True
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
+        if passed < last:
+            break
+    assert last > 50
+
+
+def test_submodules_of_the_standard_module():
+    assert mp.shared_memory.SharedMemory is importlib.import_module("multiprocessing.shared_memory").SharedMemory
+
+
+@LINUX
+def test_names_are_released_later_when_descriptors_are_out(strategy):
+    if strategy != "file_system":
+        return
+    import resource
+
+    def there():
+        return any(os.path.exists(os.path.join(_segments._FOLDER, key)) for key in keys)
+
+    many = [pt.ones(100_000).share_memory_() for _ in range(3)]
+    keys = [place(x)[0].key for x in many]
+    assert there()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+    try:
+        del many
+        gc.collect()
+        with pytest.raises(OSError, match="Too many open files"):
+            pt.ones(100_000).share_memory_()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    thread = threading.Thread(target=pt.ones(2).share_memory_)      # the lock was given back
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert not there()
+
+
+@LINUX
 def test_pages_of_the_old_block_are_given_back():
     """64 MB that move do not count twice."""
     def anonymous():
@@ -318,6 +523,8 @@ def test_out_of_descriptors(strategy):
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
         with pytest.raises(OSError, match="no more files"):
             b.recv()
+        with pytest.raises(OSError, match=r"no descriptor for 400000 bytes .*ulimit -n"):
+            pt.ones(100_000).share_memory_()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     a.send(1)

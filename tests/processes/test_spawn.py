@@ -4,6 +4,7 @@ import pickle
 import signal
 import sys
 import tempfile
+import threading
 import time
 
 import pytest
@@ -107,6 +108,49 @@ def test_who_ignores_sigterm_is_killed():
     with pytest.raises(mp.ProcessExitedException, match="exit code 4"):
         finish(context, grace_period=0.2)
     assert context.processes[1].exitcode == -signal.SIGKILL
+
+
+class Twice:
+    """What is pickled two times, not three."""
+
+    left = 2
+
+    def __reduce__(self):
+        Twice.left -= 1
+        if Twice.left < 0:
+            raise TypeError("not a third time")
+        return int, (0,)
+
+
+def rest(i, x):
+    time.sleep(60)
+
+
+def test_a_start_that_fails_ends_those_before_it():
+    before = set(mp.active_children())
+    with pytest.raises(TypeError, match="not a third time"):
+        mp.spawn(rest, (Twice(),), 3)
+    assert set(mp.active_children()) <= before
+
+
+def work_on(i, x):
+    x[i] = 1
+    time.sleep(0.3)
+    x[i] = 2
+
+
+def test_processes_outlive_the_thread_that_started_them():
+    def begin():
+        made.append(start(work_on, x, join=False))
+        while float(x.min()) == 0:
+            time.sleep(0.01)
+
+    x, made = pt.zeros(2).share_memory_(), []
+    thread = threading.Thread(target=begin)
+    thread.start()
+    thread.join()
+    finish(made[0])
+    assert x.tolist() == [2, 2]
 
 
 def test_reports_are_removed():

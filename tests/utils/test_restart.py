@@ -228,17 +228,60 @@ def test_signal_between_epochs(tmp_path):
     restart = Restart(tmp_path)
 
     def loop():
-        with checkpoint_on_signal(restart):
-            for _ in restart.epochs(3):
-                for _ in restart.batches(range(4)):
-                    pass
-                signal.raise_signal(signal.SIGUSR1)
+        for _ in restart.epochs(3):
+            for _ in restart.batches(range(4)):
+                pass
+            signal.raise_signal(signal.SIGUSR1)
 
-    with pytest.raises(SystemExit):
+    with checkpoint_on_signal(restart), pytest.raises(SystemExit):
         loop()
     again = Restart(tmp_path)
     assert again.resume()
     assert (again.epoch, again.step) == (1, 4)
+
+
+@POSIX
+def test_guards_in_each_other(tmp_path):
+    restart = Restart(tmp_path)
+    with checkpoint_on_signal(restart) as outer:
+        with checkpoint_on_signal(restart, "SIGUSR2"):
+            pass
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(SystemExit):
+            list(restart.batches(range(3)))
+    assert restart.step == 1 and outer.received is signal.SIGTERM
+
+
+AGAIN = """
+import atexit, os, signal, sys
+from ptcore.utils.restart import Restart, checkpoint_on_signal
+
+restart = Restart(sys.argv[1])
+atexit.register(signal.raise_signal, signal.SIGTERM)
+with checkpoint_on_signal(restart, code=99):
+    for batch in restart.batches(range(3)):
+        signal.raise_signal(signal.SIGUSR1)
+"""
+
+
+@POSIX
+def test_a_second_signal_while_the_process_ends(tmp_path):
+    """It does not take the code away."""
+    assert subprocess.run([sys.executable, "-P", "-c", AGAIN, str(tmp_path)], timeout=60).returncode == 99
+    again = Restart(tmp_path)
+    assert again.resume() and again.step == 1
+
+
+def test_guards_that_are_refused(tmp_path):
+    restart = Restart(tmp_path)
+    with pytest.raises(TypeError, match="must have a method save, got int"):
+        checkpoint_on_signal(3)
+    for code in (-1, 256, "again", None):
+        with pytest.raises(ValueError, match="code must be an integer from 0 to 255"):
+            checkpoint_on_signal(restart, code=code)
+    for signals in ([], "SIGNOTHING", ["SIGTERM", "SIGKILL"] if os.name == "posix" else ()):
+        with pytest.raises(ValueError, match="signals must be some that a process can handle"):
+            checkpoint_on_signal(restart, signals)
 
 
 def test_newest_readable(tmp_path):
@@ -258,10 +301,30 @@ def test_newest_readable(tmp_path):
         assert again.resume()
     assert again.step == 3
     assert Path(again.save()).name == "checkpoint-00000005.npz"
-    for n in (4, 5):
+    for n in (3, 5):
         (tmp_path / f"checkpoint-{n:08d}.npz").write_bytes(b"no")
-    with pytest.warns(UserWarning, match="passed over"), pytest.raises(ValueError, match=r"00000004.npz is truncated"):
+    with pytest.warns(UserWarning, match="passed over"), pytest.raises(ValueError, match=r"00000003.npz is truncated"):
         again.resume()
+
+
+@pytest.mark.parametrize("damage", ["cut", "other"])
+def test_what_was_passed_over_does_not_count(tmp_path, damage):
+    """It is no checkpoint to fall back to: it goes, and `keep` readable ones stay."""
+    restart = Restart(tmp_path)
+    for restart.step in range(2):
+        path = restart.save()
+    if damage == "cut":
+        Path(path).write_bytes(Path(path).read_bytes()[:100])
+    else:                                   # whole, but of something else
+        pt.save({"weights": pt.ones(2)}, path)
+    again = Restart(tmp_path)
+    with pytest.warns(UserWarning, match="passed over"):
+        assert again.resume()
+    assert again.step == 0
+    again.save()
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint-00000000.npz", "checkpoint-00000002.npz"]
+    again.save()
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint-00000002.npz", "checkpoint-00000003.npz"]
 
 
 def test_keep(tmp_path):

@@ -3,6 +3,11 @@
 #include "ptcore/blas.h"
 
 #include <atomic>
+#include <chrono>
+#include <thread>
+#ifndef _WIN32
+#include <pthread.h>
+#endif
 
 extern "C" {
 pt_blas_table pt_blas = {};
@@ -11,10 +16,43 @@ pt_blas_table pt_blas = {};
 namespace {
 std::atomic_flag lock = ATOMIC_FLAG_INIT;   // guards the two numbers
 int regions = 0, users_threads = 0;
+std::atomic<bool> forking{false};           // regions of threads that have none wait
+thread_local int depth = 0;                 // regions of this thread
+
+#ifndef _WIN32
+/* A child has the BLAS's locks as they are now and nobody to release them: no thread may be inside. The BLAS's own
+ * handler has stopped its threads, or does so next; a region's end must not start them in between. Every call of the
+ * BLAS lies in a region, which a thread enters before it takes the pool; none is entered inside a parallel loop. */
+void before_fork() {
+    forking = true;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);   // rather a child that may hang
+    for (;;) {
+        while (lock.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+        if (regions <= depth || std::chrono::steady_clock::now() > end) return;     // with the lock
+        lock.clear(std::memory_order_release);
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+}
+
+void after_fork() {
+    lock.clear(std::memory_order_release);
+    forking = false;
+}
+#endif
+}
+
+extern "C" void pt_blas_set_threads(int (*get)(void), void (*set)(int)) {
+    pt_blas.get_threads = get;
+    pt_blas.set_threads = set;
+#ifndef _WIN32
+    pthread_atfork(before_fork, after_fork, after_fork);
+#endif
 }
 
 extern "C" void pt_blas_one_thread(int by) {
     if (!pt_blas.get_threads || !pt_blas.set_threads) return;
+    while (by > 0 && depth == 0 && forking) std::this_thread::yield();
+    depth += by;
     while (lock.test_and_set(std::memory_order_acquire)) {}
     regions += by;
     if (by > 0 && regions == 1) {
@@ -26,7 +64,6 @@ extern "C" void pt_blas_one_thread(int by) {
 }
 
 extern "C" void pt_blas_forked(void) {
-    lock.clear();
     if (regions && users_threads != 1) pt_blas.set_threads(users_threads);
     regions = 0;
 }

@@ -30,6 +30,9 @@ typedef struct pt_blas_table {
 
 extern pt_blas_table pt_blas;
 
+/* The functions that tell and set the BLAS's number of threads; once, after the BLAS was loaded. */
+void pt_blas_set_threads(int (*get)(void), void (*set)(int));
+
 /* by = 1 enters, by = -1 leaves a region in which the BLAS runs on one thread; regions nest and
  * overlap, and the last one out restores the user's setting. */
 void pt_blas_one_thread(int by);
