@@ -111,10 +111,16 @@ def test_bombs():
         tensor(size=(1 << 40,), stride=(0,)) + b"q\0ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n"
         b"(h\0ctorch\nfloat64\nX\3\0\0\0cpu\x89tR",
         tensor(size=(1 << 40,), stride=(0,))[:-2] + b"}" + text("neg") + b"\x88stR",
+        b"](ccollections\nOrderedDict\nq\0" + b"h\0)R" * 400_000 + b"e", b"](" + b"(\x91" * 400_000 + b"e",
         b"(" * 2_000_000, b"](" + b"\x8f" * 3_000_000 + b"e", b"](" + b"}" * 3_000_000 + b"e",
     ):
         with pytest.raises(CorruptFileError, match="far larger than the file"):
             load_pickle(body)
+    names = text("x" * 1_000_000) + b"q\0(" + b"h\0h\0\x93" * 10_000 + b"t"
+    with pytest.raises(CorruptFileError, match="too long"):
+        load_pickle(names)
+    with pytest.raises(CorruptFileError, match="too long"):
+        serialization.get_unsafe_globals_in_checkpoint(archive(b"\x80\x04" + names + b"."))
     shared = b")q\0" + b"".join(b"0h%ch%c\x86q%c" % (i, i, i + 1) for i in range(60))
     with pytest.raises(CorruptFileError, match="too large"):
         load_pickle(b"}" + shared + b"K\1s")                    # a key of 2**60 parts
@@ -132,6 +138,27 @@ def test_bombs():
     with pytest.raises(CorruptFileError, match="expand"):
         pt.load(archive(b"\x80\x02" + tensor(size=(4,)) + b".", [b"\0" * 50_000_000], deflated=True))
     assert len(pt.load(archive(b"\x80\x02" + tensor(size=(4,)) + b".", [bytes(range(256)) * 4], deflated=True))) == 4
+
+
+def test_keys_that_collide():
+    """Tuples of numbers of one hash: a dictionary of n of them would take n * n comparisons."""
+    numbers = [2.0 ** (61 * k) for k in range(-16, 16)]
+    assert len(set(map(hash, numbers))) == 1
+    head = b"(" + b"".join(b"G" + struct.pack(">d", v) + b"q%c0" % i for i, v in enumerate(numbers))
+    keys = [b"h%ch%ch%c\x87" % (i, j, k) for i in range(32) for j in range(32) for k in range(32)]
+    for body in (
+        head + b"}(" + b"".join(key + b"N" for key in keys) + b"ut",
+        head + b"}" + b"".join(key + b"Ns" for key in keys) + b"t",
+        head + b"\x8f(" + b"".join(keys) + b"\x90t", head + b"(" + b"".join(keys) + b"\x91t",
+        head + b"c__builtin__\nset\n](" + b"".join(keys) + b"e\x85Rt",
+        head + b"ccollections\nCounter\n](" + b"".join(key + b"N\x86" for key in keys) + b"e\x85Rt",
+    ):
+        with pytest.raises(CorruptFileError, match="made to collide"):
+            load_pickle(body)
+    # one key in many dictionaries and sets is none of them
+    many = b"](" + b"}K\1K\2\x86Ns(K\1K\2\x86\x91\x8f(K\1K\2\x86\x90" * 1000 + b"e"
+    assert load_pickle(many)[:3] == [{(1, 2): None}, {(1, 2)}, {(1, 2)}]
+    assert len(load_pickle(many)) == 3000
 
 
 def changed(data, magic, offset, form, value, last=False):

@@ -23,8 +23,6 @@ VALUES = [[0, 1, 2], [3, 4, 5]]
 
 @pytest.fixture(params=[".npz", ".safetensors", ".pt"])
 def suffix(request):
-    if request.param == ".safetensors":
-        pytest.importorskip("safetensors")
     return request.param
 
 
@@ -93,12 +91,13 @@ def test_names_that_collide(path):
     obj = {
         "a.b": pt.ones(1), "a": {"b": pt.zeros(1)}, "x.npy": pt.full((1,), 2.0),
         "x": pt.full((1,), 3.0), "__ptcore__": pt.full((1,), 4.0), "": pt.full((1,), 5.0),
-        "file": pt.full((1,), 6.0), "../up": pt.full((1,), 7.0),
+        "file": pt.full((1,), 6.0), "../up": pt.full((1,), 7.0), "zero\0a": pt.full((1,), 8.0),
+        "zero\0b": pt.full((1,), 9.0), "__metadata__": pt.full((1,), 10.0),
     }  # fmt: skip
     loaded = round_trip(obj, path)
     assert loaded["a.b"].item() == 1
     assert loaded["a"]["b"].item() == 0
-    assert [loaded[k].item() for k in list(obj)[2:]] == [2, 3, 4, 5, 6, 7]
+    assert [loaded[k].item() for k in list(obj)[2:]] == list(range(2, 11))
 
 
 def test_checkpoint_of_model_and_optimizer(path):
@@ -205,33 +204,6 @@ def test_mode_of_the_old_file_is_kept(path):
         assert pt.load(path) == {"a": 2}
 
 
-@pytest.mark.slow
-def test_killed_while_writing(path):
-    """A process is killed at random moments of saving again and again: a whole file is there after each."""
-    import random
-    import signal
-    import subprocess
-    import sys
-    import time
-
-    pt.save({"n": -1, "w": pt.full((1000,), -1.0)}, path)
-    script = ("import sys, ptcore as pt\nn = 0\n"
-              "while True:\n"
-              "    n += 1\n"
-              "    pt.save({'n': n, 'w': pt.full((200_000,), float(n))}, sys.argv[1])\n"
-              "    print(flush=True)\n")
-    for _ in range(10):
-        process = subprocess.Popen([sys.executable, "-P", "-c", script, str(path)], stdout=subprocess.PIPE)
-        process.stdout.readline()
-        time.sleep(random.uniform(0, 0.1))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        loaded = pt.load(path)
-        assert loaded["n"] >= 1
-        assert loaded["w"].eq(loaded["n"]).all()
-
-
 def test_interrupted_write_keeps_the_old_file(path, monkeypatch):
     pt.save({"old": 1}, path)
 
@@ -301,7 +273,7 @@ def test_hostile_headers(tmp_path, header):
 def test_pickles_inside_npz_are_refused(tmp_path):
     path = tmp_path / "x.npz"
     np.savez(path, x=np.array([object()], dtype=object))
-    with pytest.raises(ValueError, match="not a valid"):
+    with pytest.raises(NotImplementedError, match="holds Python objects"):
         pt.load(path)
 
 
@@ -314,7 +286,7 @@ def test_foreign_npz(tmp_path):
     assert loaded["a"].tolist() == [0, 1, 2]
     assert loaded["b"].item() == 2
     np.savez(path, a=np.array(["text"]))
-    with pytest.raises(ValueError, match="unsupported dtype"):
+    with pytest.raises(NotImplementedError, match=r"a\.npy has the dtype <U4"):
         pt.load(path)
 
 
@@ -325,11 +297,35 @@ def test_npz_is_readable_by_numpy(tmp_path):
         assert archive["weight"].shape == (3, 2)
 
 
+def test_safetensors_of_every_dtype_for_its_library(tmp_path):
+    """The library checks a file as a whole, and gives back the bits that were saved."""
+    numpy_io = pytest.importorskip("safetensors.numpy")
+    pytest.importorskip("ml_dtypes")        # gives NumPy bfloat16
+    path = tmp_path / "x.safetensors"
+    obj = {"z": pt.ones(3).bool(), "ü \"\\": pt.arange(3.0), "empty": pt.empty(0, 2), "__metadata__": pt.ones(1)}
+    obj |= {name: pt.tensor(VALUES).to(getattr(pt, name)) for name in DTYPES}
+    pt.save(obj, path)
+    found = numpy_io.load_file(path)
+    assert len(found) == len(obj)
+    for name in set(obj) - {"__metadata__", "complex128"}:
+        assert found[name].tobytes() == bits(obj[name])
+        assert found[name].shape == tuple(obj[name].shape)
+    assert found["complex128"].tobytes() == bits(obj["complex128"])
+    assert pt.load(path)["__metadata__"].tolist() == [1]
+    foreign = {str(k): v for k, v in enumerate(found.values())}
+    numpy_io.save_file(foreign, path, metadata={"a": "b"})
+    loaded = pt.load(path)
+    assert all(bits(loaded[k]) == v.tobytes() for k, v in foreign.items())
+
+
 def test_safetensors_exchange(tmp_path):
     numpy_io = pytest.importorskip("safetensors.numpy")
     path = tmp_path / "x.safetensors"
     pt.save({"layer": {"w": pt.arange(3)}}, path)
     assert numpy_io.load_file(path)["layer.w"].tolist() == [0, 1, 2]
+    import safetensors
+    with safetensors.safe_open(path, "np") as file:
+        assert file.metadata()["format"] == "pt"        # other loaders ask for it
     numpy_io.save_file({"q": np.ones(2, np.float16)}, path, metadata={"key": "value"})
     loaded = pt.load(path)
     assert loaded["q"].dtype == pt.float16
@@ -337,7 +333,6 @@ def test_safetensors_exchange(tmp_path):
 
 
 def test_safetensors_bfloat16_by_hand(tmp_path):
-    pytest.importorskip("safetensors")
     path = Path(tmp_path / "x.safetensors")
     header = b'{"b":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
     path.write_bytes(struct.pack("<Q", len(header)) + header + b"\x80\x3f\x00\xc0")

@@ -290,6 +290,46 @@ def test_open_files(tmp_path):
         assert pt.load(source) == [1]
 
 
+def test_open_files_of_few_talents(tmp_path):
+    """What takes a few bytes at a time, what can only write, text."""
+    class Drops(io.RawIOBase):
+        def __init__(self):
+            self.data = bytearray()
+
+        def writable(self):
+            return True
+
+        def write(self, data):
+            self.data += data[:7]
+            return min(len(data), 7)
+
+    class Writes:
+        def __init__(self):
+            self.data = bytearray()
+
+        def write(self, data):
+            self.data += data
+
+    for stream in (False, True):
+        for file in (Drops(), Writes()):
+            pt.save([pt.arange(1000)], file, _use_new_zipfile_serialization=not stream)
+            assert pt.load(io.BytesIO(file.data))[0].sum().item() == 499500
+            assert not getattr(file, "closed", False)
+    import gzip
+    with gzip.open(tmp_path / "x.pt.gz", "wb") as file:
+        pt.save([pt.arange(1000)], file)
+    with gzip.open(tmp_path / "x.pt.gz", "rb") as file:
+        assert pt.load(file)[0].sum().item() == 499500
+    with open(tmp_path / "x.txt", "w+") as file:
+        for call in (lambda: pt.save([1], file), lambda: pt.load(file)):
+            with pytest.raises(TypeError, match="open in binary mode, got a TextIOWrapper"):
+                call()
+    file = io.BytesIO()
+    pt.save([1], file)
+    with pytest.raises(CorruptFileError, match="empty, or read to its end"):
+        pt.load(file)
+
+
 def test_memory_that_was_saved_can_still_move():
     t = pt.ones(5)
     loaded = round_trip(t)
@@ -315,6 +355,8 @@ def test_map_location(stream):
         assert load(where).shape == (2,)
     with pytest.raises(KeyError, match="mine"):         # not an error of the file
         load(lambda storage, saved: {}["mine"])
+    with pytest.raises(TypeError, match="map_location must return a storage, a device or None, got int"):
+        load(lambda storage, saved: 3)
     with pytest.raises(TypeError, match="map_location must be"):
         load(3)
 
@@ -347,10 +389,8 @@ def test_mmap(tmp_path):
     with pytest.raises(ValueError, match="needs a path"):
         pt.load(saved([1]), mmap=True)
     pt.save([1], path, _use_new_zipfile_serialization=False)
-    with pytest.raises(ValueError, match="mmap=True is for archives"):
+    with pytest.raises(RuntimeError, match="mmap=True is for archives"):
         pt.load(path, mmap=True)
-    with pytest.raises(ValueError, match="PyTorch's files"):
-        pt.load(tmp_path / "x.npz", mmap=True)
     path.write_bytes(archive(b"\x80\x02" + tensor() + b".", [b"\0" * 16], deflated=True).getvalue())
     assert pt.load(path, mmap=True).tolist() == [0] * 4
 
@@ -438,6 +478,75 @@ def test_subclasses_of_tensor():
         pt.load(file)
 
 
+class Items(list):
+    pass
+
+
+def test_lists_of_classes_that_were_added():
+    """Their items come as those of a list do, by ``append``."""
+    with serialization.safe_globals([Items, collections.deque]):
+        loaded = round_trip([Items([1, [2]]), collections.deque([1, 2, 3], 2), Items(range(3000))])
+    assert loaded == [[1, [2]], collections.deque([2, 3], 2), list(range(3000))]
+    assert [type(v) for v in loaded] == [Items, collections.deque, Items]
+    assert loaded[1].maxlen == 2
+
+
+def test_names_of_python_2():
+    """The older protocols have them, Python 3 writes them too."""
+    data = pickle.dumps([range(3), int, str], protocol=2)
+    assert b"xrange" in data
+    with serialization.safe_globals([range]):
+        assert pt.load(archive(data)) == [range(3), int, str]
+    assert load_pickle(b"c__builtin__\nunicode\n") is str
+    with pytest.raises(pickle.UnpicklingError, match=r"builtins\.eval"):
+        load_pickle(b"c__builtin__\neval\n")
+    with pytest.raises(pickle.UnpicklingError, match=r"__builtin__\.xrange|builtins\.xrange"):
+        pt.load(archive(b"\x80\x04c__builtin__\nxrange\n."))
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_unsafe_globals(protocol, tmp_path):
+    """The names that load would refuse, in the order of the file; nothing is made or called."""
+    find = serialization.get_unsafe_globals_in_checkpoint
+    data = pickle.dumps({"p": Point([Reduced(), {}]), "q": Point(1), "n": np.ones(2), "ns": argparse.Namespace(a=1),
+                         "set": {1}, "big": [{i: (i, {str(i)})} for i in range(2000)]}, protocol=protocol)
+    names = [f"{__name__}.Point", f"{__name__}.double", "argparse.Namespace"]
+    file = archive(data)
+    assert find(file) == names
+    file.seek(0)
+    (tmp_path / "x.pt").write_bytes(file.read())
+    assert find(tmp_path / "x.pt") == find(str(tmp_path / "x.pt")) == names
+    assert find(old_stream(data[2:-1] if protocol == 2 else data[:-1])) == names
+    with serialization.safe_globals([Point, double]):
+        assert find(tmp_path / "x.pt") == ["argparse.Namespace"]
+    calls = b"\x80\x02(cos\nsystem\n" + text("true") + b"\x85Rcbuiltins\neval\n0t."
+    assert find(archive(calls)) == ["os.system", "builtins.eval"]
+    assert find(saved({"a": [pt.ones(2)], "o": collections.OrderedDict(a=Parameter(pt.ones(1)))})) == []
+    pt.save([1], tmp_path / "x.npz")
+    assert find(tmp_path / "x.npz") == []
+    for damaged in (b"", b"nonsense", archive(b"\x80\x02(").getvalue()):
+        with pytest.raises(CorruptFileError, match="get_unsafe_globals_in_checkpoint: "):
+            find(io.BytesIO(damaged))
+    with pytest.raises(TypeError, match="get_unsafe_globals_in_checkpoint: f must be"):
+        find(3)
+
+
+def test_errors_name_the_way_out():
+    net = pt.nn.Linear(1, 1)
+    for obj, words in (
+        ([net], "got Linear at '0'; save its state_dict"), (net.parameters(), "got generator; save a list"),
+        (collections.defaultdict(lambda: 1), "its default_factory is not one .* save a dict"),
+        ({"f": double}, r"got function at 'f'; .*add_safe_globals\(\[double\]\)"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            saved(obj)
+    with pytest.raises(pickle.UnpicklingError, match=r"torch\.nn\.modules\.linear\.Linear, .* save the state_dict"):
+        load_pickle(b"ctorch.nn.modules.linear\nLinear\n")
+    file = saved([pt.ones(1)])
+    with pytest.raises(RuntimeError, match="map_location wants cuda:99, which cannot be used here"):
+        pt.load(file, map_location="cuda:99")
+
+
 def test_pickles_need_permission(monkeypatch):
     file = archive(pickle.dumps({"p": Point(1), "n": np.arange(2)}, protocol=2))
 
@@ -467,6 +576,46 @@ def test_pickles_need_permission(monkeypatch):
         pt.load(archive(b"\x80\x02ctorch.nn.modules.linear\nLinear\n."), weights_only=False)
 
 
+def test_pickle_module():
+    """PyTorch's argument: whose unpickler runs what the file names."""
+    used = []
+
+    class Module:
+        __name__ = "mine"
+
+        class Unpickler(pickle.Unpickler):
+            def find_class(self, module, name):
+                used.append(name)
+                return super().find_class(module, name)
+
+    file = archive(pickle.dumps([Point(1)], protocol=2))
+    with pytest.raises(RuntimeError, match="pickle_module runs whatever"):
+        pt.load(file, pickle_module=Module, weights_only=True)
+    with pytest.raises(RuntimeError, match="allow_pickle"):
+        pt.load(file, None, Module)
+    serialization.allow_pickle(True)
+    assert pt.load(file, None, Module) == [Point(1)]
+    assert used == ["Point"]
+    assert pt.load(saved([pt.ones(2)]), pickle_module=Module)[0].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="pickle_module must be pickle"):
+        saved([1], pickle_module=Module)
+
+
+def test_arguments_of_save():
+    for protocol in (2, 3, 4, 5):
+        for new in (True, False):
+            file = saved([1, "a"], pickle_module=pickle, pickle_protocol=protocol, _use_new_zipfile_serialization=new)
+            assert b"\x80" + bytes([protocol]) + b"]" in file.getvalue()
+            assert pt.load(file) == [1, "a"]
+    for protocol in (1, 6, None, 2.0):
+        with pytest.raises(ValueError, match="pickle_protocol must be"):
+            saved([1], pickle_protocol=protocol)
+    file = saved([pt.arange(3)], _disable_byteorder_record=True)
+    assert "archive/byteorder" not in zipfile.ZipFile(file).namelist()
+    file.seek(0)
+    assert pt.load(file)[0].tolist() == [0, 1, 2]
+
+
 def test_whole_modules():
     """With permission on both sides, as in PyTorch."""
     net = pt.nn.Sequential(pt.nn.Linear(2, 3), pt.nn.BatchNorm1d(3), pt.nn.Dropout()).eval()
@@ -484,7 +633,6 @@ def test_whole_modules():
 
 @pytest.fixture
 def shards(tmp_path):
-    pytest.importorskip("safetensors")
     return tmp_path / "model.safetensors"
 
 

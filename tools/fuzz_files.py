@@ -9,8 +9,9 @@ Case N of a seed is always the same file: one of a corpus that is made on the fl
 bits, bytes, numbers, blocks, the end; in pickles also whole opcodes, in archives the fields of the directory, with
 checksums put right again so that the damage gets past them.
 
-A case passes if `load` returns, or raises one of the errors it documents, within SECONDS and with at most MEMORY more
-address space, without importing or running anything. Workers are processes of their own, so that a crash is a result
+A case passes if `load` (every fourth with mmap=True, every eighth after get_unsafe_globals_in_checkpoint) returns, or
+raises one of the errors it documents, within SECONDS and with at most MEMORY more address space, without importing or
+running anything. Workers are processes of their own, so that a crash is a result
 like another. The exit status is 0 if every case passed. --record writes the figures to benchmarks/FUZZ.md.
 """
 import argparse
@@ -98,13 +99,12 @@ def corpus(folder):
     add("stream", checkpoint, "a.pt", _use_new_zipfile_serialization=False)
     add("npz", checkpoint, "a.npz")
     add("npz", state, "a.npz")
-    with contextlib.suppress(ImportError):
-        add("safetensors", state, "a.safetensors")
-        add("safetensors", checkpoint, "a.safetensors")
-        pt.save(checkpoint, folder / "s.safetensors", max_shard_size=16)
-        index = folder / "s.safetensors.index.json"
-        found.append(("index", index.read_bytes()))
-        index.unlink()
+    add("safetensors", state, "a.safetensors")
+    add("safetensors", checkpoint, "a.safetensors")
+    pt.save(checkpoint, folder / "s.safetensors", max_shard_size=16)
+    index = folder / "s.safetensors.index.json"
+    found.append(("index", index.read_bytes()))
+    index.unlink()
     return found
 
 
@@ -261,15 +261,15 @@ class Loader:
         self.expected = (ptcore.serialization.CorruptFileError, pickle.UnpicklingError, NotImplementedError,
                          DeviceError)
         self.failed_allocation = (MemoryError, OutOfMemoryError)
-        self.names = {"npz": folder / "x.npz", "safetensors": folder / "x.safetensors",
+        self.names = {"zip": folder / "x.pt", "npz": folder / "x.npz", "safetensors": folder / "x.safetensors",
                       "index": folder / "x.safetensors.index.json"}
         self.loading, self.forbidden = False, None
         for kind, data in self.files:           # imports what loading imports
-            self.load(kind, data)
-            with contextlib.suppress(*self.expected):
-                self.load(kind, data[:len(data) // 2])
-            with contextlib.suppress(*self.expected):
-                self.load(kind, data[:-1])
+            for part in (data, data[:len(data) // 2], data[:-1]):
+                self.put(kind, part)
+                for mapped in (False, kind in self.names):
+                    with contextlib.suppress(*self.expected):
+                        self.load(kind, part, mapped=mapped, names=True)
         import unicodedata  # noqa: F401  (a header of an array is parsed as Python's literals)
         sys.addaudithook(self.heard)
         signal.signal(signal.SIGALRM, self.late)
@@ -292,20 +292,29 @@ class Loader:
     def case(self, n):
         return mutated(random.Random(f"{self.seed}/{n}"), self.files)
 
-    def load(self, kind, data):
+    def put(self, kind, data):
+        """The file, for formats that are loaded from a path. What is still mapped of the last one stays whole."""
         if kind in self.names:
+            self.names[kind].unlink(missing_ok=True)
             self.names[kind].write_bytes(data)
-            return self.pt.load(self.names[kind])
-        return self.pt.load(io.BytesIO(data))
+
+    def load(self, kind, data, mapped=False, names=False):
+        if names:
+            with contextlib.suppress(*self.expected):
+                self.pt.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
+        if kind == "stream" or (kind == "zip" and not mapped):
+            return self.pt.load(io.BytesIO(data))
+        return self.pt.load(self.names[kind], mmap=mapped)
 
     def outcome(self, n):
         """(format, what became of it, None or why it fails)."""
         kind, data = self.case(n)
+        self.put(kind, data)
         self.forbidden, why = None, None
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
         self.loading = True
         try:
-            result = self.load(kind, data)
+            result = self.load(kind, data, mapped=n % 4 == 3, names=n % 8 == 0)
             self.touch(result)
             what = "loaded"
         except self.failed_allocation as error:
@@ -397,7 +406,13 @@ def run(cases, seed, jobs, first=0, show=lambda done: None):
     return counts, failures
 
 
-def record(cases, seed, seconds, counts, failures):
+def present_commit():
+    """Its short name, and whether files differ from it."""
+    git = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(git, cwd=ROOT, capture_output=True, text=True).stdout.strip() or "unknown"
+
+
+def record(cases, seed, seconds, counts, failures, commit="unknown"):
     """A section of benchmarks/FUZZ.md."""
     by_kind = collections.defaultdict(collections.Counter)
     for name, n in counts.items():
@@ -406,8 +421,10 @@ def record(cases, seed, seconds, counts, failures):
     outcomes = sorted({what for c in by_kind.values() for what in c})
     date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
     crashes = sum(1 for _, why in failures if "the process ended" in why)
-    lines = [f"## {date}, seed {seed}", "",
-             f"{cases} cases, {crashes} crashes, {len(failures) - crashes} other failures, {seconds:.0f} seconds.", "",
+    with_sanitizers = " With AddressSanitizer and UBSan." if "ASAN_OPTIONS" in os.environ else ""
+    lines = [f"## {date}, commit {commit}, seed {seed}", "",
+             f"{cases} cases, {crashes} crashes, {len(failures) - crashes} other failures, {seconds:.0f} seconds."
+             f"{with_sanitizers}", "",
              "| format | " + " | ".join(outcomes) + " |", "|---" * (len(outcomes) + 1) + "|"]
     lines += [f"| {kind} | " + " | ".join(str(by_kind[kind][what]) for what in outcomes) + " |"
               for kind in sorted(by_kind)]
@@ -438,7 +455,7 @@ def main(argv=None):
             Path(f"case-{options.case}.{kind}").write_bytes(data)
             print(*loader.outcome(options.case))
             return 0
-    start = time.monotonic()
+    start, commit = time.monotonic(), present_commit()
     counts, failures = run(options.cases, options.seed, options.jobs, options.first,
                            lambda done: print(f"{done} of {options.cases} cases", flush=True))
     for case, why in failures[:50]:
@@ -446,7 +463,7 @@ def main(argv=None):
     for name, n in sorted(counts.items()):
         print(f"{name}: {n}")
     if options.record:
-        record(options.cases, options.seed, time.monotonic() - start, counts, failures)
+        record(options.cases, options.seed, time.monotonic() - start, counts, failures, commit)
     print(f"{len(failures)} of {options.cases} cases failed")
     return 1 if failures else 0
 

@@ -77,6 +77,8 @@ def parts(seed):
                         "--seeds", *map(str, seeds)], {})
     found["files"] = ([sys.executable, "-P", "tools/fuzz_files.py", "--cases", "1000000", "--seed", str(seed), "--jobs",
                        str(os.cpu_count())], {})
+    found["sanitizers/files"] = (["sh", "tools/sanitize.sh", "--run", "tools/fuzz_files.py", "--cases", "100000",
+                                  "--seed", str(seed)], {"PYTHON": sys.executable})
     found["install"] = ([sys.executable, "-P", "tools/check_install.py"], {})
     for name, paths in folders.items():
         if name != "kernels":       # compiled by the tests themselves, without sanitizers

@@ -3,6 +3,7 @@
 # under them:
 #
 #     tools/sanitize.sh [pytest arguments]         (default: tests --ignore tests/kernels)
+#     tools/sanitize.sh --run script [arguments]   a program instead, such as tools/fuzz_files.py
 #
 # The allocator keeps no blocks and asks for exact sizes, Python uses malloc, so that every stray
 # access is seen. Works with gcc and clang (CC, CXX); SANITIZE_BUILD names the build folder.
@@ -36,6 +37,8 @@ if [ ! -e "$build/build.ninja" ]; then
     configure setup
 elif ! echo "$compile $link" | cmp -s - "$build/flags.txt"; then
     configure configure
+else
+    meson setup --reconfigure "$build" > "$build/reconfigure.txt"  # for files that are new
 fi
 echo "$compile $link" > "$build/flags.txt"
 ninja -C "$build" ${NINJAFLAGS:-}
@@ -60,7 +63,12 @@ case $found in
     *) echo "sanitize: $python imports $found, not this build (an editable install?)" >&2; exit 1 ;;
 esac
 status=0
-sanitized -m pytest -q -p no:cacheprovider "$@" || status=$?
+if [ "$1" = --run ]; then
+    shift
+    sanitized "$@" || status=$?
+else
+    sanitized -m pytest -q -p no:cacheprovider "$@" || status=$?
+fi
 # An allocation that is too large is answered with NULL, which the tests ask for, and a warning.
 cat "$reports"/* 2> /dev/null | grep -v "WARNING: AddressSanitizer failed to allocate" > "$build/report.txt" || true
 if [ -s "$build/report.txt" ]; then

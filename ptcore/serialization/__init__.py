@@ -1,15 +1,16 @@
 """Saving and loading of tensors nested in plain data.
 
-The suffix chooses the format: ``.safetensors`` (through the safetensors library, imported at first use), ``.npz``
-(NumPy), anything else PyTorch's, which torch reads and whose files are read here without it. Nothing in a file is run:
-pickles are read by a reader of their own that knows a fixed list of names.
+The suffix chooses the format: ``.safetensors``, ``.npz`` (NumPy), anything else PyTorch's, which torch reads and whose
+files are read here without it. Nothing in a file is run: pickles are read by a reader of their own that knows a fixed
+list of names.
 """
 
+import io
 import os
 from typing import Any
 
 import ptcore
-from ptcore._errors import DeviceError, OutOfMemoryError
+from ptcore._errors import DeviceError
 from ptcore.serialization._constructors import (
     TypedStorage,
     add_safe_globals,
@@ -19,15 +20,16 @@ from ptcore.serialization._constructors import (
     pickle_is_allowed,
     safe_globals,
 )
-from ptcore.serialization._files import CallerError, CorruptFileError, placer, write_atomically
+from ptcore.serialization._files import CallerError, CorruptFileError, Source, placer, write_atomically
 
 __all__ = ["CorruptFileError", "TypedStorage", "add_safe_globals", "allow_pickle", "clear_safe_globals",
-           "get_safe_globals", "load", "safe_globals", "save"]
+           "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save"]
 
 _INDEX = ".safetensors.index.json"
 
 
-def save(obj, f, *, max_shard_size=None, _use_new_zipfile_serialization=True) -> None:
+def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True,
+         _disable_byteorder_record=False, *, max_shard_size=None) -> None:
     """Save tensors nested in plain data.
 
     A file appears under its name only when it is complete and on the disk: an interrupted call leaves an older file of
@@ -45,12 +47,18 @@ def save(obj, f, *, max_shard_size=None, _use_new_zipfile_serialization=True) ->
     f : str, os.PathLike or file
         Path; ``.safetensors`` and ``.npz`` at its end choose these formats, all else is PyTorch's, and so is what is
         written to a file that is open.
+    pickle_module : module, optional
+        Only :mod:`pickle` is taken, and not used: pickles are written by own code.
+    pickle_protocol : int, default: 2
+        From 2 to 5: what PyTorch's files claim to be. Their opcodes are those of protocol 2 all the same.
     max_shard_size : int or str, optional
         For ``.safetensors``: the most bytes of tensors in one file, as ``"5GB"`` or a number. If they need more, they
         are written to several files ``name-00001-of-00002.safetensors`` and so on, with an index
         ``name.safetensors.index.json`` that :func:`load` takes.
     _use_new_zipfile_serialization : bool, default: True
         False writes the layout of before PyTorch 1.6.
+    _disable_byteorder_record : bool, default: False
+        True leaves out the entry of an archive that names the byte order.
 
     Raises
     ------
@@ -59,8 +67,6 @@ def save(obj, f, *, max_shard_size=None, _use_new_zipfile_serialization=True) ->
         tensor without memory (``meta``).
     TypeError
         If `obj` holds anything else.
-    ImportError
-        If the safetensors library is needed and not installed.
 
     Examples
     --------
@@ -71,28 +77,49 @@ def save(obj, f, *, max_shard_size=None, _use_new_zipfile_serialization=True) ->
     3
     """
     path, suffix = _place_of("save", f)
+    if pickle_module is not None and getattr(pickle_module, "__name__", None) != "pickle":
+        raise ValueError(f"save: pickle_module must be pickle or None, got {pickle_module!r}")
+    if type(pickle_protocol) is not int or not 2 <= pickle_protocol <= 5:
+        raise ValueError(f"save: pickle_protocol must be in [2, 5], got {pickle_protocol!r}")
     if max_shard_size is not None and suffix != ".safetensors":
         raise ValueError("save: max_shard_size is for .safetensors files")
     if suffix in (".npz", ".safetensors"):
-        from ptcore.serialization import _arrays, _sharded
+        from ptcore.serialization import _arrays, _npz, _sharded
 
         tensors, header = _arrays.describe(obj)
         if suffix == ".npz":
-            write_atomically(path, lambda file: _arrays.write_npz(file, tensors, header))
+            write_atomically(path, lambda file: _npz.write(file, tensors, header))
         else:
             _sharded.write(path, tensors, header, max_shard_size)
         return
     from ptcore.serialization import _torch
 
-    write = _torch.write_zip if _use_new_zipfile_serialization else _torch.write_stream
+    layout = _torch.write_zip if _use_new_zipfile_serialization else _torch.write_stream
+
+    def write(file):
+        layout(file, obj, pickle_protocol, not _disable_byteorder_record)
+
     if path is None:
-        write(f, obj)
-        f.flush()
+        _write_open(f, write)
     else:
-        write_atomically(path, lambda file: write(file, obj))
+        write_atomically(path, write)
 
 
-def load(f, map_location=None, *, weights_only=None, mmap=None, encoding="utf-8") -> Any:
+def _write_open(f, write):
+    """Calls ``write`` for an open file, all of what it writes reaching the file."""
+    if isinstance(f, io.RawIOBase):  # may take less than it is given
+        buffered = io.BufferedWriter(f)
+        try:
+            write(buffered)
+        finally:
+            buffered.detach()
+    else:
+        write(f)
+        if hasattr(f, "flush"):
+            f.flush()
+
+
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, encoding="utf-8") -> Any:
     """Load what :func:`save` or ``torch.save`` wrote, or the named arrays of another program.
 
     Parameters
@@ -104,12 +131,16 @@ def load(f, map_location=None, *, weights_only=None, mmap=None, encoding="utf-8"
         Where to put the tensors: one device for all; a dictionary from the name of the saved device to another; or a
         function of (storage on the CPU, name of the saved device) that returns a storage, a device, or None for the
         saved one. By default they are put where they were.
+    pickle_module : module, optional
+        Whose ``Unpickler`` reads the file, instead of :mod:`pickle`: the same as ``weights_only=False``.
     weights_only : bool, default: True
         False unpickles what no list of names holds, which runs the code that the file names. It raises unless
         :func:`allow_pickle` or the environment variable ``PTCORE_ALLOW_PICKLE=1`` allows that.
     mmap : bool, default: False
-        For PyTorch's archives at a path: the tensors lie over the file, which is read as they are used. Writing to
-        them does not change it. Checksums are not compared.
+        For a path: the tensors lie over the file, which is read as they are used. Writing to them does not change it,
+        and it may be replaced or removed (but not cut short). Checksums are not compared. Arrays that are compressed,
+        of foreign byte order, or not aligned to their elements in the file are read as usual; PyTorch's files of
+        before 1.6 are refused.
     encoding : str, default: "utf-8"
         Of texts in files that Python 2 wrote; "bytes" leaves them bytes.
 
@@ -131,8 +162,6 @@ def load(f, map_location=None, *, weights_only=None, mmap=None, encoding="utf-8"
         If a tensor was saved on a device that is not here, or `weights_only` is False and pickles are not allowed.
     FileNotFoundError
         If there is no such file.
-    ImportError
-        If the safetensors library is needed and not installed.
 
     Examples
     --------
@@ -144,59 +173,111 @@ def load(f, map_location=None, *, weights_only=None, mmap=None, encoding="utf-8"
     """
     path, suffix = _place_of("load", f)
     place = placer(map_location)
+    meta = isinstance(map_location, (str, ptcore.device)) and ptcore.device(map_location).type == "meta"
     if suffix is None:
-        return _load_torch(f, path, map_location, place, weights_only is not False, bool(mmap), encoding)
-    if mmap:
-        raise ValueError("load: mmap is for PyTorch's files")
-    from ptcore.serialization import _arrays, _sharded
+        module = _unpickling(weights_only, pickle_module)
+        if mmap and path is None:
+            raise ValueError("load: mmap needs a path, not an open file")
+        from ptcore.serialization import _torch
 
-    if suffix != ".npz":
-        _arrays.import_safetensors()
-    read = {".npz": _arrays.read_npz, ".safetensors": _arrays.read_safetensors, _INDEX: _sharded.read}[suffix]
+        options = _torch.Options(place, meta, bool(mmap), module, encoding)
+        return _read_torch("load", f, path, lambda file: _torch.read(file, options), module is None)
+    from ptcore.serialization import _arrays, _npz, _safetensors, _sharded
+
     with open(path, "rb") as file:
         try:
-            return _arrays.restore(*read(file), place)
+            if suffix == _INDEX:
+                found = _sharded.read(file, mmap, meta)
+            else:
+                found = (_npz if suffix == ".npz" else _safetensors).read(file, Source(file, mmap, meta))
+            return _arrays.restore(*found, place)
+        except Exception as error:
+            _fail("load", error, path, suffix)
         except CallerError as error:
             raise error.error from None
-        except (DeviceError, OutOfMemoryError, FileNotFoundError):
-            raise
-        except Exception as error:
-            raise _corrupt(path, suffix, error) from error
 
 
-def _load_torch(f, path, map_location, place, weights_only, mmap, encoding):
-    import pickle
+def get_unsafe_globals_in_checkpoint(f) -> list:
+    """The names in a file of PyTorch's format for which :func:`load` would refuse it. Nothing is made or run.
 
+    Parameters
+    ----------
+    f : str, os.PathLike or file
+        As for :func:`load`.
+
+    Returns
+    -------
+    list of str
+        Each ``module.name``, in the order of the file.
+
+    Raises
+    ------
+    CorruptFileError
+        If the file is truncated, damaged or none of PyTorch's.
+
+    Examples
+    --------
+    >>> import argparse, io, ptcore
+    >>> file = io.BytesIO()
+    >>> with ptcore.serialization.safe_globals([argparse.Namespace]):
+    ...     ptcore.save({"args": argparse.Namespace(lr=0.1), "w": ptcore.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> ptcore.serialization.get_unsafe_globals_in_checkpoint(file)
+    ['argparse.Namespace']
+    """
+    op = "get_unsafe_globals_in_checkpoint"
+    path, suffix = _place_of(op, f)
+    if suffix is not None:
+        return []
     from ptcore.serialization import _torch
 
-    if not weights_only and not pickle_is_allowed():
+    return _read_torch(op, f, path, _torch.read_names)
+
+
+def _unpickling(weights_only, module):
+    """The module whose unpickler a call of load wants, None for the reader that runs nothing."""
+    import pickle
+
+    if weights_only is None:
+        weights_only = module is None
+    if weights_only:
+        if module is not None:
+            raise RuntimeError("load: pickle_module runs whatever code the file names, weights_only=True excludes it")
+        return None
+    if not pickle_is_allowed():
         raise RuntimeError(
             "load: weights_only=False runs whatever code the file names. If you trust it, call "
             "ptcore.serialization.allow_pickle(True) or set PTCORE_ALLOW_PICKLE=1; to allow single classes and "
             "functions, keep weights_only=True and use ptcore.serialization.add_safe_globals")
-    if mmap and path is None:
-        raise ValueError("load: mmap needs a path, not an open file")
-    meta = isinstance(map_location, (str, ptcore.device)) and ptcore.device(map_location).type == "meta"
-    options = _torch.Options(place, meta, mmap, weights_only, encoding)
+    return pickle if module is None else module
+
+
+def _read_torch(op, f, path, read, safe=True):
+    """What ``read(file)`` returns for a file of PyTorch's; its errors name the file."""
+    from ptcore.serialization import _torch
+
     file = _torch.seekable(f) if path is None else open(path, "rb")
-    name = getattr(file, "name", "the file") if path is None else path
+    name = getattr(file, "name", None) if path is None else path
     try:
-        return _torch.read(file, options)
+        return read(file)
+    except Exception as error:
+        _fail(op, error, name, "PyTorch", safe)
     except CallerError as error:
         raise error.error from None
-    except (DeviceError, MemoryError, OSError):
-        raise
-    except Exception as error:
-        if isinstance(error, NotImplementedError) or (weights_only and isinstance(error, pickle.UnpicklingError)):
-            raise type(error)(f"load: {name}: {error}") from error
-        raise _corrupt(name, "PyTorch", error) from error
     finally:
         if path is not None:
             file.close()
 
 
-def _corrupt(name, kind, error):
-    return CorruptFileError(f"load: {name} is truncated or not a valid {kind} file: {error}")
+def _fail(op, error, name, kind, safe=True):
+    """Raises, within its handler, an exception of a reader as the caller sees it."""
+    import pickle
+
+    if isinstance(error, (DeviceError, MemoryError, OSError)):  # say nothing about the file
+        raise
+    if isinstance(error, NotImplementedError) or (safe and isinstance(error, pickle.UnpicklingError)):
+        raise type(error)(f"{op}: {name}: {error}" if name else f"{op}: {error}") from error
+    raise CorruptFileError(f"{op}: {name or 'the file'} is truncated or not a valid {kind} file: {error}") from error
 
 
 def _place_of(op, f):
@@ -204,6 +285,8 @@ def _place_of(op, f):
     if not isinstance(f, (str, os.PathLike)):
         if not hasattr(f, "write" if op == "save" else "read"):
             raise TypeError(f"{op}: f must be a path or a file, got {type(f).__name__}")
+        if isinstance(f, io.TextIOBase):
+            raise TypeError(f"{op}: f must be a file that is open in binary mode, got a {type(f).__name__} of text")
         return None, None
     path = os.fspath(f)
     if isinstance(path, bytes):

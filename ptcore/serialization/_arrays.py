@@ -1,7 +1,7 @@
-"""Named arrays in ``.npz`` (NumPy) and ``.safetensors`` (the safetensors library, imported at first use).
+"""Nested data around named tensors, for the formats that hold nothing else: ``.npz`` and ``.safetensors``.
 
-Both hold named arrays; the nesting is described by a JSON header, "ptcore" in the metadata of a safetensors file or
-the array ``__ptcore__`` (UTF-8 bytes) of an npz file. A header is ``{"version": 1, "root": node}`` where a node is
+The nesting is described by a JSON header, "ptcore" in the metadata of a safetensors file or the array ``__ptcore__``
+(UTF-8 bytes) of an npz file. A header is ``{"version": 1, "root": node}`` where a node is
 
 - null, true, false, an integer, a finite float or a string: itself;
 - a list: its nodes;
@@ -15,32 +15,18 @@ A dictionary with names of arrays as keys is stored under these names, so other
 programs read it; a file without a header loads as such a dictionary.
 """
 
+import json
 import math
 from collections import Counter, OrderedDict
 
 import ptcore
 from ptcore import Tensor
 from ptcore.serialization._constructors import DTYPES
-from ptcore.serialization._files import MAX_DEPTH
+from ptcore.serialization._files import MAX_DEPTH, Collisions
 
-_HEADER = "__ptcore__"
+HEADER = "__ptcore__"
+_RESERVED = (HEADER, "__metadata__")
 _MAPPINGS = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
-_SAFETENSORS_DTYPES = {
-    "BOOL": "bool",
-    "U8": "uint8",
-    "U16": "uint16",
-    "U32": "uint32",
-    "U64": "uint64",
-    "I8": "int8",
-    "I16": "int16",
-    "I32": "int32",
-    "I64": "int64",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F32": "float32",
-    "F64": "float64",
-    "C64": "complex64",
-}
 
 
 def _name_of(dtype):
@@ -57,18 +43,31 @@ def describe(obj):
     return flat.tensors, header
 
 
-def restore(arrays, header, metadata, place):
-    """The saved object, its tensors put where ``place(tensor, saved device)`` says; without a header the arrays."""
+def restore(tensors, header, metadata, place):
+    """The saved object, its tensors put where ``place(tensor, saved device)`` says; without a header the tensors."""
     if header is None:
-        result = OrderedDict((name, place(_tensor(entry), "cpu")) for name, entry in arrays.items())
+        result = OrderedDict((name, place(tensor, "cpu")) for name, tensor in tensors.items())
         result.metadata = metadata
         return result
     if not isinstance(header, dict) or header.get("version") != 1:
         raise ValueError("unknown version of the header")
-    result = _value(header["root"], arrays, place)
+    build = _Builder(tensors, place)
+    result = build.value(header["root"])
     if "metadata" in header:
-        result._metadata = _value(header["metadata"], arrays, place)
+        result._metadata = build.value(header["metadata"])
     return result
+
+
+def shaped(flat, dtype, shape):
+    """A tensor of bytes as one of a dtype, given by name, and a shape that a file claims."""
+    dtype, count = getattr(ptcore, dtype), 1
+    if type(shape) not in (list, tuple) or any(type(n) is not int or not 0 <= n < 1 << 63 for n in shape):
+        raise ValueError("a shape is no list of numbers")
+    for n in shape:
+        count *= n
+    if count * dtype.itemsize != flat.numel():
+        raise ValueError(f"an array has {flat.numel()} bytes, its shape and dtype need {count * dtype.itemsize}")
+    return flat.view(dtype).view(tuple(shape))
 
 
 class _Flattener:
@@ -141,9 +140,9 @@ class _Flattener:
             raise ValueError(
                 f"save: the tensor at {path!r} is on meta and has no values"
             )
-        base = name = path or "data"
+        base = name = (path or "data").replace("\0", "_")  # which ends a name in an archive
         tries = 1
-        while name in self.tensors or name == _HEADER:
+        while name in self.tensors or name in _RESERVED:
             name = f"{base}#{tries}"
             tries += 1
         self.tensors[name] = tensor.detach()
@@ -153,155 +152,81 @@ class _Flattener:
         return node
 
 
-def _array(tensor):
-    """Contiguous NumPy array of `tensor`; bfloat16 as uint16 of the same bits."""
-    import numpy as np
-
-    tensor = tensor.cpu().contiguous()
-    if tensor.dtype == ptcore.bfloat16:
-        tensor = tensor.view(ptcore.uint16)
-    return np.ascontiguousarray(tensor.numpy()).reshape(tuple(tensor.shape))
-
-
-def _tensor(entry, dtype=None):
-    """Tensor of an entry of a file, checked to be of `dtype` where that is given.
-
-    An entry is an array and the name of the dtype that its bits mean.
-    """
-    import numpy as np
-
-    array, stored = entry
+def _typed(tensor, dtype):
+    """`tensor` as the dtype that a header names: another one of the same bits where the format lacks it."""
+    stored = _name_of(tensor.dtype)
+    if dtype is None or dtype == stored:
+        return tensor
     if dtype == "complex128" and stored == "float64":
-        if array.shape[-1:] != (2,):
-            raise ValueError(f"complex128 needs a last size of 2, got {array.shape}")
-        array = np.ascontiguousarray(array).view(np.complex128)[..., 0]
-    elif dtype == "bfloat16" and stored == "uint16":
-        stored = dtype
-    elif dtype is not None and dtype != stored:
-        raise ValueError(f"expected an array of {dtype}, got {stored}")
-    if stored not in DTYPES:
-        raise ValueError(f"unsupported dtype {stored}")
-    array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
-    tensor = ptcore.from_numpy(array)
-    return tensor.view(ptcore.bfloat16) if stored == "bfloat16" else tensor
+        if tensor.shape[-1:] != (2,):
+            raise ValueError(f"complex128 needs a last size of 2, got {tensor.shape}")
+        return ptcore.view_as_complex(tensor)
+    if dtype == "bfloat16" and stored == "uint16":
+        return tensor.view(ptcore.bfloat16)
+    raise ValueError(f"expected an array of {dtype}, got {stored}")
 
 
-def _value(node, arrays, place):
-    if isinstance(node, list):
-        return [_value(n, arrays, place) for n in node]
-    if not isinstance(node, dict):
-        return node
-    if "tensor" in node:
-        return place(_tensor(arrays[node["tensor"]], node.get("dtype")), node.get("device", "cpu"))
-    ((kind, content),) = node.items()
-    if kind == "float":
-        return float(content)
-    if kind == "tuple":
-        return tuple(_value(n, arrays, place) for n in content)
-    if kind in _MAPPINGS:
-        mapping = _MAPPINGS[kind]()
-        for key, item in content:
-            mapping[_value(key, arrays, place)] = _value(item, arrays, place)
-        return mapping
-    if kind == "Size":
-        return ptcore.Size(content)
-    if kind == "dtype" and content in DTYPES:
-        return getattr(ptcore, content)
-    if kind == "device":
-        return ptcore.device(content)
-    raise ValueError(f"unknown entry {kind!r} in the header")
+class _Builder:
+    """Turns a tree of JSON nodes back into data. However often a header names a tensor, there is one of it."""
+
+    def __init__(self, tensors, place):
+        self._tensors, self._place, self._placed = tensors, place, {}
+        self._collisions = Collisions()
+
+    def _tensor(self, name, dtype, device):
+        if name not in self._tensors:
+            raise ValueError(f"the header names the tensor {name!r}, which there is not")
+        key = name, dtype, device
+        if key not in self._placed:
+            self._placed[key] = self._place(_typed(self._tensors[name], dtype), device)
+        return self._placed[key]
+
+    def value(self, node):
+        """What a node stands for."""
+        if isinstance(node, list):
+            return [self.value(n) for n in node]
+        if not isinstance(node, dict):
+            return node
+        if "tensor" in node:
+            return self._tensor(node["tensor"], node.get("dtype"), node.get("device", "cpu"))
+        ((kind, content),) = node.items()
+        if kind == "float" and content in ("nan", "inf", "-inf"):
+            return float(content)
+        if kind == "tuple":
+            return tuple(self.value(n) for n in content)
+        if kind in _MAPPINGS:
+            mapping = _MAPPINGS[kind]()
+            for key, item in content:
+                key = self.value(key)
+                if type(key) is tuple:
+                    self._collisions.add(id(mapping), key)
+                mapping[key] = self.value(item)
+            return mapping
+        if kind == "Size" and all(type(n) is int for n in content):
+            return ptcore.Size(content)
+        if kind == "dtype" and content in DTYPES:
+            return getattr(ptcore, content)
+        if kind == "device":
+            return ptcore.device(content)
+        raise ValueError(f"unknown entry {kind!r} in the header")
 
 
 def header_text(header):
     """The header as it stands in a file."""
-    import json
-
     return json.dumps(header, allow_nan=False, separators=(",", ":"))
 
 
-def write_npz(file, tensors, header):
-    """Writes the named tensors and the header to a file."""
-    import zipfile
-
-    import numpy as np
-
-    entries = {name: _array(tensor) for name, tensor in tensors.items()}
-    entries[_HEADER] = np.frombuffer(header_text(header).encode(), np.uint8)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in entries.items():
-            info = zipfile.ZipInfo(f"{name}.npy")  # no time: equal data, equal bytes
-            with archive.open(info, "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, array, allow_pickle=False)
+def parsed(text):
+    """JSON of a file: neither two keys of one name nor NaN, which JSON does not have."""
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
 
 
-def read_npz(file):
-    """Arrays with the names of their dtypes, header or None, and no metadata."""
-    import json
-    import zipfile
-
-    import numpy as np
-
-    arrays = {}
-    with zipfile.ZipFile(file) as archive:
-        for info in archive.infolist():
-            with archive.open(info) as entry:
-                array = np.lib.format.read_array(entry, allow_pickle=False)
-                if entry.read(1):
-                    raise ValueError(f"{info.filename} is longer than its array")
-            arrays[info.filename.removesuffix(".npy")] = array, array.dtype.name
-    header = arrays.pop(_HEADER, None)
-    if header is not None:
-        header = json.loads(header[0].astype(np.uint8, casting="equiv").tobytes().decode())
-    return arrays, header, {}
+def _unique(pairs):
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("two entries of one name in JSON")
+    return found
 
 
-def import_safetensors():
-    """The library, or an error that says how to get it."""
-    try:
-        import safetensors
-    except ImportError as error:
-        raise ImportError(
-            "the safetensors library is needed for .safetensors files: pip install "
-            "ptcore[files] (.npz files need nothing)"
-        ) from error
-    return safetensors
-
-
-def write_safetensors(file, tensors, metadata):
-    """Writes the named tensors and a dictionary of texts to a file."""
-    import_safetensors()
-    import safetensors.numpy
-
-    arrays = {}
-    for name, tensor in tensors.items():
-        array = _array(tensor)
-        if tensor.dtype == ptcore.bfloat16:
-            import ml_dtypes
-
-            array = array.view(ml_dtypes.bfloat16)
-        elif tensor.dtype == ptcore.complex128:
-            array = array.reshape(*array.shape, 1).view("float64")
-        arrays[name] = array
-    file.write(safetensors.numpy.save(arrays, metadata=metadata))
-
-
-def read_safetensors(file):
-    """Arrays with the names of their dtypes, header or None, and the other metadata."""
-    import json
-
-    import numpy as np
-
-    data = file.read()
-    entries = import_safetensors().deserialize(data)  # checks sizes and offsets
-    size = int.from_bytes(data[:8], "little")
-    metadata = dict(json.loads(data[8 : 8 + size].decode()).get("__metadata__", {}))
-    arrays = {}
-    for name, entry in entries:
-        dtype = _SAFETENSORS_DTYPES.get(entry["dtype"])
-        if dtype is None:
-            raise ValueError(f"{name} has the unsupported dtype {entry['dtype']}")
-        bits = np.dtype("uint16" if dtype == "bfloat16" else dtype).newbyteorder("<")
-        array = np.frombuffer(entry["data"], bits).reshape(entry["shape"])
-        arrays[name] = array, dtype
-    header = metadata.pop("ptcore", None)
-    return arrays, None if header is None else json.loads(header), metadata
+def _refused(word):
+    raise ValueError(f"{word} in JSON")

@@ -16,7 +16,7 @@ from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Parameter
 
 _BLOCKED = ("sys", "os", "posix", "nt")  # never, even if they were added
-_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg", "torch.tensor": "torch._tensor",
+_MODULES = {"__builtin__": "builtins", "torch.tensor": "torch._tensor",
             "numpy.core.multiarray": "numpy._core.multiarray", "numpy.core.numeric": "numpy._core.numeric"}
 STORAGES = {
     "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
@@ -323,14 +323,15 @@ def _default_dict(reader, factory=None, pairs=()):
 def _mapping(reader, target, pairs):
     reader.charge(64 * len(pairs))
     for key, value in pairs.items() if isinstance(pairs, dict) else pairs:
-        dict.__setitem__(target, reader.key(key), value) if type(target) is not OrderedDict else (
-            target.__setitem__(reader.key(key), value))
+        dict.__setitem__(target, reader.key(key, id(target)), value) if type(target) is not OrderedDict else (
+            target.__setitem__(reader.key(key, id(target)), value))
     return target
 
 
 def _set(reader, items=()):
     reader.charge(32 * len(items))
-    return {reader.key(k) for k in items}
+    number = reader.collisions.fresh()
+    return {reader.key(k, number) for k in items}
 
 
 def _frozenset(reader, items=()):
@@ -449,7 +450,7 @@ def set_numpy_state(reader, target, state):
         count *= n
     if target.size or not isinstance(dtype, np.dtype) or dtype.hasobject or count * dtype.itemsize != len(data):
         raise ValueError("a NumPy array is damaged")
-    reader.charge(len(data))
+    reader.charge(max(len(data), count))  # elements may have no bytes
     target.__setstate__((1, shape, dtype, _bool(fortran), data))
     return True
 
@@ -523,6 +524,8 @@ def find(module, name, more):
     if _ABSENT.fullmatch(full):
         raise NotImplementedError(f"the file holds what ptcore does not have: {full}")
     shown = full[:400]
-    raise UnpicklingError(
-        f"the file names {shown}, which is not allowed by default; if you trust it, put it on the list with "
-        f"ptcore.serialization.add_safe_globals([{shown}]), or within a block by ptcore.serialization.safe_globals")
+    way = (f"if you trust it, put it on the list with ptcore.serialization.add_safe_globals([{shown}]), or within a "
+           "block by ptcore.serialization.safe_globals; get_unsafe_globals_in_checkpoint lists all such names")
+    if module.partition(".")[0] == "torch":
+        way = "it is PyTorch's own and there is none here: save the state_dict() of modules with PyTorch"
+    raise UnpicklingError(f"the file names {shown}, which is not allowed by default; {way}")

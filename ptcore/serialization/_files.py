@@ -1,20 +1,25 @@
 """What all formats share: the error of damaged files, writing that never destroys an older file, moving the bytes of
-storages, and where ``map_location`` puts them.
+storages, files that are mapped, and where ``map_location`` puts tensors.
 
 Bytes are moved through a scratch tensor: a view of a storage's own memory would fix its address for good (it could
 neither be resized nor moved to shared memory afterwards).
 """
 
 import contextlib
+import errno
+import mmap as mmap_module
 import os
 import time
 
 import ptcore
 from ptcore._errors import DeviceError, OutOfMemoryError
+from ptcore._untyped_storage import UntypedStorage
 
 MAX_DEPTH = 100  # levels of containers that are written
 _CHUNK = 1 << 20
+_MAX_COLLISIONS = 200
 _OLD = 60  # seconds
+_SHORT = 55  # letters of its name that a temporary file has, so that its own is not too long
 
 
 class CorruptFileError(RuntimeError, ValueError):
@@ -28,6 +33,27 @@ class CallerError(BaseException):
         self.error = error
 
 
+class Collisions:
+    """Counts the keys of a container that have one hash: files can be made in which all of them do, and each new key
+    would be compared with all before it. The hashes of tuples and numbers are known, those of texts are not.
+    """
+
+    def __init__(self):
+        self._numbers, self._made = {}, 0
+
+    def fresh(self):
+        """A number for a container that is made at once: its ``id`` may have been that of another."""
+        self._made -= 1
+        return self._made
+
+    def add(self, container, key):
+        """Raises if too many keys of this container (an ``id``, or a fresh number) have the hash of `key`."""
+        at = container, hash(key)
+        number = self._numbers[at] = self._numbers.get(at, 0) + 1
+        if number > _MAX_COLLISIONS:
+            raise ValueError("the keys of a dictionary or set are made to collide")
+
+
 def write_atomically(path, write):
     """Call ``write(file)`` on a file that takes the name `path` when it is complete and on the disk.
 
@@ -35,9 +61,16 @@ def write_atomically(path, write):
     wrote to `path` have left is removed.
     """
     path = os.path.realpath(path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe keeps its place
+        with open(path, "wb") as file:
+            write(file)
+        return
     folder, name = os.path.split(path)
-    _remove_left(folder, f".{name}.")
-    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
+    prefix = f".{name[:_SHORT]}."
+    remove_left(folder, prefix)
+    temporary = os.path.join(folder, f"{prefix}{os.urandom(6).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, 0o666)
     try:
@@ -55,11 +88,20 @@ def write_atomically(path, write):
         os.unlink(temporary)
         raise
     if os.name == "posix":  # the new name is on the disk once the folder is
+        _sync_folder(folder)
+
+
+def _sync_folder(folder):
+    """Brings a folder to the disk, where that is possible: some network file systems refuse."""
+    try:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM, errno.EBADF):
+            raise
 
 
 def _lock(descriptor):
@@ -73,10 +115,10 @@ def _lock(descriptor):
     return True
 
 
-def _remove_left(folder, prefix):
+def remove_left(folder, prefix):
     """Removes temporary files that nobody writes to: not held, and too old to be between its creation and its lock."""
     for entry in os.scandir(folder):
-        if entry.name.startswith(prefix) and entry.name.endswith(".tmp"):
+        if entry.name.startswith(prefix[:_SHORT + 1]) and entry.name.endswith(".tmp"):
             with contextlib.suppress(OSError):
                 if time.time() - entry.stat().st_mtime > _OLD:
                     with open(entry.path, "rb+") as file:
@@ -89,9 +131,22 @@ def bytes_of(storage):
     return ptcore.empty(0, dtype=ptcore.uint8, device=storage.device).set_(storage)
 
 
-def pieces_of(storage):
-    """The bytes of a storage, piece by piece as memoryviews, each valid until the next."""
-    flat = bytes_of(storage)
+def dense_bytes(tensor):
+    """The elements of a tensor in order, as a tensor of bytes on its device."""
+    tensor = tensor.detach().contiguous()
+    start = tensor.storage_offset() * tensor.element_size()
+    return bytes_of(tensor.untyped_storage())[start:start + tensor.numel() * tensor.element_size()]
+
+
+def swap_bytes(flat, dtype):
+    """Turns the bytes of each element around, in a tensor of bytes."""
+    item = dtype.itemsize // (2 if dtype.is_complex else 1)
+    if item > 1 and flat.numel():
+        flat.copy_(flat.view(-1, item).flip(1).reshape(-1))
+
+
+def pieces_of(flat):
+    """A tensor of bytes, piece by piece as memoryviews, each valid until the next."""
     size = flat.numel()
     scratch = ptcore.empty(min(size, _CHUNK), dtype=ptcore.uint8)
     view = memoryview(scratch) if size else None
@@ -99,6 +154,47 @@ def pieces_of(storage):
         n = min(_CHUNK, size - start)
         scratch[:n].copy_(flat[start:start + n])
         yield view[:n]
+
+
+class Source:
+    """Makes tensors of the bytes of a file: read, mapped, or left out.
+
+    Parameters
+    ----------
+    file : file
+    mapped : bool
+        Whether tensors lie over the file where they can. The map is private (what is written to a tensor does not reach
+        the file) and lives as long as the last of them, whatever becomes of the file's name.
+    meta : bool
+        Whether the data are left out.
+    """
+
+    def __init__(self, file, mapped, meta):
+        self.meta = meta
+        self._map = None
+        if mapped and not meta:
+            self._map = memoryview(mmap_module.mmap(file.fileno(), 0, access=mmap_module.ACCESS_COPY))
+
+    def take(self, nbytes, readinto, start=None, alignment=1):
+        """A tensor of bytes.
+
+        Parameters
+        ----------
+        nbytes : int
+        readinto : function
+            Gives the function (memoryview) that reads them.
+        start : int, optional
+            Where in the file they lie as they are.
+        alignment : int
+            What `start` has to be a multiple of for the elements to be used there.
+        """
+        if self.meta:
+            return ptcore.empty(nbytes, dtype=ptcore.uint8, device="meta")
+        if self._map is not None and nbytes and start is not None and start % alignment == 0:
+            return ptcore.frombuffer(self._map[start:start + nbytes], dtype=ptcore.uint8)
+        flat = ptcore.empty(nbytes, dtype=ptcore.uint8)
+        fill(flat, readinto())
+        return flat
 
 
 def fill(flat, readinto):
@@ -126,8 +222,8 @@ def exactly(file):
     return readinto
 
 
-def _sent(tensor, device):
-    """The tensor on a device that a file or the caller names."""
+def _sent(tensor, device, why="a tensor was saved on"):
+    """The tensor on a device that the file names, or the caller: `why`."""
     if str(tensor.device) == str(device):
         return tensor
     try:
@@ -135,7 +231,7 @@ def _sent(tensor, device):
     except OutOfMemoryError:
         raise
     except RuntimeError as error:
-        raise DeviceError(f"load: a tensor was saved on {device!s}, which cannot be used here ({error}); "
+        raise DeviceError(f"load: {why} {str(device)[:100]}, which cannot be used here ({error}); "
                           "map_location='cpu' loads it to the CPU") from error
 
 
@@ -145,10 +241,11 @@ def placer(map_location):
         return _sent
     if isinstance(map_location, dict):
         table = {str(k): str(v) for k, v in map_location.items()}
-        return lambda tensor, saved: _sent(tensor, table.get(saved, saved))
+        return lambda tensor, saved: (
+            _sent(tensor, table[saved], "map_location wants") if saved in table else _sent(tensor, saved))
     if isinstance(map_location, (str, ptcore.device)):
         device = ptcore.device(map_location)
-        return lambda tensor, saved: _sent(tensor, device)
+        return lambda tensor, saved: _sent(tensor, device, "map_location wants")
     if not callable(map_location):
         raise TypeError("load: map_location must be a device, a str, a dict, a function or None, got "
                         f"{type(map_location).__name__}")
@@ -162,9 +259,12 @@ def placer(map_location):
         if chosen is None:
             return _sent(tensor, saved)
         if isinstance(chosen, (str, ptcore.device)):
-            return _sent(tensor, chosen)
+            return _sent(tensor, chosen, "map_location wants")
         if chosen is storage:
             return tensor
+        if not isinstance(chosen, UntypedStorage):
+            raise CallerError(TypeError("load: map_location must return a storage, a device or None, got "
+                                        f"{type(chosen).__name__}"))
         return ptcore.empty(0, dtype=tensor.dtype, device=chosen.device).set_(
             chosen, tensor.storage_offset(), tensor.shape, tensor.stride())
 

@@ -5,14 +5,17 @@ that a file can claim is bounded by its size: what makes objects of single bytes
 :meth:`Reader.charge` first.
 """
 
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
 from struct import unpack
 
 from ptcore import Size, device, dtype
 from ptcore.serialization._constructors import CALLS, added, find, set_attributes, set_numpy_state
+from ptcore.serialization._files import Collisions
 
 _PIECE = 1 << 20
+_MAX_NAME = 1024
 _MAX_KEY = 64  # objects in a key of a dictionary: hashing a tuple recurses, and walks shared parts again
 _PLAIN_KEYS = (str, bytes, bool, float, type(None), device, dtype)
 _TUPLES = (tuple, frozenset, Size)
@@ -43,6 +46,8 @@ class Reader:
         self._encoding = encoding
         self._added = added()
         self._stack, self._marks, self._memo = [], [], {}
+        self.collisions = Collisions()
+        self._old_names = True
 
     def charge(self, n):
         """Raises if the objects made of parts of the file have become far larger than the file."""
@@ -151,8 +156,10 @@ class Reader:
         self._push(int.from_bytes(self._counted(n), "little", signed=True))
 
     def _protocol(self):
-        if self._number(1) > 5:
+        protocol = self._number(1)
+        if protocol > 5:
             raise ValueError("the protocol of the pickle is unknown")
+        self._old_names = protocol < 3
 
     # -- containers
 
@@ -161,7 +168,10 @@ class Reader:
         if type(target) is list:
             target.extend(items)
         elif type(target) is set:
-            target.update(self.key(k) for k in items)
+            target.update(self.key(k, id(target)) for k in items)
+        elif self._is_added(type(target)) and hasattr(target, "append"):
+            for item in items:
+                target.append(item)
         else:
             raise ValueError(f"a {type(target).__name__} cannot be appended to")
 
@@ -171,7 +181,9 @@ class Reader:
 
     def _close_frozenset(self):
         items = self._since_mark()
-        self._push(frozenset([self.key(k) for k in items]))
+        self.charge(200)
+        number = self.collisions.fresh()
+        self._push(frozenset([self.key(k, number) for k in items]))
 
     def _set(self, items):
         target = self._stack[-1]
@@ -180,14 +192,14 @@ class Reader:
         if len(items) % 2:
             raise ValueError("a key of a dictionary has no value")
         for k in range(0, len(items), 2):
-            target[self.key(items[k])] = items[k + 1]
+            target[self.key(items[k], id(target))] = items[k + 1]
 
     def _set_one(self):
         value, key = self._pop(), self._pop()
         self._set((key, value))
 
-    def key(self, key):
-        """`key`, if hashing it takes bounded time and stack."""
+    def key(self, key, container):
+        """`key`, if hashing it takes bounded time and stack and not too many in its container have its hash."""
         left, stack = _MAX_KEY, [key]
         while stack:
             part = stack.pop()
@@ -204,6 +216,9 @@ class Reader:
                     raise ValueError("a key of a dictionary is too large a number")
             elif cls not in _PLAIN_KEYS and cls.__module__ != "numpy" and not self._is_added(cls):
                 raise ValueError(f"a {cls.__name__} cannot be a key of a dictionary")
+        if type(key) is not int and type(key) not in _PLAIN_KEYS:
+            self.charge(100)
+            self.collisions.add(container, key)
         return key
 
     # -- names
@@ -211,6 +226,19 @@ class Reader:
     def _global(self, module, name):
         if type(module) is not str or type(name) is not str:
             raise ValueError("a name in the pickle is no text")
+        if len(module) + len(name) > _MAX_NAME:
+            raise ValueError("a name in the pickle is too long")
+        self._found_name(*self._today(module, name))
+
+    def _today(self, module, name):
+        """What Python 3 calls a thing: the older protocols have the names of Python 2."""
+        if self._old_names:
+            if (module, name) in NAME_MAPPING:
+                return NAME_MAPPING[module, name]
+            module = IMPORT_MAPPING.get(module, module)
+        return module, name
+
+    def _found_name(self, module, name):
         self._push(find(module, name, self._added))
 
     def _stack_global(self):
@@ -224,6 +252,7 @@ class Reader:
         args, function = self._pop(), self._pop()
         if type(args) is not tuple:
             raise ValueError("the arguments in the pickle are no tuple")
+        self.charge(200)  # the object itself: few bytes call, and what is called may take more
         call = CALLS.get(id(function))
         if call is not None:
             self._push(call(self, *args))
@@ -303,10 +332,10 @@ _STEPS = {
     0x91: Reader._close_frozenset,
     0x63: lambda r: r._global(r._line(), r._line()),
     0x93: Reader._stack_global,
-    0x52: Reader._call,  # REDUCE, NEWOBJ
+    0x52: lambda r: r._call(),  # REDUCE, NEWOBJ
     0x81: lambda r: r._call(new=True),
-    0x62: Reader._build,
-    0x51: Reader._id,  # BINPERSID
+    0x62: lambda r: r._build(),
+    0x51: lambda r: r._id(),  # BINPERSID
     0x68: lambda r: r._get(1),  # BINGET, LONG_BINGET
     0x6A: lambda r: r._get(4),
     0x71: lambda r: r._put(1),  # BINPUT, LONG_BINPUT, MEMOIZE
@@ -314,3 +343,43 @@ _STEPS = {
     0x94: Reader._memoize,
     0x95: lambda r: r._read(8),  # FRAME
 }
+
+
+class Names(Reader):
+    """Reads a pickle without making anything of it: what is loaded are the names in it that are not allowed."""
+
+    def load(self):
+        """A list of ``module.name``."""
+        self._found = {}
+        super().load()
+        return list(self._found)
+
+    def _found_name(self, module, name):
+        try:
+            super()._found_name(module, name)
+        except UnpicklingError:
+            self._found[f"{module}.{name}"] = None
+            self._push(None)
+        except NotImplementedError:
+            self._push(None)
+
+    def key(self, key, container):
+        return None
+
+    def _extend(self, items):
+        pass
+
+    def _set(self, items):
+        pass
+
+    def _call(self, new=False):
+        self._pop()
+        self._pop()
+        self._push(None)
+
+    def _build(self):
+        self._pop()
+
+    def _id(self):
+        self._pop()
+        self._push(None)

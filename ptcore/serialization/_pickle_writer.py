@@ -5,12 +5,13 @@ their storages are referred to by a key, and every storage has one: what shared 
 """
 
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterator
 from struct import pack
 
 import ptcore
 from ptcore import Tensor
 from ptcore._untyped_storage import UntypedStorage
-from ptcore.nn import Parameter
+from ptcore.nn import Module, Parameter
 from ptcore.nn.parameter import is_lazy
 from ptcore.serialization._constructors import STORAGES, TypedStorage, added, pickle_is_allowed
 from ptcore.serialization._files import MAX_DEPTH
@@ -67,10 +68,13 @@ class Writer:
     ----------
     legacy : bool
         Whether for the layout without a zip archive, whose storages need a dtype.
+    protocol : int
+        That the pickle claims to have.
     """
 
-    def __init__(self, legacy=False):
-        self._out = bytearray(b"\x80\x02")
+    def __init__(self, legacy=False, protocol=2):
+        # The opcodes are those of protocol 2, which the later ones have as well.
+        self._out = bytearray(b"\x80" + bytes([protocol]))
         self._memo, self._kept = {}, []
         self._legacy = legacy
         self._added = added()
@@ -164,7 +168,8 @@ class Writer:
             elif (cls.__name__ == "ndarray" or dtype is value) and getattr(dtype, "kind", "O") in "biufcSU":
                 self._reduced(value, key, path, depth)
                 return
-        named = value if isinstance(value, type) or hasattr(value, "__qualname__") else cls
+        is_named = isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__"))
+        named = value if is_named else cls
         if _is_one_of(named, self._added.values()) or pickle_is_allowed():
             if named is value:
                 self._save(Global(value.__module__, value.__qualname__), path, depth)
@@ -172,10 +177,17 @@ class Writer:
                 self._reduced(value, key, path, depth)
             return
         where = f" at {path!r}" if path else ""
+        hint = (f"ptcore.serialization.add_safe_globals([{named.__name__}]) allows it, in the program that loads the "
+                "file as well")
+        if isinstance(value, Module):
+            hint = "save its state_dict() and load that with load_state_dict()"
+        elif isinstance(value, Iterator):
+            hint = "save a list of what it gives"
+        elif cls is defaultdict:
+            hint = "its default_factory is not one of Python's own containers and numbers: save a dict of it"
         raise TypeError(
             f"save: only tensors, arrays, numbers, strings, None and containers of them can be saved, got "
-            f"{cls.__name__}{where}; ptcore.serialization.add_safe_globals([{named.__name__}]) allows it, in the "
-            "program that loads the file as well")
+            f"{cls.__name__}{where}; {hint}")
 
     def _call(self, function, args, path, depth, key, value):
         self._save(function, path, depth)

@@ -9,8 +9,9 @@ import json
 import os
 import re
 
-from ptcore.serialization._arrays import header_text, read_safetensors, write_safetensors
-from ptcore.serialization._files import write_atomically
+from ptcore.serialization import _safetensors
+from ptcore.serialization._arrays import header_text, parsed
+from ptcore.serialization._files import Source, remove_left, write_atomically
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -37,10 +38,12 @@ def write(path, tensors, header, most):
     nbytes = {name: tensor.numel() * tensor.element_size() for name, tensor in tensors.items()}
     total = sum(nbytes.values())
     if most is None or total <= _bytes_of(most):
-        write_atomically(path, lambda file: write_safetensors(file, tensors, {"ptcore": header_text(header)}))
+        write_atomically(path, lambda file: _safetensors.write(
+            file, tensors, {"format": "pt", "ptcore": header_text(header)}))
         _remove([path + ".index.json", *old])
         return
     most = _bytes_of(most)
+    remove_left(folder, f".{base}-")  # whose names had another tag
     shards, used = [], most
     for name in tensors:
         if used + nbytes[name] > most:
@@ -50,12 +53,18 @@ def write(path, tensors, header, most):
         used += nbytes[name]
     tag = f"-{os.urandom(4).hex()}" if old else ""
     weight_map = {}
-    for i, names in enumerate(shards):
-        file_name = f"{base}{tag}-{i + 1:05}-of-{len(shards):05}.safetensors"
-        shard = {name: tensors[name] for name in names}
-        write_atomically(os.path.join(folder, file_name),
-                         lambda file, shard=shard: write_safetensors(file, shard, {"format": "pt"}))
-        weight_map.update(dict.fromkeys(names, file_name))
+    written = []
+    try:
+        for i, names in enumerate(shards):
+            file_name = f"{base}{tag}-{i + 1:05}-of-{len(shards):05}.safetensors"
+            shard = {name: tensors[name] for name in names}
+            write_atomically(os.path.join(folder, file_name),
+                             lambda file, shard=shard: _safetensors.write(file, shard, {"format": "pt"}))
+            written.append(os.path.join(folder, file_name))
+            weight_map.update(dict.fromkeys(names, file_name))
+    except BaseException:  # no index will name them
+        _remove(written)
+        raise
     index = {"metadata": {"total_size": total, "ptcore": header_text(header)}, "weight_map": weight_map}
     write_atomically(path + ".index.json", lambda file: file.write(json.dumps(index, indent=2).encode()))
     _remove([path, *old])
@@ -68,19 +77,25 @@ def _remove(paths):
             os.unlink(path)
 
 
-def read(file):
-    """What :func:`read_safetensors` gives, for an open index."""
-    index = json.loads(file.read().decode())
+def read(file, mapped, meta):
+    """What :func:`_safetensors.read` gives, for an open index."""
+    index = parsed(file.read().decode())
     metadata, weight_map = dict(index.get("metadata") or {}), index["weight_map"]
     header = metadata.pop("ptcore", None)
-    arrays = {}
-    for shard in dict.fromkeys(weight_map.values()):
+    shards = {}
+    for name, shard in weight_map.items():
         if type(shard) is not str or shard in ("", ".", "..") or re.search(r"[/\\\0]", shard):
             raise ValueError(f"the index names a file outside its folder: {shard!r}")
+        shards.setdefault(shard, set()).add(name)
+    tensors = dict.fromkeys(weight_map)
+    for shard, wanted in shards.items():
         try:
-            with open(os.path.join(os.path.dirname(file.name), shard), "rb") as part:
-                found, _, _ = read_safetensors(part)
+            part = open(os.path.join(os.path.dirname(file.name), shard), "rb")
         except OSError as error:
             raise ValueError(f"a file that the index lists cannot be read: {error}") from None
-        arrays.update((name, found[name]) for name, at in weight_map.items() if at == shard)
-    return arrays, None if header is None else json.loads(header), metadata
+        with part:
+            found, _, _ = _safetensors.read(part, Source(part, mapped, meta), wanted)
+        if found.keys() != wanted:
+            raise ValueError(f"{shard} lacks tensors that the index lists: {sorted(wanted - found.keys())[:3]}")
+        tensors.update(found)
+    return tensors, None if header is None else parsed(header), metadata

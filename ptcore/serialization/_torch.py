@@ -6,7 +6,6 @@ number of its elements and their bytes, always little-endian.
 """
 
 import io
-import mmap as mmap_module
 import os
 import pickle
 import sys
@@ -14,19 +13,21 @@ import sys
 import ptcore
 from ptcore.serialization import _constructors, _zip
 from ptcore.serialization._constructors import StorageType, TypedStorage
-from ptcore.serialization._files import bytes_of, exactly, fill, pieces_of
-from ptcore.serialization._pickle_reader import Reader
+from ptcore.serialization._files import CallerError, Source, bytes_of, exactly, fill, pieces_of, swap_bytes
+from ptcore.serialization._pickle_reader import Names, Reader
 from ptcore.serialization._pickle_writer import Writer
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
+_OTHER = ((b"\x1f\x8b", "a file compressed with gzip: load from gzip.open(path)"), (b"\x89HDF", "an HDF5 file"),
+          (b"<", "a web page: the download failed"), (b"version https://git-lfs", "a pointer of Git LFS"))
 
 
 # -- writing ---------------------------------------------------------------------------------------------------
 
-def write_zip(file, obj):
+def write_zip(file, obj, protocol=2, byteorder=True):
     """Writes `obj` as an archive."""
-    writer = Writer()
+    writer = Writer(protocol=protocol)
     data = writer.dump(obj)
     archive = _zip.Writer(file)
 
@@ -36,16 +37,17 @@ def write_zip(file, obj):
     add("data.pkl", data)
     add(".format_version", b"1")
     add(".storage_alignment", b"64")
-    add("byteorder", sys.byteorder.encode())
+    if byteorder:
+        add("byteorder", sys.byteorder.encode())
     for entry in writer.storages:
-        archive.add(f"archive/data/{entry.key}", entry.storage.nbytes(), pieces_of(entry.storage))
+        archive.add(f"archive/data/{entry.key}", entry.storage.nbytes(), pieces_of(bytes_of(entry.storage)))
     add("version", b"3\n")
     archive.close()
 
 
-def write_stream(file, obj):
-    """Writes `obj` as a stream of pickles."""
-    writer = Writer(legacy=True)
+def write_stream(file, obj, protocol=2, byteorder=True):
+    """Writes `obj` as a stream of pickles, which says itself what its byte order is."""
+    writer = Writer(legacy=True, protocol=protocol)
     data = writer.dump(obj)
     sizes = {"short": 2, "int": 4, "long": 4}
     for part in (_MAGIC, _VERSION, {"protocol_version": _VERSION, "little_endian": True, "type_sizes": sizes}):
@@ -55,45 +57,35 @@ def write_stream(file, obj):
     file.write(Writer().dump([entry.key for entry in storages]))
     for entry in storages:
         file.write((entry.storage.nbytes() // entry.itemsize).to_bytes(8, "little"))
-        for piece in pieces_of(_swapped(entry) if sys.byteorder == "big" else entry.storage):
+        flat = bytes_of(entry.storage)
+        if sys.byteorder == "big":
+            flat = flat.clone()
+            swap_bytes(flat, entry.dtype)
+        for piece in pieces_of(flat):
             file.write(piece)
-
-
-def _swapped(entry):
-    flat = bytes_of(entry.storage).cpu().clone()
-    _swap(flat, entry.dtype)
-    return flat.untyped_storage()
-
-
-def _swap(flat, dtype):
-    """Turns the bytes of each element around."""
-    item = dtype.itemsize // (2 if dtype.is_complex else 1)
-    if item > 1 and flat.numel():
-        flat.copy_(flat.view(-1, item).flip(1).reshape(-1))
 
 
 # -- reading ---------------------------------------------------------------------------------------------------
 
 class Options:
-    """How a file is read: `place` as in :class:`Reader`, whether to leave the data out (meta), to map, to unpickle."""
+    """How a file is read: `place` as in :class:`Reader`, whether to leave the data out (meta), to map, the module whose
+    ``Unpickler`` runs what the file names (None: nothing is run)."""
 
-    def __init__(self, place, meta, mmap, weights_only, encoding):
-        self.place, self.meta, self.mmap, self.weights_only, self.encoding = place, meta, mmap, weights_only, encoding
+    def __init__(self, place, meta, mmap, module, encoding):
+        self.place, self.meta, self.mmap, self.module, self.encoding = place, meta, mmap, module, encoding
 
     def read(self, file, persistent, size):
         """One pickle with tensors in it."""
-        if self.weights_only:
+        if self.module is None:
             return Reader(file, persistent, size=size, place=self.place, encoding=self.encoding).load()
-        return _Unpickler(file, persistent, self, size).load()
+        unpickler = type("_Unpickler", (_Lookup, self.module.Unpickler), {})(file, encoding=self.encoding)
+        unpickler.persistent_load = persistent
+        unpickler.reader = Reader(file, persistent, size=size, place=self.place)
+        return unpickler.load()
 
 
-class _Unpickler(pickle.Unpickler):
-    """Runs whatever a file names; PyTorch's names still lead to the table, since they have no counterpart here."""
-
-    def __init__(self, file, persistent, options, size):
-        super().__init__(file, encoding=options.encoding)
-        self.persistent_load = persistent
-        self._reader = Reader(file, persistent, size=size, place=options.place)
+class _Lookup:
+    """For an unpickler: PyTorch's names still lead to the table, since they have no counterpart here."""
 
     def find_class(self, module, name):
         if module.partition(".")[0] != "torch":
@@ -106,7 +98,7 @@ class _Unpickler(pickle.Unpickler):
         call = _constructors.CALLS.get(id(found))
         if call is None or isinstance(found, type):
             return found
-        return _Bound(found, call, self._reader)
+        return _Bound(found, call, self.reader)
 
 
 class _Bound:
@@ -119,17 +111,36 @@ class _Bound:
         return self.call(self.reader, *(a.function if isinstance(a, _Bound) else a for a in args))
 
 
-def read(file, options):
-    """The object in an open file, from where it stands on."""
+def _kind_of(file):
+    """Where a file begins, its bytes from there on, and whether it is an archive."""
     begin = file.tell()
     size = file.seek(0, os.SEEK_END) - begin
     file.seek(begin)
     magic = file.read(4)
     file.seek(begin)
-    if magic == b"PK\3\4":
+    return begin, size, magic == b"PK\3\4"
+
+
+def read_names(file):
+    """The names in an open file that are not allowed."""
+    begin, size, is_zip = _kind_of(file)
+    if is_zip:
+        archive, folder = _open_zip(file, begin, size)
+        data = archive.read(folder + "data.pkl")
+        return Names(io.BytesIO(data), size=len(data)).load()
+    _begin_stream(file, size)
+    return Names(file, size=size).load()
+
+
+def read(file, options):
+    """The object in an open file, from where it stands on."""
+    begin, size, is_zip = _kind_of(file)
+    if is_zip:
         return _read_zip(file, begin, size, options)
     if options.mmap:
-        raise ValueError("load: mmap=True is for archives, this file has the layout of before PyTorch 1.6")
+        _begin_stream(file, size)
+        raise CallerError(RuntimeError(
+            "load: mmap=True is for archives, this file has the layout of before PyTorch 1.6"))
     return _read_stream(file, size, options)
 
 
@@ -176,21 +187,27 @@ def _text(value):
     return value.decode("ascii") if type(value) is bytes else value
 
 
-def _read_zip(file, begin, size, options):
+def _open_zip(file, begin, size):
+    """The reader of an archive and the folder in it."""
     archive = _zip.Reader(file, begin, size)
     entries = archive.entries
     folder = next((name[:-8] for name in entries if name.count("/") == 1 and name.endswith("/data.pkl")), None)
     if folder is None:
-        raise ValueError("the archive has no data.pkl")
+        arrays = any(name.endswith(".npy") for name in entries)
+        raise ValueError("the archive has no data.pkl" + arrays * ", but arrays: an npz file's name has to end so")
     if folder + "constants.pkl" in entries:
         raise NotImplementedError("the file is a TorchScript program, not a checkpoint")
+    return archive, folder
+
+
+def _read_zip(file, begin, size, options):
+    archive, folder = _open_zip(file, begin, size)
+    entries = archive.entries
     order = archive.read(folder + "byteorder").decode() if folder + "byteorder" in entries else "little"
     if order not in ("little", "big"):
         raise ValueError("the byte order of the archive is unknown")
     swap = order != sys.byteorder
-    mapped = None
-    if options.mmap:
-        mapped = memoryview(mmap_module.mmap(file.fileno(), 0, access=mmap_module.ACCESS_COPY))
+    source = Source(file, options.mmap, options.meta)
 
     def get(key, nbytes, dtype):
         name = f"{folder}data/{key}"
@@ -199,33 +216,37 @@ def _read_zip(file, begin, size, options):
         entry = entries[name]
         if entry.size < nbytes:
             raise ValueError(f"storage {key} has {entry.size} bytes, {nbytes} are used")
-        if options.meta:
-            return ptcore.empty(entry.size, dtype=ptcore.uint8, device="meta")
-        start = begin + entry.start
-        if mapped is not None and entry.size and not (swap or entry.deflated or start % 16):
-            return ptcore.frombuffer(mapped[start:start + entry.size], dtype=ptcore.uint8)
-        flat = ptcore.empty(entry.size, dtype=ptcore.uint8)
-        fill(flat, archive.readinto(name))
-        if swap and dtype is not None:
-            _swap(flat, dtype)
+        moved = swap or entry.deflated
+        flat = source.take(entry.size, lambda: archive.readinto(name), None if moved else begin + entry.start, 16)
+        if swap and dtype is not None and not options.meta:
+            swap_bytes(flat, dtype)
         return flat
 
     data = archive.read(folder + "data.pkl")
     return options.read(io.BytesIO(data), _Storages(options, get).find, max(size, len(data)))
 
 
-def _read_stream(file, size, options):
+def _begin_stream(file, size):
+    """Reads what stands before the object."""
     begin = file.tell()
-
-    def plain():
-        return Reader(file, size=size).load()
-
-    if file.read(257 + 5)[257:] == b"ustar":
+    head = file.read(257 + 5)
+    if head[257:] == b"ustar":
         raise NotImplementedError("the file has the tar layout of PyTorch 0.1, which cannot be loaded")
+    if not head:
+        raise ValueError("it is empty, or read to its end")
+    if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 1 << 32:
+        raise ValueError("it looks like a safetensors file, whose name has to end so")
+    for beginning, what in _OTHER:
+        if head.startswith(beginning):
+            raise ValueError(f"it looks like {what}")
     file.seek(begin)
-    if plain() != _MAGIC or plain() != _VERSION:
+    if any(Reader(file, size=size).load() != number for number in (_MAGIC, _VERSION)):
         raise ValueError("it does not begin as a file of PyTorch does")
-    plain()
+    Reader(file, size=size).load()
+
+
+def _read_stream(file, size, options):
+    _begin_stream(file, size)
     left = size
 
     def get(key, nbytes, dtype):
@@ -237,7 +258,7 @@ def _read_stream(file, size, options):
 
     storages = _Storages(options, get)
     result = options.read(file, storages.find, size)
-    keys = dict.fromkeys(map(_key, plain()))
+    keys = dict.fromkeys(map(_key, Reader(file, size=size).load()))
     if keys.keys() != storages.made.keys():  # none may stay as it was allocated
         raise ValueError("its storages are not those of its tensors")
     readinto = exactly(file)
@@ -252,7 +273,7 @@ def _read_stream(file, size, options):
             continue
         fill(flat, readinto)
         if sys.byteorder == "big":
-            _swap(flat, dtype)
+            swap_bytes(flat, dtype)
     return result
 
 

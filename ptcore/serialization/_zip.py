@@ -9,7 +9,7 @@ deflated may not grow beyond a multiple of the file.
 import zlib
 from struct import calcsize, pack, unpack_from
 
-_LOCAL, _CENTRAL = "<4s5H3I2H", "<4s6H3I5H2I"
+LOCAL, _CENTRAL = "<4s5H3I2H", "<4s6H3I5H2I"
 _END, _END64, _LOCATOR64 = "<4s4H2IH", "<4sQ2H2I4Q", "<4sIQI"
 _MOST32 = 0xFFFFFFFF
 _FLAGS = 0x0808  # names are UTF-8, sizes follow the data
@@ -33,9 +33,9 @@ class Writer:
         sizes = pack("<QQ", size, size) if size >= _MOST32 else b""
         offset = pack("<Q", header) if header >= _MOST32 else b""
         extra = pack("<2H", 1, len(sizes + offset)) + sizes + offset if sizes or offset else b""
-        filled = -(header + calcsize(_LOCAL) + len(name) + len(extra) + 4) % _ALIGNMENT
+        filled = -(header + calcsize(LOCAL) + len(name) + len(extra) + 4) % _ALIGNMENT
         padding = b"FB" + pack("<H", filled) + b"Z" * filled
-        self._write(pack(_LOCAL, b"PK\3\4", 0, _FLAGS, 0, 0, 0, 0, 0, 0, len(name), len(extra) + len(padding))
+        self._write(pack(LOCAL, b"PK\3\4", 0, _FLAGS, 0, 0, 0, 0, 0, 0, len(name), len(extra) + len(padding))
                     + name + extra + padding)
         crc = 0
         for piece in pieces:
@@ -73,9 +73,11 @@ class Reader:
     file : file
     begin, size : int
         Where the archive begins in the file, and its bytes.
+    slack : int
+        What is deflated may have as many bytes beyond the multiple of the file.
     """
 
-    def __init__(self, file, begin, size):
+    def __init__(self, file, begin, size, slack=0):
         self._file, self._begin, self.size = file, begin, size
         self.entries = {}
         start, nbytes, number = self._directory()
@@ -84,15 +86,15 @@ class Reader:
         for name, entry in sorted(self.entries.items(), key=lambda item: item[1].header):
             if entry.header < end:
                 raise ValueError("entries of the archive lie over each other")
-            fixed = self._at(entry.header, calcsize(_LOCAL))
-            magic, _, flags, method, _, _, _, _, _, n_name, n_extra = unpack_from(_LOCAL, fixed)
+            fixed = self._at(entry.header, calcsize(LOCAL))
+            magic, _, flags, method, _, _, _, _, _, n_name, n_extra = unpack_from(LOCAL, fixed)
             entry.start = entry.header + len(fixed) + n_name + n_extra
             end = entry.start + entry.packed
             if (magic != b"PK\3\4" or flags & 1 or method != 8 * entry.deflated or end > start
                     or self._at(entry.header + len(fixed), n_name) != name.encode()):
                 raise ValueError(f"the entry {name} of the archive is damaged")
             total += entry.size
-        if total > _GROWTH * size:
+        if total > _GROWTH * size + slack:
             raise ValueError(f"the archive of {size} bytes would expand to {total}")
         # PyTorch writes no checksums where it was told so: then all are 0.
         self._checked = any(entry.crc for entry in self.entries.values())
@@ -149,6 +151,11 @@ class Reader:
             self.entries[name] = Entry(header, packed, size, crc, method == 8)
         if len(self.entries) != number:
             raise ValueError("the directory of the archive is damaged")
+
+    def head(self, name, n):
+        """At most `n` bytes at the beginning of a stored entry, not checked."""
+        entry = self.entries[name]
+        return self._at(entry.start, min(entry.size, n))
 
     def read(self, name):
         """The bytes of an entry."""

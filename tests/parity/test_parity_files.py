@@ -318,3 +318,49 @@ def test_sharded_safetensors_index(tmp_path):
     loaded = pt.load(path)
     assert {k: v.tolist() for k, v in loaded.items()} == {"v1": [1.0] * 3, "v2": [2.0] * 3}
     assert loaded.metadata == {"total_size": 24}
+
+
+def test_unsafe_globals_are_those_of_torch():
+    import argparse
+    import datetime
+    import decimal
+    import enum
+    import fractions
+    import pathlib
+    import uuid
+    values = [argparse.Namespace(x=1), fractions.Fraction(1, 2), datetime.datetime(2020, 1, 1), decimal.Decimal("1.5"),
+              pathlib.PurePosixPath("/x"), uuid.UUID(int=3), torch.nn.Linear(1, 1), slice(1, 2), range(3),
+              collections.deque([1]), print, ..., enum.Enum("E", "A", module="argparse", qualname="E"), {1}, 1j, b"x",
+              torch.ones(2), torch.eye(2).to_sparse(), torch.Size([1]), torch.float32, collections.Counter("a")]
+    argparse.E = values[12]
+    try:
+        for value in values:
+            file = theirs({"value": value, "more": [torch.ones(1)]})
+            expected = sorted(torch.serialization.get_unsafe_globals_in_checkpoint(file))
+            file.seek(0)
+            assert sorted(pt.serialization.get_unsafe_globals_in_checkpoint(file)) == expected, value
+            if expected == [f"{type(value).__module__}.{type(value).__name__}"]:
+                with pt.serialization.safe_globals([type(value)]):
+                    file.seek(0)
+                    assert pt.serialization.get_unsafe_globals_in_checkpoint(file) == []
+    finally:
+        del argparse.E
+
+
+def test_options_of_save():
+    state = {"a": pt.arange(3), "nested": [1, "x", {2.5: None}]}
+    for options in ({"pickle_protocol": 4}, {"pickle_protocol": 5}, {"_disable_byteorder_record": True}):
+        file = io.BytesIO()
+        pt.save(state, file, **options)
+        file.seek(0)
+        same(state, torch.load(file, weights_only=True))
+        mine = pt.load(theirs({"a": torch.arange(3), "nested": state["nested"]}, **options))
+        same(mine, {"a": torch.arange(3), "nested": state["nested"]})
+
+
+def test_signatures():
+    """Positions and names of PyTorch's arguments."""
+    import inspect
+    for name in ("load", "save"):
+        mine, other = (list(inspect.signature(getattr(lib, name)).parameters) for lib in (pt, torch))
+        assert mine[:len(other) - 1] == other[:-1]

@@ -1,0 +1,103 @@
+"""Named arrays in ``.npz``, NumPy's archive, written and read without a copy in memory.
+
+Entries are written so that their data begin at multiples of 64 bytes, where ``mmap=True`` can leave them. bfloat16,
+which NumPy lacks, is uint16 of the same bits.
+"""
+
+import io
+import zipfile
+from struct import calcsize, pack
+
+import ptcore
+from ptcore.serialization import _zip
+from ptcore.serialization._arrays import HEADER, header_text, parsed, shaped
+from ptcore.serialization._constructors import DTYPES
+from ptcore.serialization._files import dense_bytes, exactly, pieces_of, swap_bytes
+
+_ALIGNMENT = 64
+_HEAD = 1 << 16     # bytes of an entry within which the array begins
+_SLACK = 1 << 28    # bytes that compressed arrays may have, however small the file
+
+
+def write(file, tensors, header):
+    """Writes the named tensors and the header to a file."""
+    import numpy as np
+
+    text = ptcore.frombuffer(bytearray(header_text(header).encode()), dtype=ptcore.uint8)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, tensor in (*tensors.items(), (HEADER, text)):
+            dtype = np.dtype("uint16" if tensor.dtype == ptcore.bfloat16 else tensor.dtype.name)
+            info = zipfile.ZipInfo(f"{name}.npy")  # no time: equal data, equal bytes
+            before = archive.fp.tell() + calcsize(_zip.LOCAL) + len(info.filename.encode()) + 20 + 4  # 20: 64-bit sizes
+            filled = -before % _ALIGNMENT
+            info.extra = b"FB" + pack("<H", filled) + b"Z" * filled
+            with archive.open(info, "w", force_zip64=True) as entry:
+                np.lib.format.write_array_header_1_0(entry, {
+                    "descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False,
+                    "shape": tuple(tensor.shape)})
+                for piece in pieces_of(dense_bytes(tensor)):
+                    entry.write(piece)
+
+
+def read(file, source):
+    """Tensors by name, header or None, and no metadata."""
+    archive = _zip.Reader(file, 0, file.seek(0, 2), slack=_SLACK)
+    if archive.entries and not any(name.endswith(".npy") for name in archive.entries):
+        raise ValueError("the archive has no arrays of NumPy: is it a file of PyTorch's?")
+    tensors = {name.removesuffix(".npy"): _tensor(archive, name, source) for name in archive.entries}
+    if len(tensors) != len(archive.entries):
+        raise ValueError("the archive has two arrays of one name")
+    header = tensors.pop(HEADER, None)
+    if header is not None:
+        if header.dtype != ptcore.uint8 or header.dim() != 1:
+            raise ValueError("the header is no text")
+        header = parsed(_content(archive, HEADER + ".npy").decode())
+    return tensors, header, {}
+
+
+def _content(archive, name):
+    """The bytes of an array, which may have been left out as a tensor."""
+    data = io.BytesIO(archive.read(name))
+    _parse(data)
+    return data.read()
+
+
+def _parse(head):
+    """(shape, whether columns are contiguous, dtype) of the array that begins here; the file is left behind them."""
+    import numpy as np
+
+    version = np.lib.format.read_magic(head)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"version {version} of NumPy's format")
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        return read_header(head)
+    except MemoryError:  # Python's parser says so of signs and brackets without end
+        raise ValueError("the header of an array is nested too deeply") from None
+
+
+def _tensor(archive, name, source):
+    entry = archive.entries[name]
+    head = io.BytesIO(archive.read(name) if entry.deflated else archive.head(name, _HEAD))
+    shape, by_columns, dtype = _parse(head)
+    if dtype.hasobject:
+        raise NotImplementedError(f"{name} holds Python objects (a pickle), which are not read")
+    if dtype.name not in DTYPES:
+        raise NotImplementedError(f"{name} has the dtype {dtype}, which there is not here")
+    start = head.tell()
+
+    def readinto():
+        if entry.deflated:
+            return exactly(head)
+        read = archive.readinto(name)
+        read(memoryview(bytearray(start)))
+        return read
+
+    swapped = not dtype.isnative
+    flat = source.take(entry.size - start, readinto, None if entry.deflated or swapped else entry.start + start,
+                       dtype.alignment)
+    if swapped and not source.meta:
+        swap_bytes(flat, getattr(ptcore, dtype.name))
+    if by_columns:
+        return shaped(flat, dtype.name, shape[::-1]).permute(*range(len(shape))[::-1])
+    return shaped(flat, dtype.name, shape)
