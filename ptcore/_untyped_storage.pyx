@@ -11,7 +11,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ptcore._types cimport *
 from ptcore._errors import OutOfMemoryError
-from ptcore._device cimport device_of
+from ptcore._device cimport as_device, device_of
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
@@ -104,6 +104,30 @@ cdef class UntypedStorage:
         resize(self.s, size)
         return self
 
+    def to(self, device):
+        """The bytes on a device: this object if they are there, else a copy."""
+        place = as_device(device, b"to")
+        return self if self.device == place else bytes_of(self).to(place).untyped_storage()
+
+    def cpu(self):
+        """The bytes on the CPU: this object if they are there, else a copy."""
+        return self.to("cpu")
+
+    def cuda(self, device=None):
+        """The bytes on a CUDA device, by default the present one: this object if they are there, else a copy."""
+        place = as_device("cuda" if device is None else device, b"cuda")
+        if place.type != "cuda":
+            raise RuntimeError(f"cuda: device must be a CUDA device, got {place}")
+        return self.to(place)
+
+    def clone(self):
+        """A copy in memory of its own."""
+        return bytes_of(self).clone().untyped_storage()
+
+    def tolist(self):
+        """The bytes as numbers."""
+        return bytes_of(self).tolist()
+
     def __getitem__(self, index):
         cdef int64_t i = index
         if self.s.device != DEVICE_CPU:
@@ -117,6 +141,13 @@ cdef class UntypedStorage:
 
     def __repr__(self):
         return f"UntypedStorage(device={self.device}, nbytes={self.s.nbytes})"
+
+
+cdef Tensor bytes_of(UntypedStorage u):
+    """All bytes as a tensor."""
+    cdef int64_t size = u.s.nbytes, step = 1
+    pt_storage_incref(u.s)
+    return wrap_storage(u.s, 0, PT_UINT8, 1, &size, &step)
 
 
 # -- memory that other processes can show -----------------------------------------------------

@@ -538,3 +538,17 @@ def test_methods_check_their_self():
                     method(other)
                 tried += 1
     assert tried > 300
+
+
+def test_storage_copies():
+    x = pt.tensor([1, 2, 258], dtype=pt.int16)
+    s = x.untyped_storage()
+    assert s.tolist() == list(np.array([1, 2, 258], np.int16).tobytes())
+    assert s.cpu() is s and s.to("cpu") is s
+    other = s.clone()
+    x[0] = 7
+    assert other.tolist()[:2] == [1, 0] and s.tolist()[:2] == [7, 0]
+    assert s.to("meta").device.type == "meta" and s.to("meta").nbytes() == 6
+    assert pt.empty(0).untyped_storage().clone().tolist() == []
+    with pytest.raises(RuntimeError, match="cuda: device must be a CUDA device, got cpu"):
+        s.cuda("cpu")

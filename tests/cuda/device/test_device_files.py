@@ -44,6 +44,8 @@ def test_map_location(stream, tmp_path):
     for where, expected in (
         ("cpu", (CPU, CPU)), ("cuda:0", (pt.device("cuda:0"),) * 2), ({"cuda:0": "cpu"}, (CPU, CPU)),
         ({"cpu": "cuda:0"}, (pt.device("cuda:0"),) * 2), (lambda storage, location: storage, (CPU, CPU)),
+        (lambda storage, location: storage.cuda(), (pt.device("cuda:0"),) * 2),
+        (lambda storage, location: storage.cuda(0) if location == "cpu" else storage.cpu(), (CPU, pt.device("cuda:0"))),
         (lambda storage, location: "cuda:0" if location == "cpu" else None, (pt.device("cuda:0"),) * 2),
     ):
         file.seek(0)
