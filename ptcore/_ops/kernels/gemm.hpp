@@ -12,6 +12,7 @@
 #ifndef PTCORE_KERNELS_GEMM_HPP
 #define PTCORE_KERNELS_GEMM_HPP
 #include "common.hpp"
+#include "copy_run.hpp"
 #include "ptcore/simd.h"
 
 namespace {
@@ -99,7 +100,7 @@ inline void pack_panel(T *PT_RESTRICT panel, const matrix<const T> &b, int64_t k
     if (b.column == 1)
         for (int64_t p = 0; p < k; ++p) {
             T *to = panel + p * width;
-            memcpy(to, b.data + p * b.row, size_t(w) * sizeof(T));
+            copy_row(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(b.data + p * b.row), size_t(w) * sizeof(T));
             for (int64_t j = w; j < width; ++j) to[j] = T(0);
         }
     else {
