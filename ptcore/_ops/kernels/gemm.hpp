@@ -12,7 +12,7 @@
 #ifndef PTCORE_KERNELS_GEMM_HPP
 #define PTCORE_KERNELS_GEMM_HPP
 #include "common.hpp"
-#include "copy_run.hpp"
+#include "copy_row.hpp"
 #include "ptcore/simd.h"
 
 namespace {

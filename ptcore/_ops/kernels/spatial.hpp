@@ -2,7 +2,7 @@
 #ifndef PTCORE_KERNELS_SPATIAL_HPP
 #define PTCORE_KERNELS_SPATIAL_HPP
 #include "common.hpp"
-#include "copy_run.hpp"
+#include "copy_row.hpp"
 #include "ptcore/simd.h"
 
 namespace {
