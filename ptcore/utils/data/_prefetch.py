@@ -62,8 +62,7 @@ class Prefetching:
         self._skip = self._position.given if self._stream else 0
         self._skipped = 0
         self._sent = self._next = 0     # the numbers of the next task and of the next batch
-        self._under_way = {}            # number of a task -> its worker
-        self._owner = {}                # the same, until its batch was given
+        self._owner = {}                # number of a task -> its worker, until its batch was given
         self._waiting = [[] for _ in range(self._count)]        # tasks of each worker that were not sent yet
         self._busy = [0] * self._count  # how many were sent and not answered
         self._arrived = {}              # number -> batch, of those that wait for others
@@ -110,7 +109,7 @@ class Prefetching:
     def _fill(self):
         """Gives the workers all tasks that they may have."""
         most = self._factor * self._count * self._at_once
-        while not self._over and len(self._under_way) + len(self._arrived) < most:
+        while not self._over and len(self._owner) < most:
             if not any(self._active):
                 break
             index = next(self._indices, _NONE)
@@ -120,7 +119,7 @@ class Prefetching:
             while not self._active[self._turn]:
                 self._turn = (self._turn + 1) % self._count
             worker = self._turn
-            self._under_way[self._sent] = self._owner[self._sent] = worker
+            self._owner[self._sent] = worker
             self._waiting[worker].append((self._sent, index, self._sent < self._skip))
             self._sent += 1
             self._turn = (worker + 1) % self._count
@@ -148,7 +147,6 @@ class Prefetching:
     def _note(self, worker, seconds, batches):
         self._busy[worker] -= len(batches)
         for number, batch in batches:
-            del self._under_way[number]
             if isinstance(batch, Ended):
                 self._active[worker] = False
             elif self._pin is not None and not isinstance(batch, Failure):
@@ -171,7 +169,7 @@ class Prefetching:
             raise StopIteration
         self._crew.check()
         if self._pin is not None:
-            while self._under_way and self._take(0):        # it can be pinned while the loop works on this one
+            while any(self._busy) and self._take(0):        # it can be pinned while the loop works on this one
                 pass
         limit = self._timeout
         deadline = time.monotonic() + limit if limit else None
@@ -179,7 +177,7 @@ class Prefetching:
             self._fill()
             number = self._chosen()
             if number is None:
-                if not self._under_way:
+                if not self._owner:
                     return self._finish()
                 if not self._take(None if deadline is None else max(0.0, deadline - time.monotonic())):
                     raise RuntimeError(f"DataLoader timed out after {limit} seconds")
