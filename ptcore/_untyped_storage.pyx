@@ -174,6 +174,8 @@ cdef class Segment:
     cdef public int new_fd          # the file while none of it was used, else -1
     cdef public bint used_again
     cdef public bint shared         # its storages count as such
+    cdef public object key          # what the processes call it
+    cdef public list dropped        # where the key is noted when no storage lies in it any more, or None
     cdef readonly int64_t nbytes
     cdef dict living                # offset -> address of the pt_storage
     cdef object __weakref__
@@ -223,6 +225,8 @@ cdef void leave(pt_storage *s) noexcept:
     cdef int64_t offset = s.data - segment.base
     if segment.living.get(offset) == <size_t>s:
         del segment.living[offset]
+        if segment.dropped is not None and not segment.living:
+            segment.dropped.append(segment.key)
     Py_DECREF(segment)
 
 

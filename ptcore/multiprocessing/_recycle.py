@@ -1,12 +1,14 @@
 """Segments that are used again, between a process that makes batches and the only one that receives them.
 
-The kernel clears the pages of new shared memory, which costs several times what filling it does. So the receiver tells
-which segments it has dropped, and the sender puts its next tensors there.
+The kernel clears the pages of new shared memory, which costs several times what filling it does; a descriptor in a
+message and a mapping cost as much again. So the receiver keeps its mappings and tells which of them no storage lies in
+any more; the sender puts its next tensors there, and of those that the receiver knows the message says the key alone.
 
-Invariant: nobody shows a segment that is used again. One that is lent is sent once and holds one storage; the receiver
-keeps no descriptor, so that it cannot go further (its storage does not count as shared, and is moved or copied as any
-other if it is sent), and does not give it back if a forked child has it; the sender takes it only if no storage of its
-own lies in it, and if it has no forked child that may have it.
+Invariant: nobody shows a segment that is used again. One that is lent holds one storage and is sent once before it is
+given back; the receiver keeps no descriptor, so that it cannot go further (its storage does not count as shared, and is
+moved or copied as any other if it is sent), and does not give it back if a forked child has it; the sender takes it only
+if no storage of its own lies in it, and if it has no forked child that may have it. What the sender lends no more it
+says, so that the receiver keeps none in vain.
 """
 import os
 import threading
@@ -15,7 +17,9 @@ import weakref
 from ptcore._untyped_storage import Segment
 from ptcore.multiprocessing import _segments
 
-__all__ = ["Lent", "Spares", "lending"]
+__all__ = ["Borrowed", "Lent", "Spares", "lending"]
+
+LENT, KNOWN = "lent", "known"
 
 
 class Spares:
@@ -24,12 +28,18 @@ class Spares:
     Parameters
     ----------
     most : int
-        Segments of either kind.
+        Segments on their way.
+
+    Attributes
+    ----------
+    gone : list of str
+        Keys of those that are lent no more, and which the receiver has not been told of.
     """
 
     def __init__(self, most):
         self.most = most
-        self.sent, self.free = {}, []
+        self.sent, self.free, self.gone = {}, [], []
+        self._sent_bytes = self._free_bytes = self._peak = 0
         self._lock = threading.RLock()
 
     def take(self, nbytes):
@@ -37,83 +47,142 @@ class Spares:
         with self._lock:
             for i in reversed(range(len(self.free))):       # the last one may be in a cache still
                 if nbytes <= self.free[i].nbytes <= nbytes + nbytes // 4:
+                    self._free_bytes -= self.free[i].nbytes
                     return self.free.pop(i)
         return None
 
     def note_sent(self, segment, to_receiver):
-        """The segment goes into a message; returns whether it is lent."""
+        """The segment goes into a message; how: LENT with its descriptor, KNOWN without one, or None, for good."""
         with self._lock:
             before = self.sent.pop(segment.key, None)
+            if before is not None:
+                self._sent_bytes -= segment.nbytes
             if not segment.alone or before is not None or not to_receiver:
-                segment.alone = False
-                return False
+                self._forget(segment)
+                return None
             if len(self.sent) == self.most:
-                self.sent.pop(next(iter(self.sent))).alone = False
+                oldest = self.sent.pop(next(iter(self.sent)))
+                self._sent_bytes -= oldest.nbytes
+                self._forget(oldest)
             self.sent[segment.key] = segment
-            return True
+            self._sent_bytes += segment.nbytes
+            self._peak = max(self._peak, self._sent_bytes)
+            return KNOWN if segment.used_again else LENT
+
+    def _forget(self, segment):
+        if segment.alone:
+            segment.alone = False
+            self.gone.append(segment.key)
 
     def give_back(self, keys):
-        """The receiver has dropped these."""
+        """The receiver shows these no more. No more of them are kept than once were on their way together."""
         with self._lock:
             for key in keys:
                 segment = self.sent.pop(key, None)
-                if segment is not None and segment.is_idle() and len(self.free) < self.most:
-                    segment.new_fd, segment.used_again = -1, True
-                    self.free.append(segment)
+                if segment is None:
+                    continue
+                self._sent_bytes -= segment.nbytes
+                if not segment.is_idle():
+                    self._forget(segment)
+                    continue
+                segment.new_fd, segment.used_again = -1, True
+                self.free.append(segment)
+                self._free_bytes += segment.nbytes
+                while self._free_bytes > self._peak:
+                    oldest = self.free.pop(0)
+                    self._free_bytes -= oldest.nbytes
+                    self._forget(oldest)
 
     def clear(self):
         """None of them is used again."""
-        for segment in (*self.free, *self.sent.values()):
-            segment.alone = False
-        self.free.clear()
-        self.sent.clear()
+        with self._lock:
+            for segment in (*self.free, *self.sent.values()):
+                self._forget(segment)
+            self.free.clear()
+            self.sent.clear()
+            self._sent_bytes = self._free_bytes = 0
+
+
+class Borrowed:
+    """What the receiver has of one sender.
+
+    Attributes
+    ----------
+    segments : dict
+        Key to :class:`Lent`.
+    dropped : list of str
+        Keys of those that no storage lies in any more, and which the sender has not been told of.
+    """
+
+    def __init__(self):
+        self.segments, self.dropped = {}, []
+        _everything.add(self)
+
+    def take_dropped(self):
+        """What the sender is to be told."""
+        keys = self.dropped[:]
+        del self.dropped[:len(keys)]            # the collector may have added to it
+        return keys
+
+    def keep_no_more(self, keys):
+        """The sender lends these no more."""
+        for key in keys:
+            segment = self.segments.pop(key, None)
+            if segment is not None:
+                segment.dropped = None
+
+
+_everything = weakref.WeakSet()
 
 
 class _Receiving(threading.local):
-    dropped = None
+    of = None
 
 
 _receiving = _Receiving()
-_lent = weakref.WeakSet()
 
 
 class lending:
-    """What is lent to the receiver of a message inside: keys go to the list when their segments are dropped."""
+    """What is lent to the receiver of a message inside."""
 
-    def __init__(self, dropped):
-        self.dropped = dropped
+    def __init__(self, borrowed):
+        self.borrowed = borrowed
 
     def __enter__(self):
-        _receiving.dropped = self.dropped
+        _receiving.of = self.borrowed
 
     def __exit__(self, *exception):
-        _receiving.dropped = None
+        _receiving.of = None
 
 
 class Lent(Segment):
     """A segment that the receiver has for a while."""
 
-    dropped = None
-
     def __init__(self, fd, nbytes, key):
-        self.key, self.dropped, self.shared = key, _receiving.dropped, False
-        _lent.add(self)
+        self.key, self.shared = key, False
+        if _receiving.of is not None:
+            self.dropped = _receiving.of.dropped
+            _receiving.of.segments[key] = self
 
-    def __del__(self):
-        if self.dropped is not None:
-            self.dropped.append(self.key)
+
+def rebuild_known(key):
+    """The segment that the receiver has mapped."""
+    return _receiving.of.segments[key]
 
 
 def _before_fork():
     """A child shows what there is."""
-    for segment in list(_lent):
-        segment.dropped = None
+    for borrowed in list(_everything):
+        borrowed.keep_no_more([key for key, segment in list(borrowed.segments.items()) if not segment.is_idle()])
     if _segments.spares is not None:
         _segments.spares.clear()
 
 
 def _in_child():
+    """What is mapped in vain would keep its memory for as long as the child lives."""
     _segments.spares = None
+    for borrowed in list(_everything):
+        borrowed.segments.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -108,6 +108,8 @@ class Anonymous(Segment):
     def __del__(self):
         if self.fd >= 0:
             os.close(self.fd)
+        if self.alone and spares is not None:
+            spares.gone.append(self.key)
 
     @staticmethod
     def step():
@@ -160,7 +162,6 @@ class Named(Segment):
     """A file with a name, unlinked by the last process that needs it."""
 
     first = HEADER
-    key = None
 
     def __init__(self, fd, nbytes, key):
         self.key = key

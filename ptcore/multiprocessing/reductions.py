@@ -12,7 +12,7 @@ from ptcore import Tensor
 from ptcore._copying import rebuild
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.multiprocessing import _segments
-from ptcore.multiprocessing._recycle import Lent
+from ptcore.multiprocessing._recycle import KNOWN, LENT, Lent, rebuild_known
 from ptcore.multiprocessing._segments import Anonymous, Named, find_room
 from ptcore.nn.parameter import Buffer, Parameter
 
@@ -76,8 +76,8 @@ def reduce_tensor(tensor):
         if storage is None:
             moved = _copy(tensor)
             storage, first, strides = moved.untyped_storage(), 0, moved.stride()
-        made, described = rebuild, (type(tensor), tensor.dtype.name, tuple(tensor.shape), tuple(strides), first,
-                                    storage, tensor.requires_grad)
+        made, described = rebuild_window, (type(tensor), tensor.dtype.name, tuple(tensor.shape), tuple(strides), first,
+                                           *storage._place, storage.nbytes(), tensor.requires_grad)
     if grad is None and attributes is None:
         return made, (*described, None)
     # Once the tensor is known to the pickler: they may hold it themselves.
@@ -130,6 +130,11 @@ def _copy(tensor):
         return copy.copy_(tensor.detach())
 
 
+def rebuild_window(kind, dtype, shape, strides, first, segment, offset, nbytes, requires_grad, state):
+    """A tensor over the storage at a place in a segment."""
+    return rebuild(kind, dtype, shape, strides, first, segment.storage(offset, nbytes), requires_grad, state)
+
+
 def reduce_storage(storage):
     """A storage as a place in a segment."""
     if storage.device.type != "cpu":
@@ -148,7 +153,9 @@ def rebuild_storage(segment, offset, nbytes):
 def reduce_anonymous(segment):
     """A segment by its descriptor: handed to a process that is being started, beside the message, or by a server in
     this process, for pipes that are not this package's."""
-    lent = _segments.spares is not None and _segments.spares.note_sent(segment, _small.limit >= 0)
+    lent = _segments.spares and _segments.spares.note_sent(segment, _small.limit >= 0)
+    if lent == KNOWN:
+        return rebuild_known, (segment.key,)
     starting = context.get_spawning_popen()
     if starting is not None:
         # The process is started later, when what was pickled may be gone. A fork server takes 256 descriptors.
@@ -160,7 +167,7 @@ def reduce_anonymous(segment):
     else:
         descriptor = len(transit.outgoing)
         transit.outgoing.append(segment)
-    return rebuild_anonymous, (descriptor, segment.nbytes, segment.key, lent)
+    return rebuild_anonymous, (descriptor, segment.nbytes, segment.key, lent == LENT)
 
 
 def rebuild_anonymous(descriptor, nbytes, key, lent=False):

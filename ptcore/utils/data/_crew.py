@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 
-from ptcore.multiprocessing._recycle import lending
+from ptcore.multiprocessing._recycle import Borrowed, lending
 from ptcore.utils.data._worker import Watch, run_in_process, serve
 
 __all__ = ["Processes", "Threads"]
@@ -102,17 +102,14 @@ class Processes:
             _unblock(before)
             if freezes:
                 gc.unfreeze()
-        self._dropped = [[] for _ in tasks]         # segments of each worker that this process has no more
+        self._borrowed = [Borrowed() for _ in tasks]            # segments of each worker
         self._sentinels = [p.sentinel for p in self.processes]
         self._deaths = Watch(self._sentinels)
         self._any = Watch([*self.connections, *self._sentinels])
 
     def give(self, worker, message):
-        dropped = self._dropped[worker]
-        keys = dropped[:]
-        del dropped[:len(keys)]             # the collector may have added to it
         try:
-            self.connections[worker].send((keys, message))
+            self.connections[worker].send((self._borrowed[worker].take_dropped(), message))
         except (BrokenPipeError, ConnectionResetError):
             self.check(worker)
             raise
@@ -134,9 +131,12 @@ class Processes:
             return None
         for number, connection in enumerate(self.connections):
             if connection in ready:
+                borrowed = self._borrowed[number]
                 try:
-                    with lending(self._dropped[number]):
-                        return number, connection.recv()
+                    with lending(borrowed):
+                        gone, message = connection.recv()
+                    borrowed.keep_no_more(gone)
+                    return number, message
                 except (EOFError, ConnectionResetError):
                     self.check(number)
                     raise

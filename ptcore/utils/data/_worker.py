@@ -31,7 +31,7 @@ BEGIN = "begin"
 STATES = "states"
 TASKS = "tasks"
 _TOGETHER = 1e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
-_SPARES = 40                # segments of earlier batches that a worker keeps for later ones
+_SPARES = 40                # segments that a worker has lent at once, to use them again
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _local = threading.local()
 
@@ -288,14 +288,16 @@ def run_in_process(task, connection, others):
         return message
 
     def send(message):
+        gone = spares.gone[:]
         with small_inside():
             try:
-                connection.send(message)
+                connection.send((gone, message))
             except (EOFError, BrokenPipeError, ConnectionResetError):
                 raise
             except Exception:
                 what, answers = message
-                connection.send((what, [(at, _sendable(batch, number)) for at, batch in answers]))
+                connection.send((gone, (what, [(at, _sendable(batch, number)) for at, batch in answers])))
+        del spares.gone[:len(gone)]         # the collector may have added to it
 
     try:
         serve(task, receive, send)
