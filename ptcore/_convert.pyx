@@ -3,6 +3,8 @@
 No NumPy C API: ndarrays come and go through the buffer protocol. A read-only array becomes a
 tensor whose storage is marked read-only.
 """
+import sys
+
 from cpython.buffer cimport (PyBUF_FULL_RO, PyBuffer_Release, PyObject_CheckBuffer,
                              PyObject_GetBuffer)
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -105,8 +107,8 @@ def from_numpy(ndarray):
     Parameters
     ----------
     ndarray : numpy.ndarray
-        Any strides, negative ones too; native byte order. A read-only array gives a tensor
-        that cannot be written to.
+        Any strides, negative ones too; native byte order. A read-only array, as a scalar of NumPy is,
+        gives a tensor that cannot be written to.
 
     Returns
     -------
@@ -125,16 +127,30 @@ def from_numpy(ndarray):
     >>> a
     array([7., 1., 2.])
     """
-    if type(ndarray).__module__.partition(".")[0] != "numpy" or not hasattr(ndarray, "strides"):
+    if not is_ndarray(ndarray) and not (type(ndarray).__module__ == "numpy" and hasattr(ndarray, "strides")):
         raise TypeError(f"from_numpy: ndarray must be a numpy.ndarray, got "
                         f"{type(ndarray).__name__}")
     return share_ndarray(ndarray, "from_numpy")
 
 
+cdef object _ndarray = None
+
+
+cdef bint is_ndarray(object value):
+    """Whether it is an array of NumPy, which is not imported for the answer."""
+    global _ndarray
+    if _ndarray is None:
+        _ndarray = getattr(sys.modules.get("numpy"), "ndarray", None)
+        if _ndarray is None:
+            return False
+    return isinstance(value, _ndarray)
+
+
 cdef Tensor share_ndarray(object a, str op):
-    if not a.dtype.isnative:
-        raise ValueError(f"{op}: the array must be in native byte order, got {a.dtype.str!r}")
-    if a.dtype.name == "bfloat16":
+    cdef object kind = a.dtype
+    if not kind.isnative:
+        raise ValueError(f"{op}: the array must be in native byte order, got {kind.str!r}")
+    if kind.kind == "V" and kind.name == "bfloat16":
         t = from_buffer(a.view("uint16"), op)
         (<Tensor>t).dt = PT_BFLOAT16
         return <Tensor>t
@@ -372,12 +388,14 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
         return t
     if isinstance(data, (list, tuple, int, float, complex)):
         return from_sequence(data, code)
-    if hasattr(data, "__cuda_array_interface__"):
+    if not is_ndarray(data) and hasattr(data, "__cuda_array_interface__"):
         from ptcore._cuda_array import tensor_over
         return _copied(tensor_over(data), dtype_arg, device, copy, op)
-    if hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
-        import numpy
-        a = numpy.asarray(data)
+    if is_ndarray(data) or hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
+        a = data
+        if not is_ndarray(data):
+            import numpy
+            a = numpy.asarray(data)
         if a.dtype.kind not in "biufcV":
             raise TypeError(f"{op}: dtype {a.dtype} has no tensor counterpart")
         if not a.dtype.isnative:

@@ -12,8 +12,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from ptcore._types cimport *
 from ptcore._errors import OutOfMemoryError
 from ptcore._device cimport as_device, device_of
-from ptcore._dtype cimport ITEMSIZE
-from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes
+from ptcore._dtype cimport ITEMSIZE, dtype_of
+from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._subclass import set_data
 
@@ -236,6 +236,18 @@ cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
     if pt_storage_share(s, segment.base + offset, fd, offset, segment.used_again, <void *>segment, leave):
         raise OutOfMemoryError(f"shared memory: {s.nbytes} bytes have no room")
     return enter(segment, offset, s)
+
+
+def window_of(Tensor t not None):
+    """(dtype, shape, strides, first element, segment, offset, bytes) of a plain tensor in shared memory that has no
+    part in autograd; None of others."""
+    cdef Segment segment
+    if (type(t) is not Tensor or not t.storage.flags & PT_STORAGE_SHARED or t.count == 0 or needs_grad(t)
+            or t.grad_ is not None or t.attributes != NULL or t.flags & (PT_INTERPOSED | PT_TANGENT)):
+        return None
+    segment = <Segment>t.storage.owner
+    return (dtype_of(t.dt).name, sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank),
+            t.offset // ITEMSIZE[t.dt], segment, t.storage.data - segment.base, t.storage.nbytes)
 
 
 def is_shared(Tensor self):

@@ -59,10 +59,8 @@ epoch("TensorDataset, batch 64, 100k", tensors, batch_size=64)
 epoch("TensorDataset, batch 64 shuffled, 100k", tensors, batch_size=64, shuffle=True)
 epoch("TensorDataset, batch 1024 shuffled, 100k", tensors, batch_size=1024, shuffle=True)
 epoch("samples one by one, batch 64, 10k", pairs, batch_size=64)
-for batch in (1, 32):
-    epoch(f"50 us a sample of 3 KB, batch {batch}, no workers, 1k", busy(1024, 28, 28), batch_size=batch)
-    epoch(f"50 us a sample of 3 KB, batch {batch}, 2 workers, 1k", busy(1024, 28, 28), batch_size=batch, num_workers=2,
-          persistent_workers=True)
-epoch("50 us a sample of 600 KB, batch 32, no workers, 1k", busy(1024, 3, 224, 224), batch_size=32)
-epoch("50 us a sample of 600 KB, batch 32, 2 workers, 1k", busy(1024, 3, 224, 224), batch_size=32, num_workers=2,
-      persistent_workers=True)
+for size, shape in ("3 KB", (28, 28)), ("48 KB", (3, 64, 64)), ("600 KB", (3, 224, 224)):
+    for batch in (1, 32):
+        for workers in (0, 2):
+            epoch(f"50 us a sample of {size}, batch {batch}, {workers or 'no'} workers, 1k", busy(1024, *shape),
+                  batch_size=batch, num_workers=workers, persistent_workers=workers > 0)

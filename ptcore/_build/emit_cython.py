@@ -185,8 +185,10 @@ def function(op, by_name):
                  f"        if result is not NotImplemented:\n            return result\n")
         body += "    try:\n"
         if out:
+            inside = ", out=out if isinstance(out, AnyTensor) else None" if out == "inside" else ""
             body += (f"        if out is not None:\n"
-                     f"            return write_outs({op.id}, out, _composite.{op.name}({args}))\n")
+                     f"            result = _composite.{op.name}({args}{inside})\n"
+                     f"            return out if result is out else write_outs({op.id}, out, result)\n")
         body += (f"        return _composite.{op.name}({args})\n"
                  f'    except Exception as e:\n        called_as(e, "{op.row.called}")\n        raise\n')
     elif row.fields and len(row.fields) > 1 and not row.internal:
@@ -256,7 +258,8 @@ def numpy_method(op):
 def functions(family, ops, by_name):
     """The module of one family's public functions."""
     text = [f'"""Generated from _ops/{family}.py: public functions and methods."""',
-            "from ptcore._ops._dispatch cimport interpose, over_first, overridden, write_outs",
+            "from ptcore._ops._dispatch cimport interpose, over_first, overridden",
+            "from ptcore._ops._writing cimport write_outs",
             "from ptcore._ops._structured cimport call, join",
             "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite",
             "from ptcore._ops._fast cimport binary, inplace_binary, unary",

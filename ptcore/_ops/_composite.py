@@ -57,12 +57,12 @@ def _divided(op, dim, input):
     return _wrap(op, dim, input.ndim)
 
 
-def clamp(input, min, max):
+def clamp(input, min, max, out=None):
     if min is None and max is None:
         raise RuntimeError("clamp: at least one of min and max must be given")
-    if min is not None:
-        input = clamp_min(input, min)
-    return input if max is None else clamp_max(input, max)
+    if max is None:
+        return clamp_min(input, min, out=out)
+    return clamp_max(input if min is None else clamp_min(input, min), max, out=out)
 
 
 def _extremum(op, input, dim, keepdim, elementwise, whole, along, result):
@@ -115,16 +115,16 @@ def _matmul_error(x, y):
                       f"{list(x.shape)} and {list(y.shape)}")
 
 
-def matmul(x, y):
+def matmul(x, y, out=None):
     if x.ndim == 2 and y.ndim == 2:
-        return mm(x, y)
+        return mm(x, y, out=out)
     if x.ndim == 0 or y.ndim == 0:
         raise ShapeError(f"matmul: both arguments need at least one dimension, got shapes "
                          f"{list(x.shape)} and {list(y.shape)}")
     if x.ndim == 1 and y.ndim == 1:
-        return dot(x, y)
+        return dot(x, y, out=out)
     if x.ndim == 2 and y.ndim == 1:
-        return mv(x, y)
+        return mv(x, y, out=out)
     if x.ndim == 1:
         if y.ndim == 2:
             return mv(transpose(y, 0, 1), x)
@@ -160,7 +160,7 @@ def builtin_max(a, b):
     return a if a > b else b
 
 
-def stack(tensors, dim):
+def stack(tensors, dim, out=None):
     tensors = _arguments.tensors("stack", "tensors", tensors)
     if not tensors:
         raise ShapeError("stack: tensors must not be empty")
@@ -169,7 +169,7 @@ def stack(tensors, dim):
             raise ShapeError(f"stack: all tensors must have one shape, got "
                              f"{list(tensors[0].shape)} and {list(t.shape)}")
     dim = _wrap("stack", dim, tensors[0].ndim + 1)
-    return cat([unsqueeze(t, dim) for t in tensors], dim)
+    return cat([unsqueeze(t, dim) for t in tensors], dim, out=out)
 
 
 def flatten(input, start_dim, end_dim):

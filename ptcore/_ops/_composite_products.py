@@ -4,7 +4,7 @@ from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _dims, _wrap, linalg_svdvals, matmul, movedim
 from ptcore._ops._creation import eye
-from ptcore._ops._functions_arithmetic import abs, clamp_min, maximum, root_of_variance
+from ptcore._ops._functions_arithmetic import abs, clamp_min, maximum, mul, root_of_variance
 from ptcore._ops._functions_copy import cat, clone
 from ptcore._ops._functions_linalg import bmm, dot, mm, mv
 from ptcore._ops._functions_reduction import amax, amin, sum, vector_norm
@@ -28,9 +28,9 @@ def _vectors(op, a, b):
 
 # -- sums with products ---------------------------------------------------------------------------
 
-def outer(input, vec2):
+def outer(input, vec2, out=None):
     _vectors("outer", input, vec2)
-    return unsqueeze(input, 1) * unsqueeze(vec2, 0)
+    return mul(unsqueeze(input, 1), unsqueeze(vec2, 0), out=out)
 
 
 def _added(op, input, product, beta, alpha):

@@ -204,22 +204,22 @@ def _three_dims(t):
     return t if t.ndim > 2 else unsqueeze(_two_dims(t), 0 if t.ndim == 0 else -1)
 
 
-def hstack(tensors):
+def hstack(tensors, out=None):
     tensors = [_one_dim(t) for t in _several("hstack", tensors)]
-    return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
+    return cat(tensors, 0 if tensors[0].ndim == 1 else 1, out=out)
 
 
-def vstack(tensors):
-    return cat([_two_dims(t) for t in _several("vstack", tensors)], 0)
+def vstack(tensors, out=None):
+    return cat([_two_dims(t) for t in _several("vstack", tensors)], 0, out=out)
 
 
-def dstack(tensors):
-    return cat([_three_dims(t) for t in _several("dstack", tensors)], 2)
+def dstack(tensors, out=None):
+    return cat([_three_dims(t) for t in _several("dstack", tensors)], 2, out=out)
 
 
-def column_stack(tensors):
+def column_stack(tensors, out=None):
     tensors = _several("column_stack", tensors)
-    return cat([reshape(t, (t.numel(), 1)) if t.ndim < 2 else t for t in tensors], 1)
+    return cat([reshape(t, (t.numel(), 1)) if t.ndim < 2 else t for t in tensors], 1, out=out)
 
 
 def block_diag(tensors):

@@ -470,7 +470,7 @@ def cumulative_trapezoid(y, x, dx, dim):
 
 # -- numbers in place of others, exponents, powers --------------------------------------------------------
 
-def nan_to_num(input, nan, posinf, neginf):
+def nan_to_num(input, nan, posinf, neginf, out=None):
     if input.dtype.kind not in "f":
         if input.dtype.is_complex:
             from ptcore._ops._composite_shaping import complex_of
@@ -481,7 +481,7 @@ def nan_to_num(input, nan, posinf, neginf):
     numbers = [_arguments.real("nan_to_num", name, value if value is not None else default)
                for name, value, default in (("nan", nan, 0.0), ("posinf", posinf, info.max),
                                             ("neginf", neginf, info.min))]
-    return nan_replaced(input, *numbers)
+    return nan_replaced(input, *numbers, out=out)
 
 
 def logit(input, eps):

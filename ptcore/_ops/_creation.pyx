@@ -12,6 +12,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
+from ptcore._ops._writing cimport *
 from ptcore._ops._elementwise cimport elementwise_inplace, fitting
 from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length

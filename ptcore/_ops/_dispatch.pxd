@@ -9,11 +9,8 @@ cdef object interpose(int op, tuple args, object out, int variant)
 cdef bint overridden(tuple args)
 cdef uint32_t flags_of(object x) noexcept
 cdef Tensor as_tensor_like(object value, Tensor like)
+cdef bint args_need_grad(object args)
 cdef bint over_first(int op, tuple args) except -1
-cdef object write_outs(int op, object out, object results)
-cdef int write_out(Tensor out, Tensor value, const char *name) except -1
 cdef tuple common_device_of(int op, Tensor t, tuple seen, bint scalars)
-cdef Tensor contiguous(Tensor x)
 cdef Tensor cast(Tensor x, int dt)
-cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=*) except -1
 cdef int64_t *own_all(pt_view *views, int nin, pt_view *outs, int nout) except NULL

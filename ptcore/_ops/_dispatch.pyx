@@ -10,8 +10,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memset
 
 from ptcore._types cimport *
-from ptcore._allocate cimport allocate_pinned
-from ptcore._device cimport BACKENDS, PT_DECOMPOSE, as_device, backend_error, device, device_of, memory_failure
+from ptcore._device cimport BACKENDS, PT_DECOMPOSE, as_device, device, device_of, memory_failure
 from ptcore._dtype cimport (CATEGORY, N_DTYPES, PROMOTE, as_code, default_float, dtype, dtype_of)
 from ptcore._shape cimport (read_index, read_sizes, sizes_tuple, wrap_dim)
 from ptcore._tensor cimport *
@@ -19,9 +18,7 @@ from ptcore._ops import _arguments
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._table import _python_kernels, n_ops, op_id
-
-cdef extern from "ptcore/elementwise.h" nogil:
-    int pt_copy(const pt_view *dst, const pt_view *src)
+from ptcore._ops._writing cimport *
 
 cdef enum:
     VARIANT_PLAIN = 0
@@ -404,21 +401,35 @@ cdef tuple _promote_args(int op, tuple args):
 cdef object run(int op, tuple args, list outs, int column, int number, object out, uint32_t key, uint64_t seen):
     """Allocates what the spec asked for, runs the kernel, records, and packs the results."""
     cdef pt_opinfo *o = info(op)
-    cdef int ndim, nout = len(outs)
+    cdef int ndim, code, nout = len(outs)
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef list results = []
+    cdef list placed = None         # which results are the user's out=
     cdef device onto = None
+    cdef tuple given
+    cdef Tensor r
+    if out is not None:
+        given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        if len(given) == nout and not (key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable
+                                       and args_need_grad(args)):
+            placed = []
     for spec in outs:
         ndim = read_sizes(spec[0], sizes, o.name, b"shape")
+        code = as_code(spec[1], o.name, b"dtype")
         if len(spec) == 3:              # the op moves its input to that device
             onto = as_device(spec[2], o.name)
             column, number = onto.column, onto.number
+        r = None
         if len(spec) == 4 and len(spec[3]) == ndim:     # it keeps its input's layout
             read_sizes(spec[3], strides, o.name, b"stride")
-            results.append(new_strided(as_code(spec[1], o.name, b"dtype"), ndim, sizes, strides, column, number))
+            results.append(new_strided(code, ndim, sizes, strides, column, number))
         else:
-            results.append(new_tensor(as_code(spec[1], o.name, b"dtype"), ndim, sizes, column, number))
+            if placed is not None and onto is None:     # of two results neither is written over the other
+                r = place_for(given[len(results)], code, ndim, sizes, column, number, (*args, results), o.name)
+            results.append(r if r is not None else new_tensor(code, ndim, sizes, column, number))
+        if placed is not None:
+            placed.append(r is not None)
     if onto is not None and pt_tls.non_blocking and column == DEVICE_CPU:
         results = [landing(<Tensor>results[0], (<Tensor>args[0]).storage.device)]
     check_geometry(op, args, seen)
@@ -429,10 +440,20 @@ cdef object run(int op, tuple args, list outs, int column, int number, object ou
     if key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable:
         record(op, args, results)
     if out is not None:                 # refuses results with history
-        return write_outs(op, out, results)
+        return write_outs(op, out, results, placed)
     if nout == 1:
         return results[0]
     return tuple(results)
+
+
+cdef bint args_need_grad(object args):
+    for x in args:
+        if isinstance(x, Tensor):
+            if needs_grad(<Tensor>x):
+                return True
+        elif isinstance(x, (tuple, list)) and args_need_grad(x):
+            return True
+    return False
 
 
 cdef bint over_first(int op, tuple args) except -1:
@@ -457,7 +478,7 @@ cdef bint over_first(int op, tuple args) except -1:
         return False
     given = _promote_args(op, _normalise(op, args, &found))
     for a in given[1:]:
-        if isinstance(a, Tensor) and (<Tensor>a).storage == x.storage:
+        if isinstance(a, Tensor) and same_memory(<Tensor>a, x):
             return False
     if given[0] is not x:
         return False
@@ -470,49 +491,6 @@ cdef bint over_first(int op, tuple args) except -1:
     run_kernel(op, given, [x], DEVICE_CPU, seen)
     finish_inplace(x, None)
     return True
-
-
-cdef object write_outs(int op, object out, object results):
-    """Copies results to the user's out= and returns it; refuses what has history."""
-    cdef pt_opinfo *o = info(op)
-    cdef int i
-    cdef tuple given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-    cdef tuple values = tuple(results) if isinstance(results, (tuple, list)) else (results,)
-    if len(given) != len(values):
-        raise TypeError(f"{o.name.decode()}: out must hold {len(values)} tensors, got {len(given)}")
-    for i in range(len(values)):
-        if not isinstance(given[i], Tensor):
-            raise TypeError(f"{o.name.decode()}: out must be a Tensor, got {type(given[i]).__name__}")
-        if (<Tensor>values[i]).flags & PT_REQUIRES_GRAD:
-            raise RuntimeError(f"{o.name.decode()}: out= does not support automatic "
-                               "differentiation, but one of the arguments requires grad")
-    for i in range(len(values)):
-        write_out(<Tensor>given[i], <Tensor>values[i], o.name)
-    if len(values) == 1:
-        return out
-    return given if type(results) is list else type(results)(given)
-
-
-cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
-    """Copies a result to the user's out=, resized when it is empty, as PyTorch does."""
-    if pt_tls.grad_enabled and needs_grad(out):
-        raise RuntimeError(f"{name.decode()}: out= does not support automatic differentiation, "
-                           "but out requires grad")
-    if CATEGORY[value.dt] > CATEGORY[out.dt]:
-        raise RuntimeError(f"{name.decode()}: result dtype {dtype_of(value.dt).name} can't be "
-                           f"cast to out's dtype {dtype_of(out.dt).name}")
-    if shape_of(out) != shape_of(value):
-        if out.count != 0:
-            from ptcore._errors import ShapeError
-            raise ShapeError(f"{name.decode()}: out must have shape {list(shape_of(value))}, "
-                             f"got {list(shape_of(out))}")
-        from ptcore._subclass import set_data
-        set_data(out, new_tensor(out.dt, value.rank, value.dims, out.storage.device,
-                                 out.storage.device_index))
-    check_inplace(out, name, False)
-    copy_into(out, value)
-    count_write(out)
-    return 0
 
 
 cdef int64_t *own_all(pt_view *views, int nin, pt_view *outs, int nout) except NULL:
@@ -722,74 +700,6 @@ cdef tuple _choices(int op, int k):
         from ptcore._ops import row
         found = _choice_table[key] = row(info(op).row.decode()).args[k].choices
     return found
-
-
-# -- data movement used by every path ----------------------------------------------------------
-
-cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
-    """dst[...] = src without history; sizes are equal, dtypes and strides are not asked about.
-
-    ``non_blocking``: may return while page-locked memory of the host is still read or written.
-    """
-    cdef pt_view a, b
-    cdef int64_t[4 * 64] room
-    cdef int status, column = dst.storage.device or src.storage.device
-    cdef int (*copy)(const pt_view *, const pt_view *) noexcept nogil
-    cdef bint apart
-    if dst.storage.device == DEVICE_META or dst.count == 0:
-        return 0
-    if src.storage.device == DEVICE_META:
-        raise NotImplementedError(f"copy: a meta tensor has no values to copy to {dst.device}")
-    fill_view(dst, &a)
-    fill_view(src, &b)
-    if column != DEVICE_CPU and a.device and b.device and a.device != b.device:
-        return copy_into(dst, host_copy(src))
-    if column != DEVICE_CPU or dst.count > 16384:
-        own_dims(&b, own_dims(&a, room))
-    if column != DEVICE_CPU:
-        pt_kernels_enter()
-        apart = non_blocking and BACKENDS[column].copy_async != NULL
-        copy = BACKENDS[column].copy_async if apart else BACKENDS[column].copy
-        with nogil:
-            status = copy(&a, &b)
-        pt_kernels_leave()
-    elif dst.count > 16384:
-        pt_kernels_enter()
-        with nogil:
-            status = pt_copy(&a, &b)
-        pt_kernels_leave()
-    else:
-        status = pt_copy(&a, &b)
-    if status:
-        reason = backend_error(column) if column != DEVICE_CPU else ""
-        text = f"{src.device} to {dst.device} failed{reason}".encode()
-        if status == PT_MEMORY_ERROR and column != DEVICE_CPU:
-            status = memory_failure(column, a.device_index if a.device else b.device_index)
-        raise_status(status, b"copy", text)
-    return 0
-
-
-cdef Tensor landing(Tensor r, int column):
-    """Page-locked memory in the place of r, for a copy from a device that need not wait."""
-    if BACKENDS[column] == NULL or BACKENDS[column].allocate_host == NULL:
-        return r
-    return wrap_storage(allocate_pinned(r.storage.nbytes, column), 0, r.dt, r.rank, r.dims, r.dims + r.rank)
-
-
-cdef Tensor host_copy(Tensor x):
-    cdef Tensor r = new_tensor(x.dt, x.rank, x.dims, DEVICE_CPU, -1)
-    copy_into(r, x)
-    return r
-
-
-cdef Tensor contiguous(Tensor x):
-    """x's values in row-major order, without history."""
-    cdef Tensor r
-    if not x.flags & PT_NONCONTIGUOUS:
-        return x
-    r = new_like(x, x.dt)
-    copy_into(r, x)
-    return r
 
 
 cdef Tensor cast(Tensor x, int dt):

@@ -13,6 +13,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
+from ptcore._ops._writing cimport *
 from ptcore._ops._table import op_id
 from ptcore._convert import int_of
 from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
@@ -467,6 +468,10 @@ cdef object elementwise(int op, tuple args, object out):
     p = plan(op, args)
     if o.integers:
         check_integers(op, p)
+    if out is not None and isinstance(out, Tensor) and can_hold(op, <Tensor>out, p):
+        run_loops(op, p, args, <Tensor>out)
+        count_write(<Tensor>out)
+        return out
     r = result_for(p)
     run_loops(op, p, args, r)
     if (p.flags & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable
@@ -481,6 +486,15 @@ cdef object elementwise(int op, tuple args, object out):
         write_out(<Tensor>out, r, o.name)
         return out
     return r
+
+
+cdef bint can_hold(int op, Tensor out, Plan p) except -1:
+    """Whether the loops may write to out= itself; what is refused is left to ``write_out``."""
+    cdef pt_opinfo *o = info(op)
+    return (CATEGORY[p.out_dt] <= CATEGORY[out.dt] and not repeats_itself(out) and not overlaps_another(out, p)
+            and not (p.flags & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable
+                     and any_needs_grad(p))
+            and can_be_written(out, o.name, p.ndim, p.sizes, p.column, p.number))
 
 
 cdef bint any_needs_grad(Plan p):
@@ -536,6 +550,8 @@ cdef object elementwise_inplace(int op, tuple args):
         r = result_for(p)
         run_loops(op, p, args, r)
         copy_into(x, r)
+    elif op == OP_ASSIGN and is_plain_copy(x, p.operands[1]):
+        copy_into(x, <Tensor>p.operands[1])
     else:
         run_loops(op, p, args, x)
     if recording:
@@ -596,26 +612,27 @@ cdef Tensor old_value(Tensor x):
     return c
 
 
+cdef bint is_plain_copy(Tensor x, object value) noexcept:
+    cdef Tensor t
+    if not isinstance(value, Tensor):
+        return False
+    t = <Tensor>value
+    return (t.dt == x.dt and t.rank == x.rank and same_sizes(x.rank, t.dims, x.dims)
+            and t.storage.device == DEVICE_CPU and x.storage.device == DEVICE_CPU)
+
+
 cdef int check_no_self_overlap(int op, Tensor x) except -1:
-    cdef int i
-    for i in range(x.rank):
-        if x.count and x.dims[i] > 1 and x.dims[x.rank + i] == 0:
-            raise RuntimeError(f"{info(op).name.decode()}_: more than one element of the written-to "
-                               "tensor refers to a single memory location; clone() it first")
+    if repeats_itself(x):
+        raise RuntimeError(f"{info(op).name.decode()}_: more than one element of the written-to "
+                           "tensor refers to a single memory location; clone() it first")
     return 0
 
 
 cdef bint overlaps_another(Tensor x, Plan p):
     """Whether another operand shares x's memory at other positions."""
-    cdef Tensor t
     for o in p.operands:
-        if isinstance(o, Tensor) and o is not x:
-            t = <Tensor>o
-            if t.storage == x.storage and not (
-                    t.offset == x.offset and t.rank == x.rank and t.dt == x.dt
-                    and same_sizes(x.rank, t.dims, x.dims)
-                    and same_sizes(x.rank, t.dims + t.rank, x.dims + x.rank)):
-                return True
+        if isinstance(o, Tensor) and same_memory(x, <Tensor>o) and not same_window(x, <Tensor>o):
+            return True
     return False
 
 

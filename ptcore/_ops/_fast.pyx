@@ -15,6 +15,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, out_dtype
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
+from ptcore._ops._writing cimport same_memory
 from ptcore._ops._table import op_id
 
 cdef extern from "Python.h":
@@ -213,7 +214,7 @@ cdef object inplace_binary(int op, object x, object y):
                     a.storage.version += 1
                     return x
             elif (a.dt == b.dt and a.rank == b.rank and entry.loop[a.dt] != NULL
-                    and (a.storage != b.storage or a is b)
+                    and (a is b or not same_memory(a, b))
                     and same_sizes(a.rank, a.dims, b.dims)):
                 ptr[2] = address(b)
                 entry.loop[a.dt](ptr, a.count, NULL)

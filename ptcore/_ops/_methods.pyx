@@ -13,6 +13,7 @@ from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._record import several_views
 from ptcore._ops._table cimport *
+from ptcore._ops._writing cimport *
 from ptcore._ops._table import op_id
 from ptcore._ops._structured cimport call as fast_call
 from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, squeeze, transpose,

@@ -98,6 +98,9 @@ class Row:
     ``inplace_argument``: the function takes ``inplace=False`` behind its parameters, as those of
     nn.functional do.
 
+    ``out_argument``: whether the function takes ``out=``; "inside" where the body of a composite does so itself, and
+    returns it if it has written there.
+
     ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
 

@@ -18,7 +18,8 @@ from ptcore._dtype cimport CATEGORY, dtype
 from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops._dispatch cimport call as general_call, own_all
+from ptcore._ops._dispatch cimport args_need_grad, call as general_call, own_all
+from ptcore._ops._writing cimport place_for
 from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
 from ptcore._ops._table cimport (
     PT_PROMOTE_FLOAT, PT_SAVE_META, PT_SAVE_OUT, RULE_BMM, RULE_CAST, RULE_LAID, RULE_LAID_CAST,
@@ -54,12 +55,12 @@ cdef object join(int op, object tensors, object dim, object out):
     cdef (PyObject *)[16] given
     cdef Py_ssize_t i, n = PySequence_Fast_GET_SIZE(tensors)
     cdef object result = None
-    if out is None and 0 < n <= 16:
+    if 0 < n <= 16:
         for i in range(n):              # a list may be changed while the kernel runs
             given[i] = PySequence_Fast_ITEMS(tensors)[i]
             Py_INCREF(<object>given[i])
         try:
-            result = joined(op, info(op), given, <int>n, dim)
+            result = joined(op, info(op), given, <int>n, dim, out)
         finally:
             for i in range(n):
                 Py_DECREF(<object>given[i])
@@ -314,7 +315,7 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
     return r
 
 
-cdef object joined(int op, pt_opinfo *o, PyObject **given, int n, object at):
+cdef object joined(int op, pt_opinfo *o, PyObject **given, int n, object at, object out):
     """``cat`` of a few tensors that differ in one dim at most, or None."""
     cdef pt_kernel kernel
     cdef pt_view[16] views
@@ -325,6 +326,7 @@ cdef object joined(int op, pt_opinfo *o, PyObject **given, int n, object at):
     cdef uint32_t key = pt_tls.mode
     cdef int i, j, dt = 0, rank = 0
     cdef int64_t total = 0
+    cdef bint recorded
     for i in range(n):
         if not isinstance(<object>given[i], Tensor):
             return None
@@ -349,12 +351,24 @@ cdef object joined(int op, pt_opinfo *o, PyObject **given, int n, object at):
     if kernel == NULL:
         return None
     sizes[dim.i] = total
-    r = new_tensor(dt, rank, sizes, lead.storage.device, lead.storage.device_index)
+    recorded = key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled
+    if out is None:
+        r = new_tensor(dt, rank, sizes, lead.storage.device, lead.storage.device_index)
+    else:
+        tensors = [<object>given[i] for i in range(n)]
+        if recorded and args_need_grad(tensors):
+            return None
+        r = place_for(out, dt, rank, sizes, lead.storage.device, lead.storage.device_index, (tensors,), o.name)
+        if r is None:
+            return None
     fill_view(r, &out_view)
     dim.kind, dim.d = PT_PARAM_INT, <double>dim.i
     if launch(op, kernel, views, n, &out_view, &dim, 1, r.count) != PT_OK:
         return None
-    if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+    if out is not None:
+        count_write(<Tensor>out)
+        return out
+    if recorded:
         record_joined(op, given, n, dim.i, r)
     return r
 

@@ -18,6 +18,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
+from ptcore._ops._writing cimport *
 from ptcore._ops._table import op_id
 
 cdef int OP_VIEW = op_id("view")

@@ -2,7 +2,7 @@
 from ptcore._ops._schema import composite
 
 composite(
-    "clamp(input, min: Obj = None, max: Obj = None)", out_argument=True,
+    "clamp(input, min: Obj = None, max: Obj = None)", out_argument="inside",
     alias=("clip",), reference="clip(x, min, max)",
     inplace=True,
     doc="""Elements limited to ``[min, max]``; either bound may be absent, a number or a tensor.
@@ -59,7 +59,7 @@ tensor(0.)
 """)
 
 composite(
-    "matmul(input, other)", out_argument=True, public=["matmul", "linalg.matmul"],
+    "matmul(input, other)", out_argument="inside", public=["matmul", "linalg.matmul"],
     autocast="low", reference="matmul(x, y)",
     doc="""Matrix product with NumPy's rules: vectors are promoted to matrices, leading dims
 broadcast as batches.
@@ -70,7 +70,7 @@ tensor([3., 3.])
 """)
 
 composite(
-    "stack(tensors: Obj, dim=0)", out_argument=True,
+    "stack(tensors: Obj, dim=0)", out_argument="inside",
     method=False, autocast="widest", reference="stack(x, axis=dim)",
     doc="""Tensors of one shape along a new dim.
 

@@ -15,7 +15,7 @@ def _row(signature, reference, text, example, result, **columns):
 
 _row("outer(input, vec2)", "outer(x, y)", "Products of all pairs of two vectors' elements.",
      "ptcore.outer(ptcore.tensor([1, 2]), ptcore.tensor([3, 4]))", "tensor([[3, 4],\n        [6, 8]])",
-     out_argument=True, alias=("ger",))
+     out_argument="inside", alias=("ger",))
 _row("addmv(input, mat, vec, *, beta: Scalar = 1, alpha: Scalar = 1)", "beta * x + alpha * matmul(y, z)",
      "``beta * input + alpha * (mat @ vec)``.",
      "ptcore.addmv(ptcore.ones(1), ptcore.ones(1, 2), ptcore.ones(2))", "tensor([3.])", out_argument=True, inplace=True,

@@ -50,7 +50,7 @@ for _name, _text, _example, _result in (
          "tensor([[[1, 2]]])"),
         ("column_stack", "Tensors along dim 1, vectors as columns.", "([ptcore.tensor([1]), ptcore.tensor([2])])",
          "tensor([[1, 2]])")):
-    _row(f"{_name}(tensors: Obj)", f"{_name}(x)", _text, f"ptcore.{_name}{_example}", _result, out_argument=True,
+    _row(f"{_name}(tensors: Obj)", f"{_name}(x)", _text, f"ptcore.{_name}{_example}", _result, out_argument="inside",
          method=False, alias=("row_stack",) if _name == "vstack" else (), autocast="widest")
 for _k in (1, 2, 3):
     _row(f"atleast_{_k}d(tensors: Tensors)", f"_at_least(atleast_{_k}d, x)",

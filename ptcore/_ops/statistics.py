@@ -95,7 +95,7 @@ _row("cumulative_trapezoid(y, x: Obj = None, *, dx: Obj = None, dim=-1)", "_cumu
 _row("nan_to_num(input, nan: Obj = None, posinf: Obj = None, neginf: Obj = None)",
      "nan_to_num(x, True, nan or 0.0, posinf, neginf)",
      "Numbers in the place of NaN (0) and the infinities (the dtype's largest and lowest).",
-     "ptcore.nan_to_num(ptcore.tensor([float('nan'), 1.]))", "tensor([0., 1.])", out_argument=True, inplace=True)
+     "ptcore.nan_to_num(ptcore.tensor([float('nan'), 1.]))", "tensor([0., 1.])", out_argument="inside", inplace=True)
 _row("logit(input, eps: Obj = None)", "special.logit(x if eps is None else clip(x, eps, 1 - eps))",
      "``log(input / (1 - input))``, of elements first limited to [eps, 1 - eps].",
      "ptcore.logit(ptcore.tensor([0.5]))", "tensor([0.])", out_argument=True, inplace=True)

@@ -4,7 +4,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._dispatch cimport copy_into
+from ptcore._ops._writing cimport copy_into
 from ptcore._ops._table cimport VJPS, info
 from ptcore._ops._creation import ones_like
 from ptcore._ops._functions_copy import clone

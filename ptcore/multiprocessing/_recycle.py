@@ -6,9 +6,9 @@ any more; the sender puts its next tensors there, and of those that the receiver
 
 Invariant: nobody shows a segment that is used again. One that is lent holds one storage and is sent once before it is
 given back; the receiver keeps no descriptor, so that it cannot go further (its storage does not count as shared, and is
-moved or copied as any other if it is sent), and does not give it back if a forked child has it; the sender takes it only
-if no storage of its own lies in it, and if it has no forked child that may have it. What the sender lends no more it
-says, so that the receiver keeps none in vain.
+moved or copied as any other if it is sent), and does not give it back if a forked child has it; the sender takes it
+only if no storage of its own lies in it, and if it has no forked child that may have it. What the sender lends no more
+it says, so that the receiver keeps none in vain.
 """
 import os
 import threading

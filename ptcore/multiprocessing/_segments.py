@@ -105,9 +105,9 @@ class Anonymous(Segment):
         segment.fd = fd
         return segment
 
-    def __del__(self):
+    def __del__(self, close=os.close):      # at the interpreter's end modules may be empty
         if self.fd >= 0:
-            os.close(self.fd)
+            close(self.fd)
         if self.alone and spares is not None:
             spares.gone.append(self.key)
 

@@ -10,7 +10,7 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 import ptcore
 from ptcore import Tensor
 from ptcore._copying import rebuild
-from ptcore._untyped_storage import UntypedStorage
+from ptcore._untyped_storage import UntypedStorage, window_of
 from ptcore.multiprocessing import _segments
 from ptcore.multiprocessing._recycle import KNOWN, LENT, Lent, rebuild_known
 from ptcore.multiprocessing._segments import Anonymous, Named, find_room
@@ -62,6 +62,9 @@ def reduce_tensor(tensor):
     NotImplementedError
         If it lies on a device.
     """
+    window = window_of(tensor)
+    if window is not None:
+        return rebuild_window, window
     grad = tensor.grad if tensor.is_leaf else None
     for which, t in ("a tensor", tensor), ("a gradient (of create_graph=True)", grad):
         if t is not None and t.requires_grad and not t.is_leaf:
@@ -76,8 +79,8 @@ def reduce_tensor(tensor):
         if storage is None:
             moved = _copy(tensor)
             storage, first, strides = moved.untyped_storage(), 0, moved.stride()
-        made, described = rebuild_window, (type(tensor), tensor.dtype.name, tuple(tensor.shape), tuple(strides), first,
-                                           *storage._place, storage.nbytes(), tensor.requires_grad)
+        made, described = rebuild_window, (tensor.dtype.name, tuple(tensor.shape), tuple(strides), first,
+                                           *storage._place, storage.nbytes(), type(tensor), tensor.requires_grad)
     if grad is None and attributes is None:
         return made, (*described, None)
     # Once the tensor is known to the pickler: they may hold it themselves.
@@ -130,7 +133,7 @@ def _copy(tensor):
         return copy.copy_(tensor.detach())
 
 
-def rebuild_window(kind, dtype, shape, strides, first, segment, offset, nbytes, requires_grad, state):
+def rebuild_window(dtype, shape, strides, first, segment, offset, nbytes, kind=Tensor, requires_grad=False, state=None):
     """A tensor over the storage at a place in a segment."""
     return rebuild(kind, dtype, shape, strides, first, segment.storage(offset, nbytes), requires_grad, state)
 

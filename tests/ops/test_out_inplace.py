@@ -285,3 +285,98 @@ def test_additions_in_place_are_recorded(name):
     assert source.grad.tolist() == [6, 6]
     with pytest.raises(RuntimeError, match="read-only"):
         getattr(ptcore.from_numpy(np.broadcast_to(np.ones(1), 3)), name)(0, ptcore.tensor([0]), ptcore.ones(1).double())
+
+
+# -- out= is written, not copied to ---------------------------------------------------------------
+
+def allocations():
+    stats = ptcore.cpu.memory_stats()
+    return stats["hits"] + stats["misses"]
+
+
+@pytest.mark.parametrize("row", parameters(r for r in OUT if r.kind != "composite" or r.out_argument == "inside"))
+def test_out_needs_no_memory_of_its_own(row):
+    """As many tensors fewer are allocated as results are given; what lies before and behind them is not touched."""
+    dtype = dtype_for(row)
+    _, positional, keyword = run(row, cases(row)[0], dtype)
+    function(row)(*positional, **keyword)
+    before = allocations()
+    wants = several(function(row)(*positional, **keyword))
+    plain = allocations() - before
+    rooms = [ptcore.full((w.numel() + 128,), 1).to(w.dtype) for w in wants]
+    outs = tuple(r[64:64 + w.numel()].view(w.shape) for r, w in zip(rooms, wants, strict=True))
+    before = allocations()
+    function(row)(*positional, **keyword, out=outs if len(outs) > 1 else outs[0])
+    assert plain - (allocations() - before) == len(outs)
+    for out, want, room in zip(outs, wants, rooms, strict=True):
+        np.testing.assert_array_equal(array(out), array(want))
+        around = array(room)
+        assert (around[:64] == 1).all()
+        assert (around[64 + want.numel():] == 1).all()
+
+
+def tensors_in(value):
+    if isinstance(value, ptcore.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)
+
+
+@pytest.mark.parametrize("aliased", [False, True], ids=["storage", "array"])
+@pytest.mark.parametrize("row", parameters(OUT))
+def test_out_lies_in_an_argument(row, aliased):
+    """Each result, written over each argument and beside it, in one storage or in two of the same memory, is what it is
+    elsewhere."""
+    dtype = dtype_for(row)
+    _, positional, keyword = run(row, cases(row)[0], dtype)
+    wants = several(function(row)(*positional, **keyword))
+    values = [array(w).copy() for w in wants]
+    for k, want in enumerate(wants):
+        for n, x in enumerate(tensors_in(positional)):
+            for shift in (0, 1, 3):
+                if x.dtype is not want.dtype or not x.numel() or x.requires_grad:
+                    continue
+                size = max(x.numel(), want.numel())
+                room = ptcore.zeros(size + 3, dtype=x.dtype)
+                other = ptcore.from_numpy(room.numpy()) if aliased else room
+                mine = room[:x.numel()].view(x.shape).copy_(x)
+                outs = [ptcore.zeros_like(w) for w in wants]
+                outs[k] = other[shift:shift + want.numel()].view(want.shape)
+                function(row)(*replaced(positional, n, mine), **keyword, out=tuple(outs) if len(outs) > 1 else outs[0])
+                for out, value in zip(outs, values, strict=True):
+                    np.testing.assert_array_equal(array(out), value)
+
+
+def replaced(value, n, new):
+    """The arguments with another one in the place of the tensor number n."""
+    found = []
+
+    def walk(v):
+        if isinstance(v, ptcore.Tensor):
+            found.append(v)
+            return new if len(found) - 1 == n else v
+        return type(v)(map(walk, v)) if isinstance(v, (list, tuple)) else v
+    return walk(value)
+
+
+@pytest.mark.parametrize(("f", "args"), [("add", (ptcore.ones(3), 1)), ("sum", (ptcore.ones(3, 2), 1))])
+def test_out_of_repeated_memory_is_refused(f, args):
+    with pytest.raises(RuntimeError, match=f"{f}: more than one element of out refers to a single memory location"):
+        getattr(ptcore, f)(*args, out=ptcore.zeros(1).expand(3))
+
+
+def test_results_are_not_written_over_each_other():
+    x, same = ptcore.tensor([[3.0, 1.0], [2.0, 5.0]]), ptcore.zeros(2)
+    values = ptcore.linalg.slogdet(ptcore.stack([x, x]))
+    ptcore.linalg.slogdet(ptcore.stack([x, x]), out=(same, same))
+    assert same.tolist() == values[1].tolist()          # the last one stands
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_in_place_over_another_array_of_the_same_memory(first):
+    a = np.arange(10.0)
+    mine, other = a[first:first + 9], a[1 - first:10 - first]
+    want = mine + other
+    ptcore.from_numpy(mine).add_(ptcore.from_numpy(other))
+    np.testing.assert_array_equal(mine, want)

@@ -216,3 +216,69 @@ def test_no_descriptor_is_left():
         use()
     assert count() == before
     assert len(_segments.known) == known
+
+
+def mapped():
+    """{file: bytes} of the shared memory that this process maps."""
+    gc.collect()
+    found = {}
+    with open("/proc/self/maps") as f:
+        for line in f:
+            place, _, _, _, file, *name = line.split()
+            if name and name[0].startswith("/memfd:ptcore"):
+                first, last = (int(x, 16) for x in place.split("-"))
+                found[file] = found.get(file, 0) + last - first
+    return found
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_mappings_are_kept(context, monkeypatch):
+    """Few descriptors are received for many batches, and nothing is mapped when the loader has gone."""
+    from ptcore.multiprocessing import _recycle
+
+    made, before = [], mapped()
+    received = _recycle.Lent.__init__
+    monkeypatch.setattr(_recycle.Lent, "__init__", lambda self, *args: (made.append(args[2]), received(self, *args))[1])
+    loader = DataLoader(Full(1200), batch_size=4, num_workers=2, multiprocessing_context=context,
+                        persistent_workers=True)
+    for _ in range(2):
+        for k, batch in enumerate(loader):
+            assert right(k, batch)
+    assert len(made) == len(set(made)) < 80             # of 600 batches
+    assert 0 < len(mapped()) - len(before) < 80
+    del batch, loader
+    gc.collect()
+    assert mapped() == before
+
+
+class Growing(Dataset):
+    """Samples of ever other sizes."""
+
+    def __len__(self):
+        return 300
+
+    def __getitem__(self, i):
+        return ptcore.full((N + 4000 * (i % 40),), float(i))
+
+
+def test_sizes_that_change():
+    """What fits no longer is given up by both sides."""
+    before, most = len(mapped()), 0
+    for i, sample in enumerate(DataLoader(Growing(), batch_size=None, num_workers=1)):
+        assert float(sample[0]) == float(sample[-1]) == i
+        most = max(most, len(mapped()) - before)
+    assert most < 80            # of 300: at most 40 on their way, and as many bytes again kept
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_child_maps_what_it_shows_alone():
+    loader = iter(DataLoader(Full(), batch_size=4, num_workers=2))
+    held = [next(loader) for _ in range(20)][-1:]
+    here = mapped()
+    child = os.fork()
+    if child == 0:
+        there = mapped()
+        os._exit(0 if right(19, held[0]) and len(there) < len(here) and there.keys() < here.keys() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert mapped() == here
+    assert [right(k, batch) for k, batch in enumerate(loader, 20)] == [True] * 80

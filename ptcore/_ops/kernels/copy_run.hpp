@@ -1,7 +1,8 @@
 /* Copies of runs whose positions within a page the caller does not choose: cat and padding. */
 #ifndef PTCORE_KERNELS_COPY_RUN_HPP
 #define PTCORE_KERNELS_COPY_RUN_HPP
-#include "common.hpp"
+#include <cstdint>
+#include <cstring>
 
 namespace {
 

@@ -6,6 +6,7 @@
  * stride of 0, filled once. A block (see elementwise.hpp) moves every operand through tiles.
  */
 #include "elementwise.hpp"
+#include "copy_run.hpp"
 
 extern "C" {
 extern const pt_loop pt_cast_table_base[PT_NDTYPES][PT_NDTYPES];
@@ -281,8 +282,12 @@ extern "C" int pt_copy(const pt_view *dst, const pt_view *src) {
     int64_t to = ITEMSIZE[dst->dtype], from = ITEMSIZE[src->dtype], numel = dst->numel;
     if (dst->contiguous && src->contiguous) {
         pt_loop loop = pt_cast_loop(src->dtype, dst->dtype);
+        const bool same = src->dtype == dst->dtype;
         parallel_for(numel, grain_of(to + from), [&](int64_t begin, int64_t end) {
-            convert(loop, dst->data + begin * to, src->data + begin * from, end - begin);
+            char *into = dst->data + begin * to;
+            const char *out_of = src->data + begin * from;
+            if (same) copy_run(into, out_of, size_t((end - begin) * to));
+            else convert(loop, into, out_of, end - begin);
         });
         return PT_OK;
     }

@@ -5,6 +5,7 @@
  *    pad_edges_transposed(input; pad, mode) -> out  elements added up where theirs came from
  * pad holds pairs (before, after) for the last dims, the last dim first.
  */
+#include "common.hpp"
 #include "copy_run.hpp"
 
 namespace {

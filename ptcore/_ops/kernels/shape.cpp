@@ -5,6 +5,7 @@
  *    arange(; start, end, step)     linspace(; start, end, steps)     eye(; n, m)
  * Shapes are those of out[0]. Elements are moved by size, whatever their dtype.
  */
+#include "common.hpp"
 #include "copy_run.hpp"
 
 namespace {

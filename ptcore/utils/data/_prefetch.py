@@ -152,10 +152,12 @@ class Prefetching:
             elif self._pin is not None and not isinstance(batch, Failure):
                 batch = self._pin.begin(batch)
             self._arrived[number] = batch
-        if self._adapts and len(batches) >= self._at_once:
-            if seconds < _CHEAP:
+        made = sum(not isinstance(batch, Ended) for _, batch in batches)
+        if self._adapts and made:
+            expected = seconds / made * self._at_once
+            if expected < _CHEAP and made >= self._at_once:
                 self._at_once = min(2 * self._at_once, _MOST_AT_ONCE)
-            elif seconds > _DEAR:
+            elif expected > _DEAR:
                 self._at_once = max(1, self._at_once // 2)
 
     def _chosen(self):

@@ -7,6 +7,7 @@ before a batch, None ends it. Its answers are ``(seconds, [(number, batch), ...]
 Ended, of a stream without more samples, and ``(STATES, states)``.
 """
 
+import functools
 import os
 import random
 import select
@@ -31,6 +32,8 @@ BEGIN = "begin"
 STATES = "states"
 TASKS = "tasks"
 _TOGETHER = 1e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
+_BETWEEN = 5e-3             # seconds between two looks at the states of the random sources (60 us); those who go on
+                            # make again what was made in between
 _SPARES = 40                # segments that a worker has lent at once, to use them again
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _local = threading.local()
@@ -157,7 +160,7 @@ class _Maker:
         return None if skip else batch
 
 
-def serve(task, receive, send):
+def serve(task, receive, send, move=None):
     """The loop of a worker.
 
     Parameters
@@ -167,6 +170,8 @@ def serve(task, receive, send):
         the random sources to begin with.
     receive, send : callable
         How messages come and go.
+    move : callable, optional
+        Told of a batch that waits for others before it is sent.
     """
     dataset, (init, number, count, seed, states, kind) = task[0], task[4:]
     where = f"DataLoader worker {kind} {number}"
@@ -177,7 +182,7 @@ def serve(task, receive, send):
         maker = _begin(task, states)
     except Exception as error:
         maker = Failure(error, where)
-    before = deque()                    # (states of the random sources, tasks that came together then)
+    before = deque()                    # (states of the random sources, tasks from then on, when)
     sending = 0.0                       # seconds that the last answer took to be sent
     while (message := receive()) is not None:
         what, which, content = message
@@ -194,15 +199,20 @@ def serve(task, receive, send):
             continue
         while before and before[0][1][-1][0] < which:
             before.popleft()
-        if kind == "process":
-            before.append((_random_states.snapshot(), content))
         began, done = time.monotonic(), []
+        if kind == "process":
+            if before and began - before[-1][2] < _BETWEEN:
+                before[-1][1].extend(content)
+            else:
+                before.append((_random_states.snapshot(), list(content), began))
         for at, index, skip in content:
             if isinstance(maker, Failure):
                 batch = maker
             else:
                 try:
                     batch = maker.make(index, skip)
+                    if move is not None and len(content) > 1:       # while a cache still holds it
+                        move(batch)
                 except StopIteration as end:
                     batch = Ended() if maker.samples is not None else Failure(end, where)
                 except Exception as error:
@@ -214,6 +224,16 @@ def serve(task, receive, send):
                 began, done = time.monotonic(), []
                 sending = began - now
         batch = done = None
+
+
+def _move(least, batch, depth=4):
+    """Tensors of more than ``least`` bytes go to shared memory, as they would when they are sent."""
+    if type(batch) is ptcore.Tensor:
+        if batch.nbytes > least and batch.is_leaf and not batch.is_shared() and batch.untyped_storage().resizable():
+            batch.share_memory_()
+    elif depth and isinstance(batch, (list, tuple, dict)):
+        for item in batch.values() if isinstance(batch, dict) else batch:
+            _move(least, item, depth - 1)
 
 
 def _begin(task, states):
@@ -230,7 +250,7 @@ def _begin(task, states):
 
 def _states_before(number, before):
     """The random states before the batch ``number``, or earlier ones and what is made "again" to come to it."""
-    for snapshot, tasks in before:
+    for snapshot, tasks, _ in before:
         if tasks[-1][0] >= number:
             states = _random_states.describe(snapshot)
             if again := [index for at, index, _ in tasks if at < number]:
@@ -271,7 +291,7 @@ def run_in_process(task, connection, others):
     parent = os.getppid() if hasattr(os, "getppid") else None
     watch = Watch([connection, parent_process().sentinel])
     _segments.spares = spares = Spares(_SPARES)
-    collate.empty_batch = _empty_batch
+    collate.empty_batch = functools.partial(_empty_batch, spares)
 
     def receive():
         while connection not in (ready := watch.ready(_PARENT)):
@@ -300,20 +320,16 @@ def run_in_process(task, connection, others):
         del spares.gone[:len(gone)]         # the collector may have added to it
 
     try:
-        serve(task, receive, send)
+        serve(task, receive, send, functools.partial(_move, _segments.SMALL))
     except (EOFError, BrokenPipeError, ConnectionResetError):       # the loader's process has gone
         os._exit(1)
 
 
-def _empty_batch(shape, dtype):
+def _empty_batch(spares, shape, dtype):
     """Memory for a batch where the loader had another one; None where there is no such."""
-    from ptcore.multiprocessing import _segments
-
     nbytes = prod(shape) * dtype.itemsize
-    segment = _segments.spares.take(nbytes) if nbytes > _segments.SMALL else None
-    if segment is None:
-        return None
-    return ptcore.empty(0, dtype=dtype).set_(segment.storage(0, nbytes), 0, shape)
+    segment = spares.take(nbytes)
+    return segment and ptcore.empty(0, dtype=dtype).set_(segment.storage(0, nbytes), 0, shape)
 
 
 def _sendable(batch, worker):

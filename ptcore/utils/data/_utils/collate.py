@@ -13,6 +13,9 @@ from ptcore import Tensor
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
 
+empty_batch = None      # in a worker process: (shape, dtype) -> memory that the loader shows already, or None
+
+
 def _is_numpy(value):
     """'array', 'scalar' or None; NumPy is not imported for the test."""
     cls = type(value)
@@ -67,7 +70,9 @@ def default_convert(data):
     if kind is not None:
         if kind == "array" and data.dtype.kind in "SUO":
             return data
-        return ptcore.as_tensor(data)
+        tensor = ptcore.as_tensor(data)
+        out = _room(tensor.shape, tensor.dtype) if kind == "array" else None
+        return tensor if out is None else out.copy_(tensor)
     if isinstance(data, Mapping):
         return _like_mapping(data, {k: default_convert(data[k]) for k in data})
     if _is_namedtuple(data):
@@ -132,18 +137,16 @@ def collate(batch, *, collate_fn_map=None):
     raise _unsupported(type(first))
 
 
-empty_batch = None      # in a worker process: (shape, dtype) -> memory that the loader shows already, or None
+def _room(shape, dtype):
+    return None if empty_batch is None else empty_batch(shape, dtype)
 
 
 def _collate_tensors(batch, *, collate_fn_map=None):
-    if empty_batch is not None:
-        first = batch[0]
-        if all(type(t) is Tensor and t.dtype is first.dtype and t.shape == first.shape and not t.requires_grad
-               and t.device.type == "cpu" for t in batch):
-            out = empty_batch((len(batch), *first.shape), first.dtype)
-            if out is not None:
-                return ptcore.stack(batch, 0, out=out)
-    return ptcore.stack(batch, 0)
+    out, first = None, batch[0]
+    if empty_batch is not None and all(type(t) is Tensor and t.dtype is first.dtype and t.shape == first.shape
+                                       and not t.requires_grad and t.device.type == "cpu" for t in batch):
+        out = _room((len(batch), *first.shape), first.dtype)
+    return ptcore.stack(batch, 0, out=out)
 
 
 def _collate_numpy(batch, collate_fn_map):
