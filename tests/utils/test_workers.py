@@ -504,6 +504,22 @@ def test_going_on_between_batches_that_came_together(context, tmp_path):
     assert again
 
 
+class SlowStream(IterableDataset):
+    def __iter__(self):
+        for k in range(8):
+            time.sleep(0.005)
+            yield ptcore.tensor(k)
+
+
+def test_the_end_of_a_stream_is_no_cheap_batch():
+    """Passes over a stream of dear samples ask for no more of them at once."""
+    loader = DataLoader(SlowStream(), batch_size=2, num_workers=2, persistent_workers=True)
+    for _ in range(6):
+        it = iter(loader)
+        assert len(list(it)) == 8
+        assert it._at_once == 1
+
+
 def test_small_batches_travel_together():
     """Two messages for each batch, until they are found to be cheap; with a factor or a timeout always."""
     def messages(**options):

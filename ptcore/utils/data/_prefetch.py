@@ -21,6 +21,7 @@ __all__ = ["Prefetching"]
 _NONE = object()
 _CHEAP, _DEAR = 5e-4, 2e-3      # seconds of an answer below which twice as many tasks go at once, above which half
 _MOST_AT_ONCE = 16
+_LOOK = 0.1                     # seconds between two looks at the workers while there are batches
 
 
 class Prefetching:
@@ -64,11 +65,13 @@ class Prefetching:
         self._sent = self._next = 0     # the numbers of the next task and of the next batch
         self._owner = {}                # number of a task -> its worker, until its batch was given
         self._waiting = [[] for _ in range(self._count)]        # tasks of each worker that were not sent yet
+        self._unsent = 0                # how many these are together
         self._busy = [0] * self._count  # how many were sent and not answered
         self._arrived = {}              # number -> batch, of those that wait for others
         self._active = [True] * self._count
         self._turn = 0 if self._stream else self._position.given % self._count
         self._over = False
+        self._looked = 0.0              # when all workers were last seen alive
 
     def _states_of(self, worker):
         """The states of the random sources that a worker goes on with, or None."""
@@ -109,6 +112,8 @@ class Prefetching:
     def _fill(self):
         """Gives the workers all tasks that they may have."""
         most = self._factor * self._count * self._at_once
+        if len(self._owner) >= most and not self._unsent:
+            return
         while not self._over and len(self._owner) < most:
             if not any(self._active):
                 break
@@ -122,6 +127,7 @@ class Prefetching:
             self._owner[self._sent] = worker
             self._waiting[worker].append((self._sent, index, self._sent < self._skip))
             self._sent += 1
+            self._unsent += 1
             self._turn = (worker + 1) % self._count
             if len(self._waiting[worker]) >= self._at_once:
                 self._send(worker)
@@ -132,6 +138,7 @@ class Prefetching:
 
     def _send(self, worker):
         tasks, self._waiting[worker] = self._waiting[worker], []
+        self._unsent -= len(tasks)
         self._busy[worker] += len(tasks)
         self._crew.give(worker, (TASKS, self._next, tasks))
 
@@ -169,7 +176,9 @@ class Prefetching:
     def __next__(self):
         if self._position.done:         # the workers may have gone
             raise StopIteration
-        self._crew.check()
+        if (now := time.monotonic()) > self._looked + _LOOK:        # who waits for a batch is told of it at once
+            self._crew.check()
+            self._looked = now
         if self._pin is not None:
             while any(self._busy) and self._take(0):        # it can be pinned while the loop works on this one
                 pass
