@@ -220,7 +220,6 @@ def test_no_descriptor_is_left():
 
 def mapped():
     """{file: bytes} of the shared memory that this process maps."""
-    gc.collect()
     found = {}
     with open("/proc/self/maps") as f:
         for line in f:
@@ -236,6 +235,7 @@ def test_mappings_are_kept(context, monkeypatch):
     """Few descriptors are received for many batches, and nothing is mapped when the loader has gone."""
     from ptcore.multiprocessing import _recycle
 
+    gc.collect()
     made, before = [], mapped()
     received = _recycle.Lent.__init__
     monkeypatch.setattr(_recycle.Lent, "__init__", lambda self, *args: (made.append(args[2]), received(self, *args))[1])
@@ -263,6 +263,7 @@ class Growing(Dataset):
 
 def test_sizes_that_change():
     """What fits no longer is given up by both sides."""
+    gc.collect()
     before, most = len(mapped()), 0
     for i, sample in enumerate(DataLoader(Growing(), batch_size=None, num_workers=1)):
         assert float(sample[0]) == float(sample[-1]) == i
@@ -272,6 +273,7 @@ def test_sizes_that_change():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_child_maps_what_it_shows_alone():
+    gc.collect()
     loader = iter(DataLoader(Full(), batch_size=4, num_workers=2))
     held = [next(loader) for _ in range(20)][-1:]
     here = mapped()
