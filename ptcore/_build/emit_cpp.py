@@ -29,6 +29,9 @@ def formula(op):
     tensors = [f"T {n}" for n in expr.TENSOR_NAMES[:len(op.tensors)]]
     params = [f"P p_{a.name}" for a in op.params]
     result = {"same": "T", "bool": "bool", "real": "pt::real_of<T>"}[op.row.out]
+    given = ", ".join(tensors + params)
+    fast = re.sub(r"\bpt::(sin|cos|tan)\(", r"pt::fast::\1(", body)
+    in_blocks = fast != body and not re.search(r"[?<>=!]", body)       # a comparison would hide that one is NaN
     unused = "".join(f"        (void)p_{a.name};\n" for a in op.params)
     unused += "".join(f"        (void){n};\n" for n in expr.TENSOR_NAMES[:len(op.tensors)]
                       if not re.search(rf"\b{n}\b", body))
@@ -36,10 +39,13 @@ def formula(op):
             f"struct op_{op.name} {{\n"
             f"    static constexpr int ninputs = {len(op.tensors)}, nparams = {len(op.params)};\n"
             f"    static constexpr bool wraps = {'true' if wraps_around(op) else 'false'};\n"
-            f"    template <class T, class P = T>\n"
-            f"    static PT_INLINE {result} apply({', '.join(tensors + params)}) {{\n"
-            f"{unused}"
-            f"        return static_cast<{result}>({body});\n    }}\n}};\n")
+            f"    static constexpr bool in_blocks = {'true' if in_blocks else 'false'};\n"
+            + "".join(f"    template <class T, class P = T>\n"
+                      f"    static PT_INLINE {result} {name}({given}) {{\n"
+                      f"{unused}"
+                      f"        return static_cast<{result}>({text});\n    }}\n"
+                      for name, text in (("apply", body), ("fast", fast))[:1 + in_blocks])
+            + "};\n")
 
 
 def formulas(family, ops):

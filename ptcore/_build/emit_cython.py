@@ -211,6 +211,10 @@ def inplace_function(op, by_name):
     if row.kind != "elementwise":
         call = ", ".join(f"{a.name}={a.name}" if a.keyword_only else a.name for a in row.args)
         body = unify(op)
+        if row.inplace == "inside":
+            body += (f"    if not overridden(({args},)):\n"
+                     f"        result = _composite.{op.name}_({args})\n"
+                     f"        if result is not None:\n            return result\n")
         if row.updates:
             body += f"    if over_first({op.id}, ({args},)):\n        return {op.tensors[0].name}\n"
         body += f"    return overwrite({op.tensors[0].name}, {op.name}({call}), b\"{op.row.called}\")\n"

@@ -9,6 +9,8 @@ from ptcore._ops._creation import full, ones_like, zeros
 from ptcore._ops._einsum import einsum  # noqa: F401
 from ptcore._ops._functions_arithmetic import (
     abs,
+    clamp_between,
+    clamp_between_,
     clamp_max,
     clamp_min,
     masked_fill,
@@ -57,11 +59,34 @@ def _divided(op, dim, input):
     return _wrap(op, dim, input.ndim)
 
 
+def _are_bounds(min, max, input):
+    """Whether both are numbers with a value in input's dtype, so that a result has that dtype, and in order."""
+    for number in (min, max):
+        if type(number) is float:
+            if input.dtype.kind != "f":
+                return False
+        elif type(number) is int:
+            kind, limit = input.dtype.kind, 1 << 8 * input.dtype.itemsize - 1
+            if not (-2**53 <= number <= 2**53 if kind == "f" else
+                    kind in "iu" and (0 if kind == "u" else -limit) <= number < limit):
+                return False
+        else:
+            return False
+    return min <= max
+
+
+def clamp_(input, min, max):
+    """clamp in place where that is one pass, else None."""
+    return clamp_between_(input, min, max) if _are_bounds(min, max, input) else None
+
+
 def clamp(input, min, max, out=None):
     if min is None and max is None:
         raise RuntimeError("clamp: at least one of min and max must be given")
     if max is None:
         return clamp_min(input, min, out=out)
+    if _are_bounds(min, max, input):
+        return clamp_between(input, min, max, out=out)
     return clamp_max(input if min is None else clamp_min(input, min), max, out=out)
 
 

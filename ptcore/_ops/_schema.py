@@ -101,6 +101,9 @@ class Row:
     ``out_argument``: whether the function takes ``out=``; "inside" where the body of a composite does so itself, and
     returns it if it has written there.
 
+    ``inplace``: whether there is a form that ends in "_"; "inside" where the bodies of composites have a function of
+    that name, which may return None for what it leaves to the plain form.
+
     ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
 

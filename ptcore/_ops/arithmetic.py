@@ -281,6 +281,12 @@ tensor([-1.,  0.])
 """)
 
 elementwise(
+    "clamp_between(input, min: Scalar = 0, max: Scalar = 1)", types=INTEGRAL + REAL, formula="min if x < min else (max if x > max else x)",
+    partial=["where((x >= min) and (x <= max), 1.0, 0.0)"], internal=True, called="clamp", node="ClampBackward1",
+    reference="minimum(maximum(x, min), max)",
+    doc="``clamp`` between two numbers of the input's kind, in one pass.")
+
+elementwise(
     "where(condition, input, other)", types=ALL, formula="y if x else z",
     promote="where", partial=[None, "where(x, 1, 0)", "where(x, 0, 1)"],
     method=False, inplace=False, reference="where(x, y, z)",

@@ -4,7 +4,7 @@ from ptcore._ops._schema import composite
 composite(
     "clamp(input, min: Obj = None, max: Obj = None)", out_argument="inside",
     alias=("clip",), reference="clip(x, min, max)",
-    inplace=True,
+    inplace="inside",
     doc="""Elements limited to ``[min, max]``; either bound may be absent, a number or a tensor.
 
 >>> import ptcore

@@ -2,6 +2,8 @@
 // same array (in place) or disjoint, nothing between: hence ivdep.
 #pragma once
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "ptcore/config.h"
@@ -23,11 +25,30 @@ namespace {
 template <class T> PT_INLINE T at(const T *x, int64_t i) { return x[i]; }
 PT_INLINE bool at(const bool *x, int64_t i) { return reinterpret_cast<const uint8_t *>(x)[i] != 0; }
 
+// out[i] by the branch-free formula, and by the other one in blocks where a result is NaN. The block lies beside, since
+// the output may be an input.
+template <class T, class Fast, class Exact> PT_INLINE void run_blocks(T *out, int64_t n, Fast fast, Exact exact) {
+    T block[256];
+    for (int64_t i = 0; i < n; i += 256) {
+        const int64_t m = n - i < 256 ? n - i : 256;
+        PT_IVDEP
+        for (int64_t j = 0; j < m; j++) block[j] = fast(i + j);
+        int bad = 0;
+        for (int64_t j = 0; j < m; j++) bad |= block[j] != block[j];
+        if (PT_UNLIKELY(bad)) for (int64_t j = 0; j < m; j++) block[j] = exact(i + j);
+        std::memcpy(out + i, block, size_t(m) * sizeof(T));
+    }
+}
+
 template <class Op, class T> void loop1(char *const *ptr, int64_t n, const void *params) {
     const Params<T> p(params, Op::nparams);
     using R = decltype(apply<Op, T>(p, T()));
     R *out = reinterpret_cast<R *>(ptr[0]);
     const T *x = reinterpret_cast<const T *>(ptr[1]);
+    if constexpr (Op::in_blocks && std::is_floating_point_v<T>) {
+        return run_blocks(out, n, [&](int64_t i) { return apply_fast<Op, T>(p, x[i]); },
+                          [&](int64_t i) { return apply<Op, T>(p, x[i]); });
+    }
     PT_IVDEP
     for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i));
 }
@@ -38,6 +59,10 @@ template <class Op, class T> void loop2(char *const *ptr, int64_t n, const void 
     R *out = reinterpret_cast<R *>(ptr[0]);
     const T *x = reinterpret_cast<const T *>(ptr[1]);
     const T *y = reinterpret_cast<const T *>(ptr[2]);
+    if constexpr (Op::in_blocks && std::is_floating_point_v<T>) {
+        return run_blocks(out, n, [&](int64_t i) { return apply_fast<Op, T>(p, x[i], y[i]); },
+                          [&](int64_t i) { return apply<Op, T>(p, x[i], y[i]); });
+    }
     PT_IVDEP
     for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i), at(y, i));
 }

@@ -24,6 +24,14 @@ template <class T> struct Params {
     }
 };
 
+// The branch-free formula of an op that is in_blocks: NaN where it does not hold.
+template <class Op, class T, class... X>
+PT_INLINE auto apply_fast(const Params<T> &p, X... x) {
+    if constexpr (Op::nparams == 0) return Op::template fast<T>(x...);
+    else if constexpr (Op::nparams == 1) return Op::template fast<T>(x..., p.p[0]);
+    else return Op::template fast<T>(x..., p.p[0], p.p[1]);
+}
+
 template <class Op, class T, class... X>
 PT_INLINE auto apply(const Params<T> &p, X... x) {
     if constexpr (Op::nparams == 0) return Op::template apply<T>(x...);
