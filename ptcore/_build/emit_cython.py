@@ -217,7 +217,9 @@ def inplace_function(op, by_name):
                      f"        if result is not None:\n            return result\n")
         if row.updates:
             body += f"    if over_first({op.id}, ({args},)):\n        return {op.tensors[0].name}\n"
-        body += f"    return overwrite({op.tensors[0].name}, {op.name}({call}), b\"{op.row.called}\")\n"
+        first, rest = (call + ", ").split(", ", 1)
+        body += (f"    return overwrite({first}, {op.name}(unwritten({first}, ({args},)), {rest}), "
+                 f"b\"{row.called}\")\n")
     elif not op.params and len(op.tensors) == 2:
         body += f"    return inplace_binary({op.id}, {args})\n"
     else:
@@ -265,7 +267,7 @@ def functions(family, ops, by_name):
             "from ptcore._ops._dispatch cimport interpose, over_first, overridden",
             "from ptcore._ops._writing cimport write_outs",
             "from ptcore._ops._structured cimport call, join",
-            "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite",
+            "from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite, unwritten",
             "from ptcore._ops._fast cimport binary, inplace_binary, unary",
             "from ptcore._ops cimport _views",
             "from ptcore._tensor import Tensor",

@@ -12,7 +12,9 @@ from ptcore._ops._functions_arithmetic import (
     clamp_between,
     clamp_between_,
     clamp_max,
+    clamp_max_,
     clamp_min,
+    clamp_min_,
     masked_fill,
     maximum,
     minimum,
@@ -59,25 +61,24 @@ def _divided(op, dim, input):
     return _wrap(op, dim, input.ndim)
 
 
-def _are_bounds(min, max, input):
-    """Whether both are numbers with a value in input's dtype, so that a result has that dtype, and in order."""
-    for number in (min, max):
-        if type(number) is float:
-            if input.dtype.kind != "f":
-                return False
-        elif type(number) is int:
-            kind, limit = input.dtype.kind, 1 << 8 * input.dtype.itemsize - 1
-            if not (-2**53 <= number <= 2**53 if kind == "f" else
-                    kind in "iu" and (0 if kind == "u" else -limit) <= number < limit):
-                return False
-        else:
-            return False
-    return min <= max
+def _fits(number, input):
+    """Whether it is a number with a value in input's dtype, so that a result has that dtype."""
+    kind = input.dtype.kind
+    if type(number) is float:
+        return kind == "f"
+    if type(number) is not int:
+        return False
+    limit = 1 << 53 if kind == "f" else 1 << 8 * input.dtype.itemsize - 1
+    return kind in "iuf" and (0 if kind == "u" else -limit) <= number < limit
 
 
 def clamp_(input, min, max):
     """clamp in place where that is one pass, else None."""
-    return clamp_between_(input, min, max) if _are_bounds(min, max, input) else None
+    if max is None:
+        return clamp_min_(input, min) if _fits(min, input) else None
+    if min is None:
+        return clamp_max_(input, max) if _fits(max, input) else None
+    return clamp_between_(input, min, max) if _fits(min, input) and _fits(max, input) and min <= max else None
 
 
 def clamp(input, min, max, out=None):
@@ -85,7 +86,7 @@ def clamp(input, min, max, out=None):
         raise RuntimeError("clamp: at least one of min and max must be given")
     if max is None:
         return clamp_min(input, min, out=out)
-    if _are_bounds(min, max, input):
+    if _fits(min, input) and _fits(max, input) and min <= max:
         return clamp_between(input, min, max, out=out)
     return clamp_max(input if min is None else clamp_min(input, min), max, out=out)
 

@@ -6,6 +6,7 @@ from ptcore._types cimport *
 
 cdef object elementwise(int op, tuple args, object out)
 cdef object elementwise_inplace(int op, tuple args)
+cdef object unwritten(object x, tuple args)
 cdef object overwrite(Tensor x, object value, const char *name)
 cdef object fitting(object x, int dt, const char *op)
 

@@ -565,6 +565,15 @@ cdef object elementwise_inplace(int op, tuple args):
     return x
 
 
+cdef object unwritten(object x, tuple args):
+    """x as the argument of a call whose result is written over it: a copy in its place of the graph where what is
+    recorded may keep it."""
+    if (isinstance(x, Tensor) and not (<Tensor>x).flags & (PT_INTERPOSED | PT_TANGENT) and pt_tls.grad_enabled
+            and args_need_grad(args)):
+        return old_value(<Tensor>x)
+    return x
+
+
 cdef object overwrite(Tensor x, object value, const char *name):
     """``x.copy_(value)`` for a value that was computed from x, whose history holds x's."""
     if isinstance(value, Tensor) and CATEGORY[(<Tensor>value).dt] > CATEGORY[x.dt]:

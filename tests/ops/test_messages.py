@@ -51,6 +51,7 @@ CALLS = {
     "trunc_divide": ("div", lambda: pt.div(WHOLE, 0, rounding_mode="trunc")),
     "root_of_variance": ("std", lambda: pt.std(WHOLE)),
     "round_to": ("round", lambda: pt.round(WHOLE, decimals=1)),
+    "clamp_between": ("clamp", lambda: pt.clamp(X, 0, 1, out=pt.ones(5))),
     "assign": ("copy", lambda: X.clone().copy_(pt.ones(2))),
     "gelu_tanh": ("gelu", lambda: F.gelu(WHOLE, approximate="tanh")),
     "prod_dims": ("prod", lambda: X.prod(5)),

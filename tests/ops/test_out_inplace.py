@@ -380,3 +380,26 @@ def test_in_place_over_another_array_of_the_same_memory(first):
     want = mine + other
     ptcore.from_numpy(mine).add_(ptcore.from_numpy(other))
     np.testing.assert_array_equal(mine, want)
+
+
+COMPOSITE = [r for r in ROWS.values() if r.kind != "elementwise" and r.inplace and not r.internal and CASES.get(r.name)
+             and "float64" in dtypes(r)]
+
+
+@pytest.mark.parametrize("row", parameters(COMPOSITE))
+def test_gradients_of_composites_in_place(row):
+    """What is recorded of the argument is kept as it was, though the result is written over it."""
+    for case in cases(row):
+        _, positional, keyword = run(row, case, "float64")
+        result = function(row)(*positional, **keyword)
+        if not isinstance(result, ptcore.Tensor) or result.shape != positional[0].shape or result.dtype.kind != "f":
+            continue
+        grads = []
+        for f in (function(row), inplace_function(row)):
+            x = positional[0].detach().clone().requires_grad_()
+            y = f(x * 1, *positional[1:], **keyword)
+            if not y.requires_grad:
+                return
+            (y * y).sum().backward()
+            grads.append(array(x.grad))
+        np.testing.assert_array_equal(*grads)
