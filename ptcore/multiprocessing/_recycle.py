@@ -94,10 +94,11 @@ class Spares:
                     self._forget(oldest)
 
     def clear(self):
-        """None of them is used again."""
+        """None of them is used again, nor what batches lie in that are being made."""
         with self._lock:
-            for segment in (*self.free, *self.sent.values()):
-                self._forget(segment)
+            for segment in list(_segments.known.values()):
+                if isinstance(segment, _segments.Anonymous):
+                    self._forget(segment)
             self.free.clear()
             self.sent.clear()
             self._sent_bytes = self._free_bytes = 0
@@ -119,10 +120,10 @@ class Borrowed:
         _everything.add(self)
 
     def take_dropped(self):
-        """What the sender is to be told."""
+        """What the sender is to be told. Whatever has a storage again is noted once more when that one goes."""
         keys = self.dropped[:]
         del self.dropped[:len(keys)]            # the collector may have added to it
-        return keys
+        return [key for key in keys if key in self.segments and self.segments[key].is_idle()]
 
     def keep_no_more(self, keys):
         """The sender lends these no more."""

@@ -3,6 +3,7 @@ import gc
 import os
 import random
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -284,3 +285,60 @@ def test_a_child_maps_what_it_shows_alone():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert mapped() == here
     assert [right(k, batch) for k, batch in enumerate(loader, 20)] == [True] * 80
+
+
+class KeepsInAChild(Full):
+    """A child of the worker keeps a sample that the worker drops, while later batches are made."""
+
+    def __getitem__(self, i):
+        sample = super().__getitem__(i)
+        if i == 9:
+            self.mine = sample
+        if i == 10 and self.mine is not None:           # sent together with number 9, or after it
+            self.child = os.fork()
+            if self.child == 0:
+                for _ in range(100):
+                    if not bool((self.mine == 9).all()):
+                        os._exit(1)
+                    time.sleep(0.005)
+                os._exit(0)
+            self.mine = None
+        if i == self.n - 1:
+            assert os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1]) == 0
+        return sample
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_child_of_the_worker_keeps_what_the_worker_drops():
+    for k, sample in enumerate(DataLoader(KeepsInAChild(600), batch_size=None, num_workers=1)):
+        assert float(sample[0]) == float(sample[-1]) == k
+
+
+def first_of(tensor):
+    return float(tensor[0])
+
+
+class Reads:
+    """A part of a batch that is read when it arrives."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __reduce__(self):
+        return first_of, (self.tensor,)
+
+
+class ReadTwice(Full):
+    def __getitem__(self, i):
+        sample = super().__getitem__(i)
+        return Reads(sample), sample, Reads(sample[7:])
+
+
+def test_tensors_that_go_while_their_message_is_read():
+    held = []
+    for k, (first, sample, other) in enumerate(DataLoader(ReadTwice(200), batch_size=None, num_workers=1)):
+        assert first == other == float(sample[0]) == k
+        held.append((k, sample))
+        for j, kept in held:
+            assert float(kept[0]) == float(kept[-1]) == j
+        held = held[-5:]
