@@ -6,7 +6,7 @@ Each workload (folder workloads) is a statement over a namespace that is either 
 into the loop that is timed: what remains besides the op is the loop itself, about 10 ns. All
 workloads of a group take turns, ptcore and torch back to back, in windows of a few milliseconds; the minimum
 of the rounds counts. Threads are set alike in both. The ratio is ptcore's time over torch's:
-below 1 is faster. ``--write`` puts the table into benchmarks/RESULTS.md.
+below 1 is faster. ``--write`` puts the table into benchmarks/RESULTS.md; of some groups, their rows.
 """
 import argparse
 import datetime
@@ -61,6 +61,9 @@ def measure(entries, libraries, rounds):
             for group, name, target, _, _, times in prepared]
 
 
+ALL = "small,record,view,backward,step,large,layer,train,data"
+
+
 def machine():
     model = platform.processor() or platform.machine()
     try:
@@ -75,7 +78,7 @@ def machine():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--groups", default="small,record,view,backward,step,large,layer,train,data")
+    parser.add_argument("--groups", default=ALL)
     parser.add_argument("--match", default="", help="only workloads whose name matches this regular expression")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--threads", type=int, default=1)
@@ -98,10 +101,33 @@ def main():
         rows += measure(found, (ptcore, torch), args.rounds)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True,
                             text=True, cwd=HERE).stdout.strip()
-    lines = [f"{machine()}; {args.threads} thread(s); torch {torch.__version__}; commit {commit}; "
-             f"{datetime.date.today()}; minimum of {args.rounds} rounds", "",
-             "| group | workload | ptcore us | torch us | ratio | must | |",
-             "|---|---|---|---|---|---|---|"]
+    source = (f"{machine()}; {args.threads} thread(s); torch {torch.__version__}; commit {commit}; "
+              f"{datetime.date.today()}; minimum of {args.rounds} rounds")
+    print(table({None: source}, rows))
+    if args.write:
+        results = HERE / "RESULTS.md"
+        before, mark, rest = results.read_text().partition("\n# Import\n") if results.exists() else ("", "", "")
+        if args.groups == ALL and not args.match:
+            sources = {None: source}
+        else:                           # the other rows, and where they come from, stay
+            sources, kept = read(before)
+            names = {(group, name) for group, name, *_ in rows}
+            new = {group for group, *_ in rows}
+            rows += [row for row in kept if row[0] not in new or (args.match and row[:2] not in names)]
+            rows.sort(key=lambda row: ALL.split(",").index(row[0]))
+            sources.update(dict.fromkeys(groups, source))
+        results.write_text(
+            "# ptcore against torch\n\nRatios are ptcore's time over torch's, one process, in "
+            "turn. Made by `python benchmarks/compare.py --write`.\n\n" + table(sources, rows) + "\n"
+            + mark + rest)              # import_time.py writes that part
+
+
+def table(sources, rows):
+    """The text of RESULTS.md for rows (group, name, target, seconds here, seconds there); ``sources`` tells of a group,
+    and by None of the others, how they were measured."""
+    lines = [source if group is None else f"Group {group}: {source}" for group, source in sources.items()]
+    lines = "\n\n".join(lines).split("\n")
+    lines += ["", "| group | workload | ptcore us | torch us | ratio | must | |", "|---|---|---|---|---|---|---|"]
     for group, name, target, ours, theirs in rows:
         ratio = ours / theirs
         mark = "" if target is None or ratio <= target else "over"
@@ -112,14 +138,20 @@ def main():
         mean = math.exp(sum(map(math.log, big)) / len(big))
         lines += ["", f"Geometric mean of the {len(big)} ratios of large kernels, layers and training: {mean:.3f} "
                       "(must 0.9)"]
-    print("\n".join(lines))
-    if args.write:
-        results = HERE / "RESULTS.md"
-        rest = results.read_text().partition("\n# Import\n") if results.exists() else ("", "", "")
-        results.write_text(
-            "# ptcore against torch\n\nRatios are ptcore's time over torch's, one process, in "
-            "turn. Made by `python benchmarks/compare.py --write`.\n\n" + "\n".join(lines) + "\n"
-            + "".join(rest[1:]))                # import_time.py writes that part
+    return "\n".join(lines)
+
+
+def read(text):
+    """(sources, rows) of a table that ``table`` has made."""
+    sources, rows = {}, []
+    for line in text.splitlines():
+        if "minimum of" in line:
+            group, _, source = line.partition(": ") if line.startswith("Group ") else ("Group ", "", line)
+            sources[group.removeprefix("Group ") or None] = source
+        elif line.startswith("| ") and not line.startswith("| group"):
+            group, name, ours, theirs, _, target = (cell.strip() for cell in line.split("|")[1:7])
+            rows.append((group, name, float(target), float(ours) / 1e6, float(theirs) / 1e6))
+    return sources, rows
 
 
 if __name__ == "__main__":
