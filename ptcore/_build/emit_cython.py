@@ -211,6 +211,9 @@ def inplace_function(op, by_name):
     if row.kind != "elementwise":
         call = ", ".join(f"{a.name}={a.name}" if a.keyword_only else a.name for a in row.args)
         body = unify(op)
+        body += (f"    if not isinstance({op.tensors[0].name}, AnyTensor):\n"
+                 f"        raise TypeError(f'{row.called}_: {op.tensors[0].name} must be a Tensor, got '\n"
+                 f"                        f'{{type({op.tensors[0].name}).__name__}}')\n")
         if row.inplace == "inside":
             body += (f"    if not overridden(({args},)):\n"
                      f"        result = _composite.{op.name}_({args})\n"

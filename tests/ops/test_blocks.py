@@ -70,6 +70,8 @@ def test_clamp_of_other_kinds_and_bounds():
     assert pt.tensor([2**62 + 1, -2**62 - 1]).clamp(-2**62 + 3, 2**62 - 7).tolist() == [2**62 - 7, -2**62 + 3]
     with pytest.raises(RuntimeError, match="clamp: value 300 cannot be converted to uint8 without overflow"):
         pt.tensor([1], dtype=pt.uint8).clamp(2, 300)
+    with pytest.raises(TypeError, match="clamp_: input must be a Tensor, got int"):
+        pt.clamp_(1, 0, 1)
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         pt.ones(2, requires_grad=True).clamp_(0, 1)
 
