@@ -469,10 +469,8 @@ cdef bint over_first(int op, tuple args) except -1:
             key |= (<Tensor>a).flags
     if key & PT_SLOW or key & PT_NON_CPU or not isinstance(args[0], Tensor):
         return False
-    if key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled:
-        for a in args:
-            if isinstance(a, Tensor) and needs_grad(<Tensor>a):
-                return False
+    if key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and args_need_grad(args):
+        return False
     x = <Tensor>args[0]
     if x.flags & (PT_NONCONTIGUOUS | PT_DATA):
         return False

@@ -476,7 +476,7 @@ cdef object elementwise(int op, tuple args, object out):
     run_loops(op, p, args, r)
     if (p.flags & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable
             and CATEGORY[r.dt] >= 2):
-        if out is not None and any_needs_grad(p):
+        if out is not None and args_need_grad(p.operands):
             raise RuntimeError(f"{o.name.decode()}: out= does not support automatic "
                                "differentiation, but one of the arguments requires grad")
         record_general(op, r, p, args, None, None)
@@ -493,15 +493,8 @@ cdef bint can_hold(int op, Tensor out, Plan p) except -1:
     cdef pt_opinfo *o = info(op)
     return (CATEGORY[p.out_dt] <= CATEGORY[out.dt] and not repeats_itself(out) and not overlaps_another(out, p)
             and not (p.flags & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and o.differentiable
-                     and any_needs_grad(p))
+                     and args_need_grad(p.operands))
             and can_be_written(out, o.name, p.ndim, p.sizes, p.column, p.number))
-
-
-cdef bint any_needs_grad(Plan p):
-    for x in p.operands:
-        if isinstance(x, Tensor) and needs_grad(<Tensor>x):
-            return True
-    return False
 
 
 cdef object elementwise_inplace(int op, tuple args):
@@ -537,7 +530,7 @@ cdef object elementwise_inplace(int op, tuple args):
     if o.integers:
         check_integers(op, p)
     recording = (pt_tls.grad_enabled and p.flags & (PT_REQUIRES_GRAD | PT_VIEW)
-                 and CATEGORY[x.dt] >= 2 and any_needs_grad(p))
+                 and CATEGORY[x.dt] >= 2 and args_need_grad(p.operands))
     check_inplace(x, o.name, recording)
     check_no_self_overlap(op, x)
     if recording:

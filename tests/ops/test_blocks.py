@@ -1,11 +1,11 @@
 """Loops that run a formula in blocks by its branch-free form (sin, cos, tan), and clamp in one pass."""
+import mpmath as mp
 import numpy as np
 import pytest
 
 import ptcore as pt
 
 pytestmark = pytest.mark.core
-mp = pytest.importorskip("mpmath")
 
 
 def ulps(got, values, f):

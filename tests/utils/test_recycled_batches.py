@@ -117,7 +117,6 @@ def test_sent_on(context):
     process.join()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_forked_child_holds_it():
     loader = iter(DataLoader(Full(), batch_size=4, num_workers=2))
     children = []
@@ -179,7 +178,6 @@ class ForksItself(Full):
         return sample
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_worker_that_forks():
     for k, sample in enumerate(DataLoader(ForksItself(150), batch_size=None, num_workers=1)):
         assert float(sample[0]) == float(sample[-1]) == k
@@ -272,7 +270,6 @@ def test_sizes_that_change():
     assert most < 80            # of 300: at most 40 on their way, and as many bytes again kept
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_child_maps_what_it_shows_alone():
     gc.collect()
     loader = iter(DataLoader(Full(), batch_size=4, num_workers=2))
@@ -308,7 +305,6 @@ class KeepsInAChild(Full):
         return sample
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_child_of_the_worker_keeps_what_the_worker_drops():
     for k, sample in enumerate(DataLoader(KeepsInAChild(600), batch_size=None, num_workers=1)):
         assert float(sample[0]) == float(sample[-1]) == k
