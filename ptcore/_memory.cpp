@@ -402,6 +402,20 @@ void pt_shared_unmap(char *data, int64_t nbytes) {
 #endif
 }
 
+int pt_shared_make_private(char *data, int64_t nbytes) {
+#ifdef __linux__
+    void *p = mmap(nullptr, size_t(nbytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return -1;
+    std::memcpy(p, data, size_t(nbytes));
+    if (mremap(p, size_t(nbytes), size_t(nbytes), MREMAP_MAYMOVE | MREMAP_FIXED, data) != MAP_FAILED) return 0;
+    munmap(p, size_t(nbytes));
+    return -1;
+#else
+    (void)data, (void)nbytes;
+    return -1;
+#endif
+}
+
 void pt_memory_empty_cache(void) { sweep(-1.0); }
 
 void pt_memory_get_stats(pt_memory_stats *out) {

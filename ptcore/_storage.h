@@ -66,6 +66,8 @@ int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, int keep
 /* All of an open file; NULL with errno (Windows: GetLastError) set. */
 char *pt_shared_map(int fd, int64_t nbytes);
 void pt_shared_unmap(char *data, int64_t nbytes);
+/* The bytes stay where they are, in pages of this process's own; 0 on success, on Linux alone. */
+int pt_shared_make_private(char *data, int64_t nbytes);
 /* A tensor that shows s will show another storage: a decref, but a kernel that runs without the GIL may still be reading s. */
 void pt_storage_retire(pt_storage *s);
 /* Around the release of the GIL for a kernel; called with the GIL held. */

@@ -83,6 +83,7 @@ cdef extern from "_storage.h":
     int pt_storage_share(pt_storage *, char *, int, int64_t, int, void *, void (*)(pt_storage *) noexcept)
     char *pt_shared_map(int, int64_t)
     void pt_shared_unmap(char *, int64_t)
+    int pt_shared_make_private(char *, int64_t)
     void pt_storage_retire(pt_storage *)
     void pt_kernels_enter()
     void pt_kernels_leave()

@@ -10,6 +10,7 @@ cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ptcore._types cimport *
+from ptcore._allocate cimport set_lender
 from ptcore._errors import OutOfMemoryError
 from ptcore._device cimport as_device, device_of
 from ptcore._dtype cimport ITEMSIZE, dtype_of
@@ -80,6 +81,9 @@ cdef class UntypedStorage:
                                   "its address must not change; share a clone()")
             if self.s.data == NULL:
                 raise RuntimeError("share_memory_: the storage was never made")
+            if self.s.deleter == leave and (<Segment>self.s.owner).shared:
+                begin_to_share(self.s)
+                return self
             segment, offset = _find_room(self.s.nbytes)
             move_into(self.s, segment, offset)
         return self
@@ -176,6 +180,7 @@ cdef class Segment:
     cdef public bint shared         # its storages count as such
     cdef public object key          # what the processes call it
     cdef public list dropped        # where the key is noted when no storage lies in it any more, or None
+    cdef list home                  # where it goes when the new tensor in it was dropped, or None
     cdef readonly int64_t nbytes
     cdef dict living                # offset -> address of the pt_storage
     cdef object __weakref__
@@ -196,6 +201,21 @@ cdef class Segment:
     def is_idle(self):
         """Whether no storage lies in it."""
         return not self.living
+
+    def make_private(self):
+        """The bytes of a new tensor in it become this process's own, where they are: no other one will be shown them.
+
+        Raises
+        ------
+        OutOfMemoryError
+            If there is no room for them.
+        """
+        if self.home is None:
+            return
+        if pt_shared_make_private(self.base, self.nbytes):
+            raise OutOfMemoryError(f"shared memory: {self.nbytes} bytes have no room beside it")
+        self.shared = False
+        end_of_loan(self)
 
     def storage(self, int64_t offset, int64_t nbytes):
         """The storage at a place; the same one for as long as it lives."""
@@ -225,8 +245,12 @@ cdef void leave(pt_storage *s) noexcept:
     cdef int64_t offset = s.data - segment.base
     if segment.living.get(offset) == <size_t>s:
         del segment.living[offset]
-        if segment.dropped is not None and not segment.living:
-            segment.dropped.append(segment.key)
+        if not segment.living:
+            if segment.home is not None:
+                segment.home.append(segment)
+                end_of_loan(segment)
+            elif segment.dropped is not None:
+                segment.dropped.append(segment.key)
     Py_DECREF(segment)
 
 
@@ -236,6 +260,89 @@ cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
     if pt_storage_share(s, segment.base + offset, fd, offset, segment.used_again, <void *>segment, leave):
         raise OutOfMemoryError(f"shared memory: {s.nbytes} bytes have no room")
     return enter(segment, offset, s)
+
+
+# -- new tensors in segments that are used again --------------------------------------------------
+
+cdef list lent_free = None
+cdef int64_t lent_now = 0, lent_most = 0
+
+
+def lend_memory(list free, int64_t least=0, int64_t most=0):
+    """New tensors of at least so many bytes lie in one of the segments ``free`` if one has their size; it comes back
+    to that list with the end of its storage. So do ``most`` of them at once. None: no longer."""
+    global lent_free, lent_now, lent_most
+    lent_free, lent_now, lent_most = free, 0, most
+    set_lender(least if free is not None else <int64_t>1 << 62, lend)
+
+
+def take_segment(list free, int64_t nbytes):
+    """The last segment of about this size, which leaves the list, or None."""
+    cdef Segment segment
+    cdef Py_ssize_t i
+    for i in range(len(free) - 1, -1, -1):          # the last one may be in a cache still
+        segment = <Segment>free[i]
+        if nbytes <= segment.nbytes <= nbytes + nbytes // 4:
+            del free[i]
+            return segment
+    return None
+
+
+cdef pt_storage *lend(int64_t nbytes) except? NULL:
+    global lent_now
+    cdef Segment segment
+    cdef pt_storage *s
+    if lent_free is None or lent_now >= lent_most:
+        return NULL
+    segment = take_segment(lent_free, nbytes)
+    if segment is None:
+        return NULL
+    s = pt_storage_wrap(segment.base, nbytes, <void *>segment, leave, 0)
+    if s == NULL:
+        raise MemoryError()
+    enter(segment, 0, s)
+    segment.home = lent_free
+    lent_now += 1
+    return s
+
+
+cdef void end_of_loan(Segment segment) noexcept:
+    global lent_now
+    if segment.home is not None and segment.home is lent_free:
+        lent_now -= 1
+    segment.home = None
+
+
+def lent_copy(Tensor t not None):
+    """A copy of the elements in a segment that is used again; None where there is none."""
+    cdef int64_t[64] strides
+    cdef pt_storage *s
+    if lent_free is None or t.count == 0 or t.storage.device != DEVICE_CPU:
+        return None
+    s = lend(t.count * ITEMSIZE[t.dt])
+    if s == NULL:
+        return None
+    fill_strides(t.rank, t.dims, strides)
+    return wrap_storage(s, 0, t.dt, t.rank, t.dims, strides).copy_(t)
+
+
+cdef int begin_to_share(pt_storage *s) except -1:
+    """Nothing moves; whoever sends the segment sees to it that it comes back."""
+    end_of_loan(<Segment>s.owner)
+    s.flags |= PT_STORAGE_SHARED
+    return 0
+
+
+def share_large(Tensor t not None, int64_t least):
+    """``share_memory_`` of a tensor of more than ``least`` bytes, if sending it would do that."""
+    cdef pt_storage *s = t.storage
+    if (t.count * ITEMSIZE[t.dt] <= least or s.device != DEVICE_CPU or needs_grad(t) or t.flags & PT_INTERPOSED
+            or s.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED)):
+        return
+    if s.deleter == leave and (<Segment>s.owner).shared:
+        begin_to_share(s)
+    else:
+        share_memory_(t)
 
 
 def window_of(Tensor t not None):

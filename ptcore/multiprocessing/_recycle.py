@@ -4,6 +4,10 @@ The kernel clears the pages of new shared memory, which costs several times what
 message and a mapping cost as much again. So the receiver keeps its mappings and tells which of them no storage lies in
 any more; the sender puts its next tensors there, and of those that the receiver knows the message says the key alone.
 
+New tensors of the sender lie there as well, so that most of what it sends is not even copied. Such a tensor is as any
+other one until it is sent or shared, or the sender forks: then its pages become the sender's own, so that a child has
+a copy of them.
+
 Invariant: nobody shows a segment that is used again. One that is lent holds one storage and is sent once before it is
 given back; the receiver keeps no descriptor, so that it cannot go further (its storage does not count as shared, and is
 moved or copied as any other if it is sent), and does not give it back if a forked child has it; the sender takes it
@@ -14,7 +18,7 @@ import os
 import threading
 import weakref
 
-from ptcore._untyped_storage import Segment
+from ptcore._untyped_storage import Segment, lend_memory, take_segment
 from ptcore.multiprocessing import _segments
 
 __all__ = ["Borrowed", "Lent", "Spares", "lending"]
@@ -28,7 +32,7 @@ class Spares:
     Parameters
     ----------
     most : int
-        Segments on their way.
+        Segments on their way, and again in new tensors.
 
     Attributes
     ----------
@@ -39,35 +43,35 @@ class Spares:
     def __init__(self, most):
         self.most = most
         self.sent, self.free, self.gone = {}, [], []
-        self._sent_bytes = self._free_bytes = self._peak = 0
+        self._sent_bytes = self._peak = 0
         self._lock = threading.RLock()
+
+    def lend(self):
+        """New tensors lie in what came back, so that sending them copies nothing."""
+        lend_memory(self.free, _segments.SMALL + 1, self.most)
 
     def take(self, nbytes):
         """A segment of about this size, or None."""
-        with self._lock:
-            for i in reversed(range(len(self.free))):       # the last one may be in a cache still
-                if nbytes <= self.free[i].nbytes <= nbytes + nbytes // 4:
-                    self._free_bytes -= self.free[i].nbytes
-                    return self.free.pop(i)
-        return None
+        return take_segment(self.free, nbytes)
 
     def note_sent(self, segment, to_receiver):
         """The segment goes into a message; how: LENT with its descriptor, KNOWN without one, or None, for good."""
+        key, sent = segment.key, self.sent
         with self._lock:
-            before = self.sent.pop(segment.key, None)
-            if before is not None:
-                self._sent_bytes -= segment.nbytes
-            if not segment.alone or before is not None or not to_receiver:
+            if not segment.alone or key in sent or not to_receiver:
+                if sent.pop(key, None) is not None:
+                    self._sent_bytes -= segment.nbytes
                 self._forget(segment)
                 return None
-            if len(self.sent) == self.most:
-                oldest = self.sent.pop(next(iter(self.sent)))
+            if len(sent) == self.most:
+                oldest = sent.pop(next(iter(sent)))
                 self._sent_bytes -= oldest.nbytes
                 self._forget(oldest)
-            self.sent[segment.key] = segment
+            sent[key] = segment
             self._sent_bytes += segment.nbytes
-            self._peak = max(self._peak, self._sent_bytes)
-            return KNOWN if segment.used_again else LENT
+            if self._sent_bytes > self._peak:
+                self._peak = self._sent_bytes
+        return KNOWN if segment.used_again else LENT
 
     def _forget(self, segment):
         if segment.alone:
@@ -87,21 +91,27 @@ class Spares:
                     continue
                 segment.new_fd, segment.used_again = -1, True
                 self.free.append(segment)
-                self._free_bytes += segment.nbytes
-                while self._free_bytes > self._peak:
-                    oldest = self.free.pop(0)
-                    self._free_bytes -= oldest.nbytes
-                    self._forget(oldest)
+            kept = 0
+            for segment in reversed(self.free[:]):
+                kept += segment.nbytes
+                if kept > self._peak:
+                    try:
+                        self.free.remove(segment)
+                    except ValueError:          # a new tensor of another thread lies in it
+                        continue
+                    self._forget(segment)
 
     def clear(self):
-        """None of them is used again, nor what batches lie in that are being made."""
+        """None of them is used again, nor what batches lie in that are being made; new tensors become as others."""
         with self._lock:
-            for segment in list(_segments.known.values()):
-                if isinstance(segment, _segments.Anonymous):
-                    self._forget(segment)
+            segments = [s for s in list(_segments.known.values()) if isinstance(s, _segments.Anonymous)]
+            for segment in segments:
+                self._forget(segment)
             self.free.clear()
             self.sent.clear()
-            self._sent_bytes = self._free_bytes = 0
+            self._sent_bytes = 0
+            for segment in segments:
+                segment.make_private()
 
 
 class Borrowed:
@@ -182,6 +192,7 @@ def _before_fork():
 def _in_child():
     """What is mapped in vain would keep its memory for as long as the child lives."""
     _segments.spares = None
+    lend_memory(None)
     for borrowed in list(_everything):
         borrowed.segments.clear()
 

@@ -67,10 +67,11 @@ def find_room(nbytes):
         shift = len(known) // kind.step()
         if spares is not None and kind is Anonymous and nbytes > SMALL:
             segment = spares.take(nbytes)
-            if segment is None:
+            if segment is None and shift < 4:       # whoever keeps what it sends needs many
                 segment = kind.new(nbytes)
                 segment.alone = True
-            return segment, 0
+            if segment is not None:
+                return segment, 0
         if nbytes > LARGE << shift:
             return kind.new(kind.first + nbytes), kind.first
         place = max(64, 1 << max(nbytes - 1, 0).bit_length())

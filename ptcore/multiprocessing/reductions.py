@@ -101,9 +101,13 @@ def complete(tensor, state):
         setattr(tensor, name, value)
 
 
-def _reducer_of_subclasses(pickler, obj):
-    """What ``ForkingPickler`` asks before its table, which knows a class only by itself."""
+def _reduce_first(pickler, obj):
+    """What ``ForkingPickler`` asks before its table, which knows a class only by itself and takes longer."""
     kind = type(obj)
+    if kind is Tensor:
+        return reduce_tensor(obj)
+    if kind is Anonymous:
+        return reduce_anonymous(obj)
     if (issubclass(kind, Tensor) and kind not in pickler.dispatch_table
             and kind.__reduce_ex__ is Tensor.__reduce_ex__):
         return reduce_tensor(obj)
@@ -203,7 +207,7 @@ def init_reductions():
     """Tells multiprocessing's pickler."""
     for kind in (Tensor, Parameter, Buffer):
         ForkingPickler.register(kind, reduce_tensor)
-    ForkingPickler.reducer_override = _reducer_of_subclasses
+    ForkingPickler.reducer_override = _reduce_first
     ForkingPickler.register(UntypedStorage, reduce_storage)
     ForkingPickler.register(Anonymous, reduce_anonymous)
     ForkingPickler.register(Named, reduce_named)

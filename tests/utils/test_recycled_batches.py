@@ -338,3 +338,177 @@ def test_tensors_that_go_while_their_message_is_read():
         for j, kept in held:
             assert float(kept[0]) == float(kept[-1]) == j
         held = held[-5:]
+
+
+# -- new tensors of a worker lie in such memory, so that sending them copies nothing ------------------
+
+class CountsMoves(Full):
+    """Each sample comes with how many were moved before it."""
+
+    def __init__(self, form):
+        super().__init__(800)
+        self.form = form
+
+    def __getitem__(self, i):
+        if not hasattr(self, "moves"):
+            self.moves, find_room = [], _segments.find_room
+            _segments.find_room = lambda nbytes: (self.moves.append(nbytes), find_room(nbytes))[1]
+        if self.form == "array":
+            return np.full(N, i, np.float32), len(self.moves)
+        sample = ptcore.full((N,), float(i))
+        if self.form != "fresh":
+            sample = sample + ptcore.zeros(N) if self.form == "computed" else sample.view(3, -1).t()
+        return sample, len(self.moves)
+
+
+@pytest.mark.parametrize("form", ["fresh", "computed", "view", "array"])
+def test_new_tensors_need_no_copy(form):
+    moved = []
+    for k, (sample, count) in enumerate(DataLoader(CountsMoves(form), batch_size=None, num_workers=1)):
+        assert bool((sample == float(k)).all())
+        moved.append(count)
+    assert len(moved) == 800
+    assert moved[-1] < 160                              # until the first ones came back
+
+
+class Spy(Full):
+    """Samples that go other ways before they are sent; what is told of them is true of any new tensor."""
+
+    def __getitem__(self, i):
+        x = super().__getitem__(i)
+        assert not x.is_shared()
+        assert x.untyped_storage().resizable()
+        way = i % 8
+        if way == 0:
+            x.resize_(2 * N)[N:] = float(i)
+        elif way == 1:
+            x.untyped_storage().resize_(8 * N)
+            assert x.untyped_storage().nbytes() == 8 * N
+        elif way == 2:
+            array = x.numpy()
+            array[:5] = i
+            self.array = array                          # which nobody but this process may write to
+            if i > 8:
+                array[:] = i
+        elif way == 3:
+            x.share_memory_()
+            assert x.is_shared()
+        elif way == 4:
+            x = ptcore.empty(0).set_(x.untyped_storage(), 0, (N,))
+        elif way == 5:
+            x = (x, x, x[10:], x.detach())
+        elif way == 6:
+            x = x.requires_grad_()
+        elif way == 7:
+            many = [ptcore.full((N,), -1.0) for _ in range(60)]         # more than are lent at once
+            x = (x, many[i % 60])
+        return i, x
+
+
+def test_whatever_becomes_of_new_tensors():
+    held = []
+    for i, sample in DataLoader(Spy(800), batch_size=None, num_workers=2):
+        parts = sample if isinstance(sample, list) else [sample]
+        if i % 8 == 5:
+            assert parts[0].data_ptr() == parts[1].data_ptr() == parts[3].data_ptr() == parts[2].data_ptr() - 40
+        if i % 8 == 6:
+            assert parts[0].requires_grad
+        held.append((i, parts))
+        for j, kept in held:
+            assert bool((kept[0].detach() == float(j)).all())
+            assert j % 8 != 7 or bool((kept[1] == -1).all())
+        held = held[-9:]
+
+
+class ChangesAfterAFork(Full):
+    """A new tensor belongs to the process that made it, and a child has a copy, as of any other memory."""
+
+    def __getitem__(self, i):
+        if i < 60:
+            return super().__getitem__(i)
+        x, y = super().__getitem__(i), super().__getitem__(i)
+        array = y.numpy()                               # its address must not change
+        told, tell = os.pipe()
+        child = os.fork()
+        if child == 0:
+            same = bool((x == i).all()) and bool((y == i).all())
+            x.fill_(-1.0)
+            array[:] = -1
+            os.write(tell, b"x")
+            time.sleep(0.01)
+            os._exit(0 if same and bool((x == -1).all()) and bool((y == -1).all()) else 1)
+        os.read(told, 1)
+        assert bool((x == i).all())
+        assert (array == i).all()
+        x.add_(1.0)
+        array += 1
+        y.add_(1.0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        os.close(told)
+        os.close(tell)
+        return x - y + float(i + 1)
+
+
+def test_new_tensors_and_children_of_the_worker():
+    for k, sample in enumerate(DataLoader(ChangesAfterAFork(120), batch_size=None, num_workers=1)):
+        assert bool((sample == float(k)).all())
+
+
+class KeepsAll(Full):
+    """A cache of tensors of its own; each sample is a copy, with the descriptors that the worker has."""
+
+    def __init__(self, send):
+        super().__init__(600)
+        self.send, self.kept = send, []
+
+    def __getitem__(self, i):
+        self.kept.append(super().__getitem__(i))
+        for j in range(0, i, 37):
+            assert float(self.kept[j][0]) == float(self.kept[j][-1]) == j
+        return self.kept[i] if self.send else self.kept[i] + 0.0, len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("send", [False, True], ids=["copies", "themselves"])
+def test_a_cache_does_not_use_up_descriptors(send):
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        for k, (sample, descriptors) in enumerate(DataLoader(KeepsAll(send), batch_size=None, num_workers=1)):
+            assert float(sample[0]) == float(sample[-1]) == k
+            assert descriptors < 200
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+class Threads(Full):
+    """Threads make and drop tensors beside the one that makes samples."""
+
+    def __getitem__(self, i):
+        import threading
+
+        if not hasattr(self, "wrong"):
+            self.wrong = []
+            self.threads = [threading.Thread(target=self.churn, args=(k,), daemon=True) for k in range(3)]
+            for thread in self.threads:
+                thread.start()
+        sample = super().__getitem__(i)
+        time.sleep(0)
+        assert not self.wrong
+        return sample
+
+    def churn(self, seed):
+        rng, held = random.Random(seed), []
+        while not self.wrong:
+            value = float(rng.randrange(1000))
+            held.append((value, ptcore.full((rng.randrange(N - 500, N),), value)))
+            if len(held) > 6:
+                value, x = held.pop(rng.randrange(len(held)))
+                if not bool((x == value).all()):
+                    self.wrong.append(value)
+
+
+def test_threads_beside_it():
+    for k, sample in enumerate(DataLoader(Threads(200), batch_size=None, num_workers=1)):
+        assert bool((sample == float(k)).all())

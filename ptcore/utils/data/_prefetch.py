@@ -5,7 +5,7 @@ Tasks go to the workers in turn. With ``in_order`` a batch that comes early wait
 
 A message and waking who waits for it cost about as much as a sample that takes 50 us. So where the caller sets neither
 ``prefetch_factor`` nor ``timeout``, tasks that take little time go to a worker several at once, and its answers come
-back together: as many as it makes in less than a millisecond.
+back together: as many as it makes in less than two milliseconds.
 """
 
 import time
@@ -19,7 +19,7 @@ from ptcore.utils.data.dataset import IterableDataset
 __all__ = ["Prefetching"]
 
 _NONE = object()
-_CHEAP, _DEAR = 5e-4, 2e-3      # seconds of an answer below which twice as many tasks go at once, above which half
+_CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
 _MOST_AT_ONCE = 16
 _LOOK = 0.1                     # seconds between two looks at the workers while there are batches
 
@@ -111,8 +111,11 @@ class Prefetching:
 
     def _fill(self):
         """Gives the workers all tasks that they may have."""
-        most = self._factor * self._count * self._at_once
-        if len(self._owner) >= most and not self._unsent:
+        group = self._count * self._at_once
+        most = self._factor * group
+        # Where several go at once they are fetched for all workers together.
+        under_way = len(self._owner)
+        if under_way > most - (group if self._at_once > 1 else 1) and (not self._unsent or all(self._busy)):
             return
         while not self._over and len(self._owner) < most:
             if not any(self._active):

@@ -17,11 +17,10 @@ import threading
 import time
 import traceback
 from collections import deque
-from math import prod
 
 import ptcore
+from ptcore._untyped_storage import share_large
 from ptcore.utils import _random_states
-from ptcore.utils.data._utils import collate
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
 
@@ -31,9 +30,9 @@ __all__ = ["BEGIN", "STATES", "TASKS", "Ended", "Failure", "Watch", "WorkerInfo"
 BEGIN = "begin"
 STATES = "states"
 TASKS = "tasks"
-_TOGETHER = 1e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
-_BETWEEN = 5e-3             # seconds between two looks at the states of the random sources (60 us); those who go on
-                            # make again what was made in between
+_TOGETHER = 2e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
+_BETWEEN = 5e-3, 2e-2       # seconds between two looks at the states of the random sources (60 us), of batches and of
+                            # single samples; those who go on make again what was made in between, its indices are kept
 _SPARES = 40                # segments that a worker has lent at once, to use them again
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _local = threading.local()
@@ -183,6 +182,7 @@ def serve(task, receive, send, move=None):
     except Exception as error:
         maker = Failure(error, where)
     before = deque()                    # (states of the random sources, tasks from then on, when)
+    between = _BETWEEN[not task[1]]
     sending = 0.0                       # seconds that the last answer took to be sent
     while (message := receive()) is not None:
         what, which, content = message
@@ -201,7 +201,7 @@ def serve(task, receive, send, move=None):
             before.popleft()
         began, done = time.monotonic(), []
         if kind == "process":
-            if before and began - before[-1][2] < _BETWEEN:
+            if before and began - before[-1][2] < between:
                 before[-1][1].extend(content)
             else:
                 before.append((_random_states.snapshot(), list(content), began))
@@ -229,8 +229,7 @@ def serve(task, receive, send, move=None):
 def _move(least, batch, depth=4):
     """Tensors of more than ``least`` bytes go to shared memory, as they would when they are sent."""
     if type(batch) is ptcore.Tensor:
-        if batch.nbytes > least and batch.is_leaf and not batch.is_shared() and batch.untyped_storage().resizable():
-            batch.share_memory_()
+        share_large(batch, least)
     elif depth and isinstance(batch, (list, tuple, dict)):
         for item in batch.values() if isinstance(batch, dict) else batch:
             _move(least, item, depth - 1)
@@ -291,7 +290,7 @@ def run_in_process(task, connection, others):
     parent = os.getppid() if hasattr(os, "getppid") else None
     watch = Watch([connection, parent_process().sentinel])
     _segments.spares = spares = Spares(_SPARES)
-    collate.empty_batch = functools.partial(_empty_batch, spares)
+    spares.lend()
 
     def receive():
         while connection not in (ready := watch.ready(_PARENT)):
@@ -323,13 +322,6 @@ def run_in_process(task, connection, others):
         serve(task, receive, send, functools.partial(_move, _segments.SMALL))
     except (EOFError, BrokenPipeError, ConnectionResetError):       # the loader's process has gone
         os._exit(1)
-
-
-def _empty_batch(spares, shape, dtype):
-    """Memory for a batch where the loader had another one; None where there is no such."""
-    nbytes = prod(shape) * dtype.itemsize
-    segment = spares.take(nbytes)
-    return segment and ptcore.empty(0, dtype=dtype).set_(segment.storage(0, nbytes), 0, shape)
 
 
 def _sendable(batch, worker):

@@ -9,11 +9,9 @@ from copy import copy
 
 import ptcore
 from ptcore import Tensor
+from ptcore._untyped_storage import lent_copy
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
-
-
-empty_batch = None      # in a worker process: (shape, dtype) -> memory that the loader shows already, or None
 
 
 def _is_numpy(value):
@@ -71,8 +69,9 @@ def default_convert(data):
         if kind == "array" and data.dtype.kind in "SUO":
             return data
         tensor = ptcore.as_tensor(data)
-        out = _room(tensor.shape, tensor.dtype) if kind == "array" else None
-        return tensor if out is None else out.copy_(tensor)
+        # In a worker the copy that sending it takes, as long as a cache holds it.
+        copy = lent_copy(tensor) if kind == "array" else None
+        return tensor if copy is None else copy
     if isinstance(data, Mapping):
         return _like_mapping(data, {k: default_convert(data[k]) for k in data})
     if _is_namedtuple(data):
@@ -137,16 +136,8 @@ def collate(batch, *, collate_fn_map=None):
     raise _unsupported(type(first))
 
 
-def _room(shape, dtype):
-    return None if empty_batch is None else empty_batch(shape, dtype)
-
-
 def _collate_tensors(batch, *, collate_fn_map=None):
-    out, first = None, batch[0]
-    if empty_batch is not None and all(type(t) is Tensor and t.dtype is first.dtype and t.shape == first.shape
-                                       and not t.requires_grad and t.device.type == "cpu" for t in batch):
-        out = _room((len(batch), *first.shape), first.dtype)
-    return ptcore.stack(batch, 0, out=out)
+    return ptcore.stack(batch)
 
 
 def _collate_numpy(batch, collate_fn_map):
