@@ -25,8 +25,12 @@ def pairs(xp):
     return Pairs()
 
 
-def busy(count, *shape):
-    """Samples that keep a processor for 50 us each."""
+def held(x):
+    return x
+
+
+def busy(count, *shape, sample=held):
+    """Samples that keep a processor for 50 us each, before they give ``sample`` of ones."""
     def make(xp):
         class Busy(xp.utils.data.Dataset):
             def __init__(self):
@@ -39,7 +43,7 @@ def busy(count, *shape):
                 end = time.thread_time() + 50e-6
                 while time.thread_time() < end:
                     pass
-                return self.x
+                return sample(self.x)
         return Busy()
     return make
 
@@ -64,3 +68,8 @@ for size, shape in ("3 KB", (28, 28)), ("48 KB", (3, 64, 64)), ("600 KB", (3, 22
         for workers in (0, 2):
             epoch(f"50 us a sample of {size}, batch {batch}, {workers or 'no'} workers, 1k", busy(1024, *shape),
                   batch_size=batch, num_workers=workers, persistent_workers=workers > 0)
+for form, sample in ("copies of 600 KB", lambda x: x.clone()), ("arrays of 600 KB", lambda x: x.numpy()):
+    for workers in (0, 2):
+        epoch(f"50 us each, {form} by themselves, {workers or 'no'} workers, 2k",
+              busy(2048, 3, 224, 224, sample=sample), batch_size=None, num_workers=workers,
+              persistent_workers=workers > 0)

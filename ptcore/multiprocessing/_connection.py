@@ -10,6 +10,7 @@ import socket
 import struct
 import threading
 import time
+from collections import deque
 from multiprocessing import connection, queues, reduction
 
 _HEAD = struct.Struct("!QI")        # bytes and descriptors of a message
@@ -69,6 +70,7 @@ class Connection(connection.Connection):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, handle)
         if self._socket.gettimeout() is not None:       # socket.setdefaulttimeout is not meant for pipes
             self._socket.settimeout(None)
+        self._posted = deque()      # what the pipe has not taken yet: (bytes, segments that go with them)
 
     def _close(self):
         self._socket.close()
@@ -77,26 +79,48 @@ class Connection(connection.Connection):
         with packing():
             super().send(obj)
 
+    def post(self, obj):
+        """``send`` that never waits: what the pipe does not take now goes with the next ``post`` or ``flush``.
+
+        Returns
+        -------
+        bool
+            Whether all has gone.
+        """
+        with packing() as segments:
+            self._posted.extend(_parts(reduction.ForkingPickler.dumps(obj), segments))
+        return self.flush()
+
+    def flush(self):
+        """Sends what waits, as far as the pipe takes it; whether all has gone."""
+        while self._posted:
+            data, segments = self._posted[0]
+            try:
+                done = self._socket.sendmsg([data], _rights([s.fd for s in segments]), socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return False
+            except OSError as e:
+                if e.errno != errno.ETOOMANYREFS:       # see _send_with
+                    raise
+                time.sleep(0.001)
+                return False
+            if done == len(data):
+                self._posted.popleft()
+            else:
+                self._posted[0] = memoryview(data)[done:], ()
+        return True
+
     def recv(self):
         with unpacking():
             return super().recv()
 
     def _send_bytes(self, buf):
         segments, transit.outgoing = transit.outgoing, transit.outgoing and []
-        head = _HEAD.pack(len(buf), len(segments or ()))
-        if not segments:
-            if len(buf) > 16384:
-                self._send(head)
-                self._send(buf)
+        for data, some in _parts(buf, segments or ()):
+            if some:
+                _send_with(self._socket, data, [segment.fd for segment in some])
             else:
-                self._send(head + buf)
-            return
-        descriptors = [segment.fd for segment in segments]
-        _send_with(self._socket, head, descriptors[:_AT_ONCE])
-        for i in range(_AT_ONCE, len(descriptors), _AT_ONCE):
-            _send_with(self._socket, b"\0", descriptors[i:i + _AT_ONCE])
-        if len(buf):
-            self._send(buf)
+                self._send(data)
 
     def _recv_bytes(self, maxsize=None):
         transit.arrived = descriptors = _Arrived()
@@ -109,6 +133,18 @@ class Connection(connection.Connection):
         if len(descriptors) < count:
             raise OSError(errno.EMFILE, "recv: the process may open no more files, the message's descriptors are lost")
         return buf
+
+
+def _parts(buf, segments):
+    """(bytes, segments whose descriptors go with them) of a message, in their order."""
+    head = _HEAD.pack(len(buf), len(segments))
+    if not segments and len(buf) <= 16384:
+        return [(head + buf, ())]
+    parts = [(head, segments[:_AT_ONCE])]
+    parts += [(b"\0", segments[i:i + _AT_ONCE]) for i in range(_AT_ONCE, len(segments), _AT_ONCE)]
+    if len(buf):
+        parts.append((buf, ()))
+    return parts
 
 
 def _send_with(s, data, descriptors):

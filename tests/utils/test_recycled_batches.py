@@ -368,7 +368,8 @@ def test_new_tensors_need_no_copy(form):
         assert bool((sample == float(k)).all())
         moved.append(count)
     assert len(moved) == 800
-    assert moved[-1] < 160                              # until the first ones came back
+    # Until the first ones came back; and where the samples' parts have taken the last of them.
+    assert moved[-1] < (400 if form == "computed" else 160)
 
 
 class Spy(Full):

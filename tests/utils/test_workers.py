@@ -1,4 +1,5 @@
 """DataLoader with workers: processes of each start method, and threads."""
+import multiprocessing
 import os
 import pickle
 import random
@@ -648,3 +649,87 @@ def test_memory_of_workers():
     print(plain, shared)
     assert plain[10] <= 1.02 * plain[1]
     assert shared[1] <= 1.1 * shared[0]
+
+
+# -- neither side waits for the other to read -----------------------------------------------------
+
+class Sentences(Dataset):
+    def __len__(self):
+        return 1_000_000
+
+    def __getitem__(self, i):
+        return f"sentence {i}"
+
+
+def long_batches(count, size):
+    """Indices that take several bytes each."""
+    return [list(range(900_000 + k, 900_000 + k + size)) for k in range(count)]
+
+
+def in_threads(monkeypatch):
+    """What systems without these pipes do."""
+    from ptcore.utils.data import _crew
+
+    monkeypatch.setattr(_crew._segments, "STRATEGIES", ("file_system",))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("context", ["fork", "spawn", "standard", "threads that send"])
+def test_tasks_and_answers_that_fill_the_pipe(context, monkeypatch):
+    """Each message is longer than what a pipe takes before it is read: the loader sends while a worker does."""
+    if context == "threads that send":
+        in_threads(monkeypatch)
+        context = "fork"
+    if context == "standard":
+        context = multiprocessing.get_context("fork")
+    batches = long_batches(8, 90_000)
+    loader = DataLoader(Sentences(), batch_sampler=batches, num_workers=2, multiprocessing_context=context)
+    found = list(loader)
+    assert [(batch[0], batch[-1], len(batch)) for batch in found] == [
+        (f"sentence {b[0]}", f"sentence {b[-1]}", 90_000) for b in batches]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("way", ["pipes", "threads that send"])
+def test_a_pass_that_is_left_while_both_send(way, monkeypatch):
+    if way != "pipes":
+        in_threads(monkeypatch)
+    loader = DataLoader(Sentences(), batch_sampler=long_batches(12, 60_000), num_workers=2)
+    it = iter(loader)
+    next(it)
+    pids = it._crew.pids()
+    began = time.monotonic()
+    it._crew.close()
+    assert time.monotonic() - began < 10
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+@pytest.mark.timeout(60)
+def test_a_worker_dies_while_it_is_sent_to():
+    batches = [list(range(5)), *long_batches(5, 90_000)]
+    it = iter(DataLoader(Dies(), batch_sampler=batches, num_workers=1, collate_fn=len))
+    with pytest.raises(RuntimeError, match=r"killed by signal 9 \(SIGKILL\)"):
+        list(it)
+
+
+class Dies(Sentences):
+    def __getitem__(self, i):
+        if i == 4:
+            time.sleep(0.3)                             # what it is sent meanwhile stays in the pipe
+            os.kill(os.getpid(), signal.SIGKILL)
+        return i
+
+
+@pytest.mark.timeout(60)
+def test_indices_that_are_tensors():
+    """Their descriptors go beside the message, more than the pipe takes at once."""
+    indices = [ptcore.arange(k, k + 60_000) for k in range(40)]
+    loader = DataLoader(Sums(), batch_size=None, sampler=indices, num_workers=1, prefetch_factor=40)
+    assert list(loader) == [int(i.sum()) for i in indices]
+
+
+class Sums(Dataset):
+    def __getitem__(self, indices):
+        return int(indices.sum())

@@ -1,15 +1,18 @@
 """The workers of a loader as it sees them: processes with a connection each, or threads.
 
-No lock and no queue is shared between processes, so that one that is killed leaves nothing locked. A crew is closed
+No lock and no queue is shared between processes, so that one that is killed leaves nothing locked. The loader never
+waits until a worker takes what it sends: one that sends a large answer itself waits for the loader. A crew is closed
 when its iterator is dropped and at the interpreter's end.
 """
 
 import os
+import select
 import signal
 import threading
 import time
 import weakref
 
+from ptcore.multiprocessing import _segments
 from ptcore.multiprocessing._recycle import Borrowed, lending
 from ptcore.utils.data._worker import Watch, run_in_process, serve
 
@@ -44,17 +47,60 @@ def _how_it_ended(process):
     return f"exited with code {code}"
 
 
-def _end(processes, connections, owner):
+class _ByThread:
+    """Posts messages to a connection of the standard module, which a thread sends."""
+
+    def __init__(self, connection):
+        from queue import SimpleQueue
+
+        self._inbox = SimpleQueue()
+        self._thread = threading.Thread(target=self._send, args=(connection, self._inbox), daemon=True,
+                                        name="DataLoader sender")
+        self._thread.start()
+
+    @staticmethod
+    def _send(connection, inbox):
+        try:
+            while (message := inbox.get()) is not None:
+                connection.send_bytes(message)
+        except OSError:                 # the worker has ended, which is told elsewhere
+            pass
+        finally:
+            connection.close()
+
+    def post(self, message):
+        from multiprocessing.reduction import ForkingPickler
+
+        self._inbox.put(ForkingPickler.dumps(message))
+        return True
+
+    def close(self):
+        self._inbox.put(None)
+        self._thread.join(0.2)          # else it waits for a worker, whose end ends it
+
+
+def _posts(context):
+    """(an end of a pipe, how it is posted to, the worker's end)"""
+    if _segments.STRATEGIES[0] == "file_descriptor":        # whatever the context's pipes are
+        from ptcore.multiprocessing._connection import Pipe
+
+        mine, theirs = Pipe()
+        return mine, mine, theirs
+    mine, theirs = context.Pipe()
+    return mine, _ByThread(mine), theirs
+
+
+def _end(processes, outboxes, owner):
     """Ends the processes of a crew; in the process that started them alone."""
     if os.getpid() != owner:
         return
-    for connection in connections:
+    for outbox in outboxes:
         try:
-            connection.send(None)
+            outbox.post(None)
         except (OSError, ValueError):
             pass
-    for connection in connections:
-        connection.close()              # a worker that is sending fails now
+    for outbox in outboxes:
+        outbox.close()                  # a worker that is sending fails now
     deadline = time.monotonic() + _SOON
     for process in processes:
         process.join(max(0.0, deadline - time.monotonic()))
@@ -76,8 +122,9 @@ class Processes:
     """
 
     def __init__(self, context, tasks):
-        self.connections, self.processes = [], []
-        self._close = weakref.finalize(self, _end, self.processes, self.connections, os.getpid())
+        self.connections, self.processes, self._outboxes = [], [], []
+        self._full = set()              # workers to whom something is to be sent still
+        self._close = weakref.finalize(self, _end, self.processes, self._outboxes, os.getpid())
         forks = context.get_start_method() == "fork"
         before = _block(forks)
         import gc
@@ -88,8 +135,9 @@ class Processes:
             gc.freeze()
         try:
             for task in tasks:
-                mine, theirs = context.Pipe()
+                mine, outbox, theirs = _posts(context)
                 self.connections.append(mine)
+                self._outboxes.append(outbox)
                 process = context.Process(target=run_in_process, daemon=True,
                                           args=(task, theirs, self.connections if forks else ()))
                 process.start()
@@ -109,7 +157,37 @@ class Processes:
 
     def give(self, worker, message):
         try:
-            self.connections[worker].send((self._borrowed[worker].take_dropped(), message))
+            if not self._outboxes[worker].post((self._borrowed[worker].take_dropped(), message)):
+                self._full.add(worker)
+        except (BrokenPipeError, ConnectionResetError):
+            self.check(worker)
+            raise
+
+    def _ready(self, timeout):
+        """Which connections and sentinels have something to tell; meanwhile what waits is sent."""
+        if not self._full:
+            return self._any.ready(timeout)
+        end = None if timeout is None else time.monotonic() + timeout
+        of = {self.connections[worker].fileno(): worker for worker in self._full}
+        poll = select.poll()
+        for o in (*self.connections, *self._sentinels):
+            poll.register(o, select.POLLIN | (select.POLLOUT if o not in self._sentinels and o.fileno() in of else 0))
+        while True:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            events = poll.poll(None if left is None else 1000 * left)
+            for number, event in events:
+                if event & select.POLLOUT and of[number] in self._full and self._flush(of[number]):
+                    poll.modify(number, select.POLLIN)
+            ready = {number for number, event in events if event & ~select.POLLOUT}
+            if ready or left == 0:
+                return [o for o in (*self.connections, *self._sentinels)
+                        if (o if isinstance(o, int) else o.fileno()) in ready]
+
+    def _flush(self, worker):
+        try:
+            if gone := self._outboxes[worker].flush():
+                self._full.discard(worker)
+            return gone
         except (BrokenPipeError, ConnectionResetError):
             self.check(worker)
             raise
@@ -126,7 +204,7 @@ class Processes:
 
     def receive(self, timeout):
         """(worker, message), or None after ``timeout`` seconds (None: never)."""
-        ready = self._any.ready(timeout)
+        ready = self._ready(timeout)
         if not ready:
             return None
         for number, connection in enumerate(self.connections):

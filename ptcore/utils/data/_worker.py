@@ -33,7 +33,7 @@ TASKS = "tasks"
 _TOGETHER = 2e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
 _BETWEEN = 5e-3, 2e-2       # seconds between two looks at the states of the random sources (60 us), of batches and of
                             # single samples; those who go on make again what was made in between, its indices are kept
-_SPARES = 40                # segments that a worker has lent at once, to use them again
+_SPARES = 64                # segments that a worker has lent at once, to use them again
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _local = threading.local()
 
