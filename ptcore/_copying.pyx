@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from ptcore._types cimport *
 from ptcore._allocate cimport allocate
 from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
-from ptcore._shape cimport count, max_offset, min_offset, read_sizes
+from ptcore._shape cimport count, max_offset, min_offset, read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._untyped_storage cimport UntypedStorage
 from ptcore._subclass import make_subclass
@@ -68,6 +68,30 @@ def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs
             memcpy(s.data, &raw[0], nbytes)
     t = wrap_storage(s, first * item, code, n, sizes, steps)
     return finished(cls, t, requires_grad, attrs)
+
+
+def small_parts(Tensor t not None, int64_t limit):
+    """(dtype, shape, bytes) of a plain tensor in row-major order, of at most ``limit`` bytes that no other process shows,
+    without a part in autograd; None of others."""
+    cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
+    if (type(t) is not Tensor or not 0 < nbytes <= limit or t.storage.device != DEVICE_CPU or needs_grad(t)
+            or t.storage.flags & PT_STORAGE_SHARED or t.flags & (PT_NONCONTIGUOUS | PT_INTERPOSED | PT_TANGENT)
+            or t.grad_ is not None or t.attributes != NULL):
+        return None
+    return dtype_of(t.dt).name, sizes_tuple(t.rank, t.dims), (<char *>address(t))[:nbytes]
+
+
+def rebuild_small(name, shape, bytes data not None):
+    """The tensor that ``small_parts`` described."""
+    cdef int64_t[64] sizes
+    cdef int code = as_code(name, b"rebuild", b"dtype"), n = read_sizes(shape, sizes, b"rebuild", b"shape")
+    cdef int64_t total = count(n, sizes)
+    cdef Tensor t
+    if not 0 <= total <= len(data) or total * ITEMSIZE[code] != len(data):
+        raise ValueError(f"rebuild: {len(data)} bytes are no {name} of shape {shape!r}")
+    t = new_tensor(code, n, sizes, DEVICE_CPU, -1)
+    memcpy(address(t), <char *>data, len(data))
+    return t
 
 
 def __reduce_ex__(Tensor self, protocol):

@@ -9,7 +9,7 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 
 import ptcore
 from ptcore import Tensor
-from ptcore._copying import rebuild
+from ptcore._copying import rebuild, rebuild_small, small_parts
 from ptcore._untyped_storage import UntypedStorage, window_of
 from ptcore.multiprocessing import _segments
 from ptcore.multiprocessing._recycle import KNOWN, LENT, Lent, rebuild_known
@@ -62,9 +62,10 @@ def reduce_tensor(tensor):
     NotImplementedError
         If it lies on a device.
     """
-    window = window_of(tensor)
-    if window is not None:
+    if (window := window_of(tensor)) is not None:
         return rebuild_window, window
+    if _small.limit >= 0 and (parts := small_parts(tensor, _small.limit)) is not None:
+        return rebuild_small, parts
     grad = tensor.grad if tensor.is_leaf else None
     for which, t in ("a tensor", tensor), ("a gradient (of create_graph=True)", grad):
         if t is not None and t.requires_grad and not t.is_leaf:

@@ -733,3 +733,47 @@ def test_indices_that_are_tensors():
 class Sums(Dataset):
     def __getitem__(self, indices):
         return int(indices.sum())
+
+
+# -- small tensors inside a message -------------------------------------------------------------------
+
+def of_every_kind():
+    found = []
+    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16",
+                 "float32", "float64", "complex64", "complex128"):
+        x = ptcore.arange(24).to(getattr(ptcore, name))
+        found += [x.reshape(2, 3, 4), x.reshape(4, 6).t(), x[3:9], x[::5], x[7], x[:0], x.reshape(1, 24, 1).expand(2, 24, 3)]
+    x = ptcore.arange(4.0)
+    return [*found, x.clone().requires_grad_(), ptcore.nn.Parameter(x), ptcore.nn.Buffer(x), x.exp().requires_grad_()]
+
+
+class Kinds(Dataset):
+    def __getitem__(self, i):
+        return of_every_kind()
+
+    def __len__(self):
+        return 3
+
+
+def test_small_tensors_of_every_kind():
+    want = of_every_kind()
+    for found in DataLoader(Kinds(), batch_size=None, num_workers=1, collate_fn=list):
+        assert len(found) == len(want)
+        for a, b in zip(found, want, strict=True):
+            assert type(a) is type(b)
+            assert a.dtype is b.dtype
+            assert a.shape == b.shape
+            assert a.requires_grad == b.requires_grad
+            assert a.tolist() == b.tolist()
+            assert not a.is_shared()
+
+
+def test_what_no_small_tensor_is():
+    from ptcore._copying import rebuild_small
+
+    assert rebuild_small("int16", (2, 1), b"\1\0\2\0").tolist() == [[1], [2]]
+    for shape, data in ((2,), b"abc"), ((-1,), b""), ((1 << 60, 16), b""), ((1 << 40, 1 << 40), bytes(8)):
+        with pytest.raises((ValueError, RuntimeError)):
+            rebuild_small("float32", shape, data)
+    with pytest.raises(TypeError, match="dtype"):
+        rebuild_small("float33", (1,), bytes(4))
