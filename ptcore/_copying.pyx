@@ -71,8 +71,8 @@ def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs
 
 
 def small_parts(Tensor t not None, int64_t limit):
-    """(dtype, shape, bytes) of a plain tensor in row-major order, of at most ``limit`` bytes that no other process shows,
-    without a part in autograd; None of others."""
+    """(dtype, shape, bytes) of a plain tensor in row-major order, of at most ``limit`` bytes that no other process can
+    show, without a part in autograd; None of others."""
     cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
     if (type(t) is not Tensor or not 0 < nbytes <= limit or t.storage.device != DEVICE_CPU or needs_grad(t)
             or t.storage.flags & PT_STORAGE_SHARED or t.flags & (PT_NONCONTIGUOUS | PT_INTERPOSED | PT_TANGENT)

@@ -112,8 +112,8 @@ class Prefetching:
     def _fill(self):
         """Gives the workers all tasks that they may have."""
         group = self._count * self._at_once
-        # Where several go at once, one more lot of them may be under way: who shares a processor falls behind for a while.
-        # They are fetched for all workers together.
+        # Where several go at once, one more lot of them may be under way: who shares a processor falls behind for a
+        # while. They are fetched for all workers together.
         most = (self._factor + (self._at_once > 1)) * group
         under_way = len(self._owner)
         if under_way > most - (group if self._at_once > 1 else 1) and (not self._unsent or all(self._busy)):
