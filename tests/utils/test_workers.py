@@ -777,3 +777,23 @@ def test_what_no_small_tensor_is():
             rebuild_small("float32", shape, data)
     with pytest.raises(TypeError, match="dtype"):
         rebuild_small("float33", (1,), bytes(4))
+
+
+class Niceness(Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return os.nice(0)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="asks which processors there are")
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_the_loop_comes_first_where_workers_take_all_processors(context):
+    mine = os.nice(0)
+    processors = len(os.sched_getaffinity(0))
+    for workers in {1, processors - 1, processors} - {0}:
+        lower = 5 if workers >= processors and context != "thread" else 0
+        loader = DataLoader(Niceness(), batch_size=None, num_workers=workers, multiprocessing_context=context)
+        assert list(loader) == [min(mine + lower, 19)] * 6
+    assert os.nice(0) == mine

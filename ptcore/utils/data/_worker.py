@@ -34,6 +34,7 @@ _TOGETHER = 2e-3            # seconds that a finished batch may wait for the nex
 _BETWEEN = 5e-3, 2e-2       # seconds between two looks at the states of the random sources (60 us), of batches and of
                             # single samples; those who go on make again what was made in between, its indices are kept
 _SPARES = 64                # segments that a worker has lent at once, to use them again
+_LATER = 5                  # how much lower the priority of workers is that share a processor with the loop
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _local = threading.local()
 
@@ -285,7 +286,9 @@ def run_in_process(task, connection, others):
     if not hasattr(signal.getsignal(signal.SIGTERM), "serves_children"):       # see utils.restart.checkpoint_on_signal
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     ptcore.set_num_threads(1)
-    number, seed = task[5], task[7]
+    number, count, seed = task[5], task[6], task[7]
+    if hasattr(os, "sched_getaffinity") and count >= len(os.sched_getaffinity(0)):
+        os.nice(_LATER)             # what is made ahead can wait, the loop cannot
     _seed_all(seed)
     parent = os.getppid() if hasattr(os, "getppid") else None
     watch = Watch([connection, parent_process().sentinel])

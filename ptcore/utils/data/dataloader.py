@@ -94,6 +94,7 @@ class DataLoader:
     -----
     Worker `k` of a pass draws random numbers (ptcore's, Python's, NumPy's) from the seed
     ``get_worker_info().seed``, a number of the pass drawn from `generator` plus `k`.
+    Worker processes that leave the loop no processor of its own run at a lower priority.
 
     Examples
     --------
