@@ -53,7 +53,7 @@ def test_memory_is_used_again(context):
         assert right(k, batch)
         assert not batch.is_shared()                # nobody else shows it
     assert k == 399
-    assert len(files) < 100                         # 2 workers, 4 messages each, at most 12 batches in a message
+    assert len(files) < 100                         # 2 workers, 3 messages each, at most 16 batches in a message
 
 
 PARTS = {"tensor": lambda b: b, "view": lambda b: b[:, ::7], "array": lambda b: b.numpy()[:, 5:],

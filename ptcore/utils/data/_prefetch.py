@@ -20,7 +20,7 @@ __all__ = ["Prefetching"]
 
 _NONE = object()
 _CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
-_MOST_AT_ONCE = 12
+_MOST_AT_ONCE = 16
 _LOOK = 0.1                     # seconds between two looks at the workers while there are batches
 
 
@@ -112,9 +112,8 @@ class Prefetching:
     def _fill(self):
         """Gives the workers all tasks that they may have."""
         group = self._count * self._at_once
-        # Where several go at once, one more lot of them may be under way: who shares a processor falls behind for a
-        # while. They are fetched for all workers together.
-        most = (self._factor + (self._at_once > 1)) * group
+        # Where several go at once they are fetched for all workers together.
+        most = self._factor * group
         under_way = len(self._owner)
         if under_way > most - (group if self._at_once > 1 else 1) and (not self._unsent or all(self._busy)):
             return
