@@ -1,5 +1,22 @@
-# The bytes behind tensors as an object. See _untyped_storage.pyx.
+# The bytes behind tensors as an object, and the memory that processes share. See _untyped_storage.pyx.
 from ptcore._types cimport *
 
 cdef class UntypedStorage:
     cdef pt_storage *s
+
+cdef class Segment:
+    cdef char *base
+    cdef public int new_fd          # the file while none of it was used, else -1
+    cdef public bint used_again
+    cdef public bint alone          # one storage has all of it
+    cdef public int64_t number      # what it is called between a sender and a receiver that gives it back
+    cdef public bint shared         # its storages count as such
+    cdef public object key          # what the processes call it
+    cdef public list dropped        # where the key is noted when no storage lies in it any more, or None
+    cdef list home                  # where it goes when the new tensor in it was dropped, or None
+    cdef readonly int64_t nbytes
+    cdef dict living                # offset -> address of the pt_storage
+    cdef object __weakref__
+
+cdef int share(pt_storage *s) except -1
+cdef UntypedStorage storage_at(Segment segment, int64_t offset, int64_t nbytes)

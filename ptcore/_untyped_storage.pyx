@@ -8,13 +8,14 @@ import os
 
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._allocate cimport set_lender
 from ptcore._errors import OutOfMemoryError
 from ptcore._device cimport as_device, device_of
-from ptcore._dtype cimport ITEMSIZE, dtype_of
-from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, sizes_tuple
+from ptcore._dtype cimport ITEMSIZE
+from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
 from ptcore._subclass import set_data
 
@@ -76,16 +77,7 @@ cdef class UntypedStorage:
             If the address is known outside (NumPy, a buffer, DLPack, ``data_ptr``).
         """
         if self.s.device == DEVICE_CPU and not self.s.flags & PT_STORAGE_SHARED:
-            if self.s.flags & PT_STORAGE_EXPORTED:
-                raise BufferError("share_memory_: the memory is in use outside (NumPy, a buffer, DLPack or data_ptr), "
-                                  "its address must not change; share a clone()")
-            if self.s.data == NULL:
-                raise RuntimeError("share_memory_: the storage was never made")
-            if self.s.deleter == leave and (<Segment>self.s.owner).shared:
-                begin_to_share(self.s)
-                return self
-            segment, offset = _find_room(self.s.nbytes)
-            move_into(self.s, segment, offset)
+            share(self.s)
         return self
 
     @property
@@ -174,17 +166,6 @@ cdef class Segment:
     A place in it is used once, since whether another process shows it cannot be known; but see
     ``ptcore.multiprocessing._recycle``.
     """
-    cdef char *base
-    cdef public int new_fd          # the file while none of it was used, else -1
-    cdef public bint used_again
-    cdef public bint shared         # its storages count as such
-    cdef public object key          # what the processes call it
-    cdef public list dropped        # where the key is noted when no storage lies in it any more, or None
-    cdef list home                  # where it goes when the new tensor in it was dropped, or None
-    cdef readonly int64_t nbytes
-    cdef dict living                # offset -> address of the pt_storage
-    cdef object __weakref__
-
     def __cinit__(self, int fd, int64_t nbytes, *rest):
         self.living = {}
         self.new_fd = -1
@@ -219,19 +200,24 @@ cdef class Segment:
 
     def storage(self, int64_t offset, int64_t nbytes):
         """The storage at a place; the same one for as long as it lives."""
-        cdef pt_storage *s = <pt_storage *><size_t>self.living.get(offset, 0)
-        cdef UntypedStorage u
-        if s != NULL and s.refs > 0:        # one that a running kernel keeps from being freed has no others
-            return storage_object(s)
-        if not 0 <= offset <= self.nbytes - nbytes or nbytes < 0:
-            raise ValueError(f"shared memory: {nbytes} bytes at {offset} leave the segment's {self.nbytes}")
-        s = pt_storage_wrap(self.base + offset, nbytes, <void *>self, leave, PT_STORAGE_SHARED if self.shared else 0)
-        if s == NULL:
-            raise MemoryError()
-        enter(self, offset, s)
-        u = storage_object(s)
-        pt_storage_decref(s)
-        return u
+        return storage_at(self, offset, nbytes)
+
+
+cdef UntypedStorage storage_at(Segment segment, int64_t offset, int64_t nbytes):
+    cdef pt_storage *s = <pt_storage *><size_t>segment.living.get(offset, 0)
+    cdef UntypedStorage u
+    if s != NULL and s.refs > 0:            # one that a running kernel keeps from being freed has no others
+        return storage_object(s)
+    if nbytes < 0 or not 0 <= offset <= segment.nbytes - nbytes:
+        raise ValueError(f"shared memory: {nbytes} bytes at {offset} leave the segment's {segment.nbytes}")
+    s = pt_storage_wrap(segment.base + offset, nbytes, <void *>segment, leave,
+                        PT_STORAGE_SHARED if segment.shared else 0)
+    if s == NULL:
+        raise MemoryError()
+    enter(segment, offset, s)
+    u = storage_object(s)
+    pt_storage_decref(s)
+    return u
 
 
 cdef int enter(Segment segment, int64_t offset, pt_storage *s) except -1:
@@ -243,15 +229,32 @@ cdef int enter(Segment segment, int64_t offset, pt_storage *s) except -1:
 cdef void leave(pt_storage *s) noexcept:
     cdef Segment segment = <Segment>s.owner
     cdef int64_t offset = s.data - segment.base
-    if segment.living.get(offset) == <size_t>s:
+    if segment.home is not None:
+        # It held this storage alone; what stands for it now if it was moved is elsewhere.
+        segment.living.clear()
+        segment.home.append(segment)
+        end_of_loan(segment)
+    elif segment.living.get(offset) == <size_t>s:
         del segment.living[offset]
-        if not segment.living:
-            if segment.home is not None:
-                segment.home.append(segment)
-                end_of_loan(segment)
-            elif segment.dropped is not None:
-                segment.dropped.append(segment.key)
+        if not segment.living and segment.dropped is not None:
+            segment.dropped.append(segment.key)
     Py_DECREF(segment)
+
+
+cdef int share(pt_storage *s) except -1:
+    """Moves the bytes of a storage of the CPU that is not shared to memory that other processes can show."""
+    if s.flags & PT_STORAGE_EXPORTED:
+        raise BufferError("share_memory_: the memory is in use outside (NumPy, a buffer, DLPack or data_ptr), "
+                          "its address must not change; share a clone()")
+    if s.data == NULL:
+        raise RuntimeError("share_memory_: the storage was never made")
+    if s.deleter == leave and (<Segment>s.owner).shared:
+        # It is there already; whoever sends the segment sees to it that it comes back.
+        end_of_loan(<Segment>s.owner)
+        s.flags |= PT_STORAGE_SHARED
+        return 0
+    segment, offset = _find_room(s.nbytes)
+    return move_into(s, segment, offset)
 
 
 cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
@@ -317,44 +320,26 @@ def lent_copy(Tensor t not None):
     """A copy of the elements in a segment that is used again; None where there is none."""
     cdef int64_t[64] strides
     cdef pt_storage *s
+    cdef Tensor copy
+    cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
     if lent_free is None or t.count == 0 or t.storage.device != DEVICE_CPU:
         return None
-    s = lend(t.count * ITEMSIZE[t.dt])
+    s = lend(nbytes)
     if s == NULL:
         return None
     fill_strides(t.rank, t.dims, strides)
-    return wrap_storage(s, 0, t.dt, t.rank, t.dims, strides).copy_(t)
-
-
-cdef int begin_to_share(pt_storage *s) except -1:
-    """Nothing moves; whoever sends the segment sees to it that it comes back."""
-    end_of_loan(<Segment>s.owner)
-    s.flags |= PT_STORAGE_SHARED
-    return 0
+    copy = wrap_storage(s, 0, t.dt, t.rank, t.dims, strides)
+    if t.flags & PT_NONCONTIGUOUS:
+        return copy.copy_(t)
+    memcpy(s.data, address(t), nbytes)
+    return copy
 
 
 def share_large(Tensor t not None, int64_t least):
     """``share_memory_`` of a tensor of more than ``least`` bytes, if sending it would do that."""
-    cdef pt_storage *s = t.storage
-    if (t.count * ITEMSIZE[t.dt] <= least or s.device != DEVICE_CPU or needs_grad(t) or t.flags & PT_INTERPOSED
-            or s.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED)):
-        return
-    if s.deleter == leave and (<Segment>s.owner).shared:
-        begin_to_share(s)
-    else:
-        share_memory_(t)
-
-
-def window_of(Tensor t not None):
-    """(dtype, shape, strides, first element, segment, offset, bytes) of a plain tensor in shared memory that has no
-    part in autograd; None of others."""
-    cdef Segment segment
-    if (type(t) is not Tensor or not t.storage.flags & PT_STORAGE_SHARED or t.count == 0 or needs_grad(t)
-            or t.grad_ is not None or t.attributes != NULL or t.flags & (PT_INTERPOSED | PT_TANGENT)):
-        return None
-    segment = <Segment>t.storage.owner
-    return (dtype_of(t.dt).name, sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank),
-            t.offset // ITEMSIZE[t.dt], segment, t.storage.data - segment.base, t.storage.nbytes)
+    if (t.count * ITEMSIZE[t.dt] > least and t.storage.device == DEVICE_CPU and not t.flags & PT_INTERPOSED
+            and not t.storage.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED) and not needs_grad(t)):
+        share(t.storage)
 
 
 def is_shared(Tensor self):

@@ -2,7 +2,7 @@
 
 The kernel clears the pages of new shared memory, which costs several times what filling it does; a descriptor in a
 message and a mapping cost as much again. So the receiver keeps its mappings and tells which of them no storage lies in
-any more; the sender puts its next tensors there, and of those that the receiver knows the message says the key alone.
+any more; the sender puts its next tensors there, and of what the receiver knows the message says the number alone.
 
 New tensors of the sender lie there as well, so that most of what it sends is not even copied. Such a tensor is as any
 other one until it is sent or shared, or the sender forks: then its pages become the sender's own, so that a child has
@@ -14,105 +14,71 @@ moved or copied as any other if it is sent), and does not give it back if a fork
 only if no storage of its own lies in it, and if it has no forked child that may have it. What the sender lends no more
 it says, so that the receiver keeps none in vain.
 """
+import contextlib
+import io
 import os
-import threading
+import pickle
 import weakref
+from multiprocessing.reduction import ForkingPickler
 
-from ptcore._untyped_storage import Segment, lend_memory, take_segment
+from ptcore._lending import Arrival, Packet, Spares
+from ptcore._untyped_storage import Segment, lend_memory
 from ptcore.multiprocessing import _segments
 
-__all__ = ["Borrowed", "Lent", "Spares", "lending"]
+if _segments.STRATEGIES[0] == "file_descriptor":
+    from ptcore.multiprocessing._connection import packing, transit, unpacking
+else:
+    packing, unpacking = (lambda: contextlib.nullcontext([])), contextlib.nullcontext
 
-LENT, KNOWN = "lent", "known"
+__all__ = ["Borrowed", "Spares", "receive", "send", "try_out"]
 
 
-class Spares:
-    """What the sender has: segments on their way, and those that came back.
+def _packed(obj, spares, descriptors):
+    """(a file with the packet of an object, the Packet)"""
+    packet = Packet(spares, _segments.SMALL, descriptors)
+    file = io.BytesIO()
+    pickler = ForkingPickler(file)
+    pickler.persistent_id = packet.persistent_id
+    try:
+        pickler.dump(obj)
+    except BaseException:
+        packet.undo()
+        raise
+    file.write(packet.end(file.tell()))
+    return file, packet
 
-    Parameters
-    ----------
-    most : int
-        Segments on their way, and again in new tensors.
 
-    Attributes
-    ----------
-    gone : list of str
-        Keys of those that are lent no more, and which the receiver has not been told of.
-    """
+def send(connection, obj, spares):
+    """Sends an object to the receiver, who gives the segments of its tensors back."""
+    with packing() as descriptors:
+        file, packet = _packed(obj, spares, descriptors)
+        try:
+            connection.send_bytes(file.getbuffer())
+        except ValueError:          # too long for the connection
+            packet.undo()
+            raise
 
-    def __init__(self, most):
-        self.most = most
-        self.sent, self.free, self.gone = {}, [], []
-        self._sent_bytes = self._peak = 0
-        self._lock = threading.RLock()
 
-    def lend(self):
-        """New tensors lie in what came back, so that sending them copies nothing."""
-        lend_memory(self.free, _segments.SMALL + 1, self.most)
+def try_out(obj, spares):
+    """Raises what sending the object would raise."""
+    with packing() as descriptors:
+        _packed(obj, spares, descriptors)[1].undo()
 
-    def take(self, nbytes):
-        """A segment of about this size, or None."""
-        return take_segment(self.free, nbytes)
 
-    def note_sent(self, segment, to_receiver):
-        """The segment goes into a message; how: LENT with its descriptor, KNOWN without one, or None, for good."""
-        key, sent = segment.key, self.sent
-        with self._lock:
-            if not segment.alone or key in sent or not to_receiver:
-                if sent.pop(key, None) is not None:
-                    self._sent_bytes -= segment.nbytes
-                self._forget(segment)
-                return None
-            if len(sent) == self.most:
-                oldest = sent.pop(next(iter(sent)))
-                self._sent_bytes -= oldest.nbytes
-                self._forget(oldest)
-            sent[key] = segment
-            self._sent_bytes += segment.nbytes
-            if self._sent_bytes > self._peak:
-                self._peak = self._sent_bytes
-        return KNOWN if segment.used_again else LENT
-
-    def _forget(self, segment):
-        if segment.alone:
-            segment.alone = False
-            self.gone.append(segment.key)
-
-    def give_back(self, keys):
-        """The receiver shows these no more. As many are kept as once were on their way together, and a quarter more:
-        what a sample is computed from lies there as well."""
-        with self._lock:
-            for key in keys:
-                segment = self.sent.pop(key, None)
-                if segment is None:
-                    continue
-                self._sent_bytes -= segment.nbytes
-                if not segment.is_idle():
-                    self._forget(segment)
-                    continue
-                segment.new_fd, segment.used_again = -1, True
-                self.free.append(segment)
-            kept = 0
-            for segment in reversed(self.free[:]):
-                kept += segment.nbytes
-                if kept > self._peak + self._peak // 4:
-                    try:
-                        self.free.remove(segment)
-                    except ValueError:          # a new tensor of another thread lies in it
-                        continue
-                    self._forget(segment)
-
-    def clear(self):
-        """None of them is used again, nor what batches lie in that are being made; new tensors become as others."""
-        with self._lock:
-            segments = [s for s in list(_segments.known.values()) if isinstance(s, _segments.Anonymous)]
-            for segment in segments:
-                self._forget(segment)
-            self.free.clear()
-            self.sent.clear()
-            self._sent_bytes = 0
-            for segment in segments:
-                segment.make_private()
+def receive(connection, borrowed):
+    """The next object of the sender whose segments these are."""
+    with unpacking():
+        data = connection.recv_bytes()
+        arrival = Arrival(data, borrowed.segments)
+        for number, nbytes, which in arrival.new():
+            fd, transit.arrived[which] = transit.arrived[which], -1
+            try:
+                borrowed.segments[number] = Lent(fd, nbytes, number, borrowed.dropped)
+            finally:
+                os.close(fd)
+        unpickler = pickle.Unpickler(arrival)
+        unpickler.persistent_load = arrival.persistent_load
+        return unpickler.load()
 
 
 class Borrowed:
@@ -121,9 +87,9 @@ class Borrowed:
     Attributes
     ----------
     segments : dict
-        Key to :class:`Lent`.
-    dropped : list of str
-        Keys of those that no storage lies in any more, and which the sender has not been told of.
+        Number to :class:`Lent`.
+    dropped : list of int
+        Numbers of those that no storage lies in any more, and which the sender has not been told of.
     """
 
     def __init__(self):
@@ -132,14 +98,14 @@ class Borrowed:
 
     def take_dropped(self):
         """What the sender is to be told. Whatever has a storage again is noted once more when that one goes."""
-        keys = self.dropped[:]
-        del self.dropped[:len(keys)]            # the collector may have added to it
-        return [key for key in keys if key in self.segments and self.segments[key].is_idle()]
+        numbers = self.dropped[:]
+        del self.dropped[:len(numbers)]         # the collector may have added to it
+        return [n for n in numbers if n in self.segments and self.segments[n].is_idle()]
 
-    def keep_no_more(self, keys):
+    def keep_no_more(self, numbers):
         """The sender lends these no more."""
-        for key in keys:
-            segment = self.segments.pop(key, None)
+        for number in numbers:
+            segment = self.segments.pop(number, None)
             if segment is not None:
                 segment.dropped = None
 
@@ -147,47 +113,19 @@ class Borrowed:
 _everything = weakref.WeakSet()
 
 
-class _Receiving(threading.local):
-    of = None
-
-
-_receiving = _Receiving()
-
-
-class lending:
-    """What is lent to the receiver of a message inside."""
-
-    def __init__(self, borrowed):
-        self.borrowed = borrowed
-
-    def __enter__(self):
-        _receiving.of = self.borrowed
-
-    def __exit__(self, *exception):
-        _receiving.of = None
-
-
 class Lent(Segment):
     """A segment that the receiver has for a while."""
 
-    def __init__(self, fd, nbytes, key):
-        self.key, self.shared = key, False
-        if _receiving.of is not None:
-            self.dropped = _receiving.of.dropped
-            _receiving.of.segments[key] = self
-
-
-def rebuild_known(key):
-    """The segment that the receiver has mapped."""
-    return _receiving.of.segments[key]
+    def __init__(self, fd, nbytes, number, dropped):
+        self.key, self.shared, self.dropped = number, False, dropped
 
 
 def _before_fork():
     """A child shows what there is."""
     for borrowed in list(_everything):
-        borrowed.keep_no_more([key for key, segment in list(borrowed.segments.items()) if not segment.is_idle()])
+        borrowed.keep_no_more([n for n, segment in list(borrowed.segments.items()) if not segment.is_idle()])
     if _segments.spares is not None:
-        _segments.spares.clear()
+        _segments.spares.clear([s for s in list(_segments.known.values()) if isinstance(s, _segments.Anonymous)])
 
 
 def _in_child():

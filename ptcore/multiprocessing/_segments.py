@@ -88,10 +88,10 @@ class Anonymous(Segment):
 
     first = 0
     fd = -1
-    alone = False       # one storage has all of it
 
     def __init__(self, fd, nbytes, key):
         self.key = key
+        self.number = next(_numbers)
         known[key] = self
 
     @classmethod
@@ -110,7 +110,7 @@ class Anonymous(Segment):
         if self.fd >= 0:
             close(self.fd)
         if self.alone and spares is not None:
-            spares.gone.append(self.key)
+            spares.gone.append(self.number)
 
     @staticmethod
     def step():

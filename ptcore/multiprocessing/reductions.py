@@ -2,52 +2,21 @@
 
 Only ``multiprocessing``'s pickler does this; ``pickle`` itself copies a tensor's elements.
 """
-import os
-import threading
 from multiprocessing import context, resource_sharer
 from multiprocessing.reduction import DupFd, ForkingPickler
 
 import ptcore
 from ptcore import Tensor
-from ptcore._copying import rebuild, rebuild_small, small_parts
-from ptcore._untyped_storage import UntypedStorage, window_of
+from ptcore._copying import rebuild, rebuild_window, window_of
+from ptcore._untyped_storage import UntypedStorage
 from ptcore.multiprocessing import _segments
-from ptcore.multiprocessing._recycle import KNOWN, LENT, Lent, rebuild_known
 from ptcore.multiprocessing._segments import Anonymous, Named, find_room
 from ptcore.nn.parameter import Buffer, Parameter
 
 if _segments.STRATEGIES[0] == "file_descriptor":
-    from ptcore.multiprocessing._connection import packing, transit
+    from ptcore.multiprocessing._connection import transit
 
 FORKSERVER_FDS = 200    # the others are fetched from this process
-
-
-class _Small(threading.local):
-    """Up to how many bytes a tensor that is not shared goes inside its message, in what this thread sends."""
-
-    limit = -1
-
-
-_small = _Small()
-
-
-class small_inside:
-    """What is sent inside carries its small tensors as bytes: for receivers that need no memory in common."""
-
-    def __enter__(self):
-        _small.limit = _segments.SMALL
-
-    def __exit__(self, *exception):
-        _small.limit = -1
-
-
-def try_out(obj):
-    """Raises what sending the object would raise."""
-    if _segments.STRATEGIES[0] == "file_descriptor":
-        with packing():
-            ForkingPickler.dumps(obj)
-    else:
-        ForkingPickler.dumps(obj)
 
 
 def reduce_tensor(tensor):
@@ -62,35 +31,22 @@ def reduce_tensor(tensor):
     NotImplementedError
         If it lies on a device.
     """
-    if (window := window_of(tensor)) is not None:
-        return rebuild_window, window
-    if _small.limit >= 0 and (parts := small_parts(tensor, _small.limit)) is not None:
-        return rebuild_small, parts
     grad = tensor.grad if tensor.is_leaf else None
     for which, t in ("a tensor", tensor), ("a gradient (of create_graph=True)", grad):
         if t is not None and t.requires_grad and not t.is_leaf:
             raise RuntimeError(f"multiprocessing: {which} that requires grad can be sent only if it is a leaf, since "
                                "autograd does not cross processes; to send the values alone, call detach() first")
     attributes = getattr(tensor, "__dict__", None) or None
-    if tensor.device.type == "meta" or tensor.numel() == 0 or (_small.limit >= 0 and _goes_inside(tensor)):
+    if tensor.device.type == "meta" or tensor.numel() == 0:
         made, (*described, _) = Tensor.__reduce_ex__(tensor, 2)
+        described = *described, None
     else:
-        storage = _shared(tensor)
-        first, strides = tensor.storage_offset(), tensor.stride()
-        if storage is None:
-            moved = _copy(tensor)
-            storage, first, strides = moved.untyped_storage(), 0, moved.stride()
-        made, described = rebuild_window, (tensor.dtype.name, tuple(tensor.shape), tuple(strides), first,
-                                           *storage._place, storage.nbytes(), type(tensor), tensor.requires_grad)
+        window = window_of(tensor if _shared(tensor) else _copy(tensor))
+        made, described = rebuild_window, (*window, type(tensor), tensor.requires_grad)
     if grad is None and attributes is None:
-        return made, (*described, None)
+        return made, described
     # Once the tensor is known to the pickler: they may hold it themselves.
-    return made, (*described, None), (grad, attributes), None, None, complete
-
-
-def _goes_inside(tensor):
-    return (tensor.numel() * tensor.element_size() <= _small.limit and tensor.is_contiguous() and type(tensor) is Tensor
-            and tensor.device.type == "cpu" and not tensor.is_shared())
+    return made, described, (grad, attributes), None, None, complete
 
 
 def complete(tensor, state):
@@ -102,13 +58,9 @@ def complete(tensor, state):
         setattr(tensor, name, value)
 
 
-def _reduce_first(pickler, obj):
-    """What ``ForkingPickler`` asks before its table, which knows a class only by itself and takes longer."""
+def _reducer_of_subclasses(pickler, obj):
+    """``ForkingPickler``'s table knows a class only by itself."""
     kind = type(obj)
-    if kind is Tensor:
-        return reduce_tensor(obj)
-    if kind is Anonymous:
-        return reduce_anonymous(obj)
     if (issubclass(kind, Tensor) and kind not in pickler.dispatch_table
             and kind.__reduce_ex__ is Tensor.__reduce_ex__):
         return reduce_tensor(obj)
@@ -116,16 +68,16 @@ def _reduce_first(pickler, obj):
 
 
 def _shared(tensor):
-    """The tensor's storage in shared memory; None where it must stay where it is."""
+    """Moves the tensor's storage to shared memory; False where it must stay where it is."""
     if tensor.device.type != "cpu":
         raise NotImplementedError(f"multiprocessing: tensors on {tensor.device} cannot be sent to other processes yet; "
                                   "send tensor.cpu()")
     storage = tensor.untyped_storage()
     if not storage.is_shared():
         if not storage.resizable():
-            return None
+            return False
         tensor.share_memory_()
-    return storage
+    return True
 
 
 def _copy(tensor):
@@ -136,11 +88,6 @@ def _copy(tensor):
     copy = rebuild(Tensor, tensor.dtype.name, tuple(tensor.shape), tuple(strides), 0, storage, False, None)
     with ptcore.no_grad():
         return copy.copy_(tensor.detach())
-
-
-def rebuild_window(dtype, shape, strides, first, segment, offset, nbytes, kind=Tensor, requires_grad=False, state=None):
-    """A tensor over the storage at a place in a segment."""
-    return rebuild(kind, dtype, shape, strides, first, segment.storage(offset, nbytes), requires_grad, state)
 
 
 def reduce_storage(storage):
@@ -161,9 +108,8 @@ def rebuild_storage(segment, offset, nbytes):
 def reduce_anonymous(segment):
     """A segment by its descriptor: handed to a process that is being started, beside the message, or by a server in
     this process, for pipes that are not this package's."""
-    lent = _segments.spares and _segments.spares.note_sent(segment, _small.limit >= 0)
-    if lent == KNOWN:
-        return rebuild_known, (segment.key,)
+    if segment.alone and _segments.spares is not None:
+        _segments.spares.forget(segment)        # whoever receives it gives nothing back
     starting = context.get_spawning_popen()
     if starting is not None:
         # The process is started later, when what was pickled may be gone. A fork server takes 256 descriptors.
@@ -175,10 +121,10 @@ def reduce_anonymous(segment):
     else:
         descriptor = len(transit.outgoing)
         transit.outgoing.append(segment)
-    return rebuild_anonymous, (descriptor, segment.nbytes, segment.key, lent == LENT)
+    return rebuild_anonymous, (descriptor, segment.nbytes, segment.key)
 
 
-def rebuild_anonymous(descriptor, nbytes, key, lent=False):
+def rebuild_anonymous(descriptor, nbytes, key):
     """The segment behind a descriptor."""
     if not isinstance(descriptor, int):
         return Anonymous.received(descriptor.detach(), nbytes, key)
@@ -186,12 +132,7 @@ def rebuild_anonymous(descriptor, nbytes, key, lent=False):
         raise RuntimeError("multiprocessing: a tensor's memory comes beside the bytes of its message; receive it "
                            "by recv() or get(), not by recv_bytes()")
     fd, transit.arrived[descriptor] = transit.arrived[descriptor], -1
-    if not lent:
-        return Anonymous.received(fd, nbytes, key)
-    try:
-        return Lent(fd, nbytes, key)
-    finally:
-        os.close(fd)
+    return Anonymous.received(fd, nbytes, key)
 
 
 def reduce_named(segment):
@@ -208,7 +149,7 @@ def init_reductions():
     """Tells multiprocessing's pickler."""
     for kind in (Tensor, Parameter, Buffer):
         ForkingPickler.register(kind, reduce_tensor)
-    ForkingPickler.reducer_override = _reduce_first
+    ForkingPickler.reducer_override = _reducer_of_subclasses
     ForkingPickler.register(UntypedStorage, reduce_storage)
     ForkingPickler.register(Anonymous, reduce_anonymous)
     ForkingPickler.register(Named, reduce_named)

@@ -237,7 +237,12 @@ def test_mappings_are_kept(context, monkeypatch):
     gc.collect()
     made, before = [], mapped()
     received = _recycle.Lent.__init__
-    monkeypatch.setattr(_recycle.Lent, "__init__", lambda self, *args: (made.append(args[2]), received(self, *args))[1])
+
+    def made_one(self, fd, nbytes, number, dropped):
+        made.append((number, id(dropped)))              # which segment of which worker
+        received(self, fd, nbytes, number, dropped)
+
+    monkeypatch.setattr(_recycle.Lent, "__init__", made_one)
     loader = DataLoader(Full(1200), batch_size=4, num_workers=2, multiprocessing_context=context,
                         persistent_workers=True)
     for _ in range(2):

@@ -768,17 +768,6 @@ def test_small_tensors_of_every_kind():
             assert a.tolist() == b.tolist()
 
 
-def test_what_no_small_tensor_is():
-    from ptcore._copying import rebuild_small
-
-    assert rebuild_small("int16", (2, 1), b"\1\0\2\0").tolist() == [[1], [2]]
-    for shape, data in ((2,), b"abc"), ((-1,), b""), ((1 << 60, 16), b""), ((1 << 40, 1 << 40), bytes(8)):
-        with pytest.raises((ValueError, RuntimeError)):
-            rebuild_small("float32", shape, data)
-    with pytest.raises(TypeError, match="dtype"):
-        rebuild_small("float33", (1,), bytes(4))
-
-
 class Niceness(Dataset):
     def __len__(self):
         return 6
@@ -787,12 +776,13 @@ class Niceness(Dataset):
         return os.nice(0)
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="asks which processors there are")
+@pytest.mark.skipif(not hasattr(os, "nice"), reason="processes have no priority by a number here")
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_the_loop_comes_first_where_workers_take_all_processors(context):
     mine = os.nice(0)
-    processors = len(os.sched_getaffinity(0))
-    for workers in {1, processors - 1, processors} - {0}:
+    # Where the system does not say which ones the process may use, nothing is lowered.
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1000
+    for workers in {1, min(processors, 64) - 1, min(processors, 64)} - {0}:
         lower = 5 if workers >= processors and context != "thread" else 0
         loader = DataLoader(Niceness(), batch_size=None, num_workers=workers, multiprocessing_context=context)
         assert list(loader) == [min(mine + lower, 19)] * 6

@@ -13,7 +13,7 @@ import time
 import weakref
 
 from ptcore.multiprocessing import _segments
-from ptcore.multiprocessing._recycle import Borrowed, lending
+from ptcore.multiprocessing._recycle import Borrowed, receive
 from ptcore.utils.data._worker import Watch, run_in_process, serve
 
 __all__ = ["Processes", "Threads"]
@@ -168,20 +168,20 @@ class Processes:
         if not self._full:
             return self._any.ready(timeout)
         end = None if timeout is None else time.monotonic() + timeout
-        of = {self.connections[worker].fileno(): worker for worker in self._full}
+        full = {self.connections[worker].fileno(): worker for worker in self._full}
+        objects = {o if isinstance(o, int) else o.fileno(): o for o in (*self.connections, *self._sentinels)}
         poll = select.poll()
-        for o in (*self.connections, *self._sentinels):
-            poll.register(o, select.POLLIN | (select.POLLOUT if o not in self._sentinels and o.fileno() in of else 0))
+        for number in objects:
+            poll.register(number, select.POLLIN | (select.POLLOUT if number in full else 0))
         while True:
             left = None if end is None else max(0.0, end - time.monotonic())
             events = poll.poll(None if left is None else 1000 * left)
             for number, event in events:
-                if event & select.POLLOUT and of[number] in self._full and self._flush(of[number]):
+                if event & select.POLLOUT and self._flush(full[number]):
                     poll.modify(number, select.POLLIN)
-            ready = {number for number, event in events if event & ~select.POLLOUT}
+            ready = [objects[number] for number, event in events if event & ~select.POLLOUT]
             if ready or left == 0:
-                return [o for o in (*self.connections, *self._sentinels)
-                        if (o if isinstance(o, int) else o.fileno()) in ready]
+                return ready
 
     def _flush(self, worker):
         try:
@@ -211,8 +211,7 @@ class Processes:
             if connection in ready:
                 borrowed = self._borrowed[number]
                 try:
-                    with lending(borrowed):
-                        gone, message = connection.recv()
+                    gone, message = receive(connection, borrowed)
                     borrowed.keep_no_more(gone)
                     return number, message
                 except (EOFError, ConnectionResetError):
@@ -243,7 +242,7 @@ class Threads:
         for number, task in enumerate(tasks):
             results = self._results
 
-            def send(message, number=number, results=results):
+            def send(*message, number=number, results=results):
                 results.put((number, message))
 
             threading.Thread(target=serve, args=(task, self._inboxes[number].get, send), daemon=True,

@@ -30,7 +30,8 @@ class Prefetching:
     def __init__(self, loader):
         self._count, self._timeout = loader.num_workers, loader.timeout
         self._in_order, self._stays = loader.in_order, loader.persistent_workers
-        self._factor, self._at_once = loader.prefetch_factor, 1
+        self._factor = loader.prefetch_factor
+        self._send_at_once(1)
         self._adapts = loader._prefetch_is_default and not loader.timeout
         self._pin = _Pinning(loader._pin) if loader._pin is not None else None
         self._threads = loader.multiprocessing_context == "thread"
@@ -64,7 +65,7 @@ class Prefetching:
         self._skipped = 0
         self._sent = self._next = 0     # the numbers of the next task and of the next batch
         self._owner = {}                # number of a task -> its worker, until its batch was given
-        self._waiting = [[] for _ in range(self._count)]        # tasks of each worker that were not sent yet
+        self._waiting = [([], []) for _ in range(self._count)]  # numbers and indices of tasks that were not sent yet
         self._unsent = 0                # how many these are together
         self._busy = [0] * self._count  # how many were sent and not answered
         self._arrived = {}              # number -> batch, of those that wait for others
@@ -94,13 +95,13 @@ class Prefetching:
         found = [None] * self._count
         for k in range(self._count):
             number = min((n for n, w in self._owner.items() if w == k and n >= self._next), default=self._sent)
-            self._crew.give(k, (STATES, number, None))
+            self._crew.give(k, (STATES, number))
         while any(states is None for states in found):
-            worker, (kind, payload) = self._crew.receive(None)
-            if kind == STATES:
-                found[worker] = payload
+            worker, (what, numbers, answers) = self._crew.receive(None)
+            if what == STATES:
+                found[worker] = answers
             else:
-                self._note(worker, kind, payload)
+                self._note(worker, what, numbers, answers)
         return found
 
     def __iter__(self):
@@ -109,15 +110,17 @@ class Prefetching:
     def __len__(self):
         return len(self._sampler)
 
+    def _send_at_once(self, number):
+        """So many tasks go to a worker in one message. Where these are several, they are fetched for all workers
+        together: none above ``_enough`` tasks under way."""
+        self._at_once = number
+        group = self._count * number
+        self._most = self._factor * group
+        self._enough = self._most - (group if number > 1 else 1)
+
     def _fill(self):
         """Gives the workers all tasks that they may have."""
-        group = self._count * self._at_once
-        # Where several go at once they are fetched for all workers together.
-        most = self._factor * group
-        under_way = len(self._owner)
-        if under_way > most - (group if self._at_once > 1 else 1) and (not self._unsent or all(self._busy)):
-            return
-        while not self._over and len(self._owner) < most:
+        while not self._over and len(self._owner) < self._most:
             if not any(self._active):
                 break
             index = next(self._indices, _NONE)
@@ -128,52 +131,56 @@ class Prefetching:
                 self._turn = (self._turn + 1) % self._count
             worker = self._turn
             self._owner[self._sent] = worker
-            self._waiting[worker].append((self._sent, index, self._sent < self._skip))
+            numbers, indices = self._waiting[worker]
+            numbers.append(self._sent)
+            indices.append(index)
             self._sent += 1
             self._unsent += 1
             self._turn = (worker + 1) % self._count
-            if len(self._waiting[worker]) >= self._at_once:
+            if len(numbers) >= self._at_once:
                 self._send(worker)
         # A worker without work gets what there is, and when there is no more all of it is sent.
-        for worker, waiting in enumerate(self._waiting):
-            if waiting and (self._over or not self._busy[worker]):
+        for worker, (numbers, _) in enumerate(self._waiting):
+            if numbers and (self._over or not self._busy[worker]):
                 self._send(worker)
 
     def _send(self, worker):
-        tasks, self._waiting[worker] = self._waiting[worker], []
-        self._unsent -= len(tasks)
-        self._busy[worker] += len(tasks)
-        self._crew.give(worker, (TASKS, self._next, tasks))
+        numbers, indices = self._waiting[worker]
+        self._waiting[worker] = [], []
+        self._unsent -= len(numbers)
+        self._busy[worker] += len(numbers)
+        self._crew.give(worker, (TASKS, numbers, indices, self._skip, self._next))
 
     def _take(self, timeout):
         """Notes one answer of a worker; False if none came in time."""
         answer = self._crew.receive(timeout)
         if answer is None:
             return False
-        worker, (seconds, batches) = answer
-        self._note(worker, seconds, batches)
+        worker, (seconds, numbers, batches) = answer
+        self._note(worker, seconds, numbers, batches)
         return True
 
-    def _note(self, worker, seconds, batches):
+    def _note(self, worker, seconds, numbers, batches):
         self._busy[worker] -= len(batches)
-        for number, batch in batches:
+        made = len(batches)
+        for number, batch in zip(numbers, batches, strict=True):
             if isinstance(batch, Ended):
                 self._active[worker] = False
+                made -= 1
             elif self._pin is not None and not isinstance(batch, Failure):
                 batch = self._pin.begin(batch)
             self._arrived[number] = batch
-        made = sum(not isinstance(batch, Ended) for _, batch in batches)
         if self._adapts and made:
             expected = seconds / made * self._at_once
             if expected < _CHEAP and made >= self._at_once:
-                self._at_once = min(2 * self._at_once, _MOST_AT_ONCE)
+                self._send_at_once(min(2 * self._at_once, _MOST_AT_ONCE))
             elif expected > _DEAR:
-                self._at_once = max(1, self._at_once // 2)
+                self._send_at_once(max(1, self._at_once // 2))
 
     def _chosen(self):
-        """The number of a batch that may be given now, or None."""
+        """The number of a batch that may be given before the next one, or None."""
         if self._in_order or self._skipped < self._skip:
-            return self._next if self._next in self._arrived else None
+            return None
         return min(self._arrived, default=None)
 
     def __next__(self):
@@ -188,9 +195,10 @@ class Prefetching:
         limit = self._timeout
         deadline = time.monotonic() + limit if limit else None
         while True:
-            self._fill()
-            number = self._chosen()
-            if number is None:
+            if len(self._owner) <= self._enough or (self._unsent and not all(self._busy)):
+                self._fill()
+            number = self._next
+            if number not in self._arrived and (number := self._chosen()) is None:
                 if not self._owner:
                     return self._finish()
                 if not self._take(None if deadline is None else max(0.0, deadline - time.monotonic())):

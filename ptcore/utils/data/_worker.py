@@ -1,10 +1,10 @@
 """What runs in a worker: the loop that makes batches, and what it tells about itself and about errors.
 
-Messages to a worker: ``(TASKS, first, [(number, index, skip), ...])`` asks for batches (``skip``: it was given before;
-a stream reads its samples, which are not sent) and tells that none before the number ``first`` will be asked about,
-``(BEGIN, seed, states)`` starts another pass, ``(STATES, number, None)`` asks for the states of the random sources
-before a batch, None ends it. Its answers are ``(seconds, [(number, batch), ...])``, where a batch may be a Failure or
-Ended, of a stream without more samples, and ``(STATES, states)``.
+Messages to a worker: ``(TASKS, numbers, indices, given, first)`` asks for batches (those below ``given`` were given
+before: a stream reads their samples, which are not sent) and tells that none before the number ``first`` will be asked
+about, ``(BEGIN, seed, states)`` starts another pass, ``(STATES, number)`` asks for the states of the random sources
+before a batch, None ends it. Its answers are ``(seconds, numbers, batches)``, where a batch may be a Failure or Ended,
+of a stream without more samples, and ``(STATES, None, states)``.
 """
 
 import functools
@@ -186,42 +186,44 @@ def serve(task, receive, send, move=None):
     between = _BETWEEN[not task[1]]
     sending = 0.0                       # seconds that the last answer took to be sent
     while (message := receive()) is not None:
-        what, which, content = message
-        if what == BEGIN:
-            _local.info.seed = which
+        if message[0] == BEGIN:
+            _local.info.seed, states = message[1:]
             before.clear()
             try:
-                maker = _begin(task, content)
+                maker = _begin(task, states)
             except Exception as error:
                 maker = Failure(error, where)
             continue
-        if what == STATES:
-            send((STATES, _states_before(which, before)))
+        if message[0] == STATES:
+            send(STATES, None, _states_before(message[1], before))
             continue
-        while before and before[0][1][-1][0] < which:
+        _, numbers, indices, given, first = message
+        while before and before[0][1][-1][0] < first:
             before.popleft()
         began, done = time.monotonic(), []
         if kind == "process":
             if before and began - before[-1][2] < between:
-                before[-1][1].extend(content)
+                before[-1][1].extend(zip(numbers, indices, strict=True))
             else:
-                before.append((_random_states.snapshot(), list(content), began))
-        for at, index, skip in content:
+                before.append((_random_states.snapshot(), list(zip(numbers, indices, strict=True)), began))
+        moves = move is not None and len(numbers) > 1
+        for at, index in zip(numbers, indices, strict=True):
             if isinstance(maker, Failure):
                 batch = maker
             else:
                 try:
-                    batch = maker.make(index, skip)
-                    if move is not None and len(content) > 1:       # while a cache still holds it
+                    batch = maker.make(index, at < given)
+                    if moves:                       # while a cache still holds it
                         move(batch)
                 except StopIteration as end:
                     batch = Ended() if maker.samples is not None else Failure(end, where)
                 except Exception as error:
                     batch = Failure(error, where)
-            done.append((at, batch))
+            done.append(batch)
             now = time.monotonic()
-            if at == content[-1][0] or now - began > _TOGETHER:
-                send((now - began + sending, done))
+            if at == numbers[-1] or now - began > _TOGETHER:
+                send(now - began + sending, numbers[:len(done)], done)
+                numbers = numbers[len(done):]
                 began, done = time.monotonic(), []
                 sending = began - now
         batch = done = None
@@ -253,7 +255,7 @@ def _states_before(number, before):
     for snapshot, tasks, _ in before:
         if tasks[-1][0] >= number:
             states = _random_states.describe(snapshot)
-            if again := [index for at, index, _ in tasks if at < number]:
+            if again := [index for at, index in tasks if at < number]:
                 states["again"] = again
             return states
     return _random_states.get_states()
@@ -273,9 +275,7 @@ def run_in_process(task, connection, others):
     """The main function of a worker process. ``others`` are the loader's ends of connections that a fork has copied."""
     from multiprocessing import parent_process
 
-    from ptcore.multiprocessing import _segments
-    from ptcore.multiprocessing._recycle import Spares
-    from ptcore.multiprocessing.reductions import small_inside
+    from ptcore.multiprocessing import _recycle, _segments
 
     for other in others:
         other.close()
@@ -292,8 +292,8 @@ def run_in_process(task, connection, others):
     _seed_all(seed)
     parent = os.getppid() if hasattr(os, "getppid") else None
     watch = Watch([connection, parent_process().sentinel])
-    _segments.spares = spares = Spares(_SPARES)
-    spares.lend()
+    _segments.spares = spares = _recycle.Spares(_SPARES)
+    spares.lend(_segments.SMALL + 1)
 
     def receive():
         while connection not in (ready := watch.ready(_PARENT)):
@@ -303,22 +303,23 @@ def run_in_process(task, connection, others):
         packet = connection.recv()
         if packet is None:
             return None
-        keys, message = packet
-        spares.give_back(keys)
+        numbers, message = packet
+        spares.give_back(numbers)
         if message[0] == BEGIN:
             _seed_all(message[1])
         return message
 
-    def send(message):
+    def send(what, numbers, answers):
         gone = spares.gone[:]
-        with small_inside():
-            try:
-                connection.send((gone, message))
-            except (EOFError, BrokenPipeError, ConnectionResetError):
+        try:
+            _recycle.send(connection, (gone, (what, numbers, answers)), spares)
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            raise
+        except Exception:
+            if what == STATES:
                 raise
-            except Exception:
-                what, answers = message
-                connection.send((gone, (what, [(at, _sendable(batch, number)) for at, batch in answers])))
+            answers = [_sendable(batch, number, spares) for batch in answers]
+            _recycle.send(connection, (gone, (what, numbers, answers)), spares)
         del spares.gone[:len(gone)]         # the collector may have added to it
 
     try:
@@ -327,12 +328,12 @@ def run_in_process(task, connection, others):
         os._exit(1)
 
 
-def _sendable(batch, worker):
+def _sendable(batch, worker, spares):
     """The batch, or the reason why another process cannot have it."""
-    from ptcore.multiprocessing.reductions import try_out
+    from ptcore.multiprocessing import _recycle
 
     try:
-        try_out(batch)
+        _recycle.try_out(batch, spares)
         return batch
     except Exception as error:
         if isinstance(batch, Failure):

@@ -14,14 +14,16 @@ from ptcore._untyped_storage import lent_copy
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
 
+_numpy_types = {}           # type -> what it is; a look at its name takes longer than the rest
+
+
 def _is_numpy(value):
     """'array', 'scalar' or None; NumPy is not imported for the test."""
     cls = type(value)
-    if cls.__module__ != "numpy" or not hasattr(value, "dtype"):
-        return None
-    if cls.__name__ in ("ndarray", "memmap"):
-        return "array"
-    return "scalar"
+    kind = _numpy_types.get(cls)
+    if kind is None and cls.__module__ == "numpy" and hasattr(value, "dtype"):
+        kind = _numpy_types[cls] = "array" if cls.__name__ in ("ndarray", "memmap") else "scalar"
+    return kind
 
 
 def _is_namedtuple(value):

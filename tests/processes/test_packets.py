@@ -1,0 +1,268 @@
+"""What a worker sends to its loader, taken by itself: tensors beside the pickle, segments that come back."""
+import copyreg
+import random
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import ptcore
+from ptcore import Tensor
+from ptcore.multiprocessing import _segments
+
+if _segments.STRATEGIES[0] != "file_descriptor":
+    pytest.skip("workers send descriptors on Linux alone", allow_module_level=True)
+
+from ptcore._lending import Arrival, Packet
+from ptcore._untyped_storage import lend_memory
+from ptcore.multiprocessing import _recycle
+from ptcore.multiprocessing._connection import Pipe
+
+LARGE = 50_000                  # elements
+
+
+@pytest.fixture
+def pipe(monkeypatch):
+    """(function that sends an object and returns what comes, the sender's Spares, the receiver's Borrowed)"""
+    spares, borrowed = _recycle.Spares(8), _recycle.Borrowed()
+    monkeypatch.setattr(_segments, "spares", spares)
+    spares.lend(_segments.SMALL + 1)
+    here, there = Pipe()
+
+    def carry(obj):
+        failed = []
+
+        def send():
+            try:
+                _recycle.send(here, obj, spares)
+            except Exception as e:
+                failed.append(e)
+                here.send_bytes(b"")
+
+        thread = threading.Thread(target=send)          # a packet may be longer than the pipe
+        thread.start()
+        try:
+            return _recycle.receive(there, borrowed)
+        except ValueError:
+            raise failed[0] if failed else None from None
+        finally:
+            thread.join()
+
+    yield carry, spares, borrowed
+    lend_memory(None)
+    here.close()
+    there.close()
+
+
+def give_back(spares, borrowed):
+    spares.give_back(borrowed.take_dropped())
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096, LARGE])
+def test_tensors_arrive_as_they_were(pipe, size):
+    carry, spares, borrowed = pipe
+    for dtype in ("bool", "uint8", "int16", "float16", "bfloat16", "float32", "float64", "complex128", "int64"):
+        x = ptcore.arange(size).to(dtype)
+        sent = {"whole": x, "matrix": x.reshape(1, 1, size, 1), "part": x[size // 3:], "steps": x[::2],
+                "t": x.reshape(-1, 1).t(), "one": x[size // 2], "none": x[:0], "twice": [x, x]}
+        got = carry(sent)
+        for key, want in sent.items():
+            if key == "twice":
+                assert got[key][0] is got[key][1] is got["whole"]
+                continue
+            assert got[key].dtype is want.dtype
+            assert got[key].shape == want.shape
+            assert got[key].tolist() == want.tolist()
+        if size == LARGE:       # views of one storage stay that
+            got["part"][0] = 0
+            assert got["whole"][size // 3] == 0
+            assert got["steps"].stride() == (2,)
+        del got, sent, x, want
+        give_back(spares, borrowed)
+    assert not spares.sent
+
+
+def test_what_is_not_plain_goes_by_the_pickle(pipe):
+    carry = pipe[0]
+
+    class Marked(Tensor):
+        pass
+
+    sys.modules[__name__].Marked = Marked
+    Marked.__qualname__ = "Marked"
+    held = ptcore.ones(LARGE).share_memory_()
+    held_place = held.untyped_storage()._place
+    for make in (lambda: ptcore.ones(LARGE), lambda: ptcore.ones(3)):
+        leaf = make().requires_grad_()
+        leaf.grad = make()
+        named = make()
+        named.name = "a"
+        got = carry([leaf, ptcore.nn.Parameter(make()), make().as_subclass(Marked), named, held, np.ones(4), {"a": 1}])
+        assert got[0].requires_grad
+        assert got[0].grad.tolist() == leaf.tolist()
+        assert [type(x) for x in got[:4]] == [Tensor, ptcore.nn.Parameter, Marked, Tensor]
+        assert got[3].name == "a"
+        assert got[5].tolist() == [1, 1, 1, 1]
+        assert all(x.detach().tolist() == make().tolist() for x in got[:4])
+        got[4][0] = 5                                   # memory that is shared stays shared
+        assert held[0] == 5
+        assert held.untyped_storage()._place == held_place
+
+
+def test_the_user_s_reducer_is_asked(pipe):
+    carry = pipe[0]
+    got = carry([Celsius(3), Celsius(4)])
+    assert [c.degrees for c in got] == [103, 104]
+
+
+class Celsius:
+    def __init__(self, degrees):
+        self.degrees = degrees
+
+
+copyreg.pickle(Celsius, lambda c: (Celsius, (c.degrees + 100,)))
+
+
+class Fleeting:
+    """Makes its tensor while it is pickled."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __reduce__(self):
+        return list, ([ptcore.full((5,), self.value)],)
+
+
+def test_tensors_made_by_pickling_are_told_apart(pipe):
+    got = pipe[0]([Fleeting(float(i)) for i in range(50)])
+    assert [x.tolist() for [x] in got] == [[float(i)] * 5 for i in range(50)]
+
+
+def test_a_segment_comes_back_and_is_sent_by_its_number(pipe):
+    carry, spares, borrowed = pipe
+    received = []
+    for i in range(20):
+        got = carry(ptcore.full((LARGE,), float(i)))
+        assert bool((got == i).all())
+        received.append(len(borrowed.segments))
+        del got
+        give_back(spares, borrowed)
+    assert received == [1] * 20
+    assert len(spares.free) == 1
+
+
+def test_what_is_sent_again_before_it_came_back_goes_for_good(pipe):
+    carry, spares, borrowed = pipe
+    x = ptcore.zeros(LARGE)
+    first = carry(x)
+    second = carry(x)
+    second[0] = 1
+    assert first[0] == x[0] == 1
+    assert len(spares.gone) == 1
+    borrowed.keep_no_more(spares.gone)
+    assert not borrowed.segments
+    del first, second, x
+    give_back(spares, borrowed)
+    assert not spares.free
+
+
+def test_more_than_are_lent_at_once(pipe):
+    carry, spares, _ = pipe
+    held = [carry(ptcore.full((LARGE,), float(i))) for i in range(20)]
+    assert len(spares.sent) == 8
+    assert len(spares.gone) == 12
+    assert [x[0].item() for x in held] == list(range(20))
+
+
+@pytest.mark.parametrize("bad", [lambda: None, threading.Lock()], ids=["function", "lock"])
+def test_a_message_that_cannot_be_sent_changes_nothing(pipe, bad):
+    carry, spares, borrowed = pipe
+    x = ptcore.ones(LARGE)
+    for _ in range(3):
+        with pytest.raises((TypeError, AttributeError, _recycle.pickle.PicklingError)):
+            carry([x, bad])
+        with pytest.raises((TypeError, AttributeError, _recycle.pickle.PicklingError)):
+            _recycle.try_out([x, bad], spares)
+        _recycle.try_out([x, 1], spares)
+        assert not spares.sent
+    got = carry(x)
+    assert bool((got == 1).all())
+    assert len(spares.sent) == len(borrowed.segments) == 1
+
+
+def test_damaged_packets_raise(monkeypatch):
+    """Whatever their last numbers say: an error, or a tensor inside the memory that there is."""
+    spares, descriptors = _recycle.Spares(8), []
+    monkeypatch.setattr(_segments, "spares", spares)
+    x = ptcore.arange(LARGE)
+    file, _ = _recycle._packed([x, x.reshape(250, 200).t(), ptcore.ones(2, 3), ptcore.tensor(7)], spares, descriptors)
+    data = file.getvalue()
+    segments = dict(spares.sent)
+    rng = random.Random(0)
+    outcomes = set()
+    words, numbers = np.frombuffer(data, np.int64), (-1, 0, 1, 2, 5, 64, 65, 250, 2**31, 2**62, -2**63, 2**63 - 1)
+    for k in range(20_000):
+        if k < len(data):
+            broken = data[:k]
+        else:
+            changed = words.copy()
+            for _ in range(rng.choice((1, 1, 2, 4))):
+                at = len(words) - rng.randint(1, 48)
+                changed[at] = rng.choice((*numbers, changed[at] ^ 1))
+            broken = changed.tobytes()
+        try:
+            arrival = Arrival(broken, segments)
+            arrival.new()
+            unpickler = _recycle.pickle.Unpickler(arrival)
+            unpickler.persistent_load = arrival.persistent_load
+            for t in unpickler.load():
+                if isinstance(t, Tensor) and t.numel() < 1 << 20:
+                    t.sum()
+            outcomes.add("read")
+        except Exception as e:
+            outcomes.add(type(e).__name__)
+    assert "read" in outcomes
+    assert "ValueError" in outcomes
+
+
+def test_a_packet_of_thousands_of_tensors():
+    packet = Packet(_recycle.Spares(4), 1 << 14, [])
+    xs = [ptcore.full((k % 50 + 1,), float(k)) for k in range(5000)]
+    ids = [packet.persistent_id(x) for x in xs]
+    assert ids == [packet.persistent_id(x) for x in xs]
+    arrival = Arrival(b"." + packet.end(1), {})
+    for k, which in enumerate(ids):
+        assert arrival.persistent_load(which).tolist() == [float(k)] * (k % 50 + 1)
+    with pytest.raises(ValueError, match="no record"):
+        arrival.persistent_load(1 << 40)
+
+
+def test_moved_while_a_kernel_reads_it():
+    """The segment of a new tensor comes back although a thread's kernel reads the tensor while it is resized."""
+    free = []
+    segments = [_segments.Anonymous.new(1 << 20) for _ in range(2)]
+    free.extend(segments)
+    lend_memory(free, 1 << 19, 2)
+    try:
+        for _ in range(30):
+            x = ptcore.empty(1 << 18)
+            assert len(free) == 1                       # it lies in one of them
+            x.zero_()
+            begun = threading.Event()
+
+            def read(x=x, begun=begun):
+                begun.set()
+                for _ in range(20):
+                    x.reshape(512, 512) @ x.reshape(512, 512)
+
+            thread = threading.Thread(target=read)
+            thread.start()
+            begun.wait()
+            x.untyped_storage().resize_(1 << 21)
+            thread.join()
+            del x, read
+            assert sorted(map(id, free)) == sorted(map(id, segments))
+            assert all(s.is_idle() for s in segments)
+    finally:
+        lend_memory(None)
