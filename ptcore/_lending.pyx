@@ -3,13 +3,12 @@
 A tensor in a segment that is lent is a window of it, a small one is its elements; the pickle has a number in its place
 (a persistent id). See ``ptcore.multiprocessing._recycle``.
 
-The end of a packet: ``segments that are new, (number, bytes, descriptor) of each, records, length of the pickle``.
-A record: ``segment, or -1, and what _copying.pxd describes``. A tensor's id is where its record begins, that of a
-segment is ``-1 - number``.
+The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each,
+records, length of the pickle``; the key is empty where the segment is lent. A record: ``segment, or -1, and what
+_copying.pxd describes``. A tensor's id is where its record begins, that of a segment is ``-1 - number``.
 """
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._copying cimport is_plain, read_small, read_window, small_size, window_size, write_small, write_window
@@ -18,31 +17,39 @@ from ptcore._untyped_storage cimport Segment, share
 from ptcore._untyped_storage import lend_memory, take_segment
 
 cdef int64_t INSIDE = -1
+cdef enum:
+    KEY_WORDS = 10
+    NEW_WORDS = 3 + KEY_WORDS
 
 
 cdef class Spares:
-    """What the sender has: segments on their way, and those that came back.
+    """What the sender has: segments on their way, those that came back, and those that the receiver maps for good.
 
     Parameters
     ----------
-    most : int
-        Segments on their way, and again in new tensors.
+    most, most_shown : int
+        Segments on their way, and again in new tensors; segments that are shown for good.
+    numbers : iterator of int
+        That no segment has had.
 
     Attributes
     ----------
     sent : dict
-        Number to segment.
+        Number to segment, of those that are lent.
     free : list of Segment
+    shown : dict
+        The numbers of those that are shown for good and live here, the longest unused first.
     gone : list of int
-        Numbers of those that are lent no more, and which the receiver has not been told of.
+        Numbers that are not used any more, and which the receiver has not been told of.
     """
-    cdef readonly dict sent
+    cdef readonly dict sent, shown
     cdef readonly list free, gone
-    cdef int64_t most, peak
+    cdef object numbers
+    cdef int64_t most, most_shown, peak
 
-    def __init__(self, int64_t most):
-        self.sent, self.free, self.gone = {}, [], []
-        self.most = most
+    def __init__(self, int64_t most, int64_t most_shown, numbers):
+        self.sent, self.shown, self.free, self.gone = {}, {}, [], []
+        self.most, self.most_shown, self.numbers = most, most_shown, numbers
         self.peak = 0               # bytes that were on their way at once
 
     def lend(self, int64_t least):
@@ -57,7 +64,9 @@ cdef class Spares:
 
     cdef bint send(self, Segment segment) except -1:
         """Whether the segment is lent to the receiver; else it goes for good."""
-        if not segment.alone or segment.number in self.sent:
+        if not segment.alone:
+            return False
+        if segment.number in self.sent:
             self.forget(segment)
             return False
         if len(self.sent) == self.most:
@@ -66,11 +75,31 @@ cdef class Spares:
         return True
 
     cpdef forget(self, Segment segment):
-        """It is lent no more."""
-        if segment.alone:           # others are not numbered in this process alone
+        """It is lent no more. Its number is told to be gone, later than it may be shown for good: by another one."""
+        if segment.alone:
             segment.alone = False
             self.gone.append(segment.number)
             self.sent.pop(segment.number, None)
+            segment.number = next(self.numbers)
+
+    cdef bint show(self, Segment segment) except -1:
+        """Whether the receiver is to be told of the segment, which it will map until it is gone."""
+        cdef bint new = self.shown.pop(segment.number, True)
+        self.shown[segment.number] = False
+        return new
+
+    def end(self, Segment segment):
+        """The segment is about to be freed."""
+        if segment.alone or self.shown.pop(segment.number, True) is False:
+            self.gone.append(segment.number)
+
+    def begin(self):
+        """Before a packet is made: what is gone by now. What comes to be so meanwhile is told with the next one."""
+        while len(self.shown) > self.most_shown:
+            oldest = next(iter(self.shown))
+            del self.shown[oldest]
+            self.gone.append(oldest)
+        return self.gone[:]
 
     def give_back(self, list numbers):
         """The receiver shows these no more. As many are kept as once were on their way together, and a quarter more:
@@ -125,12 +154,14 @@ cdef class Packet:
     cdef int64_t *records
     cdef dict known                 # address of a tensor -> its id
     cdef list kept                  # these tensors, so that no other one comes to lie there
+    cdef list gone
     cdef list new                   # segments, and their places in outgoing
-    cdef dict lent                  # number -> segment
+    cdef dict lent, shown           # number -> segment
 
     def __cinit__(self, Spares spares not None, int64_t limit, list outgoing):
         self.spares, self.limit, self.outgoing = spares, limit, outgoing
-        self.known, self.kept, self.new, self.lent = {}, [], [], {}
+        self.known, self.kept, self.new, self.lent, self.shown = {}, [], [], {}, {}
+        self.gone = spares.begin()
 
     def __dealloc__(self):
         PyMem_Free(self.records)
@@ -151,25 +182,30 @@ cdef class Packet:
                 return self.known[<size_t><void *>t]
             if not t.storage.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED):
                 share(t.storage)
-            if t.storage.flags & PT_STORAGE_SHARED and self.lends(<Segment>t.storage.owner):
+            if t.storage.flags & PT_STORAGE_SHARED and self.names(<Segment>t.storage.owner):
                 segment = <Segment>t.storage.owner
                 write_window(t, segment, self.record(t, segment.number, window_size(t)))
                 return self.known[<size_t><void *>t]
-        elif isinstance(obj, Segment) and self.lends(<Segment>obj):
+        elif isinstance(obj, Segment) and self.names(<Segment>obj):
             return -1 - (<Segment>obj).number
         return None
 
-    cdef bint lends(self, Segment segment) except -1:
-        if not segment.alone:
-            return False
-        if segment.number in self.lent:
+    cdef bint names(self, Segment segment) except -1:
+        """Whether the receiver knows the segment by its number, if need be by this packet."""
+        if segment.number in self.lent or segment.number in self.shown:
             return True
-        if not self.spares.send(segment):
+        if self.spares.send(segment):
+            self.lent[segment.number] = segment
+            if segment.used_again:
+                return True
+        elif segment.key is None or len(segment.key) > 8 * KEY_WORDS or not hasattr(segment, "fd"):
             return False
-        self.lent[segment.number] = segment
-        if not segment.used_again:
-            self.new.append((segment, len(self.outgoing)))
-            self.outgoing.append(segment)
+        else:
+            self.shown[segment.number] = segment
+            if not self.spares.show(segment):
+                return True
+        self.new.append((segment, len(self.outgoing)))
+        self.outgoing.append(segment)
         return True
 
     cdef int64_t *record(self, Tensor t, int64_t number, int64_t nbytes) except NULL:
@@ -192,27 +228,43 @@ cdef class Packet:
 
     def end(self, int64_t length):
         """What stands behind a pickle of so many bytes."""
-        cdef int64_t before = -length % 8, words = 1 + 3 * len(self.new), i = 1
-        cdef bytes packed = PyBytes_FromStringAndSize(NULL, before + 8 * (words + self.words + 1))
+        cdef int64_t before = -length % 8, i = 1 + len(self.gone), value
+        cdef int64_t words = i + 1 + NEW_WORDS * len(self.new)
+        cdef bytes packed = bytes(before + 8 * (words + self.words + 1)), key
         cdef char *data = packed
-        cdef int64_t value = len(self.new)
         cdef Segment segment
-        memset(data, 0, before)
         data += before
-        memcpy(data, &value, 8)
+        put(data, 0, len(self.gone))
+        for k, value in enumerate(self.gone):
+            put(data, 1 + k, value)
+        put(data, i, len(self.new))
+        i += 1
         for segment, index in self.new:
-            for value in (segment.number, segment.nbytes, index):
-                memcpy(data + 8 * i, &value, 8)
-                i += 1
+            put(data, i, segment.number)
+            put(data, i + 1, segment.nbytes)
+            put(data, i + 2, index)
+            key = b"" if segment.number in self.lent else segment.key.encode()
+            memcpy(data + 8 * (i + 3), <char *>key, len(key))
+            i += NEW_WORDS
         if self.words:
             memcpy(data + 8 * words, self.records, 8 * self.words)
-        memcpy(data + 8 * (words + self.words), &length, 8)
+        put(data, words + self.words, length)
         return packed
 
+    def sent(self):
+        """The receiver will have it."""
+        del self.spares.gone[:len(self.gone)]           # what is behind these has come since
+
     def undo(self):
-        """It is not sent."""
+        """The receiver will not have it."""
         for number in self.lent:
             self.spares.sent.pop(number, None)
+        for segment, _ in self.new:
+            self.spares.shown.pop((<Segment>segment).number, None)
+
+
+cdef inline void put(char *data, int64_t word, int64_t value) noexcept:
+    memcpy(data + 8 * word, &value, 8)
 
 
 cdef class Arrival:
@@ -222,32 +274,48 @@ cdef class Arrival:
     ----------
     data : bytes
     segments : dict
-        Number to segment, of those that the receiver has; the new ones are to be added before it is read.
+        Number to segment, of those that the receiver has; it is to be brought up to date before the pickle is read.
+
+    Attributes
+    ----------
+    gone : list of int
+        Numbers that the sender does not use any more.
+    new : list of tuple
+        ``(number, bytes, which descriptor, key)`` of those that it uses from now on.
     """
     cdef bytes data
     cdef dict segments, made
+    cdef readonly list gone, new
     cdef const int64_t *records
-    cdef int64_t at, length, words  # of the pickle: how much was read, its bytes; of the rest: its numbers
+    cdef int64_t at, length, words  # of the pickle: how much was read, its bytes; of the records: their numbers
 
     def __cinit__(self, bytes data not None, dict segments not None):
         cdef const char *begin = <const char *>data
-        cdef int64_t size = len(data), first
+        cdef const int64_t *numbers
+        cdef int64_t size = len(data), first = size, i, n
         self.data, self.segments, self.made = data, segments, {}
-        if size >= 16 and size % 8 == 0:
+        self.gone, self.new = [], []
+        if size >= 24 and size % 8 == 0:
             self.length = (<const int64_t *>(begin + size - 8))[0]
-            first = self.length + -self.length % 8 if 0 < self.length < size else size
-            if first <= size - 16:
-                self.records = <const int64_t *>(begin + first)
-                self.words = (size - first) // 8 - 1
-                if 0 <= self.records[0] <= (self.words - 1) // 3:
-                    return
-        raise ValueError(f"loader: {size} bytes are no packet")
-
-    def new(self):
-        """(number, bytes, which descriptor) of each segment that the receiver has not seen."""
-        cdef int64_t i
-        return [(self.records[3 * i + 1], self.records[3 * i + 2], self.records[3 * i + 3])
-                for i in range(self.records[0])]
+            if 0 < self.length < size:
+                first = self.length + -self.length % 8
+        n = (size - first) // 8 - 1                 # numbers that are left
+        if n < 2:
+            raise broken(size)
+        numbers = <const int64_t *>(begin + first)
+        if not 0 <= numbers[0] <= n - 2:
+            raise broken(size)
+        for i in range(numbers[0]):
+            self.gone.append(numbers[1 + i])
+        n -= 1 + numbers[0]
+        numbers += 1 + numbers[0]
+        if not 0 <= numbers[0] <= (n - 1) // NEW_WORDS:
+            raise broken(size)
+        for i in range(1, 1 + NEW_WORDS * numbers[0], NEW_WORDS):
+            key = (<const char *>(numbers + i + 3))[:8 * KEY_WORDS]
+            self.new.append((numbers[i], numbers[i + 1], numbers[i + 2], key.rstrip(b"\0").decode()))
+        self.words = n - 1 - NEW_WORDS * numbers[0]
+        self.records = numbers + 1 + NEW_WORDS * numbers[0]
 
     def peek(self, size):
         return self.data[self.at:self.length]           # more is not asked for, but of a pickle without an end
@@ -261,16 +329,19 @@ cdef class Arrival:
 
     def persistent_load(self, int64_t which):
         """The tensor or the segment of an id."""
-        cdef int64_t first = 1 + 3 * self.records[0]
         cdef const int64_t *record
         if which < 0:
             return self.segments[-1 - which]
         found = self.made.get(which)
         if found is None:
-            if which >= self.words - first:
+            if which >= self.words:
                 raise ValueError(f"loader: a packet has no record {which}")
-            record = self.records + first + which
-            nbytes = 8 * (self.words - first - which - 1)
+            record = self.records + which
+            nbytes = 8 * (self.words - which - 1)
             found = self.made[which] = (read_small(record + 1, nbytes) if record[0] == INSIDE
                                         else read_window(record + 1, nbytes, self.segments[record[0]]))
         return found
+
+
+cdef object broken(int64_t size):
+    return ValueError(f"loader: {size} bytes are no packet")

@@ -8,6 +8,9 @@ New tensors of the sender lie there as well, so that most of what it sends is no
 other one until it is sent or shared, or the sender forks: then its pages become the sender's own, so that a child has
 a copy of them.
 
+What the sender holds itself (tensors of its dataset) is shown for good: the receiver maps it for as long as it lives
+there, so that it is not mapped anew for each sample, nor described by more than a number.
+
 Invariant: nobody shows a segment that is used again. One that is lent holds one storage and is sent once before it is
 given back; the receiver keeps no descriptor, so that it cannot go further (its storage does not count as shared, and is
 moved or copied as any other if it is sent), and does not give it back if a forked child has it; the sender takes it
@@ -54,9 +57,10 @@ def send(connection, obj, spares):
         file, packet = _packed(obj, spares, descriptors)
         try:
             connection.send_bytes(file.getbuffer())
-        except ValueError:          # too long for the connection
+        except BaseException:
             packet.undo()
             raise
+        packet.sent()
 
 
 def try_out(obj, spares):
@@ -70,12 +74,12 @@ def receive(connection, borrowed):
     with unpacking():
         data = connection.recv_bytes()
         arrival = Arrival(data, borrowed.segments)
-        for number, nbytes, which in arrival.new():
-            fd, transit.arrived[which] = transit.arrived[which], -1
-            try:
-                borrowed.segments[number] = Lent(fd, nbytes, number, borrowed.dropped)
-            finally:
-                os.close(fd)
+        borrowed.keep_no_more(arrival.gone)
+        for number, nbytes, which, key in arrival.new:
+            segment = _segments.known.get(key)      # it may be of this process
+            if segment is None:
+                segment = Lent(transit.arrived[which], nbytes, number, None if key else borrowed.dropped)
+            borrowed.segments[number] = segment
         unpickler = pickle.Unpickler(arrival)
         unpickler.persistent_load = arrival.persistent_load
         return unpickler.load()
@@ -87,7 +91,7 @@ class Borrowed:
     Attributes
     ----------
     segments : dict
-        Number to :class:`Lent`.
+        Number to :class:`Lent`, or to an own segment that the sender shows.
     dropped : list of int
         Numbers of those that no storage lies in any more, and which the sender has not been told of.
     """
@@ -103,7 +107,7 @@ class Borrowed:
         return [n for n in numbers if n in self.segments and self.segments[n].is_idle()]
 
     def keep_no_more(self, numbers):
-        """The sender lends these no more."""
+        """The sender lends or shows these no more."""
         for number in numbers:
             segment = self.segments.pop(number, None)
             if segment is not None:
@@ -114,7 +118,7 @@ _everything = weakref.WeakSet()
 
 
 class Lent(Segment):
-    """A segment that the receiver has for a while."""
+    """A segment of the sender. That no storage lies in it any more is noted where it is lent, not where it is shown."""
 
     def __init__(self, fd, nbytes, number, dropped):
         self.key, self.shared, self.dropped = number, False, dropped
@@ -123,7 +127,8 @@ class Lent(Segment):
 def _before_fork():
     """A child shows what there is."""
     for borrowed in list(_everything):
-        borrowed.keep_no_more([n for n, segment in list(borrowed.segments.items()) if not segment.is_idle()])
+        borrowed.keep_no_more([n for n, segment in list(borrowed.segments.items())
+                               if segment.dropped is not None and not segment.is_idle()])
     if _segments.spares is not None:
         _segments.spares.clear([s for s in list(_segments.known.values()) if isinstance(s, _segments.Anonymous)])
 

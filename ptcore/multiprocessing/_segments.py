@@ -34,6 +34,7 @@ known = weakref.WeakValueDictionary()       # key -> segment that this process m
 
 _lock = threading.RLock()
 _late = []              # names that are to be released
+numbers = itertools.count(1)   # of segments; a forked child goes on with them
 _slabs = {}             # (class, bytes of a place) -> [segment, offset of its next place]
 
 
@@ -91,7 +92,7 @@ class Anonymous(Segment):
 
     def __init__(self, fd, nbytes, key):
         self.key = key
-        self.number = next(_numbers)
+        self.number = next(numbers)        # unlike the key, of this process alone
         known[key] = self
 
     @classmethod
@@ -109,8 +110,8 @@ class Anonymous(Segment):
     def __del__(self, close=os.close):      # at the interpreter's end modules may be empty
         if self.fd >= 0:
             close(self.fd)
-        if self.alone and spares is not None:
-            spares.gone.append(self.number)
+        if spares is not None:
+            spares.end(self)
 
     @staticmethod
     def step():
@@ -367,14 +368,14 @@ _PREFIX = f"ptcore-{_namespace():x}-"
 
 
 def _new_key():
-    return f"{_PREFIX}{_own}-{next(_numbers)}"
+    return f"{_PREFIX}{_own}-{next(numbers)}"
 
 
 def _begin():
     """Keys of this process's own, and no place that its parent may be giving away."""
-    global _lock, _own, _numbers
+    global _lock, _own
     _lock = threading.RLock()
-    _own, _numbers = os.urandom(8).hex(), itertools.count()
+    _own = os.urandom(8).hex()
     _late.clear()
     _slabs.clear()
 

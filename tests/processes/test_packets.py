@@ -25,7 +25,7 @@ LARGE = 50_000                  # elements
 @pytest.fixture
 def pipe(monkeypatch):
     """(function that sends an object and returns what comes, the sender's Spares, the receiver's Borrowed)"""
-    spares, borrowed = _recycle.Spares(8), _recycle.Borrowed()
+    spares, borrowed = _recycle.Spares(8, 20, _segments.numbers), _recycle.Borrowed()
     monkeypatch.setattr(_segments, "spares", spares)
     spares.lend(_segments.SMALL + 1)
     here, there = Pipe()
@@ -156,23 +156,57 @@ def test_what_is_sent_again_before_it_came_back_goes_for_good(pipe):
     carry, spares, borrowed = pipe
     x = ptcore.zeros(LARGE)
     first = carry(x)
+    (lent,) = borrowed.segments
     second = carry(x)
     second[0] = 1
     assert first[0] == x[0] == 1
-    assert len(spares.gone) == 1
-    borrowed.keep_no_more(spares.gone)
-    assert not borrowed.segments
-    del first, second, x
+    assert spares.gone == [lent]
+    assert len(spares.shown) == 1
+    third = carry(x)
+    assert third.data_ptr() == second.data_ptr()
+    assert set(borrowed.segments) == set(spares.shown)
+    del first, second, third
     give_back(spares, borrowed)
     assert not spares.free
 
 
 def test_more_than_are_lent_at_once(pipe):
-    carry, spares, _ = pipe
+    carry, spares, borrowed = pipe
     held = [carry(ptcore.full((LARGE,), float(i))) for i in range(20)]
     assert len(spares.sent) == 8
-    assert len(spares.gone) == 12
+    carry(0)                    # tells the rest
+    assert set(borrowed.segments) == set(spares.sent)
     assert [x[0].item() for x in held] == list(range(20))
+
+
+class Unknown(dict):
+    """The segments of this process, as another one knows them."""
+
+    def __setitem__(self, key, segment):
+        pass
+
+
+def test_what_the_sender_keeps_is_shown_until_it_goes(pipe, monkeypatch):
+    carry, spares, borrowed = pipe
+    monkeypatch.setattr(_segments, "known", Unknown())
+    descriptors = []
+    kept = [ptcore.full((LARGE,), float(i)).share_memory_() for i in range(30)]
+    for x in kept:              # as those are that were shared without a loader
+        x.untyped_storage()._place[0].alone = False
+    for _ in range(3):
+        for i, x in enumerate(kept[:15]):
+            got = carry([x, x[5:]])
+            assert got[0][0] == i
+            assert got[1].data_ptr() == got[0].data_ptr() + 20
+            descriptors.append(len(borrowed.segments))
+    assert descriptors == [*range(1, 16), *[15] * 30]
+    del kept[3:6], x, got
+    carry(0)
+    assert len(borrowed.segments) == len(spares.shown) == 12
+    for _ in range(2):          # more than are shown at once
+        for x in kept:
+            assert bool((carry(x) == x[0]).all())
+            assert len(borrowed.segments) <= 21
 
 
 @pytest.mark.parametrize("bad", [lambda: None, threading.Lock()], ids=["function", "lock"])
@@ -193,7 +227,7 @@ def test_a_message_that_cannot_be_sent_changes_nothing(pipe, bad):
 
 def test_damaged_packets_raise(monkeypatch):
     """Whatever their last numbers say: an error, or a tensor inside the memory that there is."""
-    spares, descriptors = _recycle.Spares(8), []
+    spares, descriptors = _recycle.Spares(8, 20, _segments.numbers), []
     monkeypatch.setattr(_segments, "spares", spares)
     x = ptcore.arange(LARGE)
     file, _ = _recycle._packed([x, x.reshape(250, 200).t(), ptcore.ones(2, 3), ptcore.tensor(7)], spares, descriptors)
@@ -213,7 +247,6 @@ def test_damaged_packets_raise(monkeypatch):
             broken = changed.tobytes()
         try:
             arrival = Arrival(broken, segments)
-            arrival.new()
             unpickler = _recycle.pickle.Unpickler(arrival)
             unpickler.persistent_load = arrival.persistent_load
             for t in unpickler.load():
@@ -227,7 +260,7 @@ def test_damaged_packets_raise(monkeypatch):
 
 
 def test_a_packet_of_thousands_of_tensors():
-    packet = Packet(_recycle.Spares(4), 1 << 14, [])
+    packet = Packet(_recycle.Spares(4, 4, _segments.numbers), 1 << 14, [])
     xs = [ptcore.full((k % 50 + 1,), float(k)) for k in range(5000)]
     ids = [packet.persistent_id(x) for x in xs]
     assert ids == [packet.persistent_id(x) for x in xs]

@@ -518,3 +518,43 @@ class Threads(Full):
 def test_threads_beside_it():
     for k, sample in enumerate(DataLoader(Threads(200), batch_size=None, num_workers=1)):
         assert bool((sample == float(k)).all())
+
+
+class Holds(Full):
+    """Tensors that the dataset keeps, others from time to time."""
+
+    def __init__(self):
+        super().__init__(600)
+        self.held = []
+
+    def __getitem__(self, i):
+        if i % 100 == 0:
+            self.held = [ptcore.full((N,), float(i + k)) for k in range(5)]
+        return self.held[i % 5][1:], i
+
+
+def test_what_the_dataset_keeps_is_mapped_once(monkeypatch):
+    from ptcore.multiprocessing import _recycle
+
+    gc.collect()
+    made, most, before = [], 0, mapped()
+    received = _recycle.Lent.__init__
+
+    def made_one(self, fd, nbytes, number, dropped):
+        made.append(number)
+        received(self, fd, nbytes, number, dropped)
+
+    monkeypatch.setattr(_recycle.Lent, "__init__", made_one)
+    monkeypatch.setattr(_segments.Anonymous, "received", lambda *args: made.extend([0] * 100))
+    loader = DataLoader(Holds(), batch_size=None, num_workers=1, persistent_workers=True)
+    for _ in range(2):
+        for i, (x, k) in enumerate(loader):
+            assert k == i
+            assert bool((x == float(i // 100 * 100 + i % 5)).all())
+            most = max(most, len(mapped()) - len(before))
+    # Each of twelve times five, at first as what comes back.
+    assert len(made) <= 2 * 60
+    assert most <= 20
+    del x, loader
+    gc.collect()
+    assert mapped() == before

@@ -209,11 +209,8 @@ class Processes:
             return None
         for number, connection in enumerate(self.connections):
             if connection in ready:
-                borrowed = self._borrowed[number]
                 try:
-                    gone, message = receive(connection, borrowed)
-                    borrowed.keep_no_more(gone)
-                    return number, message
+                    return number, receive(connection, self._borrowed[number])
                 except (EOFError, ConnectionResetError):
                     self.check(number)
                     raise

@@ -34,6 +34,7 @@ _TOGETHER = 2e-3            # seconds that a finished batch may wait for the nex
 _BETWEEN = 5e-3, 2e-2       # seconds between two looks at the states of the random sources (60 us), of batches and of
                             # single samples; those who go on make again what was made in between, its indices are kept
 _SPARES = 64                # segments that a worker has lent at once, to use them again
+_SHOWN = 1024               # segments of a worker that the loader maps for good
 _LATER = 5                  # how much lower the priority of workers is that share a processor with the loop
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _local = threading.local()
@@ -292,7 +293,7 @@ def run_in_process(task, connection, others):
     _seed_all(seed)
     parent = os.getppid() if hasattr(os, "getppid") else None
     watch = Watch([connection, parent_process().sentinel])
-    _segments.spares = spares = _recycle.Spares(_SPARES)
+    _segments.spares = spares = _recycle.Spares(_SPARES, _SHOWN, _segments.numbers)
     spares.lend(_segments.SMALL + 1)
 
     def receive():
@@ -309,18 +310,16 @@ def run_in_process(task, connection, others):
             _seed_all(message[1])
         return message
 
-    def send(what, numbers, answers):
-        gone = spares.gone[:]
+    def send(*message):
         try:
-            _recycle.send(connection, (gone, (what, numbers, answers)), spares)
+            _recycle.send(connection, message, spares)
         except (EOFError, BrokenPipeError, ConnectionResetError):
             raise
         except Exception:
+            what, numbers, answers = message
             if what == STATES:
                 raise
-            answers = [_sendable(batch, number, spares) for batch in answers]
-            _recycle.send(connection, (gone, (what, numbers, answers)), spares)
-        del spares.gone[:len(gone)]         # the collector may have added to it
+            _recycle.send(connection, (what, numbers, [_sendable(batch, number, spares) for batch in answers]), spares)
 
     try:
         serve(task, receive, send, functools.partial(_move, _segments.SMALL))
