@@ -35,7 +35,7 @@ _BETWEEN = 5e-3, 2e-2       # seconds between two looks at the states of the ran
                             # single samples; those who go on make again what was made in between, its indices are kept
 _SPARES = 64                # segments that a worker has lent at once, to use them again
 _SHOWN = 1024               # segments of a worker that the loader maps for good
-_LATER = 5                  # how much lower the priority of workers is that share a processor with the loop
+_LATER = 15                 # how much lower the priority of workers is that share a processor with the loop
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _local = threading.local()
 

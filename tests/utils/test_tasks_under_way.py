@@ -1,0 +1,71 @@
+"""How many tasks a loader's workers have at once, and what that follows."""
+import time
+
+import ptcore
+from ptcore.utils.data import DataLoader, Dataset
+
+
+class Numbers(Dataset):
+    def __init__(self, n, seconds=0.0):
+        self.n, self.seconds = n, seconds
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        end = time.thread_time() + self.seconds
+        while time.thread_time() < end:
+            pass
+        return ptcore.tensor(i)
+
+
+def under_way(loader, seconds=0.0):
+    """The most tasks that are under way besides the batch that the loop works on for so long, but for the first half."""
+    it, most = iter(loader), 0
+    for k, x in enumerate(it):
+        assert x == k
+        time.sleep(seconds)
+        if k > len(loader) // 2:
+            most = max(most, len(it._owner))
+    return most
+
+
+def test_a_busy_loop_lets_workers_go_further_ahead():
+    assert under_way(DataLoader(Numbers(600), batch_size=None, num_workers=2), 1e-3) == 2 * 3 * 16 - 1
+    # One that waits does not.
+    assert under_way(DataLoader(Numbers(600, 1e-3), batch_size=None, num_workers=2)) < 2 * 2 * 16
+    # Nor where the caller says how far.
+    for factor in 1, 2, 5:
+        loader = DataLoader(Numbers(100), batch_size=None, num_workers=2, prefetch_factor=factor)
+        assert under_way(loader, 1e-3) == 2 * factor - 1
+
+
+def test_dear_tasks_are_as_many_as_the_factor_says():
+    assert under_way(DataLoader(Numbers(60, 6e-3), batch_size=None, num_workers=2), 6e-3) < 4
+
+
+def late(it, which):
+    """Answers of which some seem to have taken half a millisecond a batch."""
+    receive, count = it._crew.receive, 0
+
+    def tampered(timeout):
+        nonlocal count
+        worker, (_, numbers, batches) = receive(timeout)
+        count += 1
+        return worker, ((5e-4 if which(count) else 1e-5) * len(numbers), numbers, batches)
+
+    it._crew.receive = tampered
+    return it
+
+
+def test_one_late_answer_changes_nothing():
+    it = iter(DataLoader(Numbers(4000), batch_size=None, num_workers=2))
+    seen = [it._at_once for _ in late(it, lambda count: count > 20 and count % 10 == 0)]
+    assert set(seen[seen.index(16):]) == {16}
+
+
+def test_answers_that_are_all_late_do():
+    it = late(iter(DataLoader(Numbers(4000), batch_size=None, num_workers=2)), lambda count: count > 20)
+    seen = [it._at_once for _ in it]
+    assert 16 in seen
+    assert seen[-1] < 16
