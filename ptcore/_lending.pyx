@@ -155,8 +155,8 @@ cdef class Packet:
     cdef dict known                 # address of a tensor -> its id
     cdef list kept                  # these tensors, so that no other one comes to lie there
     cdef list gone
-    cdef list new                   # segments, and their places in outgoing
-    cdef dict lent, shown           # number -> segment
+    cdef list new                   # (number, bytes, place in outgoing, key) of segments
+    cdef dict lent, shown           # number -> segment, which may have got another one since
 
     def __cinit__(self, Spares spares not None, int64_t limit, list outgoing):
         self.spares, self.limit, self.outgoing = spares, limit, outgoing
@@ -194,6 +194,7 @@ cdef class Packet:
         """Whether the receiver knows the segment by its number, if need be by this packet."""
         if segment.number in self.lent or segment.number in self.shown:
             return True
+        key = b""
         if self.spares.send(segment):
             self.lent[segment.number] = segment
             if segment.used_again:
@@ -204,7 +205,8 @@ cdef class Packet:
             self.shown[segment.number] = segment
             if not self.spares.show(segment):
                 return True
-        self.new.append((segment, len(self.outgoing)))
+            key = segment.key.encode()
+        self.new.append((segment.number, segment.nbytes, len(self.outgoing), key))
         self.outgoing.append(segment)
         return True
 
@@ -232,18 +234,16 @@ cdef class Packet:
         cdef int64_t words = i + 1 + NEW_WORDS * len(self.new)
         cdef bytes packed = bytes(before + 8 * (words + self.words + 1)), key
         cdef char *data = packed
-        cdef Segment segment
         data += before
         put(data, 0, len(self.gone))
         for k, value in enumerate(self.gone):
             put(data, 1 + k, value)
         put(data, i, len(self.new))
         i += 1
-        for segment, index in self.new:
-            put(data, i, segment.number)
-            put(data, i + 1, segment.nbytes)
+        for number, nbytes, index, key in self.new:
+            put(data, i, number)
+            put(data, i + 1, nbytes)
             put(data, i + 2, index)
-            key = b"" if segment.number in self.lent else segment.key.encode()
             memcpy(data + 8 * (i + 3), <char *>key, len(key))
             i += NEW_WORDS
         if self.words:
@@ -259,8 +259,8 @@ cdef class Packet:
         """The receiver will not have it."""
         for number in self.lent:
             self.spares.sent.pop(number, None)
-        for segment, _ in self.new:
-            self.spares.shown.pop((<Segment>segment).number, None)
+        for number, *_ in self.new:
+            self.spares.shown.pop(number, None)
 
 
 cdef inline void put(char *data, int64_t word, int64_t value) noexcept:

@@ -179,6 +179,18 @@ def test_more_than_are_lent_at_once(pipe):
     assert [x[0].item() for x in held] == list(range(20))
 
 
+def test_more_than_are_lent_at_once_in_one_message(pipe):
+    carry, spares, borrowed = pipe
+    for value in range(3):
+        got = carry([ptcore.full((LARGE,), float(value + i)) for i in range(20)])
+        assert [bool((x == value + i).all()) for i, x in enumerate(got)] == [True] * 20
+        assert len(spares.sent) == 8
+        del got
+        give_back(spares, borrowed)
+    x = ptcore.ones(LARGE)
+    assert carry([x] + [ptcore.zeros(LARGE) for _ in range(20)] + [x[1:]])[-1].tolist() == [1.0] * (LARGE - 1)
+
+
 class Unknown(dict):
     """The segments of this process, as another one knows them."""
 

@@ -20,7 +20,7 @@ class Numbers(Dataset):
 
 
 def under_way(loader, seconds=0.0):
-    """The most tasks that are under way besides the batch that the loop works on for so long, but for the first half."""
+    """The most tasks under way besides the batch that the loop works on for so long, but for the first half."""
     it, most = iter(loader), 0
     for k, x in enumerate(it):
         assert x == k
