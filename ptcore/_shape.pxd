@@ -1,6 +1,6 @@
 # Sizes, strides and broadcasting as plain C: every loop here runs without Python objects.
 # Strides count elements; a size of 0 or 1 puts no constraint on its stride.
-from ptcore._types cimport int64_t
+from ptcore._types cimport int64_t, uint64_t
 
 cdef enum:
     MAX_DIM = 64
@@ -31,7 +31,8 @@ cdef inline void fill_strides(int ndim, const int64_t *sizes, int64_t *strides) 
     for i in range(ndim - 1, -1, -1):
         strides[i] = step
         if sizes[i] > 1:
-            step *= sizes[i]
+            # Sizes beside a zero may be any, and their product with them.
+            step = <int64_t>(<uint64_t>step * <uint64_t>sizes[i])
 
 
 cdef inline bint is_contiguous(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil:

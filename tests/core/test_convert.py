@@ -474,6 +474,11 @@ def test_huge_sizes():
         if first == 0 and min(stride) > 0:
             with pytest.raises((RuntimeError, MemoryError)):
                 pt.empty_strided(size, stride)
+    # Beside a zero sizes may be any; what their strides come to is nobody's concern, but is defined.
+    x = pt.empty((2, 2**62, 3, 0))
+    assert x.shape == (2, 2**62, 3, 0)
+    for y in x, x + 1, x.permute(3, 2, 1, 0).contiguous(), x.reshape(0, 5), x.clone(), x.narrow(1, 0, 7):
+        assert y.numel() == 0
     for n in (2**50, 2**62):
         with pytest.raises((RuntimeError, MemoryError)):
             pt.zeros(4).resize_(n)
