@@ -69,6 +69,10 @@ def try_out(obj, spares):
         _packed(obj, spares, descriptors)[1].undo()
 
 
+class _Unpickler(pickle.Unpickler):
+    """One whose attributes can be set."""
+
+
 def receive(connection, borrowed):
     """The next object of the sender whose segments these are."""
     with unpacking():
@@ -80,7 +84,7 @@ def receive(connection, borrowed):
             if segment is None:
                 segment = Lent(transit.arrived[which], nbytes, number, None if key else borrowed.dropped)
             borrowed.segments[number] = segment
-        unpickler = pickle.Unpickler(arrival)
+        unpickler = _Unpickler(arrival)
         unpickler.persistent_load = arrival.persistent_load
         return unpickler.load()
 

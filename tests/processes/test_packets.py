@@ -259,7 +259,7 @@ def test_damaged_packets_raise(monkeypatch):
             broken = changed.tobytes()
         try:
             arrival = Arrival(broken, segments)
-            unpickler = _recycle.pickle.Unpickler(arrival)
+            unpickler = _recycle._Unpickler(arrival)
             unpickler.persistent_load = arrival.persistent_load
             for t in unpickler.load():
                 if isinstance(t, Tensor) and t.numel() < 1 << 20:
