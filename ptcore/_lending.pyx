@@ -7,6 +7,7 @@ The end of a packet: ``how many are gone, their numbers, how many are new, (numb
 records, length of the pickle``; the key is empty where the segment is lent. A record: ``segment, or -1, and what
 _copying.pxd describes``. A tensor's id is where its record begins, that of a segment is ``-1 - number``.
 """
+cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.string cimport memcpy
 
@@ -22,6 +23,7 @@ cdef enum:
     NEW_WORDS = 3 + KEY_WORDS
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Spares:
     """What the sender has: segments on their way, those that came back, and those that the receiver maps for good.
 
@@ -137,6 +139,7 @@ cdef class Spares:
             segment.make_private()
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Packet:
     """Gives a pickler the persistent ids of one message.
 
@@ -267,6 +270,7 @@ cdef inline void put(char *data, int64_t word, int64_t value) noexcept:
     memcpy(data + 8 * word, &value, 8)
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Arrival:
     """A message that has come: the file that an unpickler reads, and its persistent ids.
 
