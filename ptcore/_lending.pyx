@@ -159,11 +159,11 @@ cdef class Packet:
     cdef list kept                  # these tensors, so that no other one comes to lie there
     cdef list gone
     cdef list new                   # (number, bytes, place in outgoing, key) of segments
-    cdef dict lent, shown           # number -> segment, which may have got another one since
+    cdef set named                  # numbers of segments
 
     def __cinit__(self, Spares spares not None, int64_t limit, list outgoing):
         self.spares, self.limit, self.outgoing = spares, limit, outgoing
-        self.known, self.kept, self.new, self.lent, self.shown = {}, [], [], {}, {}
+        self.known, self.kept, self.new, self.named = {}, [], [], set()
         self.gone = spares.begin()
 
     def __dealloc__(self):
@@ -195,17 +195,17 @@ cdef class Packet:
 
     cdef bint names(self, Segment segment) except -1:
         """Whether the receiver knows the segment by its number, if need be by this packet."""
-        if segment.number in self.lent or segment.number in self.shown:
+        if segment.number in self.named:
             return True
         key = b""
         if self.spares.send(segment):
-            self.lent[segment.number] = segment
+            self.named.add(segment.number)
             if segment.used_again:
                 return True
-        elif segment.key is None or len(segment.key) > 8 * KEY_WORDS or not hasattr(segment, "fd"):
+        elif not hasattr(segment, "fd") or len(segment.key) > 8 * KEY_WORDS:
             return False
         else:
-            self.shown[segment.number] = segment
+            self.named.add(segment.number)
             if not self.spares.show(segment):
                 return True
             key = segment.key.encode()
@@ -260,7 +260,7 @@ cdef class Packet:
 
     def undo(self):
         """The receiver will not have it."""
-        for number in self.lent:
+        for number in self.named:
             self.spares.sent.pop(number, None)
         for number, *_ in self.new:
             self.spares.shown.pop(number, None)

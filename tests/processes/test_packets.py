@@ -9,25 +9,26 @@ import pytest
 
 import ptcore
 from ptcore import Tensor
-from ptcore.multiprocessing import _segments
-
-if _segments.STRATEGIES[0] != "file_descriptor":
-    pytest.skip("workers send descriptors on Linux alone", allow_module_level=True)
-
 from ptcore._lending import Arrival, Packet
 from ptcore._untyped_storage import lend_memory
-from ptcore.multiprocessing import _recycle
-from ptcore.multiprocessing._connection import Pipe
+from ptcore.multiprocessing import _recycle, _segments
 
 LARGE = 50_000                  # elements
 
 
 @pytest.fixture
-def pipe(monkeypatch):
+def descriptors():
+    if _segments.STRATEGIES[0] != "file_descriptor":
+        pytest.skip("segments are lent by descriptors, which pipes carry on Linux alone")
+
+
+@pytest.fixture
+def pipe(monkeypatch, descriptors):
     """(function that sends an object and returns what comes, the sender's Spares, the receiver's Borrowed)"""
     spares, borrowed = _recycle.Spares(8, 20, _segments.numbers), _recycle.Borrowed()
     monkeypatch.setattr(_segments, "spares", spares)
     spares.lend(_segments.SMALL + 1)
+    from ptcore.multiprocessing._connection import Pipe
     here, there = Pipe()
 
     def carry(obj):
@@ -45,7 +46,9 @@ def pipe(monkeypatch):
         try:
             return _recycle.receive(there, borrowed)
         except ValueError:
-            raise failed[0] if failed else None from None
+            if failed:
+                raise failed[0] from None
+            raise
         finally:
             thread.join()
 
@@ -237,12 +240,12 @@ def test_a_message_that_cannot_be_sent_changes_nothing(pipe, bad):
     assert len(spares.sent) == len(borrowed.segments) == 1
 
 
-def test_damaged_packets_raise(monkeypatch):
+def test_damaged_packets_raise(monkeypatch, descriptors):
     """Whatever their last numbers say: an error, or a tensor inside the memory that there is."""
-    spares, descriptors = _recycle.Spares(8, 20, _segments.numbers), []
+    spares, outgoing = _recycle.Spares(8, 20, _segments.numbers), []
     monkeypatch.setattr(_segments, "spares", spares)
     x = ptcore.arange(LARGE)
-    file, _ = _recycle._packed([x, x.reshape(250, 200).t(), ptcore.ones(2, 3), ptcore.tensor(7)], spares, descriptors)
+    file, _ = _recycle._packed([x, x.reshape(250, 200).t(), ptcore.ones(2, 3), ptcore.tensor(7)], spares, outgoing)
     data = file.getvalue()
     segments = dict(spares.sent)
     rng = random.Random(0)
@@ -283,7 +286,7 @@ def test_a_packet_of_thousands_of_tensors():
         arrival.persistent_load(1 << 40)
 
 
-def test_moved_while_a_kernel_reads_it():
+def test_moved_while_a_kernel_reads_it(descriptors):
     """The segment of a new tensor comes back although a thread's kernel reads the tensor while it is resized."""
     free = []
     segments = [_segments.Anonymous.new(1 << 20) for _ in range(2)]
