@@ -286,10 +286,13 @@ cdef class Arrival:
         Numbers that the sender does not use any more.
     new : list of tuple
         ``(number, bytes, which descriptor, key)`` of those that it uses from now on.
+    lent : int
+        Bytes of the segments that the tensors lie in which were read, but for those that are shown for good.
     """
     cdef bytes data
     cdef dict segments, made
     cdef readonly list gone, new
+    cdef readonly int64_t lent
     cdef const int64_t *records
     cdef int64_t at, length, words  # of the pickle: how much was read, its bytes; of the records: their numbers
 
@@ -334,6 +337,7 @@ cdef class Arrival:
     def persistent_load(self, int64_t which):
         """The tensor or the segment of an id."""
         cdef const int64_t *record
+        cdef Segment segment
         if which < 0:
             return self.segments[-1 - which]
         found = self.made.get(which)
@@ -342,8 +346,14 @@ cdef class Arrival:
                 raise ValueError(f"loader: a packet has no record {which}")
             record = self.records + which
             nbytes = 8 * (self.words - which - 1)
-            found = self.made[which] = (read_small(record + 1, nbytes) if record[0] == INSIDE
-                                        else read_window(record + 1, nbytes, self.segments[record[0]]))
+            if record[0] == INSIDE:
+                found = read_small(record + 1, nbytes)
+            else:
+                segment = self.segments[record[0]]
+                found = read_window(record + 1, nbytes, segment)
+                if segment.dropped is not None:
+                    self.lent += segment.nbytes
+            self.made[which] = found
         return found
 
 

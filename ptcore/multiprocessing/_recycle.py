@@ -86,7 +86,9 @@ def receive(connection, borrowed):
             borrowed.segments[number] = segment
         unpickler = _Unpickler(arrival)
         unpickler.persistent_load = arrival.persistent_load
-        return unpickler.load()
+        obj = unpickler.load()
+        borrowed.brought = arrival.lent
+        return obj
 
 
 class Borrowed:
@@ -98,10 +100,12 @@ class Borrowed:
         Number to :class:`Lent`, or to an own segment that the sender shows.
     dropped : list of int
         Numbers of those that no storage lies in any more, and which the sender has not been told of.
+    brought : int
+        Bytes of lent memory that came with the last message.
     """
 
     def __init__(self):
-        self.segments, self.dropped = {}, []
+        self.segments, self.dropped, self.brought = {}, [], 0
         _everything.add(self)
 
     def take_dropped(self):

@@ -1,6 +1,8 @@
 """How many tasks a loader's workers have at once, and what that follows."""
 import time
 
+import pytest
+
 import ptcore
 from ptcore.utils.data import DataLoader, Dataset
 
@@ -19,6 +21,19 @@ class Numbers(Dataset):
         return ptcore.tensor(i)
 
 
+class Large(Dataset):
+    """Samples of so many elements: new ones, or one that the dataset holds."""
+
+    def __init__(self, n, held):
+        self.x, self.held = ptcore.ones(n), held
+
+    def __len__(self):
+        return 400
+
+    def __getitem__(self, i):
+        return self.x if self.held else self.x * i
+
+
 def under_way(loader, seconds=0.0):
     """The most tasks under way besides the batch that the loop works on for so long, but for the first half."""
     it, most = iter(loader), 0
@@ -30,11 +45,9 @@ def under_way(loader, seconds=0.0):
     return most
 
 
-def test_a_busy_loop_lets_workers_go_further_ahead():
-    assert under_way(DataLoader(Numbers(600), batch_size=None, num_workers=2), 1e-3) == 2 * 3 * 16 - 1
-    # One that waits does not.
-    assert under_way(DataLoader(Numbers(600, 1e-3), batch_size=None, num_workers=2)) < 2 * 2 * 16
-    # Nor where the caller says how far.
+def test_cheap_tasks_are_many_at_once():
+    assert under_way(DataLoader(Numbers(600), batch_size=None, num_workers=2), 1e-3) == 2 * 2 * 16 - 1
+    # Not where the caller says how many.
     for factor in 1, 2, 5:
         loader = DataLoader(Numbers(100), batch_size=None, num_workers=2, prefetch_factor=factor)
         assert under_way(loader, 1e-3) == 2 * factor - 1
@@ -56,6 +69,35 @@ def late(it, which):
 
     it._crew.receive = tampered
     return it
+
+
+@pytest.mark.parametrize(("nbytes", "number"), [(500_000, 16), (1_000_000, 8), (4_000_000, 2), (11_000_000, 1)])
+def test_large_batches_are_fewer_at_once(nbytes, number):
+    """So many that an answer has no more than 10 MiB; what the dataset holds is not written, and does not count."""
+    it = late(iter(DataLoader(Large(nbytes // 4, False), batch_size=None, num_workers=2)), lambda count: False)
+    assert [it._at_once for _ in it][-1] == number
+    it = late(iter(DataLoader(Large(nbytes // 4, True), batch_size=None, num_workers=2)), lambda count: False)
+    assert max(it._at_once for _ in it) == 16
+
+
+def test_batches_that_become_smaller_are_more_at_once_again():
+    it = iter(DataLoader(Numbers(6000), batch_size=None, num_workers=2))
+    receive, count, steps = it._crew.receive, 0, [1]
+
+    def tampered(timeout):
+        nonlocal count
+        worker, (_, numbers, batches) = receive(timeout)
+        count += 1
+        size = (10 if 20 <= count < 40 else 1) << 20
+        it._crew.brought = lambda worker: size * len(batches)
+        if it._at_once != steps[-1]:
+            steps.append(it._at_once)
+        return worker, (1e-5 * len(numbers), numbers, batches)
+
+    it._crew.receive = tampered
+    for _ in it:
+        pass
+    assert steps == [1, 2, 4, 8, 4, 2, 1, 2, 4, 8]
 
 
 def test_one_late_answer_changes_nothing():

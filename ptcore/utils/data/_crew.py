@@ -217,6 +217,10 @@ class Processes:
         self.check()
         return None
 
+    def brought(self, worker):
+        """Bytes of memory, to be used again, that its last message brought."""
+        return self._borrowed[worker].brought
+
     def pids(self):
         return [p.pid for p in self.processes]
 
@@ -259,6 +263,10 @@ class Threads:
             return self._results.get(timeout=timeout)
         except Empty:
             return None
+
+    def brought(self, worker):
+        """Threads copy nothing."""
+        return 0
 
     def pids(self):
         return []

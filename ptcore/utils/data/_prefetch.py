@@ -5,8 +5,7 @@ Tasks go to the workers in turn. With ``in_order`` a batch that comes early wait
 
 A message and waking who waits for it cost about as much as a sample that takes 50 us. So where the caller sets neither
 ``prefetch_factor`` nor ``timeout``, tasks that take little time go to a worker several at once, and its answers come
-back together: as many as it makes in less than two milliseconds. A loop that is itself busy keeps workers from their
-processors for a while, and they go on unevenly; so that none runs out of tasks, each then has once more of them.
+back together: as many as it makes in less than two milliseconds, and no more than caches hold.
 """
 
 import time
@@ -22,8 +21,7 @@ __all__ = ["Prefetching"]
 _NONE = object()
 _CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
 _MOST_AT_ONCE = 16
-_BUSY = 0.25                    # share of its time that a loop does not wait, from which on it is busy
-_JUDGED = 0.05                  # seconds between two looks at that
+_LARGE = 10 << 20               # bytes of an answer above which half as many tasks go at once
 _LOOK = 0.1                     # seconds between two looks at the workers while there are batches
 
 
@@ -33,8 +31,8 @@ class Prefetching:
     def __init__(self, loader):
         self._count, self._timeout = loader.num_workers, loader.timeout
         self._in_order, self._stays = loader.in_order, loader.persistent_workers
-        self._factor, self._more = loader.prefetch_factor, False
-        self._cost = 1.0                # seconds that a batch takes, about
+        self._factor = loader.prefetch_factor
+        self._cost, self._nbytes = 1.0, 0       # seconds that a batch takes and bytes that are lent for it, about
         self._send_at_once(1)
         self._adapts = loader._prefetch_is_default and not loader.timeout
         self._pin = _Pinning(loader._pin) if loader._pin is not None else None
@@ -77,7 +75,6 @@ class Prefetching:
         self._turn = 0 if self._stream else self._position.given % self._count
         self._over = False
         self._looked = 0.0              # when all workers were last seen alive
-        self._judged, self._waited = time.monotonic(), 0.0      # when it was last looked how busy the loop is
 
     def _states_of(self, worker):
         """The states of the random sources that a worker goes on with, or None."""
@@ -120,7 +117,7 @@ class Prefetching:
         workers, which is for one that has none left."""
         self._at_once = number
         group = self._count * number
-        self._most = (self._factor + (self._more and number > 1)) * group       # tasks under way
+        self._most = self._factor * group               # tasks under way
         self._enough = self._most - max(1, group // 4)
 
     def _fill(self):
@@ -158,17 +155,9 @@ class Prefetching:
 
     def _take(self, timeout):
         """Notes one answer of a worker; False if none came in time."""
-        began = time.monotonic()
         answer = self._crew.receive(timeout)
         if answer is None:
             return False
-        now = time.monotonic()
-        self._waited += now - began
-        if self._adapts and (elapsed := now - self._judged) > _JUDGED:
-            if self._more != (self._waited < (1 - _BUSY) * elapsed):
-                self._more = not self._more
-                self._send_at_once(self._at_once)
-            self._judged, self._waited = now, 0.0
         worker, (seconds, numbers, batches) = answer
         self._note(worker, seconds, numbers, batches)
         return True
@@ -186,11 +175,13 @@ class Prefetching:
         if self._adapts and made:
             # Slowly up: a worker that waits for its processor takes longer for once.
             self._cost = min(seconds / made, self._cost + (seconds / made - self._cost) / 8)
-            expected = self._cost * self._at_once
-            if expected < _CHEAP and made >= self._at_once:
-                self._send_at_once(min(2 * self._at_once, _MOST_AT_ONCE))
-            elif expected > _DEAR:
-                self._send_at_once(max(1, self._at_once // 2))
+            nbytes = self._crew.brought(worker) / made
+            self._nbytes = max(nbytes, self._nbytes + (nbytes - self._nbytes) / 8)
+            expected, number = self._cost * self._at_once, self._at_once
+            if expected > _DEAR or number * self._nbytes > _LARGE:
+                self._send_at_once(max(1, number // 2))
+            elif expected < _CHEAP and 2 * number * self._nbytes <= _LARGE and made >= number:
+                self._send_at_once(min(2 * number, _MOST_AT_ONCE))
 
     def _chosen(self):
         """The number of a batch that may be given before the next one, or None."""
