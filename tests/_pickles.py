@@ -52,10 +52,10 @@ def load_pickle(body, storages=(b"\0" * 16,)):
     return pt.load(archive(b"\x80\x02" + body + b".", storages))
 
 
-def old_stream(body, *storages):
+def old_stream(body, *storages, itemsize=4):
     """A stream as PyTorch wrote it before 1.6; the storages are pairs of a key and bytes."""
     head = [pickle.dumps(part, protocol=2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})]
     parts = [*head, b"\x80\x02" + body + b".", pickle.dumps([key for key, _ in storages], protocol=2)]
     for _, data in storages:
-        parts += [struct.pack("<q", len(data) // 4), data]
+        parts += [struct.pack("<q", len(data) // itemsize), data]
     return io.BytesIO(b"".join(parts))

@@ -105,6 +105,25 @@ def test_a_shard_that_fails_takes_the_others_along(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
+    """The error names the file that was asked for."""
+    path = tmp_path / "x.pt"
+    real = os.open
+
+    def refused(name, flags, *rest, **options):
+        if str(name).endswith(".tmp"):
+            raise PermissionError(errno.EACCES, "Permission denied", name)
+        return real(name, flags, *rest, **options)
+
+    pt.save({"a": pt.ones(2)}, path)
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(PermissionError, match=f"it replaces, and {tmp_path} cannot be written to") as e:
+        pt.save({"a": pt.zeros(2)}, path)
+    assert e.value.filename == str(path)
+    monkeypatch.undo()
+    assert pt.load(path)["a"].tolist() == [1, 1]
+
+
 def test_folders_that_cannot_be_synced(tmp_path, monkeypatch):
     """As some network file systems have them: the file is there all the same."""
     import stat

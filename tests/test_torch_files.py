@@ -147,7 +147,11 @@ def test_metadata_conj_and_neg():
     body = (b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage("ComplexFloatStorage", size=2) + number(0) + number(2)
             + b"\x85" + number(1) + b"\x85\x89N}" + text("conj") + b"\x88stR")
     assert load_pickle(body, [values]).tolist() == [1 - 2j, 3 - 4j]
-    assert load_pickle(body.replace(b"X\4\0\0\0conj", b"X\3\0\0\0neg"), [values]).tolist() == [-1 - 2j, -3 - 4j]
+    negative = body.replace(b"X\4\0\0\0conj", b"X\3\0\0\0neg")
+    assert load_pickle(negative, [values]).tolist() == [-1 - 2j, -3 - 4j]
+    # In the layout of before 1.6 the numbers come behind the pickle.
+    assert pt.load(old_stream(body, ("0", values), itemsize=8)).tolist() == [1 - 2j, 3 - 4j]
+    assert pt.load(old_stream(negative, ("0", values), itemsize=8)).tolist() == [-1 - 2j, -3 - 4j]
 
 
 def test_byte_order():

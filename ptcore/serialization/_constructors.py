@@ -229,10 +229,21 @@ def _finish(reader, tensor, requires_grad, metadata=None):
         if not isinstance(metadata, dict) or not metadata.keys() <= {"conj", "neg"}:
             raise ValueError("the metadata of a tensor are unknown")
         if metadata.get("conj"):
-            tensor = tensor.conj()
+            tensor = _computed(reader, Tensor.conj, tensor)
         if metadata.get("neg"):
-            tensor = -tensor
+            tensor = _computed(reader, Tensor.neg, tensor)
     return tensor.requires_grad_() if _bool(requires_grad) else tensor
+
+
+def _computed(reader, function, tensor):
+    """``function(tensor)``, which is computed again where the tensor's bytes come later in the file."""
+    result = function(tensor)
+    if reader.then is not None:
+        def compute():
+            with ptcore.no_grad():
+                result.copy_(function(tensor))
+        reader.then.append(compute)
+    return result
 
 
 def _tensor_1(reader, storage, offset, size, stride):
@@ -301,7 +312,8 @@ def _on_device(reader, data, dtype, device, requires_grad):
     reader.charge(data.numel() * _dtype(dtype).itemsize)
     if type(device) not in (str, ptcore.device):
         raise ValueError("a device is none")
-    return _finish(reader, reader.place(data.to(dtype), str(device)), requires_grad)
+    placed = _computed(reader, lambda data: reader.place(data.to(dtype), str(device)), data)
+    return _finish(reader, placed, requires_grad)
 
 
 # -- values ------------------------------------------------------------------------------------------------

@@ -72,7 +72,11 @@ def write_atomically(path, write):
     remove_left(folder, prefix)
     temporary = os.path.join(folder, f"{prefix}{os.urandom(6).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)
+    try:
+        descriptor = os.open(temporary, flags, 0o666)
+    except PermissionError as error:
+        raise PermissionError(error.errno, "save: a file is written beside the one that it replaces, and "
+                              f"{folder} cannot be written to", path) from None
     try:
         with open(descriptor, "wb") as file:
             _lock(descriptor)

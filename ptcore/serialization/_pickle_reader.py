@@ -36,13 +36,15 @@ class Reader:
         From (tensor, saved device) to the tensor on the device that is wanted.
     encoding : str
         Of texts that Python 2 wrote; "bytes" leaves them bytes.
+    then : list, optional
+        Where the storages are read after the pickle: what is to be called then is added to it.
     """
 
-    def __init__(self, file, persistent=None, *, size, place=None, encoding="utf-8"):
+    def __init__(self, file, persistent=None, *, size, place=None, encoding="utf-8", then=None):
         self._file_read, self._readline = file.read, file.readline
         self._persistent = persistent
         self._budget = 32 * size + (1 << 24)
-        self.place = place
+        self.place, self.then = place, then
         self._encoding = encoding
         self._added = added()
         self._stack, self._marks, self._memo = [], [], {}

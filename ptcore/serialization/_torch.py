@@ -74,13 +74,13 @@ class Options:
     def __init__(self, place, meta, mmap, module, encoding):
         self.place, self.meta, self.mmap, self.module, self.encoding = place, meta, mmap, module, encoding
 
-    def read(self, file, persistent, size):
+    def read(self, file, persistent, size, then=None):
         """One pickle with tensors in it."""
         if self.module is None:
-            return Reader(file, persistent, size=size, place=self.place, encoding=self.encoding).load()
+            return Reader(file, persistent, size=size, place=self.place, encoding=self.encoding, then=then).load()
         unpickler = type("_Unpickler", (_Lookup, self.module.Unpickler), {})(file, encoding=self.encoding)
         unpickler.persistent_load = persistent
-        unpickler.reader = Reader(file, persistent, size=size, place=self.place)
+        unpickler.reader = Reader(file, persistent, size=size, place=self.place, then=then)
         return unpickler.load()
 
 
@@ -256,8 +256,8 @@ def _read_stream(file, size, options):
             raise ValueError(f"storage {key} is larger than the file")
         return ptcore.empty(nbytes, dtype=ptcore.uint8, device="meta" if options.meta else "cpu")
 
-    storages = _Storages(options, get)
-    result = options.read(file, storages.find, size)
+    storages, then = _Storages(options, get), []
+    result = options.read(file, storages.find, size, then)
     keys = dict.fromkeys(map(_key, Reader(file, size=size).load()))
     if keys.keys() != storages.made.keys():  # none may stay as it was allocated
         raise ValueError("its storages are not those of its tensors")
@@ -274,6 +274,8 @@ def _read_stream(file, size, options):
         fill(flat, readinto)
         if sys.byteorder == "big":
             swap_bytes(flat, dtype)
+    for compute in then:
+        compute()
     return result
 
 

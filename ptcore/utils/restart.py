@@ -37,7 +37,7 @@ class Restart:
     Attributes
     ----------
     epoch, step : int
-        Where the run is: the epoch that is under way, and the steps that are done.
+        Where the run is: the epoch that is under way, and the steps that are done before the present one.
     state : dict
         Plain data of your own, such as the best result; it is saved and comes back.
 
@@ -47,7 +47,11 @@ class Restart:
     global generator. With these, and with a loader among the parts, the weights at the end are those of a run that was
     never stopped, bit for bit, wherever it was stopped.
 
-    A checkpoint is saved after a step or at the end of an epoch. A ``save`` that comes after the last batch of an epoch
+    Threads of a loader (``multiprocessing_context="thread"``) share the generators, and take their numbers in any
+    order: with random numbers in the samples no two runs are equal.
+
+    A checkpoint is saved after a step or at the end of an epoch; a step counts as done once its batch was given. A
+    ``save`` that comes after the last batch of an epoch
     says that the epoch is over: a run that is resumed from it goes on with the next one. So in an epoch ``save`` comes
     last. What one step leaves to a later one or to the end of the epoch, such as a running sum, belongs into ``state``:
     a resumed epoch may have one step left, or none.
@@ -85,6 +89,7 @@ class Restart:
         self.epoch = self.step = 0
         self.state = {}
         self._passed = False            # the batches of this epoch have come to their end
+        self._stepping = False          # a batch was given, and the next one not asked for
         self._guard = None              # the checkpoint_on_signal that watches over the run
         self._cleaned = False
         self._damaged = set()           # numbers of checkpoints that could not be read: they do not count
@@ -93,6 +98,7 @@ class Restart:
         """Iterate over the epochs that are left of `number`."""
         while self.epoch < number:
             yield self.epoch
+            self._end_step()
             self.epoch += 1
             self._passed = False
             self._heed()
@@ -110,14 +116,21 @@ class Restart:
         """
         if hasattr(loader, "load_state_dict") and not any(loader is part for part in self.parts.values()):
             raise ValueError(f"batches: the {type(loader).__name__} must be one of the parts, {', '.join(self.parts)}")
+        self._end_step()
         self._passed = False
         for batch in loader:
+            self._stepping = True
             yield batch
-            self.step += 1
+            self._end_step()
             if self.every is not None and self.step % self.every == 0:
                 self.save()
             self._heed()
         self._passed = True
+
+    def _end_step(self):
+        """Counts the step, unless that was done."""
+        self.step += self._stepping
+        self._stepping = False
 
     def _heed(self):
         if self._guard is not None:
@@ -128,7 +141,7 @@ class Restart:
         return {
             "version": 1,
             "epoch": self.epoch + self._passed,
-            "step": self.step,
+            "step": self.step + self._stepping,         # the loader has counted its batch
             "state": self.state,
             "parts": {name: part.state_dict() for name, part in self.parts.items()},
             "random": _random_states.get_states(),
@@ -152,7 +165,7 @@ class Restart:
         for name, part in self.parts.items():
             part.load_state_dict(saved[name])
         self.epoch, self.step, self.state = state_dict["epoch"], state_dict["step"], state_dict["state"]
-        self._passed = False
+        self._passed = self._stepping = False
         _random_states.set_states(state_dict["random"])
 
     def save(self):
@@ -215,7 +228,8 @@ class Restart:
         if not os.path.isdir(self.folder):
             return []
         pattern = re.compile(r"checkpoint-(\d{8,})" + re.escape(self.suffix))
-        return sorted(int(m[1]) for m in map(pattern.fullmatch, os.listdir(self.folder)) if m)
+        with os.scandir(self.folder) as entries:
+            return sorted(int(m[1]) for m, e in ((pattern.fullmatch(e.name), e) for e in entries) if m and e.is_file())
 
 
 class checkpoint_on_signal:

@@ -145,8 +145,11 @@ def test_attributes_conj_and_neg():
     assert [x.note for x in back] == [[1], "b"]
     assert type(back[1]) is torch.nn.Parameter
     c = torch.tensor([1 + 2j, 3 - 4j])
-    assert pt.load(theirs(c.conj())).tolist() == [1 - 2j, 3 + 4j]
-    assert pt.load(theirs(c.conj().imag)).tolist() == [-2, 4]
+    for stream in (False, True):
+        loaded = pt.load(theirs([c.conj(), torch.nn.Parameter(c.conj()), c], stream))
+        assert [x.tolist() for x in loaded] == [[1 - 2j, 3 + 4j], [1 - 2j, 3 + 4j], [1 + 2j, 3 - 4j]]
+        assert loaded[1].requires_grad
+        assert pt.load(theirs(c.conj().imag, stream)).tolist() == [-2, 4]
 
 
 def test_storages():

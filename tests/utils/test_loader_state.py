@@ -160,14 +160,27 @@ def test_before_the_first_batch():
     assert empty["batches"] is None
     seed_all(2)
     begun = iter(loader)
-    state = loader.state_dict()
+    state, rng = loader.state_dict(), pt.get_rng_state()
     assert state["batches"] == 0 and state["drew"] is None
     other = KINDS["shuffled"]()
     other.load_state_dict(state)
     assert other.state_dict() == state
     want = [b.tolist() for b in begun]
-    seed_all(2)
+    pt.set_rng_state(rng)
     assert [b.tolist() for b in other] == want
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_workers_change_no_order(own):
+    """A seed for workers is drawn without them as well."""
+    orders = []
+    for workers in 0, 1, 3:
+        pt.manual_seed(4)
+        loader = data.DataLoader(range(N), batch_size=BATCH, shuffle=True, num_workers=workers,
+                                 generator=generator() if own else None)
+        orders.append([[b.tolist() for b in loader] for _ in range(2)])
+    assert orders[0] == orders[1] == orders[2]
+    assert orders[0][0] != orders[0][1]
 
 
 def test_order_drawn_but_no_batch_given():
@@ -235,6 +248,9 @@ def test_refusals():
         data.DataLoader(range(N), batch_size=5).load_state_dict(state)
     with pytest.raises(ValueError, match="length must be that of the saved one, 5, got 6"):
         data.DataLoader(range(N), batch_size=BATCH).load_state_dict(state)
+    for bad, got in ((None, "a NoneType"), ({}, "a dict of nothing"), ({"epoch": 3}, "a dict of epoch")):
+        with pytest.raises(ValueError, match=f"the state must be one of a DataLoader, got {got}"):
+            KINDS["shuffled"]().load_state_dict(bad)
     in_order = KINDS["in order"]().state_dict()
     with pytest.raises(ValueError, match="does not fit the loader's sampler"):
         KINDS["keeps its place"]().load_state_dict(in_order)

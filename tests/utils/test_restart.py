@@ -14,6 +14,7 @@ import pytest
 
 import ptcore as pt
 from ptcore.utils import _random_states
+from ptcore.utils.data import DataLoader
 from ptcore.utils.restart import Restart, checkpoint_on_signal
 
 PROGRAM = Path(__file__).with_name("restart_run.py")
@@ -334,6 +335,47 @@ def test_keep(tmp_path):
         for _ in range(4 if keep == 4 else 1):
             restart.save()
         assert sorted(os.listdir(tmp_path)) == [f"checkpoint-{i:08d}.npz" for i in want]
+
+
+@pytest.mark.parametrize("leave", ["break", "stop"])
+def test_saved_in_the_middle_of_a_step(tmp_path, leave):
+    """The step of which the loader has given the batch counts as done."""
+    def run(restart, loader, stop=None):
+        seen = []
+        for epoch in restart.epochs(2):
+            for batch in restart.batches(loader):
+                seen.append((epoch, restart.step, int(batch)))
+                if len(seen) == stop:
+                    restart.save()
+                    if leave == "stop":
+                        return seen
+                    break
+        return seen
+
+    def loader():
+        return DataLoader(range(6))
+
+    first = loader()
+    whole = run(Restart(tmp_path / "whole", loader=first), first)
+    assert whole == [(i // 6, i, i % 6) for i in range(12)]
+    first = loader()
+    seen = run(Restart(tmp_path / "run", loader=first), first, 4)
+    if leave == "break":            # the next epoch is a whole one
+        assert seen == whole[:4] + [(1, 4 + i, i) for i in range(6)]
+    again = loader()
+    restart = Restart(tmp_path / "run", loader=again)
+    assert restart.resume() and restart.step == 4
+    assert run(restart, again) == whole[4:]
+
+
+def test_a_folder_with_the_name_of_a_checkpoint(tmp_path):
+    restart = Restart(tmp_path)
+    restart.step = 5
+    restart.save()
+    (tmp_path / "checkpoint-00000003.npz").mkdir()
+    (tmp_path / "checkpoint-00000004.npz").symlink_to("nothing")
+    again = Restart(tmp_path)
+    assert again.resume() and again.step == 5
 
 
 def test_all_random_sources_and_state(tmp_path):

@@ -451,7 +451,8 @@ def test_the_loaders_process_ends(tmp_path, how, context):
     ({"num_workers": 1, "multiprocessing_context": "sometimes"}, ValueError, "valid start method"),
     ({"num_workers": 1, "multiprocessing_context": 3}, TypeError, "valid context object"),
     ({"multiprocessing_context": "fork"}, ValueError, "can only be used with multi-process loading"),
-    ({"num_workers": 1, "timeout": -1}, ValueError, "timeout option should be non-negative")])
+    ({"num_workers": 1, "timeout": -1}, ValueError, "timeout option should be non-negative"),
+    ({"timeout": 3}, ValueError, "timeout option needs num_workers > 0, got timeout=3")])
 def test_bad_options(options, error, text):
     with pytest.raises(error, match=text):
         DataLoader(Squares(), **options)
@@ -503,6 +504,125 @@ def test_going_on_between_batches_that_came_together(context, tmp_path):
         other.load_state_dict(state)
         assert values(other) == seen[k:]
     assert again
+
+
+class Uneven(Draws):
+    """Samples of which some take long; their number is in them."""
+
+    def __getitem__(self, i):
+        time.sleep(0.03 if i % 4 == 0 else 0)
+        return ptcore.cat([super().__getitem__(i), ptcore.tensor([i], dtype=ptcore.float64)])
+
+
+class UnevenStream(IterableDataset):
+    def __iter__(self):
+        info = get_worker_info()
+        for i in range(info.id, 24 + 5 * info.id, info.num_workers):
+            time.sleep(0.03 if info.id == 0 else 0)
+            yield i, random.random()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("later_in_order", [False, True])
+def test_going_on_in_any_order(workers, stream, later_in_order, tmp_path):
+    """Every batch comes once, with the random numbers that its worker would have drawn; twice stopped."""
+    def loader(in_order=False):
+        return DataLoader(UnevenStream() if stream else Uneven(24), batch_size=None, shuffle=None if stream else True,
+                          num_workers=workers, in_order=in_order, prefetch_factor=4)
+
+    def listed(batch):
+        return batch.tolist() if isinstance(batch, ptcore.Tensor) else list(batch)
+
+    ptcore.manual_seed(8)
+    one = loader()
+    it = iter(one)
+    got, ahead = [], 0
+    for stop in (7, 5):
+        got += [listed(next(it)) for _ in range(stop)]
+        state = one.state_dict()
+        ahead += state["batches"] - one._pass.leading
+        whole = got + [listed(b) for b in it]
+        ptcore.save(state, tmp_path / "state.npz")
+        ptcore.manual_seed(77)
+        one = loader(later_in_order)
+        one.load_state_dict(ptcore.load(tmp_path / "state.npz"))
+        it = iter(one)
+    got += [listed(b) for b in it]
+    assert sorted(got) == sorted(whole)
+    if not stream:
+        assert sorted(int(x[-1]) for x in got) == list(range(24))
+    assert ahead > 0 or workers == 1
+    with pytest.raises(ValueError, match=rf"from {workers} workers, the loader must have as many, got 4"):
+        DataLoader(Uneven(24), batch_size=None, num_workers=4).load_state_dict(state)
+
+
+class Long(Draws):
+    """A tenth of a second each, the tenth one for ever."""
+
+    def __getitem__(self, i):
+        time.sleep(60 if i == 10 else 0.1)
+        return super().__getitem__(i)
+
+
+def test_states_are_told_between_two_batches():
+    """Not after all that is under way; and in the time that the loader was given."""
+    one = DataLoader(Long(12), batch_size=None, num_workers=2, prefetch_factor=5, timeout=2)
+    it = iter(one)
+    got = [next(it).tolist()]
+    one.state_dict()
+    assert sum(it._busy) >= 4
+    state = one.state_dict()
+    got += [next(it).tolist() for _ in range(9)]
+    other = DataLoader(Long(12), batch_size=None, num_workers=2)
+    other.load_state_dict(state)
+    rest = iter(other)
+    assert [next(rest).tolist() for _ in range(3)] == got[1:4]
+    with pytest.raises(RuntimeError, match="state_dict: DataLoader timed out after 2 seconds"):
+        one.state_dict()
+    with pytest.raises(RuntimeError, match="DataLoader timed out after 2 seconds"):
+        next(it)
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])
+@pytest.mark.parametrize("where", ["sample", "init"])
+def test_a_thread_that_is_told_to_end(error, where):
+    """Nobody would see it go."""
+    class Ends(Squares):
+        def __getitem__(self, i):
+            if i == 1 and where == "sample":
+                raise error(4)
+            return i
+
+    def init(worker):
+        raise error(4)
+
+    it = iter(DataLoader(Ends(4), num_workers=2, multiprocessing_context="thread",
+                         worker_init_fn=init if where == "init" else None))
+    if where == "sample":
+        assert next(it).tolist() == [0]
+    with pytest.raises(RuntimeError, match=f"Caught {error.__name__} in DataLoader worker thread"):
+        next(it)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_streams_that_do_not_know_their_length(workers):
+    class Asked(Split):
+        def __len__(self):
+            raise NotImplementedError
+
+    class Alone(Split):
+        def __iter__(self):
+            return iter(range(self.n) if get_worker_info() is None else super().__iter__())
+
+    assert sorted(values(DataLoader(Alone(3) + Alone(4), num_workers=workers))) == sorted(
+        [[i] for n in (3, 4) for i in range(n)])
+    if workers:
+        loader = DataLoader(Asked(5), num_workers=workers)
+        it = iter(loader)
+        next(it)
+        assert loader.state_dict()["length"] is None
+        assert len(values(it)) == 4
 
 
 class SlowStream(IterableDataset):

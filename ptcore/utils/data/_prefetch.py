@@ -11,7 +11,6 @@ back together: as many as it makes in less than two milliseconds, and no more th
 import time
 import weakref
 
-import ptcore
 from ptcore.utils.data import _state
 from ptcore.utils.data._worker import BEGIN, STATES, TASKS, Ended, Failure
 from ptcore.utils.data.dataset import IterableDataset
@@ -58,13 +57,21 @@ class Prefetching:
         """Begins a pass, or goes on with the one that was loaded."""
         self._position, self._indices, _ = _state.begin(loader)
         self._position.workers = weakref.WeakMethod(self._get_states)
-        if self._position.seed is None:
-            self._position.seed = int(ptcore.randint(0, 2**62, (), dtype=ptcore.int64, generator=loader.generator))
         if self._stream:
             self._size, self._name = _state.said_length(loader), str(loader.dataset)
-        # A stream is read again from its start; of others the sampler has left out what was given.
-        self._skip = self._position.given if self._stream else 0
+        # A stream is read again from its start; of others the sampler has left out what was given before all others.
+        self._left_out = self._position.leading
+        self._skip = self._left_out if self._stream else 0
         self._skipped = 0
+        if self._position.by_worker is not None:
+            # Each worker gives its batches in order: so many of its first ones were given.
+            self._again = [max(0, count - (0 if self._stream else len(range(k, self._left_out, self._count))))
+                           for k, count in enumerate(self._position.by_worker)]
+            self._skipped = self._skip
+        else:
+            self._again = [0] * self._count
+            if not self._in_order:
+                self._position.by_worker = [0] * self._count
         self._sent = self._next = 0     # the numbers of the next task and of the next batch
         self._owner = {}                # number of a task -> its worker, until its batch was given
         self._waiting = [([], []) for _ in range(self._count)]  # numbers and indices of tasks that were not sent yet
@@ -72,7 +79,7 @@ class Prefetching:
         self._busy = [0] * self._count  # how many were sent and not answered
         self._arrived = {}              # number -> batch, of those that wait for others
         self._active = [True] * self._count
-        self._turn = 0 if self._stream else self._position.given % self._count
+        self._turn = 0 if self._stream else self._left_out % self._count
         self._over = False
         self._looked = 0.0              # when all workers were last seen alive
 
@@ -95,15 +102,18 @@ class Prefetching:
         if self._stream or self._position.done or self._threads:
             return None
         found = [None] * self._count
+        first = self._position.leading - self._left_out
+        deadline = self._deadline()
         for k in range(self._count):
-            number = min((n for n, w in self._owner.items() if w == k and n >= self._next), default=self._sent)
-            self._crew.give(k, (STATES, number))
+            self._crew.give(k, (STATES, first + (k - self._left_out - first) % self._count))
         while any(states is None for states in found):
-            worker, (what, numbers, answers) = self._crew.receive(None)
-            if what == STATES:
-                found[worker] = answers
+            answer = self._crew.receive(_left(deadline))
+            if answer is None:
+                raise RuntimeError(f"state_dict: DataLoader timed out after {self._timeout} seconds")
+            if answer[1][0] == STATES:
+                found[answer[0]] = answer[1][2]
             else:
-                self._note(worker, what, numbers, answers)
+                self._note(answer[0], *answer[1])
         return found
 
     def __iter__(self):
@@ -158,9 +168,12 @@ class Prefetching:
         answer = self._crew.receive(timeout)
         if answer is None:
             return False
-        worker, (seconds, numbers, batches) = answer
-        self._note(worker, seconds, numbers, batches)
+        if answer[1][0] != STATES:      # else who asked for it went away when its time was over
+            self._note(answer[0], *answer[1])
         return True
+
+    def _deadline(self):
+        return time.monotonic() + self._timeout if self._timeout else None
 
     def _note(self, worker, seconds, numbers, batches):
         self._busy[worker] -= len(batches)
@@ -198,8 +211,7 @@ class Prefetching:
         if self._pin is not None:
             while any(self._busy) and self._take(0):        # it can be pinned while the loop works on this one
                 pass
-        limit = self._timeout
-        deadline = time.monotonic() + limit if limit else None
+        deadline = self._deadline()
         while True:
             if len(self._owner) <= self._enough or (self._unsent and not all(self._busy)):
                 self._fill()
@@ -207,11 +219,11 @@ class Prefetching:
             if number not in self._arrived and (number := self._chosen()) is None:
                 if not self._owner:
                     return self._finish()
-                if not self._take(None if deadline is None else max(0.0, deadline - time.monotonic())):
-                    raise RuntimeError(f"DataLoader timed out after {limit} seconds")
+                if not self._take(_left(deadline)):
+                    raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
                 continue
             batch = self._arrived.pop(number)
-            del self._owner[number]
+            worker = self._owner.pop(number)
             while self._next not in self._owner and self._next < self._sent:
                 self._next += 1
             if isinstance(batch, Ended):
@@ -219,7 +231,12 @@ class Prefetching:
             if self._skipped < self._skip:
                 self._skipped += 1
                 continue
+            if self._again[worker]:
+                self._again[worker] -= 1
+                continue
             self._position.given += 1
+            if self._position.by_worker is not None:
+                self._position.by_worker[worker] += 1
             if isinstance(batch, Failure):
                 batch.reraise()
             if self._pin is not None:
@@ -233,6 +250,11 @@ class Prefetching:
         if not self._stays:
             self._crew.close()
         raise StopIteration
+
+
+def _left(deadline):
+    """The seconds until then; None: for ever."""
+    return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
 class _Pinning:

@@ -70,14 +70,23 @@ class Position:
     ``done`` that this was told to who asked for one.
 
     Whoever hands them out keeps these. ``began`` holds the random states when the pass began, ``drew`` those before its
-    first index, when most samplers draw their order. Of a pass with workers ``seed`` is the first one's, ``states`` are
-    those that they go on with, and ``workers``, a weak reference, gives a function that asks for the present ones.
+    first index, when most samplers draw their order. ``seed`` is that of the first worker; it is drawn without workers
+    too, so that these change no order. Of a pass with workers ``states`` are those that they go on with, and
+    ``workers``, a weak reference, gives a function that asks for the present ones; where batches come in any order,
+    ``by_worker`` counts those of each worker that were handed out.
     """
 
     def __init__(self, began):
         self.given, self.ended, self.done = 0, False, False
         self.began, self.drew = began, None
-        self.seed = self.states = self.workers = None
+        self.seed = self.states = self.workers = self.by_worker = None
+
+    @property
+    def leading(self):
+        """How many batches were handed out before the first one that was not. Workers get them in turn."""
+        if self.by_worker is None:
+            return self.given
+        return min(count * len(self.by_worker) + k for k, count in enumerate(self.by_worker))
 
     def __getstate__(self):
         return {**self.__dict__, "workers": None}
@@ -95,9 +104,10 @@ def begin(loader):
     loader._resume = None
     if resumed is None or resumed["batches"] is None:
         indices, samples = _open(loader)
+        at.seed = int(ptcore.randint(0, 2**62, (), dtype=ptcore.int64, generator=loader.generator))
         return at, _noted(indices, at, generators), samples
     at.began, at.drew, at.given, at.ended = (resumed[key] for key in ("began", "drew", "batches", "ended"))
-    at.seed, at.states = resumed.get("seed"), resumed.get("states")
+    at.seed, at.states, at.by_worker = resumed.get("seed"), resumed.get("states"), _copied(resumed.get("by_worker"))
     if at.ended:                        # what keeps its own place may be at the start of the next pass by now
         return at, iter(()), None
     try:
@@ -106,7 +116,7 @@ def begin(loader):
         if at.drew is not None:
             _set_random_states(generators, at.drew)
             indices = chain(list(islice(indices, 1)), indices)
-        _skip(loader, at.given, indices, samples)
+        _skip(loader, at.leading, indices, samples)
     finally:
         _set_random_states(generators, now)
     return at, _noted(indices, at, generators), samples
@@ -143,12 +153,17 @@ def state_dict(loader):
     at = loader._pass
     if at is not None and not at.done:
         state.update(batches=at.given, ended=at.ended or at.given == state["length"], began=at.began,
-                     drew=at.drew, seed=at.seed, states=_ask(at))
+                     drew=at.drew, seed=at.seed, states=_ask(at), by_worker=_copied(at.by_worker))
     elif loader._resume is not None:            # loaded, and no pass has begun since
         state = dict(loader._resume)
     for key, part in _stateful(loader).items():
         state[key] = part.state_dict()
     return state
+
+
+def _copied(counts):
+    """The present counts: a pass goes on counting."""
+    return None if counts is None else list(counts)
 
 
 def _ask(at):
@@ -158,8 +173,11 @@ def _ask(at):
 
 
 def said_length(loader):
-    """The batches that a stream has by its own word, None if it says nothing."""
-    return len(loader) if hasattr(loader.dataset, "__len__") else None
+    """The batches that a stream has by its own word, None if it says nothing: some have a ``__len__`` that raises."""
+    try:
+        return len(loader)
+    except Exception:
+        return None
 
 
 def check_length(size, name, given):
@@ -173,6 +191,13 @@ def check_length(size, name, given):
 
 def load_state_dict(loader, state):
     """See :meth:`DataLoader.load_state_dict`."""
+    if not isinstance(state, dict) or not {"batch_size", "length", "batches", "generators"} <= state.keys():
+        raise ValueError(f"load_state_dict: the state must be one of a DataLoader, got a {type(state).__name__}"
+                         + (f" of {', '.join(map(str, state)) or 'nothing'}" if isinstance(state, dict) else ""))
+    counts = state.get("by_worker")
+    if counts is not None and len(counts) != loader.num_workers:
+        raise ValueError(f"load_state_dict: batches came in any order (in_order=False) from {len(counts)} workers, the "
+                         f"loader must have as many, got {loader.num_workers}")
     for name, present in (("batch_size", loader.batch_size), ("length", _length(loader))):
         if state[name] != present:
             raise ValueError(f"load_state_dict: the loader's {name} must be that of the saved one, {state[name]}, got "
@@ -190,6 +215,8 @@ def load_state_dict(loader, state):
 
 def _length(loader):
     """Batches in a pass, None where the sampler or the stream does not say."""
+    if isinstance(loader.dataset, IterableDataset):
+        return said_length(loader)
     try:
         return len(loader)
     except TypeError:

@@ -4,7 +4,7 @@ Messages to a worker: ``(TASKS, numbers, indices, given, first)`` asks for batch
 before: a stream reads their samples, which are not sent) and tells that none before the number ``first`` will be asked
 about, ``(BEGIN, seed, states)`` starts another pass, ``(STATES, number)`` asks for the states of the random sources
 before a batch, None ends it. Its answers are ``(seconds, numbers, batches)``, where a batch may be a Failure or Ended,
-of a stream without more samples, and ``(STATES, None, states)``.
+of a stream without more samples, and ``(STATES, number, states)``.
 """
 
 import functools
@@ -37,6 +37,7 @@ _SPARES = 64                # segments that a worker has lent at once, to use th
 _SHOWN = 1024               # segments of a worker that the loader maps for good
 _LATER = 15                 # how much lower the priority of workers is that share a processor with the loop
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
+_ASKED = 5e-3               # seconds between two looks, between batches, whether states are asked for
 _local = threading.local()
 
 
@@ -110,8 +111,8 @@ class Failure:
     def reraise(self):
         message = f"Caught {self.type.__name__} in {self.where}.\nOriginal {self.text}"
         try:
-            # A StopIteration would end the loop over the loader without a word.
-            plain = RuntimeError if issubclass(self.type, StopIteration) else self.type
+            # A StopIteration would end the loop over the loader without a word, a SystemExit of a thread the process.
+            plain = self.type if issubclass(self.type, Exception) and self.type is not StopIteration else RuntimeError
             error = plain(_Text(message) if issubclass(plain, KeyError) else message)
         except Exception:               # it wants other arguments
             error = RuntimeError(message)
@@ -161,7 +162,7 @@ class _Maker:
         return None if skip else batch
 
 
-def serve(task, receive, send, move=None):
+def serve(task, receive, send, move=None, asked=None):
     """The loop of a worker.
 
     Parameters
@@ -173,30 +174,33 @@ def serve(task, receive, send, move=None):
         How messages come and go.
     move : callable, optional
         Told of a batch that waits for others before it is sent.
+    asked : callable, optional
+        Takes the messages that have come; the numbers before whose batches the states are asked for.
     """
     dataset, (init, number, count, seed, states, kind) = task[0], task[4:]
     where = f"DataLoader worker {kind} {number}"
+    errors = Exception if kind == "process" else BaseException      # nobody sees how a thread ends
     _local.info = WorkerInfo(number, count, seed, dataset)
     try:
         if init is not None:
             init(number)
         maker = _begin(task, states)
-    except Exception as error:
+    except errors as error:
         maker = Failure(error, where)
     before = deque()                    # (states of the random sources, tasks from then on, when)
     between = _BETWEEN[not task[1]]
-    sending = 0.0                       # seconds that the last answer took to be sent
+    sending = looked = 0.0              # seconds that the last answer took to be sent; when states were last looked for
     while (message := receive()) is not None:
         if message[0] == BEGIN:
             _local.info.seed, states = message[1:]
             before.clear()
             try:
                 maker = _begin(task, states)
-            except Exception as error:
+            except errors as error:
                 maker = Failure(error, where)
             continue
         if message[0] == STATES:
-            send(STATES, None, _states_before(message[1], before))
+            send(STATES, message[1], _states_before(message[1], before))
             continue
         _, numbers, indices, given, first = message
         while before and before[0][1][-1][0] < first:
@@ -218,10 +222,14 @@ def serve(task, receive, send, move=None):
                         move(batch)
                 except StopIteration as end:
                     batch = Ended() if maker.samples is not None else Failure(end, where)
-                except Exception as error:
+                except errors as error:
                     batch = Failure(error, where)
             done.append(batch)
             now = time.monotonic()
+            if asked is not None and now - looked > _ASKED:         # what waits to be made may take long
+                looked = now
+                for wanted in asked():
+                    send(STATES, wanted, _states_before(wanted, before))
             if at == numbers[-1] or now - began > _TOGETHER:
                 send(now - began + sending, numbers[:len(done)], done)
                 numbers = numbers[len(done):]
@@ -296,19 +304,35 @@ def run_in_process(task, connection, others):
     _segments.spares = spares = _recycle.Spares(_SPARES, _SHOWN, _segments.numbers)
     spares.lend(_segments.SMALL + 1)
 
-    def receive():
-        while connection not in (ready := watch.ready(_PARENT)):
-            # Other children of the loader's process may hold the other end of what tells of its death.
-            if ready or (parent is not None and os.getppid() != parent):
-                os._exit(1)
+    waiting = deque()               # messages that were read, and not heeded yet
+
+    def read():
         packet = connection.recv()
         if packet is None:
             return None
         numbers, message = packet
         spares.give_back(numbers)
-        if message[0] == BEGIN:
+        return message
+
+    def receive():
+        while not waiting and connection not in (ready := watch.ready(_PARENT)):
+            # Other children of the loader's process may hold the other end of what tells of its death.
+            if ready or (parent is not None and os.getppid() != parent):
+                os._exit(1)
+        message = waiting.popleft() if waiting else read()
+        if message is not None and message[0] == BEGIN:
             _seed_all(message[1])
         return message
+
+    def asked():
+        numbers = []
+        while None not in waiting and connection in watch.ready(0):
+            message = read()
+            if message is not None and message[0] == STATES:
+                numbers.append(message[1])
+            else:
+                waiting.append(message)
+        return numbers
 
     def send(*message):
         try:
@@ -322,7 +346,7 @@ def run_in_process(task, connection, others):
             _recycle.send(connection, (what, numbers, [_sendable(batch, number, spares) for batch in answers]), spares)
 
     try:
-        serve(task, receive, send, functools.partial(_move, _segments.SMALL))
+        serve(task, receive, send, functools.partial(_move, _segments.SMALL), asked)
     except (EOFError, BrokenPipeError, ConnectionResetError):       # the loader's process has gone
         os._exit(1)
 

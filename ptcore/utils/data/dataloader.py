@@ -250,6 +250,10 @@ class DataLoader:
         Python's, NumPy's) before its first index. The samples of a stream are read
         once more, those of other datasets are not.
 
+        Workers are asked for their random states, which they tell between two
+        batches: a loader with a `timeout` raises RuntimeError if one takes longer.
+        With ``in_order=False`` the other loader must have as many workers.
+
         Examples
         --------
         >>> import ptcore
@@ -269,7 +273,8 @@ class DataLoader:
         Raises
         ------
         ValueError
-            If the batch size or the number of batches differs from the saved one's.
+            If it is no loader's state, or the batch size, the number of batches or (with
+            ``in_order=False``) of workers differs from the saved one's.
         """
         _state.load_state_dict(self, state_dict)
 
@@ -324,6 +329,8 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, co
         )
     if persistent_workers:
         raise ValueError("persistent_workers option needs num_workers > 0")
+    if timeout:
+        raise ValueError(f"timeout option needs num_workers > 0, got timeout={timeout}")
 
 
 def _pin(batch):
