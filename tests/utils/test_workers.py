@@ -582,6 +582,36 @@ def test_states_are_told_between_two_batches():
         one.state_dict()
     with pytest.raises(RuntimeError, match="DataLoader timed out after 2 seconds"):
         next(it)
+    for process in (*it._crew.processes, *rest._crew.processes):        # else their end is waited for
+        process.kill()
+
+
+class Pause(Draws):
+    def __getitem__(self, i):
+        time.sleep(2.2 if i == 4 else 0)
+        return super().__getitem__(i)
+
+
+def test_states_that_come_too_late():
+    """The next ones are what they should be."""
+    one = DataLoader(Pause(12), batch_size=None, num_workers=2, timeout=1)
+    it = iter(one)
+    for _ in range(4):
+        next(it)
+    with pytest.raises(RuntimeError, match="state_dict: DataLoader timed out after 1 seconds"):
+        one.state_dict()
+    for _ in range(3):
+        try:
+            next(it)
+            break
+        except RuntimeError:
+            pass
+    state = one.state_dict()
+    rest = values(it)
+    assert len(rest) == 7
+    other = DataLoader(Pause(12), batch_size=None, num_workers=2)
+    other.load_state_dict(state)
+    assert values(other) == rest
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])

@@ -110,7 +110,7 @@ class Prefetching:
             answer = self._crew.receive(_left(deadline))
             if answer is None:
                 raise RuntimeError(f"state_dict: DataLoader timed out after {self._timeout} seconds")
-            if answer[1][0] == STATES:
+            if answer[1][0] == STATES:          # if an earlier call asked for it, those before the same batch
                 found[answer[0]] = answer[1][2]
             else:
                 self._note(answer[0], *answer[1])
