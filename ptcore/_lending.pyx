@@ -287,10 +287,11 @@ cdef class Arrival:
     new : list of tuple
         ``(number, bytes, which descriptor, key)`` of those that it uses from now on.
     lent : int
-        Bytes of the segments that the tensors lie in which were read, but for those that are shown for good.
+        Bytes of the segments that were lent for the tensors which were read.
     """
     cdef bytes data
     cdef dict segments, made
+    cdef set counted
     cdef readonly list gone, new
     cdef readonly int64_t lent
     cdef const int64_t *records
@@ -300,7 +301,7 @@ cdef class Arrival:
         cdef const char *begin = <const char *>data
         cdef const int64_t *numbers
         cdef int64_t size = len(data), first = size, i, n
-        self.data, self.segments, self.made = data, segments, {}
+        self.data, self.segments, self.made, self.counted = data, segments, {}, set()
         self.gone, self.new = [], []
         if size >= 24 and size % 8 == 0:
             self.length = (<const int64_t *>(begin + size - 8))[0]
@@ -351,7 +352,8 @@ cdef class Arrival:
             else:
                 segment = self.segments[record[0]]
                 found = read_window(record + 1, nbytes, segment)
-                if segment.dropped is not None:
+                if segment.dropped is not None and record[0] not in self.counted:
+                    self.counted.add(record[0])
                     self.lent += segment.nbytes
             self.made[which] = found
         return found

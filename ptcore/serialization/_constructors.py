@@ -312,8 +312,7 @@ def _on_device(reader, data, dtype, device, requires_grad):
     reader.charge(data.numel() * _dtype(dtype).itemsize)
     if type(device) not in (str, ptcore.device):
         raise ValueError("a device is none")
-    placed = _computed(reader, lambda data: reader.place(data.to(dtype), str(device)), data)
-    return _finish(reader, placed, requires_grad)
+    return _finish(reader, _computed(reader, lambda t: reader.place(t.to(dtype), str(device)), data), requires_grad)
 
 
 # -- values ------------------------------------------------------------------------------------------------

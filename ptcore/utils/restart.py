@@ -50,11 +50,10 @@ class Restart:
     Threads of a loader (``multiprocessing_context="thread"``) share the generators, and take their numbers in any
     order: with random numbers in the samples no two runs are equal.
 
-    A checkpoint is saved after a step or at the end of an epoch; a step counts as done once its batch was given. A
-    ``save`` that comes after the last batch of an epoch
-    says that the epoch is over: a run that is resumed from it goes on with the next one. So in an epoch ``save`` comes
-    last. What one step leaves to a later one or to the end of the epoch, such as a running sum, belongs into ``state``:
-    a resumed epoch may have one step left, or none.
+    A checkpoint is saved after a step, at its end, or at the end of an epoch. A ``save`` that comes after the last
+    batch of an epoch says that the epoch is over: a run that is resumed from it goes on with the next one. So in an
+    epoch ``save`` comes last. What one step leaves to a later one or to the end of the epoch, such as a running sum,
+    belongs into ``state``: a resumed epoch may have one step left, or none.
 
     Examples
     --------
@@ -98,7 +97,6 @@ class Restart:
         """Iterate over the epochs that are left of `number`."""
         while self.epoch < number:
             yield self.epoch
-            self._end_step()
             self.epoch += 1
             self._passed = False
             self._heed()
@@ -116,21 +114,18 @@ class Restart:
         """
         if hasattr(loader, "load_state_dict") and not any(loader is part for part in self.parts.values()):
             raise ValueError(f"batches: the {type(loader).__name__} must be one of the parts, {', '.join(self.parts)}")
-        self._end_step()
         self._passed = False
         for batch in loader:
             self._stepping = True
-            yield batch
-            self._end_step()
+            try:
+                yield batch
+            finally:                    # a loop that is left has had its batch as well
+                self.step += self._stepping
+                self._stepping = False
             if self.every is not None and self.step % self.every == 0:
                 self.save()
             self._heed()
         self._passed = True
-
-    def _end_step(self):
-        """Counts the step, unless that was done."""
-        self.step += self._stepping
-        self._stepping = False
 
     def _heed(self):
         if self._guard is not None:
@@ -174,13 +169,13 @@ class Restart:
         It has its name only once it is complete: a process that is killed meanwhile leaves the older ones.
         """
         os.makedirs(self.folder, exist_ok=True)
-        found = self._found()
+        found, taken = self._found(), self._found(all_names=True)
         if not self._cleaned:           # what a process left that was killed while it wrote
             for name in os.listdir(self.folder):
                 if re.fullmatch(r"\.checkpoint-\d+\.\w+\.\w+\.tmp", name):
                     os.unlink(os.path.join(self.folder, name))
             self._cleaned = True
-        path = self._path(found[-1] + 1 if found else 0)
+        path = self._path(taken[-1] + 1 if taken else 0)
         save(self.state_dict(), path)
         whole = [n for n in found if n not in self._damaged]
         for number in (*self._damaged.intersection(found), *whole[:max(0, len(whole) + 1 - self.keep)]):
@@ -223,13 +218,15 @@ class Restart:
     def _path(self, number):
         return os.path.join(self.folder, f"checkpoint-{number:08d}{self.suffix}")
 
-    def _found(self):
-        """The numbers of the checkpoints that are there, in the order in which they were written."""
+    def _found(self, all_names=False):
+        """The numbers of the checkpoints that are there, in the order in which they were written; or of whatever has a
+        checkpoint's name."""
         if not os.path.isdir(self.folder):
             return []
         pattern = re.compile(r"checkpoint-(\d{8,})" + re.escape(self.suffix))
         with os.scandir(self.folder) as entries:
-            return sorted(int(m[1]) for m, e in ((pattern.fullmatch(e.name), e) for e in entries) if m and e.is_file())
+            found = [(pattern.fullmatch(entry.name), entry) for entry in entries]
+            return sorted(int(match[1]) for match, entry in found if match and (all_names or entry.is_file()))
 
 
 class checkpoint_on_signal:

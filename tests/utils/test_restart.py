@@ -350,6 +350,7 @@ def test_saved_in_the_middle_of_a_step(tmp_path, leave):
                     if leave == "stop":
                         return seen
                     break
+            assert restart.step == seen[-1][1] + 1
         return seen
 
     def loader():
@@ -376,6 +377,10 @@ def test_a_folder_with_the_name_of_a_checkpoint(tmp_path):
     (tmp_path / "checkpoint-00000004.npz").symlink_to("nothing")
     again = Restart(tmp_path)
     assert again.resume() and again.step == 5
+    again.step = 6
+    assert again.save() == str(tmp_path / "checkpoint-00000005.npz")
+    assert Restart(tmp_path, keep=1).save() == str(tmp_path / "checkpoint-00000006.npz")
+    assert len(os.listdir(tmp_path)) == 3
 
 
 def test_all_random_sources_and_state(tmp_path):

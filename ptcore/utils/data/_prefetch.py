@@ -32,6 +32,7 @@ class Prefetching:
         self._in_order, self._stays = loader.in_order, loader.persistent_workers
         self._factor = loader.prefetch_factor
         self._cost, self._nbytes = 1.0, 0       # seconds that a batch takes and bytes that are lent for it, about
+        self._asked = 0                 # how often workers were asked for their random states
         self._send_at_once(1)
         self._adapts = loader._prefetch_is_default and not loader.timeout
         self._pin = _Pinning(loader._pin) if loader._pin is not None else None
@@ -60,18 +61,17 @@ class Prefetching:
         if self._stream:
             self._size, self._name = _state.said_length(loader), str(loader.dataset)
         # A stream is read again from its start; of others the sampler has left out what was given before all others.
-        self._left_out = self._position.leading
-        self._skip = self._left_out if self._stream else 0
-        self._skipped = 0
-        if self._position.by_worker is not None:
-            # Each worker gives its batches in order: so many of its first ones were given.
-            self._again = [max(0, count - (0 if self._stream else len(range(k, self._left_out, self._count))))
-                           for k, count in enumerate(self._position.by_worker)]
-            self._skipped = self._skip
-        else:
-            self._again = [0] * self._count
-            if not self._in_order:
-                self._position.by_worker = [0] * self._count
+        at = self._position
+        self._left_out = at.leading
+        self._again = list(at.again or [0] * self._count)       # of each worker, how many of its batches come again
+        self._counts = list(self._again)                        # see Position.again
+        self._skip = self._skipped = 0
+        if self._stream and at.again is None:
+            self._skip = at.given
+        elif self._stream:              # those before any worker's first new one: what was before any had ended
+            self._skip = self._skipped = min(count * self._count + k for k, count in enumerate(self._again))
+        self._early = {}                # number -> worker, of those that were given before earlier ones
+        self._count_any_order()
         self._sent = self._next = 0     # the numbers of the next task and of the next batch
         self._owner = {}                # number of a task -> its worker, until its batch was given
         self._waiting = [([], []) for _ in range(self._count)]  # numbers and indices of tasks that were not sent yet
@@ -82,6 +82,14 @@ class Prefetching:
         self._turn = 0 if self._stream else self._left_out % self._count
         self._over = False
         self._looked = 0.0              # when all workers were last seen alive
+
+    def _count_any_order(self):
+        """Batches are counted by worker from now on, if they come in any order; until then those that come again are
+        skipped in theirs."""
+        at = self._position
+        if at.again is not None or (not self._in_order and self._skipped == self._skip):
+            at.first = at.leading
+            at.again = self._counts
 
     def _states_of(self, worker):
         """The states of the random sources that a worker goes on with, or None."""
@@ -104,16 +112,17 @@ class Prefetching:
         found = [None] * self._count
         first = self._position.leading - self._left_out
         deadline = self._deadline()
+        self._asked += 1                # an answer that comes too late is none to the next question
         for k in range(self._count):
-            self._crew.give(k, (STATES, first + (k - self._left_out - first) % self._count))
+            self._crew.give(k, (STATES, first + (k - self._left_out - first) % self._count, self._asked))
         while any(states is None for states in found):
             answer = self._crew.receive(_left(deadline))
             if answer is None:
                 raise RuntimeError(f"state_dict: DataLoader timed out after {self._timeout} seconds")
-            if answer[1][0] == STATES:          # if an earlier call asked for it, those before the same batch
-                found[answer[0]] = answer[1][2]
-            else:
+            if answer[1][0] != STATES:
                 self._note(answer[0], *answer[1])
+            elif answer[1][1] == self._asked:
+                found[answer[0]] = answer[1][2]
         return found
 
     def __iter__(self):
@@ -224,19 +233,11 @@ class Prefetching:
                 continue
             batch = self._arrived.pop(number)
             worker = self._owner.pop(number)
-            while self._next not in self._owner and self._next < self._sent:
-                self._next += 1
-            if isinstance(batch, Ended):
-                continue
-            if self._skipped < self._skip:
-                self._skipped += 1
-                continue
-            if self._again[worker]:
-                self._again[worker] -= 1
+            new = not isinstance(batch, Ended) and self._is_new(worker)
+            self._pass_over(number, worker)
+            if not new:
                 continue
             self._position.given += 1
-            if self._position.by_worker is not None:
-                self._position.by_worker[worker] += 1
             if isinstance(batch, Failure):
                 batch.reraise()
             if self._pin is not None:
@@ -244,6 +245,29 @@ class Prefetching:
             if self._stream:
                 _state.check_length(self._size, self._name, self._position.given)
             return batch
+
+    def _is_new(self, worker):
+        """Whether a worker's batch was not given before; it is counted."""
+        if self._skipped < self._skip:
+            self._skipped += 1
+            self._counts[worker] += 1
+            self._count_any_order()
+            return False
+        if self._again[worker]:
+            self._again[worker] -= 1
+            return False
+        self._counts[worker] += 1
+        return True
+
+    def _pass_over(self, number, worker):
+        """Notes that a batch has gone, and comes to the first one that has not."""
+        self._early[number] = worker
+        while (worker := self._early.pop(self._next, None)) is not None:
+            self._next += 1
+            if not self._stream:
+                self._counts[worker] -= 1
+                if self._position.again is not None:
+                    self._position.first += 1
 
     def _finish(self):
         self._position.done = True

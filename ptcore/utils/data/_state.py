@@ -72,21 +72,20 @@ class Position:
     Whoever hands them out keeps these. ``began`` holds the random states when the pass began, ``drew`` those before its
     first index, when most samplers draw their order. ``seed`` is that of the first worker; it is drawn without workers
     too, so that these change no order. Of a pass with workers ``states`` are those that they go on with, and
-    ``workers``, a weak reference, gives a function that asks for the present ones; where batches come in any order,
-    ``by_worker`` counts those of each worker that were handed out.
+    ``workers``, a weak reference, gives a function that asks for the present ones. Where batches come in any order the
+    first ``first`` were handed out, and of each worker ``again`` more, its next ones; of a stream, which is read from
+    its start, that is all of them. Else ``again`` is None.
     """
 
     def __init__(self, began):
         self.given, self.ended, self.done = 0, False, False
         self.began, self.drew = began, None
-        self.seed = self.states = self.workers = self.by_worker = None
+        self.seed = self.states = self.workers = self.first = self.again = None
 
     @property
     def leading(self):
-        """How many batches were handed out before the first one that was not. Workers get them in turn."""
-        if self.by_worker is None:
-            return self.given
-        return min(count * len(self.by_worker) + k for k, count in enumerate(self.by_worker))
+        """How many batches were handed out before the first one that was not."""
+        return self.given if self.again is None else self.first
 
     def __getstate__(self):
         return {**self.__dict__, "workers": None}
@@ -104,10 +103,11 @@ def begin(loader):
     loader._resume = None
     if resumed is None or resumed["batches"] is None:
         indices, samples = _open(loader)
-        at.seed = int(ptcore.randint(0, 2**62, (), dtype=ptcore.int64, generator=loader.generator))
+        at.seed = _draw_seed(loader)
         return at, _noted(indices, at, generators), samples
     at.began, at.drew, at.given, at.ended = (resumed[key] for key in ("began", "drew", "batches", "ended"))
-    at.seed, at.states, at.by_worker = resumed.get("seed"), resumed.get("states"), _copied(resumed.get("by_worker"))
+    at.seed, at.states, at.first, at.again = (resumed.get(key) for key in ("seed", "states", "first", "again"))
+    at.again = _copied(at.again)
     if at.ended:                        # what keeps its own place may be at the start of the next pass by now
         return at, iter(()), None
     try:
@@ -119,7 +119,13 @@ def begin(loader):
         _skip(loader, at.leading, indices, samples)
     finally:
         _set_random_states(generators, now)
+    if at.seed is None:                 # of a version that drew none without workers
+        at.seed = _draw_seed(loader)
     return at, _noted(indices, at, generators), samples
+
+
+def _draw_seed(loader):
+    return int(ptcore.randint(0, 2**62, (), dtype=ptcore.int64, generator=loader.generator))
 
 
 def _open(loader):
@@ -153,7 +159,9 @@ def state_dict(loader):
     at = loader._pass
     if at is not None and not at.done:
         state.update(batches=at.given, ended=at.ended or at.given == state["length"], began=at.began,
-                     drew=at.drew, seed=at.seed, states=_ask(at), by_worker=_copied(at.by_worker))
+                     drew=at.drew, seed=at.seed, states=_ask(at))
+        if at.again is not None and any(at.again):
+            state.update(first=at.first, again=_copied(at.again))
     elif loader._resume is not None:            # loaded, and no pass has begun since
         state = dict(loader._resume)
     for key, part in _stateful(loader).items():
@@ -194,7 +202,7 @@ def load_state_dict(loader, state):
     if not isinstance(state, dict) or not {"batch_size", "length", "batches", "generators"} <= state.keys():
         raise ValueError(f"load_state_dict: the state must be one of a DataLoader, got a {type(state).__name__}"
                          + (f" of {', '.join(map(str, state)) or 'nothing'}" if isinstance(state, dict) else ""))
-    counts = state.get("by_worker")
+    counts = state.get("again")
     if counts is not None and len(counts) != loader.num_workers:
         raise ValueError(f"load_state_dict: batches came in any order (in_order=False) from {len(counts)} workers, the "
                          f"loader must have as many, got {loader.num_workers}")

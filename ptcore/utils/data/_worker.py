@@ -2,9 +2,9 @@
 
 Messages to a worker: ``(TASKS, numbers, indices, given, first)`` asks for batches (those below ``given`` were given
 before: a stream reads their samples, which are not sent) and tells that none before the number ``first`` will be asked
-about, ``(BEGIN, seed, states)`` starts another pass, ``(STATES, number)`` asks for the states of the random sources
-before a batch, None ends it. Its answers are ``(seconds, numbers, batches)``, where a batch may be a Failure or Ended,
-of a stream without more samples, and ``(STATES, number, states)``.
+about, ``(BEGIN, seed, states)`` starts another pass, ``(STATES, number, tag)`` asks for the states of the random
+sources before a batch, None ends it. Its answers are ``(seconds, numbers, batches)``, where a batch may be a Failure
+or Ended, of a stream without more samples, and ``(STATES, tag, states)``.
 """
 
 import functools
@@ -112,7 +112,8 @@ class Failure:
         message = f"Caught {self.type.__name__} in {self.where}.\nOriginal {self.text}"
         try:
             # A StopIteration would end the loop over the loader without a word, a SystemExit of a thread the process.
-            plain = self.type if issubclass(self.type, Exception) and self.type is not StopIteration else RuntimeError
+            ends = issubclass(self.type, StopIteration) or not issubclass(self.type, Exception)
+            plain = RuntimeError if ends else self.type
             error = plain(_Text(message) if issubclass(plain, KeyError) else message)
         except Exception:               # it wants other arguments
             error = RuntimeError(message)
@@ -175,7 +176,7 @@ def serve(task, receive, send, move=None, asked=None):
     move : callable, optional
         Told of a batch that waits for others before it is sent.
     asked : callable, optional
-        Takes the messages that have come; the numbers before whose batches the states are asked for.
+        Takes the messages that have come and gives those of them that ask for states.
     """
     dataset, (init, number, count, seed, states, kind) = task[0], task[4:]
     where = f"DataLoader worker {kind} {number}"
@@ -200,7 +201,7 @@ def serve(task, receive, send, move=None, asked=None):
                 maker = Failure(error, where)
             continue
         if message[0] == STATES:
-            send(STATES, message[1], _states_before(message[1], before))
+            send(STATES, message[2], _states_before(message[1], before))
             continue
         _, numbers, indices, given, first = message
         while before and before[0][1][-1][0] < first:
@@ -228,8 +229,8 @@ def serve(task, receive, send, move=None, asked=None):
             now = time.monotonic()
             if asked is not None and now - looked > _ASKED:         # what waits to be made may take long
                 looked = now
-                for wanted in asked():
-                    send(STATES, wanted, _states_before(wanted, before))
+                for _, wanted, tag in asked():
+                    send(STATES, tag, _states_before(wanted, before))
             if at == numbers[-1] or now - began > _TOGETHER:
                 send(now - began + sending, numbers[:len(done)], done)
                 numbers = numbers[len(done):]
@@ -325,14 +326,14 @@ def run_in_process(task, connection, others):
         return message
 
     def asked():
-        numbers = []
+        found = []
         while None not in waiting and connection in watch.ready(0):
             message = read()
             if message is not None and message[0] == STATES:
-                numbers.append(message[1])
+                found.append(message)
             else:
                 waiting.append(message)
-        return numbers
+        return found
 
     def send(*message):
         try:
