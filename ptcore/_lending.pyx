@@ -1,17 +1,21 @@
 """What a worker and its loader say about tensors: beside the pickle, in numbers of eight bytes as both ends have them.
 
-A tensor in a segment that is lent is a window of it, a small one is its elements; the pickle has a number in its place
-(a persistent id). See ``ptcore.multiprocessing._recycle``.
+A tensor in a segment that is lent is a window of it, a small one is its elements; in the pickle stands the call
+``item(where its record begins)`` for it. NumPy's arrays are as tensors; what else has much memory gives the pickler its
+buffers (protocol 5), each of which is a tensor of bytes. See ``ptcore.multiprocessing._recycle``.
 
 The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each,
-records, length of the pickle``; the key is empty where the segment is lent. A record: ``segment, or -1, and what
-_copying.pxd describes``. A tensor's id is where its record begins, that of a segment is ``-1 - number``.
+how many buffers, their items, records, length of the pickle``; the key is empty where the segment is lent. A record:
+``segment, or -1, whether it is an array, and what _copying.pxd describes``. The item of a segment is ``-1 - number``, that
+of a buffer that may not be written ``-1 - where its record begins``.
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
+from ptcore._array_memory cimport as_sent, segment_of_array
+from ptcore._convert cimport is_plain_ndarray
 from ptcore._copying cimport is_plain, read_small, read_window, small_size, window_size, write_small, write_window
 from ptcore._tensor cimport *
 from ptcore._untyped_storage cimport Segment, share
@@ -21,6 +25,7 @@ cdef int64_t INSIDE = -1
 cdef enum:
     KEY_WORDS = 10
     NEW_WORDS = 3 + KEY_WORDS
+    HEAD = 2                        # words of a record before the description
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -141,7 +146,7 @@ cdef class Spares:
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Packet:
-    """Gives a pickler the persistent ids of one message.
+    """Tells a pickler what stands in one message for tensors, arrays and segments.
 
     Parameters
     ----------
@@ -150,48 +155,75 @@ cdef class Packet:
         Up to how many bytes a tensor that no other process can show goes as its elements.
     outgoing : list
         What descriptors go with the message; those of new segments are added.
+    alone : set of int
+        Addresses of arrays that nobody holds but the message.
     """
     cdef Spares spares
     cdef list outgoing
-    cdef int64_t limit, words, room
+    cdef int64_t limit, words, room, last       # last: where the last record begins
     cdef int64_t *records
-    cdef dict known                 # address of a tensor -> its id
-    cdef list kept                  # these tensors, so that no other one comes to lie there
+    cdef list buffers               # their items
     cdef list gone
     cdef list new                   # (number, bytes, place in outgoing, key) of segments
     cdef set named                  # numbers of segments
+    cdef set alone
 
-    def __cinit__(self, Spares spares not None, int64_t limit, list outgoing):
-        self.spares, self.limit, self.outgoing = spares, limit, outgoing
-        self.known, self.kept, self.new, self.named = {}, [], [], set()
+    def __cinit__(self, Spares spares not None, int64_t limit, list outgoing, set alone=None):
+        self.spares, self.limit, self.outgoing, self.alone = spares, limit, outgoing, alone
+        self.buffers, self.new, self.named = [], [], set()
         self.gone = spares.begin()
 
     def __dealloc__(self):
         PyMem_Free(self.records)
 
-    def persistent_id(self, obj):
-        """The id of what is described beside the pickle; None of others."""
-        cdef Segment segment
-        cdef Tensor t
-        cdef int64_t nbytes
+    def reduce(self, obj):
+        """The call that stands for what is described beside the pickle; NotImplemented of others."""
+        cdef int64_t which = -1
         if type(obj) is Tensor:
-            t = <Tensor>obj
-            found = self.known.get(<size_t><void *>t)
-            if found is not None or t.count == 0 or t.storage.device != DEVICE_CPU or not is_plain(t):
-                return found
-            nbytes = small_size(t, self.limit)
-            if nbytes:
-                write_small(t, self.record(t, INSIDE, nbytes))
-                return self.known[<size_t><void *>t]
-            if not t.storage.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED):
-                share(t.storage)
-            if t.storage.flags & PT_STORAGE_SHARED and self.names(<Segment>t.storage.owner):
-                segment = <Segment>t.storage.owner
-                write_window(t, segment, self.record(t, segment.number, window_size(t)))
-                return self.known[<size_t><void *>t]
-        elif isinstance(obj, Segment) and self.names(<Segment>obj):
-            return -1 - (<Segment>obj).number
-        return None
+            which = self.describe(<Tensor>obj, False)
+        elif isinstance(obj, Segment):
+            if self.names(<Segment>obj):
+                return item, (-1 - (<Segment>obj).number,)
+        elif is_plain_ndarray(obj):
+            t = as_sent(obj, self.alone is not None and <size_t><void *>obj in self.alone, self.limit)
+            if t is not None:
+                which = self.describe(<Tensor>t, True)
+            elif obj.dtype.kind in "mM":                # which has no buffer
+                return viewed, (obj.view("i8"), obj.dtype)
+        return NotImplemented if which < 0 else (item, (which,))
+
+    cdef int64_t describe(self, Tensor t, bint array) except -2:
+        """Where the record of a tensor begins; -1 if it has none."""
+        cdef Segment segment
+        cdef int64_t nbytes
+        if t.count == 0 or t.storage.device != DEVICE_CPU or not is_plain(t):
+            return -1
+        nbytes = small_size(t, self.limit)
+        if nbytes:
+            write_small(t, self.record(INSIDE, array, nbytes))
+            return self.last
+        if not t.storage.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED):
+            share(t.storage)
+        segment = <Segment>t.storage.owner if t.storage.flags & PT_STORAGE_SHARED else segment_of_array(t.storage)
+        if segment is None or not self.names(segment):
+            return -1
+        write_window(t, segment, self.record(segment.number, array, window_size(t)))
+        return self.last
+
+    def buffer(self, buffer):
+        """Whether the pickle is to hold the bytes of a ``PickleBuffer``."""
+        cdef const char[::1] shown = memoryview(buffer.raw()).cast("b")
+        cdef int64_t nbytes = shown.nbytes, which
+        cdef Tensor t
+        if nbytes <= self.limit:
+            return True
+        t = new_tensor(PT_UINT8, 1, &nbytes, DEVICE_CPU, -1)
+        memcpy(t.storage.data, &shown[0], nbytes)
+        which = self.describe(t, False)
+        if which < 0:
+            return True
+        self.buffers.append(-1 - which if buffer.raw().readonly else which)
+        return False
 
     cdef bint names(self, Segment segment) except -1:
         """Whether the receiver knows the segment by its number, if need be by this packet."""
@@ -213,9 +245,9 @@ cdef class Packet:
         self.outgoing.append(segment)
         return True
 
-    cdef int64_t *record(self, Tensor t, int64_t number, int64_t nbytes) except NULL:
+    cdef int64_t *record(self, int64_t number, bint array, int64_t nbytes) except NULL:
         """Room for so many bytes that describe a tensor in a segment."""
-        cdef int64_t words = 1 + (nbytes + 7) // 8
+        cdef int64_t words = HEAD + (nbytes + 7) // 8
         cdef int64_t *begin
         if self.words + words > self.room:
             self.room = 2 * (self.words + words) + 256
@@ -223,18 +255,17 @@ cdef class Packet:
             if begin == NULL:
                 raise MemoryError()
             self.records = begin
-        self.kept.append(t)
-        self.known[<size_t><void *>t] = self.words
+        self.last = self.words
         begin = self.records + self.words
         self.words += words
-        begin[0] = number
         begin[words - 1] = 0
-        return begin + 1
+        begin[0], begin[1] = number, array
+        return begin + HEAD
 
     def end(self, int64_t length):
         """What stands behind a pickle of so many bytes."""
         cdef int64_t before = -length % 8, i = 1 + len(self.gone), value
-        cdef int64_t words = i + 1 + NEW_WORDS * len(self.new)
+        cdef int64_t words = i + 1 + NEW_WORDS * len(self.new) + 1 + len(self.buffers)
         cdef bytes packed = bytes(before + 8 * (words + self.words + 1)), key
         cdef char *data = packed
         data += before
@@ -249,6 +280,9 @@ cdef class Packet:
             put(data, i + 2, index)
             memcpy(data + 8 * (i + 3), <char *>key, len(key))
             i += NEW_WORDS
+        put(data, i, len(self.buffers))
+        for k, value in enumerate(self.buffers):
+            put(data, i + 1 + k, value)
         if self.words:
             memcpy(data + 8 * words, self.records, 8 * self.words)
         put(data, words + self.words, length)
@@ -272,7 +306,7 @@ cdef inline void put(char *data, int64_t word, int64_t value) noexcept:
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Arrival:
-    """A message that has come: the file that an unpickler reads, and its persistent ids.
+    """A message that has come: the file that an unpickler reads, its items, and, as an iterator, its buffers.
 
     Parameters
     ----------
@@ -290,9 +324,11 @@ cdef class Arrival:
         Bytes of the segments that were lent for the tensors which were read.
     """
     cdef bytes data
-    cdef dict segments, made
+    cdef dict segments
     cdef set counted
     cdef readonly list gone, new
+    cdef const int64_t *buffers     # ids of those that were not asked for yet
+    cdef int64_t left               # how many
     cdef readonly int64_t lent
     cdef const int64_t *records
     cdef int64_t at, length, words  # of the pickle: how much was read, its bytes; of the records: their numbers
@@ -301,32 +337,37 @@ cdef class Arrival:
         cdef const char *begin = <const char *>data
         cdef const int64_t *numbers
         cdef int64_t size = len(data), first = size, i, n
-        self.data, self.segments, self.made, self.counted = data, segments, {}, set()
+        self.data, self.segments, self.counted = data, segments, set()
         self.gone, self.new = [], []
         if size >= 24 and size % 8 == 0:
             self.length = (<const int64_t *>(begin + size - 8))[0]
             if 0 < self.length < size:
                 first = self.length + -self.length % 8
         n = (size - first) // 8 - 1                 # numbers that are left
-        if n < 2:
+        if n < 3:
             raise broken(size)
         numbers = <const int64_t *>(begin + first)
-        if not 0 <= numbers[0] <= n - 2:
+        if not 0 <= numbers[0] <= n - 3:
             raise broken(size)
         for i in range(numbers[0]):
             self.gone.append(numbers[1 + i])
         n -= 1 + numbers[0]
         numbers += 1 + numbers[0]
-        if not 0 <= numbers[0] <= (n - 1) // NEW_WORDS:
+        if not 0 <= numbers[0] <= (n - 2) // NEW_WORDS:
             raise broken(size)
         for i in range(1, 1 + NEW_WORDS * numbers[0], NEW_WORDS):
             key = (<const char *>(numbers + i + 3))[:8 * KEY_WORDS]
             self.new.append((numbers[i], numbers[i + 1], numbers[i + 2], key.rstrip(b"\0").decode()))
-        self.words = n - 1 - NEW_WORDS * numbers[0]
-        self.records = numbers + 1 + NEW_WORDS * numbers[0]
+        n -= 1 + NEW_WORDS * numbers[0]
+        numbers += 1 + NEW_WORDS * numbers[0]
+        if n < 1 or not 0 <= numbers[0] <= n - 1:
+            raise broken(size)
+        self.buffers, self.left = numbers + 1, numbers[0]
+        self.words = n - 1 - numbers[0]
+        self.records = numbers + 1 + numbers[0]
 
-    def peek(self, size):
-        return self.data[self.at:self.length]           # more is not asked for, but of a pickle without an end
+    def peek(self, int64_t size):
+        return self.data[self.at:min(self.at + max(size, 0), self.length)]
 
     def read(self, int64_t size):
         first, self.at = self.at, min(self.at + max(size, 0), self.length)
@@ -335,28 +376,46 @@ cdef class Arrival:
     def readline(self):
         return b""                                      # has no place in this protocol
 
-    def persistent_load(self, int64_t which):
-        """The tensor or the segment of an id."""
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.left == 0:
+            raise StopIteration
+        cdef int64_t which = self.buffers[0]
+        self.buffers += 1
+        self.left -= 1
+        shown = memoryview(self.item(which if which >= 0 else -1 - which))
+        return shown if which >= 0 else shown.toreadonly()
+
+    def item(self, int64_t which):
+        """The tensor, the array or the segment that ``item`` of the pickle means."""
         cdef const int64_t *record
         cdef Segment segment
         if which < 0:
             return self.segments[-1 - which]
-        found = self.made.get(which)
-        if found is None:
-            if which >= self.words:
-                raise ValueError(f"loader: a packet has no record {which}")
-            record = self.records + which
-            nbytes = 8 * (self.words - which - 1)
-            if record[0] == INSIDE:
-                found = read_small(record + 1, nbytes)
-            else:
-                segment = self.segments[record[0]]
-                found = read_window(record + 1, nbytes, segment)
-                if segment.dropped is not None and record[0] not in self.counted:
-                    self.counted.add(record[0])
-                    self.lent += segment.nbytes
-            self.made[which] = found
-        return found
+        if which + HEAD > self.words:
+            raise ValueError(f"loader: a packet has no record {which}")
+        record = self.records + which
+        nbytes = 8 * (self.words - which - HEAD)
+        if record[0] == INSIDE:
+            found = read_small(record + HEAD, nbytes)
+        else:
+            segment = self.segments[record[0]]
+            found = read_window(record + HEAD, nbytes, segment)
+            if segment.dropped is not None and record[0] not in self.counted:
+                self.counted.add(record[0])
+                self.lent += segment.nbytes
+        return found.numpy() if record[1] else found
+
+
+def item(which):
+    """Stands for ``Arrival.item`` in pickles."""
+    raise RuntimeError("loader: a packet is read by _recycle.receive")
+
+
+def viewed(array, dtype):
+    return array.view(dtype)
 
 
 cdef object broken(int64_t size):

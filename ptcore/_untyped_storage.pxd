@@ -20,3 +20,10 @@ cdef class Segment:
 
 cdef int share(pt_storage *s) except -1
 cdef UntypedStorage storage_at(Segment segment, int64_t offset, int64_t nbytes)
+
+cdef struct Loans:
+    int64_t now, most               # segments in which new tensors and arrays lie, and how many may do so
+
+cdef Loans loans
+cdef pt_storage *lend(int64_t nbytes) except? NULL
+cdef void end_of_loan(Segment segment) noexcept

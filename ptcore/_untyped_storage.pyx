@@ -268,14 +268,13 @@ cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
 # -- new tensors in segments that are used again --------------------------------------------------
 
 cdef list lent_free = None
-cdef int64_t lent_now = 0, lent_most = 0
 
 
 def lend_memory(list free, int64_t least=0, int64_t most=0):
     """New tensors of at least so many bytes lie in one of the segments ``free`` if one has their size; it comes back
     to that list with the end of its storage. So do ``most`` of them at once. None: no longer."""
-    global lent_free, lent_now, lent_most
-    lent_free, lent_now, lent_most = free, 0, most
+    global lent_free
+    lent_free, loans.now, loans.most = free, 0, most
     set_lender(least if free is not None else <int64_t>1 << 62, lend)
 
 
@@ -292,10 +291,9 @@ def take_segment(list free, int64_t nbytes):
 
 
 cdef pt_storage *lend(int64_t nbytes) except? NULL:
-    global lent_now
     cdef Segment segment
     cdef pt_storage *s
-    if lent_free is None or lent_now >= lent_most:
+    if lent_free is None or loans.now >= loans.most:
         return NULL
     segment = take_segment(lent_free, nbytes)
     if segment is None:
@@ -305,41 +303,14 @@ cdef pt_storage *lend(int64_t nbytes) except? NULL:
         raise MemoryError()
     enter(segment, 0, s)
     segment.home = lent_free
-    lent_now += 1
+    loans.now += 1
     return s
 
 
 cdef void end_of_loan(Segment segment) noexcept:
-    global lent_now
     if segment.home is not None and segment.home is lent_free:
-        lent_now -= 1
+        loans.now -= 1
     segment.home = None
-
-
-def lent_copy(Tensor t not None):
-    """A copy of the elements in a segment that is used again; None where there is none."""
-    cdef int64_t[64] strides
-    cdef pt_storage *s
-    cdef Tensor copy
-    cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
-    if lent_free is None or t.count == 0 or t.storage.device != DEVICE_CPU:
-        return None
-    s = lend(nbytes)
-    if s == NULL:
-        return None
-    fill_strides(t.rank, t.dims, strides)
-    copy = wrap_storage(s, 0, t.dt, t.rank, t.dims, strides)
-    if t.flags & PT_NONCONTIGUOUS:
-        return copy.copy_(t)
-    memcpy(s.data, address(t), nbytes)
-    return copy
-
-
-def share_large(Tensor t not None, int64_t least):
-    """``share_memory_`` of a tensor of more than ``least`` bytes, if sending it would do that."""
-    if (t.count * ITEMSIZE[t.dt] > least and t.storage.device == DEVICE_CPU and not t.flags & PT_INTERPOSED
-            and not t.storage.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED) and not needs_grad(t)):
-        share(t.storage)
 
 
 def is_shared(Tensor self):

@@ -24,24 +24,28 @@ import pickle
 import weakref
 from multiprocessing.reduction import ForkingPickler
 
+from ptcore._array_memory import sole_arrays
 from ptcore._lending import Arrival, Packet, Spares
 from ptcore._untyped_storage import Segment, lend_memory
 from ptcore.multiprocessing import _segments
 
-if _segments.STRATEGIES[0] == "file_descriptor":
+lending = _segments.STRATEGIES[0] == "file_descriptor"
+if lending:
     from ptcore.multiprocessing._connection import packing, transit, unpacking
 else:
     packing, unpacking = (lambda: contextlib.nullcontext([])), contextlib.nullcontext
 
+_PACKETS = Packet.__module__
+
 __all__ = ["Borrowed", "Spares", "receive", "send", "try_out"]
 
 
-def _packed(obj, spares, descriptors):
+def _packed(obj, spares, descriptors, batches=None):
     """(a file with the packet of an object, the Packet)"""
-    packet = Packet(spares, _segments.SMALL, descriptors)
+    packet = Packet(spares, _segments.SMALL, descriptors, sole_arrays(batches) if batches else None)
     file = io.BytesIO()
-    pickler = ForkingPickler(file)
-    pickler.persistent_id = packet.persistent_id
+    pickler = _Pickler(file, 5, True, packet.buffer if lending else None)
+    pickler.reduce = packet.reduce
     try:
         pickler.dump(obj)
     except BaseException:
@@ -51,10 +55,11 @@ def _packed(obj, spares, descriptors):
     return file, packet
 
 
-def send(connection, obj, spares):
-    """Sends an object to the receiver, who gives the segments of its tensors back."""
+def send(connection, obj, spares, batches=None):
+    """Sends an object to the receiver, who gives the segments of its tensors back. ``batches`` is a list in it: nobody
+    else uses what it alone holds."""
     with packing() as descriptors:
-        file, packet = _packed(obj, spares, descriptors)
+        file, packet = _packed(obj, spares, descriptors, batches)
         try:
             connection.send_bytes(file.getbuffer())
         except BaseException:
@@ -69,8 +74,23 @@ def try_out(obj, spares):
         _packed(obj, spares, descriptors)[1].undo()
 
 
+class _Pickler(ForkingPickler):
+    """One that asks a packet first."""
+
+    def reducer_override(self, obj):
+        reduced = self.reduce(obj)
+        return super().reducer_override(obj) if reduced is NotImplemented else reduced
+
+
 class _Unpickler(pickle.Unpickler):
-    """One whose attributes can be set."""
+    """One that asks a packet for its items."""
+
+    def __init__(self, arrival):
+        super().__init__(arrival, buffers=arrival)
+        self.item = arrival.item
+
+    def find_class(self, module, name):
+        return self.item if name == "item" and module == _PACKETS else super().find_class(module, name)
 
 
 def receive(connection, borrowed):
@@ -84,9 +104,7 @@ def receive(connection, borrowed):
             if segment is None:
                 segment = Lent(transit.arrived[which], nbytes, number, None if key else borrowed.dropped)
             borrowed.segments[number] = segment
-        unpickler = _Unpickler(arrival)
-        unpickler.persistent_load = arrival.persistent_load
-        obj = unpickler.load()
+        obj = _Unpickler(arrival).load()
         borrowed.brought = arrival.lent
         return obj
 

@@ -19,7 +19,7 @@ import traceback
 from collections import deque
 
 import ptcore
-from ptcore._untyped_storage import share_large
+from ptcore._array_memory import lend_arrays, share_large
 from ptcore.utils import _random_states
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
@@ -226,6 +226,7 @@ def serve(task, receive, send, move=None, asked=None):
                 except errors as error:
                     batch = Failure(error, where)
             done.append(batch)
+            batch = None
             now = time.monotonic()
             if asked is not None and now - looked > _ASKED:         # what waits to be made may take long
                 looked = now
@@ -236,16 +237,7 @@ def serve(task, receive, send, move=None, asked=None):
                 numbers = numbers[len(done):]
                 began, done = time.monotonic(), []
                 sending = began - now
-        batch = done = None
-
-
-def _move(least, batch, depth=4):
-    """Tensors of more than ``least`` bytes go to shared memory, as they would when they are sent."""
-    if type(batch) is ptcore.Tensor:
-        share_large(batch, least)
-    elif depth and isinstance(batch, (list, tuple, dict)):
-        for item in batch.values() if isinstance(batch, dict) else batch:
-            _move(least, item, depth - 1)
+        done = None
 
 
 def _begin(task, states):
@@ -306,6 +298,7 @@ def run_in_process(task, connection, others):
     spares.lend(_segments.SMALL + 1)
 
     waiting = deque()               # messages that were read, and not heeded yet
+    lent_arrays = lend_arrays(_segments.SMALL + 1)
 
     def read():
         packet = connection.recv()
@@ -320,6 +313,9 @@ def run_in_process(task, connection, others):
             # Other children of the loader's process may hold the other end of what tells of its death.
             if ready or (parent is not None and os.getppid() != parent):
                 os._exit(1)
+        nonlocal lent_arrays
+        if not lent_arrays:             # the dataset may have imported NumPy since
+            lent_arrays = lend_arrays(_segments.SMALL + 1)
         message = waiting.popleft() if waiting else read()
         if message is not None and message[0] == BEGIN:
             _seed_all(message[1])
@@ -337,7 +333,7 @@ def run_in_process(task, connection, others):
 
     def send(*message):
         try:
-            _recycle.send(connection, message, spares)
+            _recycle.send(connection, message, spares, message[2] if message[0] != STATES else None)
         except (EOFError, BrokenPipeError, ConnectionResetError):
             raise
         except Exception:
@@ -347,7 +343,7 @@ def run_in_process(task, connection, others):
             _recycle.send(connection, (what, numbers, [_sendable(batch, number, spares) for batch in answers]), spares)
 
     try:
-        serve(task, receive, send, functools.partial(_move, _segments.SMALL), asked)
+        serve(task, receive, send, functools.partial(share_large, least=_segments.SMALL), asked)
     except (EOFError, BrokenPipeError, ConnectionResetError):       # the loader's process has gone
         os._exit(1)
 

@@ -9,7 +9,7 @@ from copy import copy
 
 import ptcore
 from ptcore import Tensor
-from ptcore._untyped_storage import lent_copy
+from ptcore._array_memory import lent_copy
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 

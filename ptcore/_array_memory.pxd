@@ -1,0 +1,7 @@
+# What a worker makes ready to be sent. See _array_memory.pyx.
+from ptcore._types cimport *
+from ptcore._tensor cimport Tensor
+from ptcore._untyped_storage cimport Segment
+
+cdef Segment segment_of_array(pt_storage *s)
+cdef Tensor as_sent(object a, bint alone, int64_t limit)

@@ -1,0 +1,271 @@
+"""What a worker makes ready to be sent to its loader: large tensors, and NumPy's arrays.
+
+In a worker the memory of new arrays is lent as that of new tensors is (``lend_memory`` of _untyped_storage.pyx), by a
+handler as NEP 49 describes it. Such an array is sent without a copy where nobody else holds it; whoever holds one may
+write to it, which the receiver must not see. All of this runs under the GIL, as NumPy's own allocator does.
+"""
+import sys
+
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.stdint cimport SIZE_MAX, uint8_t
+from libc.string cimport memcpy, memset, strcpy
+
+from ptcore._types cimport *
+from ptcore._convert cimport exporter_of, from_buffer, is_plain_ndarray
+from ptcore._dtype cimport ITEMSIZE
+from ptcore._shape cimport fill_strides
+from ptcore._tensor cimport *
+from ptcore._untyped_storage cimport Segment, end_of_loan, lend, loans, share
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject *) nogil
+    PyObject *PyList_GET_ITEM(PyObject *, Py_ssize_t) nogil
+    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) nogil
+    Py_ssize_t Py_SIZE(PyObject *) nogil
+    bint PyList_CheckExact(PyObject *) nogil
+    bint PyTuple_CheckExact(PyObject *) nogil
+    bint PyDict_CheckExact(PyObject *) nogil
+    bint PyDict_Next(PyObject *, Py_ssize_t *, PyObject **, PyObject **)
+
+# Of numpy/ndarraytypes.h; the places of functions in NumPy's table never change.
+ctypedef struct PyDataMemAllocator:
+    void *ctx
+    void *(*malloc)(void *, size_t) noexcept
+    void *(*calloc)(void *, size_t, size_t) noexcept
+    void *(*realloc)(void *, void *, size_t) noexcept
+    void (*free)(void *, void *, size_t) noexcept
+
+ctypedef struct PyDataMem_Handler:
+    char[127] name
+    uint8_t version
+    PyDataMemAllocator allocator
+
+ctypedef object (*SetHandler)(object)
+ctypedef object (*GetHandler)()
+
+cdef enum:
+    SET_HANDLER = 304
+    GET_HANDLER = 305
+    PAGE = 4096             # at least: what is lent begins where a page does
+    DEPTH = 4               # of lists, tuples and dictionaries in a batch
+
+cdef PyDataMem_Handler handler
+cdef PyDataMemAllocator other           # that of the handler before: where all other memory comes from
+cdef object before = None               # the capsule of that handler
+cdef size_t least = SIZE_MAX
+cdef dict arrays = {}                   # address of an array's memory that is lent -> that of its pt_storage
+
+
+def lend_arrays(size_t nbytes):
+    """New arrays of at least so many bytes lie in memory that is lent, while there is some; in this thread, as all of
+    NumPy's handlers. Whether NumPy is imported: before, nothing happens."""
+    global before, least, other
+    core = sys.modules.get("numpy._core._multiarray_umath")
+    if core is None:
+        return False
+    cdef void **api = <void **>PyCapsule_GetPointer(core._ARRAY_API, NULL)
+    least = nbytes
+    if before is None:
+        before = (<GetHandler>api[GET_HANDLER])()
+        other = (<PyDataMem_Handler *>PyCapsule_GetPointer(before, "mem_handler")).allocator
+        strcpy(handler.name, "ptcore_lent")
+        handler.version = 1
+        handler.allocator.malloc = take
+        handler.allocator.calloc = take_zeros
+        handler.allocator.realloc = resize
+        handler.allocator.free = give_back
+    (<SetHandler>api[SET_HANDLER])(PyCapsule_New(&handler, "mem_handler", NULL))
+    return True
+
+
+cdef pt_storage *find(void *p) noexcept:
+    """The storage of an array's memory that is lent; NULL of others."""
+    if <size_t>p % PAGE or not arrays:
+        return NULL
+    return <pt_storage *><size_t>arrays.get(<size_t>p, 0)
+
+
+cdef pt_storage *borrow(size_t size) noexcept:
+    """Memory that is lent, or NULL. Arrays that are kept leave half of it to tensors and to what is copied."""
+    cdef pt_storage *s = NULL
+    if size < least or 2 * loans.now >= loans.most:
+        return NULL
+    try:
+        s = lend(size)
+        if s != NULL:
+            arrays[<size_t>s.data] = <size_t>s
+    except MemoryError:
+        if s != NULL:
+            pt_storage_decref(s)
+        return NULL
+    return s
+
+
+cdef void *take(void *ctx, size_t size) noexcept:
+    cdef pt_storage *s = borrow(size)
+    return s.data if s != NULL else other.malloc(other.ctx, size)
+
+
+cdef void *take_zeros(void *ctx, size_t count, size_t size) noexcept:
+    cdef pt_storage *s = borrow(count * size) if size and count <= SIZE_MAX // size else NULL
+    return memset(s.data, 0, count * size) if s != NULL else other.calloc(other.ctx, count, size)
+
+
+cdef void *resize(void *ctx, void *p, size_t size) noexcept:
+    cdef pt_storage *s = find(p)
+    cdef void *moved
+    if s == NULL:
+        return other.realloc(other.ctx, p, size)
+    moved = other.malloc(other.ctx, size)
+    if moved != NULL:
+        memcpy(moved, p, min(size, <size_t>s.nbytes))
+        give_back(ctx, p, s.nbytes)
+    return moved
+
+
+cdef void give_back(void *ctx, void *p, size_t size) noexcept:
+    cdef PyObject *kind
+    cdef PyObject *value
+    cdef PyObject *where
+    cdef pt_storage *s = find(p)
+    if s == NULL:
+        other.free(other.ctx, p, size)
+        return
+    PyErr_Fetch(&kind, &value, &where)      # what has an array collected may be an exception on its way
+    del arrays[<size_t>p]
+    pt_storage_decref(s)
+    PyErr_Restore(kind, value, where)
+
+
+# -- what is sent ---------------------------------------------------------------------------------
+
+cdef bint is_alone(object array) except -1:
+    """Whether nothing else shows the memory of an array that nobody else holds."""
+    base = array.base
+    return base is None or (is_plain_ndarray(base) and Py_REFCNT(<PyObject *>base) == 2 and base.base is None)
+
+
+cdef pt_storage *memory_of(object array, char *data) except? NULL:
+    """The storage in which the elements of an array lie, which begin at ``data``; NULL where that was not lent."""
+    cdef pt_storage *s = find(data) if arrays else NULL
+    if s == NULL and arrays and array.base is not None:
+        s = find(from_buffer(array.base, "send").storage.data)
+    return s
+
+
+cdef bint give_away(pt_storage *s) noexcept:
+    """Shares an array's memory that is lent; not where a child has a copy of it."""
+    cdef Segment segment = <Segment>s.owner
+    if not segment.shared:
+        return False
+    end_of_loan(segment)
+    s.flags |= PT_STORAGE_SHARED
+    return True
+
+
+cdef Segment segment_of_array(pt_storage *s):
+    """Where the memory of an array lies that a storage shows, if one tensor alone has the storage, and this alone the
+    array; None elsewhere."""
+    cdef pt_storage *memory
+    array = exporter_of(s) if arrays and s.refs == 1 else None
+    if not is_plain_ndarray(array) or Py_REFCNT(<PyObject *>array) != 2 or not is_alone(array):
+        return None
+    memory = memory_of(array, s.data)
+    return <Segment>memory.owner if memory != NULL and give_away(memory) else None
+
+
+cdef Tensor as_sent(object a, bint alone, int64_t limit):
+    """The elements of an array as a tensor: up to ``limit`` bytes contiguous, of more in memory that is shared, or can
+    be; ``alone`` as ``sole_arrays`` tells. None of an array that no tensor is like."""
+    cdef Tensor t, r
+    cdef pt_storage *s
+    kind = a.dtype
+    cdef int number = kind.num              # bool, integers, float32, float64; complex64, complex128, float16
+    if not (0 <= number <= 12 or number == 14 or number == 15 or number == 23) or not kind.isnative:
+        return None
+    try:
+        t = from_buffer(a, "send")
+    except (ValueError, TypeError, BufferError):
+        return None
+    cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
+    cdef bint other_order = t.flags & PT_NONCONTIGUOUS and a.flags.f_contiguous
+    if nbytes <= limit and (nbytes == 0 or other_order):
+        return None
+    if nbytes <= limit and not t.flags & PT_NONCONTIGUOUS:
+        return t
+    if nbytes > limit and alone:
+        s = memory_of(a, t.storage.data)
+        if s != NULL and give_away(s):
+            pt_storage_incref(s)
+            return wrap_storage(s, address(t) - s.data, t.dt, t.rank, t.dims, t.dims + t.rank)
+    if t.flags & PT_NONCONTIGUOUS and not other_order:
+        return new_like(t, t.dt).copy_(t)
+    r = new_strided(t.dt, t.rank, t.dims, t.dims + t.rank, DEVICE_CPU, -1)
+    memcpy(r.storage.data, address(t), nbytes)
+    return r
+
+
+def sole_arrays(list batches not None):
+    """The addresses of those arrays in the batches that nothing holds but these, which nobody else holds either."""
+    cdef set found = set()
+    if arrays:
+        for i in range(len(batches)):
+            look(PyList_GET_ITEM(<PyObject *>batches, i), DEPTH, found)
+    return found
+
+
+cdef int look(PyObject *obj, int depth, set found) except -1:
+    cdef Py_ssize_t i, at = 0
+    cdef PyObject *value
+    if Py_REFCNT(obj) != 1:
+        return 0
+    if PyList_CheckExact(obj) and depth:
+        for i in range(Py_SIZE(obj)):
+            look(PyList_GET_ITEM(obj, i), depth - 1, found)
+    elif PyTuple_CheckExact(obj) and depth:
+        for i in range(Py_SIZE(obj)):
+            look(PyTuple_GET_ITEM(obj, i), depth - 1, found)
+    elif PyDict_CheckExact(obj) and depth:
+        while PyDict_Next(obj, &at, NULL, &value):
+            look(value, depth - 1, found)
+    elif is_plain_ndarray(<object>obj) and is_alone(<object>obj):
+        found.add(<size_t>obj)
+    return 0
+
+
+def lent_copy(Tensor t not None):
+    """A copy of the elements of an array in a segment that is used again; None where there is none, or where it may be
+    that no copy is needed."""
+    cdef int64_t[64] strides
+    cdef pt_storage *s
+    cdef Tensor copy
+    cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
+    if t.count == 0 or t.storage.device != DEVICE_CPU or find(t.storage.data) != NULL:
+        return None
+    s = lend(nbytes)
+    if s == NULL:
+        return None
+    fill_strides(t.rank, t.dims, strides)
+    copy = wrap_storage(s, 0, t.dt, t.rank, t.dims, strides)
+    if t.flags & PT_NONCONTIGUOUS:
+        return copy.copy_(t)
+    memcpy(s.data, address(t), nbytes)
+    return copy
+
+
+def share_large(batch, int64_t least, int depth=4):
+    """``share_memory_`` of the tensors of more than ``least`` bytes, as far as sending them would do that."""
+    cdef Tensor t
+    if type(batch) is Tensor:
+        t = <Tensor>batch
+        if (t.count * ITEMSIZE[t.dt] > least and t.storage.device == DEVICE_CPU and not t.flags & PT_INTERPOSED
+                and not t.storage.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED) and not needs_grad(t)):
+            share(t.storage)
+    elif depth and isinstance(batch, (list, tuple)):
+        for item in batch:
+            share_large(item, least, depth - 1)
+    elif depth and isinstance(batch, dict):
+        for item in batch.values():
+            share_large(item, least, depth - 1)
