@@ -5,3 +5,4 @@ from ptcore._untyped_storage cimport Segment
 
 cdef Segment segment_of_array(pt_storage *s)
 cdef Tensor as_sent(object a, bint alone, int64_t limit)
+cdef Tensor copy_to_send(Tensor t)

@@ -13,9 +13,10 @@ from libc.stdint cimport SIZE_MAX, uint8_t
 from libc.string cimport memcpy, memset, strcpy
 
 from ptcore._types cimport *
+from ptcore._allocate cimport allocate
 from ptcore._convert cimport exporter_of, from_buffer, is_plain_ndarray
 from ptcore._dtype cimport ITEMSIZE
-from ptcore._shape cimport fill_strides
+from ptcore._shape cimport fill_strides, max_offset, min_offset
 from ptcore._tensor cimport *
 from ptcore._untyped_storage cimport Segment, end_of_loan, lend, loans, share
 
@@ -176,11 +177,39 @@ cdef Segment segment_of_array(pt_storage *s):
     return <Segment>memory.owner if memory != NULL and give_away(memory) else None
 
 
+cdef int64_t room_for(object array, int64_t nbytes) except -1:
+    """Bytes of a segment for a copy of so many bytes of an array: where the next such array finds room as well, of which
+    it may show a part alone."""
+    base = array.base if is_plain_ndarray(array) else None
+    if is_plain_ndarray(base) and Py_REFCNT(<PyObject *>base) == 2 and nbytes < base.nbytes <= 2 * nbytes:
+        return base.nbytes
+    return nbytes
+
+
+cdef Tensor copied(Tensor t, pt_storage *s):
+    """A copy of the elements at the beginning of a storage, which it takes over: in their order if they are dense."""
+    cdef int64_t[64] strides
+    cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
+    cdef const int64_t *steps = t.dims + t.rank
+    cdef Tensor copy
+    if min_offset(t.rank, t.dims, steps) == 0 and (max_offset(t.rank, t.dims, steps) + 1) * ITEMSIZE[t.dt] == nbytes:
+        copy = wrap_storage(s, 0, t.dt, t.rank, t.dims, steps)
+        memcpy(s.data, address(t), nbytes)
+        return copy
+    fill_strides(t.rank, t.dims, strides)
+    return wrap_storage(s, 0, t.dt, t.rank, t.dims, strides).copy_(t)
+
+
+cdef Tensor copy_to_send(Tensor t):
+    """A copy of elements whose address is known outside."""
+    return copied(t, allocate(room_for(exporter_of(t.storage), t.count * ITEMSIZE[t.dt]), DEVICE_CPU, -1))
+
+
 cdef Tensor as_sent(object a, bint alone, int64_t limit):
     """The elements of an array as a tensor: up to ``limit`` bytes contiguous, of more in memory that is shared, or can
     be; ``alone`` as ``sole_arrays`` tells. None of an array that no tensor is like."""
-    cdef Tensor t, r
-    cdef pt_storage *s
+    cdef Tensor t
+    cdef pt_storage *s = NULL
     kind = a.dtype
     cdef int number = kind.num              # bool, integers, float32, float64; complex64, complex128, float16
     if not (0 <= number <= 12 or number == 14 or number == 15 or number == 23) or not kind.isnative:
@@ -190,21 +219,16 @@ cdef Tensor as_sent(object a, bint alone, int64_t limit):
     except (ValueError, TypeError, BufferError):
         return None
     cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
-    cdef bint other_order = t.flags & PT_NONCONTIGUOUS and a.flags.f_contiguous
-    if nbytes <= limit and (nbytes == 0 or other_order):
-        return None
-    if nbytes <= limit and not t.flags & PT_NONCONTIGUOUS:
-        return t
-    if nbytes > limit and alone:
+    if nbytes <= limit:
+        if nbytes == 0 or t.flags & PT_NONCONTIGUOUS and a.flags.f_contiguous:
+            return None
+        return new_like(t, t.dt).copy_(t) if t.flags & PT_NONCONTIGUOUS else t
+    if alone:
         s = memory_of(a, t.storage.data)
-        if s != NULL and give_away(s):
-            pt_storage_incref(s)
-            return wrap_storage(s, address(t) - s.data, t.dt, t.rank, t.dims, t.dims + t.rank)
-    if t.flags & PT_NONCONTIGUOUS and not other_order:
-        return new_like(t, t.dt).copy_(t)
-    r = new_strided(t.dt, t.rank, t.dims, t.dims + t.rank, DEVICE_CPU, -1)
-    memcpy(r.storage.data, address(t), nbytes)
-    return r
+    if s == NULL or s.nbytes > 2 * nbytes or not give_away(s):
+        return copy_to_send(t)
+    pt_storage_incref(s)
+    return wrap_storage(s, address(t) - s.data, t.dt, t.rank, t.dims, t.dims + t.rank)
 
 
 def sole_arrays(list batches not None):
@@ -238,25 +262,23 @@ cdef int look(PyObject *obj, int depth, set found) except -1:
 def lent_copy(Tensor t not None):
     """A copy of the elements of an array in a segment that is used again; None where there is none, or where it may be
     that no copy is needed."""
-    cdef int64_t[64] strides
-    cdef pt_storage *s
-    cdef Tensor copy
     cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
-    if t.count == 0 or t.storage.device != DEVICE_CPU or find(t.storage.data) != NULL:
+    cdef pt_storage *s
+    if nbytes < <int64_t>least or t.storage.device != DEVICE_CPU:
         return None
-    s = lend(nbytes)
-    if s == NULL:
+    array = exporter_of(t.storage)
+    if is_plain_ndarray(array) and memory_of(array, t.storage.data) != NULL:
         return None
-    fill_strides(t.rank, t.dims, strides)
-    copy = wrap_storage(s, 0, t.dt, t.rank, t.dims, strides)
-    if t.flags & PT_NONCONTIGUOUS:
-        return copy.copy_(t)
-    memcpy(s.data, address(t), nbytes)
-    return copy
+    s = lend(room_for(array, nbytes))
+    return copied(t, s) if s != NULL else None
 
 
-def share_large(batch, int64_t least, int depth=4):
+def share_large(batch, int64_t least):
     """``share_memory_`` of the tensors of more than ``least`` bytes, as far as sending them would do that."""
+    share_inside(batch, least, DEPTH)
+
+
+cdef int share_inside(object batch, int64_t least, int depth) except -1:
     cdef Tensor t
     if type(batch) is Tensor:
         t = <Tensor>batch
@@ -265,7 +287,8 @@ def share_large(batch, int64_t least, int depth=4):
             share(t.storage)
     elif depth and isinstance(batch, (list, tuple)):
         for item in batch:
-            share_large(item, least, depth - 1)
+            share_inside(item, least, depth - 1)
     elif depth and isinstance(batch, dict):
         for item in batch.values():
-            share_large(item, least, depth - 1)
+            share_inside(item, least, depth - 1)
+    return 0

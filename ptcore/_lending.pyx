@@ -7,14 +7,15 @@ buffers (protocol 5), each of which is a tensor of bytes. See ``ptcore.multiproc
 The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each,
 how many buffers, their items, records, length of the pickle``; the key is empty where the segment is lent. A record:
 ``segment, or -1, whether it is an array, and what _copying.pxd describes``. The item of a segment is ``-1 - number``, that
-of a buffer that may not be written ``-1 - where its record begins``.
+of a buffer that may not be written ``-1 - where its record begins``. A packet without a pickle has one record: of the bytes
+of the packet that is meant.
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
-from ptcore._array_memory cimport as_sent, segment_of_array
+from ptcore._array_memory cimport as_sent, copy_to_send, segment_of_array
 from ptcore._convert cimport is_plain_ndarray
 from ptcore._copying cimport is_plain, read_small, read_window, small_size, window_size, write_small, write_window
 from ptcore._tensor cimport *
@@ -26,6 +27,7 @@ cdef enum:
     KEY_WORDS = 10
     NEW_WORDS = 3 + KEY_WORDS
     HEAD = 2                        # words of a record before the description
+    LONG = 64 << 10                 # bytes from which on a packet is not sent through the pipe, which holds 208 KiB
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -167,6 +169,7 @@ cdef class Packet:
     cdef list new                   # (number, bytes, place in outgoing, key) of segments
     cdef set named                  # numbers of segments
     cdef set alone
+    cdef Tensor body                # what the packet lies in that is not sent through the pipe
 
     def __cinit__(self, Spares spares not None, int64_t limit, list outgoing, set alone=None):
         self.spares, self.limit, self.outgoing, self.alone = spares, limit, outgoing, alone
@@ -205,6 +208,10 @@ cdef class Packet:
         if not t.storage.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED):
             share(t.storage)
         segment = <Segment>t.storage.owner if t.storage.flags & PT_STORAGE_SHARED else segment_of_array(t.storage)
+        if segment is None and t.storage.flags & PT_STORAGE_EXPORTED:
+            t = copy_to_send(t)
+            share(t.storage)
+            segment = <Segment>t.storage.owner
         if segment is None or not self.names(segment):
             return -1
         write_window(t, segment, self.record(segment.number, array, window_size(t)))
@@ -262,31 +269,58 @@ cdef class Packet:
         begin[0], begin[1] = number, array
         return begin + HEAD
 
-    def end(self, int64_t length):
-        """What stands behind a pickle of so many bytes."""
-        cdef int64_t before = -length % 8, i = 1 + len(self.gone), value
-        cdef int64_t words = i + 1 + NEW_WORDS * len(self.new) + 1 + len(self.buffers)
-        cdef bytes packed = bytes(before + 8 * (words + self.words + 1)), key
-        cdef char *data = packed
-        data += before
-        put(data, 0, len(self.gone))
-        for k, value in enumerate(self.gone):
-            put(data, 1 + k, value)
-        put(data, i, len(self.new))
-        i += 1
-        for number, nbytes, index, key in self.new:
-            put(data, i, number)
-            put(data, i + 1, nbytes)
-            put(data, i + 2, index)
-            memcpy(data + 8 * (i + 3), <char *>key, len(key))
-            i += NEW_WORDS
-        put(data, i, len(self.buffers))
-        for k, value in enumerate(self.buffers):
-            put(data, i + 1 + k, value)
-        if self.words:
-            memcpy(data + 8 * words, self.records, 8 * self.words)
-        put(data, words + self.words, length)
+    def finish(self, pickled):
+        """The bytes to be sent, with a pickle before its end."""
+        cdef const char[::1] shown = memoryview(pickled).cast("b")
+        cdef int64_t length = shown.nbytes, start = length + -length % 8, first = self.words, known = len(self.new)
+        cdef int64_t size = start + self.end(NULL, self.gone, self.new, self.buffers, 0, length)
+        cdef bytes packed
+        cdef Tensor t
+        if size >= LONG:
+            t = new_tensor(PT_UINT8, 1, &size, DEVICE_CPU, -1)
+            self.write(t.storage.data, shown)
+            if self.describe(t, False) >= 0:
+                self.body = t
+                packed = bytes(self.end(NULL, [], self.new[known:], [], first, 0))
+                self.end(packed, [], self.new[known:], [], first, 0)
+                return packed
+        packed = bytes(size)
+        self.write(packed, shown)
         return packed
+
+    cdef int write(self, char *to, const char[::1] pickled) except -1:
+        cdef int64_t length = pickled.nbytes, start = length + -length % 8
+        memcpy(to, &pickled[0], length)
+        memset(to + length, 0, start - length)
+        self.end(to + start, self.gone, self.new, self.buffers, 0, length)
+        return 0
+
+    cdef int64_t end(self, char *to, list gone, list new, list buffers, int64_t first, int64_t length) except -1:
+        """Writes what stands behind a pickle, with the records from ``first`` on; how many bytes it is, if NULL."""
+        cdef int64_t i = 1 + len(gone), words = i + 1 + NEW_WORDS * len(new) + 1 + len(buffers), value
+        cdef int64_t records = self.words - first
+        cdef bytes key
+        if to == NULL:
+            return 8 * (words + records + 1)
+        put(to, 0, len(gone))
+        for k, value in enumerate(gone):
+            put(to, 1 + k, value)
+        put(to, i, len(new))
+        i += 1
+        for number, nbytes, index, key in new:
+            put(to, i, number)
+            put(to, i + 1, nbytes)
+            put(to, i + 2, index)
+            memset(to + 8 * (i + 3), 0, 8 * KEY_WORDS)
+            memcpy(to + 8 * (i + 3), <char *>key, len(key))
+            i += NEW_WORDS
+        put(to, i, len(buffers))
+        for k, value in enumerate(buffers):
+            put(to, i + 1 + k, value)
+        if records:
+            memcpy(to + 8 * words, self.records + first, 8 * records)
+        put(to, words + records, length)
+        return 0
 
     def sent(self):
         """The receiver will have it."""
@@ -310,7 +344,7 @@ cdef class Arrival:
 
     Parameters
     ----------
-    data : bytes
+    data : bytes or Tensor
     segments : dict
         Number to segment, of those that the receiver has; it is to be brought up to date before the pickle is read.
 
@@ -320,28 +354,33 @@ cdef class Arrival:
         Numbers that the sender does not use any more.
     new : list of tuple
         ``(number, bytes, which descriptor, key)`` of those that it uses from now on.
+    elsewhere : bool
+        Whether the packet that is meant is what item 0 shows.
     lent : int
         Bytes of the segments that were lent for the tensors which were read.
     """
-    cdef bytes data
+    cdef const char[::1] data
     cdef dict segments
     cdef set counted
     cdef readonly list gone, new
-    cdef const int64_t *buffers     # ids of those that were not asked for yet
+    cdef readonly bint elsewhere
+    cdef const int64_t *buffers     # their items that were not asked for yet
     cdef int64_t left               # how many
     cdef readonly int64_t lent
     cdef const int64_t *records
     cdef int64_t at, length, words  # of the pickle: how much was read, its bytes; of the records: their numbers
 
-    def __cinit__(self, bytes data not None, dict segments not None):
-        cdef const char *begin = <const char *>data
+    def __cinit__(self, data not None, dict segments not None):
+        cdef const char *begin
         cdef const int64_t *numbers
-        cdef int64_t size = len(data), first = size, i, n
-        self.data, self.segments, self.counted = data, segments, set()
+        self.data = memoryview(data).cast("b")
+        cdef int64_t size = self.data.nbytes, first = size, i, n
+        self.segments, self.counted = segments, set()
         self.gone, self.new = [], []
-        if size >= 24 and size % 8 == 0:
+        if size >= 32 and size % 8 == 0:
+            begin = &self.data[0]
             self.length = (<const int64_t *>(begin + size - 8))[0]
-            if 0 < self.length < size:
+            if 0 <= self.length < size:
                 first = self.length + -self.length % 8
         n = (size - first) // 8 - 1                 # numbers that are left
         if n < 3:
@@ -365,13 +404,25 @@ cdef class Arrival:
         self.buffers, self.left = numbers + 1, numbers[0]
         self.words = n - 1 - numbers[0]
         self.records = numbers + 1 + numbers[0]
+        self.elsewhere = self.length == 0
+
+    cdef bytes part(self, int64_t size):
+        return (&self.data[0] + self.at)[:min(max(size, 0), self.length - self.at)]
 
     def peek(self, int64_t size):
-        return self.data[self.at:min(self.at + max(size, 0), self.length)]
+        return self.part(size)
 
     def read(self, int64_t size):
-        first, self.at = self.at, min(self.at + max(size, 0), self.length)
-        return self.data[first:self.at]
+        found = self.part(size)
+        self.at += len(found)
+        return found
+
+    def readinto(self, char[::1] to):
+        cdef int64_t size = min(to.nbytes, self.length - self.at)
+        if size > 0:
+            memcpy(&to[0], &self.data[0] + self.at, size)
+            self.at += size
+        return size
 
     def readline(self):
         return b""                                      # has no place in this protocol

@@ -41,27 +41,26 @@ __all__ = ["Borrowed", "Spares", "receive", "send", "try_out"]
 
 
 def _packed(obj, spares, descriptors, batches=None):
-    """(a file with the packet of an object, the Packet)"""
+    """(the bytes of a packet of an object, the Packet)"""
     packet = Packet(spares, _segments.SMALL, descriptors, sole_arrays(batches) if batches else None)
     file = io.BytesIO()
     pickler = _Pickler(file, 5, True, packet.buffer if lending else None)
     pickler.reduce = packet.reduce
     try:
         pickler.dump(obj)
+        return packet.finish(file.getbuffer()), packet
     except BaseException:
         packet.undo()
         raise
-    file.write(packet.end(file.tell()))
-    return file, packet
 
 
 def send(connection, obj, spares, batches=None):
     """Sends an object to the receiver, who gives the segments of its tensors back. ``batches`` is a list in it: nobody
     else uses what it alone holds."""
     with packing() as descriptors:
-        file, packet = _packed(obj, spares, descriptors, batches)
+        data, packet = _packed(obj, spares, descriptors, batches)
         try:
-            connection.send_bytes(file.getbuffer())
+            connection.send_bytes(data)
         except BaseException:
             packet.undo()
             raise
@@ -96,16 +95,14 @@ class _Unpickler(pickle.Unpickler):
 def receive(connection, borrowed):
     """The next object of the sender whose segments these are."""
     with unpacking():
-        data = connection.recv_bytes()
-        arrival = Arrival(data, borrowed.segments)
-        borrowed.keep_no_more(arrival.gone)
-        for number, nbytes, which, key in arrival.new:
-            segment = _segments.known.get(key)      # it may be of this process
-            if segment is None:
-                segment = Lent(transit.arrived[which], nbytes, number, None if key else borrowed.dropped)
-            borrowed.segments[number] = segment
+        arrival = borrowed.open(connection.recv_bytes())
+        lent = 0
+        if arrival.elsewhere:
+            whole = arrival.item(0)
+            lent = arrival.lent
+            arrival = borrowed.open(whole)
         obj = _Unpickler(arrival).load()
-        borrowed.brought = arrival.lent
+        borrowed.brought = arrival.lent + lent
         return obj
 
 
@@ -125,6 +122,17 @@ class Borrowed:
     def __init__(self):
         self.segments, self.dropped, self.brought = {}, [], 0
         _everything.add(self)
+
+    def open(self, data):
+        """The message in these bytes; the segments are those that it speaks of from then on."""
+        arrival = Arrival(data, self.segments)
+        self.keep_no_more(arrival.gone)
+        for number, nbytes, which, key in arrival.new:
+            segment = _segments.known.get(key)          # it may be of this process
+            if segment is None:
+                segment = Lent(transit.arrived[which], nbytes, number, None if key else self.dropped)
+            self.segments[number] = segment
+        return arrival
 
     def take_dropped(self):
         """What the sender is to be told. Whatever has a storage again is noted once more when that one goes."""

@@ -245,8 +245,7 @@ def test_damaged_packets_raise(monkeypatch, descriptors):
     spares, outgoing = _recycle.Spares(8, 20, _segments.numbers), []
     monkeypatch.setattr(_segments, "spares", spares)
     x = ptcore.arange(LARGE)
-    file, _ = _recycle._packed([x, x.reshape(250, 200).t(), ptcore.ones(2, 3), ptcore.tensor(7)], spares, outgoing)
-    data = file.getvalue()
+    data, _ = _recycle._packed([x, x.reshape(250, 200).t(), ptcore.ones(2, 3), ptcore.tensor(7)], spares, outgoing)
     segments = dict(spares.sent)
     rng = random.Random(0)
     outcomes = set()
@@ -276,7 +275,7 @@ def test_a_packet_of_thousands_of_tensors():
     packet = Packet(_recycle.Spares(4, 4, _segments.numbers), 1 << 14, [])
     xs = [ptcore.full((k % 50 + 1,), float(k)) for k in range(5000)]
     ids = [packet.reduce(x)[1][0] for x in xs]
-    arrival = Arrival(b"." + packet.end(1), {})
+    arrival = Arrival(packet.finish(b"."), {})
     for k, which in enumerate(ids):
         assert arrival.item(which).tolist() == [float(k)] * (k % 50 + 1)
     with pytest.raises(ValueError, match="no record"):
