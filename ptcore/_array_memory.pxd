@@ -1,4 +1,4 @@
-# What a worker makes ready to be sent. See _array_memory.pyx.
+# NumPy's arrays on their way from a worker. See _array_memory.pyx.
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 from ptcore._untyped_storage cimport Segment

@@ -1,4 +1,4 @@
-"""What a worker makes ready to be sent to its loader: large tensors, and NumPy's arrays.
+"""NumPy's arrays on their way from a worker to its loader.
 
 In a worker the memory of new arrays is lent as that of new tensors is (``lend_memory`` of _untyped_storage.pyx), by a
 handler as NEP 49 describes it. Such an array is sent without a copy where nobody else holds it; whoever holds one may
@@ -18,7 +18,7 @@ from ptcore._convert cimport exporter_of, from_buffer, is_plain_ndarray
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._shape cimport fill_strides, max_offset, min_offset
 from ptcore._tensor cimport *
-from ptcore._untyped_storage cimport Segment, end_of_loan, lend, loans, share
+from ptcore._untyped_storage cimport Segment, end_of_loan, lend, loans
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject *) nogil
@@ -231,13 +231,13 @@ cdef Tensor as_sent(object a, bint alone, int64_t limit):
     return wrap_storage(s, address(t) - s.data, t.dt, t.rank, t.dims, t.dims + t.rank)
 
 
-def sole_arrays(list batches not None):
-    """The addresses of those arrays in the batches that nothing holds but these, which nobody else holds either."""
+def sole_arrays(list objects not None):
+    """The addresses of the arrays that nothing holds but this list, and what it alone holds; None if there are none."""
     cdef set found = set()
     if arrays:
-        for i in range(len(batches)):
-            look(PyList_GET_ITEM(<PyObject *>batches, i), DEPTH, found)
-    return found
+        for i in range(len(objects)):
+            look(PyList_GET_ITEM(<PyObject *>objects, i), DEPTH, found)
+    return found or None
 
 
 cdef int look(PyObject *obj, int depth, set found) except -1:
@@ -271,24 +271,3 @@ def lent_copy(Tensor t not None):
         return None
     s = lend(room_for(array, nbytes))
     return copied(t, s) if s != NULL else None
-
-
-def share_large(batch, int64_t least):
-    """``share_memory_`` of the tensors of more than ``least`` bytes, as far as sending them would do that."""
-    share_inside(batch, least, DEPTH)
-
-
-cdef int share_inside(object batch, int64_t least, int depth) except -1:
-    cdef Tensor t
-    if type(batch) is Tensor:
-        t = <Tensor>batch
-        if (t.count * ITEMSIZE[t.dt] > least and t.storage.device == DEVICE_CPU and not t.flags & PT_INTERPOSED
-                and not t.storage.flags & (PT_STORAGE_SHARED | PT_STORAGE_EXPORTED) and not needs_grad(t)):
-            share(t.storage)
-    elif depth and isinstance(batch, (list, tuple)):
-        for item in batch:
-            share_inside(item, least, depth - 1)
-    elif depth and isinstance(batch, dict):
-        for item in batch.values():
-            share_inside(item, least, depth - 1)
-    return 0

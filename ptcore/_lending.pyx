@@ -1,13 +1,13 @@
-"""What a worker and its loader say about tensors: beside the pickle, in numbers of eight bytes as both ends have them.
+"""What a worker and its loader say about tensors: beside the pickles, in numbers of eight bytes as both ends have them.
 
-A tensor in a segment that is lent is a window of it, a small one is its elements; in the pickle stands the call
+A message is some pickles. A tensor in a segment that is lent is a window of it, a small one is its elements; in a pickle stands the call
 ``item(where its record begins)`` for it. NumPy's arrays are as tensors; what else has much memory gives the pickler its
 buffers (protocol 5), each of which is a tensor of bytes. See ``ptcore.multiprocessing._recycle``.
 
 The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each,
-how many buffers, their items, records, length of the pickle``; the key is empty where the segment is lent. A record:
+how many buffers, their items, records, length of the pickles``; the key is empty where the segment is lent. A record:
 ``segment, or -1, whether it is an array, and what _copying.pxd describes``. The item of a segment is ``-1 - number``, that
-of a buffer that may not be written ``-1 - where its record begins``. A packet without a pickle has one record: of the bytes
+of a buffer that may not be written ``-1 - where its record begins``. A packet without pickles has one record: of the bytes
 of the packet that is meant.
 """
 cimport cython
@@ -102,13 +102,14 @@ cdef class Spares:
         if segment.alone or self.shown.pop(segment.number, True) is False:
             self.gone.append(segment.number)
 
-    def begin(self):
-        """Before a packet is made: what is gone by now. What comes to be so meanwhile is told with the next one."""
+    cdef list take_gone(self, dict named):
+        """What the receiver is to be told with a packet that names these, which are told to be gone with the next one."""
         while len(self.shown) > self.most_shown:
             oldest = next(iter(self.shown))
             del self.shown[oldest]
             self.gone.append(oldest)
-        return self.gone[:]
+        told, self.gone = [n for n in self.gone if n not in named], [n for n in self.gone if n in named]
+        return told
 
     def give_back(self, list numbers):
         """The receiver shows these no more. As many are kept as once were on their way together, and a quarter more:
@@ -157,24 +158,25 @@ cdef class Packet:
         Up to how many bytes a tensor that no other process can show goes as its elements.
     outgoing : list
         What descriptors go with the message; those of new segments are added.
+
+    Attributes
+    ----------
     alone : set of int
-        Addresses of arrays that nobody holds but the message.
+        Addresses of arrays that nobody holds but what is pickled.
     """
     cdef Spares spares
     cdef list outgoing
     cdef int64_t limit, words, room, last       # last: where the last record begins
     cdef int64_t *records
     cdef list buffers               # their items
-    cdef list gone
     cdef list new                   # (number, bytes, place in outgoing, key) of segments
-    cdef set named                  # numbers of segments
-    cdef set alone
+    cdef dict named                 # the numbers of segments, in the order in which they were named
+    cdef public set alone
     cdef Tensor body                # what the packet lies in that is not sent through the pipe
 
-    def __cinit__(self, Spares spares not None, int64_t limit, list outgoing, set alone=None):
-        self.spares, self.limit, self.outgoing, self.alone = spares, limit, outgoing, alone
-        self.buffers, self.new, self.named = [], [], set()
-        self.gone = spares.begin()
+    def __cinit__(self, Spares spares not None, int64_t limit, list outgoing not None):
+        self.spares, self.limit, self.outgoing = spares, limit, outgoing
+        self.buffers, self.new, self.named = [], [], {}
 
     def __dealloc__(self):
         PyMem_Free(self.records)
@@ -238,13 +240,13 @@ cdef class Packet:
             return True
         key = b""
         if self.spares.send(segment):
-            self.named.add(segment.number)
+            self.named[segment.number] = None
             if segment.used_again:
                 return True
         elif not hasattr(segment, "fd") or len(segment.key) > 8 * KEY_WORDS:
             return False
         else:
-            self.named.add(segment.number)
+            self.named[segment.number] = None
             if not self.spares.show(segment):
                 return True
             key = segment.key.encode()
@@ -270,33 +272,40 @@ cdef class Packet:
         return begin + HEAD
 
     def finish(self, pickled):
-        """The bytes to be sent, with a pickle before its end."""
+        """The bytes to be sent, with pickles before their end."""
         cdef const char[::1] shown = memoryview(pickled).cast("b")
         cdef int64_t length = shown.nbytes, start = length + -length % 8, first = self.words, known = len(self.new)
-        cdef int64_t size = start + self.end(NULL, self.gone, self.new, self.buffers, 0, length)
+        cdef int64_t size
         cdef bytes packed
-        cdef Tensor t
-        if size >= LONG:
-            t = new_tensor(PT_UINT8, 1, &size, DEVICE_CPU, -1)
-            self.write(t.storage.data, shown)
-            if self.describe(t, False) >= 0:
-                self.body = t
-                packed = bytes(self.end(NULL, [], self.new[known:], [], first, 0))
-                self.end(packed, [], self.new[known:], [], first, 0)
-                return packed
+        cdef list gone = self.spares.take_gone(self.named)
+        size = start + self.end(NULL, gone, self.new, self.buffers, 0, length)
+        if size >= LONG and self.write_elsewhere(size, gone, shown):
+            packed = bytes(self.end(NULL, [], self.new[known:], [], first, 0))
+            self.end(packed, [], self.new[known:], [], first, 0)
+            return packed
         packed = bytes(size)
-        self.write(packed, shown)
+        self.write(packed, gone, shown)
         return packed
 
-    cdef int write(self, char *to, const char[::1] pickled) except -1:
+    cdef bint write_elsewhere(self, int64_t size, list gone, const char[::1] pickled) except -1:
+        """Whether there is memory for the packet that the receiver can show."""
+        try:
+            self.body = new_tensor(PT_UINT8, 1, &size, DEVICE_CPU, -1)
+            share(self.body.storage)
+        except (MemoryError, OSError, RuntimeError):
+            return False
+        self.write(self.body.storage.data, gone, pickled)
+        return self.describe(self.body, False) >= 0
+
+    cdef int write(self, char *to, list gone, const char[::1] pickled) except -1:
         cdef int64_t length = pickled.nbytes, start = length + -length % 8
         memcpy(to, &pickled[0], length)
         memset(to + length, 0, start - length)
-        self.end(to + start, self.gone, self.new, self.buffers, 0, length)
+        self.end(to + start, gone, self.new, self.buffers, 0, length)
         return 0
 
     cdef int64_t end(self, char *to, list gone, list new, list buffers, int64_t first, int64_t length) except -1:
-        """Writes what stands behind a pickle, with the records from ``first`` on; how many bytes it is, if NULL."""
+        """Writes what stands behind the pickles, with the records from ``first`` on; how many bytes it is, if NULL."""
         cdef int64_t i = 1 + len(gone), words = i + 1 + NEW_WORDS * len(new) + 1 + len(buffers), value
         cdef int64_t records = self.words - first
         cdef bytes key
@@ -322,16 +331,20 @@ cdef class Packet:
         put(to, words + records, length)
         return 0
 
-    def sent(self):
-        """The receiver will have it."""
-        del self.spares.gone[:len(self.gone)]           # what is behind these has come since
+    def mark(self):
+        """What ``undo`` comes back to."""
+        return self.words, len(self.buffers), len(self.new), len(self.outgoing), len(self.named)
 
-    def undo(self):
-        """The receiver will not have it."""
-        for number in self.named:
+    def undo(self, mark=(0, 0, 0, 0, 0)):
+        """The receiver will not have what came since."""
+        words, buffers, new, outgoing, named = mark
+        for number in list(self.named)[named:]:
+            del self.named[number]
             self.spares.sent.pop(number, None)
-        for number, *_ in self.new:
+        for number, *_ in self.new[new:]:
             self.spares.shown.pop(number, None)
+        self.words = words
+        del self.buffers[buffers:], self.new[new:], self.outgoing[outgoing:]
 
 
 cdef inline void put(char *data, int64_t word, int64_t value) noexcept:
@@ -356,10 +369,13 @@ cdef class Arrival:
         ``(number, bytes, which descriptor, key)`` of those that it uses from now on.
     elsewhere : bool
         Whether the packet that is meant is what item 0 shows.
+    ended : bool
+        Whether all pickles were read.
     lent : int
         Bytes of the segments that were lent for the tensors which were read.
     """
     cdef const char[::1] data
+    cdef const char *begin          # of the data
     cdef dict segments
     cdef set counted
     cdef readonly list gone, new
@@ -368,24 +384,23 @@ cdef class Arrival:
     cdef int64_t left               # how many
     cdef readonly int64_t lent
     cdef const int64_t *records
-    cdef int64_t at, length, words  # of the pickle: how much was read, its bytes; of the records: their numbers
+    cdef int64_t at, length, words  # of the pickles: how much was read, their bytes; of the records: their numbers
 
     def __cinit__(self, data not None, dict segments not None):
-        cdef const char *begin
         cdef const int64_t *numbers
         self.data = memoryview(data).cast("b")
         cdef int64_t size = self.data.nbytes, first = size, i, n
         self.segments, self.counted = segments, set()
         self.gone, self.new = [], []
         if size >= 32 and size % 8 == 0:
-            begin = &self.data[0]
-            self.length = (<const int64_t *>(begin + size - 8))[0]
+            self.begin = &self.data[0]
+            self.length = (<const int64_t *>(self.begin + size - 8))[0]
             if 0 <= self.length < size:
                 first = self.length + -self.length % 8
         n = (size - first) // 8 - 1                 # numbers that are left
         if n < 3:
             raise broken(size)
-        numbers = <const int64_t *>(begin + first)
+        numbers = <const int64_t *>(self.begin + first)
         if not 0 <= numbers[0] <= n - 3:
             raise broken(size)
         for i in range(numbers[0]):
@@ -406,21 +421,18 @@ cdef class Arrival:
         self.records = numbers + 1 + numbers[0]
         self.elsewhere = self.length == 0
 
-    cdef bytes part(self, int64_t size):
-        return (&self.data[0] + self.at)[:min(max(size, 0), self.length - self.at)]
-
-    def peek(self, int64_t size):
-        return self.part(size)
+    @property
+    def ended(self):
+        return self.at >= self.length
 
     def read(self, int64_t size):
-        found = self.part(size)
-        self.at += len(found)
-        return found
+        first, self.at = self.at, min(self.at + max(size, 0), self.length)
+        return self.begin[first:self.at]
 
     def readinto(self, char[::1] to):
         cdef int64_t size = min(to.nbytes, self.length - self.at)
         if size > 0:
-            memcpy(&to[0], &self.data[0] + self.at, size)
+            memcpy(&to[0], self.begin + self.at, size)
             self.at += size
         return size
 

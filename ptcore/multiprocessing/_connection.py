@@ -37,12 +37,15 @@ transit = _Transit()
 
 
 class packing:
-    """The segments of what is pickled inside go with the next message of this thread."""
+    """The segments of what is pickled inside go with the next message of this thread; they are added to a list."""
+
+    def __init__(self, segments=None):
+        self.segments = [] if segments is None else segments
 
     def __enter__(self):
         self.before = transit.outgoing
-        transit.outgoing = []
-        return transit.outgoing
+        transit.outgoing = self.segments
+        return self.segments
 
     def __exit__(self, *exception):
         transit.outgoing = self.before

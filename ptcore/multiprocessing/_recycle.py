@@ -33,44 +33,48 @@ lending = _segments.STRATEGIES[0] == "file_descriptor"
 if lending:
     from ptcore.multiprocessing._connection import packing, transit, unpacking
 else:
-    packing, unpacking = (lambda: contextlib.nullcontext([])), contextlib.nullcontext
+    packing = unpacking = contextlib.nullcontext
 
 _PACKETS = Packet.__module__
 
-__all__ = ["Borrowed", "Spares", "receive", "send", "try_out"]
+__all__ = ["Borrowed", "Letter", "Spares", "receive"]
 
 
-def _packed(obj, spares, descriptors, batches=None):
-    """(the bytes of a packet of an object, the Packet)"""
-    packet = Packet(spares, _segments.SMALL, descriptors, sole_arrays(batches) if batches else None)
-    file = io.BytesIO()
-    pickler = _Pickler(file, 5, True, packet.buffer if lending else None)
-    pickler.reduce = packet.reduce
-    try:
-        pickler.dump(obj)
-        return packet.finish(file.getbuffer()), packet
-    except BaseException:
-        packet.undo()
-        raise
+class Letter:
+    """A message for the receiver, who gives the segments of its tensors back."""
 
+    def __init__(self, spares):
+        self._segments = []
+        self._packet = Packet(spares, _segments.SMALL, self._segments)
+        self._file = io.BytesIO()
+        self._pickler = _Pickler(self._file, 5, True, self._packet.buffer if lending else None)
+        self._pickler.reduce = self._packet.reduce
 
-def send(connection, obj, spares, batches=None):
-    """Sends an object to the receiver, who gives the segments of its tensors back. ``batches`` is a list in it: nobody
-    else uses what it alone holds."""
-    with packing() as descriptors:
-        data, packet = _packed(obj, spares, descriptors, batches)
+    def add(self, objects):
+        """Packs a list as it is now; what it alone holds may be given away. Raises what pickling does, and then nothing
+        of it is sent."""
+        place, mark = self._file.tell(), self._packet.mark()
+        self._packet.alone = sole_arrays(objects)
         try:
-            connection.send_bytes(data)
+            with packing(self._segments):
+                self._pickler.dump(objects)
         except BaseException:
-            packet.undo()
+            self._file.seek(place)
+            self._file.truncate()
+            self._packet.undo(mark)
             raise
-        packet.sent()
+        finally:
+            self._pickler.clear_memo()      # the same array may have other elements in the next list
 
-
-def try_out(obj, spares):
-    """Raises what sending the object would raise."""
-    with packing() as descriptors:
-        _packed(obj, spares, descriptors)[1].undo()
+    def send(self, connection, head):
+        """Sends all that was added, and ``head``."""
+        Letter.add(self, list(head))
+        with packing(self._segments):
+            try:
+                connection.send_bytes(self._packet.finish(self._file.getbuffer()))
+            except BaseException:
+                self._packet.undo()
+                raise
 
 
 class _Pickler(ForkingPickler):
@@ -93,7 +97,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def receive(connection, borrowed):
-    """The next object of the sender whose segments these are."""
+    """``(*head, objects)`` of the next letter of the sender whose segments these are."""
     with unpacking():
         arrival = borrowed.open(connection.recv_bytes())
         lent = 0
@@ -101,9 +105,14 @@ def receive(connection, borrowed):
             whole = arrival.item(0)
             lent = arrival.lent
             arrival = borrowed.open(whole)
-        obj = _Unpickler(arrival).load()
+        objects = []
+        while True:
+            some = _Unpickler(arrival).load()
+            if arrival.ended:
+                break
+            objects += some
         borrowed.brought = arrival.lent + lent
-        return obj
+        return *some, objects
 
 
 class Borrowed:

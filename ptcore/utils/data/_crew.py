@@ -5,6 +5,7 @@ waits until a worker takes what it sends: one that sends a large answer itself w
 when its iterator is dropped and at the interpreter's end.
 """
 
+import functools
 import os
 import select
 import signal
@@ -233,6 +234,19 @@ def _tell(inboxes):
         inbox.put(None)
 
 
+class _Answer:
+    """What a thread has made."""
+
+    def __init__(self, worker, results):
+        self._worker, self._results, self._batches = worker, results, []
+
+    def add(self, batches):
+        self._batches += batches
+
+    def send(self, *head):
+        self._results.put((self._worker, (*head, self._batches)))
+
+
 class Threads:
     """Worker threads, for datasets whose work gives the GIL up. They share the loader's dataset and random numbers."""
 
@@ -241,12 +255,8 @@ class Threads:
 
         self._inboxes, self._results = [SimpleQueue() for _ in tasks], SimpleQueue()
         for number, task in enumerate(tasks):
-            results = self._results
-
-            def send(*message, number=number, results=results):
-                results.put((number, message))
-
-            threading.Thread(target=serve, args=(task, self._inboxes[number].get, send), daemon=True,
+            begin = functools.partial(_Answer, number, self._results)
+            threading.Thread(target=serve, args=(task, self._inboxes[number].get, begin), daemon=True,
                              name=f"DataLoader worker {number}").start()
         self._close = weakref.finalize(self, _tell, self._inboxes)
 

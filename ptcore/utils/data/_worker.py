@@ -7,7 +7,6 @@ sources before a batch, None ends it. Its answers are ``(seconds, numbers, batch
 or Ended, of a stream without more samples, and ``(STATES, tag, states)``.
 """
 
-import functools
 import os
 import random
 import select
@@ -19,7 +18,7 @@ import traceback
 from collections import deque
 
 import ptcore
-from ptcore._array_memory import lend_arrays, share_large
+from ptcore._array_memory import lend_arrays
 from ptcore.utils import _random_states
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
@@ -163,7 +162,7 @@ class _Maker:
         return None if skip else batch
 
 
-def serve(task, receive, send, move=None, asked=None):
+def serve(task, receive, begin, asked=None):
     """The loop of a worker.
 
     Parameters
@@ -171,10 +170,8 @@ def serve(task, receive, send, move=None, asked=None):
     task : tuple
         ``(dataset, batched, collate, drop_last, init, id, num_workers, seed, states, kind)``: ``states`` are those of
         the random sources to begin with.
-    receive, send : callable
-        How messages come and go.
-    move : callable, optional
-        Told of a batch that waits for others before it is sent.
+    receive, begin : callable
+        The next message; a new answer, with ``add(batches)``, which takes them as they are now, and ``send(*head)``.
     asked : callable, optional
         Takes the messages that have come and gives those of them that ask for states.
     """
@@ -201,43 +198,44 @@ def serve(task, receive, send, move=None, asked=None):
                 maker = Failure(error, where)
             continue
         if message[0] == STATES:
-            send(STATES, message[2], _states_before(message[1], before))
+            begin().send(STATES, message[2], _states_before(message[1], before))
             continue
         _, numbers, indices, given, first = message
         while before and before[0][1][-1][0] < first:
             before.popleft()
-        began, done = time.monotonic(), []
+        began = time.monotonic()
         if kind == "process":
             if before and began - before[-1][2] < between:
                 before[-1][1].extend(zip(numbers, indices, strict=True))
             else:
                 before.append((_random_states.snapshot(), list(zip(numbers, indices, strict=True)), began))
-        moves = move is not None and len(numbers) > 1
-        for at, index in zip(numbers, indices, strict=True):
+        answer, sent = None, 0
+        for at, index in enumerate(indices):
+            if answer is None:
+                answer = begin()
             if isinstance(maker, Failure):
-                batch = maker
+                made = [maker]
             else:
                 try:
-                    batch = maker.make(index, at < given)
-                    if moves:                       # while a cache still holds it
-                        move(batch)
+                    made = [maker.make(index, numbers[at] < given)]
                 except StopIteration as end:
-                    batch = Ended() if maker.samples is not None else Failure(end, where)
+                    made = [Ended() if maker.samples is not None else Failure(end, where)]
                 except errors as error:
-                    batch = Failure(error, where)
-            done.append(batch)
-            batch = None
+                    made = [Failure(error, where)]
+            answer.add(made)
+            made = None
             now = time.monotonic()
+            wanted = ()
             if asked is not None and now - looked > _ASKED:         # what waits to be made may take long
                 looked = now
-                for _, wanted, tag in asked():
-                    send(STATES, tag, _states_before(wanted, before))
-            if at == numbers[-1] or now - began > _TOGETHER:
-                send(now - began + sending, numbers[:len(done)], done)
-                numbers = numbers[len(done):]
-                began, done = time.monotonic(), []
+                wanted = asked()
+            if wanted or at == len(numbers) - 1 or now - began > _TOGETHER:
+                answer.send(now - began + sending, numbers[sent:at + 1])
+                for _, asked_for, tag in wanted:
+                    begin().send(STATES, tag, _states_before(asked_for, before))
+                answer, sent = None, at + 1
+                began = time.monotonic()
                 sending = began - now
-        done = None
 
 
 def _begin(task, states):
@@ -331,31 +329,22 @@ def run_in_process(task, connection, others):
                 waiting.append(message)
         return found
 
-    def send(*message):
-        try:
-            _recycle.send(connection, message, spares, message[2] if message[0] != STATES else None)
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            raise
-        except Exception:
-            what, numbers, answers = message
-            if what == STATES:
-                raise
-            _recycle.send(connection, (what, numbers, [_sendable(batch, number, spares) for batch in answers]), spares)
+    class Answer(_recycle.Letter):
+        def __init__(self):
+            super().__init__(spares)
+
+        def add(self, made):
+            try:
+                super().add(made)
+            except Exception as error:
+                (batch,) = made
+                super().add([_Unpicklable(batch) if isinstance(batch, Failure) else
+                             Failure(error, f"DataLoader worker process {number}")])
+
+        def send(self, *head):
+            super().send(connection, head)
 
     try:
-        serve(task, receive, send, functools.partial(share_large, least=_segments.SMALL), asked)
+        serve(task, receive, Answer, asked)
     except (EOFError, BrokenPipeError, ConnectionResetError):       # the loader's process has gone
         os._exit(1)
-
-
-def _sendable(batch, worker, spares):
-    """The batch, or the reason why another process cannot have it."""
-    from ptcore.multiprocessing import _recycle
-
-    try:
-        _recycle.try_out(batch, spares)
-        return batch
-    except Exception as error:
-        if isinstance(batch, Failure):
-            return _Unpicklable(batch)
-        return Failure(error, f"DataLoader worker process {worker}")

@@ -1,0 +1,429 @@
+"""NumPy's arrays of workers in lent memory: what nobody else holds is sent without a copy, all else is copied."""
+import gc
+import os
+import random
+import sys
+import threading
+import time
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import ptcore
+from ptcore.multiprocessing import _segments
+from ptcore.utils.data import DataLoader, Dataset, IterableDataset
+
+pytestmark = [pytest.mark.timeout(120),
+              pytest.mark.skipif(sys.platform != "linux", reason="segments are lent by descriptors, on Linux alone")]
+N = 9000                    # elements of a sample: more than goes inside a message
+ONES = np.ones(N)
+Point = namedtuple("Point", "x y")
+
+
+def same(batch):
+    return batch
+
+
+def is_lent(array):
+    return np.core.multiarray.get_handler_name(array) == "ptcore_lent" and array.ctypes.data % 4096 == 0
+
+
+# -- what is in the samples, and what they are when they arrive ------------------------------------
+
+FORMS = {
+    "array": lambda i: ONES * i,
+    "part": lambda i: (np.ones(N + 1000) * i)[500:-500],
+    "small part": lambda i: (np.ones(8 * N) * i)[:N],
+    "fortran": lambda i: (np.ones((90, 100)) * i).T,
+    "steps": lambda i: (np.ones(2 * N) * i)[::2],
+    "backwards": lambda i: (ONES * i)[::-1],
+    "zeros": lambda i: np.zeros(N) + i,
+    "small integers": lambda i: np.full(8 * N, i, "u2"),
+    "records": lambda i: np.full(N, np.array((i, i), "f4,i4")),
+    "dates": lambda i: np.full(N, i, "M8[s]"),
+    "list": lambda i: [ONES * i, ONES * i],
+    "dict": lambda i: {"x": ONES * i, "y": {"z": (ONES * i,)}},
+    "named": lambda i: Point(ONES * i, np.float32(i)),
+    "twice": lambda i: [ONES * i] * 2,
+    "views": lambda i: (lambda a: [a[:N], a[N:]])(np.ones(2 * N) * i),
+    "tensor": lambda i: ptcore.from_numpy(ONES * i),
+    "tensors": lambda i: (lambda t: [t, t[5:]])(ptcore.from_numpy(ONES * i)),
+    "both": lambda i: (lambda a: [a, ptcore.from_numpy(a)])(ONES * i),
+    "turned": lambda i: ptcore.from_numpy(np.ones((90, 100)) * i).t(),
+}
+
+
+class Forms(Dataset):
+    def __init__(self, form, n=400):
+        self.form, self.n = form, n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return FORMS[self.form](i)
+
+
+def leaves(x):
+    if isinstance(x, dict):
+        x = list(x.values())
+    if isinstance(x, (list, tuple)) and not isinstance(x, np.ndarray):
+        return [leaf for item in x for leaf in leaves(item)]
+    return [x]
+
+
+def value_of(leaf):
+    """The only value of an array, or an error."""
+    a = np.asarray(leaf)
+    if a.dtype.names:
+        a = a[a.dtype.names[0]]
+    a = a.astype(np.float64)
+    assert a.size == 1 or a.size >= N - 5
+    assert a.min() == a.max()
+    return a.min()
+
+
+@pytest.mark.parametrize("collate", [same, None], ids=["as they are", "converted"])
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms(form, collate):
+    """What is held for a random while stays; what is written to is the loop's own."""
+    if collate is None and form in ("records", "dates"):
+        with pytest.raises(TypeError):
+            list(DataLoader(Forms(form, 4), batch_size=None, num_workers=1))
+        return
+    rng, held = random.Random(1), []
+    for i, sample in enumerate(DataLoader(Forms(form), batch_size=None, num_workers=2, collate_fn=collate)):
+        want = FORMS[form](i)
+        for a, b in zip(leaves(sample), leaves(want), strict=True):
+            assert collate is None or type(a) is type(b)
+            assert a.shape == b.shape
+            assert value_of(a) == value_of(b)
+        held.append((i, sample))
+        if i % 7 == 3:
+            for leaf in leaves(held.pop()[1]):
+                if not isinstance(leaf, np.generic):
+                    leaf[...] = 0
+        while len(held) > rng.randrange(1, 9):
+            j, sample = held.pop(rng.randrange(len(held)))
+            want = leaves(FORMS[form](j))
+            assert [value_of(leaf) for leaf in leaves(sample)] == [value_of(leaf) for leaf in want]
+        del sample
+    assert i == 399
+
+
+# -- without a copy, where that is safe ------------------------------------------------------------
+
+class Counted(Dataset):
+    """A sample and whether new arrays of its size lie in lent memory, and how many copies were made before it."""
+
+    def __init__(self, form):
+        self.form = form
+
+    def __len__(self):
+        return 600
+
+    def __getitem__(self, i):
+        if not hasattr(self, "copies"):
+            self.copies, find_room = [], _segments.find_room
+            _segments.find_room = lambda nbytes: (self.copies.append(nbytes), find_room(nbytes))[1]
+        return FORMS[self.form](i), is_lent(np.empty(N)), len(self.copies)
+
+
+@pytest.mark.parametrize("form", ["array", "list", "dict", "named", "part", "fortran", "steps", "tensor"])
+def test_computed_arrays_are_not_copied(form):
+    copies, lent = [], 0
+    for i, (sample, is_so, before) in enumerate(DataLoader(Counted(form), batch_size=None, num_workers=1,
+                                                           collate_fn=same)):
+        assert [value_of(leaf) for leaf in leaves(sample)] == [i] * len(leaves(sample))
+        copies.append(before)
+        lent += is_so
+        del sample
+    assert len(copies) == 600
+    assert copies[-1] < 150             # until the first ones came back
+    assert form in ("part", "steps") or lent > 300
+
+
+class Held(Dataset):
+    """The dataset holds each array in some way, and writes to it later; the last samples tell what it holds."""
+
+    def __init__(self, way):
+        self.way, self.held, self.buffer = way, [], None
+
+    def __len__(self):
+        return 300
+
+    def __getitem__(self, i):
+        for old in self.held[-3:]:
+            old += 1000                                 # nobody else may see it
+        array = ONES * i
+        keep, sample = {
+            "itself": lambda: (array, array),
+            "a part": lambda: (array[5:], array),
+            "the whole": lambda: (array, array[:]),
+            "in a list": lambda: (array, [array, i]),
+            "a transpose": lambda: (array.reshape(90, 100).T, array),
+            "a memoryview": lambda: (np.asarray(memoryview(array)), array),
+            "as a tensor": lambda: (ptcore.from_numpy(array).numpy(), array),
+            "of a tensor": lambda: (array, ptcore.from_numpy(array)),
+        }[self.way]()
+        self.held.append(keep)
+        return i, sample
+
+
+@pytest.mark.parametrize("way", ["itself", "a part", "the whole", "in a list", "a transpose", "a memoryview", "as a tensor",
+                                 "of a tensor"])
+def test_what_the_dataset_holds_is_copied(way):
+    held = []
+    for i, sample in DataLoader(Held(way), batch_size=None, num_workers=1, collate_fn=same):
+        array = np.asarray(sample[0] if isinstance(sample, list) else sample)
+        held.append((i, array))
+        for j, kept in held[-5:]:
+            assert (kept == j).all()
+        array[:] = i                                    # nor the dataset what is written here
+
+
+class HeldList(Dataset):
+    """The container is what the dataset holds."""
+
+    def __init__(self):
+        self.lists = []
+
+    def __len__(self):
+        return 300
+
+    def __getitem__(self, i):
+        for old in self.lists[-3:]:
+            old[0] += 1000
+        self.lists.append([ONES * i, i])
+        return self.lists[-1]
+
+
+def test_what_a_held_list_holds_is_copied():
+    held = []
+    for i, (array, k) in enumerate(DataLoader(HeldList(), batch_size=None, num_workers=1, collate_fn=same)):
+        assert i == k
+        held.append((i, array))
+        for j, kept in held[-5:]:
+            assert (kept == j).all()
+
+
+class Stream(IterableDataset):
+    """A generator whose variable holds the array, and which writes to it when it goes on."""
+
+    def __iter__(self):
+        for i in range(300):
+            array = ONES * i
+            yield array
+            array += 1000
+
+
+@pytest.mark.parametrize("collate", [same, None])
+def test_a_stream_that_goes_on_writing(collate):
+    held = []
+    for i, array in enumerate(DataLoader(Stream(), batch_size=None, num_workers=1, collate_fn=collate)):
+        held.append((i, np.asarray(array)))
+        for j, kept in held[-5:]:
+            assert (kept == j).all()
+
+
+# -- the memory itself ------------------------------------------------------------------------------
+
+class Refilled(Dataset):
+    """One array for all samples, filled anew for each."""
+
+    def __init__(self, small):
+        self.buffer = np.empty(5 if small else N)
+
+    def __len__(self):
+        return 300
+
+    def __getitem__(self, i):
+        self.buffer[:] = i
+        return self.buffer
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("collate", [same, None])
+def test_an_array_that_is_filled_anew(small, collate):
+    for i, array in enumerate(DataLoader(Refilled(small), batch_size=None, num_workers=2, collate_fn=collate)):
+        assert (np.asarray(array) == i).all()
+
+
+class Memory(Dataset):
+    """All that NumPy does with memory: zeros, growth, shrinking, keeping, threads."""
+
+    def __init__(self, n=500):
+        self.n, self.kept = n, []
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        rng = np.random.default_rng(i)
+        zeros = np.zeros(N + int(rng.integers(-900, 900)))
+        assert not zeros.any()
+        zeros[:] = 7
+        full = np.full(N, float(i))
+        if i % 3 == 0:
+            full.resize(2 * N, refcheck=False)
+            assert (full[:N] == i).all()
+            assert not full[N:].any()
+            full.resize(N, refcheck=False)
+            assert (full == i).all()
+        if i % 4 == 0:
+            self.kept.append((i, np.full(N, float(i))))
+        if len(self.kept) > 100:
+            self.kept.pop(rng.integers(100))
+        for j, array in self.kept[::9]:
+            assert (array == j).all()
+        if i % 50 == 0:
+            threads = [threading.Thread(target=self.churn, args=(i,)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        sample = np.sort(np.concatenate([full[: N // 2], full[N // 2:]]))[None] + 0
+        return sample if i % 2 else ptcore.from_numpy(sample)
+
+    def churn(self, seed):
+        rng = random.Random(seed)
+        held = []
+        for k in range(200):
+            held.append((k, np.full(N, k)))
+            if len(held) > 5:
+                j, array = held.pop(rng.randrange(5))
+                assert (array == j).all()
+
+
+def test_memory_of_all_kinds():
+    for i, sample in enumerate(DataLoader(Memory(), batch_size=None, num_workers=2, collate_fn=same)):
+        assert value_of(sample) == i
+
+
+class Failing(Dataset):
+    """Arrays that go with an exception on its way, and arrays in exceptions."""
+
+    def __len__(self):
+        return 200
+
+    def __getitem__(self, i):
+        a = ONES * i
+        if i % 3 == 0:
+            try:
+                b = a + 1
+                raise KeyError(b)
+            except KeyError as error:
+                assert error.args[0][0] == i + 1
+                del a, b
+                raise ValueError(f"number {i}") from None
+        return a
+
+
+def test_exceptions_beside_it():
+    loader = iter(DataLoader(Failing(), batch_size=None, num_workers=2, collate_fn=same))
+    for i in range(200):
+        if i % 3 == 0:
+            with pytest.raises(ValueError, match=f"number {i}"):
+                next(loader)
+        else:
+            assert value_of(next(loader)) == i
+
+
+class Forks(Dataset):
+    """A child has a copy of the arrays that there are."""
+
+    def __len__(self):
+        return 120
+
+    def __getitem__(self, i):
+        x, y = ONES * i, np.zeros(N) + i
+        if i >= 60:
+            told, tell = os.pipe()
+            child = os.fork()
+            if child == 0:
+                same = (x == i).all() and (y == i).all()
+                x[:] = -1
+                z = y * 2
+                os.write(tell, b"x")
+                time.sleep(0.01)
+                os._exit(0 if same and (x == -1).all() and (z == 2 * i).all() else 1)
+            os.read(told, 1)
+            os.close(told)
+            os.close(tell)
+            assert (x == i).all()
+            x += 1
+            y += 1
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            x -= 1
+        return x
+
+
+def test_children_of_the_worker():
+    for i, sample in enumerate(DataLoader(Forks(), batch_size=None, num_workers=1, collate_fn=same)):
+        assert value_of(sample) == i
+
+
+class KeepsAll(Dataset):
+    """A cache of arrays of its own, more than are lent at once, with the descriptors that the worker has."""
+
+    def __init__(self):
+        self.kept = []
+
+    def __len__(self):
+        return 600
+
+    def __getitem__(self, i):
+        self.kept.append(ONES * i)
+        for j in range(0, i, 37):
+            assert (self.kept[j] == j).all()
+        return self.kept[i], ONES * -i, len(os.listdir("/proc/self/fd"))
+
+
+def test_a_cache_of_arrays():
+    for i, (kept, new, descriptors) in enumerate(DataLoader(KeepsAll(), batch_size=None, num_workers=1, collate_fn=same)):
+        assert value_of(kept) == i
+        assert value_of(new) == -i
+        assert descriptors < 200
+
+
+class Tells(Dataset):
+    """Tells who gives arrays their memory."""
+
+    def __len__(self):
+        return 200
+
+    def __getitem__(self, i):
+        names = []
+        thread = threading.Thread(target=lambda: names.append(np.core.multiarray.get_handler_name(np.empty(N))))
+        thread.start()
+        thread.join()
+        return np.core.multiarray.get_handler_name(np.empty(N)), *names, ONES * i
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_only_workers_are_told(context):
+    before = np.core.multiarray.get_handler_name()
+    for worker, thread, array in DataLoader(Tells(), batch_size=None, num_workers=1, collate_fn=same,
+                                            multiprocessing_context=context):
+        assert worker == "ptcore_lent"
+        assert thread == before
+        assert np.core.multiarray.get_handler_name(array.copy()) == before
+    assert np.core.multiarray.get_handler_name() == before
+
+
+def test_nothing_is_left():
+    def count():
+        gc.collect()
+        with open("/proc/self/maps") as f:
+            return len(os.listdir("/proc/self/fd")), sum("memfd:ptcore" in line for line in f)
+
+    def use(form):
+        for i, sample in enumerate(DataLoader(Forms(form, 100), batch_size=None, num_workers=2, collate_fn=same)):
+            assert value_of(leaves(sample)[0]) == i
+
+    use("array")
+    before = count()
+    for form in ("array", "list", "records", "part"):
+        use(form)
+    assert count() == before
