@@ -5,7 +5,7 @@ A message is some pickles. A tensor in a segment that is lent is a window of it,
 buffers (protocol 5), each of which is a tensor of bytes. See ``ptcore.multiprocessing._recycle``.
 
 The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each,
-how many buffers, their items, records, length of the pickles``; the key is empty where the segment is lent. A record:
+how many buffers, their items, records, where the last pickle begins, length of the pickles``; the key is empty where the segment is lent. A record:
 ``segment, or -1, whether it is an array, and what _copying.pxd describes``. The item of a segment is ``-1 - number``, that
 of a buffer that may not be written ``-1 - where its record begins``. A packet without pickles has one record: of the bytes
 of the packet that is meant.
@@ -163,6 +163,8 @@ cdef class Packet:
     ----------
     alone : set of int
         Addresses of arrays that nobody holds but what is pickled.
+    places : int
+        How often segments were meant by now.
     """
     cdef Spares spares
     cdef list outgoing
@@ -172,6 +174,7 @@ cdef class Packet:
     cdef list new                   # (number, bytes, place in outgoing, key) of segments
     cdef dict named                 # the numbers of segments, in the order in which they were named
     cdef public set alone
+    cdef readonly int64_t places
     cdef Tensor body                # what the packet lies in that is not sent through the pipe
 
     def __cinit__(self, Spares spares not None, int64_t limit, list outgoing not None):
@@ -236,6 +239,7 @@ cdef class Packet:
 
     cdef bint names(self, Segment segment) except -1:
         """Whether the receiver knows the segment by its number, if need be by this packet."""
+        self.places += 1
         if segment.number in self.named:
             return True
         key = b""
@@ -271,46 +275,47 @@ cdef class Packet:
         begin[0], begin[1] = number, array
         return begin + HEAD
 
-    def finish(self, pickled):
-        """The bytes to be sent, with pickles before their end."""
+    def finish(self, pickled, int64_t head):
+        """The bytes to be sent, with pickles before their end, the last of which begins at ``head``."""
         cdef const char[::1] shown = memoryview(pickled).cast("b")
         cdef int64_t length = shown.nbytes, start = length + -length % 8, first = self.words, known = len(self.new)
         cdef int64_t size
         cdef bytes packed
         cdef list gone = self.spares.take_gone(self.named)
-        size = start + self.end(NULL, gone, self.new, self.buffers, 0, length)
-        if size >= LONG and self.write_elsewhere(size, gone, shown):
-            packed = bytes(self.end(NULL, [], self.new[known:], [], first, 0))
-            self.end(packed, [], self.new[known:], [], first, 0)
+        size = start + self.end(NULL, gone, self.new, self.buffers, 0, head, length)
+        if size >= LONG and self.write_elsewhere(size, gone, shown, head):
+            packed = bytes(self.end(NULL, [], self.new[known:], [], first, 0, 0))
+            self.end(packed, [], self.new[known:], [], first, 0, 0)
             return packed
         packed = bytes(size)
-        self.write(packed, gone, shown)
+        self.write(packed, gone, shown, head)
         return packed
 
-    cdef bint write_elsewhere(self, int64_t size, list gone, const char[::1] pickled) except -1:
+    cdef bint write_elsewhere(self, int64_t size, list gone, const char[::1] pickled, int64_t head) except -1:
         """Whether there is memory for the packet that the receiver can show."""
         try:
             self.body = new_tensor(PT_UINT8, 1, &size, DEVICE_CPU, -1)
             share(self.body.storage)
         except (MemoryError, OSError, RuntimeError):
             return False
-        self.write(self.body.storage.data, gone, pickled)
+        self.write(self.body.storage.data, gone, pickled, head)
         return self.describe(self.body, False) >= 0
 
-    cdef int write(self, char *to, list gone, const char[::1] pickled) except -1:
+    cdef int write(self, char *to, list gone, const char[::1] pickled, int64_t head) except -1:
         cdef int64_t length = pickled.nbytes, start = length + -length % 8
         memcpy(to, &pickled[0], length)
         memset(to + length, 0, start - length)
-        self.end(to + start, gone, self.new, self.buffers, 0, length)
+        self.end(to + start, gone, self.new, self.buffers, 0, head, length)
         return 0
 
-    cdef int64_t end(self, char *to, list gone, list new, list buffers, int64_t first, int64_t length) except -1:
+    cdef int64_t end(self, char *to, list gone, list new, list buffers, int64_t first, int64_t head,
+                     int64_t length) except -1:
         """Writes what stands behind the pickles, with the records from ``first`` on; how many bytes it is, if NULL."""
         cdef int64_t i = 1 + len(gone), words = i + 1 + NEW_WORDS * len(new) + 1 + len(buffers), value
         cdef int64_t records = self.words - first
         cdef bytes key
         if to == NULL:
-            return 8 * (words + records + 1)
+            return 8 * (words + records + 2)
         put(to, 0, len(gone))
         for k, value in enumerate(gone):
             put(to, 1 + k, value)
@@ -328,7 +333,8 @@ cdef class Packet:
             put(to, i + 1 + k, value)
         if records:
             memcpy(to + 8 * words, self.records + first, 8 * records)
-        put(to, words + records, length)
+        put(to, words + records, head)
+        put(to, words + records + 1, length)
         return 0
 
     def mark(self):
@@ -369,8 +375,10 @@ cdef class Arrival:
         ``(number, bytes, which descriptor, key)`` of those that it uses from now on.
     elsewhere : bool
         Whether the packet that is meant is what item 0 shows.
-    ended : bool
-        Whether all pickles were read.
+    head : int
+        Where the last pickle begins.
+    at : int
+        Where the next one does.
     lent : int
         Bytes of the segments that were lent for the tensors which were read.
     """
@@ -384,7 +392,9 @@ cdef class Arrival:
     cdef int64_t left               # how many
     cdef readonly int64_t lent
     cdef const int64_t *records
-    cdef int64_t at, length, words  # of the pickles: how much was read, their bytes; of the records: their numbers
+    cdef readonly int64_t head
+    cdef public int64_t at
+    cdef int64_t length, words      # of the pickles: their bytes; of the records: their numbers
 
     def __cinit__(self, data not None, dict segments not None):
         cdef const int64_t *numbers
@@ -392,12 +402,13 @@ cdef class Arrival:
         cdef int64_t size = self.data.nbytes, first = size, i, n
         self.segments, self.counted = segments, set()
         self.gone, self.new = [], []
-        if size >= 32 and size % 8 == 0:
+        if size >= 40 and size % 8 == 0:
             self.begin = &self.data[0]
             self.length = (<const int64_t *>(self.begin + size - 8))[0]
-            if 0 <= self.length < size:
+            self.head = (<const int64_t *>(self.begin + size - 16))[0]
+            if 0 <= self.head <= self.length < size:
                 first = self.length + -self.length % 8
-        n = (size - first) // 8 - 1                 # numbers that are left
+        n = (size - first) // 8 - 2                 # numbers that are left
         if n < 3:
             raise broken(size)
         numbers = <const int64_t *>(self.begin + first)
@@ -421,17 +432,13 @@ cdef class Arrival:
         self.records = numbers + 1 + numbers[0]
         self.elsewhere = self.length == 0
 
-    @property
-    def ended(self):
-        return self.at >= self.length
-
     def read(self, int64_t size):
         first, self.at = self.at, min(self.at + max(size, 0), self.length)
-        return self.begin[first:self.at]
+        return self.begin[first:self.at] if 0 <= first < self.at else b""
 
     def readinto(self, char[::1] to):
         cdef int64_t size = min(to.nbytes, self.length - self.at)
-        if size > 0:
+        if size > 0 and self.at >= 0:
             memcpy(&to[0], self.begin + self.at, size)
             self.at += size
         return size

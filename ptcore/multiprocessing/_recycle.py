@@ -36,42 +36,52 @@ else:
     packing = unpacking = contextlib.nullcontext
 
 _PACKETS = Packet.__module__
+_LONG = 32 << 10        # bytes of a pickle that is read later, if it needs no segments
 
-__all__ = ["Borrowed", "Letter", "Spares", "receive"]
+__all__ = ["Borrowed", "Later", "Letter", "Spares", "receive"]
 
 
 class Letter:
-    """A message for the receiver, who gives the segments of its tensors back."""
+    """A message for the receiver, who gives the segments of its tensors back.
 
-    def __init__(self, spares):
-        self._segments = []
+    Parameters
+    ----------
+    spares : Spares
+    file : io.BytesIO
+        Where it is written. One is enough for letters that follow each other: pages that are there cost nothing.
+    """
+
+    def __init__(self, spares, file):
+        file.seek(0)
+        self._segments, self._file, self._later = [], file, {}
         self._packet = Packet(spares, _segments.SMALL, self._segments)
-        self._file = io.BytesIO()
-        self._pickler = _Pickler(self._file, 5, True, self._packet.buffer if lending else None)
+        self._pickler = _Pickler(file, 5, True, self._packet.buffer if lending else None)
         self._pickler.reduce = self._packet.reduce
 
     def add(self, objects):
         """Packs a list as it is now; what it alone holds may be given away. Raises what pickling does, and then nothing
         of it is sent."""
-        place, mark = self._file.tell(), self._packet.mark()
+        place, mark, places = self._file.tell(), self._packet.mark(), self._packet.places + len(self._segments)
         self._packet.alone = sole_arrays(objects)
         try:
             with packing(self._segments):
                 self._pickler.dump(objects)
         except BaseException:
             self._file.seek(place)
-            self._file.truncate()
             self._packet.undo(mark)
             raise
         finally:
             self._pickler.clear_memo()      # the same array may have other elements in the next list
+        if self._file.tell() - place >= _LONG and places == self._packet.places + len(self._segments):
+            self._later[place] = self._file.tell()
 
     def send(self, connection, head):
         """Sends all that was added, and ``head``."""
-        Letter.add(self, list(head))
+        place = self._file.tell()
+        Letter.add(self, [*head, self._later])
         with packing(self._segments):
             try:
-                connection.send_bytes(self._packet.finish(self._file.getbuffer()))
+                connection.send_bytes(self._packet.finish(self._file.getbuffer()[:self._file.tell()], place))
             except BaseException:
                 self._packet.undo()
                 raise
@@ -97,7 +107,8 @@ class _Unpickler(pickle.Unpickler):
 
 
 def receive(connection, borrowed):
-    """``(*head, objects)`` of the next letter of the sender whose segments these are."""
+    """``(*head, objects)`` of the next letter of the sender whose segments these are. A large object without tensors is a
+    :class:`Later`, where it was added by itself."""
     with unpacking():
         arrival = borrowed.open(connection.recv_bytes())
         lent = 0
@@ -105,14 +116,29 @@ def receive(connection, borrowed):
             whole = arrival.item(0)
             lent = arrival.lent
             arrival = borrowed.open(whole)
-        objects = []
-        while True:
-            some = _Unpickler(arrival).load()
-            if arrival.ended:
-                break
-            objects += some
+        arrival.at = arrival.head
+        *head, later = _Unpickler(arrival).load()
+        objects, arrival.at = [], 0
+        while arrival.at < arrival.head:
+            if (end := later.get(arrival.at)) is None:
+                objects += _Unpickler(arrival).load()
+            else:
+                objects.append(Later(arrival, arrival.at))
+                arrival.at = end
         borrowed.brought = arrival.lent + lent
-        return *some, objects
+        return *head, objects
+
+
+class Later:
+    """In the place of an object that is read when it is its turn, into memory that the one before had."""
+
+    def __init__(self, arrival, place):
+        self._arrival, self._place = arrival, place
+
+    def load(self):
+        self._arrival.at = self._place
+        (found,) = _Unpickler(self._arrival).load()
+        return found
 
 
 class Borrowed:

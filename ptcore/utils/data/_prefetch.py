@@ -11,6 +11,7 @@ back together: as many as it makes in less than two milliseconds, and no more th
 import time
 import weakref
 
+from ptcore.multiprocessing._recycle import Later
 from ptcore.utils.data import _state
 from ptcore.utils.data._worker import BEGIN, STATES, TASKS, Ended, Failure
 from ptcore.utils.data.dataset import IterableDataset
@@ -192,7 +193,7 @@ class Prefetching:
                 self._active[worker] = False
                 made -= 1
             elif self._pin is not None and not isinstance(batch, Failure):
-                batch = self._pin.begin(batch)
+                batch = self._pin.begin(batch.load() if isinstance(batch, Later) else batch)
             self._arrived[number] = batch
         if self._adapts and made:
             # Slowly up: a worker that waits for its processor takes longer for once.
@@ -238,6 +239,8 @@ class Prefetching:
             if not new:
                 continue
             self._position.given += 1
+            if isinstance(batch, Later):
+                batch = batch.load()
             if isinstance(batch, Failure):
                 batch.reraise()
             if self._pin is not None:

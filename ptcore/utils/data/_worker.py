@@ -7,6 +7,7 @@ sources before a batch, None ends it. Its answers are ``(seconds, numbers, batch
 or Ended, of a stream without more samples, and ``(STATES, tag, states)``.
 """
 
+import io
 import os
 import random
 import select
@@ -297,6 +298,7 @@ def run_in_process(task, connection, others):
 
     waiting = deque()               # messages that were read, and not heeded yet
     lent_arrays = lend_arrays(_segments.SMALL + 1)
+    file = io.BytesIO()
 
     def read():
         packet = connection.recv()
@@ -331,7 +333,7 @@ def run_in_process(task, connection, others):
 
     class Answer(_recycle.Letter):
         def __init__(self):
-            super().__init__(spares)
+            super().__init__(spares, file)
 
         def add(self, made):
             try:
