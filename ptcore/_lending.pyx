@@ -19,7 +19,7 @@ from ptcore._array_memory cimport as_sent, copy_to_send, segment_of_array
 from ptcore._convert cimport is_plain_ndarray
 from ptcore._copying cimport is_plain, read_small, read_window, small_size, window_size, write_small, write_window
 from ptcore._tensor cimport *
-from ptcore._untyped_storage cimport Segment, share
+from ptcore._untyped_storage cimport Segment, share, shared_bytes
 from ptcore._untyped_storage import lend_memory, take_segment
 
 cdef int64_t INSIDE = -1
@@ -293,9 +293,11 @@ cdef class Packet:
 
     cdef bint write_elsewhere(self, int64_t size, list gone, const char[::1] pickled, int64_t head) except -1:
         """Whether there is memory for the packet that the receiver can show."""
+        cdef int64_t room = LONG
+        while room < size:                  # so that other long packets find room there
+            room *= 2
         try:
-            self.body = new_tensor(PT_UINT8, 1, &size, DEVICE_CPU, -1)
-            share(self.body.storage)
+            self.body = shared_bytes(size, room)
         except (MemoryError, OSError, RuntimeError):
             return False
         self.write(self.body.storage.data, gone, pickled, head)

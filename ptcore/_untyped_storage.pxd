@@ -1,5 +1,6 @@
 # The bytes behind tensors as an object, and the memory that processes share. See _untyped_storage.pyx.
 from ptcore._types cimport *
+from ptcore._tensor cimport Tensor
 
 cdef class UntypedStorage:
     cdef pt_storage *s
@@ -19,6 +20,7 @@ cdef class Segment:
     cdef object __weakref__
 
 cdef int share(pt_storage *s) except -1
+cdef Tensor shared_bytes(int64_t nbytes, int64_t room)
 cdef UntypedStorage storage_at(Segment segment, int64_t offset, int64_t nbytes)
 
 cdef struct Loans:

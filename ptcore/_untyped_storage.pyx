@@ -257,6 +257,15 @@ cdef int share(pt_storage *s) except -1:
     return move_into(s, segment, offset)
 
 
+cdef Tensor shared_bytes(int64_t nbytes, int64_t room):
+    """So many bytes in memory that other processes can show, with room for more."""
+    cdef int64_t step = 1
+    segment, offset = _find_room(room)
+    cdef UntypedStorage u = storage_at(segment, offset, room)
+    pt_storage_incref(u.s)
+    return wrap_storage(u.s, 0, PT_UINT8, 1, &nbytes, &step)
+
+
 cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
     # A small one lies among others, on pages that are there.
     cdef int fd = segment.new_fd if s.nbytes >= 16384 else -1

@@ -114,7 +114,7 @@ def receive(connection, borrowed):
         lent = 0
         if arrival.elsewhere:
             whole = arrival.item(0)
-            lent = arrival.lent
+            lent = len(whole)
             arrival = borrowed.open(whole)
         arrival.at = arrival.head
         *head, later = _Unpickler(arrival).load()
