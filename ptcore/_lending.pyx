@@ -11,6 +11,8 @@ of a buffer that may not be written ``-1 - where its record begins``. A packet w
 of the packet that is meant.
 """
 cimport cython
+from cpython.buffer cimport (PyBUF_ANY_CONTIGUOUS, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release,
+                             PyObject_GetBuffer)
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.string cimport memcpy, memset
 
@@ -224,18 +226,23 @@ cdef class Packet:
 
     def buffer(self, buffer):
         """Whether the pickle is to hold the bytes of a ``PickleBuffer``."""
-        cdef const char[::1] shown = memoryview(buffer.raw()).cast("b")
-        cdef int64_t nbytes = shown.nbytes, which
+        cdef Py_buffer shown
+        cdef int64_t nbytes, which
         cdef Tensor t
-        if nbytes <= self.limit:
-            return True
-        t = new_tensor(PT_UINT8, 1, &nbytes, DEVICE_CPU, -1)
-        memcpy(t.storage.data, &shown[0], nbytes)
-        which = self.describe(t, False)
-        if which < 0:
-            return True
-        self.buffers.append(-1 - which if buffer.raw().readonly else which)
-        return False
+        PyObject_GetBuffer(buffer, &shown, PyBUF_ANY_CONTIGUOUS)
+        try:
+            nbytes = shown.len
+            if nbytes <= self.limit:
+                return True
+            t = new_tensor(PT_UINT8, 1, &nbytes, DEVICE_CPU, -1)
+            memcpy(t.storage.data, shown.buf, nbytes)
+            which = self.describe(t, False)
+            if which < 0:
+                return True
+            self.buffers.append(-1 - which if shown.readonly else which)
+            return False
+        finally:
+            PyBuffer_Release(&shown)
 
     cdef bint names(self, Segment segment) except -1:
         """Whether the receiver knows the segment by its number, if need be by this packet."""
@@ -277,21 +284,28 @@ cdef class Packet:
 
     def finish(self, pickled, int64_t head):
         """The bytes to be sent, with pickles before their end, the last of which begins at ``head``."""
-        cdef const char[::1] shown = memoryview(pickled).cast("b")
-        cdef int64_t length = shown.nbytes, start = length + -length % 8, first = self.words, known = len(self.new)
-        cdef int64_t size
+        cdef Py_buffer shown
+        PyObject_GetBuffer(pickled, &shown, PyBUF_SIMPLE)
+        try:
+            return self.finished(<const char *>shown.buf, shown.len, head)
+        finally:
+            PyBuffer_Release(&shown)
+
+    cdef bytes finished(self, const char *pickled, int64_t length, int64_t head):
+        cdef int64_t size, first = self.words, known = len(self.new)
         cdef bytes packed
         cdef list gone = self.spares.take_gone(self.named)
-        size = start + self.end(NULL, gone, self.new, self.buffers, 0, head, length)
-        if size >= LONG and self.write_elsewhere(size, gone, shown, head):
+        size = length + -length % 8 + self.end(NULL, gone, self.new, self.buffers, 0, head, length)
+        if size >= LONG and self.write_elsewhere(size, gone, pickled, length, head):
             packed = bytes(self.end(NULL, [], self.new[known:], [], first, 0, 0))
             self.end(packed, [], self.new[known:], [], first, 0, 0)
             return packed
         packed = bytes(size)
-        self.write(packed, gone, shown, head)
+        self.write(packed, gone, pickled, length, head)
         return packed
 
-    cdef bint write_elsewhere(self, int64_t size, list gone, const char[::1] pickled, int64_t head) except -1:
+    cdef bint write_elsewhere(self, int64_t size, list gone, const char *pickled, int64_t length,
+                              int64_t head) except -1:
         """Whether there is memory for the packet that the receiver can show."""
         cdef int64_t room = LONG
         while room < size:                  # so that other long packets find room there
@@ -300,12 +314,12 @@ cdef class Packet:
             self.body = shared_bytes(size, room)
         except (MemoryError, OSError, RuntimeError):
             return False
-        self.write(self.body.storage.data, gone, pickled, head)
+        self.write(self.body.storage.data, gone, pickled, length, head)
         return self.describe(self.body, False) >= 0
 
-    cdef int write(self, char *to, list gone, const char[::1] pickled, int64_t head) except -1:
-        cdef int64_t length = pickled.nbytes, start = length + -length % 8
-        memcpy(to, &pickled[0], length)
+    cdef int write(self, char *to, list gone, const char *pickled, int64_t length, int64_t head) except -1:
+        cdef int64_t start = length + -length % 8
+        memcpy(to, pickled, length)
         memset(to + length, 0, start - length)
         self.end(to + start, gone, self.new, self.buffers, 0, head, length)
         return 0
@@ -384,7 +398,7 @@ cdef class Arrival:
     lent : int
         Bytes of the segments that were lent for the tensors which were read.
     """
-    cdef const char[::1] data
+    cdef Py_buffer data
     cdef const char *begin          # of the data
     cdef dict segments
     cdef set counted
@@ -400,12 +414,12 @@ cdef class Arrival:
 
     def __cinit__(self, data not None, dict segments not None):
         cdef const int64_t *numbers
-        self.data = memoryview(data).cast("b")
-        cdef int64_t size = self.data.nbytes, first = size, i, n
+        PyObject_GetBuffer(data, &self.data, PyBUF_ANY_CONTIGUOUS)
+        cdef int64_t size = self.data.len, first = size, i, n
         self.segments, self.counted = segments, set()
         self.gone, self.new = [], []
         if size >= 40 and size % 8 == 0:
-            self.begin = &self.data[0]
+            self.begin = <const char *>self.data.buf
             self.length = (<const int64_t *>(self.begin + size - 8))[0]
             self.head = (<const int64_t *>(self.begin + size - 16))[0]
             if 0 <= self.head <= self.length < size:
@@ -434,15 +448,20 @@ cdef class Arrival:
         self.records = numbers + 1 + numbers[0]
         self.elsewhere = self.length == 0
 
+    def __dealloc__(self):
+        PyBuffer_Release(&self.data)
+
     def read(self, int64_t size):
         first, self.at = self.at, min(self.at + max(size, 0), self.length)
         return self.begin[first:self.at] if 0 <= first < self.at else b""
 
-    def readinto(self, char[::1] to):
-        cdef int64_t size = min(to.nbytes, self.length - self.at)
-        if size > 0 and self.at >= 0:
-            memcpy(&to[0], self.begin + self.at, size)
-            self.at += size
+    def readinto(self, to):
+        cdef Py_buffer room
+        PyObject_GetBuffer(to, &room, PyBUF_WRITABLE)
+        cdef int64_t size = min(room.len, self.length - self.at) if 0 <= self.at <= self.length else 0
+        memcpy(room.buf, self.begin + self.at, size)
+        self.at += size
+        PyBuffer_Release(&room)
         return size
 
     def readline(self):

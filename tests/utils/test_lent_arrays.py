@@ -26,7 +26,7 @@ def same(batch):
 
 
 def is_lent(array):
-    return np.core.multiarray.get_handler_name(array) == "ptcore_lent" and array.ctypes.data % 4096 == 0
+    return np._core.multiarray.get_handler_name(array) == "ptcore_lent" and array.ctypes.data % 4096 == 0
 
 
 # -- what is in the samples, and what they are when they arrive ------------------------------------
@@ -395,21 +395,21 @@ class Tells(Dataset):
 
     def __getitem__(self, i):
         names = []
-        thread = threading.Thread(target=lambda: names.append(np.core.multiarray.get_handler_name(np.empty(N))))
+        thread = threading.Thread(target=lambda: names.append(np._core.multiarray.get_handler_name(np.empty(N))))
         thread.start()
         thread.join()
-        return np.core.multiarray.get_handler_name(np.empty(N)), *names, ONES * i
+        return np._core.multiarray.get_handler_name(np.empty(N)), *names, ONES * i
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_only_workers_are_told(context):
-    before = np.core.multiarray.get_handler_name()
+    before = np._core.multiarray.get_handler_name()
     for worker, thread, array in DataLoader(Tells(), batch_size=None, num_workers=1, collate_fn=same,
                                             multiprocessing_context=context):
         assert worker == "ptcore_lent"
         assert thread == before
-        assert np.core.multiarray.get_handler_name(array.copy()) == before
-    assert np.core.multiarray.get_handler_name() == before
+        assert np._core.multiarray.get_handler_name(array.copy()) == before
+    assert np._core.multiarray.get_handler_name() == before
 
 
 def test_nothing_is_left():
