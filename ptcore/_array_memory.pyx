@@ -148,14 +148,6 @@ cdef bint is_alone(object array) except -1:
     return base is None or (is_plain_ndarray(base) and Py_REFCNT(<PyObject *>base) == 2 and base.base is None)
 
 
-cdef pt_storage *memory_of(object array, char *data) except? NULL:
-    """The storage in which the elements of an array lie, which begin at ``data``; NULL where that was not lent."""
-    cdef pt_storage *s = find(data) if arrays else NULL
-    if s == NULL and arrays and array.base is not None:
-        s = find(from_buffer(array.base, "send").storage.data)
-    return s
-
-
 cdef bint give_away(pt_storage *s) noexcept:
     """Shares an array's memory that is lent; not where a child has a copy of it."""
     cdef Segment segment = <Segment>s.owner
@@ -166,6 +158,18 @@ cdef bint give_away(pt_storage *s) noexcept:
     return True
 
 
+cdef pt_storage *memory_to_give(object array, char *data, int64_t nbytes) except? NULL:
+    """The storage in which so many bytes of an array lie that is alone, shared from now on; NULL where it was not lent,
+    or has much else in it."""
+    cdef pt_storage *s = find(data)
+    if s == NULL and arrays and array.base is not None:
+        try:
+            s = find(from_buffer(array.base, "send").storage.data)
+        except (ValueError, TypeError, BufferError):        # what it is a part of has no tensor's dtype
+            return NULL
+    return s if s != NULL and s.nbytes <= 2 * nbytes and give_away(s) else NULL
+
+
 cdef Segment segment_of_array(pt_storage *s):
     """Where the memory of an array lies that a storage shows, if one tensor alone has the storage, and this alone the
     array; None elsewhere."""
@@ -173,13 +177,13 @@ cdef Segment segment_of_array(pt_storage *s):
     array = exporter_of(s) if arrays and s.refs == 1 else None
     if not is_plain_ndarray(array) or Py_REFCNT(<PyObject *>array) != 2 or not is_alone(array):
         return None
-    memory = memory_of(array, s.data)
-    return <Segment>memory.owner if memory != NULL and give_away(memory) else None
+    memory = memory_to_give(array, s.data, s.nbytes)
+    return <Segment>memory.owner if memory != NULL else None
 
 
 cdef int64_t room_for(object array, int64_t nbytes) except -1:
-    """Bytes of a segment for a copy of so many bytes of an array: where the next such array finds room as well, of which
-    it may show a part alone."""
+    """Bytes of a segment for a copy of so many bytes of an array: where the next such array finds room as well, if it
+    shows a part of that."""
     base = array.base if is_plain_ndarray(array) else None
     if is_plain_ndarray(base) and Py_REFCNT(<PyObject *>base) == 2 and nbytes < base.nbytes <= 2 * nbytes:
         return base.nbytes
@@ -224,8 +228,8 @@ cdef Tensor as_sent(object a, bint alone, int64_t limit):
             return None
         return new_like(t, t.dt).copy_(t) if t.flags & PT_NONCONTIGUOUS else t
     if alone:
-        s = memory_of(a, t.storage.data)
-    if s == NULL or s.nbytes > 2 * nbytes or not give_away(s):
+        s = memory_to_give(a, t.storage.data, nbytes)
+    if s == NULL:
         return copy_to_send(t)
     pt_storage_incref(s)
     return wrap_storage(s, address(t) - s.data, t.dt, t.rank, t.dims, t.dims + t.rank)
@@ -257,17 +261,3 @@ cdef int look(PyObject *obj, int depth, set found) except -1:
     elif is_plain_ndarray(<object>obj) and is_alone(<object>obj):
         found.add(<size_t>obj)
     return 0
-
-
-def lent_copy(Tensor t not None):
-    """A copy of the elements of an array in a segment that is used again; None where there is none, or where it may be
-    that no copy is needed."""
-    cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
-    cdef pt_storage *s
-    if nbytes < <int64_t>least or t.storage.device != DEVICE_CPU:
-        return None
-    array = exporter_of(t.storage)
-    if is_plain_ndarray(array) and memory_of(array, t.storage.data) != NULL:
-        return None
-    s = lend(room_for(array, nbytes))
-    return copied(t, s) if s != NULL else None

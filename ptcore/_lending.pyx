@@ -1,14 +1,14 @@
 """What a worker and its loader say about tensors: beside the pickles, in numbers of eight bytes as both ends have them.
 
-A message is some pickles. A tensor in a segment that is lent is a window of it, a small one is its elements; in a pickle stands the call
-``item(where its record begins)`` for it. NumPy's arrays are as tensors; what else has much memory gives the pickler its
-buffers (protocol 5), each of which is a tensor of bytes. See ``ptcore.multiprocessing._recycle``.
+A message is some pickles. A tensor in a segment that is lent is a window of it, a small one is its elements; in the
+pickle stands the call ``item(where its record begins)`` for it. NumPy's arrays are as tensors; what else has much memory gives
+the pickler its buffers (protocol 5), each of which is a tensor of bytes. See ``ptcore.multiprocessing._recycle``.
 
-The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each,
-how many buffers, their items, records, where the last pickle begins, length of the pickles``; the key is empty where the segment is lent. A record:
-``segment, or -1, whether it is an array, and what _copying.pxd describes``. The item of a segment is ``-1 - number``, that
-of a buffer that may not be written ``-1 - where its record begins``. A packet without pickles has one record: of the bytes
-of the packet that is meant.
+The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each, how
+many buffers, their items, records, where the last pickle begins, length of the pickles``; the key is empty where the
+segment is lent. A record: ``segment, or -1, whether it is an array, and what _copying.pxd describes``. The item of a
+segment is ``-1 - number``, that of a buffer that may not be written ``-1 - where its record begins``. A packet without
+pickles has one record: of the bytes of the packet that is meant.
 """
 cimport cython
 from cpython.buffer cimport (PyBUF_ANY_CONTIGUOUS, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release,
@@ -105,7 +105,7 @@ cdef class Spares:
             self.gone.append(segment.number)
 
     cdef list take_gone(self, dict named):
-        """What the receiver is to be told with a packet that names these, which are told to be gone with the next one."""
+        """What the receiver is to be told with a packet that names these; of them it is told with the next one."""
         while len(self.shown) > self.most_shown:
             oldest = next(iter(self.shown))
             del self.shown[oldest]

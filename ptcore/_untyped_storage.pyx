@@ -8,7 +8,6 @@ import os
 
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._allocate cimport set_lender

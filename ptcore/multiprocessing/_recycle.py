@@ -18,7 +18,6 @@ only if no storage of its own lies in it, and if it has no forked child that may
 it says, so that the receiver keeps none in vain.
 """
 import contextlib
-import io
 import os
 import pickle
 import weakref
@@ -107,8 +106,8 @@ class _Unpickler(pickle.Unpickler):
 
 
 def receive(connection, borrowed):
-    """``(*head, objects)`` of the next letter of the sender whose segments these are. A large object without tensors is a
-    :class:`Later`, where it was added by itself."""
+    """``(*head, objects)`` of the next letter of the sender whose segments these are. Of a list with one large object
+    without tensors that is a :class:`Later`."""
     with unpacking():
         arrival = borrowed.open(connection.recv_bytes())
         lent = 0

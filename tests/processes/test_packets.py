@@ -98,8 +98,8 @@ def arrays(size):
     """Arrays of all kinds, by name."""
     x = np.arange(size, dtype=np.float64)
     grid = x.reshape(-1, 2) if size % 2 == 0 else x.reshape(1, -1)
-    found = {f"of {d}": x.astype(d) for d in ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "g", "F",
-                                              "D", ">i4", ">f8", "M8[s]", "m8[ms]", "S5", "U7", "V3")}
+    found = {f"of {d}": x.astype(d) for d in ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8",
+                                              "g", "F", "D", ">i4", ">f8", "M8[s]", "m8[ms]", "S5", "U7", "V3")}
     found |= {"matrix": grid, "fortran": np.asfortranarray(grid), "transposed": grid.T, "steps": x[::3],
               "backwards": x[::-1], "columns": grid[:, :1], "spread": np.broadcast_to(x[:1], (size,)), "permuted":
               np.zeros((size, 2, 3)).transpose(1, 2, 0), "one": x[size // 2], "point": np.array(3.5), "none": x[:0],
@@ -173,7 +173,7 @@ def test_long_messages_lie_in_lent_memory(pipe, form, monkeypatch):
     most = []
     received = _recycle.Borrowed.open
     monkeypatch.setattr(_recycle.Borrowed, "open", lambda self, data: (most.append(len(data)), received(self, data))[1])
-    for k in range(6):
+    for _ in range(6):
         got = carry(LONG[form])
         for a, b in zip(got, LONG[form], strict=True) if isinstance(got, list) else [(got, LONG[form])]:
             assert a.tolist() == b.tolist() if hasattr(a, "tolist") else a == b
@@ -183,7 +183,6 @@ def test_long_messages_lie_in_lent_memory(pipe, form, monkeypatch):
         assert not spares.sent
         assert max(most[::2]) < 1000 < min(most[1::2])          # through the pipe, in the memory
         assert len(borrowed.segments) < 5
-    assert k == 5
 
 
 def test_what_is_not_plain_goes_by_the_pickle(pipe):

@@ -9,7 +9,6 @@ from copy import copy
 
 import ptcore
 from ptcore import Tensor
-from ptcore._array_memory import lent_copy
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -70,10 +69,7 @@ def default_convert(data):
     if kind is not None:
         if kind == "array" and data.dtype.kind in "SUO":
             return data
-        tensor = ptcore.as_tensor(data)
-        # In a worker the copy that sending it takes, as long as a cache holds it.
-        copy = lent_copy(tensor) if kind == "array" else None
-        return tensor if copy is None else copy
+        return ptcore.as_tensor(data)
     if isinstance(data, Mapping):
         return _like_mapping(data, {k: default_convert(data[k]) for k in data})
     if _is_namedtuple(data):
