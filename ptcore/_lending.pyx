@@ -1,8 +1,8 @@
 """What a worker and its loader say about tensors: beside the pickles, in numbers of eight bytes as both ends have them.
 
 A message is some pickles. A tensor in a segment that is lent is a window of it, a small one is its elements; in the
-pickle stands the call ``item(where its record begins)`` for it. NumPy's arrays are as tensors; what else has much memory gives
-the pickler its buffers (protocol 5), each of which is a tensor of bytes. See ``ptcore.multiprocessing._recycle``.
+pickle stands the call ``item(where its record begins)`` for it. NumPy's arrays are as tensors; what else has much
+memory gives the pickler its buffers (protocol 5), each of which is a tensor of bytes. See ``multiprocessing._recycle``.
 
 The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each, how
 many buffers, their items, records, where the last pickle begins, length of the pickles``; the key is empty where the
