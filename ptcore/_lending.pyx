@@ -165,6 +165,8 @@ cdef class Packet:
     ----------
     alone : set of int
         Addresses of arrays that nobody holds but what is pickled.
+    elsewhere : bool
+        Whether what is long may lie in segments.
     places : int
         How often segments were meant by now.
     """
@@ -176,6 +178,7 @@ cdef class Packet:
     cdef list new                   # (number, bytes, place in outgoing, key) of segments
     cdef dict named                 # the numbers of segments, in the order in which they were named
     cdef public set alone
+    cdef public bint elsewhere
     cdef readonly int64_t places
     cdef Tensor body                # what the packet lies in that is not sent through the pipe
 
@@ -198,6 +201,8 @@ cdef class Packet:
             t = as_sent(obj, self.alone is not None and <size_t><void *>obj in self.alone, self.limit)
             if t is not None:
                 which = self.describe(<Tensor>t, True)
+                if which < 0:                           # it goes by a name
+                    return as_array, (t,)
             elif obj.dtype.kind in "mM":                # which has no buffer
                 return viewed, (obj.view("i8"), obj.dtype)
         return NotImplemented if which < 0 else (item, (which,))
@@ -232,7 +237,7 @@ cdef class Packet:
         PyObject_GetBuffer(buffer, &shown, PyBUF_ANY_CONTIGUOUS)
         try:
             nbytes = shown.len
-            if nbytes <= self.limit:
+            if nbytes <= self.limit or not self.elsewhere:
                 return True
             t = new_tensor(PT_UINT8, 1, &nbytes, DEVICE_CPU, -1)
             memcpy(t.storage.data, shown.buf, nbytes)
@@ -296,7 +301,7 @@ cdef class Packet:
         cdef bytes packed
         cdef list gone = self.spares.take_gone(self.named)
         size = length + -length % 8 + self.end(NULL, gone, self.new, self.buffers, 0, head, length)
-        if size >= LONG and self.write_elsewhere(size, gone, pickled, length, head):
+        if self.elsewhere and size >= LONG and self.write_elsewhere(size, gone, pickled, length, head):
             packed = bytes(self.end(NULL, [], self.new[known:], [], first, 0, 0))
             self.end(packed, [], self.new[known:], [], first, 0, 0)
             return packed
@@ -418,7 +423,7 @@ cdef class Arrival:
         cdef int64_t size = self.data.len, first = size, i, n
         self.segments, self.counted = segments, set()
         self.gone, self.new = [], []
-        if size >= 40 and size % 8 == 0:
+        if size >= 40 and size % 8 == 0 and <size_t>self.data.buf % 8 == 0:
             self.begin = <const char *>self.data.buf
             self.length = (<const int64_t *>(self.begin + size - 8))[0]
             self.head = (<const int64_t *>(self.begin + size - 16))[0]
@@ -485,7 +490,7 @@ cdef class Arrival:
         cdef Segment segment
         if which < 0:
             return self.segments[-1 - which]
-        if which + HEAD > self.words:
+        if which > self.words - HEAD:
             raise ValueError(f"loader: a packet has no record {which}")
         record = self.records + which
         nbytes = 8 * (self.words - which - HEAD)
@@ -503,6 +508,10 @@ cdef class Arrival:
 def item(which):
     """Stands for ``Arrival.item`` in pickles."""
     raise RuntimeError("loader: a packet is read by _recycle.receive")
+
+
+def as_array(tensor):
+    return tensor.numpy()
 
 
 def viewed(array, dtype):

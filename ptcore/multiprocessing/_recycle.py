@@ -28,14 +28,14 @@ from ptcore._lending import Arrival, Packet, Spares
 from ptcore._untyped_storage import Segment, lend_memory
 from ptcore.multiprocessing import _segments
 
-lending = _segments.STRATEGIES[0] == "file_descriptor"
-if lending:
+if _segments.STRATEGIES[0] == "file_descriptor":
     from ptcore.multiprocessing._connection import packing, transit, unpacking
 else:
     packing = unpacking = contextlib.nullcontext
 
 _PACKETS = Packet.__module__
 _LONG = 32 << 10        # bytes of a pickle that is read later, if it needs no segments
+_KEPT = 16 << 20        # bytes of a file that is kept for the next letter
 
 __all__ = ["Borrowed", "Later", "Letter", "Spares", "receive"]
 
@@ -51,10 +51,14 @@ class Letter:
     """
 
     def __init__(self, spares, file):
+        large = file.tell() > _KEPT
         file.seek(0)
-        self._segments, self._file, self._later = [], file, {}
+        if large:
+            file.truncate()
+        self._segments, self._file, self._ends = [], file, []
         self._packet = Packet(spares, _segments.SMALL, self._segments)
-        self._pickler = _Pickler(file, 5, True, self._packet.buffer if lending else None)
+        self._packet.elsewhere = _segments.strategy == "file_descriptor"
+        self._pickler = _Pickler(file, 5, True, self._packet.buffer)
         self._pickler.reduce = self._packet.reduce
 
     def add(self, objects):
@@ -71,13 +75,14 @@ class Letter:
             raise
         finally:
             self._pickler.clear_memo()      # the same array may have other elements in the next list
-        if self._file.tell() - place >= _LONG and places == self._packet.places + len(self._segments):
-            self._later[place] = self._file.tell()
+        end = self._file.tell()
+        later = end - place >= _LONG and places == self._packet.places + len(self._segments)
+        self._ends.append(-end if later else end)
 
     def send(self, connection, head):
         """Sends all that was added, and ``head``."""
         place = self._file.tell()
-        Letter.add(self, [*head, self._later])
+        Letter.add(self, [*head, self._ends])
         with packing(self._segments):
             try:
                 connection.send_bytes(self._packet.finish(self._file.getbuffer()[:self._file.tell()], place))
@@ -106,8 +111,8 @@ class _Unpickler(pickle.Unpickler):
 
 
 def receive(connection, borrowed):
-    """``(*head, objects)`` of the next letter of the sender whose segments these are. Of a list with one large object
-    without tensors that is a :class:`Later`."""
+    """``(*head, objects)`` of the next letter of the sender whose segments these are. In the place of a list with one
+    large object without tensors, and of what raises, stands a :class:`Later`."""
     with unpacking():
         arrival = borrowed.open(connection.recv_bytes())
         lent = 0
@@ -116,14 +121,15 @@ def receive(connection, borrowed):
             lent = len(whole)
             arrival = borrowed.open(whole)
         arrival.at = arrival.head
-        *head, later = _Unpickler(arrival).load()
-        objects, arrival.at = [], 0
-        while arrival.at < arrival.head:
-            if (end := later.get(arrival.at)) is None:
-                objects += _Unpickler(arrival).load()
-            else:
-                objects.append(Later(arrival, arrival.at))
-                arrival.at = end
+        *head, ends = _Unpickler(arrival).load()
+        objects, begin = [], 0
+        for end in ends:
+            arrival.at = begin
+            try:
+                objects += [Later(arrival, begin)] if end < 0 else _Unpickler(arrival).load()
+            except Exception as error:
+                objects.append(Unreadable(error))
+            begin = abs(end)
         borrowed.brought = arrival.lent + lent
         return *head, objects
 
@@ -138,6 +144,17 @@ class Later:
         self._arrival.at = self._place
         (found,) = _Unpickler(self._arrival).load()
         return found
+
+
+class Unreadable(Later):
+    """What raised an error when it was read, to be raised when it is its turn. It is not read twice: segments that it
+    showed may have been given back since."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def load(self):
+        raise self._error
 
 
 class Borrowed:

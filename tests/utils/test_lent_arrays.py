@@ -429,3 +429,75 @@ def test_nothing_is_left():
     for form in ("array", "list", "records", "part"):
         use(form)
     assert count() == before
+
+
+def by_names(worker):
+    ptcore.multiprocessing.set_sharing_strategy("file_system")
+
+
+class Mixed(Dataset):
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, i):
+        return {"x": ONES * i, "y": np.full(5, i), "z": ptcore.full((N,), float(i)), "t": "a" * 40_000,
+                "r": np.full(N, np.array((i, i), "f8,i8")), "b": b"b" * 200_000}
+
+
+@pytest.mark.parametrize("init", [None, by_names])
+def test_without_descriptors(init):
+    """As where pipes carry none: arrays go by the names of their segments."""
+    for i, sample in enumerate(DataLoader(Mixed(), batch_size=None, num_workers=1, collate_fn=same,
+                                          worker_init_fn=init)):
+        assert (sample["x"] == i).all()
+        assert sample["y"].tolist() == [i] * 5
+        assert bool((sample["z"] == i).all())
+        assert (sample["r"]["f0"] == i).all()
+        assert len(sample["t"]) == 40_000
+        assert len(sample["b"]) == 200_000
+
+
+class Bad:
+    """Cannot be read, or cannot even be packed, with an error that cannot be packed either."""
+
+    def __init__(self, way, i):
+        self.way, self.i = way, i
+
+    def __reduce__(self):
+        if self.way == "packed":
+            class Local(Exception):
+                pass
+            raise Local(f"number {self.i}")
+        return fail, (self.i, bytes(100_000 if self.way == "read, long" else 10))
+
+
+def fail(i, data):
+    raise ValueError(f"number {i}")
+
+
+class SomeBad(Dataset):
+    def __init__(self, way):
+        self.way = way
+
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, i):
+        return [ONES * i, Bad(self.way, i) if i % 7 == 2 else i, ptcore.full((N,), float(i)), b"b" * 50_000]
+
+
+@pytest.mark.parametrize("way", ["read", "read, long", "packed"])
+def test_what_cannot_be_sent_is_told_at_its_turn(way):
+    gc.collect()
+    loader = DataLoader(SomeBad(way), batch_size=None, num_workers=2, collate_fn=same, persistent_workers=True)
+    for _ in range(3):
+        batches = iter(loader)
+        for i in range(100):
+            if i % 7 == 2:
+                with pytest.raises(RuntimeError if way == "packed" else ValueError, match=f"number {i}"):
+                    next(batches)
+                continue
+            array, number, tensor, data = next(batches)
+            assert value_of(array) == number == i
+            assert bool((tensor == i).all())
+            assert data == b"b" * 50_000

@@ -339,9 +339,13 @@ def run_in_process(task, connection, others):
             try:
                 super().add(made)
             except Exception as error:
-                (batch,) = made
-                super().add([_Unpicklable(batch) if isinstance(batch, Failure) else
-                             Failure(error, f"DataLoader worker process {number}")])
+                failure = made[0]
+                if not isinstance(failure, Failure):
+                    failure = Failure(error, f"DataLoader worker process {number}")
+                try:
+                    super().add([failure])
+                except Exception:
+                    super().add([_Unpicklable(failure)])
 
         def send(self, *head):
             super().send(connection, head)
