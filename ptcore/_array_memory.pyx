@@ -2,7 +2,7 @@
 
 In a worker the memory of new arrays is lent as that of new tensors is (``lend_memory`` of _untyped_storage.pyx), by a
 handler as NEP 49 describes it. Such an array is sent without a copy where nobody else holds it; whoever holds one may
-write to it, which the receiver must not see. All of this runs under the GIL, as NumPy's own allocator does.
+write to it, which the receiver must not see.
 """
 import sys
 
@@ -33,10 +33,10 @@ cdef extern from "Python.h":
 # Of numpy/ndarraytypes.h; the places of functions in NumPy's table never change.
 ctypedef struct PyDataMemAllocator:
     void *ctx
-    void *(*malloc)(void *, size_t) noexcept
-    void *(*calloc)(void *, size_t, size_t) noexcept
-    void *(*realloc)(void *, void *, size_t) noexcept
-    void (*free)(void *, void *, size_t) noexcept
+    void *(*malloc)(void *, size_t) noexcept nogil
+    void *(*calloc)(void *, size_t, size_t) noexcept nogil
+    void *(*realloc)(void *, void *, size_t) noexcept nogil
+    void (*free)(void *, void *, size_t) noexcept nogil
 
 ctypedef struct PyDataMem_Handler:
     char[127] name
@@ -88,11 +88,22 @@ cdef pt_storage *find(void *p) noexcept:
     return <pt_storage *><size_t>arrays.get(<size_t>p, 0)
 
 
-cdef pt_storage *borrow(size_t size) noexcept:
+# NumPy calls what follows with the GIL or without, and while an exception is on its way.
+
+cdef pt_storage *borrow(size_t size) noexcept nogil:
     """Memory that is lent, or NULL. Arrays that are kept leave half of it to tensors and to what is copied."""
-    cdef pt_storage *s = NULL
     if size < least or 2 * loans.now >= loans.most:
         return NULL
+    with gil:
+        return begin_loan(size)
+
+
+cdef pt_storage *begin_loan(size_t size) noexcept:
+    cdef PyObject *kind
+    cdef PyObject *value
+    cdef PyObject *where
+    cdef pt_storage *s = NULL
+    PyErr_Fetch(&kind, &value, &where)
     try:
         s = lend(size)
         if s != NULL:
@@ -100,44 +111,64 @@ cdef pt_storage *borrow(size_t size) noexcept:
     except MemoryError:
         if s != NULL:
             pt_storage_decref(s)
-        return NULL
+            s = NULL
+    PyErr_Restore(kind, value, where)
     return s
 
 
-cdef void *take(void *ctx, size_t size) noexcept:
+cdef bint end_array(void *p, void *copy, size_t size) noexcept:
+    """Whether the memory of an array was lent, which it gives back now; so many bytes go to ``copy`` before."""
+    cdef PyObject *kind
+    cdef PyObject *value
+    cdef PyObject *where
+    PyErr_Fetch(&kind, &value, &where)
+    cdef pt_storage *s = find(p)
+    if s != NULL:
+        memcpy(copy, p, min(size, <size_t>s.nbytes))
+        del arrays[<size_t>p]
+        pt_storage_decref(s)
+    PyErr_Restore(kind, value, where)
+    return s != NULL
+
+
+cdef bint is_lent(void *p) noexcept:
+    cdef PyObject *kind
+    cdef PyObject *value
+    cdef PyObject *where
+    PyErr_Fetch(&kind, &value, &where)
+    cdef bint found = find(p) != NULL
+    PyErr_Restore(kind, value, where)
+    return found
+
+
+cdef void *take(void *ctx, size_t size) noexcept nogil:
     cdef pt_storage *s = borrow(size)
     return s.data if s != NULL else other.malloc(other.ctx, size)
 
 
-cdef void *take_zeros(void *ctx, size_t count, size_t size) noexcept:
+cdef void *take_zeros(void *ctx, size_t count, size_t size) noexcept nogil:
     cdef pt_storage *s = borrow(count * size) if size and count <= SIZE_MAX // size else NULL
     return memset(s.data, 0, count * size) if s != NULL else other.calloc(other.ctx, count, size)
 
 
-cdef void *resize(void *ctx, void *p, size_t size) noexcept:
-    cdef pt_storage *s = find(p)
+cdef void *resize(void *ctx, void *p, size_t size) noexcept nogil:
     cdef void *moved
-    if s == NULL:
-        return other.realloc(other.ctx, p, size)
-    moved = other.malloc(other.ctx, size)
-    if moved != NULL:
-        memcpy(moved, p, min(size, <size_t>s.nbytes))
-        give_back(ctx, p, s.nbytes)
-    return moved
+    if <size_t>p % PAGE == 0:
+        with gil:
+            if is_lent(p):
+                moved = other.malloc(other.ctx, size)
+                if moved != NULL:
+                    end_array(p, moved, size)
+                return moved
+    return other.realloc(other.ctx, p, size)
 
 
-cdef void give_back(void *ctx, void *p, size_t size) noexcept:
-    cdef PyObject *kind
-    cdef PyObject *value
-    cdef PyObject *where
-    cdef pt_storage *s = find(p)
-    if s == NULL:
-        other.free(other.ctx, p, size)
-        return
-    PyErr_Fetch(&kind, &value, &where)      # what has an array collected may be an exception on its way
-    del arrays[<size_t>p]
-    pt_storage_decref(s)
-    PyErr_Restore(kind, value, where)
+cdef void give_back(void *ctx, void *p, size_t size) noexcept nogil:
+    if <size_t>p % PAGE == 0:
+        with gil:
+            if end_array(p, p, 0):
+                return
+    other.free(other.ctx, p, size)
 
 
 # -- what is sent ---------------------------------------------------------------------------------
@@ -216,7 +247,7 @@ cdef Tensor as_sent(object a, bint alone, int64_t limit):
     cdef pt_storage *s = NULL
     kind = a.dtype
     cdef int number = kind.num              # bool, integers, float32, float64; complex64, complex128, float16
-    if not (0 <= number <= 12 or number == 14 or number == 15 or number == 23) or not kind.isnative:
+    if not (0 <= number <= 12 or number == 14 or number == 15 or number == 23) or not kind.isnative or kind.metadata:
         return None
     try:
         t = from_buffer(a, "send")

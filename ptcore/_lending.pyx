@@ -167,8 +167,8 @@ cdef class Packet:
         Addresses of arrays that nobody holds but what is pickled.
     elsewhere : bool
         Whether what is long may lie in segments.
-    places : int
-        How often segments were meant by now.
+    places, n_buffers : int
+        How often segments were meant by now, and how many buffers there are.
     """
     cdef Spares spares
     cdef list outgoing
@@ -358,6 +358,10 @@ cdef class Packet:
         put(to, words + records + 1, length)
         return 0
 
+    @property
+    def n_buffers(self):
+        return len(self.buffers)
+
     def mark(self):
         """What ``undo`` comes back to."""
         return self.words, len(self.buffers), len(self.new), len(self.outgoing), len(self.named)
@@ -382,6 +386,8 @@ cdef inline void put(char *data, int64_t word, int64_t value) noexcept:
 cdef class Arrival:
     """A message that has come: the file that an unpickler reads, its items, and, as an iterator, its buffers.
 
+    It holds the segments that were asked for: a fork in between takes them from the receiver's.
+
     Parameters
     ----------
     data : bytes or Tensor
@@ -398,19 +404,19 @@ cdef class Arrival:
         Whether the packet that is meant is what item 0 shows.
     head : int
         Where the last pickle begins.
-    at : int
-        Where the next one does.
+    at, buffer : int
+        Where the next one does, and the number of its first buffer.
     lent : int
         Bytes of the segments that were lent for the tensors which were read.
     """
     cdef Py_buffer data
     cdef const char *begin          # of the data
-    cdef dict segments
-    cdef set counted
+    cdef dict segments, shown
     cdef readonly list gone, new
     cdef readonly bint elsewhere
-    cdef const int64_t *buffers     # their items that were not asked for yet
-    cdef int64_t left               # how many
+    cdef const int64_t *buffers     # their items
+    cdef int64_t n_buffers
+    cdef public int64_t buffer
     cdef readonly int64_t lent
     cdef const int64_t *records
     cdef readonly int64_t head
@@ -421,7 +427,7 @@ cdef class Arrival:
         cdef const int64_t *numbers
         PyObject_GetBuffer(data, &self.data, PyBUF_ANY_CONTIGUOUS)
         cdef int64_t size = self.data.len, first = size, i, n
-        self.segments, self.counted = segments, set()
+        self.segments, self.shown = segments, {}
         self.gone, self.new = [], []
         if size >= 40 and size % 8 == 0 and <size_t>self.data.buf % 8 == 0:
             self.begin = <const char *>self.data.buf
@@ -448,7 +454,7 @@ cdef class Arrival:
         numbers += 1 + NEW_WORDS * numbers[0]
         if n < 1 or not 0 <= numbers[0] <= n - 1:
             raise broken(size)
-        self.buffers, self.left = numbers + 1, numbers[0]
+        self.buffers, self.n_buffers = numbers + 1, numbers[0]
         self.words = n - 1 - numbers[0]
         self.records = numbers + 1 + numbers[0]
         self.elsewhere = self.length == 0
@@ -476,11 +482,10 @@ cdef class Arrival:
         return self
 
     def __next__(self):
-        if self.left == 0:
+        if not 0 <= self.buffer < self.n_buffers:
             raise StopIteration
-        cdef int64_t which = self.buffers[0]
-        self.buffers += 1
-        self.left -= 1
+        cdef int64_t which = self.buffers[self.buffer]
+        self.buffer += 1
         shown = memoryview(self.item(which if which >= 0 else -1 - which))
         return shown if which >= 0 else shown.toreadonly()
 
@@ -497,11 +502,12 @@ cdef class Arrival:
         if record[0] == INSIDE:
             found = read_small(record + HEAD, nbytes)
         else:
-            segment = self.segments[record[0]]
+            segment = self.shown.get(record[0])
+            if segment is None:
+                segment = self.shown[record[0]] = self.segments[record[0]]
+                if segment.dropped is not None:
+                    self.lent += segment.nbytes
             found = read_window(record + HEAD, nbytes, segment)
-            if segment.dropped is not None and record[0] not in self.counted:
-                self.counted.add(record[0])
-                self.lent += segment.nbytes
         return found.numpy() if record[1] else found
 
 

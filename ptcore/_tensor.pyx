@@ -44,8 +44,10 @@ cdef pt_storage _nothing
 _nothing.refs = 1
 
 cdef uint64_t MAX_COUNT = <uint64_t>1 << 56     # elements; times an item size still an int64
+# long where it has 64 bits: NumPy's int64 is that one.
 cdef (const char *)[N_DTYPES] _FORMATS = [
-    b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"Q", b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
+    b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"L" if sizeof(long) == 8 else b"Q",
+    b"l" if sizeof(long) == 8 else b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
 cdef void (*_rebuild_view)(Tensor t) except *
 strided = "ptcore.strided"          # the one layout
 

@@ -65,6 +65,7 @@ class Letter:
         """Packs a list as it is now; what it alone holds may be given away. Raises what pickling does, and then nothing
         of it is sent."""
         place, mark, places = self._file.tell(), self._packet.mark(), self._packet.places + len(self._segments)
+        buffers = self._packet.n_buffers
         self._packet.alone = sole_arrays(objects)
         try:
             with packing(self._segments):
@@ -77,7 +78,7 @@ class Letter:
             self._pickler.clear_memo()      # the same array may have other elements in the next list
         end = self._file.tell()
         later = end - place >= _LONG and places == self._packet.places + len(self._segments)
-        self._ends.append(-end if later else end)
+        self._ends.append((end, later, buffers))
 
     def send(self, connection, head):
         """Sends all that was added, and ``head``."""
@@ -123,13 +124,13 @@ def receive(connection, borrowed):
         arrival.at = arrival.head
         *head, ends = _Unpickler(arrival).load()
         objects, begin = [], 0
-        for end in ends:
+        for end, later, arrival.buffer in ends:
             arrival.at = begin
             try:
-                objects += [Later(arrival, begin)] if end < 0 else _Unpickler(arrival).load()
-            except Exception as error:
-                objects.append(Unreadable(error))
-            begin = abs(end)
+                objects += [Later(arrival, begin)] if later else _Unpickler(arrival).load()
+            except Exception as error:      # whose traceback is not to hold the other objects
+                objects.append(Unreadable(error.with_traceback(error.__traceback__.tb_next)))
+            begin = end
         borrowed.brought = arrival.lent + lent
         return *head, objects
 
@@ -154,7 +155,11 @@ class Unreadable(Later):
         self._error = error
 
     def load(self):
-        raise self._error
+        error, self._error = self._error, None
+        try:
+            raise error
+        finally:
+            del error                   # its traceback holds this frame
 
 
 class Borrowed:

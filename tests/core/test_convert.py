@@ -533,3 +533,12 @@ def test_numpy_reductions_of_tensors(name):
         assert f(x.float(), dtype=np.float64).dtype == pt.float64
         with pytest.raises(TypeError, match=f"{name}: correction and ddof"):
             getattr(pt, name)(x, correction=1, ddof=0)
+
+
+@pytest.mark.parametrize("name", ["int64", "uint64", "int32", "uint8", "float32", "bool"])
+def test_numpy_s_own_types(name):
+    """int64 is NumPy's type of that name, not another one of its size."""
+    array = pt.ones(3).to(getattr(pt, name)).numpy()
+    assert array.dtype.num == np.dtype(name).num
+    assert isinstance(array[0], getattr(np, name if name != "bool" else "bool_"))
+    assert memoryview(pt.ones(3).to(getattr(pt, name))).format == memoryview(array).format

@@ -5,6 +5,8 @@ import random
 import sys
 import threading
 import time
+import warnings
+import weakref
 from collections import namedtuple
 
 import numpy as np
@@ -457,6 +459,131 @@ def test_without_descriptors(init):
         assert len(sample["b"]) == 200_000
 
 
+class Outside(Dataset):
+    """NumPy asks for memory while the GIL is not held."""
+
+    text = " ".join(map(str, range(10_000)))
+
+    def __len__(self):
+        return 200
+
+    def __getitem__(self, i):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.full(4096, i), np.fromstring(self.text, sep=" ")
+
+
+def test_memory_without_the_gil():
+    for i, (full, numbers) in enumerate(DataLoader(Outside(), batch_size=None, num_workers=1, collate_fn=same)):
+        assert (full == i).all()
+        assert (numbers == np.arange(10_000)).all()
+
+
+class Unwinding(Dataset):
+    """A block of ordinary memory at the beginning of a page is freed while an exception is on its way."""
+
+    def __len__(self):
+        return 160
+
+    def __getitem__(self, i):
+        if i < 40:
+            return np.arange(N) + i
+        if i % 2:
+            raise KeyError("mine")
+        self.kept = [np.arange(N) + i for _ in range(3)]
+        many = [np.empty(300) for _ in range(3000)]
+        return next((x for x in many if x.ctypes.data % 4096 == 0), None)
+
+
+def test_memory_while_an_exception_is_on_its_way():
+    loader = iter(DataLoader(Unwinding(), batch_size=2, num_workers=1, collate_fn=same))
+    for _ in range(20):
+        next(loader)
+    for _ in range(60):
+        with pytest.raises(KeyError, match="mine"):
+            next(loader)
+
+
+class Types(Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        n = N if i % 2 else 10
+        return [np.arange(n).astype(d) for d in ("l", "i", "L", "?", "d")] + [
+            np.zeros(n, np.dtype("i4", metadata={"unit": "m"}))]
+
+
+def test_types_are_the_same():
+    for sample in DataLoader(Types(), batch_size=None, num_workers=1, collate_fn=same):
+        assert [x.dtype.char for x in sample] == [*"liL?d", "i"]
+        assert isinstance(sample[0][0], np.dtype("l").type)
+        assert dict(sample[-1].dtype.metadata) == {"unit": "m"}
+
+
+class ForksWhenRead:
+    def __init__(self, process):
+        self.process = process
+
+    def __setstate__(self, state):
+        if os.getpid() == state["process"]:
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+
+
+class Forking(Dataset):
+    def __init__(self):
+        self.process = os.getpid()
+
+    def __len__(self):
+        return 30
+
+    def __getitem__(self, i):
+        t, a = ptcore.full((3 * N,), float(i)), np.full(N, i)
+        return t[:N], ForksWhenRead(self.process), t[N:], a
+
+
+def test_a_fork_while_a_letter_is_read():
+    held = []
+    for i, sample in enumerate(DataLoader(Forking(), batch_size=None, num_workers=1, collate_fn=same)):
+        held.append((i, sample))
+        for j, (first, _, second, array) in held[-4:]:
+            assert value_of(first) == value_of(second) == value_of(array) == j
+    assert len(held) == 30
+
+
+class Long(Dataset):
+    """Batches that are read late, and long errors."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        if i % 4 == 2:
+            raise ValueError(f"number {i}" + "x" * 100_000)
+        return Bad("read, long", i) if i % 4 == 3 else b"b" * 100_000 if i % 4 == 1 else np.full(N, i)
+
+
+def test_long_batches_are_pinned(monkeypatch):
+    """The thread that copies batches to page-locked memory reads what is read late."""
+    from ptcore.utils.data import dataloader
+
+    pinned = []
+    monkeypatch.setattr(ptcore.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(dataloader, "_pin", lambda batch: (pinned.append(type(batch)), batch)[1])
+    batches = iter(DataLoader(Long(), batch_size=None, num_workers=2, collate_fn=same, pin_memory=True))
+    for i in range(12):
+        if i % 4 > 1:
+            with pytest.raises(ValueError, match=f"number {i}"):
+                next(batches)
+        else:
+            batch = next(batches)
+            assert batch == b"b" * 100_000 if i % 4 else value_of(batch) == i
+    assert pinned.count(np.ndarray) == pinned.count(bytes) == 3
+
+
 class Bad:
     """Cannot be read, or cannot even be packed, with an error that cannot be packed either."""
 
@@ -483,7 +610,8 @@ class SomeBad(Dataset):
         return 100
 
     def __getitem__(self, i):
-        return [ONES * i, Bad(self.way, i) if i % 7 == 2 else i, ptcore.full((N,), float(i)), b"b" * 50_000]
+        return [ONES * i, Bad(self.way, i) if i % 7 == 2 else i, ptcore.full((N,), float(i)), b"b" * 50_000,
+                np.full(N, np.array((i, i), "f4,i8"))]
 
 
 @pytest.mark.parametrize("way", ["read", "read, long", "packed"])
@@ -497,7 +625,10 @@ def test_what_cannot_be_sent_is_told_at_its_turn(way):
                 with pytest.raises(RuntimeError if way == "packed" else ValueError, match=f"number {i}"):
                     next(batches)
                 continue
-            array, number, tensor, data = next(batches)
-            assert value_of(array) == number == i
+            array, number, tensor, data, records = next(batches)
+            assert value_of(array) == value_of(records) == number == i
             assert bool((tensor == i).all())
             assert data == b"b" * 50_000
+    crew = weakref.ref(batches._crew)
+    del batches, loader
+    assert crew() is None               # no error holds a frame that holds it

@@ -192,8 +192,8 @@ class Prefetching:
             if isinstance(batch, Ended):
                 self._active[worker] = False
                 made -= 1
-            elif self._pin is not None and not isinstance(batch, Failure):
-                batch = self._pin.begin(batch.load() if isinstance(batch, Later) else batch)
+            elif self._pin is not None:
+                batch = self._pin.begin(batch)
             self._arrived[number] = batch
         if self._adapts and made:
             # Slowly up: a worker that waits for its processor takes longer for once.
@@ -239,12 +239,12 @@ class Prefetching:
             if not new:
                 continue
             self._position.given += 1
-            if isinstance(batch, Later):
+            if self._pin is not None:
+                batch = self._pin.finish(batch)
+            elif isinstance(batch, Later):
                 batch = batch.load()
             if isinstance(batch, Failure):
                 batch.reraise()
-            if self._pin is not None:
-                batch = self._pin.finish(batch)
             if self._stream:
                 _state.check_length(self._size, self._name, self._position.given)
             return batch
@@ -295,7 +295,12 @@ class _Pinning:
             from concurrent.futures import ThreadPoolExecutor
 
             self._thread = ThreadPoolExecutor(1, "DataLoader pin_memory")
-        return self._thread.submit(self._copy, batch)
+        return self._thread.submit(self._pinned, batch)
+
+    def _pinned(self, batch):
+        if isinstance(batch, Later):
+            batch = batch.load()
+        return batch if isinstance(batch, Failure) else self._copy(batch)
 
     def finish(self, batch):
         return batch.result()
