@@ -37,7 +37,7 @@ _PACKETS = Packet.__module__
 _LONG = 32 << 10        # bytes of a pickle that is read later, if it needs no segments
 _KEPT = 16 << 20        # bytes of a file that is kept for the next letter
 
-__all__ = ["Borrowed", "Later", "Letter", "Spares", "receive"]
+__all__ = ["Borrowed", "Later", "Letter", "Spares", "Unreadable", "receive"]
 
 
 class Letter:

@@ -582,6 +582,9 @@ def test_long_batches_are_pinned(monkeypatch):
             batch = next(batches)
             assert batch == b"b" * 100_000 if i % 4 else value_of(batch) == i
     assert pinned.count(np.ndarray) == pinned.count(bytes) == 3
+    crew = weakref.ref(batches._crew)
+    del batches, batch
+    assert crew() is None
 
 
 class Bad:

@@ -11,7 +11,7 @@ back together: as many as it makes in less than two milliseconds, and no more th
 import time
 import weakref
 
-from ptcore.multiprocessing._recycle import Later
+from ptcore.multiprocessing._recycle import Later, Unreadable
 from ptcore.utils.data import _state
 from ptcore.utils.data._worker import BEGIN, STATES, TASKS, Ended, Failure
 from ptcore.utils.data.dataset import IterableDataset
@@ -241,7 +241,7 @@ class Prefetching:
             self._position.given += 1
             if self._pin is not None:
                 batch = self._pin.finish(batch)
-            elif isinstance(batch, Later):
+            if isinstance(batch, Later):
                 batch = batch.load()
             if isinstance(batch, Failure):
                 batch.reraise()
@@ -298,9 +298,12 @@ class _Pinning:
         return self._thread.submit(self._pinned, batch)
 
     def _pinned(self, batch):
-        if isinstance(batch, Later):
-            batch = batch.load()
-        return batch if isinstance(batch, Failure) else self._copy(batch)
+        try:
+            if isinstance(batch, Later):
+                batch = batch.load()
+            return batch if isinstance(batch, Failure) else self._copy(batch)
+        except Exception as error:      # a Future would keep it, and so the frames that it is raised in
+            return Unreadable(error)
 
     def finish(self, batch):
         return batch.result()
