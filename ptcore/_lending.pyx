@@ -108,6 +108,8 @@ cdef class Spares:
         """What the receiver is to be told with a packet that names these; of them it is told with the next one."""
         while len(self.shown) > self.most_shown:
             oldest = next(iter(self.shown))
+            if oldest in named:             # and so all that are used later
+                break
             del self.shown[oldest]
             self.gone.append(oldest)
         told, self.gone = [n for n in self.gone if n not in named], [n for n in self.gone if n in named]
@@ -167,8 +169,8 @@ cdef class Packet:
         Addresses of arrays that nobody holds but what is pickled.
     elsewhere : bool
         Whether what is long may lie in segments.
-    places, n_buffers : int
-        How often segments were meant by now, and how many buffers there are.
+    places : int
+        How often segments were meant by now.
     """
     cdef Spares spares
     cdef list outgoing
@@ -358,17 +360,13 @@ cdef class Packet:
         put(to, words + records + 1, length)
         return 0
 
-    @property
-    def n_buffers(self):
-        return len(self.buffers)
-
     def mark(self):
-        """What ``undo`` comes back to."""
-        return self.words, len(self.buffers), len(self.new), len(self.outgoing), len(self.named)
+        """How many buffers there are, and what else ``undo`` comes back to."""
+        return len(self.buffers), self.words, len(self.new), len(self.outgoing), len(self.named)
 
     def undo(self, mark=(0, 0, 0, 0, 0)):
         """The receiver will not have what came since."""
-        words, buffers, new, outgoing, named = mark
+        buffers, words, new, outgoing, named = mark
         for number in list(self.named)[named:]:
             del self.named[number]
             self.spares.sent.pop(number, None)

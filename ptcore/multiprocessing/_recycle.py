@@ -65,7 +65,6 @@ class Letter:
         """Packs a list as it is now; what it alone holds may be given away. Raises what pickling does, and then nothing
         of it is sent."""
         place, mark, places = self._file.tell(), self._packet.mark(), self._packet.places + len(self._segments)
-        buffers = self._packet.n_buffers
         self._packet.alone = sole_arrays(objects)
         try:
             with packing(self._segments):
@@ -78,7 +77,7 @@ class Letter:
             self._pickler.clear_memo()      # the same array may have other elements in the next list
         end = self._file.tell()
         later = end - place >= _LONG and places == self._packet.places + len(self._segments)
-        self._ends.append((end, later, buffers))
+        self._ends.append((end, later, mark[0]))
 
     def send(self, connection, head):
         """Sends all that was added, and ``head``."""

@@ -324,6 +324,21 @@ def test_what_the_sender_keeps_is_shown_until_it_goes(pipe, monkeypatch):
             assert len(borrowed.segments) <= 21
 
 
+def test_more_than_are_shown_in_one_message(pipe):
+    """None that the receiver is told to give up is used as if it knew it."""
+    carry, spares, borrowed = pipe
+    kept = [ptcore.full((LARGE,), float(i)).share_memory_() for i in range(30)]
+    for x in kept:
+        spares.forget(x.untyped_storage()._place[0])
+    for part in (kept, kept, kept[20:], kept[:10], kept[5:], kept):
+        got = carry(part)
+        assert [bool((a == b).all()) for a, b in zip(got, part, strict=True)] == [True] * len(part)
+        del got
+    carry(0)
+    assert len(spares.shown) <= 20
+    assert set(borrowed.segments) == set(spares.shown)
+
+
 @pytest.mark.parametrize("bad", [lambda: None, threading.Lock()], ids=["function", "lock"])
 def test_a_message_that_cannot_be_sent_changes_nothing(pipe, bad):
     carry, spares, borrowed = pipe
