@@ -1,8 +1,9 @@
 """What a worker and its loader say about tensors: beside the pickles, in numbers of eight bytes as both ends have them.
 
-A message is some pickles. A tensor in a segment that is lent is a window of it, a small one is its elements; in the
-pickle stands the call ``item(where its record begins)`` for it. NumPy's arrays are as tensors; what else has much
-memory gives the pickler its buffers (protocol 5), each of which is a tensor of bytes. See ``multiprocessing._recycle``.
+A message is some objects. A tensor in a segment that is lent is a window of it, a small one is its elements; NumPy's
+arrays are as tensors. What is made of these and of numbers alone has a form (``Packet.form``), anything else a pickle,
+in which the call ``item(where its record begins)`` stands for a tensor; what else has much memory gives the pickler its
+buffers (protocol 5), each of which is a tensor of bytes. See ``multiprocessing._recycle``.
 
 The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each, how
 many buffers, their items, records, where the last pickle begins, length of the pickles``; the key is empty where the
@@ -29,6 +30,9 @@ cdef enum:
     KEY_WORDS = 10
     NEW_WORDS = 3 + KEY_WORDS
     HEAD = 2                        # words of a record before the description
+    DEPTH = 4                       # of lists, tuples and dictionaries that have a form
+    WIDTH = 16                      # of each of them
+    LETTERS = 64                    # of strings in them
     LONG = 64 << 10                 # bytes from which on a packet is not sent through the pipe, which holds 208 KiB
 
 
@@ -200,7 +204,7 @@ cdef class Packet:
             if self.names(<Segment>obj):
                 return item, (-1 - (<Segment>obj).number,)
         elif is_plain_ndarray(obj):
-            t = as_sent(obj, self.alone is not None and <size_t><void *>obj in self.alone, self.limit)
+            t = self.tensor_of(obj)
             if t is not None:
                 which = self.describe(<Tensor>t, True)
                 if which < 0:                           # it goes by a name
@@ -208,6 +212,44 @@ cdef class Packet:
             elif obj.dtype.kind in "mM":                # which has no buffer
                 return viewed, (obj.view("i8"), obj.dtype)
         return NotImplemented if which < 0 else (item, (which,))
+
+    def form(self, obj):
+        """What stands for an object of tensors, arrays and numbers that needs no pickle; None of others.
+
+        That is where the record of a tensor or of an array begins, ``(value,)`` of a number or a short string, and
+        a list, a dictionary or ``(None, list)`` of these for a list, a dictionary or a tuple.
+        """
+        if not self.elsewhere or not has_form(obj, set(), DEPTH):
+            return None
+        mark = self.mark()
+        try:
+            form = self.formed(obj)
+        except BaseException:
+            self.undo(mark)
+            raise
+        if form is None:
+            self.undo(mark)
+        return form
+
+    cdef object formed(self, obj):
+        cdef int64_t which
+        kind = type(obj)
+        if kind is Tensor or is_plain_ndarray(obj):
+            t = obj if kind is Tensor else self.tensor_of(obj)
+            which = -1 if t is None else self.describe(<Tensor>t, kind is not Tensor)
+            return None if which < 0 else which
+        if kind is dict:
+            forms = {key: self.formed(x) for key, x in (<dict>obj).items()}
+            return None if None in forms.values() else forms
+        if kind is list or kind is tuple:
+            forms = [self.formed(x) for x in obj]
+            if None in forms:
+                return None
+            return forms if kind is list else (None, forms)
+        return obj,
+
+    cdef Tensor tensor_of(self, array):
+        return as_sent(array, self.alone is not None and <size_t><void *>array in self.alone, self.limit)
 
     cdef int64_t describe(self, Tensor t, bint array) except -2:
         """Where the record of a tensor begins; -1 if it has none."""
@@ -400,10 +442,10 @@ cdef class Arrival:
         ``(number, bytes, which descriptor, key)`` of those that it uses from now on.
     elsewhere : bool
         Whether the packet that is meant is what item 0 shows.
-    head : int
-        Where the last pickle begins.
+    head : bytes
+        The last pickle.
     at, buffer : int
-        Where the next one does, and the number of its first buffer.
+        Where the next one begins, and the number of its first buffer.
     lent : int
         Bytes of the segments that were lent for the tensors which were read.
     """
@@ -417,9 +459,9 @@ cdef class Arrival:
     cdef public int64_t buffer
     cdef readonly int64_t lent
     cdef const int64_t *records
-    cdef readonly int64_t head
     cdef public int64_t at
-    cdef int64_t length, words      # of the pickles: their bytes; of the records: their numbers
+    cdef int64_t last, length       # where the last pickle begins, and the bytes of all
+    cdef int64_t words              # numbers that the records are
 
     def __cinit__(self, data not None, dict segments not None):
         cdef const int64_t *numbers
@@ -430,8 +472,8 @@ cdef class Arrival:
         if size >= 40 and size % 8 == 0 and <size_t>self.data.buf % 8 == 0:
             self.begin = <const char *>self.data.buf
             self.length = (<const int64_t *>(self.begin + size - 8))[0]
-            self.head = (<const int64_t *>(self.begin + size - 16))[0]
-            if 0 <= self.head <= self.length < size:
+            self.last = (<const int64_t *>(self.begin + size - 16))[0]
+            if 0 <= self.last <= self.length < size:
                 first = self.length + -self.length % 8
         n = (size - first) // 8 - 2                 # numbers that are left
         if n < 3:
@@ -460,6 +502,10 @@ cdef class Arrival:
     def __dealloc__(self):
         PyBuffer_Release(&self.data)
 
+    @property
+    def head(self):
+        return self.begin[self.last:self.length]
+
     def read(self, int64_t size):
         first, self.at = self.at, min(self.at + max(size, 0), self.length)
         return self.begin[first:self.at] if 0 <= first < self.at else b""
@@ -487,6 +533,17 @@ cdef class Arrival:
         shown = memoryview(self.item(which if which >= 0 else -1 - which))
         return shown if which >= 0 else shown.toreadonly()
 
+    def made(self, form):
+        """The object that ``Packet.form`` tells of."""
+        kind = type(form)
+        if kind is int:
+            return self.item(form)
+        if kind is list:
+            return [self.made(x) for x in <list>form]
+        if kind is dict:
+            return {key: self.made(x) for key, x in (<dict>form).items()}
+        return form[0] if len(form) == 1 else tuple([self.made(x) for x in form[1]])
+
     def item(self, int64_t which):
         """The tensor, the array or the segment that ``item`` of the pickle means."""
         cdef const int64_t *record
@@ -507,6 +564,33 @@ cdef class Arrival:
                     self.lent += segment.nbytes
             found = read_window(record + HEAD, nbytes, segment)
         return found.numpy() if record[1] else found
+
+
+cdef bint has_form(obj, set seen, int depth) except -1:
+    """Whether ``formed`` knows what an object is made of; what occurs in it twice a pickle has once."""
+    kind = type(obj)
+    if obj is None or kind is int or kind is float or kind is bool:
+        return True
+    if kind is str:
+        return len(<str>obj) <= LETTERS
+    if kind is not list and kind is not tuple and kind is not dict and kind is not Tensor and not is_plain_ndarray(obj):
+        return False
+    if <size_t><void *>obj in seen:
+        return False
+    seen.add(<size_t><void *>obj)
+    if kind is list or kind is tuple:
+        if not depth or len(obj) > WIDTH:
+            return False
+        for x in obj:
+            if not has_form(x, seen, depth - 1):
+                return False
+    elif kind is dict:
+        if not depth or len(<dict>obj) > WIDTH:
+            return False
+        for key, x in (<dict>obj).items():
+            if type(key) is not str or len(<str>key) > LETTERS or not has_form(x, seen, depth - 1):
+                return False
+    return True
 
 
 def item(which):

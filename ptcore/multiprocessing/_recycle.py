@@ -55,34 +55,41 @@ class Letter:
         file.seek(0)
         if large:
             file.truncate()
-        self._segments, self._file, self._ends = [], file, []
+        self._segments, self._file, self._entries = [], file, []
         self._packet = Packet(spares, _segments.SMALL, self._segments)
         self._packet.elsewhere = _segments.strategy == "file_descriptor"
-        self._pickler = _Pickler(file, 5, True, self._packet.buffer)
-        self._pickler.reduce = self._packet.reduce
+        self._pickler = None
 
-    def add(self, objects):
-        """Packs a list as it is now; what it alone holds may be given away. Raises what pickling does, and then nothing
-        of it is sent."""
+    def add(self, made):
+        """Packs what a list of one object holds, as it is now; what the list alone holds may be given away. Raises what
+        pickling does, and then nothing of it is sent."""
+        self._packet.alone = sole_arrays(made)
+        entry = self._packet.form(made[0])
+        self._entries.append(self._pickle(made[0]) if entry is None else entry)
+
+    def _pickle(self, obj):
+        """``(where its pickle ends, whether it may be read later, the number of its first buffer)``"""
+        if self._pickler is None:
+            self._pickler = _Pickler(self._file, 5, True, self._packet.buffer)
+            self._pickler.reduce = self._packet.reduce
         place, mark, places = self._file.tell(), self._packet.mark(), self._packet.places + len(self._segments)
-        self._packet.alone = sole_arrays(objects)
         try:
             with packing(self._segments):
-                self._pickler.dump(objects)
+                self._pickler.dump(obj)
         except BaseException:
             self._file.seek(place)
             self._packet.undo(mark)
             raise
         finally:
-            self._pickler.clear_memo()      # the same array may have other elements in the next list
+            self._pickler.clear_memo()      # the same array may have other elements in the next object
         end = self._file.tell()
         later = end - place >= _LONG and places == self._packet.places + len(self._segments)
-        self._ends.append((end, later, mark[0]))
+        return end, later, mark[0]
 
     def send(self, connection, head):
-        """Sends all that was added, and ``head``."""
+        """Sends all that was added, and ``head``, a tuple of numbers and strings."""
         place = self._file.tell()
-        Letter.add(self, [*head, self._ends])
+        self._file.write(pickle.dumps((head, self._entries), 5))
         with packing(self._segments):
             try:
                 connection.send_bytes(self._packet.finish(self._file.getbuffer()[:self._file.tell()], place))
@@ -111,8 +118,8 @@ class _Unpickler(pickle.Unpickler):
 
 
 def receive(connection, borrowed):
-    """``(*head, objects)`` of the next letter of the sender whose segments these are. In the place of a list with one
-    large object without tensors, and of what raises, stands a :class:`Later`."""
+    """``(*head, objects)`` of the next letter of the sender whose segments these are. In the place of a large object
+    without tensors, and of what raises, stands a :class:`Later`."""
     with unpacking():
         arrival = borrowed.open(connection.recv_bytes())
         lent = 0
@@ -120,16 +127,18 @@ def receive(connection, borrowed):
             whole = arrival.item(0)
             lent = len(whole)
             arrival = borrowed.open(whole)
-        arrival.at = arrival.head
-        *head, ends = _Unpickler(arrival).load()
+        head, entries = pickle.loads(arrival.head)
         objects, begin = [], 0
-        for end, later, arrival.buffer in ends:
-            arrival.at = begin
+        for entry in entries:
             try:
-                objects += [Later(arrival, begin)] if later else _Unpickler(arrival).load()
+                if type(entry) is not tuple or len(entry) < 3:
+                    objects.append(arrival.made(entry))
+                    continue
+                arrival.at = begin
+                begin, later, arrival.buffer = entry
+                objects.append(Later(arrival, arrival.at) if later else _Unpickler(arrival).load())
             except Exception as error:      # whose traceback is not to hold the other objects
                 objects.append(Unreadable(error.with_traceback(error.__traceback__.tb_next)))
-            begin = end
         borrowed.brought = arrival.lent + lent
         return *head, objects
 
@@ -142,8 +151,7 @@ class Later:
 
     def load(self):
         self._arrival.at = self._place
-        (found,) = _Unpickler(self._arrival).load()
-        return found
+        return _Unpickler(self._arrival).load()
 
 
 class Unreadable(Later):

@@ -1,9 +1,11 @@
 """What a worker sends to its loader, taken by itself: tensors beside the pickle, segments that come back."""
 import copyreg
 import io
+import pickle
 import random
 import sys
 import threading
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -365,23 +367,26 @@ def test_a_letter_goes_on_after_what_cannot_be_sent(descriptors, size, monkeypat
     monkeypatch.setattr(_segments, "spares", spares)
     letter = _recycle.Letter(spares, io.BytesIO())
     values = [ptcore.full((size,), 1.0), ptcore.full((size,), 2.0), np.full(size, 3.0)]
-    letter.add(values[:1])
+    letter.add([values[:1]])
     for _ in range(3):
         with pytest.raises(TypeError):
-            letter.add([*values, b"a" * 300_000, np.zeros(size, "V9"), threading.Lock()])
+            letter.add([[*values, b"a" * 300_000, np.zeros(size, "V9"), threading.Lock()]])
     assert len(spares.sent) == (size == LARGE)
-    letter.add(values[1:])
+    letter.add([{*values[1:2]}])                # no form has a set
+    letter.add([values[2]])
     letter.send(caught, ("head", 1))
     arrival = Arrival(caught.data, dict(spares.sent))
     assert len(arrival.new) == len(spares.sent) == 3 * (size == LARGE)
     assert not arrival.elsewhere
-    read = [_recycle._Unpickler(arrival).load() for _ in range(3)]
-    assert [x.tolist() for x in read[0] + read[1]] == [[float(k)] * size for k in (1, 2, 3)]
-    assert read[2][:2] == ["head", 1]
+    head, (first, pickled, last) = pickle.loads(arrival.head)
+    assert head == ("head", 1)
+    assert pickled[1:] == (False, 0)
+    read = arrival.made(first) + list(_recycle._Unpickler(arrival).load()) + [arrival.made(last)]
+    assert [x.tolist() for x in read] == [[float(k)] * size for k in (1, 2, 3)]
 
 
-def test_lists_are_packed_as_they_are_then(pipe):
-    """The same memory with other elements, several times in one letter."""
+def test_objects_are_packed_as_they_are_then(pipe):
+    """The same memory with other elements, several times in one letter; what occurs twice in an object still does."""
     spares, borrowed = pipe[1:]
     from ptcore.multiprocessing._connection import Pipe
     here, there = Pipe()
@@ -389,16 +394,53 @@ def test_lists_are_packed_as_they_are_then(pipe):
         letter, array = _recycle.Letter(spares, io.BytesIO()), np.zeros(size)
         for i in range(6):
             array[:] = i
-            letter.add([array, ptcore.from_numpy(array)] if i % 2 else [{"x": array}, array])
+            letter.add([([array, ptcore.from_numpy(array)], [array, array], {1: array}, array)[i % 4]])
         letter.send(here, (7,))
         head, got = _recycle.receive(there, borrowed)
         assert head == 7
-        values = [x["x"] if isinstance(x, dict) else x for x in got]
-        assert [set(x.tolist()) for x in values] == [{i // 2} for i in range(12)]
-        assert values[0] is values[1]
+        values = [x if isinstance(x, list) else [x[1]] if isinstance(x, dict) else [x] for x in got]
+        assert [[set(x.tolist()) for x in value] for value in values] == [[{i}] * (2 - i % 4 // 2) for i in range(6)]
+        assert values[0][0] is not values[0][1]
+        assert values[1][0] is values[1][1]
         del got, values
     here.close()
     there.close()
+
+
+class Pair(NamedTuple):
+    x: Tensor
+    n: int
+
+
+def test_what_has_a_form(monkeypatch, descriptors):
+    """Lists, tuples and dictionaries, as they are, of tensors, arrays and numbers need no pickle; others do."""
+    spares = _recycle.Spares(8, 20, _segments.numbers)
+    monkeypatch.setattr(_segments, "spares", spares)
+    packet = Packet(spares, 1 << 14, [])
+    x, y, large = ptcore.ones(3), np.zeros((2, 2)), ptcore.zeros(LARGE)
+    packet.elsewhere = True
+    forms = [x, y, large, None, 3, 2.5, True, "name", [], (), {}, (x, 7), [y, [x, {"a": large, "b": (1, "c")}]],
+             ((((x,),),),), ([1] * 16,), "n" * 64, {"k" * 64: 1}, y[::-1], large[::2]]
+    for obj in forms:
+        packet.undo()
+        form = packet.form(obj)
+        assert form is not None, obj
+        arrival = Arrival(packet.finish(b".", 0), dict(spares.sent))
+        made = arrival.made(pickle.loads(pickle.dumps(form)))
+        assert type(made) is type(obj)
+        assert str(made) == str(obj)
+    twice = [1]
+    for obj in (ptcore.ones(2, requires_grad=True), ptcore.nn.Parameter(ptcore.ones(2)), ptcore.empty(0), np.zeros(0),
+                np.zeros(2, "V4"), y.T, np.float64(3), 1j, b"bytes", "n" * 65, {1: 2}, {"k" * 65: 1}, {1}, [x, x],
+                [twice, twice], [1] * 17, (((((x,),),),),), Pair(x, 1), [large, object()], np.ma.zeros(3)):
+        packet.undo()
+        assert packet.form(obj) is None, obj
+        assert packet.mark() == (0, 0, 0, 0, 0)
+    loop = []
+    loop.append(loop)
+    assert packet.form(loop) is None
+    packet.elsewhere = False                            # where segments go by names
+    assert packet.form(x) is None
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
@@ -410,7 +452,8 @@ def test_damaged_packets_raise(monkeypatch, descriptors, elsewhere):
     objects = [x, x.reshape(250, 200).t(), ptcore.ones(2, 3), ptcore.tensor(7), np.arange(5), np.arange(LARGE)[::-1],
                np.zeros(LARGE, "f4,i8")]
     letter = _recycle.Letter(spares, io.BytesIO())
-    letter.add([*objects, b"a" * 100_000] if elsewhere else objects)
+    letter.add([[*objects, b"a" * 100_000] if elsewhere else objects])
+    letter.add([{"x": objects[:3], "y": (objects[3:6], 7)}])
     letter.send(caught, ())
     data = caught.data
     segments = dict(spares.sent)
@@ -430,9 +473,9 @@ def test_damaged_packets_raise(monkeypatch, descriptors, elsewhere):
             arrival = Arrival(broken, segments)
             if arrival.elsewhere:
                 arrival = Arrival(arrival.item(0), segments)
-            found = _recycle._Unpickler(arrival).load()
-            _recycle._Unpickler(arrival).load()
-            for t in found:
+            _, (_, form) = pickle.loads(arrival.head)
+            made = arrival.made(form)
+            for t in (*_recycle._Unpickler(arrival).load(), *made["x"], *made["y"][0]):
                 if isinstance(t, Tensor) and t.numel() < 1 << 20:
                     t.sum()
                 elif isinstance(t, np.ndarray) and t.size < 1 << 20:

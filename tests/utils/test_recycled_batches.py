@@ -48,12 +48,12 @@ def right(k, batch, size=4):
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_memory_is_used_again(context):
     files = set()
-    for k, batch in enumerate(DataLoader(Full(1600), batch_size=4, num_workers=2, multiprocessing_context=context)):
+    for k, batch in enumerate(DataLoader(Full(3200), batch_size=4, num_workers=2, multiprocessing_context=context)):
         files.add(address(batch))
         assert right(k, batch)
         assert not batch.is_shared()                # nobody else shows it
-    assert k == 399
-    assert len(files) < 100                         # 2 workers, 3 messages each, at most 16 batches in a message
+    assert k == 799
+    assert len(files) < 200                         # 2 workers, 3 messages each, at most 32 batches in a message
 
 
 PARTS = {"tensor": lambda b: b, "view": lambda b: b[:, ::7], "array": lambda b: b.numpy()[:, 5:],
@@ -243,13 +243,13 @@ def test_mappings_are_kept(context, monkeypatch):
         received(self, fd, nbytes, number, dropped)
 
     monkeypatch.setattr(_recycle.Lent, "__init__", made_one)
-    loader = DataLoader(Full(1200), batch_size=4, num_workers=2, multiprocessing_context=context,
+    loader = DataLoader(Full(2400), batch_size=4, num_workers=2, multiprocessing_context=context,
                         persistent_workers=True)
     for _ in range(2):
         for k, batch in enumerate(loader):
             assert right(k, batch)
-    assert len(made) == len(set(made)) < 80             # of 600 batches
-    assert 0 < len(mapped()) - len(before) < 80
+    assert len(made) == len(set(made)) < 160            # of 1200 batches
+    assert 0 < len(mapped()) - len(before) < 160
     del batch, loader
     gc.collect()
     assert mapped() == before

@@ -46,7 +46,7 @@ def under_way(loader, seconds=0.0):
 
 
 def test_cheap_tasks_are_many_at_once():
-    assert under_way(DataLoader(Numbers(600), batch_size=None, num_workers=2), 1e-3) == 2 * 2 * 16 - 1
+    assert under_way(DataLoader(Numbers(900), batch_size=None, num_workers=2), 1e-3) == 2 * 2 * 32 - 1
     # Not where the caller says how many.
     for factor in 1, 2, 5:
         loader = DataLoader(Numbers(100), batch_size=None, num_workers=2, prefetch_factor=factor)
@@ -71,14 +71,15 @@ def late(it, which):
     return it
 
 
-@pytest.mark.parametrize(("nbytes", "number"), [(500_000, 16), (1_000_000, 8), (4_000_000, 2), (11_000_000, 1)])
+@pytest.mark.parametrize(("nbytes", "number"),
+                         [(150_000, 32), (600_000, 8), (1_000_000, 4), (2_500_000, 2), (6_000_000, 1)])
 def test_large_batches_are_fewer_at_once(nbytes, number, monkeypatch):
-    """So many that an answer has no more than 10 MiB; what the dataset holds is not written, and does not count."""
+    """So many that an answer has no more than 5 MiB; what the dataset holds is not written, and does not count."""
     monkeypatch.setattr(_worker, "_TOGETHER", 60.0)         # whatever the machine does beside it
     it = late(iter(DataLoader(Large(nbytes // 4, False), batch_size=None, num_workers=2)), lambda count: False)
     assert [it._at_once for _ in it][-1] == number
     it = late(iter(DataLoader(Large(nbytes // 4, True), batch_size=None, num_workers=2)), lambda count: False)
-    assert max(it._at_once for _ in it) == 16
+    assert max(it._at_once for _ in it) == 32
 
 
 def test_batches_that_become_smaller_are_more_at_once_again():
@@ -98,17 +99,17 @@ def test_batches_that_become_smaller_are_more_at_once_again():
     it._crew.receive = tampered
     for _ in it:
         pass
-    assert steps == [1, 2, 4, 8, 4, 2, 1, 2, 4, 8]
+    assert steps == [1, 2, 4, 2, 1, 2, 4]
 
 
 def test_one_late_answer_changes_nothing():
     it = iter(DataLoader(Numbers(4000), batch_size=None, num_workers=2))
     seen = [it._at_once for _ in late(it, lambda count: count > 20 and count % 10 == 0)]
-    assert set(seen[seen.index(16):]) == {16}
+    assert set(seen[seen.index(32):]) == {32}
 
 
 def test_answers_that_are_all_late_do():
     it = late(iter(DataLoader(Numbers(4000), batch_size=None, num_workers=2)), lambda count: count > 20)
     seen = [it._at_once for _ in it]
-    assert 16 in seen
+    assert 32 in seen
     assert seen[-1] < 16

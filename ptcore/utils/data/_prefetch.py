@@ -20,8 +20,8 @@ __all__ = ["Prefetching"]
 
 _NONE = object()
 _CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
-_MOST_AT_ONCE = 16
-_LARGE = 10 << 20               # bytes of an answer above which half as many tasks go at once
+_MOST_AT_ONCE = 32
+_LARGE = 5 << 20                # bytes of an answer above which half as many tasks go at once
 _LOOK = 0.1                     # seconds between two looks at the workers while there are batches
 
 
@@ -123,7 +123,7 @@ class Prefetching:
             if answer[1][0] != STATES:
                 self._note(answer[0], *answer[1])
             elif answer[1][1] == self._asked:
-                found[answer[0]] = answer[1][2]
+                found[answer[0]] = self._opened(*answer[1][2])
         return found
 
     def __iter__(self):
@@ -241,13 +241,18 @@ class Prefetching:
             self._position.given += 1
             if self._pin is not None:
                 batch = self._pin.finish(batch)
-            if isinstance(batch, Later):
-                batch = batch.load()
-            if isinstance(batch, Failure):
-                batch.reraise()
+            batch = self._opened(batch)
             if self._stream:
                 _state.check_length(self._size, self._name, self._position.given)
             return batch
+
+    @staticmethod
+    def _opened(batch):
+        if isinstance(batch, Later):
+            batch = batch.load()
+        if isinstance(batch, Failure):
+            batch.reraise()
+        return batch
 
     def _is_new(self, worker):
         """Whether a worker's batch was not given before; it is counted."""

@@ -4,7 +4,7 @@ Messages to a worker: ``(TASKS, numbers, indices, given, first)`` asks for batch
 before: a stream reads their samples, which are not sent) and tells that none before the number ``first`` will be asked
 about, ``(BEGIN, seed, states)`` starts another pass, ``(STATES, number, tag)`` asks for the states of the random
 sources before a batch, None ends it. Its answers are ``(seconds, numbers, batches)``, where a batch may be a Failure
-or Ended, of a stream without more samples, and ``(STATES, tag, states)``.
+or Ended, of a stream without more samples, and ``(STATES, tag, [states])``.
 """
 
 import io
@@ -33,7 +33,7 @@ TASKS = "tasks"
 _TOGETHER = 2e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
 _BETWEEN = 5e-3, 2e-2       # seconds between two looks at the states of the random sources (60 us), of batches and of
                             # single samples; those who go on make again what was made in between, its indices are kept
-_SPARES = 64                # segments that a worker has lent at once, to use them again
+_SPARES = 128               # segments that a worker has lent at once, to use them again
 _SHOWN = 1024               # segments of a worker that the loader maps for good
 _LATER = 15                 # how much lower the priority of workers is that share a processor with the loop
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
@@ -199,7 +199,7 @@ def serve(task, receive, begin, asked=None):
                 maker = Failure(error, where)
             continue
         if message[0] == STATES:
-            begin().send(STATES, message[2], _states_before(message[1], before))
+            _tell_states(begin, message, before)
             continue
         _, numbers, indices, given, first = message
         while before and before[0][1][-1][0] < first:
@@ -232,8 +232,8 @@ def serve(task, receive, begin, asked=None):
                 wanted = asked()
             if wanted or at == len(numbers) - 1 or now - began > _TOGETHER:
                 answer.send(now - began + sending, numbers[sent:at + 1])
-                for _, asked_for, tag in wanted:
-                    begin().send(STATES, tag, _states_before(asked_for, before))
+                for question in wanted:
+                    _tell_states(begin, question, before)
                 answer, sent = None, at + 1
                 began = time.monotonic()
                 sending = began - now
@@ -249,6 +249,12 @@ def _begin(task, states):
             except Exception:           # told when it was made for the first time
                 pass
     return maker
+
+
+def _tell_states(begin, question, before):
+    answer = begin()
+    answer.add([_states_before(question[1], before)])
+    answer.send(STATES, question[2])
 
 
 def _states_before(number, before):
