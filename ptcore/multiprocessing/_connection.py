@@ -3,8 +3,8 @@
 A descriptor is in the message itself: the kernel keeps what it refers to until the message is read or can no longer be
 read. So a sender may end, in any way, before its message is received, and nothing is left behind if it never is.
 """
-import array
 import errno
+import io
 import os
 import socket
 import struct
@@ -13,8 +13,9 @@ import time
 from collections import deque
 from multiprocessing import connection, queues, reduction
 
+from ptcore.multiprocessing._socket import AT_ONCE, receive, send
+
 _HEAD = struct.Struct("!QI")        # bytes and descriptors of a message
-_AT_ONCE = 250                      # descriptors; the kernel takes 253
 
 
 class _Arrived(list):
@@ -61,22 +62,12 @@ class unpacking:
         transit.arrived = None
 
 
-def _rights(descriptors):
-    return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
-
-
 class Connection(connection.Connection):
     """One end of a pipe; what ``multiprocessing.Connection`` is, over a socket."""
 
     def __init__(self, handle, readable=True, writable=True):
         super().__init__(handle, readable, writable)
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, handle)
-        if self._socket.gettimeout() is not None:       # socket.setdefaulttimeout is not meant for pipes
-            self._socket.settimeout(None)
         self._posted = deque()      # what the pipe has not taken yet: (bytes, segments that go with them)
-
-    def _close(self):
-        self._socket.close()
 
     def send(self, obj):
         with packing():
@@ -99,84 +90,70 @@ class Connection(connection.Connection):
         while self._posted:
             data, segments = self._posted[0]
             try:
-                done = self._socket.sendmsg([data], _rights([s.fd for s in segments]), socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return False
+                done = send(self._handle, data, [s.fd for s in segments], False)
             except OSError as e:
-                if e.errno != errno.ETOOMANYREFS:       # see _send_with
+                if e.errno != errno.ETOOMANYREFS:       # see _send_bytes
                     raise
                 time.sleep(0.001)
                 return False
-            if done == len(data):
-                self._posted.popleft()
-            else:
-                self._posted[0] = memoryview(data)[done:], ()
+            if done < len(data):
+                self._posted[0] = (memoryview(data)[done:], ()) if done else (data, segments)
+                return False
+            self._posted.popleft()
         return True
 
     def recv(self):
         with unpacking():
-            return super().recv()
+            return reduction.ForkingPickler.loads(self.recv_bytes())
+
+    # What these two do for almost every message takes the standard module's methods several calls.
+
+    def recv_bytes(self, maxlength=None):
+        if maxlength is not None or not self._readable or self._handle is None:
+            return super().recv_bytes(maxlength)
+        transit.arrived = descriptors = _Arrived()
+        return receive(self._handle, descriptors)
+
+    def send_bytes(self, buf, offset=0, size=None):
+        if type(buf) is not bytes or offset or size is not None or not self._writable or self._handle is None:
+            return super().send_bytes(buf, offset, size)
+        self._send_bytes(buf)
 
     def _send_bytes(self, buf):
         segments, transit.outgoing = transit.outgoing, transit.outgoing and []
         for data, some in _parts(buf, segments or ()):
-            if some:
-                _send_with(self._socket, data, [segment.fd for segment in some])
-            else:
-                self._send(data)
+            pause = 0.001
+            while True:
+                try:
+                    send(self._handle, data, [segment.fd for segment in some], True)
+                    break
+                except OSError as e:
+                    # As many descriptors are on their way as the user may open: the pipe is full.
+                    if e.errno != errno.ETOOMANYREFS:
+                        raise
+                time.sleep(pause)
+                pause = min(2 * pause, 0.05)
 
     def _recv_bytes(self, maxsize=None):
         transit.arrived = descriptors = _Arrived()
-        size, count = _HEAD.unpack(_receive_with(self._socket, _HEAD.size, descriptors))
-        for _ in range(_AT_ONCE, count, _AT_ONCE):
-            _receive_with(self._socket, 1, descriptors)
-        if maxsize is not None and size > maxsize:
+        data = receive(self._handle, descriptors, maxsize)
+        if data is None:
             return None
-        buf = self._recv(size)
-        if len(descriptors) < count:
-            raise OSError(errno.EMFILE, "recv: the process may open no more files, the message's descriptors are lost")
+        buf = io.BytesIO()
+        buf.write(data)
         return buf
 
 
 def _parts(buf, segments):
     """(bytes, segments whose descriptors go with them) of a message, in their order."""
     head = _HEAD.pack(len(buf), len(segments))
-    if not segments and len(buf) <= 16384:
-        return [(head + buf, ())]
-    parts = [(head, segments[:_AT_ONCE])]
-    parts += [(b"\0", segments[i:i + _AT_ONCE]) for i in range(_AT_ONCE, len(segments), _AT_ONCE)]
+    if len(segments) <= AT_ONCE and len(buf) <= 16384:
+        return [(head + buf, segments)]
+    parts = [(head, segments[:AT_ONCE])]
+    parts += [(b"\0", segments[i:i + AT_ONCE]) for i in range(AT_ONCE, len(segments), AT_ONCE)]
     if len(buf):
         parts.append((buf, ()))
     return parts
-
-
-def _send_with(s, data, descriptors):
-    pause = 0.001
-    while True:
-        try:
-            s.sendmsg([data], _rights(descriptors))     # so few bytes go at once or not at all
-            return
-        except OSError as e:
-            # As many descriptors are on their way as the user may open: the pipe is full.
-            if e.errno != errno.ETOOMANYREFS:
-                raise
-        time.sleep(pause)
-        pause = min(2 * pause, 0.05)
-
-
-def _receive_with(s, size, descriptors):
-    data = b""
-    while len(data) < size:
-        part, ancillary, _, _ = s.recvmsg(size - len(data), socket.CMSG_SPACE(4 * _AT_ONCE), socket.MSG_CMSG_CLOEXEC)
-        for level, kind, value in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                descriptors.extend(array.array("i", value[:len(value) // 4 * 4]))
-        if not part:
-            if data:
-                raise OSError("got end of file during message")
-            raise EOFError
-        data += part
-    return data
 
 
 def _reduce(self):

@@ -1,0 +1,140 @@
+"""Messages of bytes and descriptors over a socket, by themselves."""
+import errno
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+
+import pytest
+
+from ptcore.multiprocessing import _socket
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sockets of the Unix family carry descriptors")
+
+
+@pytest.fixture
+def ends():
+    a, b = socket.socketpair()
+    yield a, b
+    a.close()
+    b.close()
+
+
+def head(size, count=0):
+    return struct.pack("!QI", size, count)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 3_000_000])
+def test_bytes_arrive(ends, size):
+    a, b = ends
+    data = os.urandom(size)
+    thread = threading.Thread(target=_socket.send, args=(a.fileno(), memoryview(head(size) + data), [], True))
+    thread.start()
+    found = []
+    assert _socket.receive(b.fileno(), found) == data
+    thread.join()
+    assert found == []
+
+
+@pytest.mark.parametrize("count", [1, 2, 250, 251, 600])
+def test_descriptors_arrive(ends, count):
+    """Their own, closed by exec; those behind the first 250 with a byte each time."""
+    a, b = ends
+    with open(os.devnull) as file:
+        fds = [file.fileno()] * count
+        parts = [(b"\0", fds[k:k + 250]) for k in range(250, count, 250)]
+        parts = [(head(3, count), fds[:250]), *parts, (b"abc", [])]
+        for data, some in parts:
+            assert _socket.send(a.fileno(), data, some, True) == len(data)
+        found = []
+        assert _socket.receive(b.fileno(), found) == b"abc"
+        assert len(found) == len(set(found)) == count
+        for fd in found:
+            assert os.fstat(fd).st_ino == os.fstat(file.fileno()).st_ino
+            assert not os.get_inheritable(fd)
+            os.close(fd)
+        with pytest.raises(ValueError, match="at most 250 descriptors go at once, got 251"):
+            _socket.send(a.fileno(), b"x", [file.fileno()] * 251, True)
+
+
+def test_what_a_full_socket_takes(ends):
+    a, b = ends
+    data = bytes(4_000_000)
+    done = _socket.send(a.fileno(), data, [], False)
+    assert 0 < done < len(data)
+    assert _socket.send(a.fileno(), data, [], False) == 0
+    left = done
+    while left:
+        left -= len(b.recv(left))
+
+
+def test_a_message_that_is_too_long(ends):
+    a, b = ends
+    a.sendall(head(100))
+    assert _socket.receive(b.fileno(), [], 99) is None
+    a.sendall(head(100) + bytes(100))
+    assert _socket.receive(b.fileno(), [], 100) == bytes(100)
+    for size, error, match in ((2**63, OSError, "no message has 9223372036854775808 bytes"),
+                               (2**64 - 1, OSError, "no message has"), (2**62, MemoryError, "^$")):
+        a.sendall(head(size))
+        with pytest.raises(error, match=match):
+            _socket.receive(b.fileno(), [])
+
+
+@pytest.mark.parametrize("sent", [0, 1, 11, 12, 15])
+def test_an_end_that_goes(ends, sent):
+    a, b = ends
+    a.sendall((head(4) + b"abcd")[:sent])
+    a.close()
+    with pytest.raises(OSError if sent else EOFError, match="end of file during message" if sent else "^$"):
+        _socket.receive(b.fileno(), [])
+    with pytest.raises(BrokenPipeError):
+        _socket.send(b.fileno(), b"abc", [], True)
+
+
+def test_errors_of_the_system(ends):
+    a, _ = ends
+    with open(os.devnull) as file:
+        for call in (lambda: _socket.send(file.fileno(), b"abc", [], True),
+                     lambda: _socket.receive(file.fileno(), [])):
+            with pytest.raises(OSError, match="socket") as caught:
+                call()
+            assert caught.value.errno == errno.ENOTSOCK
+    with pytest.raises(OSError, match="send: Bad file descriptor") as caught:
+        _socket.send(a.fileno(), b"abc", [999_999], True)
+    assert caught.value.errno == errno.EBADF
+    for wrong in ((a.fileno(), "text", [], True), ("a", b"", [], True), (a.fileno(), b"", None, True),
+                  (a.fileno(), b"abc", ["x"], True)):
+        with pytest.raises(TypeError):
+            _socket.send(*wrong)
+
+
+@pytest.mark.parametrize("receives", [True, False])
+def test_signals_while_it_waits(ends, receives):
+    """A handler runs, and what it raises ends the waiting."""
+    a, b = ends
+
+    class Told(Exception):
+        pass
+
+    ran = []
+
+    def handler(*_):
+        ran.append(time.monotonic())
+        if len(ran) == 3:
+            raise Told
+
+    wait = (lambda: _socket.receive(b.fileno(), [])) if receives else (
+        lambda: _socket.send(a.fileno(), bytes(4_000_000), [], True))
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        with pytest.raises(Told):
+            wait()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(ran) == 3
