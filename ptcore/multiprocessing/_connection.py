@@ -81,6 +81,7 @@ class Connection(connection.Connection):
         bool
             Whether all has gone.
         """
+        self._check_closed()
         with packing() as segments:
             self._posted.extend(_parts(reduction.ForkingPickler.dumps(obj), segments))
         return self.flush()
