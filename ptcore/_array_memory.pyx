@@ -240,14 +240,25 @@ cdef Tensor copy_to_send(Tensor t):
     return copied(t, allocate(room_for(exporter_of(t.storage), t.count * ITEMSIZE[t.dt]), DEVICE_CPU, -1))
 
 
+cdef bint is_sendable(object a, int64_t limit) except -1:
+    """Whether ``as_sent`` has a tensor for an array."""
+    kind = a.dtype
+    cdef int number = kind.num              # bool, integers, float32, float64; complex64, complex128, float16
+    if not (0 <= number <= 12 or number == 14 or number == 15 or number == 23) or not kind.isnative or kind.metadata:
+        return False
+    cdef int64_t nbytes = a.nbytes
+    if nbytes > limit:
+        return True
+    order = a.flags
+    return nbytes > 0 and (order.c_contiguous or not order.f_contiguous)
+
+
 cdef Tensor as_sent(object a, bint alone, int64_t limit):
     """The elements of an array as a tensor: up to ``limit`` bytes contiguous, of more in memory that is shared, or can
     be; ``alone`` as ``sole_arrays`` tells. None of an array that no tensor is like."""
     cdef Tensor t
     cdef pt_storage *s = NULL
-    kind = a.dtype
-    cdef int number = kind.num              # bool, integers, float32, float64; complex64, complex128, float16
-    if not (0 <= number <= 12 or number == 14 or number == 15 or number == 23) or not kind.isnative or kind.metadata:
+    if not is_sendable(a, limit):
         return None
     try:
         t = from_buffer(a, "send")
@@ -255,8 +266,6 @@ cdef Tensor as_sent(object a, bint alone, int64_t limit):
         return None
     cdef int64_t nbytes = t.count * ITEMSIZE[t.dt]
     if nbytes <= limit:
-        if nbytes == 0 or t.flags & PT_NONCONTIGUOUS and a.flags.f_contiguous:
-            return None
         return new_like(t, t.dt).copy_(t) if t.flags & PT_NONCONTIGUOUS else t
     if alone:
         s = memory_to_give(a, t.storage.data, nbytes)

@@ -1,8 +1,8 @@
 """What a worker and its loader say about tensors: beside the pickles, in numbers of eight bytes as both ends have them.
 
 A message is some objects. A tensor in a segment that is lent is a window of it, a small one is its elements; NumPy's
-arrays are as tensors. What is made of these and of numbers alone has a form (``Packet.form``), anything else a pickle,
-in which the call ``item(where its record begins)`` stands for a tensor; what else has much memory gives the pickler its
+arrays are as tensors. What is made of these, numbers and short strings has a form (``Packet.form``), anything else a
+pickle, in which the call ``item(where its record begins)`` stands for a tensor; what else has much memory gives it its
 buffers (protocol 5), each of which is a tensor of bytes. See ``multiprocessing._recycle``.
 
 The end of a packet: ``how many are gone, their numbers, how many are new, (number, bytes, descriptor, key) of each, how
@@ -18,7 +18,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
-from ptcore._array_memory cimport as_sent, copy_to_send, segment_of_array
+from ptcore._array_memory cimport as_sent, copy_to_send, is_sendable, segment_of_array
 from ptcore._convert cimport is_plain_ndarray
 from ptcore._copying cimport is_plain, read_small, read_window, small_size, window_size, write_small, write_window
 from ptcore._tensor cimport *
@@ -217,9 +217,10 @@ cdef class Packet:
         """What stands for an object of tensors, arrays and numbers that needs no pickle; None of others.
 
         That is where the record of a tensor or of an array begins, ``(value,)`` of a number or a short string, and
-        a list, a dictionary or ``(None, list)`` of these for a list, a dictionary or a tuple.
+        a list, a dictionary or ``(None, list)`` of these for a list, a dictionary or a tuple. Where segments go by
+        names nothing has one.
         """
-        if not self.elsewhere or not has_form(obj, set(), DEPTH):
+        if not self.elsewhere or not self.has_form(obj, set(), DEPTH):
             return None
         mark = self.mark()
         try:
@@ -248,6 +249,35 @@ cdef class Packet:
             return forms if kind is list else (None, forms)
         return obj,
 
+    cdef bint has_form(self, obj, set seen, int depth) except -1:
+        """Whether ``formed`` knows what an object is made of, so that nothing is copied in vain; what occurs in it
+        twice a pickle has once."""
+        kind = type(obj)
+        if obj is None or kind is int or kind is float or kind is bool:
+            return True
+        if kind is str:
+            return len(<str>obj) <= LETTERS
+        if <size_t><void *>obj in seen:
+            return False
+        seen.add(<size_t><void *>obj)
+        if kind is Tensor:
+            return has_record(<Tensor>obj)
+        if kind is list or kind is tuple:
+            if not depth or len(obj) > WIDTH:
+                return False
+            for x in obj:
+                if not self.has_form(x, seen, depth - 1):
+                    return False
+            return True
+        if kind is dict:
+            if not depth or len(<dict>obj) > WIDTH:
+                return False
+            for key, x in (<dict>obj).items():
+                if type(key) is not str or len(<str>key) > LETTERS or not self.has_form(x, seen, depth - 1):
+                    return False
+            return True
+        return is_plain_ndarray(obj) and is_sendable(obj, self.limit)
+
     cdef Tensor tensor_of(self, array):
         return as_sent(array, self.alone is not None and <size_t><void *>array in self.alone, self.limit)
 
@@ -255,7 +285,7 @@ cdef class Packet:
         """Where the record of a tensor begins; -1 if it has none."""
         cdef Segment segment
         cdef int64_t nbytes
-        if t.count == 0 or t.storage.device != DEVICE_CPU or not is_plain(t):
+        if not has_record(t):
             return -1
         nbytes = small_size(t, self.limit)
         if nbytes:
@@ -566,31 +596,8 @@ cdef class Arrival:
         return found.numpy() if record[1] else found
 
 
-cdef bint has_form(obj, set seen, int depth) except -1:
-    """Whether ``formed`` knows what an object is made of; what occurs in it twice a pickle has once."""
-    kind = type(obj)
-    if obj is None or kind is int or kind is float or kind is bool:
-        return True
-    if kind is str:
-        return len(<str>obj) <= LETTERS
-    if kind is not list and kind is not tuple and kind is not dict and kind is not Tensor and not is_plain_ndarray(obj):
-        return False
-    if <size_t><void *>obj in seen:
-        return False
-    seen.add(<size_t><void *>obj)
-    if kind is list or kind is tuple:
-        if not depth or len(obj) > WIDTH:
-            return False
-        for x in obj:
-            if not has_form(x, seen, depth - 1):
-                return False
-    elif kind is dict:
-        if not depth or len(<dict>obj) > WIDTH:
-            return False
-        for key, x in (<dict>obj).items():
-            if type(key) is not str or len(<str>key) > LETTERS or not has_form(x, seen, depth - 1):
-                return False
-    return True
+cdef inline bint has_record(Tensor t):
+    return t.count != 0 and t.storage.device == DEVICE_CPU and is_plain(t)
 
 
 def item(which):

@@ -115,10 +115,11 @@ class Connection(connection.Connection):
         transit.arrived = descriptors = _Arrived()
         return receive(self._handle, descriptors)
 
-    def send_bytes(self, buf, offset=0, size=None):
-        if type(buf) is not bytes or offset or size is not None or not self._writable or self._handle is None:
-            return super().send_bytes(buf, offset, size)
-        self._send_bytes(buf)
+    def send_bytes(self, buf, *args, **keywords):
+        if type(buf) is not bytes or args or keywords or not self._writable or self._handle is None:
+            super().send_bytes(buf, *args, **keywords)
+        else:
+            self._send_bytes(buf)
 
     def _send_bytes(self, buf):
         segments, transit.outgoing = transit.outgoing, transit.outgoing and []
@@ -140,8 +141,8 @@ class Connection(connection.Connection):
         data = receive(self._handle, descriptors, maxsize)
         if data is None:
             return None
-        buf = io.BytesIO()
-        buf.write(data)
+        buf = io.BytesIO(data)
+        buf.seek(0, os.SEEK_END)        # where the standard module's stands
         return buf
 
 

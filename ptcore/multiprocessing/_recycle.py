@@ -64,8 +64,9 @@ class Letter:
         """Packs what a list of one object holds, as it is now; what the list alone holds may be given away. Raises what
         pickling does, and then nothing of it is sent."""
         self._packet.alone = sole_arrays(made)
-        entry = self._packet.form(made[0])
-        self._entries.append(self._pickle(made[0]) if entry is None else entry)
+        (obj,) = made
+        form = self._packet.form(obj)
+        self._entries.append(self._pickle(obj) if form is None else form)
 
     def _pickle(self, obj):
         """``(where its pickle ends, whether it may be read later, the number of its first buffer)``"""
@@ -87,7 +88,7 @@ class Letter:
         return end, later, mark[0]
 
     def send(self, connection, head):
-        """Sends all that was added, and ``head``, a tuple of numbers and strings."""
+        """Sends all that was added, and ``head``, a tuple of what any pickler takes."""
         place = self._file.tell()
         self._file.write(pickle.dumps((head, self._entries), 5))
         with packing(self._segments):
@@ -134,9 +135,9 @@ def receive(connection, borrowed):
                 if type(entry) is not tuple or len(entry) < 3:
                     objects.append(arrival.made(entry))
                     continue
-                arrival.at = begin
+                arrival.at = place = begin
                 begin, later, arrival.buffer = entry
-                objects.append(Later(arrival, arrival.at) if later else _Unpickler(arrival).load())
+                objects.append(Later(arrival, place) if later else _Unpickler(arrival).load())
             except Exception as error:      # whose traceback is not to hold the other objects
                 objects.append(Unreadable(error.with_traceback(error.__traceback__.tb_next)))
         borrowed.brought = arrival.lent + lent

@@ -96,6 +96,10 @@ cdef enum:
 AT_ONCE = PT_AT_ONCE
 
 
+class EndedEarly(OSError, EOFError):
+    """The other end has gone in the middle of a message."""
+
+
 cdef object failed(Py_ssize_t result, str op):
     return OSError(-result, f"{op}: {os.strerror(-result)}")
 
@@ -129,6 +133,8 @@ def send(int fd, data, list descriptors not None, bint wait):
             if some >= 0:
                 done += some
                 count = 0
+                if wait and done < shown.len:       # a signal ends what has sent something without an error
+                    PyErr_CheckSignals()
             elif some == -EINTR:
                 PyErr_CheckSignals()
             elif not wait and some == -EAGAIN:
@@ -159,10 +165,10 @@ cdef int read(int fd, char *to, Py_ssize_t size, descriptors) except -1:
         for i in range(count):
             descriptors.append(fds[i])
         if some == 0:
-            if done == 0 and descriptors is not None:
-                raise EOFError
-            raise OSError("got end of file during message")
+            raise EndedEarly("got end of file during message") if done else EOFError
         done += some
+        if done < size:
+            PyErr_CheckSignals()
     return 0
 
 
@@ -172,9 +178,9 @@ def receive(int fd, descriptors not None, maxsize=None):
     Raises
     ------
     EOFError
-        If the other end has gone.
+        If the other end has gone; EndedEarly in the middle of what it sent.
     OSError
-        If it went in the middle of a message, or this process may open no more files.
+        If this process may open no more files.
     """
     cdef unsigned char[HEAD] head
     cdef uint64_t size = 0

@@ -407,6 +407,24 @@ def test_objects_are_packed_as_they_are_then(pipe):
     there.close()
 
 
+@pytest.mark.parametrize("last", [np.zeros(0), np.zeros(3, "M8[s]"), np.zeros((2, 3), order="F"), np.zeros(2, ">i4"),
+                                  ptcore.zeros(2, 0), ptcore.ones(2, requires_grad=True), {1}])
+def test_what_has_no_form_is_copied_once(pipe, last):
+    """Also where only the last thing in it has none; and the memory comes back."""
+    carry, spares, borrowed = pipe
+    large, copies, find_room = np.ones(LARGE), [], _segments.find_room
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_segments, "find_room", lambda nbytes: (copies.append(nbytes), find_room(nbytes))[1])
+        for i in range(20):
+            large[:] = i
+            found = carry({"x": large, "last": last})
+            assert found["x"].tolist() == [i] * LARGE
+            assert type(found["last"]) is type(last)
+            del found
+            spares.give_back(borrowed.take_dropped())
+    assert 1 <= len(copies) <= 3
+
+
 class Pair(NamedTuple):
     x: Tensor
     n: int

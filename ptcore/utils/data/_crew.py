@@ -240,8 +240,8 @@ class _Answer:
     def __init__(self, worker, results):
         self._worker, self._results, self._batches = worker, results, []
 
-    def add(self, batches):
-        self._batches += batches
+    def add(self, made):
+        self._batches += made
 
     def send(self, *head):
         self._results.put((self._worker, (*head, self._batches)))

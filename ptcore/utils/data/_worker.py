@@ -172,7 +172,7 @@ def serve(task, receive, begin, asked=None):
         ``(dataset, batched, collate, drop_last, init, id, num_workers, seed, states, kind)``: ``states`` are those of
         the random sources to begin with.
     receive, begin : callable
-        The next message; a new answer, with ``add(batches)``, which takes them as they are now, and ``send(*head)``.
+        The next message; a new answer, with ``add([batch])``, which takes it as it is now, and ``send(*head)``.
     asked : callable, optional
         Takes the messages that have come and gives those of them that ask for states.
     """
