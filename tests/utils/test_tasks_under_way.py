@@ -46,7 +46,7 @@ def under_way(loader, seconds=0.0):
 
 
 def test_cheap_tasks_are_many_at_once():
-    assert under_way(DataLoader(Numbers(900), batch_size=None, num_workers=2), 1e-3) == 2 * 2 * 32 - 1
+    assert under_way(DataLoader(Numbers(900), batch_size=None, num_workers=2), 1e-3) == 2 * 2 * 16 - 1
     # Not where the caller says how many.
     for factor in 1, 2, 5:
         loader = DataLoader(Numbers(100), batch_size=None, num_workers=2, prefetch_factor=factor)
@@ -72,14 +72,14 @@ def late(it, which):
 
 
 @pytest.mark.parametrize(("nbytes", "number"),
-                         [(150_000, 32), (600_000, 8), (1_000_000, 4), (2_500_000, 2), (6_000_000, 1)])
+                         [(250_000, 16), (600_000, 8), (1_000_000, 4), (2_500_000, 2), (6_000_000, 1)])
 def test_large_batches_are_fewer_at_once(nbytes, number, monkeypatch):
     """So many that an answer has no more than 5 MiB; what the dataset holds is not written, and does not count."""
     monkeypatch.setattr(_worker, "_TOGETHER", 60.0)         # whatever the machine does beside it
     it = late(iter(DataLoader(Large(nbytes // 4, False), batch_size=None, num_workers=2)), lambda count: False)
     assert [it._at_once for _ in it][-1] == number
     it = late(iter(DataLoader(Large(nbytes // 4, True), batch_size=None, num_workers=2)), lambda count: False)
-    assert max(it._at_once for _ in it) == 32
+    assert max(it._at_once for _ in it) == 16
 
 
 def test_batches_that_become_smaller_are_more_at_once_again():
@@ -105,11 +105,11 @@ def test_batches_that_become_smaller_are_more_at_once_again():
 def test_one_late_answer_changes_nothing():
     it = iter(DataLoader(Numbers(4000), batch_size=None, num_workers=2))
     seen = [it._at_once for _ in late(it, lambda count: count > 20 and count % 10 == 0)]
-    assert set(seen[seen.index(32):]) == {32}
+    assert set(seen[seen.index(16):]) == {16}
 
 
 def test_answers_that_are_all_late_do():
     it = late(iter(DataLoader(Numbers(4000), batch_size=None, num_workers=2)), lambda count: count > 20)
     seen = [it._at_once for _ in it]
-    assert 32 in seen
-    assert seen[-1] < 32
+    assert 16 in seen
+    assert seen[-1] < 16

@@ -490,7 +490,7 @@ def test_small_batches_travel_together():
         it._crew.give = lambda worker, message: (counted.append(len(message[2])), give(worker, message))
         assert [b[0].item() for b in it] == list(range(2000))
         assert sum(counted) == 2000
-        assert max(counted) <= 32
+        assert max(counted) <= 16
         return len(counted)
 
     assert messages(prefetch_factor=2) == messages(timeout=60) == 2000

@@ -20,7 +20,7 @@ __all__ = ["Prefetching"]
 
 _NONE = object()
 _CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
-_MOST_AT_ONCE = 32
+_MOST_AT_ONCE = 16
 _LARGE = 5 << 20                # bytes of an answer above which half as many tasks go at once
 _LOOK = 0.1                     # seconds between two looks at the workers while there are batches
 

@@ -31,9 +31,9 @@ BEGIN = "begin"
 STATES = "states"
 TASKS = "tasks"
 _TOGETHER = 2e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
-_BETWEEN = 2e-2             # seconds between two looks at the states of the random sources (60 to 120 us); those who go
-                            # on make again what was made in between, whose indices are kept
-_SPARES = 128               # segments that a worker has lent at once, to use them again
+_BETWEEN = 5e-3, 2e-2       # seconds between two looks at the states of the random sources (60 us), of batches and of
+                            # single samples; those who go on make again what was made in between, its indices are kept
+_SPARES = 64                # segments that a worker has lent at once, to use them again
 _SHOWN = 1024               # segments of a worker that the loader maps for good
 _LATER = 15                 # how much lower the priority of workers is that share a processor with the loop
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
@@ -187,6 +187,7 @@ def serve(task, receive, begin, asked=None):
     except errors as error:
         maker = Failure(error, where)
     before = deque()                    # (states of the random sources, tasks from then on, when)
+    between = _BETWEEN[not task[1]]
     sending = looked = 0.0              # seconds that the last answer took to be sent; when states were last looked for
     while (message := receive()) is not None:
         if message[0] == BEGIN:
@@ -205,7 +206,7 @@ def serve(task, receive, begin, asked=None):
             before.popleft()
         began = time.monotonic()
         if kind == "process":
-            if before and began - before[-1][2] < _BETWEEN:
+            if before and began - before[-1][2] < between:
                 before[-1][1].extend(zip(numbers, indices, strict=True))
             else:
                 before.append((_random_states.snapshot(), list(zip(numbers, indices, strict=True)), began))
