@@ -25,6 +25,21 @@ from ptcore._tensor cimport *
 from ptcore._untyped_storage cimport Segment, share, shared_bytes
 from ptcore._untyped_storage import lend_memory, take_segment
 
+cdef extern from *:
+    """
+    #include <atomic>
+    // Words that another process reads or writes at the same time.
+    static_assert(sizeof(std::atomic<int64_t>) == sizeof(int64_t), "words of shared memory are atomic as they are");
+    static inline int64_t read_word(int64_t *word) {
+        return reinterpret_cast<std::atomic<int64_t> *>(word)->load(std::memory_order_acquire);
+    }
+    static inline void write_word(int64_t *word, int64_t value) {
+        reinterpret_cast<std::atomic<int64_t> *>(word)->store(value, std::memory_order_release);
+    }
+    """
+    int64_t read_word(int64_t *word)
+    void write_word(int64_t *word, int64_t value)
+
 cdef int64_t INSIDE = -1
 cdef enum:
     KEY_WORDS = 10
@@ -33,7 +48,64 @@ cdef enum:
     DEPTH = 4                       # of lists, tuples and dictionaries that have a form
     WIDTH = 16                      # of each of them
     LETTERS = 64                    # of strings in them
+    TAKEN = 8                       # the word of Returns that tells how many were taken
+    RETURNED = 16                   # where their numbers begin
     LONG = 64 << 10                 # bytes from which on a packet is not sent through the pipe, which holds 208 KiB
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Returns:
+    """Numbers of segments on their way back, in memory that both ends show: no message is needed, and none waits until
+    it is read. One process puts them there, under its GIL, the other takes them.
+
+    Parameters
+    ----------
+    segment : Segment
+        Zeros at first. It begins with how many were put, and in another line of the cache with how many were taken; the
+        last of them stand behind in turn.
+    """
+    cdef readonly Segment segment
+    cdef int64_t *words
+    cdef int64_t room
+
+    def __init__(self, Segment segment not None):
+        self.room = segment.nbytes // 8 - RETURNED
+        if self.room <= 0:
+            raise ValueError(f"Returns: segment must have more than {8 * RETURNED} bytes, got {segment.nbytes}")
+        self.segment, self.words = segment, <int64_t *>segment.base
+
+    def give_back(self, list dropped not None, dict segments not None):
+        """Puts there what ``take_dropped`` finds; what has no room waits among the dropped ones."""
+        if dropped:
+            dropped += self.put(take_dropped(dropped, segments))
+
+    cpdef list put(self, list numbers):
+        """Those for which there is no room until others were taken."""
+        cdef int64_t at = self.words[0]
+        cdef int64_t end = read_word(self.words + TAKEN) + self.room
+        cdef Py_ssize_t i
+        for i in range(len(numbers)):
+            if at == end:
+                break
+            self.words[RETURNED + <uint64_t>at % <uint64_t>self.room] = numbers[i]
+            at += 1
+        else:
+            i = len(numbers)
+        write_word(self.words, at)
+        return numbers[i:]
+
+    cpdef list take(self):
+        """What has come, in its order; None if nothing has."""
+        cdef int64_t at = self.words[TAKEN]
+        cdef int64_t end = read_word(self.words)
+        if at == end:
+            return None
+        cdef list numbers = []
+        while at < end and len(numbers) < self.room:
+            numbers.append(self.words[RETURNED + <uint64_t>at % <uint64_t>self.room])
+            at += 1
+        write_word(self.words + TAKEN, end)
+        return numbers
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -60,12 +132,13 @@ cdef class Spares:
     cdef readonly dict sent, shown
     cdef readonly list free, gone
     cdef object numbers
-    cdef int64_t most, most_shown, peak
+    cdef int64_t most, most_shown
+    cdef int64_t away, peak         # bytes that are on their way, and once were at most
 
     def __init__(self, int64_t most, int64_t most_shown, numbers):
         self.sent, self.shown, self.free, self.gone = {}, {}, [], []
         self.most, self.most_shown, self.numbers = most, most_shown, numbers
-        self.peak = 0               # bytes that were on their way at once
+        self.away = self.peak = 0
 
     def lend(self, int64_t least):
         """New tensors of at least so many bytes lie in what came back, so that sending them copies nothing."""
@@ -87,14 +160,23 @@ cdef class Spares:
         if len(self.sent) == self.most:
             self.forget(self.sent[next(iter(self.sent))])
         self.sent[segment.number] = segment
+        self.away += segment.nbytes
+        self.peak = max(self.peak, self.away)
         return True
+
+    cdef Segment unsent(self, number):
+        """The segment of a number, which is not on its way any more; None if it was not."""
+        cdef Segment segment = self.sent.pop(number, None)
+        if segment is not None:
+            self.away -= segment.nbytes
+        return segment
 
     cpdef forget(self, Segment segment):
         """It is lent no more. Its number is told to be gone, later than it may be shown for good: by another one."""
         if segment.alone:
             segment.alone = False
             self.gone.append(segment.number)
-            self.sent.pop(segment.number, None)
+            self.unsent(segment.number)
             segment.number = next(self.numbers)
 
     cdef bint show(self, Segment segment) except -1:
@@ -119,16 +201,19 @@ cdef class Spares:
         told, self.gone = [n for n in self.gone if n not in named], [n for n in self.gone if n in named]
         return told
 
-    def give_back(self, list numbers):
+    def take_back(self, Returns returns):
+        """What has come back so far is used again; None: nothing does."""
+        numbers = None if returns is None else returns.take()
+        if numbers is not None:
+            self.give_back(numbers)
+
+    cpdef give_back(self, list numbers):
         """The receiver shows these no more. As many are kept as once were on their way together, and a quarter more:
         what a sample is computed from lies there as well."""
         cdef Segment segment
         cdef int64_t kept = 0
-        for segment in list(self.sent.values()):
-            kept += segment.nbytes
-        self.peak = max(self.peak, kept)
         for number in numbers:
-            segment = self.sent.pop(number, None)
+            segment = self.unsent(number)
             if segment is None:
                 continue
             if segment.living:
@@ -136,7 +221,6 @@ cdef class Spares:
                 continue
             segment.new_fd, segment.used_again = -1, True
             self.free.append(segment)
-        kept = 0
         for segment in reversed(self.free[:]):
             kept += segment.nbytes
             if kept > self.peak + self.peak // 4 and segment in self.free:      # else a new tensor lies in it by now
@@ -151,6 +235,7 @@ cdef class Spares:
             self.forget(segment)
         self.free.clear()
         self.sent.clear()
+        self.away = 0
         for segment in segments:
             segment.make_private()
 
@@ -441,7 +526,7 @@ cdef class Packet:
         buffers, words, new, outgoing, named = mark
         for number in list(self.named)[named:]:
             del self.named[number]
-            self.spares.sent.pop(number, None)
+            self.spares.unsent(number)
         for number, *_ in self.new[new:]:
             self.spares.shown.pop(number, None)
         self.words = words
@@ -594,6 +679,19 @@ cdef class Arrival:
                     self.lent += segment.nbytes
             found = read_window(record + HEAD, nbytes, segment)
         return found.numpy() if record[1] else found
+
+
+cpdef list take_dropped(list dropped, dict segments):
+    """The numbers among the dropped ones whose segments no storage lies in; ``dropped`` is emptied. Whatever has a
+    storage again is noted there once more when that one goes."""
+    cdef Segment segment
+    cdef list numbers = dropped[:], idle = []
+    del dropped[:len(numbers)]              # the collector may have added to it
+    for number in numbers:
+        segment = segments.get(number)
+        if segment is not None and not segment.living:
+            idle.append(number)
+    return idle
 
 
 cdef inline bint has_record(Tensor t):

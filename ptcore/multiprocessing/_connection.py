@@ -68,6 +68,7 @@ class Connection(connection.Connection):
     def __init__(self, handle, readable=True, writable=True):
         super().__init__(handle, readable, writable)
         self._posted = deque()      # what the pipe has not taken yet: (bytes, segments that go with them)
+        self._pickler = None        # of ``post``, and the file that it writes to: making one takes as long as its use
 
     def send(self, obj):
         with packing():
@@ -76,14 +77,25 @@ class Connection(connection.Connection):
     def post(self, obj):
         """``send`` that never waits: what the pipe does not take now goes with the next ``post`` or ``flush``.
 
+        One thread of a process may use it.
+
         Returns
         -------
         bool
             Whether all has gone.
         """
         self._check_closed()
+        if self._pickler is None:
+            self._file = io.BytesIO()
+            self._pickler = reduction.ForkingPickler(self._file)
+        self._file.seek(0)
+        self._file.truncate()
         with packing() as segments:
-            self._posted.extend(_parts(reduction.ForkingPickler.dumps(obj), segments))
+            try:
+                self._pickler.dump(obj)
+            finally:
+                self._pickler.clear_memo()
+        self._posted.extend(_parts(self._file.getvalue(), segments))
         return self.flush()
 
     def flush(self):

@@ -1,8 +1,9 @@
 """Segments that are used again, between a process that makes batches and the only one that receives them.
 
 The kernel clears the pages of new shared memory, which costs several times what filling it does; a descriptor in a
-message and a mapping cost as much again. So the receiver keeps its mappings and tells which of them no storage lies in
-any more; the sender puts its next tensors there, and of what the receiver knows the message says the number alone.
+message and a mapping cost as much again. So the receiver keeps its mappings and tells, in memory that both show, which
+of them no storage lies in any more; the sender puts its next tensors there, while a cache holds them still, and of what
+the receiver knows the message says the number alone.
 
 New tensors of the sender lie there as well, so that most of what it sends is not even copied. Such a tensor is as any
 other one until it is sent or shared, or the sender forks: then its pages become the sender's own, so that a child has
@@ -197,12 +198,6 @@ class Borrowed:
                 segment = Lent(transit.arrived[which], nbytes, number, None if key else self.dropped)
             self.segments[number] = segment
         return arrival
-
-    def take_dropped(self):
-        """What the sender is to be told. Whatever has a storage again is noted once more when that one goes."""
-        numbers = self.dropped[:]
-        del self.dropped[:len(numbers)]         # the collector may have added to it
-        return [n for n in numbers if n in self.segments and self.segments[n].is_idle()]
 
     def keep_no_more(self, numbers):
         """The sender lends or shows these no more."""

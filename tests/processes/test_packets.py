@@ -12,7 +12,7 @@ import pytest
 
 import ptcore
 from ptcore import Tensor
-from ptcore._lending import Arrival, Packet
+from ptcore._lending import Arrival, Packet, Returns, take_dropped
 from ptcore._untyped_storage import lend_memory
 from ptcore.multiprocessing import _recycle, _segments
 
@@ -65,7 +65,7 @@ def pipe(monkeypatch, descriptors):
 
 
 def give_back(spares, borrowed):
-    spares.give_back(borrowed.take_dropped())
+    spares.give_back(take_dropped(borrowed.dropped, borrowed.segments))
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096, LARGE])
@@ -421,7 +421,7 @@ def test_what_has_no_form_is_copied_once(pipe, last):
             assert found["x"].tolist() == [i] * LARGE
             assert type(found["last"]) is type(last)
             del found
-            spares.give_back(borrowed.take_dropped())
+            spares.give_back(take_dropped(borrowed.dropped, borrowed.segments))
     assert 1 <= len(copies) <= 3
 
 
@@ -549,3 +549,96 @@ def test_moved_while_a_kernel_reads_it(descriptors):
             assert all(s.is_idle() for s in segments)
     finally:
         lend_memory(None)
+
+
+# -- what comes back -----------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def page(descriptors):
+    """Makes a segment with room for so many numbers."""
+    return lambda count: _segments.Anonymous.new(8 * (16 + count))
+
+
+def test_numbers_come_back_in_their_order(page):
+    segment = page(5)
+    loader, worker = Returns(segment), Returns(segment)
+    assert worker.take() is None
+    assert loader.put([]) == []
+    assert worker.take() is None
+    told, taken, left = 0, [], []
+    for count in [1, 5, 0, 3, 7, 2, 5, 4, 9, 1] * 3:        # they go round, and have no room at times
+        left = loader.put(left + list(range(told, told + count)))
+        told += count
+        assert len(left) < told
+        if count % 2:
+            taken += worker.take() or []
+    while left:
+        left = loader.put(left)
+        taken += worker.take()
+    assert taken + (worker.take() or []) == list(range(told))
+    assert loader.put([1, 2, 3, 4, 5, 6, 7]) == [6, 7]
+    assert loader.put([8]) == [8]
+    assert worker.take() == [1, 2, 3, 4, 5]
+
+
+def test_two_processes_see_the_same_returns(page):
+    """Numbers are put as fast as can be by one process and taken by another; none is lost, twice there, or early."""
+    segment = page(3)
+    returns = Returns(segment)
+    count = 20_000
+    answers, mine = ptcore.multiprocessing.Pipe(duplex=False)
+    process = ptcore.multiprocessing.get_context("spawn").Process(target=count_returns, args=(segment, count, mine))
+    process.start()
+    mine.close()
+    left, at = [], 0
+    while at < count or left:
+        if not left:
+            left = list(range(at, min(at + 7, count)))
+            at += len(left)
+        left = returns.put(left)
+    assert answers.recv() == "in order"
+    process.join()
+    assert process.exitcode == 0
+
+
+def count_returns(segment, count, pipe):
+    returns, at = Returns(segment), 0
+    while at < count:
+        for number in returns.take() or ():
+            if number != at:
+                pipe.send(f"{number} in the place of {at}")
+                return
+            at += 1
+    pipe.send("in order")
+
+
+def test_memory_of_returns(page):
+    with pytest.raises(ValueError, match="more than 128 bytes, got 128"):
+        Returns(page(0))
+    with pytest.raises(TypeError, match="segment"):
+        Returns(None)
+
+
+def test_what_is_shown_again_does_not_come_back(pipe, page):
+    """A number goes back only while no storage lies in its segment; one that is gone does not."""
+    carry, spares, borrowed = pipe
+    returns = Returns(page(48))
+    got = carry([ptcore.zeros(LARGE), ptcore.ones(LARGE)])
+    kept, (first, second) = got[1], list(borrowed.segments)
+    del got
+    returns.give_back(borrowed.dropped, borrowed.segments)
+    assert borrowed.dropped == []
+    assert returns.take() == [first]
+    again = borrowed.segments[second].storage(0, 4 * LARGE)
+    del kept                                        # another storage of that segment lives
+    returns.give_back(borrowed.dropped, borrowed.segments)
+    assert returns.take() is None
+    del again
+    borrowed.keep_no_more([first])
+    borrowed.dropped.append(first)
+    spares.take_back(returns)
+    returns.give_back(borrowed.dropped, borrowed.segments)
+    assert set(spares.sent) == {first, second}
+    spares.take_back(returns)
+    assert set(spares.sent) == {first}
+    assert [s.number for s in spares.free] == [second]

@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 
+from ptcore._lending import Returns
 from ptcore.multiprocessing import _segments
 from ptcore.multiprocessing._recycle import Borrowed, receive
 from ptcore.utils.data._worker import Watch, run_in_process, serve
@@ -20,6 +21,7 @@ from ptcore.utils.data._worker import Watch, run_in_process, serve
 __all__ = ["Processes", "Threads"]
 
 _SOON = 5.0                             # seconds that a worker has to end by itself
+_RETURNS = 4096                         # bytes of a page: more numbers than a worker lends at once
 
 
 def _block(forks):
@@ -124,6 +126,9 @@ class Processes:
 
     def __init__(self, context, tasks):
         self.connections, self.processes, self._outboxes = [], [], []
+        # Only what goes by descriptors comes back.
+        lends = _segments.STRATEGIES[0] == "file_descriptor"
+        shown = [_segments.Anonymous.new(_RETURNS) if lends else None for _ in tasks]
         self._full = set()              # workers to whom something is to be sent still
         self._close = weakref.finalize(self, _end, self.processes, self._outboxes, os.getpid())
         forks = context.get_start_method() == "fork"
@@ -135,12 +140,12 @@ class Processes:
         if freezes:
             gc.freeze()
         try:
-            for task in tasks:
+            for task, returned in zip(tasks, shown, strict=True):
                 mine, outbox, theirs = _posts(context)
                 self.connections.append(mine)
                 self._outboxes.append(outbox)
                 process = context.Process(target=run_in_process, daemon=True,
-                                          args=(task, theirs, self.connections if forks else ()))
+                                          args=(task, theirs, returned, self.connections if forks else ()))
                 process.start()
                 self.processes.append(process)
                 theirs.close()
@@ -152,17 +157,23 @@ class Processes:
             if freezes:
                 gc.unfreeze()
         self._borrowed = [Borrowed() for _ in tasks]            # segments of each worker
+        self._returns = [(Returns(s), b) for s, b in zip(shown, self._borrowed, strict=True) if s is not None]
         self._sentinels = [p.sentinel for p in self.processes]
         self._deaths = Watch(self._sentinels)
         self._any = Watch([*self.connections, *self._sentinels])
 
     def give(self, worker, message):
         try:
-            if not self._outboxes[worker].post((self._borrowed[worker].take_dropped(), message)):
+            if not self._outboxes[worker].post(message):
                 self._full.add(worker)
         except (BrokenPipeError, ConnectionResetError):
             self.check(worker)
             raise
+
+    def give_back(self):
+        """Tells the workers which of their segments the loop has dropped."""
+        for returns, borrowed in self._returns:
+            returns.give_back(borrowed.dropped, borrowed.segments)
 
     def _ready(self, timeout):
         """Which connections and sentinels have something to tell; meanwhile what waits is sent."""
@@ -265,6 +276,9 @@ class Threads:
 
     def check(self):
         """Threads end by themselves alone."""
+
+    def give_back(self):
+        """Threads copy nothing."""
 
     def receive(self, timeout):
         from queue import Empty

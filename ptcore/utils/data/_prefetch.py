@@ -22,6 +22,8 @@ _NONE = object()
 _CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
 _MOST_AT_ONCE = 16
 _LARGE = 5 << 20                # bytes of an answer above which half as many tasks go at once
+_WARM = 128 << 10               # bytes of a batch from which on its worker is told at once that it was dropped (a cache
+                                # holds them still), not with the next answer
 _LOOK = 0.1                     # seconds between two looks at the workers while there are batches
 
 
@@ -178,6 +180,7 @@ class Prefetching:
         answer = self._crew.receive(timeout)
         if answer is None:
             return False
+        self._crew.give_back()
         if answer[1][0] != STATES:      # else who asked for it went away when its time was over
             self._note(answer[0], *answer[1])
         return True
@@ -195,11 +198,13 @@ class Prefetching:
             elif self._pin is not None:
                 batch = self._pin.begin(batch)
             self._arrived[number] = batch
-        if self._adapts and made:
+        if not made:
+            return
+        nbytes = self._crew.brought(worker) / made
+        self._nbytes = max(nbytes, self._nbytes + (nbytes - self._nbytes) / 8)
+        if self._adapts:
             # Slowly up: a worker that waits for its processor takes longer for once.
             self._cost = min(seconds / made, self._cost + (seconds / made - self._cost) / 8)
-            nbytes = self._crew.brought(worker) / made
-            self._nbytes = max(nbytes, self._nbytes + (nbytes - self._nbytes) / 8)
             expected, number = self._cost * self._at_once, self._at_once
             if expected > _DEAR or number * self._nbytes > _LARGE:
                 self._send_at_once(max(1, number // 2))
@@ -218,6 +223,8 @@ class Prefetching:
         if (now := time.monotonic()) > self._looked + _LOOK:        # who waits for a batch is told of it at once
             self._crew.check()
             self._looked = now
+        if self._nbytes > _WARM:
+            self._crew.give_back()
         if self._pin is not None:
             while any(self._busy) and self._take(0):        # it can be pinned while the loop works on this one
                 pass

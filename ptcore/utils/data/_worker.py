@@ -278,10 +278,12 @@ def _seed_all(seed):
         np.random.seed([seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF])        # noqa: NPY002
 
 
-def run_in_process(task, connection, others):
-    """The main function of a worker process. ``others`` are the loader's ends of connections that a fork has copied."""
+def run_in_process(task, connection, returned, others):
+    """The main function of a worker process. In the segment ``returned``, if there is one, the loader tells what it has
+    dropped; ``others`` are its ends of connections that a fork has copied."""
     from multiprocessing import parent_process
 
+    from ptcore._lending import Returns
     from ptcore.multiprocessing import _recycle, _segments
 
     for other in others:
@@ -302,17 +304,10 @@ def run_in_process(task, connection, others):
     _segments.spares = spares = _recycle.Spares(_SPARES, _SHOWN, _segments.numbers)
     spares.lend(_segments.SMALL + 1)
 
+    returns = None if returned is None else Returns(returned)
     waiting = deque()               # messages that were read, and not heeded yet
     lent_arrays = lend_arrays(_segments.SMALL + 1)
     file = io.BytesIO()
-
-    def read():
-        packet = connection.recv()
-        if packet is None:
-            return None
-        numbers, message = packet
-        spares.give_back(numbers)
-        return message
 
     def receive():
         while not waiting and connection not in (ready := watch.ready(_PARENT)):
@@ -322,7 +317,8 @@ def run_in_process(task, connection, others):
         nonlocal lent_arrays
         if not lent_arrays:             # the dataset may have imported NumPy since
             lent_arrays = lend_arrays(_segments.SMALL + 1)
-        message = waiting.popleft() if waiting else read()
+        message = waiting.popleft() if waiting else connection.recv()
+        spares.take_back(returns)
         if message is not None and message[0] == BEGIN:
             _seed_all(message[1])
         return message
@@ -330,7 +326,7 @@ def run_in_process(task, connection, others):
     def asked():
         found = []
         while None not in waiting and connection in watch.ready(0):
-            message = read()
+            message = connection.recv()
             if message is not None and message[0] == STATES:
                 found.append(message)
             else:
@@ -352,6 +348,7 @@ def run_in_process(task, connection, others):
                     super().add([failure])
                 except Exception:
                     super().add([_Unpicklable(failure)])
+            spares.take_back(returns)
 
         def send(self, *head):
             super().send(connection, head)
