@@ -82,6 +82,15 @@ def test_large_batches_are_fewer_at_once(nbytes, number, monkeypatch):
     assert max(it._at_once for _ in it) == 16
 
 
+@pytest.mark.parametrize(("width", "number"), [(256, 16), (257, 15), (500, 8), (1400, 2), (3000, 1), (9000, 1)])
+def test_long_batches_are_fewer_at_once(width, number, monkeypatch):
+    """A message has no more than 4096 indices, which take memory of both sides until they are used."""
+    monkeypatch.setattr(_worker, "_TOGETHER", 60.0)
+    loader = DataLoader(Numbers(200 * width), batch_size=width, num_workers=2, collate_fn=len)
+    it = late(iter(loader), lambda count: False)
+    assert [it._at_once for _ in it][-1] == number
+
+
 def test_batches_that_become_smaller_are_more_at_once_again():
     it = iter(DataLoader(Numbers(6000), batch_size=None, num_workers=2))
     receive, count, steps = it._crew.receive, 0, [1]
