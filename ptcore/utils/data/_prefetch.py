@@ -21,7 +21,7 @@ __all__ = ["Prefetching"]
 _NONE = object()
 _CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
 _MOST_AT_ONCE = 16
-_INDICES = 4096                 # of a message, at most: each takes 36 bytes of the loader and of a worker until it is used
+_INDICES = 4096                 # of a message: each takes 36 bytes of the loader and of a worker until it is used
 _LARGE = 5 << 20                # bytes of an answer above which half as many tasks go at once
 _WARM = 128 << 10               # bytes of a batch from which on its worker is told at once that it was dropped (a cache
                                 # holds them still), not with the next answer
