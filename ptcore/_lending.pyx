@@ -29,7 +29,8 @@ cdef extern from *:
     """
     #include <atomic>
     // Words that another process reads or writes at the same time.
-    static_assert(sizeof(std::atomic<int64_t>) == sizeof(int64_t), "words of shared memory are atomic as they are");
+    static_assert(sizeof(std::atomic<int64_t>) == sizeof(int64_t) && std::atomic<int64_t>::is_always_lock_free,
+                  "words of shared memory are atomic as they are");
     static inline int64_t read_word(int64_t *word) {
         return reinterpret_cast<std::atomic<int64_t> *>(word)->load(std::memory_order_acquire);
     }
@@ -68,7 +69,7 @@ cdef class Returns:
     cdef int64_t *words
     cdef int64_t room
 
-    def __init__(self, Segment segment not None):
+    def __cinit__(self, Segment segment not None):
         self.room = segment.nbytes // 8 - RETURNED
         if self.room <= 0:
             raise ValueError(f"Returns: segment must have more than {8 * RETURNED} bytes, got {segment.nbytes}")
@@ -81,6 +82,8 @@ cdef class Returns:
 
     cpdef list put(self, list numbers):
         """Those for which there is no room until others were taken."""
+        if not numbers:                                 # a child of this process shows the same memory, and has none
+            return numbers
         cdef int64_t at = self.words[0]
         cdef int64_t end = read_word(self.words + TAKEN) + self.room
         cdef Py_ssize_t i
@@ -101,7 +104,7 @@ cdef class Returns:
         if at == end:
             return None
         cdef list numbers = []
-        while at < end and len(numbers) < self.room:
+        while at < end:
             numbers.append(self.words[RETURNED + <uint64_t>at % <uint64_t>self.room])
             at += 1
         write_word(self.words + TAKEN, end)
@@ -126,17 +129,19 @@ cdef class Spares:
     free : list of Segment
     shown : dict
         The numbers of those that are shown for good and live here, the longest unused first.
+    late : list of int
+        Numbers that came back while the sender itself held what lies there.
     gone : list of int
         Numbers that are not used any more, and which the receiver has not been told of.
     """
     cdef readonly dict sent, shown
-    cdef readonly list free, gone
+    cdef readonly list free, late, gone
     cdef object numbers
     cdef int64_t most, most_shown
     cdef int64_t away, peak         # bytes that are on their way, and once were at most
 
     def __init__(self, int64_t most, int64_t most_shown, numbers):
-        self.sent, self.shown, self.free, self.gone = {}, {}, [], []
+        self.sent, self.shown, self.free, self.late, self.gone = {}, {}, [], [], []
         self.most, self.most_shown, self.numbers = most, most_shown, numbers
         self.away = self.peak = 0
 
@@ -198,27 +203,33 @@ cdef class Spares:
                 break
             del self.shown[oldest]
             self.gone.append(oldest)
-        told, self.gone = [n for n in self.gone if n not in named], [n for n in self.gone if n in named]
+        gone, self.gone = self.gone, []     # the collector may add to it
+        told = [n for n in gone if n not in named]
+        self.gone += [n for n in gone if n in named]
         return told
 
     def take_back(self, Returns returns):
         """What has come back so far is used again; None: nothing does."""
-        numbers = None if returns is None else returns.take()
+        cdef list numbers = None if returns is None else returns.take()
+        if self.late:
+            numbers, self.late = self.late + (numbers or []), []
         if numbers is not None:
             self.give_back(numbers)
 
     cpdef give_back(self, list numbers):
-        """The receiver shows these no more. As many are kept as once were on their way together, and a quarter more:
-        what a sample is computed from lies there as well."""
+        """The receiver shows these no more. Where the sender does still, they wait until it does not, or sends it once
+        more. As many are kept as once were on their way together, and a quarter more: what a sample is computed from
+        lies there as well."""
         cdef Segment segment
         cdef int64_t kept = 0
         for number in numbers:
-            segment = self.unsent(number)
+            segment = self.sent.get(number)
             if segment is None:
                 continue
             if segment.living:
-                self.forget(segment)
+                self.late.append(number)
                 continue
+            self.unsent(number)
             segment.new_fd, segment.used_again = -1, True
             self.free.append(segment)
         for segment in reversed(self.free[:]):
@@ -682,16 +693,17 @@ cdef class Arrival:
 
 
 cpdef list take_dropped(list dropped, dict segments):
-    """The numbers among the dropped ones whose segments no storage lies in; ``dropped`` is emptied. Whatever has a
-    storage again is noted there once more when that one goes."""
+    """The numbers among the dropped ones whose segments no storage lies in, each once; ``dropped`` is emptied. Whatever
+    has a storage again is noted there once more when that one goes."""
     cdef Segment segment
-    cdef list numbers = dropped[:], idle = []
+    cdef list numbers = dropped[:]
+    cdef dict idle = {}
     del dropped[:len(numbers)]              # the collector may have added to it
     for number in numbers:
         segment = segments.get(number)
         if segment is not None and not segment.living:
-            idle.append(number)
-    return idle
+            idle[number] = None
+    return list(idle)
 
 
 cdef inline bint has_record(Tensor t):

@@ -16,6 +16,7 @@ from multiprocessing import connection, queues, reduction
 from ptcore.multiprocessing._socket import AT_ONCE, receive, send
 
 _HEAD = struct.Struct("!QI")        # bytes and descriptors of a message
+_USUAL = 64 << 10                   # bytes of a message whose pickler is kept for the next one
 
 
 class _Arrived(list):
@@ -68,7 +69,7 @@ class Connection(connection.Connection):
     def __init__(self, handle, readable=True, writable=True):
         super().__init__(handle, readable, writable)
         self._posted = deque()      # what the pipe has not taken yet: (bytes, segments that go with them)
-        self._pickler = None        # of ``post``, and the file that it writes to: making one takes as long as its use
+        self._writer = None         # the pickler of ``post`` and its file: making one takes as long as its use
 
     def send(self, obj):
         with packing():
@@ -77,25 +78,23 @@ class Connection(connection.Connection):
     def post(self, obj):
         """``send`` that never waits: what the pipe does not take now goes with the next ``post`` or ``flush``.
 
-        One thread of a process may use it.
-
         Returns
         -------
         bool
             Whether all has gone.
         """
         self._check_closed()
-        if self._pickler is None:
-            self._file = io.BytesIO()
-            self._pickler = reduction.ForkingPickler(self._file)
-        self._file.seek(0)
-        self._file.truncate()
+        file, pickler = self._writer or _new_writer()
+        self._writer = None             # who posts meanwhile, as a signal's handler may, makes another one
         with packing() as segments:
-            try:
-                self._pickler.dump(obj)
-            finally:
-                self._pickler.clear_memo()
-        self._posted.extend(_parts(self._file.getvalue(), segments))
+            pickler.dump(obj)
+        data = file.getvalue()
+        self._posted.extend(_parts(data, segments))
+        if len(data) <= _USUAL:         # else its memo stays as large
+            pickler.clear_memo()
+            file.seek(0)
+            file.truncate()
+            self._writer = file, pickler
         return self.flush()
 
     def flush(self):
@@ -156,6 +155,11 @@ class Connection(connection.Connection):
         buf = io.BytesIO(data)
         buf.seek(0, os.SEEK_END)        # where the standard module's stands
         return buf
+
+
+def _new_writer():
+    file = io.BytesIO()
+    return file, reduction.ForkingPickler(file)
 
 
 def _parts(buf, segments):

@@ -107,6 +107,12 @@ class Anonymous(Segment):
         segment.fd = fd
         return segment
 
+    def close(self):
+        """No other process is given it from now on."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
     def __del__(self, close=os.close):      # at the interpreter's end modules may be empty
         if self.fd >= 0:
             close(self.fd)

@@ -149,3 +149,70 @@ def test_signals_while_it_waits(ends, receives, number):
         signal.signal(signal.SIGALRM, before)
         watchdog.cancel()
     assert len(ran) == number
+
+
+# -- messages that are posted ----------------------------------------------------------------------
+
+@pytest.fixture
+def pipe():
+    if sys.platform != "linux":
+        pytest.skip("pipes of the standard module elsewhere")
+    from ptcore.multiprocessing._connection import Pipe
+    here, there = Pipe()
+    yield here, there
+    here.close()
+    there.close()
+
+
+class Posting:
+    """Posts another message while it is pickled, as a signal's handler may."""
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def __reduce__(self):
+        assert self.connection.post(["inner", 1.5])
+        return str, ("outer",)
+
+
+class Failing:
+    def __reduce__(self):
+        raise ValueError("not this one")
+
+
+def test_posted_messages_are_whole(pipe):
+    here, there = pipe
+    shared = ["the same list"]
+    assert here.post((shared, shared))
+    first, second = there.recv()
+    assert first is second
+    assert first == shared
+    shared.append("and another")                # a message knows nothing of those before it
+    assert here.post((shared, "x" * 1000))
+    assert there.recv() == (["the same list", "and another"], "x" * 1000)
+    with pytest.raises(ValueError, match="not this one"):
+        here.post([shared, Failing()])
+    assert here.post((1, shared))
+    assert there.recv() == (1, ["the same list", "and another"])
+
+
+def test_posting_while_posting(pipe):
+    here, there = pipe
+    assert here.post([["before"], Posting(here), ["behind"]])
+    assert there.recv() == ["inner", 1.5]
+    assert there.recv() == [["before"], "outer", ["behind"]]
+    assert here.post("next")
+    assert there.recv() == "next"
+
+
+def test_posting_tensors(pipe):
+    import ptcore
+    here, there = pipe
+    for k in range(3):
+        x = ptcore.full((50_000,), float(k))
+        assert here.post([x, k])
+        got, number = there.recv()
+        assert number == k
+        assert got.is_shared()
+        got[0] = 7
+        assert x[0] == 7

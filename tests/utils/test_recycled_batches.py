@@ -255,6 +255,30 @@ def test_mappings_are_kept(context, monkeypatch):
     assert mapped() == before
 
 
+class Keeping(ptcore.utils.data.IterableDataset):
+    """Has each sample for as long as it makes the next one."""
+
+    def __iter__(self):
+        for i in range(600):
+            x = ptcore.full((40_000,), float(i))
+            yield x
+
+
+@pytest.mark.parametrize(("settings", "most"), [({"prefetch_factor": 1}, 6), ({"prefetch_factor": 2}, 8), ({}, 40)])
+def test_what_a_worker_holds_when_it_comes_back(settings, most, monkeypatch):
+    """The loop has often dropped a sample before the worker has: its memory is used again all the same."""
+    from ptcore.multiprocessing import _recycle
+
+    made, received = [], _recycle.Lent.__init__
+    monkeypatch.setattr(_recycle.Lent, "__init__", lambda self, *args: (made.append(self), received(self, *args))[1])
+    it = iter(DataLoader(Keeping(), batch_size=None, num_workers=1, **settings))
+    for i in range(600):
+        x = next(it)
+        assert float(x[0]) == float(x[-1]) == i
+        del x
+    assert 0 < len(made) <= most
+
+
 class Growing(Dataset):
     """Samples of ever other sizes."""
 

@@ -91,6 +91,22 @@ def test_long_batches_are_fewer_at_once(width, number, monkeypatch):
     assert [it._at_once for _ in it][-1] == number
 
 
+SHORT, LONG = [list(range(4))] * 600, [list(range(3000))] * 300
+
+
+@pytest.mark.parametrize(("lists", "most", "last"), [
+    (SHORT + LONG, 16, 1), (LONG + SHORT, 16, 16), ([SHORT[0], LONG[0]] * 300, 2, 2), ([tuple(LONG[0])] * 300, 1, 1)],
+    ids=["longer", "shorter", "in turn", "tuples"])
+def test_lists_of_other_lengths(lists, most, last, monkeypatch):
+    """The longest of a message counts: where they become longer, fewer go at once."""
+    monkeypatch.setattr(_worker, "_TOGETHER", 60.0)
+    loader = DataLoader(Numbers(3000), batch_sampler=lists, num_workers=1, collate_fn=len)
+    it = late(iter(loader), lambda count: False)
+    seen = [it._at_once for _ in it]
+    assert max(seen) == most
+    assert max(seen[-100:]) == last
+
+
 def test_batches_that_become_smaller_are_more_at_once_again():
     it = iter(DataLoader(Numbers(6000), batch_size=None, num_workers=2))
     receive, count, steps = it._crew.receive, 0, [1]

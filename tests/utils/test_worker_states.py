@@ -175,6 +175,20 @@ def test_a_pass_that_was_given_whole_takes_any_number_of_workers():
         assert len(list(other)) == 24
 
 
+@pytest.mark.parametrize("sampler", [
+    [list(range(500))] * 1000, [list(range(k)) for k in [1, 1499] * 300], [tuple(range(500))] * 1000])
+def test_few_indices_are_kept(sampler):
+    """Whoever goes on makes no more again than two messages have, however quickly batches are made."""
+    loader = DataLoader(range(5000), batch_sampler=sampler, num_workers=1, collate_fn=len)
+    again = []
+    for k, _ in enumerate(loader):
+        if k % 40 == 39:
+            (state,) = loader.state_dict()["states"]
+            again.append(sum(map(len, state.get("again", ()))))
+    assert 0 < max(again) <= 2 * 4096
+
+
+
 def test_states_are_told_between_two_batches():
     """Not after all that is under way."""
     one, let = gated(2, [2, 2])

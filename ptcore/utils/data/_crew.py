@@ -21,7 +21,7 @@ from ptcore.utils.data._worker import Watch, run_in_process, serve
 __all__ = ["Processes", "Threads"]
 
 _SOON = 5.0                             # seconds that a worker has to end by itself
-_RETURNS = 4096                         # bytes of a page: more numbers than a worker lends at once
+_RETURNS = 4096                         # bytes of the page in which a worker is told what comes back
 
 
 def _block(forks):
@@ -126,9 +126,7 @@ class Processes:
 
     def __init__(self, context, tasks):
         self.connections, self.processes, self._outboxes = [], [], []
-        # Only what goes by descriptors comes back.
-        lends = _segments.STRATEGIES[0] == "file_descriptor"
-        shown = [_segments.Anonymous.new(_RETURNS) if lends else None for _ in tasks]
+        self._borrowed, self._returns = [], []                  # segments of each worker, and where they go back
         self._full = set()              # workers to whom something is to be sent still
         self._close = weakref.finalize(self, _end, self.processes, self._outboxes, os.getpid())
         forks = context.get_start_method() == "fork"
@@ -140,15 +138,22 @@ class Processes:
         if freezes:
             gc.freeze()
         try:
-            for task, returned in zip(tasks, shown, strict=True):
+            for task in tasks:
                 mine, outbox, theirs = _posts(context)
                 self.connections.append(mine)
                 self._outboxes.append(outbox)
+                self._borrowed.append(Borrowed())
+                returned = None
+                if _segments.STRATEGIES[0] == "file_descriptor":        # nothing else is lent
+                    returned = _segments.Anonymous.new(_RETURNS)
+                    self._returns.append((Returns(returned), self._borrowed[-1]))
                 process = context.Process(target=run_in_process, daemon=True,
                                           args=(task, theirs, returned, self.connections if forks else ()))
                 process.start()
                 self.processes.append(process)
                 theirs.close()
+                if returned is not None:
+                    returned.close()
         except BaseException:
             self._close()
             raise
@@ -156,8 +161,6 @@ class Processes:
             _unblock(before)
             if freezes:
                 gc.unfreeze()
-        self._borrowed = [Borrowed() for _ in tasks]            # segments of each worker
-        self._returns = [(Returns(s), b) for s, b in zip(shown, self._borrowed, strict=True) if s is not None]
         self._sentinels = [p.sentinel for p in self.processes]
         self._deaths = Watch(self._sentinels)
         self._any = Watch([*self.connections, *self._sentinels])

@@ -13,7 +13,7 @@ import weakref
 
 from ptcore.multiprocessing._recycle import Later, Unreadable
 from ptcore.utils.data import _state
-from ptcore.utils.data._worker import BEGIN, STATES, TASKS, Ended, Failure
+from ptcore.utils.data._worker import BEGIN, STATES, TASKS, Ended, Failure, width_of
 from ptcore.utils.data.dataset import IterableDataset
 
 __all__ = ["Prefetching"]
@@ -21,7 +21,7 @@ __all__ = ["Prefetching"]
 _NONE = object()
 _CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
 _MOST_AT_ONCE = 16
-_INDICES = 4096                 # of a message: each takes 36 bytes of the loader and of a worker until it is used
+_INDICES = 4096                 # of a message, about: each takes 36 bytes of the loader and the worker until it is used
 _LARGE = 5 << 20                # bytes of an answer above which half as many tasks go at once
 _WARM = 128 << 10               # bytes of a batch from which on its worker is told at once that it was dropped (a cache
                                 # holds them still), not with the next answer
@@ -36,7 +36,7 @@ class Prefetching:
         self._in_order, self._stays = loader.in_order, loader.persistent_workers
         self._factor = loader.prefetch_factor
         self._cost, self._nbytes = 1.0, 0       # seconds that a batch takes and bytes that are lent for it, about
-        self._width = 1                         # how many indices it has
+        self._width = 1                         # the most indices of one in the last message
         self._asked = 0                 # how often workers were asked for their random states
         self._send_at_once(1)
         self._adapts = loader._prefetch_is_default and not loader.timeout
@@ -175,8 +175,7 @@ class Prefetching:
         self._waiting[worker] = [], []
         self._unsent -= len(numbers)
         self._busy[worker] += len(numbers)
-        if isinstance(indices[0], list):
-            self._width = max(1, len(indices[0]))
+        self._width = max(1, *map(width_of, indices))
         self._crew.give(worker, (TASKS, numbers, indices, self._skip, self._next))
 
     def _take(self, timeout):
@@ -210,10 +209,13 @@ class Prefetching:
             # Slowly up: a worker that waits for its processor takes longer for once.
             self._cost = min(seconds / made, self._cost + (seconds / made - self._cost) / 8)
             expected, number = self._cost * self._at_once, self._at_once
+            most = min(_MOST_AT_ONCE, max(1, _INDICES // self._width))
             if expected > _DEAR or number * self._nbytes > _LARGE:
                 self._send_at_once(max(1, number // 2))
+            elif number > most:
+                self._send_at_once(most)
             elif expected < _CHEAP and 2 * number * self._nbytes <= _LARGE and made >= number:
-                self._send_at_once(max(number, min(2 * number, _MOST_AT_ONCE, _INDICES // self._width)))
+                self._send_at_once(min(2 * number, most))
 
     def _chosen(self):
         """The number of a batch that may be given before the next one, or None."""

@@ -25,14 +25,14 @@ from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
 
 __all__ = ["BEGIN", "STATES", "TASKS", "Ended", "Failure", "Watch", "WorkerInfo", "get_worker_info", "run_in_process",
-           "serve"]
+           "serve", "width_of"]
 
 BEGIN = "begin"
 STATES = "states"
 TASKS = "tasks"
 _TOGETHER = 2e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
-_BETWEEN = 5e-3, 2e-2       # seconds between two looks at the states of the random sources (60 us), of batches and of
-                            # single samples; those who go on make again what was made in between, its indices are kept
+_BETWEEN = 2e-2             # seconds between two looks at the states of the random sources (40 to 150 us); whoever goes
+_KEPT = 4096                # on makes again what was made in between, whose indices are kept: about so many
 _SPARES = 64                # segments that a worker has lent at once, to use them again
 _SHOWN = 1024               # segments of a worker that the loader maps for good
 _LATER = 15                 # how much lower the priority of workers is that share a processor with the loop
@@ -187,7 +187,7 @@ def serve(task, receive, begin, asked=None):
     except errors as error:
         maker = Failure(error, where)
     before = deque()                    # (states of the random sources, tasks from then on, when)
-    between = _BETWEEN[not task[1]]
+    kept = 0                            # indices since states were last looked at
     sending = looked = 0.0              # seconds that the last answer took to be sent; when states were last looked for
     while (message := receive()) is not None:
         if message[0] == BEGIN:
@@ -206,10 +206,12 @@ def serve(task, receive, begin, asked=None):
             before.popleft()
         began = time.monotonic()
         if kind == "process":
-            if before and began - before[-1][2] < between:
+            if before and kept < _KEPT and began - before[-1][2] < _BETWEEN:
                 before[-1][1].extend(zip(numbers, indices, strict=True))
             else:
                 before.append((_random_states.snapshot(), list(zip(numbers, indices, strict=True)), began))
+                kept = 0
+            kept += sum(map(width_of, indices))
         answer, sent = None, 0
         for at, index in enumerate(indices):
             if answer is None:
@@ -232,11 +234,16 @@ def serve(task, receive, begin, asked=None):
                 wanted = asked()
             if wanted or at == len(numbers) - 1 or now - began > _TOGETHER:
                 answer.send(now - began + sending, numbers[sent:at + 1])
+                answer, sent = None, at + 1
                 for question in wanted:
                     _tell_states(begin, question, before)
-                answer, sent = None, at + 1
                 began = time.monotonic()
                 sending = began - now
+
+
+def width_of(index):
+    """How many indices a list or a tuple has; one of anything else."""
+    return len(index) if isinstance(index, (list, tuple)) else 1
 
 
 def _begin(task, states):
@@ -304,7 +311,10 @@ def run_in_process(task, connection, returned, others):
     _segments.spares = spares = _recycle.Spares(_SPARES, _SHOWN, _segments.numbers)
     spares.lend(_segments.SMALL + 1)
 
-    returns = None if returned is None else Returns(returned)
+    returns = None
+    if returned is not None:
+        returns = Returns(returned)
+        returned.close()
     waiting = deque()               # messages that were read, and not heeded yet
     lent_arrays = lend_arrays(_segments.SMALL + 1)
     file = io.BytesIO()
