@@ -292,12 +292,19 @@ def gauge_free_eigh(a):
     return (q * values.exp().unsqueeze(-2)) @ q.mH
 
 
+def general_qr(a):
+    """Of a matrix that equals its adjoint, what is left of the last column is real but for rounding, by which LAPACK
+    chooses the sign of R there (NumPy's and SciPy's jump alike): not differentiable."""
+    q, r = L.qr(a + (a.new_ones(a.shape) * (0.5 + 0.25j if a.is_complex() else 0.5)).triu())
+    return q @ r.exp()
+
+
 SMOOTH = {
     "cholesky": symmetric(L.cholesky), "cholesky upper": symmetric(functools.partial(L.cholesky, upper=True)),
     "cholesky_ex": symmetric(lambda a: L.cholesky_ex(a).L),
     "eigvalsh": symmetric(L.eigvalsh), "eigh": symmetric(gauge_free_eigh),
     "inv": L.inv, "det": L.det, "logabsdet": lambda a: L.slogdet(a)[1], "sign": lambda a: L.slogdet(a)[0].abs(),
-    "qr": lambda a: L.qr(a)[0] @ L.qr(a)[1].exp(), "pinv": L.pinv, "solve": lambda a: L.solve(a, a @ a + 1),
+    "qr": general_qr, "pinv": L.pinv, "solve": lambda a: L.solve(a, a @ a + 1),
     "triangular": lambda a: L.solve_triangular(a, a @ a, upper=True),
     "unit triangular": lambda a: L.solve_triangular(a, a @ a, upper=False, unitriangular=True),
     "lstsq": lambda a: L.lstsq(a, a @ a + 1).solution, "cond": L.cond, "power": lambda a: ptcore.matrix_power(a, -2),
