@@ -85,17 +85,12 @@ cdef class Returns:
         if not numbers:                                 # a child of this process shows the same memory, and has none
             return numbers
         cdef int64_t at = self.words[0]
-        cdef int64_t end = read_word(self.words + TAKEN) + self.room
-        cdef Py_ssize_t i
-        for i in range(len(numbers)):
-            if at == end:
-                break
-            self.words[RETURNED + <uint64_t>at % <uint64_t>self.room] = numbers[i]
-            at += 1
-        else:
-            i = len(numbers)
-        write_word(self.words, at)
-        return numbers[i:]
+        cdef int64_t room = read_word(self.words + TAKEN) + self.room - at
+        cdef Py_ssize_t i, count = min(<int64_t>len(numbers), room)
+        for i in range(count):
+            self.words[RETURNED + <uint64_t>(at + i) % <uint64_t>self.room] = numbers[i]
+        write_word(self.words, at + count)
+        return numbers[count:]
 
     cpdef list take(self):
         """What has come, in its order; None if nothing has."""

@@ -156,7 +156,7 @@ def test_signals_while_it_waits(ends, receives, number):
 @pytest.fixture
 def pipe():
     if sys.platform != "linux":
-        pytest.skip("pipes of the standard module elsewhere")
+        pytest.skip("connections that post are those that carry descriptors, on Linux alone; a thread sends elsewhere")
     from ptcore.multiprocessing._connection import Pipe
     here, there = Pipe()
     yield here, there

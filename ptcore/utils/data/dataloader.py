@@ -74,7 +74,8 @@ class DataLoader:
         GIL up (files, NumPy, decoders). Threads share the dataset and the random numbers.
     prefetch_factor : int, default: 2
         Batches a worker that may be on their way. Unless it or `timeout` is given, batches that take far less than a
-        millisecond travel several at once, up to 16 and 5 MiB of new memory, and twice as many may be on their way.
+        millisecond travel several at once, up to 16, 4096 indices and 5 MiB of new memory, and twice as many may be
+        on their way.
     persistent_workers : bool, default: False
         Whether the workers stay for the next pass.
     in_order : bool, default: True
