@@ -19,7 +19,7 @@ from ptcore._memory_format import (  # noqa: E402
     memory_format,
     preserve_format,
 )
-from ptcore._ops import _dispatch, _elementwise, _indexing, _legacy, _methods, _select  # noqa: E402
+from ptcore._ops import _dispatch, _elementwise, _indexing, _legacy, _select  # noqa: E402
 from ptcore._ops._elementwise import result_type  # noqa: E402
 from ptcore._ops._results import names_of_files as _names_of_files  # noqa: E402
 from ptcore._random import (  # noqa: E402
@@ -51,18 +51,44 @@ short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 bool = _d.as_dtype("bool")
 
+globals().update(_legacy.TYPES)
 _dispatch.set_random_source(_random.next_random)
 
-_public = {}
-for _m in _select.load_functions():
-    for _where, _names in _m.PUBLIC.items():
-        _public.setdefault(_where, {}).update(_names)
-globals().update(_public[""])
-globals().pop("slice", None)
-globals().update(_legacy.TYPES)
-_methods.set_public(_public[""])
-
 from ptcore import _print  # noqa: E402
+from ptcore._names import methods as _tensor_ops  # noqa: E402
+from ptcore._names.root import *  # noqa: E402, F403
+from ptcore._ops._creation import (  # noqa: E402
+    arange,
+    bernoulli,
+    empty,
+    empty_like,
+    empty_strided,
+    eye,
+    full,
+    full_like,
+    linspace,
+    normal,
+    ones,
+    ones_like,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+    zeros,
+    zeros_like,
+)
+from ptcore._ops._methods import (  # noqa: E402
+    adjoint,
+    as_strided,
+    broadcast_to,
+    conj,
+    detach,
+    masked_select,
+    nonzero,
+)
 from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
 from ptcore._print import set_printoptions  # noqa: E402
 from ptcore.autograd import _tensor_methods  # noqa: E402

@@ -1,6 +1,6 @@
 """Linear algebra with PyTorch's names and NumPy's results."""
-from ptcore import _public
 from ptcore._errors import LinAlgError as LinAlgError
+from ptcore._names.linalg import *
+from ptcore._names.linalg import __all__ as _own
 
-globals().update(_public["linalg"])
-__all__ = ["LinAlgError", *_public["linalg"]]
+__all__ = ["LinAlgError", *_own]

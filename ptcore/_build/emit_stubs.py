@@ -3,7 +3,7 @@ modules that rows add functions to."""
 import ast
 from pathlib import Path
 
-from emit_cython import spellings
+from tables import signature
 
 TYPE = {"T": "Tensor | _Number", "O": "Tensor | None", "I": "Tensor", "J": "Tensor | None",
         "L": "Sequence[Tensor]", "i": "_int", "f": "_float", "b": "_bool", "s": "_Number",
@@ -34,9 +34,9 @@ def annotated(a, op):
 
 
 def arguments(op, *, out, method=False, spread=None):
-    """The parameters as text, as emit_cython.parameters writes them, with types."""
+    """The parameters as text, as _signature.parameters has them, with types."""
     positional, keyword = [], []
-    pairs = spellings(op)
+    pairs = signature.second_names(op.row)
     optional = False
     for i, a in enumerate(op.row.args):
         if method and i == 0:
@@ -175,11 +175,13 @@ def python_module(source, ops, where):
     lines = []
     body = body_of(source)
     for node in body:
-        beside = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+        beside = isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and "._names." not in node.module
         if beside and node.module.rpartition(".")[2].startswith("_"):
             theirs = body_of(Path(source).parent / f"{node.module.rpartition('.')[2]}.py")
             offered = literal(theirs, "__all__", ())
             body += [n for n in theirs if isinstance(n, ast.FunctionDef) and n.name in offered]
+        if isinstance(node, ast.ImportFrom) and node.module == "ptcore._ops.functions":
+            lines += [f"{n.asname}: Callable[..., Tensor]" for n in node.names if not (n.asname or "_").startswith("_")]
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             lines.append(written(node))
         elif isinstance(node, ast.Assign):

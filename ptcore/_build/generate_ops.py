@@ -2,6 +2,7 @@
 
     python generate_ops.py OUTPUT_DIR [--kernels FAMILY,FAMILY:LEVEL,...]
     python generate_ops.py OUTPUT_DIR --stubs
+    python generate_ops.py OUTPUT_DIR --names
 
 Files are written only when their text changes, so that ninja rebuilds no more than it must.
 """
@@ -12,7 +13,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import emit_cpp
-import emit_cython
+import emit_functions
+import emit_rules
 import emit_stubs
 import tables
 
@@ -39,15 +41,22 @@ def main():
     parser.add_argument("output", type=Path)
     parser.add_argument("--kernels", default="")
     parser.add_argument("--stubs", action="store_true")
+    parser.add_argument("--names", action="store_true")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     ops = tables.read()
     if args.stubs:
         return write_stubs(args.output, ops)
+    if args.names:
+        for where, pairs in emit_functions.names(ops).items():
+            write(args.output / f"{emit_functions.MODULES[where]}.py", emit_functions.name_module(where, pairs))
+        return None
     by_name = {op.name: op for op in ops}
     write(args.output / "_optable.h", emit_cpp.optable(ops))
     kernels = [k for k in args.kernels.split(",") if k]
     write(args.output / "_select.cpp", emit_cpp.select(ops, kernels))
+    write(args.output / "_functions.h", emit_functions.table(ops))
+    write(args.output / "_shape_rules.pyx", emit_functions.shape_rules(ops))
     loops = emit_cpp.families(ops)
     for family in tables.FAMILIES:
         members = [op for op in ops if op.family == family]
@@ -55,10 +64,7 @@ def main():
             write(args.output / f"formulas_{family}.h", emit_cpp.formulas(family, loops[family]))
             write(args.output / f"loops_{family}.cpp", emit_cpp.loops(family, loops[family]))
         if members:
-            write(args.output / f"_functions_{family}.pyx",
-                  emit_cython.functions(family, members, by_name))
-            write(args.output / f"_vjp_{family}.pyx",
-                  emit_cython.derivatives(family, members, by_name))
+            write(args.output / f"_vjp_{family}.pyx", emit_rules.derivatives(family, members, by_name))
 
 
 if __name__ == "__main__":

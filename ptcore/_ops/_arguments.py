@@ -122,9 +122,11 @@ def flag(op, name, value):
     return bool(value)
 
 
-def ten_to(n):
-    """The power of ten by which `round` moves the decimal point; 1.0 for the other direction."""
-    return 10.0 ** n if 0 < n <= 308 else 1.0 if n <= 0 else inf
+def rounded(input, decimals, out=None, inplace=False):
+    """``round`` to so many decimals."""
+    from ptcore._ops.functions import round_to, round_to_
+    times, over = [10.0 ** n if 0 < n <= 308 else 1.0 if n <= 0 else inf for n in (decimals, -decimals)]
+    return round_to_(input, times, over) if inplace else round_to(input, times, over, out=out)
 
 
 def positions(condition):

@@ -7,28 +7,45 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._creation import full, ones_like, zeros
 from ptcore._ops._einsum import einsum  # noqa: F401
-from ptcore._ops._functions_arithmetic import (
+from ptcore._ops._record import has_values, several_views
+from ptcore._ops.functions import (
+    _linalg_svd,
     abs,
+    all,
+    amax,
+    amin,
+    bmm,
+    cat,
     clamp_between,
     clamp_between_,
     clamp_max,
     clamp_max_,
     clamp_min,
     clamp_min_,
+    dot,
+    expand,
+    index_select,
     masked_fill,
+    max_dim,
     maximum,
+    min_dim,
     minimum,
+    mm,
+    mv,
+    permute,
+    prod_dims,
+    reshape,
     root_of_variance,
+    select,
+    slice,
+    sort,
+    transpose,
+    unsqueeze,
+    var_dims,
+    vector_norm,
     where,
 )
-from ptcore._ops._functions_copy import cat
-from ptcore._ops._functions_index import index_select
-from ptcore._ops._functions_index import scatter_add as scatter_add_to
-from ptcore._ops._functions_linalg import _linalg_svd, bmm, dot, mm, mv
-from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims, vector_norm
-from ptcore._ops._functions_sort import sort
-from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
-from ptcore._ops._record import has_values, several_views
+from ptcore._ops.functions import scatter_add as scatter_add_to
 from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 
@@ -361,7 +378,7 @@ def _renormed(op, weight, indices, max_norm, norm_type):
 
 
 def _unique(flat):
-    from ptcore._ops._functions_sort import sort
+    from ptcore._ops.functions import sort
     values = sort(flat.to(INT64), 0)[0]
     if values.numel() < 2:
         return values

@@ -6,13 +6,10 @@ from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import matmul
 from ptcore._ops._creation import ones, randint, zeros
-from ptcore._ops._functions_attention import attention_stats as attention_of
-from ptcore._ops._functions_attention import keep_mask
-from ptcore._ops._functions_math import exp, log
-from ptcore._ops._functions_reduction import amax
-from ptcore._ops._functions_reduction import sum as sum_of
-from ptcore._ops._functions_view import expand, reshape, squeeze, transpose, unsqueeze
 from ptcore._ops._shapes import broadcast_shapes, stat_dtype
+from ptcore._ops.functions import amax, exp, expand, keep_mask, log, reshape, squeeze, transpose, unsqueeze
+from ptcore._ops.functions import attention_stats as attention_of
+from ptcore._ops.functions import sum as sum_of
 from ptcore._tensor import Tensor
 
 _NAME = "scaled_dot_product_attention"

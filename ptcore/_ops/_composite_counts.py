@@ -7,12 +7,7 @@ from ptcore._ops import _arguments, _results
 from ptcore._ops._composite import _wrap
 from ptcore._ops._composite_selection import searchsorted
 from ptcore._ops._creation import full, linspace, ones_like, zeros
-from ptcore._ops._functions_arithmetic import clamp_max, floor_divide, where
-from ptcore._ops._functions_copy import cat
-from ptcore._ops._functions_index import index_add
-from ptcore._ops._functions_reduction import amax, amin, sum
-from ptcore._ops._functions_sort import sort
-from ptcore._ops._functions_view import reshape, slice
+from ptcore._ops.functions import amax, amin, cat, clamp_max, floor_divide, index_add, reshape, slice, sort, sum, where
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 

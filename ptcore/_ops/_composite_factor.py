@@ -5,9 +5,8 @@ from ptcore._ops import _arguments, _results
 from ptcore._ops._composite import _wrap, differentiated, linalg_svdvals, matmul, movedim
 from ptcore._ops._composite_products import _matrix_norm, _square, product_of
 from ptcore._ops._creation import arange, empty, eye, full, ones, zeros
-from ptcore._ops._functions_arithmetic import abs, masked_fill, maximum, where
-from ptcore._ops._functions_copy import cat, clone, flip, tril, triu
-from ptcore._ops._functions_factor import (
+from ptcore._ops._shapes import INT32, broadcast_shapes, householder_spec
+from ptcore._ops.functions import (
     _geqrf,
     _linalg_cholesky,
     _linalg_det,
@@ -24,15 +23,30 @@ from ptcore._ops._functions_factor import (
     _linalg_solve,
     _linalg_solve_ex,
     _linalg_solve_triangular,
+    _linalg_svd,
     _pivot_order,
+    abs,
+    amax,
+    cat,
+    clone,
+    cumprod,
+    expand,
+    flip,
+    gather,
+    log,
+    masked_fill,
+    maximum,
+    reshape,
+    select,
+    slice,
+    squeeze,
+    sum,
+    transpose,
+    tril,
+    triu,
+    unsqueeze,
+    where,
 )
-from ptcore._ops._functions_index import gather
-from ptcore._ops._functions_linalg import _linalg_svd
-from ptcore._ops._functions_math import log
-from ptcore._ops._functions_reduction import amax, sum
-from ptcore._ops._functions_scan import cumprod
-from ptcore._ops._functions_view import expand, reshape, select, slice, squeeze, transpose, unsqueeze
-from ptcore._ops._shapes import INT32, broadcast_shapes, householder_spec
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 

@@ -5,18 +5,39 @@ from ptcore._ops import _arguments
 from ptcore._ops._composite import _divided, _wrap, stack
 from ptcore._ops._composite_products import cosine_similarity, pairwise_distance
 from ptcore._ops._creation import arange, full, zeros
-from ptcore._ops._functions_activation import logsigmoid, prelu_of
-from ptcore._ops._functions_arithmetic import abs, clamp_min, masked_fill, minimum, where
-from ptcore._ops._functions_copy import cat
-from ptcore._ops._functions_index import gather, index_select
-from ptcore._ops._functions_math import exp, log, sigmoid
-from ptcore._ops._functions_normalize import softmax
-from ptcore._ops._functions_reduction import all, logsumexp, mean, sum
-from ptcore._ops._functions_scan import cumprod, cumsum
-from ptcore._ops._functions_special import cross_entropy_of_bits, cross_entropy_of_logits, huber_of, xlogy
-from ptcore._ops._functions_view import expand, reshape, select, slice, unsqueeze
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes
+from ptcore._ops.functions import (
+    abs,
+    all,
+    cat,
+    clamp_min,
+    cross_entropy_of_bits,
+    cross_entropy_of_logits,
+    cumprod,
+    cumsum,
+    exp,
+    expand,
+    gather,
+    huber_of,
+    index_select,
+    log,
+    logsigmoid,
+    logsumexp,
+    masked_fill,
+    mean,
+    minimum,
+    prelu_of,
+    reshape,
+    select,
+    sigmoid,
+    slice,
+    softmax,
+    sum,
+    unsqueeze,
+    where,
+    xlogy,
+)
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")

@@ -4,13 +4,31 @@ from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _dims, _wrap, linalg_svdvals, matmul, movedim
 from ptcore._ops._creation import eye
-from ptcore._ops._functions_arithmetic import abs, clamp_min, maximum, mul, root_of_variance
-from ptcore._ops._functions_copy import cat, clone
-from ptcore._ops._functions_linalg import bmm, dot, mm, mv
-from ptcore._ops._functions_reduction import amax, amin, sum, vector_norm
-from ptcore._ops._functions_view import diagonal, expand, permute, reshape, transpose, unsqueeze
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes
+from ptcore._ops.functions import (
+    abs,
+    amax,
+    amin,
+    bmm,
+    cat,
+    clamp_min,
+    clone,
+    diagonal,
+    dot,
+    expand,
+    maximum,
+    mm,
+    mul,
+    mv,
+    permute,
+    reshape,
+    root_of_variance,
+    sum,
+    transpose,
+    unsqueeze,
+    vector_norm,
+)
 from ptcore._tensor import Tensor
 
 _INFINITY = float("inf")

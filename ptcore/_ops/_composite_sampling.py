@@ -7,16 +7,25 @@ from ptcore._ops import _arguments
 from ptcore._ops._composite import _wrap
 from ptcore._ops._composite_window import _batched, _numbers
 from ptcore._ops._creation import arange, bernoulli, empty, full, rand, zeros_like
-from ptcore._ops._functions_activation import leaky_relu
-from ptcore._ops._functions_arithmetic import clamp_max, where
-from ptcore._ops._functions_copy import cat
-from ptcore._ops._functions_index import gather, scatter_src
-from ptcore._ops._functions_normalize import softmax
-from ptcore._ops._functions_random import dropout_masked, poisson_of
-from ptcore._ops._functions_reduction import all, any, sum
-from ptcore._ops._functions_scan import cumsum
-from ptcore._ops._functions_sort import places_among, topk
-from ptcore._ops._functions_view import reshape, unsqueeze
+from ptcore._ops.functions import (
+    all,
+    any,
+    cat,
+    clamp_max,
+    cumsum,
+    dropout_masked,
+    gather,
+    leaky_relu,
+    places_among,
+    poisson_of,
+    reshape,
+    scatter_src,
+    softmax,
+    sum,
+    topk,
+    unsqueeze,
+    where,
+)
 
 
 def multinomial(input, num_samples, replacement, generator):

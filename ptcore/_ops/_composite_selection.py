@@ -4,17 +4,29 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _padding, _renormed, _rows, _wrap, embedding, embedding_function  # noqa: F401
 from ptcore._ops._creation import arange, full, ones_like, zeros
-from ptcore._ops._functions_arithmetic import abs, div, masked_fill, where
-from ptcore._ops._functions_copy import clone
-from ptcore._ops._functions_index import gather, index_select, scatter_amax, scatter_amin, scatter_prod, scatter_src
-from ptcore._ops._functions_index import index_add as index_add_to
-from ptcore._ops._functions_index import scatter_add as scatter_add_to
-from ptcore._ops._functions_reduction import vector_norm
-from ptcore._ops._functions_scan import cumsum
-from ptcore._ops._functions_sort import places_among
-from ptcore._ops._functions_view import expand, reshape, unsqueeze
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes, index_dtype
+from ptcore._ops.functions import (
+    abs,
+    clone,
+    cumsum,
+    div,
+    expand,
+    gather,
+    index_select,
+    masked_fill,
+    places_among,
+    reshape,
+    scatter_amax,
+    scatter_amin,
+    scatter_prod,
+    scatter_src,
+    unsqueeze,
+    vector_norm,
+    where,
+)
+from ptcore._ops.functions import index_add as index_add_to
+from ptcore._ops.functions import scatter_add as scatter_add_to
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")

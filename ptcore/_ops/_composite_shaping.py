@@ -7,15 +7,27 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _divided, _wrap, movedim, split, stack
 from ptcore._ops._creation import arange, empty, full, zeros
-from ptcore._ops._functions_arithmetic import mul, sub
-from ptcore._ops._functions_copy import cat, clone, flip
-from ptcore._ops._functions_index import index_select, scatter_src
-from ptcore._ops._functions_reduction import amax, amin
-from ptcore._ops._functions_reduction import sum as sum_of
-from ptcore._ops._functions_scan import cumsum
-from ptcore._ops._functions_view import diagonal, expand, reshape, slice, transpose, unsqueeze
 from ptcore._ops._record import has_values, several_views
 from ptcore._ops._shapes import broadcast_shapes
+from ptcore._ops.functions import (
+    amax,
+    amin,
+    cat,
+    clone,
+    cumsum,
+    diagonal,
+    expand,
+    flip,
+    index_select,
+    mul,
+    reshape,
+    scatter_src,
+    slice,
+    sub,
+    transpose,
+    unsqueeze,
+)
+from ptcore._ops.functions import sum as sum_of
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -117,7 +129,7 @@ def _interleaved(op, n, repeats, output_size, device):
     ends = cumsum(repeats.to(INT64), 0)
     total = int(ends[-1]) if n else 0
     _check_output(op, output_size, total)
-    from ptcore._ops._functions_sort import places_among
+    from ptcore._ops.functions import places_among
     return places_among(ends, arange(total, device=device), True)
 
 
@@ -549,7 +561,7 @@ def complex_of(real, imag):
 
 
 def polar(abs, angle):
-    from ptcore._ops._functions_math import cos, sin
+    from ptcore._ops.functions import cos, sin
     if abs.dtype is not angle.dtype or abs.dtype.name not in ("float32", "float64"):
         raise DTypeError(f"polar: abs and angle must both be float32 or float64, got {abs.dtype.name} and "
                          f"{angle.dtype.name}")

@@ -6,28 +6,45 @@ from ptcore._ops._composite import _dims, _variance, _wrap
 from ptcore._ops._composite_counts import gradient, histogram, histogramdd, isin, unravel_index  # noqa: F401
 from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
 from ptcore._ops._elementwise import result_type
-from ptcore._ops._functions_arithmetic import (
+from ptcore._ops._record import has_values
+from ptcore._ops.functions import (
     abs,
     add,
+    all,
+    amax,
+    amin,
+    any,
+    cat,
     clamp_max,
     clamp_min,
+    clone,
+    cummax,
+    cumsum,
+    diagonal,
+    exp2,
+    expand,
     floor,
     floor_divide,
+    gather,
+    index_add,
+    isnan,
+    log,
+    log1p,
+    logical_xor,
     masked_fill,
+    mean,
+    mm,
     mul,
+    reshape,
     root_of_variance,
+    scatter_src,
+    slice,
+    sort,
+    sum,
+    transpose,
+    unsqueeze,
     where,
 )
-from ptcore._ops._functions_compare import isnan, logical_xor
-from ptcore._ops._functions_copy import cat, clone
-from ptcore._ops._functions_index import gather, index_add, scatter_src
-from ptcore._ops._functions_linalg import mm
-from ptcore._ops._functions_math import exp2, log, log1p
-from ptcore._ops._functions_reduction import all, amax, amin, any, mean, sum
-from ptcore._ops._functions_scan import cummax, cumsum
-from ptcore._ops._functions_sort import sort
-from ptcore._ops._functions_view import diagonal, expand, reshape, slice, transpose, unsqueeze
-from ptcore._ops._record import has_values
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
@@ -476,7 +493,7 @@ def nan_to_num(input, nan, posinf, neginf, out=None):
             from ptcore._ops._composite_shaping import complex_of
             return complex_of(nan_to_num(input.real, nan, posinf, neginf), nan_to_num(input.imag, nan, posinf, neginf))
         return clone(input)
-    from ptcore._ops._functions_special import nan_replaced
+    from ptcore._ops.functions import nan_replaced
     info = finfo(input.dtype)
     numbers = [_arguments.real("nan_to_num", name, value if value is not None else default)
                for name, value, default in (("nan", nan, 0.0), ("posinf", posinf, info.max),
@@ -485,7 +502,7 @@ def nan_to_num(input, nan, posinf, neginf, out=None):
 
 
 def logit(input, eps):
-    from ptcore._ops._functions_special import logit_of
+    from ptcore._ops.functions import logit_of
     if input.dtype.kind in "iub":
         input = input.to(get_default_dtype())
     if eps is not None:
@@ -495,7 +512,7 @@ def logit(input, eps):
 
 
 def polygamma_function(n, input):
-    from ptcore._ops._functions_special import polygamma_of
+    from ptcore._ops.functions import polygamma_of
     if n < 0:
         raise RuntimeError(f"polygamma: n must not be negative, got {n}")
     return polygamma_of(input, float(n))
@@ -582,7 +599,7 @@ def _floats(op, input):
 
 
 def mvlgamma(input, p):
-    from ptcore._ops._functions_special import lgamma
+    from ptcore._ops.functions import lgamma
     if p < 1:
         raise RuntimeError(f"mvlgamma: p must be positive, got {p}")
     input = _floats("mvlgamma", input)
@@ -599,13 +616,13 @@ def special_entr(input):
 
 
 def special_ndtr(input):
-    from ptcore._ops._functions_special import erfc
+    from ptcore._ops.functions import erfc
     return erfc(_floats("special.ndtr", input) * -0.7071067811865476) * 0.5
 
 
 def special_log_ndtr(input):
     """Below -1 by erfcx, which does not underflow."""
-    from ptcore._ops._functions_special import erfc, erfcx
+    from ptcore._ops.functions import erfc, erfcx
     x = _floats("special.log_ndtr", input)
     low = x < -1
     a, b = where(low, x, -1), where(low, 1, x)

@@ -10,22 +10,29 @@ from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import matmul
 from ptcore._ops._creation import linspace, zeros
-from ptcore._ops._functions_convolution import convolve, convolve_transposed
-from ptcore._ops._functions_copy import clone
-from ptcore._ops._functions_index import scatter_src
-from ptcore._ops._functions_linalg import linear
-from ptcore._ops._functions_pooling import max_pool_windows, mean_pool
-from ptcore._ops._functions_reduction import mean
-from ptcore._ops._functions_resample import (
+from ptcore._ops._window_shapes import convolved, convolved_transposed
+from ptcore._ops.functions import (
+    clone,
+    convolve,
+    convolve_transposed,
     fold_windows,
     grid_sampled,
+    linear,
+    max_pool_windows,
+    mean,
+    mean_pool,
     pad_constant,
     pad_edges,
+    permute,
     resample,
+    reshape,
+    scatter_src,
+    slice,
+    squeeze,
+    transpose,
     unfold_windows,
+    unsqueeze,
 )
-from ptcore._ops._functions_view import permute, reshape, slice, squeeze, transpose, unsqueeze
-from ptcore._ops._window_shapes import convolved, convolved_transposed
 from ptcore._tensor import Tensor
 
 _LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits

@@ -714,13 +714,9 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
                 pin_memory, None, requires_grad)
 
 
-# What this module adds to Tensor, and to the public namespace.
+# What this module adds to Tensor.
 for _f in (uniform_, normal_, exponential_, cauchy_, log_normal_, geometric_, random_,
            bernoulli_, fill_, zero_, copy_, new_empty,
            new_zeros, new_ones, new_full):
     setattr(Tensor, _f.__name__, _f)
 Tensor.new_tensor = new_tensor_method
-PUBLIC = {"": {f.__name__: f for f in (
-    empty, zeros, ones, full, empty_like, zeros_like, ones_like, full_like, empty_strided,
-    arange, linspace, eye, rand, randn, randint, randperm, rand_like, randn_like, randint_like,
-    normal, bernoulli)}}

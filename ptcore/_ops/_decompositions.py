@@ -8,17 +8,25 @@ from ptcore._ops._composite import _wrap, matmul
 from ptcore._ops._composite_attention import attention_backward, attention_stats
 from ptcore._ops._creation import zeros
 from ptcore._ops._decompositions_recurrent import recurrent_layer, recurrent_layer_backward
-from ptcore._ops._functions_arithmetic import rsqrt
-from ptcore._ops._functions_index import gather, scatter_add, scatter_src
-from ptcore._ops._functions_index import index_select as select_rows
-from ptcore._ops._functions_linalg import mm
-from ptcore._ops._functions_math import exp
-from ptcore._ops._functions_reduction import logsumexp
-from ptcore._ops._functions_reduction import mean as mean_of
-from ptcore._ops._functions_reduction import sum as sum_of
-from ptcore._ops._functions_view import expand, reshape, squeeze, transpose, unsqueeze
 from ptcore._ops._grid_by_ops import grid_sampled
 from ptcore._ops._shapes import stat_dtype
+from ptcore._ops.functions import (
+    exp,
+    expand,
+    gather,
+    logsumexp,
+    mm,
+    reshape,
+    rsqrt,
+    scatter_add,
+    scatter_src,
+    squeeze,
+    transpose,
+    unsqueeze,
+)
+from ptcore._ops.functions import index_select as select_rows
+from ptcore._ops.functions import mean as mean_of
+from ptcore._ops.functions import sum as sum_of
 
 
 def function(op):

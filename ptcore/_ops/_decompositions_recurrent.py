@@ -3,13 +3,7 @@
 They serve transformations and the recorded backward.
 """
 from ptcore._ops._creation import zeros
-from ptcore._ops._functions_activation import relu
-from ptcore._ops._functions_arithmetic import where
-from ptcore._ops._functions_composite import chunk
-from ptcore._ops._functions_copy import cat
-from ptcore._ops._functions_linalg import linear, mm
-from ptcore._ops._functions_math import sigmoid, tanh
-from ptcore._ops._functions_view import slice
+from ptcore._ops.functions import cat, chunk, linear, mm, relu, sigmoid, slice, tanh, where
 
 
 def rows(x, start, end):

@@ -6,9 +6,7 @@ operand is held as ``(tensor, labels)`` with distinct labels. The ops called her
 themselves, so nothing in this file knows of gradients.
 """
 from ptcore._errors import ChoiceError, DTypeError, ShapeError
-from ptcore._ops._functions_linalg import bmm, mm
-from ptcore._ops._functions_reduction import sum
-from ptcore._ops._functions_view import diagonal, expand, permute, reshape, squeeze
+from ptcore._ops.functions import bmm, diagonal, expand, mm, permute, reshape, squeeze, sum
 from ptcore._tensor import Tensor
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -6,10 +6,8 @@ weight, derivative of the weight by the position), tensors of the grid's shape w
 from itertools import product
 
 from ptcore._ops._creation import full_like, zeros
-from ptcore._ops._functions_copy import cat
-from ptcore._ops._functions_index import gather, scatter_add
-from ptcore._ops._functions_reduction import sum as sum_of
-from ptcore._ops._functions_view import expand, reshape, select, unsqueeze
+from ptcore._ops.functions import cat, expand, gather, reshape, scatter_add, select, unsqueeze
+from ptcore._ops.functions import sum as sum_of
 
 
 def _product(sizes):

@@ -43,7 +43,7 @@ cdef int64_t place(Tensor x, int dim, object index) except? -1:
 
 cdef Tensor select_at(Tensor x, int dim, int64_t index):
     if offered(x):
-        from ptcore._ops._functions_view import select
+        from ptcore._ops.functions import select
         return <Tensor>select(x, dim, index)
     return _views.select_at(x, dim, index)
 
@@ -51,7 +51,7 @@ cdef Tensor select_at(Tensor x, int dim, int64_t index):
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
                      object params):
     if offered(x):
-        from ptcore._ops._functions_view import slice as slice_of
+        from ptcore._ops.functions import slice as slice_of
         stop = start + length * step
         return <Tensor>slice_of(x, dim, start, None if stop < 0 else stop, step)
     return _views.slice_at(x, dim, start, length, step, params)
@@ -59,7 +59,7 @@ cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t s
 
 cdef Tensor unsqueeze_at(Tensor x, int dim):
     if offered(x):
-        from ptcore._ops._functions_view import unsqueeze
+        from ptcore._ops.functions import unsqueeze
         return <Tensor>unsqueeze(x, dim)
     return _views.unsqueeze_at(x, dim)
 

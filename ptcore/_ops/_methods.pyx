@@ -2,6 +2,8 @@
 contiguous, transposes as properties, nonzero, as_strided, masked_select, einsum.
 """
 
+from cpython.object cimport PyObject
+
 from ptcore._errors import ShapeError
 from ptcore._types cimport *
 from ptcore._device cimport CPU, as_device, device as Device
@@ -15,12 +17,12 @@ from ptcore._ops._record import several_views
 from ptcore._ops._table cimport *
 from ptcore._ops._writing cimport *
 from ptcore._ops._table import op_id
-from ptcore._ops._structured cimport call as fast_call
-from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, squeeze, transpose,
+from ptcore._ops._structured cimport call as call_bound
+from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose,
                                          unsqueeze)
-from ptcore._ops._functions_arithmetic import where as _where
-from ptcore._ops._functions_copy import row_major
-from ptcore._ops._functions_composite import matmul as _matmul
+from ptcore._ops.functions import where as _where
+from ptcore._ops.functions import row_major
+from ptcore._ops.functions import matmul as _matmul
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
 cdef int OP_TO_DEVICE = op_id("to_device")
@@ -293,8 +295,8 @@ def nonzero(Tensor input not None, *, as_tuple=False, out=None):
     if input.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
         from ptcore._subclass import of_class
         return of_class(nonzero, input, as_tuple=as_tuple)
-    from ptcore._ops._functions_index import nonzero_of
-    from ptcore._ops._functions_reduction import count_nonzero
+    from ptcore._ops.functions import nonzero_of
+    from ptcore._ops.functions import count_nonzero
     found = nonzero_of(input.detach(), int(count_nonzero(input.detach())))
     if out is not None:
         if as_tuple:
@@ -352,7 +354,7 @@ def conj(Tensor input not None):
     """The complex conjugate; a real tensor itself."""
     if CATEGORY[input.dt] < 3:
         return input
-    from ptcore._ops._functions_math import conj_physical
+    from ptcore._ops.functions import conj_physical
     return conj_physical(input)
 
 
@@ -388,11 +390,12 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
             "greater_equal": "ge", "less_equal": "le", "multiply": "mul", "subtract": "sub",
             "invert": "bitwise_not", "arctan2": "atan2"}.get(ufunc.__name__, ufunc.__name__)
     out = kwargs.get("out")
-    if method == "__call__" and not kwargs and name in _public:
+    from ptcore._names import root
+    if method == "__call__" and not kwargs and hasattr(root, name):
         from ptcore._convert import as_tensor
         tensors = [x if isinstance(x, (Tensor, int, float, complex)) else as_tensor(x)
                    for x in inputs]
-        return _public[name](*tensors)
+        return getattr(root, name)(*tensors)
     arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
     if out is not None:
         kwargs["out"] = tuple([x.numpy() if isinstance(x, Tensor) else x for x in out])
@@ -410,26 +413,19 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
 
 cdef object matmul_operator(object x, object y):
     """``x @ y``."""
+    cdef (PyObject *)[2] operands
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
         if not (hasattr(x, "__array__") and hasattr(y, "__array__")):
             return NotImplemented
         from ptcore._convert import as_tensor
         x, y = as_tensor(x), as_tensor(y)
     if (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
-        return fast_call(OP_MM, (x, y), None)
+        operands[0], operands[1] = <PyObject *>x, <PyObject *>y
+        return call_bound(OP_MM, operands, 2, None)
     return _matmul(x, y)
 
 
 table.matmul = matmul_operator
-_public = {}                        # name -> function
-
-
-def set_public(functions):
-    """Tells where the ops are that NumPy's ufuncs are turned into."""
-    global _public
-    _public = functions
-
-
 def untyped_nbytes(Tensor self not None):
     return self.storage.nbytes
 
@@ -516,5 +512,3 @@ Tensor.__iter__ = iterate
 Tensor.__contains__ = contains
 Tensor.__format__ = format_
 Tensor.__array_ufunc__ = array_ufunc
-PUBLIC = {"": {f.__name__: f for f in (detach, as_strided, broadcast_to, nonzero, masked_select,
-                                       conj, adjoint)}}

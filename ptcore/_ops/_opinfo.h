@@ -35,7 +35,7 @@ typedef struct pt_opinfo {
     const char *kernel;         /* NULL: none */
     const char *family;
     const char *node;           /* grad_fn.name(); NULL: by the op's name */
-    uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill;
+    uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates;
     uint8_t differentiable;     /* 0: results never require grad */
     uint8_t nsaved;
     uint8_t rule;               /* pt_rule, 0: the row's own spec */

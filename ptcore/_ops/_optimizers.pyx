@@ -140,7 +140,7 @@ cdef object grouped(list tensors):
 
 def norms(list tensors):
     """Euclidean norms, 0-d: one for all tensors that a device takes at once, one for each other tensor."""
-    from ptcore._ops._functions_reduction import vector_norm
+    from ptcore._ops.functions import vector_norm
     cdef Tensor r
     groups, others = grouped(tensors)
     results = []
@@ -340,7 +340,7 @@ cdef object adam_by_ops(p, g, m, v, vmax, lr, beta1, beta2, eps, decay, maximize
     v.mul_(beta2).add_(d * d * (1 - beta2))
     second = v
     if vmax is not None:
-        from ptcore._ops._functions_arithmetic import maximum
+        from ptcore._ops.functions import maximum
         vmax.copy_(maximum(vmax, v))
         second = vmax
     denominator = second.sqrt() / sqrt(correction2) + eps

@@ -5,8 +5,8 @@ or C addresses. It has an id above the built ones and takes part in autograd, me
 interposition and the ``ops`` mapping like a built one.
 """
 from ptcore._device import column_of
-from ptcore._ops import _dispatch, _schema, _table
 from ptcore._ops import _rows as _known
+from ptcore._ops import _schema, _table, functions
 
 _PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
 
@@ -111,8 +111,7 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
         register_kernel(row.name, device, kernel)
     if vjp:
         _table.set_vjp(op, _adapter(row, vjp, tuple(saves)))
-    function = _function(row, op)
-    _table.set_functions(op, function, None)
+    function = functions.registered(row, op)
     _known[row.name] = row
     return function
 
@@ -169,23 +168,3 @@ def _adapter(row, vjp, saves):
             got = f"{len(grads)} of them" if isinstance(grads, (tuple, list)) else type(grads).__name__
             raise RuntimeError(f"{row.name}: vjp must return a tuple of {count} {what}, got {got}")
     return rule
-
-
-def _function(row, op):
-    """A function with the row's true signature."""
-    import inspect
-    kinds = inspect.Parameter
-    parameters = [kinds(a.name, kinds.KEYWORD_ONLY if a.keyword_only else
-                        kinds.POSITIONAL_OR_KEYWORD,
-                        default=kinds.empty if a.required else a.default) for a in row.args]
-    signature = inspect.Signature([*parameters, kinds("out", kinds.KEYWORD_ONLY, default=None)])
-
-    def function(*args, **kwargs):
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        values = list(bound.arguments.values())
-        return _dispatch.call_op(op, tuple(values[:-1]), values[-1])
-    function.__name__ = function.__qualname__ = row.name
-    function.__doc__ = row.doc
-    function.__signature__ = signature
-    return function

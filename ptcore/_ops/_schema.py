@@ -250,9 +250,9 @@ def elementwise(signature, **columns):
     ``integers`` (what the last operand of integers may be: "any", "nonzero" for divisors,
     "nonnegative" for exponents given as numbers),
     ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}, or
-    {parameter: op} for the op of every value but the default, which gets the parameter or the
-    texts that follow its name in a tuple), ``absent`` (parameters and the text of what is
-    returned when none of them is given).
+    {parameter: op} for the op of every value but the default, which gets the parameter too; "_arguments.f" is
+    a function of that file), ``absent`` (parameters, and the function of _arguments.py that is called with the first
+    argument when none of them is given).
     """
     return _row("elementwise", signature, **columns)
 
@@ -265,7 +265,7 @@ def structured(signature, **columns):
     ``@vjp(name)`` marks in autograd/_rules/), ``fields`` (names of several outputs),
     ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
     given its first input as its output, which it then changes in place), ``layout`` ("contiguous":
-    the kernel wants its inputs so), ``select`` ({parameter: function}: what is called with the
+    the kernel wants its inputs so), ``select`` ({parameter: function of _arguments.py}: what is called with the
     tensors and any value but the default).
     """
     return _row("structured", signature, **columns)

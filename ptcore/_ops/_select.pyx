@@ -1,4 +1,4 @@
-"""Chooses the ISA level and loads the generated function modules, in the order of floors."""
+"""Chooses the ISA level and fills the tables of loops and kernels from it."""
 import os
 
 from ptcore._types cimport pt_kernel_entry, pt_view
@@ -47,17 +47,6 @@ def set_num_threads(int n):
     if n < 1:
         raise RuntimeError(f"set_num_threads: n must be positive, got {n}")
     pt_set_num_threads(n)
-
-
-def load_functions():
-    """The modules that hold public functions; importing them attaches their methods."""
-    import importlib
-    from ptcore._ops import _families
-    names = ["_creation"]
-    names += [f"_functions_{f}" for f in _families]
-    names += ["_methods"]
-    modules = [importlib.import_module(f"ptcore._ops.{n}") for n in names]
-    return modules
 
 
 cdef bytes _wanted = os.environ.get("PTCORE_CPU_CAPABILITY", "").encode()

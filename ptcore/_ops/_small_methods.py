@@ -73,7 +73,7 @@ def sum_to_size(self, *size):
 
 def polygamma(self, n):
     """The ``n``-th derivative of digamma."""
-    from ptcore._ops._functions_statistics import polygamma_function
+    from ptcore._ops.functions import polygamma_function
     return polygamma_function(n, self)
 
 

@@ -1,3 +1,5 @@
 # The fast path of structured ops. See _structured.pyx.
-cdef object call(int op, tuple args, object out)
+from cpython.object cimport PyObject
+
+cdef object call(int op, PyObject **args, int n, object out)
 cdef object join(int op, object tensors, object dim, object out)

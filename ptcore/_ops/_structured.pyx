@@ -41,13 +41,14 @@ cdef list _one_dim = [(_k,) for _k in range(MAX_KNOWN)]
 cdef list _first_dims = [tuple(range(_k)) for _k in range(MAX_KNOWN)]
 
 
-cdef object call(int op, tuple args, object out):
+cdef object call(int op, PyObject **args, int n, object out):
+    """Runs a structured op on n arguments in the order of its row."""
     cdef pt_opinfo *o = info(op)
     if out is None and o.rule:
-        result = plain_call(op, o, args)
+        result = plain_call(op, o, args, n)
         if result is not None:
             return result
-    return general_call(op, args, out)
+    return general_call(op, tuple([<object>args[k] for k in range(n)]), out)
 
 
 cdef object join(int op, object tensors, object dim, object out):
@@ -133,7 +134,7 @@ cdef inline bint read_dim(object value, int ndim, int64_t *dim) noexcept:
     return True
 
 
-cdef object plain_call(int op, pt_opinfo *o, tuple args):
+cdef object plain_call(int op, pt_opinfo *o, PyObject **args, int n):
     """The result, or None if the call is not plain."""
     cdef pt_kernel kernel
     cdef const char *letters = o.letters
@@ -149,14 +150,13 @@ cdef object plain_call(int op, pt_opinfo *o, tuple args):
     cdef uint32_t key = pt_tls.mode
     cdef uint64_t seen = 0
     cdef int k, j, nin = 0, nparams = 0, ndims = 0, dt = -1, ndim = 0, out_dt
-    cdef int n = len(args)
     cdef bint keepdim = False
     cdef int64_t work
     cdef char letter
     if o.random or o.prefill or n > 8:
         return None
     for k in range(n):
-        x = args[k]
+        x = <object>args[k]
         letter = letters[k]
         if letter == c'T' or letter == c'I' or letter == c'O':
             if nin == MAX_TENSORS:
@@ -461,7 +461,7 @@ cdef int keep_params(int op, Node node, int n, PyObject **items) except -1:
     return 0
 
 
-cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, PyObject **tensors, int nin,
+cdef int record_plain(int op, pt_opinfo *o, PyObject **args, Tensor r, PyObject **tensors, int nin,
                       PyObject **plain, const pt_param *params, int nparams) except -1:
     """The Node of a plain call: at most six tensors, one output."""
     cdef int k, code
@@ -495,11 +495,11 @@ cdef int record_plain(int op, pt_opinfo *o, tuple args, Tensor r, PyObject **ten
         if code >= PT_SAVE_OUT:
             save(node, k, alias(r))
         elif code >= PT_SAVE_META:
-            x = args[code - PT_SAVE_META]
+            x = <object>args[code - PT_SAVE_META]
             if x is not None:
                 save_at(node, k, meta_of(<Tensor>x), 0)
         else:
-            save(node, k, args[code])
+            save(node, k, <object>args[code])
     if pt_tls.mode & PT_MODE_ANOMALY:
         node.trace = trace_of_user()
     set_node(r, node, 0)

@@ -19,7 +19,7 @@ cdef extern from "_opinfo.h":
         const char *kernel
         const char *family
         const char *node
-        uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill
+        uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates
         uint8_t differentiable
         uint8_t nsaved
         uint8_t rule

@@ -1,7 +1,10 @@
 # Views: one function for each view row. See _views.pyx.
+from cpython.object cimport PyObject
+
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 
+cdef object run_view(int op, PyObject **args, int n)
 cdef object view(int op, object x, object shape)
 cdef object reshape(int op, object x, object shape)
 cdef object expand(int op, object x, object size)

@@ -6,6 +6,7 @@ rules stand in doc/source/dev/views_and_inplace.rst).
 """
 import builtins as _builtins
 
+from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
@@ -577,3 +578,56 @@ def _imag(Tensor self):
 # What this module adds to Tensor.
 Tensor.real = property(_real)
 Tensor.imag = property(_imag)
+
+
+# -- by id ---------------------------------------------------------------------------------------
+
+ctypedef object (*view1)(int, object)
+ctypedef object (*view2)(int, object, object)
+ctypedef object (*view3)(int, object, object, object)
+ctypedef object (*view4)(int, object, object, object, object)
+ctypedef object (*view5)(int, object, object, object, object, object)
+ctypedef object (*view6)(int, object, object, object, object, object, object)
+
+cdef (void *)[4096] BY_ID
+
+
+cdef object run_view(int op, PyObject **args, int n):
+    """Calls the function of a view row on n arguments in the order of the row."""
+    cdef void *f = BY_ID[op]
+    if n == 1:
+        return (<view1>f)(op, <object>args[0])
+    if n == 2:
+        return (<view2>f)(op, <object>args[0], <object>args[1])
+    if n == 3:
+        return (<view3>f)(op, <object>args[0], <object>args[1], <object>args[2])
+    if n == 4:
+        return (<view4>f)(op, <object>args[0], <object>args[1], <object>args[2], <object>args[3])
+    if n == 5:
+        return (<view5>f)(op, <object>args[0], <object>args[1], <object>args[2], <object>args[3], <object>args[4])
+    return (<view6>f)(op, <object>args[0], <object>args[1], <object>args[2], <object>args[3], <object>args[4],
+                      <object>args[5])
+
+
+cdef int enter_view(str name, void *f) except -1:
+    BY_ID[op_id(name)] = f
+    return 0
+
+
+enter_view("view", <void *>view)
+enter_view("reshape", <void *>reshape)
+enter_view("expand", <void *>expand)
+enter_view("transpose", <void *>transpose)
+enter_view("t", <void *>t)
+enter_view("permute", <void *>permute)
+enter_view("squeeze", <void *>squeeze)
+enter_view("unsqueeze", <void *>unsqueeze)
+enter_view("select", <void *>select)
+enter_view("slice", <void *>slice)
+enter_view("as_strided_of", <void *>as_strided_of)
+enter_view("unfold", <void *>unfold)
+enter_view("diagonal", <void *>diagonal)
+enter_view("real", <void *>real)
+enter_view("imag", <void *>imag)
+enter_view("view_as_real", <void *>view_as_real)
+enter_view("view_as_complex", <void *>view_as_complex)

@@ -220,7 +220,7 @@ elementwise(
 
 elementwise(
     "round(input, *, decimals: Int = 0)", types=INTEGRAL + REAL, formula="round(x)", partial=["0"],
-    select={"decimals": ("round_to", "_arguments.ten_to(decimals)", "_arguments.ten_to(-decimals)")},
+    select={"decimals": "_arguments.rounded"},
     reference="rint(x)",
     doc="""Nearest integer, halves to the even one; of floating-point numbers the nearest with so
 many ``decimals``, which may be negative.
@@ -290,7 +290,7 @@ elementwise(
     "where(condition, input, other)", types=ALL, formula="y if x else z",
     promote="where", partial=[None, "where(x, 1, 0)", "where(x, 0, 1)"],
     method=False, inplace=False, reference="where(x, y, z)",
-    absent=(("input", "other"), "_arguments.positions(condition)"),
+    absent=(("input", "other"), "_arguments.positions"),
     doc="""Elements of ``input`` where ``condition`` holds, of ``other`` elsewhere. With the
 condition alone, ``nonzero(condition, as_tuple=True)``.
 

@@ -7,7 +7,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._writing cimport copy_into
 from ptcore._ops._table cimport VJPS, info
 from ptcore._ops._creation import ones_like
-from ptcore._ops._functions_copy import clone
+from ptcore._ops.functions import clone
 from ptcore.autograd._helpers import sum_to
 
 cdef extern from "Python.h":

@@ -5,8 +5,8 @@ the base's history is a CopySlices node with an edge to B and the edges of N: it
 for the whole base splits into g with W zeroed, for B, and g's window, which N's rule takes.
 """
 
-from ptcore._ops._functions_copy import clone
 from ptcore._ops._record import hang, window_of
+from ptcore._ops.functions import clone
 from ptcore.autograd._accumulate import load_rule, rule_of
 from ptcore.autograd._helpers import reduce_to
 

@@ -9,7 +9,7 @@ import importlib
 import ptcore._ops as ops
 from ptcore._ops import _expr
 from ptcore._ops._creation import full, ones_like, zeros_like
-from ptcore._ops._functions_reduction import sum as sum_of
+from ptcore._ops.functions import sum as sum_of
 from ptcore._tensor import Tensor
 from ptcore.autograd import _helpers, _rules
 from ptcore.autograd._helpers import conj_of

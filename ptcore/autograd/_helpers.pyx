@@ -3,11 +3,11 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, shape_of
 from ptcore._ops._creation import full, ones_like, zeros
-from ptcore._ops._functions_arithmetic import abs, masked_fill, where
-from ptcore._ops._functions_compare import logical_and
-from ptcore._ops._functions_linalg import mm
-from ptcore._ops._functions_reduction import sum
-from ptcore._ops._functions_view import (as_strided_of, diagonal, expand, permute, reshape, select, slice,
+from ptcore._ops.functions import abs, masked_fill, where
+from ptcore._ops.functions import logical_and
+from ptcore._ops.functions import mm
+from ptcore._ops.functions import sum
+from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, reshape, select, slice,
                                          transpose, unsqueeze)
 
 
@@ -109,7 +109,7 @@ def diagonal_backward(g, shape, offset, dim1, dim2):
 def unfold_backward(g, shape, dimension, size, step):
     """Each window's gradient added where the window lay."""
     from ptcore._ops._creation import arange
-    from ptcore._ops._functions_index import index_add
+    from ptcore._ops.functions import index_add
     if not shape:
         return reshape(sum(g, (0,)), ())
     n, count = len(shape), g.shape[dimension]
@@ -174,13 +174,13 @@ def seen_by(index, z):
 
 def factors_of(x, dim, index, z):
     """What each element of x was multiplied by."""
-    from ptcore._ops._functions_index import scatter_prod
+    from ptcore._ops.functions import scatter_prod
     return scatter_prod(zeros_for(x, x.shape) + 1, dim, index, z)
 
 
 def other_factors(x, dim, index, z, out):
     """For each element of z that was multiplied into ``out``, the product of all the others there."""
-    from ptcore._ops._functions_index import gather, scatter_add, scatter_prod
+    from ptcore._ops.functions import gather, scatter_add, scatter_prod
     z = seen_by(index, z)
     zero = z == 0
     count = gather(scatter_add(zeros_for(x, x.shape), dim, index, zero.to(x.dtype)), dim, index)
@@ -192,13 +192,13 @@ def other_factors(x, dim, index, z, out):
 
 def is_winner(dim, index, z, out):
     """Which elements of z are the extreme at their place of ``out``."""
-    from ptcore._ops._functions_index import gather
+    from ptcore._ops.functions import gather
     return seen_by(index, z) == gather(out, dim, index)
 
 
 def winners(x, dim, index, z, out):
     """How many elements share each extreme of a scatter; at least 1."""
-    from ptcore._ops._functions_index import scatter_add
+    from ptcore._ops.functions import scatter_add
     own = (x == out).to(x.dtype)
     count = scatter_add(own, dim, index, is_winner(dim, index, z, out).to(x.dtype))
     return masked_fill(count, count == 0, 1)
@@ -207,7 +207,7 @@ def winners(x, dim, index, z, out):
 def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, input_offset):
     """Adds g to the elements that the window showed and reads them as the input lay."""
     from ptcore._ops._creation import arange
-    from ptcore._ops._functions_index import index_add
+    from ptcore._ops.functions import index_add
     low, high = extent(size, stride, storage_offset)
     low2, high2 = extent(shape, input_stride, input_offset)
     low, high = min(low, low2), max(high, high2)
@@ -279,9 +279,9 @@ def negated(values):
 
 def triangular_forward(t, x, out, upper, unitriangular):
     """The change of a triangular system's solution by that of the triangle."""
-    from ptcore._ops._functions_composite import matmul
-    from ptcore._ops._functions_copy import tril, triu
-    from ptcore._ops._functions_factor import _linalg_solve_triangular
+    from ptcore._ops.functions import matmul
+    from ptcore._ops.functions import tril, triu
+    from ptcore._ops.functions import _linalg_solve_triangular
     off = 1 if unitriangular else 0
     t = triu(t, off) if upper else tril(t, -off)
     return -_linalg_solve_triangular(x, matmul(t, out), upper, unitriangular)
@@ -289,7 +289,7 @@ def triangular_forward(t, x, out, upper, unitriangular):
 
 def pinv_backward(g, y, out):
     """Through the pseudoinverse P of y: -P^H g P^H + (1 - y P) g^H P P^H + P^H P g^H (1 - P y)."""
-    from ptcore._ops._functions_composite import matmul
+    from ptcore._ops.functions import matmul
     h, back = adjoint(out), adjoint(g)
     left, right = matmul(matmul(back, out), h), matmul(matmul(h, out), back)
     return (left - matmul(y, matmul(out, left))) + (right - matmul(matmul(right, out), y)) - matmul(matmul(h, g), h)
@@ -297,7 +297,7 @@ def pinv_backward(g, y, out):
 
 def pinv_forward(t, y, out):
     """-P t P + P P^H t^H (1 - y P) + (1 - P y) t^H P^H P."""
-    from ptcore._ops._functions_composite import matmul
+    from ptcore._ops.functions import matmul
     h, back = adjoint(out), adjoint(t)
     left, right = matmul(matmul(out, h), back), matmul(matmul(back, h), out)
     return (left - matmul(matmul(left, y), out)) + (right - matmul(out, matmul(y, right))) - matmul(matmul(out, t), out)

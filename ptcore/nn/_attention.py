@@ -1,9 +1,10 @@
 """Attention of several heads with its projections; ``nn.functional`` takes it from here."""
 from math import sqrt
 
-from ptcore import _public
 from ptcore._errors import ShapeError
-from ptcore._ops._functions_normalize import softmax as _softmax
+from ptcore._ops._creation import zeros, zeros_like
+from ptcore._ops.functions import cat, dropout, linear, pad, scaled_dot_product_attention
+from ptcore._ops.functions import softmax as _softmax
 from ptcore._tensor import Tensor
 
 __all__ = ["multi_head_attention_forward"]
@@ -28,7 +29,7 @@ def additive_mask(op, name, mask, dtype, beside=None):
                       f"{beside.dtype.name}", stacklevel=3)
     if mask.dtype.kind == "f":
         return mask
-    return _public[""]["zeros_like"](mask, dtype=dtype).masked_fill_(mask, -float("inf"))
+    return zeros_like(mask, dtype=dtype).masked_fill_(mask, -float("inf"))
 
 
 def multi_head_attention_forward(
@@ -117,7 +118,6 @@ def multi_head_attention_forward(
         if static_k is not None or static_v is not None:
             raise AssertionError(f"{_OP}: bias_k and bias_v must be None with static_k or static_v")
         extra.append((bias_k.repeat(1, n, 1), bias_v.repeat(1, n, 1)))
-    cat, zeros = _public[""]["cat"], _public[""]["zeros"]
     if extra:
         k, v = cat([k, extra[0][0]]), cat([v, extra[0][1]])
     k = _by_heads(k, num_heads) if static_k is None else _static("static_k", static_k, n, num_heads, size)
@@ -127,7 +127,6 @@ def multi_head_attention_forward(
         k, v = cat([k, zero], 2), cat([v, zero], 2)
     more = len(extra) + bool(add_zero_attn)
     if more:
-        pad = _public["nn.functional"]["pad"]
         mask = None if mask is None else pad(mask, (0, more))
         padding = None if padding is None else pad(padding, (0, more))
     if padding is not None:
@@ -142,12 +141,12 @@ def multi_head_attention_forward(
         p = (q * sqrt(1 / q.shape[-1])) @ k.transpose(-2, -1)
         p = _softmax(p if mask is None else p + mask, -1)
         if dropout_p:
-            p = _public[""]["dropout"](p, dropout_p, True)
+            p = dropout(p, dropout_p, True)
         out = p @ v
     else:
-        out = _public["nn.functional"]["scaled_dot_product_attention"](q, k, v, mask, dropout_p, causal)
+        out = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
     out = out.permute((2, 0, 1, 3)).reshape((length, n, size))
-    out = _public["nn.functional"]["linear"](out, out_proj_weight, out_proj_bias)
+    out = linear(out, out_proj_weight, out_proj_bias)
     if not batched:
         out = out.squeeze(1)
     if not need_weights:
@@ -186,7 +185,6 @@ def _four_dims(mask, n, heads, length, keys):
 
 def _projected(query, key, value, weights, bias):
     """The projections; what is the same tensor is projected at once."""
-    linear = _public["nn.functional"]["linear"]
     for name, t in (("in_proj_weight", weights), ("in_proj_bias", bias)):
         if not isinstance(t, (Tensor, tuple, type(None))):
             raise TypeError(f"{_OP}: {name} must be a Tensor or None, got {type(t).__name__}")

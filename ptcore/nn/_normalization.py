@@ -1,6 +1,6 @@
 """``batch_norm``, ``instance_norm``, ``group_norm``, ``rms_norm`` and ``local_response_norm`` of ``nn.functional``."""
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops._functions_normalize import batch_norm_stats, group_norm_stats
+from ptcore._ops.functions import batch_norm_stats, group_norm_stats
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 

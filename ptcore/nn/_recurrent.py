@@ -1,7 +1,7 @@
 """Recurrent layers over padded and packed sequences, as functions of their weights."""
 
 from ptcore import cat, stack, zeros
-from ptcore._ops._functions_recurrent import recurrent_layer
+from ptcore._ops.functions import recurrent_layer
 from ptcore.nn import functional as F
 
 

@@ -1,20 +1,19 @@
 """Functions of neural networks. Elementwise ones are the compiled ops themselves."""
-from ptcore import _public
 from ptcore._errors import ChoiceError, ShapeError
-from ptcore._ops._functions_loss import cross_entropy_stats as _cross_entropy_stats
-from ptcore._ops._functions_loss import nll_loss_stats as _nll_loss_stats
-from ptcore._ops._functions_normalize import layer_norm_stats as _layer_norm_stats
-from ptcore._ops._functions_normalize import log_softmax as _log_softmax
-from ptcore._ops._functions_normalize import softmax as _softmax
-from ptcore._ops._functions_random import dropout_masked as _dropout_masked
+from ptcore._names.functional import *
 from ptcore._ops._shapes import broadcast_shapes as _broadcast_shapes
+from ptcore._ops.functions import cross_entropy_stats as _cross_entropy_stats
+from ptcore._ops.functions import dropout_masked as _dropout_masked
+from ptcore._ops.functions import layer_norm_stats as _layer_norm_stats
+from ptcore._ops.functions import log_softmax as _log_softmax
+from ptcore._ops.functions import nll_loss_stats as _nll_loss_stats
+from ptcore._ops.functions import sigmoid as sigmoid
+from ptcore._ops.functions import softmax as _softmax
+from ptcore._ops.functions import tanh as tanh
 from ptcore._tensor import Tensor
-from ptcore.nn._attention import *  # noqa: F403
-from ptcore.nn._normalization import *  # noqa: F403
-from ptcore.nn._variants import *  # noqa: F403
-
-globals().update(_public["nn.functional"])
-tanh, sigmoid = _public[""]["tanh"], _public[""]["sigmoid"]
+from ptcore.nn._attention import *
+from ptcore.nn._normalization import *
+from ptcore.nn._variants import *
 
 
 def _need_tensors(op, **arguments):

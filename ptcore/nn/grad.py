@@ -1,5 +1,5 @@
 """Gradients of convolutions by their input and their weight, as functions."""
-from ptcore._ops._functions_convolution import convolve_transposed, convolve_weight
+from ptcore._ops.functions import convolve_transposed, convolve_weight
 from ptcore.nn.modules.conv import ntuple
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]

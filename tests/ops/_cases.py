@@ -30,12 +30,12 @@ ELEMENTWISE = [r for r in ROWS.values() if r.kind == "elementwise"]
 
 def function(row):
     """The compiled function of a row, internal ones included."""
-    module = importlib.import_module(f"ptcore._ops._functions_{row.family}")
+    module = importlib.import_module("ptcore._ops.functions")
     return getattr(module, row.name)
 
 
 def inplace_function(row):
-    module = importlib.import_module(f"ptcore._ops._functions_{row.family}")
+    module = importlib.import_module("ptcore._ops.functions")
     return getattr(module, row.name + "_")
 
 

@@ -1,5 +1,5 @@
 """Rules of copies and joins."""
-from ptcore._ops._functions_view import slice
+from ptcore._ops.functions import slice
 from ptcore.autograd._rules import vjp
 
 

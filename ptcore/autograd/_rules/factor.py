@@ -3,15 +3,28 @@
 Factors are functions of matrices that equal their adjoint, or are defined up to the gauge of their vectors: see
 linalg.py."""
 from ptcore._ops._creation import eye, ones
-from ptcore._ops._functions_composite import matmul
-from ptcore._ops._functions_copy import cat, tril, triu
-from ptcore._ops._functions_factor import _linalg_matrix_exp, _linalg_solve, _linalg_solve_triangular, _pivot_order
-from ptcore._ops._functions_index import gather
-from ptcore._ops._functions_linalg import _linalg_svd
-from ptcore._ops._functions_reduction import sum as sum_of
-from ptcore._ops._functions_scan import cumprod
-from ptcore._ops._functions_view import diagonal, expand, imag, real, slice, transpose, unsqueeze
 from ptcore._ops._record import has_values
+from ptcore._ops.functions import (
+    _linalg_matrix_exp,
+    _linalg_solve,
+    _linalg_solve_triangular,
+    _linalg_svd,
+    _pivot_order,
+    cat,
+    cumprod,
+    diagonal,
+    expand,
+    gather,
+    imag,
+    matmul,
+    real,
+    slice,
+    transpose,
+    tril,
+    triu,
+    unsqueeze,
+)
+from ptcore._ops.functions import sum as sum_of
 from ptcore.autograd._helpers import adjoint, conj_of
 from ptcore.autograd._rules import jvp, vjp
 from ptcore.autograd._rules.linalg import check_gauge

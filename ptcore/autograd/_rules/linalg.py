@@ -5,8 +5,7 @@ a pair of singular vectors may be multiplied. For complex input a loss that does
 it is refused; for real input the factor is a sign and has no derivative.
 """
 from ptcore._ops._creation import eye
-from ptcore._ops._functions_composite import matmul
-from ptcore._ops._functions_view import diagonal, imag, real, slice, unsqueeze
+from ptcore._ops.functions import diagonal, imag, matmul, real, slice, unsqueeze
 from ptcore.autograd._helpers import adjoint
 from ptcore.autograd._rules import jvp, vjp
 

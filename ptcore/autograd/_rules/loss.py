@@ -1,10 +1,7 @@
 """Rules of losses."""
-from ptcore._ops._functions_index import scatter_src
-from ptcore._ops._functions_loss import cross_entropy_backward
-from ptcore._ops._functions_loss import nll_loss_backward as nll_gradient
-from ptcore._ops._functions_loss import nll_loss_stats as nll_of
-from ptcore._ops._functions_normalize import softmax
-from ptcore._ops._functions_view import reshape, unsqueeze
+from ptcore._ops.functions import cross_entropy_backward, reshape, scatter_src, softmax, unsqueeze
+from ptcore._ops.functions import nll_loss_backward as nll_gradient
+from ptcore._ops.functions import nll_loss_stats as nll_of
 from ptcore.autograd._helpers import recording, zeros_for
 from ptcore.autograd._rules import vjp
 

@@ -3,13 +3,12 @@ from ptcore._ops._decompositions import batch_norm_backward as batch_norm_by_ops
 from ptcore._ops._decompositions import batch_norm_stats as batch_norm_statistics
 from ptcore._ops._decompositions import group_norm_backward as group_norm_by_ops
 from ptcore._ops._decompositions import group_norm_stats as group_norm_statistics
-from ptcore._ops._functions_math import exp
-from ptcore._ops._functions_normalize import batch_norm_backward as fused_batch_norm
-from ptcore._ops._functions_normalize import group_norm_backward as fused_group_norm
-from ptcore._ops._functions_normalize import layer_norm_backward as fused_layer_norm
-from ptcore._ops._functions_normalize import log_softmax_backward, softmax_backward
-from ptcore._ops._functions_reduction import mean as mean_of
-from ptcore._ops._functions_reduction import sum as sum_of
+from ptcore._ops.functions import batch_norm_backward as fused_batch_norm
+from ptcore._ops.functions import exp, log_softmax_backward, softmax_backward
+from ptcore._ops.functions import group_norm_backward as fused_group_norm
+from ptcore._ops.functions import layer_norm_backward as fused_layer_norm
+from ptcore._ops.functions import mean as mean_of
+from ptcore._ops.functions import sum as sum_of
 from ptcore.autograd._helpers import recording, sum_to
 from ptcore.autograd._rules import jvp, vjp
 

@@ -1,6 +1,5 @@
 """Rules of pooling: a gradient goes back to where the largest element stood."""
-from ptcore._ops._functions_index import gather, scatter_add
-from ptcore._ops._functions_view import reshape
+from ptcore._ops.functions import gather, reshape, scatter_add
 from ptcore.autograd._helpers import zeros_for
 from ptcore.autograd._rules import jvp, vjp
 

@@ -1,9 +1,7 @@
 """The rule of a recurrent layer: one fused walk back, or the steps written out where that is recorded."""
-from ptcore._ops._functions_linalg import mm
-from ptcore._ops._functions_math import tanh
-from ptcore._ops._functions_recurrent import recurrent_layer_backward as fused
-from ptcore._ops._functions_reduction import sum as sum_of
-from ptcore._ops._functions_view import slice, transpose
+from ptcore._ops.functions import mm, slice, tanh, transpose
+from ptcore._ops.functions import recurrent_layer_backward as fused
+from ptcore._ops.functions import sum as sum_of
 from ptcore.autograd._helpers import recording, zeros_for
 from ptcore.autograd._rules import vjp
 

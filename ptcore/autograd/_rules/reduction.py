@@ -1,12 +1,9 @@
 """Rules of reductions."""
-from ptcore._ops._functions_arithmetic import abs, masked_fill, pow, sgn, where
-from ptcore._ops._functions_index import scatter_src
-from ptcore._ops._functions_math import exp
-from ptcore._ops._functions_reduction import mean as mean_of
-from ptcore._ops._functions_reduction import prod_dims as prod_of
-from ptcore._ops._functions_reduction import sum as sum_of
-from ptcore._ops._functions_view import expand, reshape, unsqueeze
 from ptcore._ops._shapes import reduced_shape
+from ptcore._ops.functions import abs, exp, expand, masked_fill, pow, reshape, scatter_src, sgn, unsqueeze, where
+from ptcore._ops.functions import mean as mean_of
+from ptcore._ops.functions import prod_dims as prod_of
+from ptcore._ops.functions import sum as sum_of
 from ptcore.autograd._helpers import conj_of, zeros_for
 from ptcore.autograd._rules import vjp
 

@@ -1,5 +1,5 @@
 """Rule of sampling at positions. The fused kernel serves a backward that is not recorded."""
-from ptcore._ops._functions_resample import grid_sample_backward
+from ptcore._ops.functions import grid_sample_backward
 from ptcore.autograd._helpers import recording
 from ptcore.autograd._rules import vjp
 

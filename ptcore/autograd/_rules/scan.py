@@ -1,14 +1,8 @@
 """Rules of cumulative operations."""
 from ptcore._ops._composite import stack, unbind
-from ptcore._ops._functions_arithmetic import abs, masked_fill, where
-from ptcore._ops._functions_copy import flip
-from ptcore._ops._functions_index import gather, scatter_add
-from ptcore._ops._functions_math import exp, log
-from ptcore._ops._functions_reduction import any
-from ptcore._ops._functions_scan import cumprod as cumprod_of
-from ptcore._ops._functions_scan import cumsum
-from ptcore._ops._functions_scan import logcumsumexp as logcumsumexp_of
-from ptcore._ops._functions_view import real
+from ptcore._ops.functions import abs, any, cumsum, exp, flip, gather, log, masked_fill, real, scatter_add, where
+from ptcore._ops.functions import cumprod as cumprod_of
+from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
 from ptcore.autograd._helpers import conj_of, recording, zeros_for
 from ptcore.autograd._rules import jvp, vjp
 

@@ -1,5 +1,5 @@
 """Rules of sorting and selecting: a gradient goes back to where its value came from."""
-from ptcore._ops._functions_index import gather, scatter_src
+from ptcore._ops.functions import gather, scatter_src
 from ptcore.autograd._helpers import zeros_for
 from ptcore.autograd._rules import jvp, vjp
 

@@ -1,5 +1,5 @@
 """Rules of windows."""
-from ptcore._ops._functions_view import as_strided_of
+from ptcore._ops.functions import as_strided_of
 from ptcore.autograd._helpers import extent, zeros_for
 from ptcore.autograd._rules import jvp
 

@@ -5,8 +5,8 @@ from _references_attention import attention, attention_backward
 from _tolerance import ACCUMULATED
 
 import ptcore
-from ptcore._ops._functions_attention import attention_backward as backward_of
-from ptcore._ops._functions_attention import attention_stats, keep_mask
+from ptcore._ops.functions import attention_backward as backward_of
+from ptcore._ops.functions import attention_stats, keep_mask
 
 F = ptcore.nn.functional
 DTYPES = ("float32", "float64", "float16", "bfloat16")

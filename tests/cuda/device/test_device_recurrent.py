@@ -7,7 +7,7 @@ from _references_factor import _recurrent_layer, _recurrent_layer_backward
 from _tolerance import ACCUMULATED
 
 import ptcore
-from ptcore._ops._functions_recurrent import recurrent_layer, recurrent_layer_backward
+from ptcore._ops.functions import recurrent_layer, recurrent_layer_backward
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}

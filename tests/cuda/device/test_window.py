@@ -393,7 +393,7 @@ def test_nearest_positions_are_the_cpus():
 
 
 def test_bytes_are_resampled():
-    from ptcore._ops._functions_resample import resample, resample_transposed
+    from ptcore._ops.functions import resample, resample_transposed
     x = numbers((1, 3, 12, 15), 1).mul(90).add(128).clamp(0, 255).to(ptcore.uint8)
     for op, values in ((resample, x), (resample_transposed, x // 16)):
         for mode in ("nearest", "linear"):

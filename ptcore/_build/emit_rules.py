@@ -1,0 +1,109 @@
+"""Cython text from rows: the derivative adapters."""
+from tables import expr
+
+
+def loads(op, names, needed_by, indent="    "):
+    """Lines that read the saved values and parameters a rule uses into locals."""
+    text = ""
+    for name in names:
+        if name in op.slots:
+            slot, kind = op.slots[name]
+            mask = op.saved[slot][1]
+            read = f"node.saved({slot})"
+            if kind == "data" and needed_by:
+                text += f"{indent}{name} = {read} if needs & {mask} else None\n"
+            else:
+                text += f"{indent}{name} = {read}\n"
+        else:
+            params = [a.name for a in op.params]
+            if name in params:
+                text += f"{indent}{name} = node.params[{params.index(name)}]\n"
+    return text
+
+
+def text_rule(op):
+    """vjp_<op>(node, g, needs) from the texts of the row."""
+    texts = op.rule[1]
+    used = []
+    for t in texts:
+        if t is not None:
+            data, meta = expr.uses(t)
+            used += [n for n in sorted(data | meta) if n not in used]
+    complex_too = any(t.startswith("complex") for t in op.row.types)
+    names = [n for n in used if n in op.slots or n in [a.name for a in op.params]]
+    body = loads(op, names, True)
+    results = []
+    elementwise = op.row.kind == "elementwise" and op.row.partial is not None
+    numbers = [a.name for a in op.params]
+    for i, t in enumerate(texts):
+        if t is None:
+            results.append("None")
+            continue
+        bit = f"needs & {1 << i}"
+        body += f"    r{i} = None\n    if {bit}:\n"
+        if not elementwise:
+            body += f"        r{i} = {expr.to_python(t, op.name)}\n"
+        elif t.strip() == "1":
+            body += f"        r{i} = g\n"
+        elif t.strip() == "-1":
+            body += f"        r{i} = -g\n"
+        elif t.strip() == "0":
+            body += f"        r{i} = zeros_for(g, g.shape)\n"
+        else:
+            conj = (lambda s: f"conj_of({s})") if complex_too else (lambda s: s)
+            if i in op.derived:
+                fused = op.derived[i]
+                tensors, params = fused.uses
+                args = ", ".join(["g", *tensors, *params])
+                body += (f"        if fusible(g):\n"
+                         f"            r{i} = elementwise({fused.id}, ({args},), None)\n"
+                         f"        else:\n")
+                for n in tensors:
+                    body += f"            {n} = lift({n}, g)\n"
+                body += f"            r{i} = g * {conj('(' + expr.to_python(t, op.name, numbers) + ')')}\n"
+            else:
+                body += f"        r{i} = g * {conj(expr.to_python(t, op.name, numbers))}\n"
+        results.append(f"r{i}")
+    packed = results[0] if len(texts) == 1 else f"({', '.join(results)})"
+    return (f"# {op.family}.py: {op.name}: {texts}\n"
+            f"def vjp_{op.name}(Node node, g, int needs):\n{body}    return {packed}\n")
+
+
+def function_rule(op):
+    """vjp_<op>(node, g, needs) that calls the hand-written rule."""
+    _, module, node = op.rule
+    names = [a.arg for a in node.args.args]
+    body = loads(op, [n for n in names if n not in ("g", "gs", "needs")], False)
+    return (f"# autograd/_rules/{module}.py: {node.name}\n"
+            f"def vjp_{op.name}(Node node, g, int needs):\n"
+            f"    {'gs = g' if 'gs' in names else ''}\n{body}"
+            f"    return _{module}.{node.name}({', '.join(names)})\n").replace("    \n", "")
+
+
+def derivatives(family, ops, by_name):
+    """The module of one family's derivative adapters."""
+    ops = [op for op in ops if op.rule is not None and op.family == family]
+    text = [f'"""Generated: derivatives of _ops/{family}.py, from row texts and rule files."""',
+            "from ptcore._node cimport Node",
+            "from ptcore._ops._elementwise cimport elementwise",
+            "from ptcore._ops._table import set_vjp",
+            "from ptcore.autograd._helpers cimport conj_of, fusible, lift"]
+    modules, needed = set(), set()
+    for op in ops:
+        if op.rule[0] == "function":
+            modules.add(op.rule[1])
+        else:
+            needed |= {name for t in op.rule[1] if t for name in expr.called(t) if name in by_name}
+    text += [f"from ptcore.autograd._rules import {module} as _{module}" for module in sorted(modules)]
+    helpers = {n for op in ops if op.rule[0] == "text" for t in op.rule[1] if t
+               for n in expr.called(t)} - set(by_name) - {"conj_of"}
+    if any("0" in op.rule[1] for op in ops if op.rule[0] == "text"):
+        helpers.add("zeros_for")
+    if helpers:
+        text.append(f"from ptcore.autograd._helpers import {', '.join(sorted(helpers))}")
+    if needed:
+        text.append(f"from ptcore._ops.functions import {', '.join(sorted(needed))}")
+    for op in ops:
+        text += ["", "", text_rule(op) if op.rule[0] == "text" else function_rule(op)]
+    text += [""] + [f"set_vjp({op.id}, vjp_{op.name})" for op in ops]
+    return "\n".join(text) + "\n"

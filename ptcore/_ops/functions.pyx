@@ -1,0 +1,438 @@
+"""All functions of the op table, under the names of their rows.
+
+Each is an OpFunction (call/op_function.h), made at import from a table that the generator writes. Here stand the
+entries: what runs a kind of row once its arguments are bound. Public names are given to these objects by the modules
+of ptcore/_names.
+"""
+from cpython.mem cimport PyMem_Calloc, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.string cimport strcmp
+
+from ptcore._types cimport *
+from ptcore._tensor cimport Tensor
+from ptcore._ops cimport _views
+from ptcore._ops._dispatch cimport flags_of, interpose, over_first
+from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite, unwritten
+from ptcore._ops._fast cimport binary, inplace_binary, unary
+from ptcore._ops._structured cimport call, join
+from ptcore._ops._table cimport info
+from ptcore._ops._writing cimport write_outs
+from ptcore._ops import _arguments, _results, _shape_rules
+from ptcore._ops._table import called_as, op_id, set_functions
+
+cdef extern from "Python.h":
+    PyObject *PyUnicode_InternFromString(const char *) except NULL
+    object PyObject_Vectorcall(PyObject *, PyObject **, size_t, PyObject *)
+
+cdef extern from "call/op_function.h":
+    enum: PT_NO_SLOT, PT_REQUIRED
+    enum: PT_FORM_UNARY, PT_FORM_BINARY, PT_FORM_ELEMENTWISE, PT_FORM_STRUCTURED, PT_FORM_JOIN, PT_FORM_VIEW
+    enum: PT_FORM_COMPOSITE, PT_FORM_INPLACE_BINARY, PT_FORM_INPLACE_ELEMENTWISE, PT_FORM_INPLACE_OTHER, PT_FORM_NUMPY
+    enum: PT_ROLE_FUNCTION, PT_ROLE_INPLACE, PT_ROLE_METHOD
+    ctypedef struct pt_slot:
+        uint16_t name
+        uint8_t value, second
+        char check
+    ctypedef struct pt_function_spec:
+        const char *name
+        const char *qualname
+        const char *module
+        const char *extra
+        const char *result
+        const pt_slot *slots
+        int16_t op
+        uint8_t form, nslots, npositional, nargs, rest, spread, out, inplace, choice, absent, role, body_out
+    ctypedef struct pt_function:
+        const pt_function_spec *spec
+        object (*entry)(pt_function *, PyObject **)
+        PyObject **names
+        PyObject **values
+        PyObject *body
+        PyObject *result
+    ctypedef object (*pt_entry)(pt_function *, PyObject **)
+    ctypedef struct pt_function_hooks:
+        pt_entry *entries
+        object (*unary)(int, object)
+        object (*binary)(int, object, object)
+        object (*inplace_binary)(int, object, object)
+        object (*plain)(pt_function *, int, object)
+        int (*second)(pt_function *, PyObject **, int) except -1
+        object (*describe)(pt_function *, const char *)
+    pt_function_hooks pt_hooks
+    object pt_function_new(const pt_function_spec *, PyObject **, PyObject **)
+
+cdef extern from "_functions.h":
+    enum: PT_N_NAMES, PT_N_VALUES, PT_N_FUNCTIONS
+    ctypedef struct pt_value:
+        char kind
+        long long i
+        double f
+        const char *text
+    const char **pt_names
+    const pt_value *pt_values
+    const pt_function_spec *pt_function_specs
+
+
+# -- binding -------------------------------------------------------------------------------------
+
+cdef object plain(pt_function *f, int slot, object value):
+    """What a value stands for that is not of its parameter's plain type; raises if it stands for nothing."""
+    cdef char check = f.spec.slots[slot].check
+    cdef str op, name
+    if isinstance(value, Tensor):
+        if check == c'X' or check == c'T':
+            return value
+    op, name = info(f.spec.op).name.decode(), <str><object>f.names[slot]
+    if check == c'X':
+        return _arguments.tensor(op, name, value)
+    if check == c'T':
+        return _arguments.operand(op, name, value)
+    if check == c'l' or check == c'L':
+        return _arguments.tensors(op, name, value)
+    if check == c's':
+        return _arguments.number(op, name, value)
+    if check == c'i':
+        return _arguments.integer(op, name, value)
+    if check == c'b':
+        return _arguments.flag(op, name, value)
+    if check == c't':
+        return _arguments.dtype(op, name, value)
+    return _arguments.real(op, name, value)
+
+
+cdef int second(pt_function *f, PyObject **slots, int slot) except -1:
+    """Refuses two values for one argument that has two names."""
+    cdef int first = f.spec.slots[slot].second
+    default = <object>f.values[first] if f.values[first] != NULL else None
+    _results.second_spelling(info(f.spec.op).name.decode(), <object>f.names[first], <object>slots[first],
+                             <object>f.names[slot], <object>slots[slot], default)
+    return 0
+
+
+cdef tuple packed(pt_function *f, PyObject **slots):
+    """The op's own arguments as a tuple."""
+    return tuple([<object>slots[k] for k in range(f.spec.nargs)])
+
+
+cdef inline object out_of(pt_function *f, PyObject **slots):
+    return <object>slots[f.spec.out] if f.spec.out != PT_NO_SLOT else None
+
+
+# -- entries -------------------------------------------------------------------------------------
+
+cdef object elementwise_entry(pt_function *f, PyObject **slots):
+    cdef const pt_function_spec *s = f.spec
+    cdef object out
+    if s.inplace != PT_NO_SLOT and slots[s.inplace] != <PyObject *>False and <object>slots[s.inplace]:
+        return elementwise_inplace(s.op, packed(f, slots))
+    if s.choice != PT_NO_SLOT and slots[s.choice] != f.values[s.choice]:
+        result = chosen(f, slots, False)
+        if result is not NotImplemented:
+            return result
+    out = out_of(f, slots)
+    if s.absent != PT_NO_SLOT and out is None and all_none(slots, s.absent, s.nargs):
+        return helper(f)(<object>slots[0])
+    if out is None and s.form == PT_FORM_UNARY:
+        return unary(s.op, <object>slots[0])
+    if out is None and s.form == PT_FORM_BINARY:
+        return binary(s.op, <object>slots[0], <object>slots[1])
+    return elementwise(s.op, packed(f, slots), out)
+
+
+cdef object inplace_elementwise_entry(pt_function *f, PyObject **slots):
+    cdef const pt_function_spec *s = f.spec
+    if s.choice != PT_NO_SLOT and slots[s.choice] != f.values[s.choice]:
+        result = chosen(f, slots, True)
+        if result is not NotImplemented:
+            return result
+    if s.form == PT_FORM_INPLACE_BINARY:
+        return inplace_binary(s.op, <object>slots[0], <object>slots[1])
+    return elementwise_inplace(s.op, packed(f, slots))
+
+
+cdef bint all_none(PyObject **slots, int first, int end) noexcept:
+    cdef int k
+    for k in range(first, end):
+        if slots[k] != <PyObject *>None:
+            return False
+    return True
+
+
+cdef object helper(pt_function *f):
+    """The function of _arguments.py that `extra` names."""
+    if f.body == NULL:
+        found = getattr(_arguments, f.spec.extra.decode().rpartition(".")[2])
+        Py_INCREF(found)
+        f.body = <PyObject *>found
+    return <object>f.body
+
+
+cdef object chosen(pt_function *f, PyObject **slots, bint inplace):
+    """The result of the op that another value than the default chooses; NotImplemented if it equals the default."""
+    cdef const pt_function_spec *s = f.spec
+    cdef object value = <object>slots[s.choice], default = <object>f.values[s.choice]
+    cdef str extra = s.extra.decode(), name = None
+    cdef tuple args = packed(f, slots)
+    if type(value) is type(default) and value == default:
+        return NotImplemented
+    if "=" in extra:
+        choices = dict([item.split("=") for item in extra.split(",")])
+        name = choices.get(value) if isinstance(value, str) else None
+        if name is None:
+            from ptcore._errors import ChoiceError
+            allowed = ", ".join([repr(v) for v in (default, *choices)])
+            raise ChoiceError(f"{info(s.op).name.decode()}: {<object>f.names[s.choice]} must be one of {allowed}, got "
+                              f"{value!r}")
+    elif "." in extra:
+        if inplace:
+            return helper(f)(*args, value, inplace=True)
+        return helper(f)(*args, value) if s.out == PT_NO_SLOT else helper(f)(*args, value, out=out_of(f, slots))
+    elif value == default:
+        return NotImplemented
+    else:
+        name, args = extra, (*args, value)
+    return elementwise_inplace(op_id(name), args) if inplace else elementwise(op_id(name), args, out_of(f, slots))
+
+
+cdef object structured_entry(pt_function *f, PyObject **slots):
+    cdef const pt_function_spec *s = f.spec
+    if s.choice != PT_NO_SLOT and slots[s.choice] != f.values[s.choice]:
+        return chosen(f, slots, False)
+    result = call(s.op, slots, s.nargs, out_of(f, slots))
+    if s.result != NULL and type(result) is tuple:
+        if f.result == NULL:
+            found = getattr(_results, s.result.decode())
+            Py_INCREF(found)
+            f.result = <PyObject *>found
+        return (<object>f.result)(result)
+    return result
+
+
+cdef object join_entry(pt_function *f, PyObject **slots):
+    return join(f.spec.op, <object>slots[0], <object>slots[1], out_of(f, slots))
+
+
+cdef object view_entry(pt_function *f, PyObject **slots):
+    return _views.run_view(f.spec.op, slots, f.spec.nargs)
+
+
+cdef object _OUT = ("out",)
+
+
+cdef object body_of(pt_function *f, str suffix=""):
+    """The function of a composite; its file is read when it is first called."""
+    if f.body == NULL:
+        import importlib
+        module, _, name = f.spec.extra.decode().partition(":")
+        found = getattr(importlib.import_module(f"ptcore._ops.{module}"), name + suffix)
+        Py_INCREF(found)
+        f.body = <PyObject *>found
+    return <object>f.body
+
+
+cdef bint overridden(PyObject **slots, int n):
+    """Whether a composite is to be offered to __torch_function__ or to an interpreter."""
+    cdef uint32_t key = pt_tls.mode
+    for k in range(n):
+        key |= flags_of(<object>slots[k])
+    if key & (PT_MODE_FUNCTION | PT_INTERPOSED):
+        return True
+    return (key & PT_SUBCLASS) != 0 and not pt_tls.torch_function_off
+
+
+cdef object composite_entry(pt_function *f, PyObject **slots):
+    cdef const pt_function_spec *s = f.spec
+    cdef (PyObject *)[24] given
+    cdef object out = out_of(f, slots), result
+    cdef int k
+    if overridden(slots, s.nargs):
+        result = interpose(s.op, packed(f, slots), out, 0)
+        if result is not NotImplemented:
+            return result
+    body_of(f)
+    try:
+        if out is None:
+            return PyObject_Vectorcall(f.body, slots, s.nargs, NULL)
+        if not s.body_out:
+            return write_outs(s.op, out, PyObject_Vectorcall(f.body, slots, s.nargs, NULL))
+        for k in range(s.nargs):
+            given[k] = slots[k]
+        given[s.nargs] = <PyObject *>out if isinstance(out, Tensor) else <PyObject *>None
+        result = PyObject_Vectorcall(f.body, given, s.nargs, <PyObject *>_OUT)
+        return out if result is out else write_outs(s.op, out, result)
+    except Exception as e:
+        called_as(e, info(s.op).name.decode())
+        raise
+
+
+cdef object inplace_other_entry(pt_function *f, PyObject **slots):
+    """``x.op_()`` of a row whose op makes a new result: by a kernel that may write over its input, or by a copy."""
+    cdef const pt_function_spec *s = f.spec
+    cdef pt_function *base = <pt_function *>(<PyObject *>_functions[s.op])
+    cdef (PyObject *)[24] given
+    cdef object x = <object>slots[0], before, result
+    cdef int k
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{info(s.op).name.decode()}_: {<object>f.names[0]} must be a Tensor, got {type(x).__name__}")
+    if s.body_out and not overridden(slots, s.nargs):
+        body_of(f, "_")
+        result = PyObject_Vectorcall(f.body, slots, s.nargs, NULL)
+        if result is not None:
+            return result
+    args = packed(f, slots)
+    if info(s.op).updates and over_first(s.op, args):
+        return x
+    before = unwritten(x, args)
+    for k in range(base.spec.nslots):
+        given[k] = slots[k] if k < s.nargs else base.values[k]
+    given[0] = <PyObject *>before
+    return overwrite(<Tensor>x, base.entry(base, given), info(s.op).name)
+
+
+cdef object numpy_entry(pt_function *f, PyObject **slots):
+    """A method that answers NumPy's function of its name: ``np.max(x, axis=0)`` are values.
+
+    NumPy's functions call it with ``axis`` and an ``out`` that is written out, which no method of PyTorch takes.
+    """
+    cdef const pt_function_spec *s = f.spec
+    cdef pt_function *base = <pt_function *>(<PyObject *>_functions[s.op])
+    cdef dict names = {<object>f.names[k]: <object>slots[k] for k in range(s.nslots)}
+    cdef object out = names["out"], axis = names["axis"]
+    if out is not _results.NOT_GIVEN and (axis is not None or names["keepdims"] and names["dim"] is None):
+        return globals()[s.extra.decode()](<object>slots[0], () if axis is None else axis, bool(names["keepdims"]),
+                                           out=out)
+    slots[s.out] = <PyObject *>(None if out is _results.NOT_GIVEN else out)
+    return base.entry(base, slots)
+
+
+# -- the functions -------------------------------------------------------------------------------
+
+cdef object describe(pt_function *f, const char *what):
+    from ptcore import _ops
+    from ptcore._ops import _signature
+    row = _ops.row(info(f.spec.op).row.decode())
+    form = (_signature.FUNCTION, _signature.INPLACE, _signature.METHOD)[f.spec.role]
+    return _signature.docstring(row, form) if strcmp(what, b"doc") == 0 else _signature.signature(row, form)
+
+
+cdef list _functions = []           # by op id; what a function calls under another role
+
+
+cdef PyObject *value_of(const pt_value *v) except NULL:
+    cdef object x
+    if v.kind == c'N':
+        x = None
+    elif v.kind == c'T':
+        x = True
+    elif v.kind == c'F':
+        x = False
+    elif v.kind == c'i':
+        x = v.i
+    elif v.kind == c'f':
+        x = v.f
+    elif v.kind == c's':
+        x = v.text.decode()
+    elif v.kind == c't':
+        x = tuple([int(i) for i in v.text.decode().split(",")]) if v.i else ()
+    else:
+        x = _results.NOT_GIVEN
+    Py_INCREF(x)
+    return <PyObject *>x
+
+
+cdef int fill() except -1:
+    cdef (PyObject *)[PT_N_NAMES] names
+    cdef (PyObject *)[PT_N_VALUES] values
+    cdef const pt_function_spec *s
+    cdef PyObject **room
+    cdef int i, k
+    cdef object function
+    cdef list inplace = [None] * PT_N_FUNCTIONS
+    for i in range(PT_N_NAMES):
+        names[i] = PyUnicode_InternFromString(pt_names[i])
+    for i in range(PT_N_VALUES):
+        values[i] = value_of(&pt_values[i])
+    for i in range(PT_N_FUNCTIONS):
+        s = &pt_function_specs[i]
+        room = <PyObject **>PyMem_Malloc(2 * s.nslots * sizeof(PyObject *) + 1)
+        if room == NULL:
+            raise MemoryError()
+        for k in range(s.nslots):
+            room[k] = names[s.slots[k].name]
+            room[s.nslots + k] = NULL
+            if s.slots[k].value != PT_REQUIRED:
+                room[s.nslots + k] = values[s.slots[k].value]
+        function = pt_function_new(s, room, room + s.nslots)
+        name = s.name.decode()
+        if s.role == PT_ROLE_FUNCTION:
+            while len(_functions) <= s.op:
+                _functions.append(None)
+            _functions[s.op] = function
+            set_functions(s.op, function, None)
+        elif s.role == PT_ROLE_INPLACE:
+            set_functions(s.op, _functions[s.op], function)
+        else:
+            name = f"_method_{name}"
+        globals()[name] = function
+    return 0
+
+
+def registered(row, int op):
+    """The function of an op that was registered at run time; see ``fill`` for those of the table."""
+    from ptcore._ops import _signature
+    cdef list found = _signature.parameters(row)
+    cdef int k, n = len(found)
+    cdef pt_function_spec *s = <pt_function_spec *>PyMem_Calloc(1, sizeof(pt_function_spec))
+    cdef pt_slot *slots = <pt_slot *>PyMem_Calloc(n + 1, sizeof(pt_slot))
+    cdef PyObject **room = <PyObject **>PyMem_Calloc(2 * n + 1, sizeof(PyObject *))
+    if s == NULL or slots == NULL or room == NULL:
+        raise MemoryError()
+    if n > 20:
+        raise ValueError(f"register: {row.name!r} has {n} parameters, at most 20 are bound")
+    texts = [row.name.encode(), b"ptcore.ops"]
+    kept = [p.name for p in found]
+    for k in range(n):
+        p = found[k]
+        _kept.append((p.name, p.default))
+        room[k] = PyUnicode_InternFromString(p.name.encode())
+        default = p.default
+        if default is not _signature.REQUIRED:
+            room[n + k] = <PyObject *>default
+        slots[k].second = kept.index(p.second) if p.second else PT_NO_SLOT
+        slots[k].check = c'.'
+    _kept.append(texts)
+    s.name = s.qualname = texts[0]
+    s.module = texts[1]
+    s.slots = slots
+    s.op, s.form, s.nslots = op, PT_FORM_STRUCTURED, n
+    s.npositional = sum([p.kind == _signature.POSITIONAL for p in found])
+    s.nargs = len(row.args)
+    s.rest = s.inplace = s.choice = s.absent = PT_NO_SLOT
+    s.out = kept.index("out")
+    function = pt_function_new(s, room, room + n)
+    set_functions(op, function, None)
+    return function
+
+
+cdef list _kept = []                # what specs of registered functions point to
+
+
+pt_hooks.entries[PT_FORM_UNARY] = elementwise_entry
+pt_hooks.entries[PT_FORM_BINARY] = elementwise_entry
+pt_hooks.entries[PT_FORM_ELEMENTWISE] = elementwise_entry
+pt_hooks.entries[PT_FORM_STRUCTURED] = structured_entry
+pt_hooks.entries[PT_FORM_JOIN] = join_entry
+pt_hooks.entries[PT_FORM_VIEW] = view_entry
+pt_hooks.entries[PT_FORM_COMPOSITE] = composite_entry
+pt_hooks.entries[PT_FORM_INPLACE_BINARY] = inplace_elementwise_entry
+pt_hooks.entries[PT_FORM_INPLACE_ELEMENTWISE] = inplace_elementwise_entry
+pt_hooks.entries[PT_FORM_INPLACE_OTHER] = inplace_other_entry
+pt_hooks.entries[PT_FORM_NUMPY] = numpy_entry
+pt_hooks.unary = unary
+pt_hooks.binary = binary
+pt_hooks.inplace_binary = inplace_binary
+pt_hooks.plain = plain
+pt_hooks.second = second
+pt_hooks.describe = describe
+fill()
