@@ -19,9 +19,10 @@ from ptcore._memory_format import (  # noqa: E402
     memory_format,
     preserve_format,
 )
-from ptcore._ops import _dispatch, _elementwise, _indexing, _legacy, _select  # noqa: E402
+from ptcore._ops import _elementwise, _indexing, _legacy, _select  # noqa: E402
 from ptcore._ops._elementwise import result_type  # noqa: E402
 from ptcore._ops._results import names_of_files as _names_of_files  # noqa: E402
+from ptcore._ops.call import run as _run  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
     default_generator,
@@ -52,7 +53,7 @@ cfloat, cdouble = complex64, complex128
 bool = _d.as_dtype("bool")
 
 globals().update(_legacy.TYPES)
-_dispatch.set_random_source(_random.next_random)
+_run.set_random_source(_random.next_random)
 
 from ptcore import _print  # noqa: E402
 from ptcore._names import methods as _tensor_ops  # noqa: E402

@@ -85,23 +85,19 @@ def loops(family, ops):
     return "\n".join(text) + "\n"
 
 
-# Texts of the `out` column that the fast path of _structured.pyx works out in C.
-RULES = ("", "like(input)", "like(input, dtype)", "reduced(input, dim, keepdim)",
-         "reduced(input, dim, keepdim, summed_dtype(input, dtype))",
-         "nonempty('*', input, dim) and reduced(input, dim, keepdim)",
-         "reduced(input, dim, keepdim, BOOL)", "mm_spec('mm', input, mat2)",
-         "bmm_spec('bmm', input, mat2)", "linear_spec(input, weight, bias)", "laid_like(input)",
-         "laid_like(input, dtype)")
+# Shape rules that rows name, in the order of pt_rule in _opinfo.h.
+RULES = ("", "like", "laid", "cast", "laid_cast", "summed", "like_pair", "reduced", "reduced_sum", "reduced_nonempty",
+         "reduced_bool", "reduced_pair", "reduced_index", "mm", "bmm", "linear", "cat", "gather", "scatter",
+         "index_select")
 
 
 def rule(op):
-    """The index of the op's shape rule in RULES; 0 for any other text."""
-    if op.row.kind in ("elementwise", "view", "composite") or op.nout > 1:
+    """The number of the shape rule that the row names; 0: it has an expression of its own."""
+    if op.row.kind in ("elementwise", "view", "composite"):
         return 0
-    text = op.row.out.replace(f"'{op.name}', input, dim", "'*', input, dim")
-    if text == "reduced(input, dim, keepdim, dtype)":
-        text = "reduced(input, dim, keepdim)"
-    return RULES.index(text) if text in RULES else 0
+    if op.row.out.isidentifier() and op.row.out not in RULES:
+        raise ValueError(f"{op.name}: there is no shape rule {op.row.out!r}")
+    return RULES.index(op.row.out) if op.row.out in RULES else 0
 
 
 def families(ops):
@@ -132,7 +128,7 @@ def optable(ops):
         text.append(
             f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
-            f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, {int(row.updates)}, "
+            f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
             f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, "
             f"0x{types:x}, 0x{grad_mask(op):x}, "
             f"{{{saved}}}, {{{need}}}}},")

@@ -1,9 +1,10 @@
 """The functions of rows as data: the C table that OpFunction reads, the modules of public names, the shape rules."""
 import json
 
+from emit_cpp import RULES
 from tables import schema, signature
 
-FORMS = ("unary", "binary", "elementwise", "structured", "join", "view", "composite", "inplace_binary",
+FORMS = ("unary", "binary", "elementwise", "structured", "view", "composite", "inplace_binary",
          "inplace_elementwise", "inplace_other", "numpy")
 ROLES = (signature.FUNCTION, signature.INPLACE, signature.METHOD)
 NONE = 255
@@ -64,7 +65,7 @@ def form_of(op, role):
         return row.kind
     if row.kind == "elementwise":
         return {1: "unary", 2: "binary"}[len(op.tensors)] if plain else "elementwise"
-    return "join" if op.args[0].letter == "L" and row.name == row.kernel == "cat" else "structured"
+    return "structured"
 
 
 def place(op, role):
@@ -170,7 +171,8 @@ def shape_rules(ops):
         row = op.row
         if row.kind not in ("structured", "linear", "bilinear", "nondifferentiable"):
             continue
-        key = (", ".join(a.name for a in op.args), row.out)
+        names = ", ".join(a.name for a in op.args)
+        key = (names, row.out if row.out not in RULES else f'NAMED["{row.out}"]("{row.called}", {names})')
         if key not in known:
             known[key] = f"rule_of_{op.name}"
             text += ["", f"def {known[key]}({key[0]}):", f"    return {key[1]}", ""]

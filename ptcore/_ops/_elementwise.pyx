@@ -10,7 +10,9 @@ from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, ITEMSIZE, N_DTYPES, PROMOTE, d
 from ptcore._node cimport Node, new_node
 from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops._dispatch cimport *
+from ptcore._ops.call.offer cimport interpose
+from ptcore._ops.call.read cimport as_tensor_like, common_device_of
+from ptcore._ops.call.run cimport args_need_grad, cast
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._writing cimport *

@@ -12,7 +12,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport read_sizes, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops._dispatch cimport call
+from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._elementwise cimport elementwise_inplace, fitting, overwrite
 from ptcore._ops cimport _views
 from ptcore._ops._record import has_values

@@ -11,13 +11,13 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
 from ptcore._dtype import as_dtype
 from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
-from ptcore._ops._dispatch cimport *
+from ptcore._ops.call.run cimport call as call_bound
+from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops._record import several_views
 from ptcore._ops._table cimport *
 from ptcore._ops._writing cimport *
 from ptcore._ops._table import op_id
-from ptcore._ops._structured cimport call as call_bound
 from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose,
                                          unsqueeze)
 from ptcore._ops.functions import where as _where

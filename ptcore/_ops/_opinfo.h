@@ -19,10 +19,11 @@ enum pt_promote {
 enum pt_integers { PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE };
 enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 
-/* Shape rules that the fast path works out in C (see emit_cpp.py for their texts). */
+/* Shape rules that rows name; call/shape.pyx has them in C, _shapes.py in Python. */
 enum pt_rule {
-    RULE_SPEC, RULE_LIKE, RULE_CAST, RULE_REDUCED, RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY,
-    RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR, RULE_LAID, RULE_LAID_CAST
+    RULE_SPEC, RULE_LIKE, RULE_LAID, RULE_CAST, RULE_LAID_CAST, RULE_SUMMED, RULE_LIKE_PAIR, RULE_REDUCED,
+    RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY, RULE_REDUCED_BOOL, RULE_REDUCED_PAIR, RULE_REDUCED_INDEX, RULE_MM,
+    RULE_BMM, RULE_LINEAR, RULE_CAT, RULE_GATHER, RULE_SCATTER, RULE_INDEX_SELECT
 };
 
 enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 9 };
@@ -35,7 +36,7 @@ typedef struct pt_opinfo {
     const char *kernel;         /* NULL: none */
     const char *family;
     const char *node;           /* grad_fn.name(); NULL: by the op's name */
-    uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates;
+    uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates, lists;
     uint8_t differentiable;     /* 0: results never require grad */
     uint8_t nsaved;
     uint8_t rule;               /* pt_rule, 0: the row's own spec */

@@ -1,8 +1,9 @@
-"""Shape and dtype rules: what the ``out`` column of a row may call.
+"""Shape and dtype rules: what the ``out`` column of a row names or calls.
 
-Plain Python over ints and tuples, so that the same row text runs on real tensors, on meta
+Plain Python over ints and tuples, so that the same rule runs on real tensors, on meta
 tensors and on symbolic ints. Dims arrive wrapped and sorted out by dispatch; a rule returns
-``(shape, dtype)`` or a list of those, and raises for shapes that do not fit.
+``(shape, dtype)`` or a list of those, and raises for shapes that do not fit. Rules that rows name
+(``NAMED``, at the end) get the op's name and its arguments; call/shape.pyx has them in C as well.
 """
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
@@ -477,5 +478,45 @@ def slogdet_spec(A):
     shape = square("linalg_slogdet", A)
     return [(shape[:-2], A.dtype), (shape[:-2], REAL_OF.get(A.dtype, A.dtype))]
 
+
+# -- rules that rows name ---------------------------------------------------------------------
+
+def _reduced_nonempty(op, x, dim, keepdim):
+    nonempty(op, x, dim)
+    return reduced(x, dim, keepdim)
+
+
+def _reduced_pair(op, x, dim, keepdim):
+    nonempty(op, x, dim)
+    return [reduced(x, dim, keepdim), reduced(x, dim, keepdim, INT64)]
+
+
+def _reduced_index(op, x, dim, keepdim):
+    dim = tuple(range(x.ndim)) if dim is None else dim
+    nonempty(op, x, dim)
+    return reduced(x, dim, keepdim, INT64)
+
+
+NAMED = {
+    "like": lambda op, x, *rest: like(x),
+    "laid": lambda op, x, *rest: laid_like(x),
+    "cast": lambda op, x, dtype: like(x, dtype),
+    "laid_cast": lambda op, x, dtype: laid_like(x, dtype),
+    "summed": lambda op, x, *rest: like(x, summed_dtype(x, rest[-1])),
+    "like_pair": lambda op, x, *rest: [like(x), like(x, INT64)],
+    "reduced": lambda op, x, dim, keepdim, *rest: reduced(x, dim, keepdim),
+    "reduced_sum": lambda op, x, dim, keepdim, dtype: reduced(x, dim, keepdim, summed_dtype(x, dtype)),
+    "reduced_nonempty": _reduced_nonempty,
+    "reduced_bool": lambda op, x, dim, keepdim: reduced(x, dim, keepdim, BOOL),
+    "reduced_pair": _reduced_pair,
+    "reduced_index": _reduced_index,
+    "mm": mm_spec,
+    "bmm": bmm_spec,
+    "linear": lambda op, x, weight, bias: linear_spec(x, weight, bias),
+    "cat": cat_spec,
+    "gather": gather_spec,
+    "scatter": lambda op, x, dim, index, src, *rest: scatter_spec(op, x, dim, index, src),
+    "index_select": index_select_spec,
+}
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]

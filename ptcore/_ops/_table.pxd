@@ -9,8 +9,9 @@ cdef extern from "_opinfo.h":
         PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE
         PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL
         PT_SAVE_META, PT_SAVE_OUT, PT_MAX_SAVED
-        RULE_SPEC, RULE_LIKE, RULE_CAST, RULE_REDUCED, RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY
-        RULE_REDUCED_BOOL, RULE_MM, RULE_BMM, RULE_LINEAR, RULE_LAID, RULE_LAID_CAST
+        RULE_SPEC, RULE_LIKE, RULE_LAID, RULE_CAST, RULE_LAID_CAST, RULE_SUMMED, RULE_LIKE_PAIR, RULE_REDUCED
+        RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY, RULE_REDUCED_BOOL, RULE_REDUCED_PAIR, RULE_REDUCED_INDEX, RULE_MM
+        RULE_BMM, RULE_LINEAR, RULE_CAT, RULE_GATHER, RULE_SCATTER, RULE_INDEX_SELECT
     ctypedef struct pt_opinfo:
         const char *name
         const char *row
@@ -19,7 +20,7 @@ cdef extern from "_opinfo.h":
         const char *kernel
         const char *family
         const char *node
-        uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates
+        uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates, lists
         uint8_t differentiable
         uint8_t nsaved
         uint8_t rule

@@ -16,7 +16,8 @@ from ptcore._shape cimport (count, fill_strides, infer_size, max_offset, min_off
                             read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
-from ptcore._ops._dispatch cimport *
+from ptcore._ops.call.offer cimport asks, flags_of_all, interpose
+from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._writing cimport *
@@ -32,17 +33,12 @@ cdef int OP_ROW_MAJOR = op_id("row_major")
 cdef int OP_AS_STRIDED = op_id("as_strided_of")
 
 
-cdef Tensor enter(int op, object x, tuple args):
-    """Checks the input; None means that an interpreter took the call (see `taken`)."""
+cdef Tensor enter(int op, object x):
+    """Checks the input."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{info(op).name.decode()}: input must be a Tensor, got "
                         f"{type(x).__name__}")
     return <Tensor>x
-
-
-cdef inline bint slow(object x) noexcept:
-    return (((<Tensor>x).flags if isinstance(x, Tensor) else 0) | pt_tls.mode) & (
-        PT_SLOW & ~PT_NON_CPU & ~PT_INFERENCE) != 0
 
 
 cdef inline bint recorded(Tensor x) noexcept:
@@ -81,11 +77,7 @@ cdef object view(int op, object input, object shape):
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int ndim
-    if slow(input):
-        result = interpose(op, (input, shape), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     if not isinstance(shape, (tuple, list, int)):
         from ptcore._ops._composite import view_dtype
         return view_dtype(x, shape)
@@ -115,11 +107,7 @@ cdef object reshape(int op, object input, object shape):
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int ndim
-    if slow(input):
-        result = interpose(op, (input, shape), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     ndim = read_sizes(shape, sizes, b"reshape", b"shape")
     infer_size(ndim, sizes, x.count, b"reshape")
     if not x.flags & PT_NONCONTIGUOUS:
@@ -135,11 +123,7 @@ cdef object expand(int op, object input, object size):
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int ndim, i, shift
-    if slow(input):
-        result = interpose(op, (input, size), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     ndim = read_sizes(size, sizes, b"expand", b"size")
     shift = ndim - x.rank
     if shift < 0:
@@ -170,11 +154,7 @@ cdef object expand_error(Tensor x, int ndim, const int64_t *sizes):
 cdef object transpose(int op, object input, object dim0, object dim1):
     cdef Tensor x, r
     cdef int a, b, n
-    if slow(input):
-        result = interpose(op, (input, dim0, dim1), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     a = wrap_dim(read_index(dim0, b"transpose", b"dim0"), x.rank, b"transpose", b"dim0")
     b = wrap_dim(read_index(dim1, b"transpose", b"dim1"), x.rank, b"transpose", b"dim1")
     n = x.rank
@@ -189,11 +169,7 @@ cdef object transpose(int op, object input, object dim0, object dim1):
 
 cdef object t(int op, object input):
     cdef Tensor x, r
-    if slow(input):
-        result = interpose(op, (input,), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     if x.rank > 2:
         raise RuntimeError(f"t: input must have at most 2 dimensions, got shape {list(shape_of(x))}")
     r = shell(x.rank)
@@ -211,11 +187,7 @@ cdef object permute(int op, object input, object dims):
     cdef int64_t[64] strides
     cdef int n, i, d
     cdef uint64_t seen = 0
-    if slow(input):
-        result = interpose(op, (input, dims), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     n = read_sizes(dims, order, b"permute", b"dims")
     if n != x.rank:
         raise RuntimeError(f"permute: dims must name all {x.rank} dimensions, got "
@@ -237,11 +209,7 @@ cdef object squeeze(int op, object input, object dim):
     cdef int64_t[64] strides
     cdef int i, n = 0
     cdef uint64_t drop = 0
-    if slow(input):
-        result = interpose(op, (input, dim), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     if dim is None:
         drop = 0xFFFFFFFFFFFFFFFF
     else:
@@ -257,11 +225,7 @@ cdef object squeeze(int op, object input, object dim):
 
 
 cdef object unsqueeze(int op, object input, object dim):
-    if slow(input):
-        result = interpose(op, (input, dim), None, 0)
-        if result is not NotImplemented:
-            return result
-    cdef Tensor x = enter(op, input, None)
+    cdef Tensor x = enter(op, input)
     return unsqueeze_at(x, wrap_dim(read_index(dim, b"unsqueeze", b"dim"), x.rank + 1,
                                     b"unsqueeze", b"dim"))
 
@@ -282,11 +246,7 @@ cdef Tensor unsqueeze_at(Tensor x, int dim):
 
 
 cdef object select(int op, object input, object dim, object index):
-    if slow(input):
-        result = interpose(op, (input, dim, index), None, 0)
-        if result is not NotImplemented:
-            return result
-    cdef Tensor x = enter(op, input, None)
+    cdef Tensor x = enter(op, input)
     if x.rank == 0:
         raise IndexError("select: input must have at least one dimension, got shape []")
     cdef int d = wrap_dim(read_index(dim, b"select", b"dim"), x.rank, b"select", b"dim")
@@ -320,11 +280,7 @@ cdef object slice(int op, object input, object dim, object start, object end, ob
     cdef Tensor x
     cdef int d
     cdef Py_ssize_t a, s, length
-    if slow(input):
-        result = interpose(op, (input, dim, start, end, step), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     d = wrap_dim(read_index(dim, b"slice", b"dim"), x.rank, b"slice", b"dim")
     a, _, s, length = slice_numbers(start, end, step, x.dims[d])
     return slice_at(x, d, a, length, s, None)
@@ -360,11 +316,7 @@ cdef object as_strided_of(int op, object input, object size, object stride, obje
     cdef int64_t[64] strides
     cdef int n
     cdef int64_t first, item
-    if slow(input):
-        result = interpose(op, (input, size, stride, offset, input_stride, input_offset), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     n = read_sizes(size, sizes, b"as_strided", b"size")
     if read_sizes(stride, strides, b"as_strided", b"stride") != n:
         raise RuntimeError(f"as_strided: size and stride must have one length, got "
@@ -392,11 +344,7 @@ cdef object unfold(int op, object input, object dimension, object size, object s
     cdef int64_t[64] strides
     cdef int dim, r
     cdef int64_t width, apart, n = 1
-    if slow(input):
-        result = interpose(op, (input, dimension, size, step), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     r = x.rank
     if r == 64:
         raise ValueError("unfold: input must have fewer than 64 dimensions, got 64")
@@ -426,11 +374,7 @@ cdef object diagonal(int op, object input, object offset, object dim1, object di
     cdef int64_t[64] strides
     cdef int a, b, i, n = 0
     cdef int64_t k, length, start = 0
-    if slow(input):
-        result = interpose(op, (input, offset, dim1, dim2), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     k = read_index(offset, b"diagonal", b"offset")
     a = wrap_dim(read_index(dim1, b"diagonal", b"dim1"), x.rank, b"diagonal", b"dim1")
     b = wrap_dim(read_index(dim2, b"diagonal", b"dim2"), x.rank, b"diagonal", b"dim2")
@@ -466,11 +410,7 @@ cdef object part(int op, object input, int which):
     cdef Tensor x, r
     cdef int64_t[64] strides
     cdef int i, n
-    if slow(input):
-        result = interpose(op, (input,), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     if CATEGORY[x.dt] < 3:
         if which == 0:
             return x
@@ -492,11 +432,7 @@ cdef object view_as_real(int op, object input):
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int i, n
-    if slow(input):
-        result = interpose(op, (input,), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     n = x.rank
     if CATEGORY[x.dt] < 3:
         raise RuntimeError(f"view_as_real: input must be complex, got {dtype_of(x.dt).name}")
@@ -515,11 +451,7 @@ cdef object view_as_complex(int op, object input):
     cdef int64_t[64] strides
     cdef int i, n
     cdef bint fits
-    if slow(input):
-        result = interpose(op, (input,), None, 0)
-        if result is not NotImplemented:
-            return result
-    x = enter(op, input, None)
+    x = enter(op, input)
     n = x.rank
     if x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:
         raise RuntimeError(f"view_as_complex: input must be float32 or float64, got {dtype_of(x.dt).name}")
@@ -565,21 +497,6 @@ cdef void rebuild_view(Tensor t) except *:
 set_view_rebuild(rebuild_view)
 
 
-def _real(Tensor self):
-    """The real parts, as a view; a real tensor itself."""
-    return real(OP_REAL, self)
-
-
-def _imag(Tensor self):
-    """The imaginary parts of a complex tensor, as a view."""
-    return imag(OP_IMAG, self)
-
-
-# What this module adds to Tensor.
-Tensor.real = property(_real)
-Tensor.imag = property(_imag)
-
-
 # -- by id ---------------------------------------------------------------------------------------
 
 ctypedef object (*view1)(int, object)
@@ -595,6 +512,11 @@ cdef (void *)[4096] BY_ID
 cdef object run_view(int op, PyObject **args, int n):
     """Calls the function of a view row on n arguments in the order of the row."""
     cdef void *f = BY_ID[op]
+    cdef uint32_t key = (<Tensor>args[0]).flags if isinstance(<object>args[0], Tensor) else 0
+    if (key | pt_tls.mode) & PT_SLOW and asks(key | pt_tls.mode):
+        result = interpose(op, tuple([<object>args[k] for k in range(n)]), None, 0)
+        if result is not NotImplemented:
+            return result
     if n == 1:
         return (<view1>f)(op, <object>args[0])
     if n == 2:
@@ -631,3 +553,24 @@ enter_view("real", <void *>real)
 enter_view("imag", <void *>imag)
 enter_view("view_as_real", <void *>view_as_real)
 enter_view("view_as_complex", <void *>view_as_complex)
+
+
+cdef object property_of(int op, Tensor x):
+    cdef (PyObject *)[1] args
+    args[0] = <PyObject *>x
+    return run_view(op, args, 1)
+
+
+def _real(Tensor self):
+    """The real parts, as a view; a real tensor itself."""
+    return property_of(OP_REAL, self)
+
+
+def _imag(Tensor self):
+    """The imaginary parts of a complex tensor, as a view."""
+    return property_of(OP_IMAG, self)
+
+
+# What this module adds to Tensor.
+Tensor.real = property(_real)
+Tensor.imag = property(_imag)

@@ -3,7 +3,7 @@ from ptcore._ops._schema import linear
 
 linear(
     "to_dtype(input, dtype: DType)", node="ToCopyBackward0", kernel="copy", internal=True, called="to", promote="first",
-    out="laid_like(input, dtype)", vjp=["to_dtype(g, x.dtype)"], batch="whole", reference="x.astype(dtype)",
+    out="laid_cast", vjp=["to_dtype(g, x.dtype)"], batch="whole", reference="x.astype(dtype)",
     doc="The values in another dtype.")
 
 linear(
@@ -12,7 +12,7 @@ linear(
     doc="The values on another device.")
 
 linear(
-    "clone(input, *, memory_format: Obj = None)", kernel="copy", out="laid_like(input)", vjp=["g"], batch="whole",
+    "clone(input, *, memory_format: Obj = None)", kernel="copy", out="laid", vjp=["g"], batch="whole",
     reference="x + 0", out_argument=False, select={"memory_format": "_arguments.clone_as"},
     doc="""A copy with its own memory; gradients flow through it. Its strides are those of the tensor if that
 is dense, else row-major, or what a memory format says.
@@ -24,12 +24,12 @@ False
 """)
 
 linear(
-    "row_major(input)", node="CloneBackward0", internal=True, called="contiguous", kernel="copy", out="like(input)",
+    "row_major(input)", node="CloneBackward0", internal=True, called="contiguous", kernel="copy", out="like",
     vjp=["g"], batch="whole", reference="x + 0", out_argument=False,
     doc="A copy in row-major order.")
 
 linear(
-    "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat_spec('cat', tensors, dim)",
+    "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat",
     alias=("concat", "concatenate"), method=False, autocast="widest", reference="_cat(x, dim)",
     doc="""Tensors one after another along ``dim``.
 
@@ -39,7 +39,7 @@ tensor([1., 2., 3.])
 """)
 
 linear(
-    "flip(input, dims: Dims)", kernel="flip", out="like(input)", vjp=["flip(g, dims)"],
+    "flip(input, dims: Dims)", kernel="flip", out="like", vjp=["flip(g, dims)"],
     varargs="dims", reference="flip(x, axis=dims)",
     doc="""Reversed along ``dims``, as a copy.
 

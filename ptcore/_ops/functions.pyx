@@ -12,10 +12,10 @@ from libc.string cimport strcmp
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 from ptcore._ops cimport _views
-from ptcore._ops._dispatch cimport flags_of, interpose, over_first
 from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite, unwritten
 from ptcore._ops._fast cimport binary, inplace_binary, unary
-from ptcore._ops._structured cimport call, join
+from ptcore._ops.call.offer cimport asks, flags_of_all, interpose
+from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops._table cimport info
 from ptcore._ops._writing cimport write_outs
 from ptcore._ops import _arguments, _results, _shape_rules
@@ -27,7 +27,7 @@ cdef extern from "Python.h":
 
 cdef extern from "call/op_function.h":
     enum: PT_NO_SLOT, PT_REQUIRED
-    enum: PT_FORM_UNARY, PT_FORM_BINARY, PT_FORM_ELEMENTWISE, PT_FORM_STRUCTURED, PT_FORM_JOIN, PT_FORM_VIEW
+    enum: PT_FORM_UNARY, PT_FORM_BINARY, PT_FORM_ELEMENTWISE, PT_FORM_STRUCTURED, PT_FORM_VIEW
     enum: PT_FORM_COMPOSITE, PT_FORM_INPLACE_BINARY, PT_FORM_INPLACE_ELEMENTWISE, PT_FORM_INPLACE_OTHER, PT_FORM_NUMPY
     enum: PT_ROLE_FUNCTION, PT_ROLE_INPLACE, PT_ROLE_METHOD
     ctypedef struct pt_slot:
@@ -209,10 +209,6 @@ cdef object structured_entry(pt_function *f, PyObject **slots):
     return result
 
 
-cdef object join_entry(pt_function *f, PyObject **slots):
-    return join(f.spec.op, <object>slots[0], <object>slots[1], out_of(f, slots))
-
-
 cdef object view_entry(pt_function *f, PyObject **slots):
     return _views.run_view(f.spec.op, slots, f.spec.nargs)
 
@@ -231,22 +227,12 @@ cdef object body_of(pt_function *f, str suffix=""):
     return <object>f.body
 
 
-cdef bint overridden(PyObject **slots, int n):
-    """Whether a composite is to be offered to __torch_function__ or to an interpreter."""
-    cdef uint32_t key = pt_tls.mode
-    for k in range(n):
-        key |= flags_of(<object>slots[k])
-    if key & (PT_MODE_FUNCTION | PT_INTERPOSED):
-        return True
-    return (key & PT_SUBCLASS) != 0 and not pt_tls.torch_function_off
-
-
 cdef object composite_entry(pt_function *f, PyObject **slots):
     cdef const pt_function_spec *s = f.spec
     cdef (PyObject *)[24] given
     cdef object out = out_of(f, slots), result
     cdef int k
-    if overridden(slots, s.nargs):
+    if asks(flags_of_all(slots, s.nargs)):
         result = interpose(s.op, packed(f, slots), out, 0)
         if result is not NotImplemented:
             return result
@@ -275,13 +261,13 @@ cdef object inplace_other_entry(pt_function *f, PyObject **slots):
     cdef int k
     if not isinstance(x, Tensor):
         raise TypeError(f"{info(s.op).name.decode()}_: {<object>f.names[0]} must be a Tensor, got {type(x).__name__}")
-    if s.body_out and not overridden(slots, s.nargs):
+    if s.body_out and not asks(flags_of_all(slots, s.nargs)):
         body_of(f, "_")
         result = PyObject_Vectorcall(f.body, slots, s.nargs, NULL)
         if result is not None:
             return result
     args = packed(f, slots)
-    if info(s.op).updates and over_first(s.op, args):
+    if info(s.op).updates and over_first(s.op, slots, s.nargs):
         return x
     before = unwritten(x, args)
     for k in range(base.spec.nslots):
@@ -422,7 +408,6 @@ pt_hooks.entries[PT_FORM_UNARY] = elementwise_entry
 pt_hooks.entries[PT_FORM_BINARY] = elementwise_entry
 pt_hooks.entries[PT_FORM_ELEMENTWISE] = elementwise_entry
 pt_hooks.entries[PT_FORM_STRUCTURED] = structured_entry
-pt_hooks.entries[PT_FORM_JOIN] = join_entry
 pt_hooks.entries[PT_FORM_VIEW] = view_entry
 pt_hooks.entries[PT_FORM_COMPOSITE] = composite_entry
 pt_hooks.entries[PT_FORM_INPLACE_BINARY] = inplace_elementwise_entry

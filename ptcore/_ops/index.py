@@ -3,7 +3,7 @@ from ptcore._ops._schema import ALL, NUMERIC, ORDERED, linear, nondifferentiable
 
 linear(
     "gather(input, dim: Dim, index: Index)", kernel="gather",
-    out="gather_spec('gather', input, dim, index)",
+    out="gather",
     vjp=["scatter_add(zeros_for(g, x.shape), dim, index, g)", None],
     reference="_gather(x, dim, index)",
     doc="""Elements picked along ``dim``: ``out[i][j] = input[index[i][j]][j]`` for dim 0.
@@ -16,7 +16,7 @@ tensor([[1, 1],
 
 structured(
     "scatter_add(input, dim: Dim, index: Index, src)", types=NUMERIC, kernel="scatter_add",
-    promote="none", out="scatter_spec('scatter_add', input, dim, index, src)",
+    promote="none", out="scatter",
     vjp=["g", None, "corner_of(gather(g, dim, index), z.shape)"],
     jvp="linear", autocast="widest", reference="_scatter_add(x, dim, index, src)",
     inplace=True, updates=True,
@@ -29,14 +29,14 @@ tensor([2., 0., 1.])
 
 structured(
     "scatter_src(input, dim: Dim, index: Index, src)", node="ScatterBackward0", kernel="scatter", promote="none",
-    internal=True, called="scatter", out="scatter_spec('scatter', input, dim, index, src)",
+    internal=True, called="scatter", out="scatter",
     vjp=["scatter_src(g, dim, index, zeros_for(g, index.shape))", None,
          "corner_of(gather(g, dim, index), z.shape)"],
     jvp="linear", reference="_scatter(x, dim, index, src)", doc="``input`` with ``src`` written along dim.")
 
 linear(
     "index_select(input, dim: Dim, index: Index)", kernel="index_select",
-    out="index_select_spec('index_select', input, dim, index)",
+    out="index_select",
     vjp=["index_add(zeros_for(g, x.shape), dim, index, g)", None],
     batch="shift input", reference="take(x, index, axis=dim)",
     doc="""The slices of ``input`` along ``dim`` at the positions in a vector.
@@ -69,7 +69,7 @@ linear(
 
 structured(
     "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)", node="IndexPutBackward0",
-    kernel="index_put", types=ALL, internal=True, called="index_put", out="like(input)", promote="none",
+    kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
     prefill=True, vjp=["g", "index_get(g, indices, dims, y.shape)"],
     batch="index", jvp="linear", autocast="widest",
     reference="_index_accumulate(x, values, indices, dims)",
@@ -77,7 +77,7 @@ structured(
 
 structured(
     "index_write(input, values, indices: Obj, dims: Obj, accumulate=False)", node="IndexPutBackward0",
-    kernel="index_put", types=ALL, internal=True, called="index_put", out="like(input)", promote="none",
+    kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
     prefill=True, vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
                        "index_get(g, indices, dims, y.shape)"],
     batch="index", jvp="linear", autocast="widest",
@@ -93,7 +93,7 @@ nondifferentiable(
 structured(
     "scatter_prod(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ALL, kernel="scatter_prod",
     promote="none", internal=True, called="scatter_reduce",
-    out="scatter_spec('scatter_reduce', input, dim, index, src)",
+    out="scatter",
     vjp=["g * conj_of(factors_of(x, dim, index, z))", None,
          "corner_of(gather(g, dim, index) * conj_of(other_factors(x, dim, index, z, out)), z.shape)"],
     jvp=["t * factors_of(x, dim, index, z)", None,
@@ -105,7 +105,7 @@ for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum"
     structured(
         f"{_name}(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ORDERED, kernel=_name,
         promote="none", internal=True, called="scatter_reduce",
-        out="scatter_spec('scatter_reduce', input, dim, index, src)",
+        out="scatter",
         vjp=["g * (x == out) / winners(x, dim, index, z, out)", None,
              "corner_of(gather(g / winners(x, dim, index, z, out), dim, index) * is_winner(dim, index, z, out),"
              " z.shape)"],

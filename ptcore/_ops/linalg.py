@@ -3,7 +3,7 @@ from ptcore._ops._schema import COMPLEX, NUMERIC, bilinear, structured
 
 bilinear(
     "mm(input, mat2)", types=NUMERIC, kernel="mm", promote="none",
-    out="mm_spec('mm', input, mat2)", vjp=["mm(g, adjoint(y))", "mm(adjoint(x), g)"],
+    out="mm", vjp=["mm(g, adjoint(y))", "mm(adjoint(x), g)"],
     batch="product ik,kj->ij", autocast="low", reference="matmul(x, y)",
     doc="""Product of two matrices, ``(N, K)`` by ``(K, M)``.
 
@@ -14,7 +14,7 @@ tensor([[11.]])
 
 bilinear(
     "bmm(input, mat2)", types=NUMERIC, kernel="bmm", promote="none",
-    out="bmm_spec('bmm', input, mat2)", vjp=["bmm(g, adjoint(y))", "bmm(adjoint(x), g)"],
+    out="bmm", vjp=["bmm(g, adjoint(y))", "bmm(adjoint(x), g)"],
     batch="product bik,bkj->bij", autocast="low", reference="matmul(x, y)",
     doc="""Batch of matrix products, ``(B, N, K)`` by ``(B, K, M)``.
 
@@ -62,7 +62,7 @@ tensor([[3.]])
 
 structured(
     "linear(input, weight, bias: OptTensor = None)", types=NUMERIC, kernel="linear",
-    promote="none", out="linear_spec(input, weight, bias)", public=["nn.functional.linear"],
+    promote="none", out="linear", public=["nn.functional.linear"],
     method=False, vjp=["linear_input(g, y)", "linear_weight(g, x, y.shape)",
                        "sum_to(g, z.shape)"],
     batch="shift input", jvp=["linear(t, y)", "linear(x, t)", "t"],

@@ -28,13 +28,13 @@ for _name, _called, _params, _doc in (
 
 nondifferentiable(
     "bernoulli_of(input, generator: Obj)", types=REAL, kernel="random_bernoulli", internal=True, called="bernoulli",
-    random=True, layout="contiguous", out="like(input)", reference="bernoulli",
+    random=True, layout="contiguous", out="like", reference="bernoulli",
     doc="1 with the probability that each element says, else 0.")
 
 nondifferentiable(
     "poisson_of(input, generator: Obj)", types=REAL, kernel="random_poisson", internal=True, random=True,
     called="poisson",
-    layout="contiguous", out="like(input)", reference="poisson",
+    layout="contiguous", out="like", reference="poisson",
     doc="Counts with the Poisson rate that each element says.")
 
 structured(

@@ -3,7 +3,7 @@ from ptcore._ops._schema import ALL, FLOATING, ORDERED, REAL, linear, nondiffere
 
 linear(
     "sum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)",
-    kernel="sum", promote="dtype", out="reduced(input, dim, keepdim, summed_dtype(input, dtype))",
+    kernel="sum", promote="dtype", out="reduced_sum",
     reference="sum(x, axis=dim, keepdims=keepdim)", autocast="high",
     doc="""Sum over ``dim`` (all dims if None). Integers and bools give int64 unless ``dtype``
 says otherwise.
@@ -16,14 +16,14 @@ tensor([4., 6.])
 structured(
     "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", node="ProdBackward0",
     internal=True, called="prod",
-    kernel="prod", promote="dtype", out="reduced(input, dim, keepdim, summed_dtype(input, dtype))",
+    kernel="prod", promote="dtype", out="reduced_sum",
     reference="prod(x, axis=dim, keepdims=keepdim)", jvp="reduced", autocast="high",
     sample=uniform(0.5, 2),
     doc="Product over dims.")
 
 linear(
     "mean(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", types=FLOATING,
-    kernel="mean", promote="dtype", out="reduced(input, dim, keepdim, dtype)",
+    kernel="mean", promote="dtype", out="reduced",
     reference="mean(x, axis=dim, keepdims=keepdim)",
     doc="""Mean over ``dim`` (all dims if None) of a floating-point tensor.
 
@@ -35,7 +35,7 @@ tensor(3.)
 for _name, _text in (("amax", "Largest"), ("amin", "Smallest")):
     structured(
         f"{_name}(input, dim: Dims = None, keepdim=False)", types=ORDERED, kernel=_name,
-        out=f"nonempty('{_name}', input, dim) and reduced(input, dim, keepdim)",
+        out="reduced_nonempty",
         reference=f"{_name}(x, axis=dim, keepdims=keepdim)", jvp="reduced",
         doc=f"""{_text} value over ``dim``; equal ones share the gradient. NaN wins.
 
@@ -48,16 +48,14 @@ for _name in ("max_dim", "min_dim"):
     structured(
         f"{_name}(input, dim: Dim, keepdim=False)", types=ORDERED, kernel=_name, internal=True,
         called=_name[:3], node=f"{_name[:3].title()}Backward0", fields=("values", "indices"),
-        out=f"nonempty('{_name[:3]}', input, dim) and [reduced(input, dim, keepdim), "
-            "reduced(input, dim, keepdim, INT64)]",
+        out="reduced_pair",
         reference="_" + _name, jvp="reduced",
         doc="Values and the index of the first occurrence.")
 
 for _name in ("argmax", "argmin"):
     nondifferentiable(
         f"{_name}(input, dim: OptDim = None, keepdim=False)", types=ORDERED, kernel=_name,
-        out=f"nonempty('{_name}', input, tuple(range(input.ndim)) if dim is None else dim) and "
-            "reduced(input, tuple(range(input.ndim)) if dim is None else dim, keepdim, INT64)",
+        out="reduced_index",
         reference=f"{_name}(x, axis=dim, keepdims=keepdim)",
         doc=f"""Index of the {'largest' if _name == 'argmax' else 'smallest'} value, the first
 among equals; of the flattened tensor if ``dim`` is None.
@@ -71,7 +69,7 @@ for _name, _text in (("any", "Whether any element is nonzero."),
                      ("all", "Whether all elements are nonzero.")):
     nondifferentiable(
         f"{_name}(input, dim: Dims = None, keepdim=False)", types=ALL, kernel=_name,
-        out="reduced(input, dim, keepdim, BOOL)",
+        out="reduced_bool",
         reference=f"{_name}(x, axis=dim, keepdims=keepdim)",
         doc=f"""{_text}
 
@@ -92,13 +90,13 @@ tensor(2)
 
 structured(
     "var_dims(input, dim: Dims = None, correction: Float = 1.0, keepdim=False)", node="VarBackward0", types=REAL,
-    kernel="var", internal=True, called="var", out="reduced(input, dim, keepdim)",
+    kernel="var", internal=True, called="var", out="reduced",
     reference="var(x, axis=dim, ddof=correction, keepdims=keepdim)", jvp="reduced",
     doc="Variance with a correction to the divisor.")
 
 structured(
     "logsumexp(input, dim: Dims, keepdim=False)", types=REAL, promote="float",
-    kernel="logsumexp", out="reduced(input, dim, keepdim)",
+    kernel="logsumexp", out="reduced",
     reference="special.logsumexp(x, axis=dim, keepdims=keepdim)", jvp="reduced", autocast="high",
     doc="""``log(sum(exp(input)))`` over ``dim``, without overflow.
 
@@ -110,7 +108,7 @@ tensor(1000.)
 structured(
     "vector_norm(input, ord: Float = 2.0, dim: Dims = None, keepdim=False)",
     node="LinalgVectorNormBackward0", types=REAL,
-    kernel="vector_norm", internal=True, called="norm", out="reduced(input, dim, keepdim)",
+    kernel="vector_norm", internal=True, called="norm", out="reduced",
     sample=uniform(0.2, 3), reference="_vector_norm(x, ord, dim, keepdim)", jvp="reduced",
     autocast="high",
     doc="Norm of the elements over dims.")

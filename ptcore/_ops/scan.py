@@ -3,7 +3,7 @@ from ptcore._ops._schema import FLOATING, ORDERED, linear, structured, uniform
 
 linear(
     "cumsum(input, dim: Dim, *, dtype: DType = None)", kernel="cumsum", promote="dtype",
-    out="like(input, summed_dtype(input, dtype))", vjp=["flip(cumsum(flip(g, (dim,)), dim), (dim,))"],
+    out="summed", vjp=["flip(cumsum(flip(g, (dim,)), dim), (dim,))"],
     autocast="high", reference="cumsum(x, axis=dim)",
     inplace=True,
     doc="""Running sum along ``dim``.
@@ -15,7 +15,7 @@ tensor([1., 3., 6.])
 
 structured(
     "cumprod(input, dim: Dim, *, dtype: DType = None)", kernel="cumprod", promote="dtype",
-    out="like(input, summed_dtype(input, dtype))", inplace=True, sample=uniform(0.5, 2),
+    out="summed", inplace=True, sample=uniform(0.5, 2),
     jvp="rule", autocast="high", reference="cumprod(x, axis=dim)",
     doc="""Running product along ``dim``.
 
@@ -27,7 +27,7 @@ tensor([1., 2., 6.])
 for _name, _text in (("cummax", "largest"), ("cummin", "smallest")):
     structured(
         f"{_name}(input, dim: Dim)", types=ORDERED, kernel=_name, fields=("values", "indices"),
-        out="[like(input), like(input, INT64)]", jvp="rule", reference=f"_{_name}(x, dim)",
+        out="like_pair", jvp="rule", reference=f"_{_name}(x, dim)",
         doc=f"""The {_text} value so far along ``dim`` and where it is, the last of equals. NaN wins.
 
 >>> import ptcore
@@ -36,7 +36,7 @@ tensor([0, 1])
 """)
 
 structured(
-    "logcumsumexp(input, dim: Dim)", types=FLOATING, kernel="logcumsumexp", out="like(input)", jvp="rule",
+    "logcumsumexp(input, dim: Dim)", types=FLOATING, kernel="logcumsumexp", out="like", jvp="rule",
     reference="_logcumsumexp(x, dim)",
     doc="""``log(cumsum(exp(input)))`` along ``dim``, without overflow.
 

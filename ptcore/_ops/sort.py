@@ -3,7 +3,7 @@ from ptcore._ops._schema import ORDERED, nondifferentiable, structured
 
 structured(
     "sort(input, dim: Dim = -1, descending=False, *, stable=False)", types=ORDERED, kernel="sort",
-    fields=("values", "indices"), out="[like(input), like(input, INT64)]",
+    fields=("values", "indices"), out="like_pair",
     reference="_sort(x, dim, descending)", jvp="rule",
     doc="""Values in rising (or falling) order along ``dim`` and where they were. The order of
 equals is kept, whatever ``stable`` says; NaN is the greatest.

@@ -10,9 +10,10 @@ import inspect
 import numpy as np
 
 from ptcore import Tensor, float64, from_numpy, full, result_type
-from ptcore._ops import _dispatch, _schema, _table
+from ptcore._ops import _schema, _table
 from ptcore._ops._register import register
 from ptcore._ops._shapes import broadcast_shapes, laid_like
+from ptcore._ops.call.run import call_op
 from ptcore.autograd._forward import _evaluated
 from ptcore.autograd._helpers import sum_to
 
@@ -81,7 +82,7 @@ def hosted(*partial, place="special", numbers=()):
             values = [bound.arguments[n] for n in names]
             if len(tensors) == 2:
                 values[:2] = _promoted(name, tensors, *values[:2])
-            return _dispatch.call_op(op, tuple(values), bound.arguments.get("out"))
+            return call_op(op, tuple(values), bound.arguments.get("out"))
 
         function.__module__ = f"ptcore.{place}"
         _table.set_functions(op, function, None)

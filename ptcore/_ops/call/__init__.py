@@ -1,0 +1,1 @@
+"""Calling an op: bind, offer, read, shape, allocate, run, record."""

@@ -1,0 +1,45 @@
+# Call: what the steps of one call share. It lives on the C stack of `call` in run.pyx.
+from cpython.object cimport PyObject
+
+from ptcore._types cimport *
+from ptcore._ops._table cimport pt_opinfo
+
+cdef enum:
+    INLINE_TENSORS = 8          # more of them, and more ints, lie in `room`
+    INLINE_INTS = 128
+    MAX_ARGS = 20
+    MAX_OUTS = 8
+    NO_ARGUMENT = 255
+
+cdef struct Out:                # one output, as the shape rule wants it
+    int ndim, dt
+    bint laid                   # with these strides; else row-major
+    int64_t[64] sizes
+    int64_t[64] strides
+
+cdef struct Call:
+    int op, n
+    pt_opinfo *o
+    PyObject **args             # in the order of the row; borrowed
+    PyObject *lead              # the first tensor
+    uint32_t key                # flags of all tensors and of the thread
+    bint normal                 # the arguments are of plain types (`plain_arguments`), not the user's own
+    int nin, nparams, nout
+    int dt                      # of the tensors that promote; -1: there are none
+    int column, number          # the device of the outputs
+    uint64_t dims               # a bit for each dim that a parameter names
+    bint keepdim
+    void *room
+    pt_view *inputs
+    PyObject **tensors          # borrowed; NULL: absent
+    uint8_t *argument           # which tensor argument each is of, or NO_ARGUMENT
+    int64_t *ints               # what parameters of several ints point to
+    int nints
+    int onto                    # the output goes to another device: a copy in place of a kernel
+    (PyObject *)[20] plain      # the other arguments; NULL: a dim or dims, in params
+    pt_param[20] params
+    pt_view[8] inline_inputs
+    (PyObject *)[8] inline_tensors
+    uint8_t[8] inline_argument
+    int64_t[128] inline_ints
+    Out[8] outs

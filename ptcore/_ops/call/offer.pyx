@@ -1,0 +1,111 @@
+"""Offering: before an op runs, __torch_function__ of its arguments' classes and the interpreter stack may take the call.
+
+Every kind of op comes through ``interpose``: by id, with its arguments in the order of its row.
+"""
+from cpython.object cimport PyObject
+
+from ptcore._types cimport *
+from ptcore._tensor cimport Tensor
+from ptcore._ops._table cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
+from ptcore._state import interpreters as _interpreters
+
+cdef enum:
+    VARIANT_PLAIN = 0
+    VARIANT_INPLACE = 1
+
+
+cdef uint32_t flags_of(object x) noexcept:
+    """The flags of a tensor, or of all in a list."""
+    cdef uint32_t key = 0
+    if isinstance(x, Tensor):
+        return (<Tensor>x).flags
+    if isinstance(x, (list, tuple)):
+        for item in x:
+            if isinstance(item, Tensor):
+                key |= (<Tensor>item).flags
+    return key
+
+
+cdef uint32_t flags_of_all(PyObject **args, int n) noexcept:
+    """The flags of all arguments and of the thread."""
+    cdef uint32_t key = pt_tls.mode
+    cdef int k
+    for k in range(n):
+        key |= flags_of(<object>args[k])
+    return key
+
+
+cdef bint asks(uint32_t key) noexcept:
+    """Whether anybody is to be asked."""
+    return (key & (PT_MODE_FUNCTION | PT_INTERPOSED)) != 0 or (
+        (key & PT_SUBCLASS) != 0 and not pt_tls.torch_function_off)
+
+
+cdef object interpose(int op, tuple args, object out, int variant):
+    """Offers the call to __torch_function__ and to the interpreter stack.
+
+    Returns NotImplemented when nobody takes it, and dispatch goes on.
+    """
+    cdef uint32_t key = pt_tls.mode
+    for x in args:
+        key |= flags_of(x)
+    if not pt_tls.torch_function_off and key & (PT_SUBCLASS | PT_MODE_FUNCTION):
+        result = _torch_function(op, args, out, variant)
+        if result is not NotImplemented:
+            return result
+    if key & PT_INTERPOSED:
+        return _interpret(op, args, out, variant)
+    return NotImplemented
+
+
+cdef object _interpret(int op, tuple args, object out, int variant):
+    """Hands the call to the innermost interpreter, which runs with itself taken off.
+
+    Where it returns NotImplemented the op goes on with the interpreter in its place: a composite
+    is then offered as the ops that it calls."""
+    cdef list stack = _interpreters.stack
+    if not stack:
+        raise RuntimeError(f"{info(op).name.decode()}: an argument belongs to a transformation that "
+                           "has ended or does not see this call; its value is not known here")
+    top = _interpreters.pop()
+    try:
+        return top.call(info(op).row.decode(), args, out, variant)
+    finally:
+        _interpreters.push(top)
+
+
+cdef object _torch_function(int op, tuple args, object out, int variant):
+    cdef pt_opinfo *o = info(op)
+    cdef list types = [], owners = []
+    cdef list flat = []
+    for x in args:
+        if isinstance(x, (list, tuple)):
+            flat.extend(x)
+        else:
+            flat.append(x)
+    for x in flat:
+        if isinstance(x, Tensor) and (<Tensor>x).flags & PT_SUBCLASS and type(x) not in types:
+            # subclasses come before their bases
+            for i, t in enumerate(types):
+                if issubclass(type(x), t):
+                    types.insert(i, type(x))
+                    owners.insert(i, x)
+                    break
+            else:
+                types.append(type(x))
+                owners.append(x)
+    func = INPLACE_FUNCTIONS[op] if variant == VARIANT_INPLACE else FUNCTIONS[op]
+    if func is None:
+        return NotImplemented
+    names = o.argnames.decode().split(",")
+    kwargs = {names[k]: args[k] for k in range(o.npositional, len(args))}
+    if out is not None:
+        kwargs["out"] = out
+    for owner in owners:
+        result = type(owner).__torch_function__(func, tuple(types), args[:o.npositional], kwargs)
+        if result is not NotImplemented:
+            return result
+    if owners:
+        raise TypeError(f"{o.name.decode()}: no implementation found for types "
+                        f"{[t.__name__ for t in types]}")
+    return NotImplemented

@@ -1,0 +1,527 @@
+"""Reading: the bound arguments of a structured call become views and parameters.
+
+``read`` takes arguments that are plain already: tensors of one dtype on one device, numbers and dims of the exact
+types. For others ``plain_arguments`` makes such, once, and they are read again.
+"""
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.string cimport memset
+
+from ptcore._types cimport *
+from ptcore._device cimport BACKENDS, device, device_of
+from ptcore._dtype cimport CATEGORY, N_DTYPES, PROMOTE, as_code, default_float, dtype, dtype_of
+from ptcore._shape cimport read_index, read_sizes, sizes_tuple, wrap_dim
+from ptcore._tensor cimport *
+from ptcore._ops import _arguments
+from ptcore._ops._table cimport *
+from ptcore._ops.call.call cimport *
+
+cdef extern from "Python.h":
+    int64_t PyLong_AsLongLongAndOverflow(object, int *) noexcept
+    bint PyLong_CheckExact(object)
+
+cdef enum:
+    SLOW_ON_ANY_DEVICE = PT_SLOW & ~PT_NON_CPU
+
+cdef Tensor (*_cast)(Tensor x, int dt)
+
+
+cdef void set_cast(Tensor (*f)(Tensor x, int dt)) noexcept:
+    global _cast
+    _cast = f
+
+
+cdef void begin(Call *c, int op, PyObject **args, int n) noexcept:
+    c.op, c.n, c.o, c.args = op, n, info(op), args
+    c.normal = False
+    c.room = NULL
+    c.inputs, c.tensors, c.argument, c.ints = c.inline_inputs, c.inline_tensors, c.inline_argument, c.inline_ints
+    c.onto = -1
+
+
+cdef int make_room(Call *c) except -1:
+    """Room for long lists of tensors and of ints; the caller frees it."""
+    cdef const char *letters = c.o.letters
+    cdef Py_ssize_t tensors = 0, ints = 0, k
+    cdef size_t size
+    for k in range(c.n):
+        x = <object>c.args[k]
+        if letters[k] in b"TOIJ":
+            tensors += 1
+        elif isinstance(x, tuple):
+            tensors += len(x)
+            ints += len(x)
+    if tensors > INLINE_TENSORS or ints > INLINE_INTS:
+        size = sizeof(pt_view) + sizeof(PyObject *) + 1
+        c.room = PyMem_Malloc(tensors * size + (ints + 1) * sizeof(int64_t))
+        if c.room == NULL:
+            raise MemoryError()
+        c.inputs = <pt_view *>c.room
+        c.tensors = <PyObject **>(c.inputs + tensors)
+        c.ints = <int64_t *>(c.tensors + tensors)
+        c.argument = <uint8_t *>(c.ints + ints)
+    return 0
+
+
+cdef pt_param no_param                   # all zero
+memset(&no_param, 0, sizeof(pt_param))
+
+
+cdef inline bint read_dim(object value, int ndim, int64_t *dim) noexcept:
+    """A wrapped dim from an exact int."""
+    cdef int overflow = 0
+    cdef int64_t v
+    if not PyLong_CheckExact(value):
+        return False
+    v = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or v < -ndim or v >= ndim:
+        return False
+    dim[0] = v + ndim if v < 0 else v
+    return True
+
+
+cdef inline void add_tensor(Call *c, Tensor t, int argument) noexcept:
+    c.tensors[c.nin] = <PyObject *>t
+    c.argument[c.nin] = argument
+    c.key |= t.flags
+    fill_view(t, &c.inputs[c.nin])
+    c.nin += 1
+
+
+cdef int read(Call *c) except -1:
+    """1: everything is read. 0: an argument is not plain yet, or the call is not (see ``plain``)."""
+    cdef const char *letters = c.o.letters
+    cdef pt_param *p
+    cdef Tensor t, lead = None
+    cdef object x
+    cdef int k, j, argument = 0, overflow
+    cdef char letter
+    c.key = pt_tls.mode
+    c.nin = c.nparams = c.nints = 0
+    c.dt = -1
+    c.dims = 0
+    c.keepdim = False
+    c.lead = NULL
+    for k in range(c.n):
+        x = <object>c.args[k]
+        letter = letters[k]
+        if letter == c'T' or letter == c'I' or letter == c'O' or letter == c'J':
+            if isinstance(x, Tensor):
+                if c.room == NULL and c.nin == INLINE_TENSORS:
+                    return 0
+                t = <Tensor>x
+                add_tensor(c, t, argument)
+                if letter == c'T' or letter == c'O':
+                    if c.dt < 0:
+                        c.dt = t.dt
+                    elif c.dt != t.dt:
+                        return 0
+                if lead is None:
+                    lead = t
+            elif x is None and (letter == c'O' or letter == c'J'):
+                if c.room == NULL and c.nin == INLINE_TENSORS:
+                    return 0
+                memset(&c.inputs[c.nin], 0, sizeof(pt_view))
+                c.inputs[c.nin].dtype = PT_NONE
+                c.tensors[c.nin] = NULL
+                c.argument[c.nin] = argument
+                c.nin += 1
+            else:
+                return 0
+            argument += 1
+            continue
+        if letter == c'L':
+            if type(x) is not tuple or c.room == NULL and PyTuple_GET_SIZE(x) + c.nin > INLINE_TENSORS:
+                return 0
+            for j in range(<int>PyTuple_GET_SIZE(x)):
+                item = <object>PyTuple_GET_ITEM(x, j)
+                if not isinstance(item, Tensor):
+                    return 0
+                t = <Tensor>item
+                add_tensor(c, t, argument)
+                if c.dt < 0:
+                    c.dt = t.dt
+                elif c.dt != t.dt:
+                    return 0
+                if lead is None:
+                    lead = t
+            argument += 1
+            continue
+        p = &c.params[c.nparams]
+        p[0] = no_param
+        c.plain[c.nparams] = <PyObject *>x
+        if c.normal:
+            if letter == c'o' and isinstance(x, tuple) and x and isinstance(x[0], Tensor):
+                for item in <tuple>x:
+                    add_tensor(c, <Tensor?>item, NO_ARGUMENT)
+                continue
+            if letter == c'o' and isinstance(x, device):
+                c.column, c.number = (<device>x).column, (<device>x).number
+            fill_param(c, p, x, letter, k)
+            if letter == c'D':
+                for j in range(p.count):
+                    c.dims |= <uint64_t>1 << p.list[j]
+            elif (letter == c'd' or letter == c'e') and p.kind == PT_PARAM_INT:
+                c.dims = <uint64_t>1 << p.i
+            elif letter == c'b':
+                c.keepdim = p.i != 0
+            c.nparams += 1
+            continue
+        if lead is None:
+            return 0
+        if letter == c'D':
+            if not read_dims(c, p, x, lead.rank):
+                return 0
+            c.plain[c.nparams] = NULL
+        elif letter == c'd':
+            if not read_dim(x, lead.rank, &p.i):
+                return 0
+            p.kind, p.d = PT_PARAM_INT, <double>p.i
+            c.dims = <uint64_t>1 << p.i
+            c.plain[c.nparams] = NULL
+        elif letter == c'b':
+            if x is not True and x is not False:
+                return 0
+            c.keepdim = x is True
+            p.kind, p.i, p.d = PT_PARAM_INT, c.keepdim, c.keepdim
+        elif letter == c'f':
+            if type(x) is not float:
+                return 0
+            p.kind, p.d = PT_PARAM_FLOAT, <double>x
+            p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
+        elif letter == c'i':
+            overflow = 0
+            if not PyLong_CheckExact(x):
+                return 0
+            p.i = PyLong_AsLongLongAndOverflow(x, &overflow)
+            if overflow:
+                return 0
+            p.kind, p.d = PT_PARAM_INT, <double>p.i
+        elif letter == c't':
+            if x is not None:
+                if c.o.promote == PT_PROMOTE_DTYPE or type(x) is not dtype:
+                    return 0
+                p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
+                p.d = <double>p.i
+        elif x is None and (letter == c'e' or letter == c'g' or letter == c'j' or letter == c'o'):
+            pass
+        elif letter == c'e':
+            if not read_dim(x, lead.rank, &p.i):
+                return 0
+            p.kind, p.d = PT_PARAM_INT, <double>p.i
+            c.dims = <uint64_t>1 << p.i
+            c.plain[c.nparams] = NULL
+        elif letter == c's' or letter == c'g' or letter == c'j':
+            if PyLong_CheckExact(x) and letter != c'g':
+                overflow = 0
+                p.i = PyLong_AsLongLongAndOverflow(x, &overflow)
+                if overflow:
+                    return 0
+                p.kind, p.d = PT_PARAM_INT, <double>p.i
+            elif type(x) is float and letter != c'j':
+                p.kind, p.d = PT_PARAM_FLOAT, <double>x
+                p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
+            else:
+                return 0
+        else:
+            return 0
+        c.nparams += 1
+    c.lead = <PyObject *>lead if lead is not None else NULL
+    if lead is not None:
+        c.column, c.number = lead.storage.device, lead.storage.device_index
+    return c.normal or plain(c)
+
+
+cdef bint plain(Call *c) noexcept:
+    """Whether nobody is to be asked, nothing to be promoted, and all tensors are on one device."""
+    cdef int k
+    if c.lead == NULL or c.key & SLOW_ON_ANY_DEVICE or (c.dt >= 0 and not c.o.types & (1 << c.dt)):
+        return False
+    if c.o.promote == PT_PROMOTE_FLOAT and c.dt >= 0 and CATEGORY[c.dt] < 2:
+        return False
+    if c.key & PT_NON_CPU:
+        if c.column != DEVICE_CPU and BACKENDS[c.column] == NULL:
+            return False
+        for k in range(c.nin):
+            if c.inputs[k].dtype != PT_NONE and (c.inputs[k].device != c.column or (
+                    c.column != DEVICE_CPU and c.inputs[k].device_index != c.number)):
+                return False
+    return True
+
+
+cdef bint read_dims(Call *c, pt_param *p, object x, int rank) noexcept:
+    """One dim, several, or all."""
+    cdef int64_t *dims = c.ints + c.nints
+    cdef int j, n = 0
+    if rank + c.nints > INLINE_INTS:
+        return False
+    if x is None:
+        n = rank
+        for j in range(n):
+            dims[j] = j
+        c.dims = (<uint64_t>1 << n) - 1 if n < 64 else <uint64_t>0xFFFFFFFFFFFFFFFF
+    elif PyLong_CheckExact(x):
+        if not read_dim(x, rank, dims):
+            return False
+        n = 1
+        c.dims = <uint64_t>1 << dims[0]
+    elif type(x) is tuple and 0 < PyTuple_GET_SIZE(x) <= rank:
+        for j in range(<int>PyTuple_GET_SIZE(x)):
+            if not read_dim(<object>PyTuple_GET_ITEM(x, j), rank, &dims[n]):
+                return False
+            if c.dims & (<uint64_t>1 << dims[n]):
+                return False
+            c.dims |= <uint64_t>1 << dims[n]
+            n += 1
+    else:
+        return False
+    p.kind, p.count, p.list = PT_PARAM_INTS, n, dims
+    c.nints += n
+    return True
+
+
+# -- what is not plain ---------------------------------------------------------------------------
+
+cdef tuple plain_arguments(Call *c, tuple args, uint32_t key):
+    """The arguments as ``read`` takes them: checked, on one device, promoted."""
+    cdef PyObject *found = NULL
+    args = normalised(c.op, args, &found)
+    c.column, c.number = DEVICE_CPU, -1
+    if found != NULL:
+        if key & PT_NON_CPU:
+            device_of_all(c.op, args)
+        args = promoted(c.op, args)
+    return args
+
+
+cdef Tensor as_tensor_like(object value, Tensor like):
+    """A Tensor from a number, ndarray or sequence given where a tensor stands."""
+    if isinstance(value, Tensor):
+        return <Tensor>value
+    return <Tensor>table.convert(value, like)
+
+
+cdef int wrap_arg(object value, int ndim, int op, int k) except -1:
+    cdef bytes name = arg_name(op, k).encode()
+    return wrap_dim(read_index(value, info(op).name, name), ndim, info(op).name, name)
+
+
+cdef tuple normalised(int op, tuple args, PyObject **first):
+    """Checks each argument by its letter; tensors become Tensors, dims non-negative."""
+    cdef const char *letters = info(op).letters
+    cdef int k, n = len(args), ndim
+    cdef list result = list(args)
+    cdef int64_t[64] sizes
+    cdef object value
+    cdef Tensor lead = None
+    for k in range(n):
+        value = result[k]
+        letter = letters[k]
+        if letter == b'T' or letter == b'I':
+            if not isinstance(value, Tensor):
+                if lead is None and letter == b'T' or value is None:
+                    raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be a "
+                                    f"Tensor, got {type(value).__name__}")
+                value = result[k] = as_tensor_like(value, lead if letter == b'T' else None)
+            if lead is None:
+                lead = <Tensor>value
+        elif letter == b'O' or letter == b'J':
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be a Tensor "
+                                f"or None, got {type(value).__name__}")
+        elif letter == b'L':
+            result[k] = value = tuple(value)
+            for item in value:
+                if not isinstance(item, Tensor):
+                    raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must hold "
+                                    f"Tensors, got {type(item).__name__}")
+            if not value:
+                from ptcore._errors import ShapeError
+                raise ShapeError(f"{info(op).name.decode()}: {arg_name(op, k)} must not be empty")
+            lead = <Tensor>value[0]
+        elif letter == b'd':
+            result[k] = wrap_arg(value, lead.rank, op, k)
+        elif letter == b'e':
+            if value is not None:
+                result[k] = wrap_arg(value, lead.rank, op, k)
+        elif letter == b'n':
+            result[k] = wrap_arg(value, lead.rank + 1, op, k)
+        elif letter == b'D':
+            result[k] = _dims(value, lead.rank, op, k)
+        elif letter in b"ibfsgj":
+            if value is not None or letter not in b"gj":
+                result[k] = _plain(value, letter, op, k)
+        elif letter == b'z':
+            ndim = read_sizes(value, sizes, info(op).name, arg_name(op, k).encode())
+            result[k] = sizes_tuple(ndim, sizes)
+        elif letter == b't':
+            if value is not None:
+                result[k] = dtype_of(as_code(value, info(op).name, arg_name(op, k).encode()))
+    first[0] = <PyObject *>lead if lead is not None else NULL
+    return tuple(result)
+
+
+cdef object _plain(object value, char letter, int op, int k):
+    """A number of the letter's own type and range; kernels rely on both."""
+    cdef bint fits = type(value) is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF
+    if letter == b's':
+        if fits or type(value) is float:
+            return value
+        return _arguments.number(info(op).name.decode(), arg_name(op, k), value)
+    if letter == b'i' or letter == b'j':
+        return value if fits else _arguments.integer(info(op).name.decode(), arg_name(op, k), value)
+    if letter == b'b':
+        if value is True or value is False:
+            return value
+        return _arguments.flag(info(op).name.decode(), arg_name(op, k), value)
+    if type(value) is float:
+        return value
+    return _arguments.real(info(op).name.decode(), arg_name(op, k), value)
+
+
+cdef tuple _dims(object value, int ndim, int op, int k):
+    cdef int64_t[64] dims
+    cdef int n, i, d
+    cdef uint64_t seen = 0
+    cdef bytes name
+    if value is None:
+        return tuple(range(ndim))
+    if type(value) is int:
+        return (wrap_arg(value, ndim, op, k),)
+    name = arg_name(op, k).encode()
+    n = read_sizes(value, dims, info(op).name, name)
+    if n == 0:
+        return tuple(range(ndim))
+    for i in range(n):
+        d = wrap_dim(dims[i], ndim, info(op).name, name)
+        if seen & (<uint64_t>1 << d):
+            raise RuntimeError(f"{info(op).name.decode()}: dim {d} appears twice in "
+                               f"{arg_name(op, k)}={value!r}")
+        seen |= <uint64_t>1 << d
+        dims[i] = d
+    if ndim == 0:
+        return ()
+    return sizes_tuple(n, dims)
+
+
+cdef tuple common_device_of(int op, Tensor t, tuple seen, bint scalars):
+    """(column, index, whether it is a scalar's) of the tensors up to t; a scalar on the CPU may
+    stand beside tensors elsewhere if `scalars`."""
+    cdef int column = t.storage.device, number = t.storage.device_index
+    if seen is None or (seen[2] and not (t.rank == 0 and column == DEVICE_CPU)):
+        return (column, number, scalars and t.rank == 0 and column == DEVICE_CPU)
+    if (column, number) != (seen[0], seen[1]) and not (
+            scalars and t.rank == 0 and column == DEVICE_CPU):
+        from ptcore._errors import DeviceError
+        raise DeviceError(f"{info(op).name.decode()}: all tensors must be on one device, got "
+                          f"{device_of(seen[0], seen[1])} and {device_of(column, number)}")
+    return seen
+
+
+cdef tuple device_of_all(int op, tuple args):
+    cdef tuple seen = None
+    for x in args:
+        if isinstance(x, Tensor):
+            seen = common_device_of(op, <Tensor>x, seen, False)
+        elif isinstance(x, tuple):
+            for item in x:
+                if isinstance(item, Tensor):
+                    seen = common_device_of(op, <Tensor>item, seen, False)
+    return seen[0], seen[1]
+
+
+cdef tuple promoted(int op, tuple args):
+    """Brings the promoting tensors to the compute dtype and checks it against ``types``."""
+    cdef pt_opinfo *o = info(op)
+    cdef const char *letters = o.letters
+    cdef int k, dt = -1
+    cdef Tensor t
+    cdef bint mixed = False
+    cdef list changed
+    for k in range(len(args)):
+        if letters[k] == b'T' or (letters[k] == b'O' and args[k] is not None):
+            t = <Tensor>args[k]
+            if dt >= 0 and t.dt != dt:
+                mixed = True
+                if o.promote == PT_PROMOTE_NONE:
+                    from ptcore._errors import DTypeError
+                    raise DTypeError(
+                        f"{o.name.decode()}: {arg_name(op, k)} must have dtype "
+                        f"{dtype_of(dt).name}, got {dtype_of(t.dt).name}")
+                dt = PROMOTE[dt][t.dt]
+            elif dt < 0:
+                dt = t.dt
+        elif letters[k] == b'L':
+            for item in args[k]:
+                t = <Tensor>item
+                if dt >= 0 and t.dt != dt:
+                    mixed = True
+                    dt = PROMOTE[dt][t.dt]
+                elif dt < 0:
+                    dt = t.dt
+    if dt < 0:
+        return args
+    if o.promote == PT_PROMOTE_FLOAT and CATEGORY[dt] < 2:
+        dt = default_float()
+        mixed = True
+    elif o.promote == PT_PROMOTE_DTYPE:
+        for k in range(len(args)):
+            if letters[k] == b't' and args[k] is not None and (<dtype>args[k]).code != dt:
+                dt = (<dtype>args[k]).code
+                mixed = True
+    if not o.types & (1 << dt):
+        from ptcore._errors import UnsupportedDTypeError as DTypeError
+        allowed = ", ".join([dtype_of(k).name for k in range(N_DTYPES) if o.types & (1 << k)])
+        raise DTypeError(f"{o.name.decode()}: dtype must be one of {allowed}, got {dtype_of(dt).name}")
+    if not mixed:
+        return args
+    changed = list(args)
+    for k in range(len(args)):
+        if letters[k] == b'T' or (letters[k] == b'O' and args[k] is not None):
+            changed[k] = _cast(<Tensor>args[k], dt)
+        elif letters[k] == b'L':
+            changed[k] = tuple([_cast(<Tensor>item, dt) for item in args[k]])
+    return tuple(changed)
+
+
+cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -1:
+    cdef int op = c.op
+    if x is None:
+        return 0
+    if letter == b't':
+        p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
+        p.d = <double>p.i
+    elif letter == b'w':
+        names = _choices(op, k)
+        if x not in names:
+            known = ', '.join([repr(n) for n in names])
+            raise ValueError(f"{info(op).name.decode()}: {arg_name(op, k)} must be one of {known}, got {x!r}")
+        p.kind, p.i = PT_PARAM_INT, names.index(x)
+    elif isinstance(x, tuple):
+        p.kind, p.count, p.list = PT_PARAM_INTS, <int>len(x), c.ints + c.nints
+        for item in <tuple>x:
+            c.ints[c.nints] = item
+            c.nints += 1
+    elif isinstance(x, (bool, int)):
+        p.kind = PT_PARAM_INT
+        p.d = <double>x
+        p.i = <int64_t><uint64_t>x if x > 0x7FFFFFFFFFFFFFFF else <int64_t>x     # at most 2**64 - 1
+    elif isinstance(x, float):
+        p.kind, p.d = PT_PARAM_FLOAT, x
+        p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
+    elif isinstance(x, complex):
+        p.kind, p.d, p.im = PT_PARAM_COMPLEX, x.real, x.imag
+    return 0
+
+
+_choice_table = {}
+
+
+cdef tuple _choices(int op, int k):
+    key = (op, k)
+    found = _choice_table.get(key)
+    if found is None:
+        from ptcore._ops import row
+        found = _choice_table[key] = row(info(op).row.decode()).args[k].choices
+    return found

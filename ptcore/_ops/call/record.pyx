@@ -1,0 +1,181 @@
+"""Recording: the Node of a structured call, on its outputs."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
+
+from ptcore._types cimport *
+from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._node cimport Node, TensorMeta, new_node
+from ptcore._shape cimport same_sizes, sizes_tuple
+from ptcore._tensor cimport *
+from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
+from ptcore._ops._table cimport *
+from ptcore._ops.call.call cimport *
+
+cdef enum:
+    MAX_KNOWN = 8
+
+# The dims that most calls name, so that nodes need no tuple of their own: (0,), (1,), ... and
+# (), (0,), (0, 1), ...
+cdef list _one_dim = [(_k,) for _k in range(MAX_KNOWN)]
+cdef list _first_dims = [tuple(range(_k)) for _k in range(MAX_KNOWN)]
+
+
+cdef int record(Call *c, PyObject **results) except -1:
+    """Makes the Node of a call and hangs it on the outputs, if a gradient goes to one of its tensors."""
+    cdef pt_opinfo *o = c.o
+    cdef uint32_t need = 0              # a bit for each tensor argument, as grad_mask and need have them
+    cdef int i, k, code, edges = 0
+    cdef Node n
+    cdef Tensor t
+    if c.nout == 1 and CATEGORY[(<Tensor>results[0]).dt] < 2:
+        return 0
+    for i in range(c.nin):
+        if c.argument[i] == NO_ARGUMENT:
+            continue
+        edges += 1
+        if c.tensors[i] != NULL and o.grad_mask & (1 << c.argument[i]) and needs_grad(<Tensor>c.tensors[i]):
+            need |= 1 << c.argument[i]
+    if not need:
+        return 0
+    n = new_node(c.op, edges)
+    for i in range(edges):
+        if need & (1 << c.argument[i]) and c.tensors[i] != NULL and needs_grad(<Tensor>c.tensors[i]):
+            link(n, i, <Tensor>c.tensors[i])
+    record_params(c, n)
+    for k in range(o.nsaved):
+        if not o.need[k] & need:
+            continue
+        code = o.saved[k]
+        if code >= PT_SAVE_OUT:
+            save(n, k, alias(<Tensor>results[code - PT_SAVE_OUT]))
+        elif code < PT_SAVE_META:
+            save(n, k, <object>c.args[code])
+        elif isinstance(<object>c.args[code - PT_SAVE_META], tuple):
+            i = first_of(c, code - PT_SAVE_META)
+            save_at(n, k, metas_of(c.tensors + i, <int>PyTuple_GET_SIZE(<object>c.args[code - PT_SAVE_META])), 0)
+        elif <object>c.args[code - PT_SAVE_META] is not None:
+            save_at(n, k, meta_of(<Tensor>c.args[code - PT_SAVE_META]), 0)
+    if pt_tls.mode & PT_MODE_ANOMALY:
+        n.trace = trace_of_user()
+    if c.nout == 1:
+        set_node(<Tensor>results[0], n, 0)
+        return 0
+    n.nout = c.nout
+    n.out_meta = tuple([(shape_of(<Tensor>results[k]), dtype_of((<Tensor>results[k]).dt), (<object>results[k]).device)
+                        for k in range(c.nout)])
+    for k in range(c.nout):
+        t = <Tensor>results[k]
+        if CATEGORY[t.dt] >= 2:
+            set_node(t, n, k)
+    return 0
+
+
+cdef int first_of(Call *c, int position) noexcept:
+    """Where the tensors of the list at a position of the arguments begin."""
+    cdef int k, argument = 0, i = 0
+    for k in range(position):
+        if c.o.letters[k] in b"TOIJL":
+            argument += 1
+    while i < c.nin and c.argument[i] != argument:
+        i += 1
+    return i
+
+
+cdef int record_params(Call *c, Node n) except -1:
+    """The other arguments in the order of the row, then the lengths of lists of tensors."""
+    cdef (PyObject *)[40] items
+    cdef object made, first = None      # these two keep what the items borrow
+    cdef list others = None
+    cdef int k, count = 0
+    if c.normal:                        # all of them are as the rules want them, lists of indices too
+        for k in range(c.n):
+            if c.o.letters[k] not in b"TOIJL":
+                items[count] = c.args[k]
+                count += 1
+    else:
+        for count in range(c.nparams):
+            items[count] = c.plain[count]
+            if items[count] == NULL:    # a dim or dims that were read
+                made = <long>c.params[count].i if c.params[count].kind == PT_PARAM_INT else dims_of(&c.params[count])
+                items[count] = <PyObject *>made
+                if first is None:
+                    first = made
+                else:
+                    others = [made] if others is None else others + [made]
+        count = c.nparams
+    if c.o.lists:
+        for k in range(c.n):
+            if c.o.letters[k] == c'L':
+                made = <long>len(<object>c.args[k])
+                items[count] = <PyObject *>made
+                others = [made] if others is None else others + [made]
+                count += 1
+    return keep_params(c.op, n, count, items)
+
+
+cdef tuple _last_metas = ()
+
+
+cdef tuple metas_of(PyObject **tensors, int n):
+    """The metadata of each tensor; the same tuple as the last time if nothing differs."""
+    global _last_metas
+    cdef TensorMeta m
+    cdef Tensor t
+    cdef int i
+    if len(_last_metas) == n:
+        for i in range(n):
+            m, t = <TensorMeta>PyTuple_GET_ITEM(_last_metas, i), <Tensor>tensors[i]
+            if (m.rank != t.rank or m.rank > 5 or m.dt != t.dt or m.column != t.storage.device
+                    or m.number != t.storage.device_index or not same_sizes(t.rank, m.sizes, t.dims)):
+                break
+        else:
+            return _last_metas
+    _last_metas = tuple([meta_of(<Tensor>tensors[i]) for i in range(n)])
+    return _last_metas
+
+
+cdef tuple dims_of(const pt_param *p):
+    """The dims of a parameter as a tuple."""
+    cdef int i
+    if p.count == 1 and p.list[0] < MAX_KNOWN:
+        return <tuple>_one_dim[p.list[0]]
+    if p.count < MAX_KNOWN:
+        for i in range(p.count):
+            if p.list[i] != i:
+                break
+        else:
+            return <tuple>_first_dims[p.count]
+    return sizes_tuple(p.count, p.list)
+
+
+cdef (PyObject *)[4096] _last_params
+
+
+cdef int keep_params(int op, Node node, int n, PyObject **items) except -1:
+    """``node.params`` from n items: the tuple of the op's last node if it held the same objects.
+
+    Small ints, bools, None, dtypes and known dims are the same objects at each call.
+    """
+    cdef tuple params
+    cdef PyObject *last = _last_params[op]
+    cdef int i
+    if n == 0:
+        node.params = ()
+        return 0
+    if last != NULL and PyTuple_GET_SIZE(<tuple>last) == n:
+        for i in range(n):
+            if PyTuple_GET_ITEM(<tuple>last, i) != items[i]:
+                break
+        else:
+            node.params = <tuple>last
+            return 0
+    params = PyTuple_New(n)
+    for i in range(n):
+        Py_INCREF(<object>items[i])
+        PyTuple_SET_ITEM(params, i, <object>items[i])
+    node.params = params
+    Py_INCREF(params)
+    Py_XDECREF(last)
+    _last_params[op] = <PyObject *>params
+    return 0

@@ -1,0 +1,429 @@
+"""Running: a structured op from its bound arguments to recorded results.
+
+    bind (op_function.cpp) -> read -> [offer, plain arguments, read again] -> shape -> allocate -> launch -> record
+
+What stands in brackets is for arguments that are not plain. A call of plain arguments goes through the other steps and
+nothing else.
+"""
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.sequence cimport PySequence_Fast_ITEMS
+
+from ptcore._types cimport *
+from ptcore._device cimport BACKENDS, PT_DECOMPOSE, device_of, memory_failure
+from ptcore._dtype cimport dtype_of
+from ptcore._shape cimport same_sizes
+from ptcore._tensor cimport *
+from ptcore._ops._table cimport *
+from ptcore._ops._table import _python_kernels, n_ops, op_id
+from ptcore._ops._writing cimport *
+from ptcore._ops.call.call cimport *
+from ptcore._ops.call.offer cimport flags_of_all, interpose
+from ptcore._ops.call.read cimport begin, make_room, plain_arguments, read, set_cast
+from ptcore._ops.call.record cimport record
+from ptcore._ops.call.shape cimport shape, shape_by_spec
+from ptcore._ops._record cimport check_inplace, finish_inplace
+
+cdef enum:
+    SMALL = 16384               # elements up to which the GIL is kept
+
+cdef int OP_TO_DTYPE = op_id("to_dtype")
+_next_random = None             # (generator, column, index) -> (seed, offset), installed by the generator module
+
+
+def set_random_source(f):
+    global _next_random
+    _next_random = f
+
+
+def call_op(int op, tuple args, out=None):
+    """Calls any structured op by id with its arguments in signature order."""
+    if not 0 <= op < n_ops() or info(op).kind != PT_STRUCTURED:
+        raise IndexError(f"call_op: {op} is no structured op")
+    if len(args) != <Py_ssize_t>len(info(op).letters):
+        raise TypeError(f"{info(op).name.decode()}: takes {len(info(op).letters)} arguments, got {len(args)}")
+    return call_with(op, args, out)
+
+
+cdef object call_with(int op, tuple args, object out):
+    return call(op, PySequence_Fast_ITEMS(args), <int>len(args), out)
+
+
+cdef object call(int op, PyObject **args, int n, object out):
+    """Runs a structured op on its arguments in the order of the row."""
+    cdef Call c
+    begin(&c, op, args, n)
+    if read(&c):
+        return complete(&c, out)
+    return call_of_any(&c, out)
+
+
+cdef object call_of_any(Call *c, object out):
+    """The call of arguments that are not plain: offered, made plain, and read again."""
+    cdef tuple args = tuple([<object>c.args[k] for k in range(c.n)])
+    cdef uint32_t key = flags_of_all(c.args, c.n)
+    if key & PT_SLOW:
+        result = interpose(c.op, args, out, 0)
+        if result is not NotImplemented:
+            return result
+    args = plain_arguments(c, args, key)
+    c.args = PySequence_Fast_ITEMS(args)
+    c.normal = True
+    try:
+        make_room(c)
+        if not read(c):
+            raise RuntimeError(f"{c.o.name.decode()}: another thread has changed an argument meanwhile")
+        return complete(c, out)
+    finally:
+        PyMem_Free(c.room)
+
+
+cdef object complete(Call *c, object out):
+    """Shapes, allocates, runs and records a call that has been read."""
+    cdef (PyObject *)[8] results
+    cdef Tensor r
+    if not shape(c):
+        shape_in_python(c)
+    if c.nout > 1 or out is not None or c.onto >= 0:
+        return complete_rest(c, out)
+    r = allocated(c, &c.outs[0])
+    results[0] = <PyObject *>r
+    launch(c, results)
+    if c.key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and c.o.differentiable:
+        record(c, results)
+    return r
+
+
+cdef object complete_rest(Call *c, object out):
+    """Several outputs, the user's out=, or another device."""
+    cdef (PyObject *)[8] results
+    cdef list made = [], placed = None
+    cdef tuple given, others
+    cdef bint recorded = (c.key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and c.o.differentiable)
+    cdef Tensor r
+    cdef Out *o
+    cdef int k
+    if out is not None:
+        given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        if len(given) == c.nout and c.onto < 0 and not (recorded and any_needs_grad(c)):
+            placed = []
+            others = tuple([<object>c.tensors[k] for k in range(c.nin) if c.tensors[k] != NULL])
+    for k in range(c.nout):
+        o = &c.outs[k]
+        r = None
+        if placed is not None and not o.laid:           # of two results neither is written over the other
+            r = place_for(given[k], o.dt, o.ndim, o.sizes, c.column, c.number, (*others, made), c.o.name)
+        if placed is not None:
+            placed.append(r is not None)
+        made.append(r if r is not None else allocated(c, o))
+    if c.onto >= 0:
+        if <bint>pt_tls.non_blocking and c.column == DEVICE_CPU:
+            made = [landing(<Tensor>made[0], (<Tensor>c.lead).storage.device)]
+        copy_into(<Tensor>made[0], <Tensor>c.lead, pt_tls.non_blocking)
+    for k in range(c.nout):
+        results[k] = <PyObject *>made[k]
+    if c.onto < 0:
+        launch(c, results)
+    if recorded:
+        record(c, results)
+    if out is not None:                 # refuses results with history
+        return write_outs(c.op, out, made, placed)
+    return made[0] if c.nout == 1 else tuple(made)
+
+
+cdef bint any_needs_grad(Call *c):
+    cdef int k
+    for k in range(c.nin):
+        if c.tensors[k] != NULL and needs_grad(<Tensor>c.tensors[k]):
+            return True
+    return False
+
+
+cdef bint args_need_grad(object args):
+    for x in args:
+        if isinstance(x, Tensor):
+            if needs_grad(<Tensor>x):
+                return True
+        elif isinstance(x, (tuple, list)) and args_need_grad(x):
+            return True
+    return False
+
+
+cdef inline Tensor allocated(Call *c, Out *o):
+    if o.laid:
+        return new_strided(o.dt, o.ndim, o.sizes, o.strides, c.column, c.number)
+    return new_tensor(o.dt, o.ndim, o.sizes, c.column, c.number)
+
+
+# -- other threads ---------------------------------------------------------------------------------
+
+cdef uint64_t MIX = 0x9E3779B97F4A7C15
+
+
+cdef uint64_t geometry(Call *c) noexcept:
+    """A number for the sizes and strides of all tensors: a kernel must meet those that its shape rule saw, though
+    Python code of other threads may have run in between."""
+    cdef uint64_t h = 0
+    cdef Tensor t
+    cdef int i, k
+    for k in range(c.nin):
+        if c.tensors[k] == NULL:
+            continue
+        t = <Tensor>c.tensors[k]
+        h = (h ^ <uint64_t>t.count ^ (<uint64_t>t.rank << 56)) * MIX
+        for i in range(2 * t.rank):
+            h = (h ^ <uint64_t>t.dims[i]) * MIX
+        h ^= h >> 32
+    return h
+
+
+cdef int look_again(Call *c, uint64_t seen) except -1:
+    """After Python code has run: the views show what the tensors are now, of the sizes that were seen."""
+    cdef int k
+    if geometry(c) != seen:
+        raise RuntimeError(f"{c.o.name.decode()}: another thread has changed the sizes of an argument meanwhile")
+    for k in range(c.nin):
+        if c.tensors[k] != NULL:
+            fill_view(<Tensor>c.tensors[k], &c.inputs[k])
+    return 0
+
+
+cdef int shape_in_python(Call *c) except -1:
+    cdef uint64_t seen = geometry(c)
+    shape_by_spec(c, plain_args(c))
+    return look_again(c, seen)
+
+
+cdef tuple with_dims(Call *c, tuple args):
+    """The arguments with dims as the rules get them: not negative, several as a tuple."""
+    cdef list result = list(args)
+    cdef int k, n = 0
+    for k in range(c.n):
+        if c.o.letters[k] in b"TOIJL":
+            continue
+        if c.plain[n] == NULL:
+            result[k] = c.params[n].i if c.params[n].kind == PT_PARAM_INT else tuple(
+                [c.params[n].list[j] for j in range(c.params[n].count)])
+        n += 1
+    return tuple(result)
+
+
+# -- kernels -------------------------------------------------------------------------------------
+
+cdef int64_t *own_all(pt_view *views, int nin, pt_view *outs, int nout) except NULL:
+    """Gives all views sizes and strides of their own, in memory that the caller frees."""
+    cdef int64_t total = 1
+    cdef int64_t *room
+    cdef int64_t *at
+    cdef int i
+    for i in range(nin):
+        total += 2 * views[i].ndim
+    for i in range(nout):
+        total += 2 * outs[i].ndim
+    room = at = <int64_t *>PyMem_Malloc(total * sizeof(int64_t))
+    if room == NULL:
+        raise MemoryError()
+    for i in range(nin):
+        at = own_dims(&views[i], at)
+    for i in range(nout):
+        at = own_dims(&outs[i], at)
+    return room
+
+
+cdef int launch(Call *c, PyObject **results) except -1:
+    """Runs the op's kernel for the device of the outputs."""
+    cdef pt_call k
+    cdef pt_view[8] outs
+    cdef pt_kernel kernel
+    cdef int64_t *room = NULL
+    cdef int64_t work = 0
+    cdef list copies = None
+    cdef int i, status
+    if c.column == DEVICE_META:
+        return 0
+    kernel = kernel_of(c.op, c.column)
+    if kernel == NULL:
+        return without_kernel(c, results)
+    if c.o.prefill or c.o.random or (c.o.contiguous and c.key & PT_NONCONTIGUOUS):
+        copies = []
+        prepare(c, results, copies, &k)
+    for i in range(c.nin):
+        if c.inputs[i].dtype != PT_NONE:
+            work += c.inputs[i].numel
+    for i in range(c.nout):
+        fill_view(<Tensor>results[i], &outs[i])
+        work += outs[i].numel
+    k.op = c.op
+    k.nin, k.nout, k.nparams = c.nin, c.nout, c.nparams
+    (<const pt_view **>&k.inputs)[0] = c.inputs
+    k.out = outs
+    (<const pt_param **>&k.params)[0] = c.params
+    k.stream = NULL
+    if c.column != DEVICE_CPU and BACKENDS[c.column] != NULL and BACKENDS[c.column].stream != NULL:
+        k.stream = BACKENDS[c.column].stream(outs[0].device_index)
+    k.error[0] = 0
+    if work > SMALL:
+        room = own_all(c.inputs, c.nin, outs, c.nout)
+        pt_kernels_enter()
+        with nogil:
+            status = kernel(&k)
+        pt_kernels_leave()
+    else:
+        status = kernel(&k)
+    if status != PT_OK:
+        return not_done(c, &k, kernel, results, room, status)
+    if room != NULL:
+        PyMem_Free(room)
+    return 0
+
+
+cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int64_t *room, int status) except -1:
+    """After a kernel that wants the BLAS or a decomposition, or has failed. Frees ``room``."""
+    try:
+        if status == PT_NEED_BLAS:
+            if room == NULL:
+                room = own_all(c.inputs, c.nin, k.out, c.nout)
+            pt_kernels_enter()          # before the import, which lets other threads run
+            try:
+                from ptcore._ops import _blas
+                _blas.load()
+                with nogil:
+                    status = kernel(k)
+            finally:
+                pt_kernels_leave()
+        if status == PT_DECOMPOSE:
+            if not by_smaller_ops(c, results):
+                raise NotImplementedError(f"{c.o.name.decode()}: a kernel leaves these sizes to a decomposition, which "
+                                          "there is none of")
+        elif status != PT_OK:
+            if status == PT_MEMORY_ERROR and c.column != DEVICE_CPU:
+                status = memory_failure(c.column, k.out[0].device_index)
+            raise_status(status, c.o.name, k.error)
+    finally:
+        PyMem_Free(room)
+    return 0
+
+
+cdef int prepare(Call *c, PyObject **results, list copies, pt_call *k) except -1:
+    """What some kernels want first: an output that begins as a copy of the input, inputs in row-major order, a place
+    in the stream of random numbers. Python code may run here."""
+    cdef uint64_t seen = geometry(c)
+    cdef int i
+    cdef Tensor t
+    if c.o.prefill and results[0] != c.tensors[0]:
+        copy_into(<Tensor>results[0], <Tensor>c.tensors[0])
+    if c.o.contiguous:
+        for i in range(c.nin):
+            t = <Tensor>c.tensors[i] if c.tensors[i] != NULL else None
+            if t is not None and t.flags & PT_NONCONTIGUOUS:
+                copies.append((i, contiguous(t)))
+    if c.o.random:
+        k.seed, k.offset = _next_random(<object>c.args[c.n - 1], c.column, (<Tensor>results[0]).storage.device_index)
+    look_again(c, seen)
+    for i, t in copies:
+        fill_view(t, &c.inputs[i])
+    return 0
+
+
+cdef tuple plain_args(Call *c):
+    """The arguments as rules and kernels in Python get them."""
+    cdef tuple args = tuple([<object>c.args[k] for k in range(c.n)])
+    return args if c.normal else with_dims(c, args)
+
+
+cdef int without_kernel(Call *c, PyObject **results) except -1:
+    """Fills the results of an op that has no compiled kernel for the device."""
+    cdef tuple made
+    if (c.op, c.column) in _python_kernels:
+        # A kernel sees data without history.
+        made = tuple([<object>results[k] for k in range(c.nout)])
+        _python_kernels[(c.op, c.column)](*[without_history(x) for x in plain_args(c)],
+                                          out=made[0] if c.nout == 1 else made)
+        return 0
+    if c.o.kernel != NULL and <bytes>c.o.kernel == b"copy" and BACKENDS[c.column] != NULL:
+        return copy_into(<Tensor>results[0], <Tensor>c.lead)
+    if not by_smaller_ops(c, results):
+        raise NotImplementedError(f"{c.o.name.decode()}: there is no kernel for device {device_of(c.column, -1)}")
+    return 0
+
+
+cdef bint by_smaller_ops(Call *c, PyObject **results) except -1:
+    """Fills the results of an op that a device has no kernel for by its decomposition, if it has one; half types are
+    computed in float32, as a kernel would."""
+    from ptcore._ops import _decompositions
+    try:
+        function = _decompositions.function(c.o.row.decode())
+    except KeyError:
+        return False
+    made = function(*[widened(without_history(x)) for x in plain_args(c)])
+    if c.nout == 1:
+        made = (made,)
+    for k in range(c.nout):
+        copy_into(<Tensor>results[k], <Tensor?>made[k])
+    return True
+
+
+cdef object widened(object x):
+    if isinstance(x, Tensor) and ((<Tensor>x).dt == PT_FLOAT16 or (<Tensor>x).dt == PT_BFLOAT16):
+        return cast(<Tensor>x, PT_FLOAT32)
+    return tuple([widened(item) for item in x]) if type(x) is tuple else x
+
+
+cdef object without_history(object x):
+    if type(x) is tuple and x and isinstance(x[0], Tensor):
+        return tuple([without_history(item) for item in x])
+    return alias(<Tensor>x) if isinstance(x, Tensor) else x
+
+
+cdef Tensor cast(Tensor x, int dt):
+    """x with another dtype; recorded through the `to` op when x has history."""
+    cdef (PyObject *)[2] args
+    cdef object target
+    if x.dt == dt:
+        return x
+    target = dtype_of(dt)
+    args[0], args[1] = <PyObject *>x, <PyObject *>target
+    return <Tensor>call(OP_TO_DTYPE, args, 2, None)
+
+
+set_cast(cast)
+
+
+cdef bint over_first(int op, PyObject **args, int n) except -1:
+    """Runs a structured op whose kernel may change its first input in place; False, with nothing
+    done, where the result has to be computed beside it."""
+    cdef uint32_t key = flags_of_all(args, n)
+    cdef (PyObject *)[8] results
+    cdef tuple given
+    cdef Tensor x
+    cdef Call c
+    if key & PT_SLOW or not isinstance(<object>args[0], Tensor):
+        return False
+    given = tuple([<object>args[k] for k in range(n)])
+    if key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and args_need_grad(given):
+        return False
+    x = <Tensor>args[0]
+    if x.flags & (PT_NONCONTIGUOUS | PT_DATA):
+        return False
+    begin(&c, op, args, n)
+    given = plain_arguments(&c, given, key)
+    c.args = PySequence_Fast_ITEMS(given)
+    c.normal = True
+    try:
+        make_room(&c)
+        if not read(&c) or c.tensors[0] != <PyObject *>x:
+            return False
+        for k in range(1, c.nin):
+            if c.tensors[k] != NULL and same_memory(<Tensor>c.tensors[k], x):
+                return False
+        if not shape(&c):
+            shape_in_python(&c)
+        if c.outs[0].dt != x.dt or c.outs[0].ndim != x.rank or not same_sizes(x.rank, c.outs[0].sizes, x.dims):
+            return False
+        check_inplace(x, c.o.name, False)
+        results[0] = <PyObject *>x
+        launch(&c, results)
+    finally:
+        PyMem_Free(c.room)
+    finish_inplace(x, None)
+    return True

@@ -1,0 +1,224 @@
+"""Shape and dtype rules of structured ops: what the outputs of a call are, before anything is allocated.
+
+A row names a rule (``out="reduced"``) or writes an expression of _shapes.py. Each named rule has its C form here and a
+Python form of the same name in _shapes.py, which says what is wrong where the C form gives up; tests/ops/test_meta.py
+holds both to one answer.
+"""
+from cpython.object cimport PyObject
+from libc.string cimport memcpy
+
+from ptcore._types cimport *
+from ptcore._device cimport as_device, device
+from ptcore._dtype cimport CATEGORY, as_code
+from ptcore._shape cimport is_dense, read_sizes, same_sizes
+from ptcore._tensor cimport *
+from ptcore._ops._table cimport *
+from ptcore._ops.call.call cimport *
+
+
+cdef inline void like(Call *c, int k, const pt_view *x, int dt) noexcept:
+    """Output k has the sizes of x."""
+    cdef Out *out = &c.outs[k]
+    out.ndim, out.dt, out.laid = x.ndim, dt, False
+    memcpy(out.sizes, x.sizes, x.ndim * sizeof(int64_t))
+
+
+cdef inline void laid(Call *c) noexcept:
+    """The first output keeps the strides of the first tensor if its elements fill their memory."""
+    cdef const pt_view *x = &c.inputs[0]
+    if not x.contiguous and is_dense(x.ndim, x.sizes, x.strides):
+        c.outs[0].laid = True
+        memcpy(c.outs[0].strides, x.strides, x.ndim * sizeof(int64_t))
+
+
+cdef inline void reduced(Call *c, int k, int dt) noexcept:
+    """Output k has the sizes of the first tensor without the dims that are named."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef Out *out = &c.outs[k]
+    cdef int j
+    out.ndim, out.dt, out.laid = 0, dt, False
+    for j in range(x.ndim):
+        if c.dims & (<uint64_t>1 << j):
+            if c.keepdim:
+                out.sizes[out.ndim] = 1
+                out.ndim += 1
+        else:
+            out.sizes[out.ndim] = x.sizes[j]
+            out.ndim += 1
+
+
+cdef bint replaced(Call *c, const pt_view *x, int64_t dim, int64_t n) noexcept:
+    """The first output has the sizes of x with n in the place of one."""
+    like(c, 0, x, x.dtype)
+    if x.ndim:
+        c.outs[0].sizes[dim] = n
+    return True
+
+
+cdef bint is_index(const pt_view *x) noexcept:
+    return x.dtype == PT_INT64 or x.dtype == PT_INT32 or CATEGORY[x.dtype] == 1
+
+
+cdef bint gathered(Call *c) noexcept:
+    cdef const pt_view *x = &c.inputs[0]
+    cdef const pt_view *index = &c.inputs[1]
+    cdef int j
+    if index.ndim != x.ndim or not is_index(index):
+        return False
+    for j in range(x.ndim):
+        if j != c.params[0].i and index.sizes[j] > x.sizes[j]:
+            return False
+    like(c, 0, index, x.dtype)
+    return True
+
+
+cdef bint scattered(Call *c) noexcept:
+    cdef const pt_view *index = &c.inputs[1]
+    cdef const pt_view *src = &c.inputs[2]
+    cdef int j
+    if src.ndim != index.ndim or not gathered(c):
+        return False
+    for j in range(index.ndim):
+        if index.sizes[j] > src.sizes[j]:
+            return False
+    like(c, 0, &c.inputs[0], c.inputs[0].dtype)
+    return True
+
+
+cdef bint joined(Call *c) noexcept:
+    """``cat`` of tensors that differ in one dim at most."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef int64_t dim = c.params[0].i, total = 0
+    cdef int i, j
+    if x.ndim == 0:
+        return False
+    for i in range(c.nin):
+        if c.inputs[i].ndim != x.ndim:
+            return False
+        for j in range(x.ndim):
+            if j != dim and c.inputs[i].sizes[j] != x.sizes[j]:
+                return False
+        total += c.inputs[i].sizes[dim]
+    return replaced(c, x, dim, total)
+
+
+cdef bint multiplied(Call *c, int batch) noexcept:
+    """Matrices, or with batch = 1 stacks of them."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef const pt_view *y = &c.inputs[1]
+    cdef Out *out = &c.outs[0]
+    if x.ndim != 2 + batch or y.ndim != 2 + batch or x.sizes[batch + 1] != y.sizes[batch]:
+        return False
+    if batch and x.sizes[0] != y.sizes[0]:
+        return False
+    out.ndim, out.dt, out.laid = 2 + batch, c.dt, False
+    out.sizes[0] = x.sizes[0]
+    out.sizes[batch], out.sizes[batch + 1] = x.sizes[batch], y.sizes[batch + 1]
+    return True
+
+
+cdef bint transformed(Call *c) noexcept:
+    """``linear``: (..., in) by (out, in), and a bias (out)."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef const pt_view *weight = &c.inputs[1]
+    cdef const pt_view *bias = &c.inputs[2]
+    if x.ndim == 0 or weight.ndim != 2 or x.sizes[x.ndim - 1] != weight.sizes[1]:
+        return False
+    if bias.dtype != PT_NONE and (bias.ndim != 1 or bias.sizes[0] != weight.sizes[0]):
+        return False
+    return replaced(c, x, x.ndim - 1, weight.sizes[0])
+
+
+cdef bint shape(Call *c) noexcept:
+    """Fills ``c.outs`` by the rule that the row names. False: its Python form has to say."""
+    cdef int rule = c.o.rule
+    cdef const pt_view *x = &c.inputs[0]
+    if rule == RULE_SPEC or c.nin == 0 or x.dtype == PT_NONE:
+        return False
+    c.nout = 1
+    if rule == RULE_LIKE:
+        like(c, 0, x, x.dtype)
+    elif rule == RULE_LAID:
+        like(c, 0, x, x.dtype)
+        laid(c)
+    elif rule == RULE_CAST or rule == RULE_LAID_CAST:
+        if c.params[0].kind != PT_PARAM_INT:
+            return False
+        like(c, 0, x, <int>c.params[0].i)
+        if rule == RULE_LAID_CAST:
+            laid(c)
+    elif rule == RULE_SUMMED:
+        like(c, 0, x, PT_INT64 if CATEGORY[x.dtype] < 2 and c.params[c.nparams - 1].kind == PT_PARAM_NONE else x.dtype)
+    elif rule == RULE_LIKE_PAIR:
+        like(c, 0, x, x.dtype)
+        like(c, 1, x, PT_INT64)
+        c.nout = 2
+    elif rule == RULE_REDUCED:
+        reduced(c, 0, x.dtype)
+    elif rule == RULE_REDUCED_SUM:
+        reduced(c, 0, PT_INT64 if CATEGORY[x.dtype] < 2 and c.params[2].kind == PT_PARAM_NONE else x.dtype)
+    elif rule == RULE_REDUCED_NONEMPTY:
+        if x.numel == 0:
+            return False
+        reduced(c, 0, x.dtype)
+    elif rule == RULE_REDUCED_BOOL:
+        reduced(c, 0, PT_BOOL)
+    elif rule == RULE_REDUCED_PAIR:
+        if x.numel == 0:
+            return False
+        reduced(c, 0, x.dtype)
+        reduced(c, 1, PT_INT64)
+        c.nout = 2
+    elif rule == RULE_REDUCED_INDEX:
+        if x.numel == 0:
+            return False
+        if c.params[0].kind == PT_PARAM_NONE:
+            c.dims = <uint64_t>0xFFFFFFFFFFFFFFFF
+        reduced(c, 0, PT_INT64)
+    elif rule == RULE_MM:
+        return multiplied(c, 0)
+    elif rule == RULE_BMM:
+        return multiplied(c, 1)
+    elif rule == RULE_LINEAR:
+        return transformed(c)
+    elif rule == RULE_CAT:
+        return joined(c)
+    elif rule == RULE_GATHER:
+        return gathered(c)
+    elif rule == RULE_SCATTER:
+        return scattered(c)
+    elif rule == RULE_INDEX_SELECT:
+        if c.inputs[1].ndim > 1 or not is_index(&c.inputs[1]):
+            return False
+        return replaced(c, x, c.params[0].i, c.inputs[1].numel)
+    else:
+        return False
+    return True
+
+
+# -- rules in Python -----------------------------------------------------------------------------
+
+cdef int shape_by_spec(Call *c, tuple args) except -1:
+    """Fills ``c.outs`` by the op's rule in Python, which raises for what does not fit."""
+    cdef Out *out
+    cdef device onto
+    cdef int k
+    specs = SPECS[c.op](*args)
+    if type(specs) is not list:
+        specs = [specs]
+    if len(specs) > MAX_OUTS:
+        raise RuntimeError(f"{c.o.name.decode()}: at most {MAX_OUTS} outputs are held, got {len(specs)}")
+    c.nout = <int>len(specs)
+    for k in range(c.nout):
+        spec = <tuple?>specs[k]
+        out = &c.outs[k]
+        out.ndim = read_sizes(spec[0], out.sizes, c.o.name, b"shape")
+        out.dt = as_code(spec[1], c.o.name, b"dtype")
+        out.laid = len(spec) == 4 and len(spec[3]) == out.ndim          # it keeps its input's layout
+        if out.laid:
+            read_sizes(spec[3], out.strides, c.o.name, b"stride")
+        if len(spec) == 3:              # the op moves its input to that device
+            onto = as_device(spec[2], c.o.name)
+            c.onto = c.column = onto.column
+            c.number = onto.number
+    return 0
