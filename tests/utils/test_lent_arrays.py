@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ptcore
-from ptcore.multiprocessing import _segments
+from ptcore.multiprocessing import _shared_memory
 from ptcore.utils.data import DataLoader, Dataset, IterableDataset
 
 pytestmark = [pytest.mark.timeout(120),
@@ -128,8 +128,8 @@ class Counted(Dataset):
 
     def __getitem__(self, i):
         if not hasattr(self, "copies"):
-            self.copies, find_room = [], _segments.find_room
-            _segments.find_room = lambda nbytes: (self.copies.append(nbytes), find_room(nbytes))[1]
+            self.copies, find_room = [], _shared_memory.find_room
+            _shared_memory.find_room = lambda nbytes: (self.copies.append(nbytes), find_room(nbytes))[1]
         return FORMS[self.form](i), is_lent(np.empty(N)), len(self.copies)
 
 

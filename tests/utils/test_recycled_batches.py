@@ -10,7 +10,7 @@ import pytest
 
 import ptcore
 import ptcore.multiprocessing as mp
-from ptcore.multiprocessing import _segments
+from ptcore.multiprocessing import _shared_memory
 from ptcore.utils.data import DataLoader, Dataset
 
 pytestmark = [pytest.mark.timeout(120),
@@ -210,11 +210,11 @@ def test_no_descriptor_is_left():
             assert right(k, batch)
 
     use()
-    before, known = count(), len(_segments.known)
+    before, known = count(), len(_shared_memory.known)
     for _ in range(3):
         use()
     assert count() == before
-    assert len(_segments.known) == known
+    assert len(_shared_memory.known) == known
 
 
 def mapped():
@@ -380,8 +380,8 @@ class CountsMoves(Full):
 
     def __getitem__(self, i):
         if not hasattr(self, "moves"):
-            self.moves, find_room = [], _segments.find_room
-            _segments.find_room = lambda nbytes: (self.moves.append(nbytes), find_room(nbytes))[1]
+            self.moves, find_room = [], _shared_memory.find_room
+            _shared_memory.find_room = lambda nbytes: (self.moves.append(nbytes), find_room(nbytes))[1]
         if self.form == "array":
             return np.full(N, i, np.float32), len(self.moves)
         sample = ptcore.full((N,), float(i))
@@ -569,7 +569,7 @@ def test_what_the_dataset_keeps_is_mapped_once(monkeypatch):
         received(self, fd, nbytes, number, dropped)
 
     monkeypatch.setattr(_recycle.Lent, "__init__", made_one)
-    monkeypatch.setattr(_segments.Anonymous, "received", lambda *args: made.extend([0] * 100))
+    monkeypatch.setattr(_shared_memory.Anonymous, "received", lambda *args: made.extend([0] * 100))
     loader = DataLoader(Holds(), batch_size=None, num_workers=1, persistent_workers=True)
     for _ in range(2):
         for i, (x, k) in enumerate(loader):

@@ -614,7 +614,7 @@ def in_threads(monkeypatch):
     """What systems without these pipes do."""
     from ptcore.utils.data import _crew
 
-    monkeypatch.setattr(_crew._segments, "STRATEGIES", ("file_system",))
+    monkeypatch.setattr(_crew._shared_memory, "STRATEGIES", ("file_system",))
 
 
 @pytest.mark.timeout(60)
