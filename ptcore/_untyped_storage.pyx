@@ -194,6 +194,10 @@ cdef class Segment:
         """Whether no storage lies in it."""
         return self.storages == 0
 
+    def use_again(self, int64_t number, list ended not None):
+        """Its storages do not count as shared; the number is noted in the list when no storage lies in it any more."""
+        self.shared, self.number, self.ended = False, number, ended
+
     def storage(self, int64_t offset, int64_t nbytes):
         """The storage at a place; the same one for as long as it lives."""
         return storage_at(self, offset, nbytes)

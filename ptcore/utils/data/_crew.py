@@ -6,7 +6,6 @@ when its iterator is dropped and at the interpreter's end.
 """
 
 import functools
-import os
 import select
 import signal
 import threading

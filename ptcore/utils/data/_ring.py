@@ -1,18 +1,16 @@
 """Batches on their way from a worker to its loader.
 
-A batch is a pickle. New shared memory costs several times what filling it does, so a worker has a ring of segments that
-are used again: ``default_collate`` puts large batches together there, other large tensors are copied there, and the
-pickle has the segment's number. Small tensors go as their elements; what is shared already stays so.
+A batch is a pickle. A worker has a ring of segments of shared memory (a new one costs several times what filling it
+does): ``default_collate`` puts large batches together there, other large tensors are copied there, and the pickle has
+the segment's number. Small tensors go as their elements; what is shared already stays so.
 
-Invariant: what somebody shows is never written to. A segment holds one storage. The storage's deleter tells the loader
-when nothing shows it any more (a view does), and its next message answers for all batches that named the segment. The
-worker uses it again when each was answered for and it shows nothing there itself. A forked child shows what its parent
+Invariant: what somebody shows is never written to. A segment holds one storage, whose deleter tells of its end; a view
+keeps it. The loader's next message answers for all batches that named the segment. The worker uses it again when each
+was answered for (``away`` counts the others) and it shows nothing there itself. A forked child shows what its parent
 does, who gives that up for good. Neither end keeps a descriptor.
-
-Both ends have ``segments``, by number; ``segment.away`` counts the batches that named it and were not answered for, and
-``ended`` has the numbers of those in which the process's last storage was freed.
 """
 import io
+import itertools
 import os
 import pickle
 import threading
@@ -35,24 +33,23 @@ class Ring:
     """The worker's end, for the thread that makes it."""
 
     def __init__(self):
-        self.segments, self.ended = {}, []      # without those that are free
+        self.segments, self.ended = {}, []      # number -> segment that is not free; numbers whose storage has ended
         self._free = {}                         # bytes -> [(how many messages had come when it came back, segment)]
-        self._made = self._messages = 0
-        self._thread = threading.get_ident()
-        self._new, self._gone, self._outgoing = [], [], []      # for the next message
+        self._numbers, self._messages, self._thread = itertools.count(1), 0, threading.get_ident()
+        self._new, self._gone, self._outgoing = {}, [], []      # for the next message
         _ends.add(self)
 
     def room_for(self, tensors):
         """Where these are to be stacked; None where that does not matter, or is not known."""
         first = tensors[0]
         nbytes = len(tensors) * first.numel() * first.element_size()
-        if (nbytes <= _SMALL or {type(t) for t in tensors} != {Tensor} or len({t.dtype for t in tensors}) > 1
-                or any(t.requires_grad for t in tensors) or first.device.type != "cpu"
-                or threading.get_ident() != self._thread):
+        if (nbytes <= _SMALL or threading.get_ident() != self._thread or first.device.type != "cpu"
+                or {(type(t), t.dtype, t.requires_grad) for t in tensors} != {(Tensor, first.dtype, False)}):
             return None
-        return self._empty(first.dtype, (len(tensors), *first.shape), None, nbytes)
+        return ptcore.empty(0, dtype=first.dtype).set_(self._room(nbytes), 0, (len(tensors), *first.shape))
 
-    def _empty(self, dtype, shape, strides, nbytes):
+    def _room(self, nbytes):
+        """A storage in a segment that nobody shows."""
         step = max(4096, 1 << (nbytes.bit_length() - 3))        # four sizes a power of two: others find room there
         size = -(-nbytes // step) * step
         while self.ended:
@@ -60,12 +57,11 @@ class Ring:
         if self._free.get(size):
             segment = self._free[size].pop()[1]
         else:
-            self._made, segment = self._made + 1, _shared_memory.new_segment(size)
-            _begin(self, self._made, segment)
-            self._new.append(segment)
-        storage = segment.storage(segment.first, nbytes)
+            segment = _shared_memory.new_segment(size)
+            segment.use_again(next(self._numbers), self.ended)
+            self._new[segment.number] = segment
         self.segments[segment.number] = segment
-        return ptcore.empty(0, dtype=dtype).set_(storage, 0, shape, strides)
+        return segment.storage(segment.first, nbytes)
 
     def _come_back(self, number, answered):
         segment = self.segments.get(number)
@@ -88,41 +84,47 @@ class Ring:
             while found and found[0][0] + _IDLE < self._messages:
                 self._gone.append(found.pop(0)[1].number)
 
-    def reduce(self, tensor, named):
-        """What a pickle has in a tensor's place; NotImplemented where that is what any message has."""
+    def reduce(self, tensor, rooms):
+        """What a pickle has in a tensor's place; NotImplemented where that is what any message has. ``rooms``: where
+        the batch's storages lie by now, so that tensors of one still share it."""
         nbytes = tensor.numel() * tensor.element_size()
         if (nbytes == 0 or tensor.requires_grad or tensor.device.type != "cpu" or tensor.grad is not None
                 or getattr(tensor, "__dict__", None) or tensor.is_shared()):
             return NotImplemented
         if nbytes <= _SMALL:
             return Tensor.__reduce_ex__(tensor if tensor.is_contiguous() else tensor.clone(), 2)
-        place = tensor.untyped_storage()._place
-        if place is None or self.segments.get(place[0].number) is not place[0]:
-            strides = ptcore.empty_like(tensor, device="meta").stride()
-            tensor = self._empty(tensor.dtype, tensor.shape, strides, nbytes).copy_(tensor)
-            place = tensor.untyped_storage()._place
-        named[place[0].number] = tensor.untyped_storage()       # which holds it until the batch is packed
-        return _rebuild, (place[0].number, tensor.dtype.name, tuple(tensor.shape), tuple(tensor.stride()),
-                          tensor.storage_offset())
+        storage = tensor.untyped_storage()
+        place = storage._place
+        if place is not None and self.segments.get(place[0].number) is place[0]:
+            rooms[storage] = storage
+        elif storage not in rooms:
+            if storage.nbytes() > 2 * nbytes:                   # not all that it is a part of
+                tensor = tensor.clone()
+                storage = tensor.untyped_storage()
+            rooms[storage] = self._room(storage.nbytes())
+            whole, copy = (ptcore.empty(0, dtype=ptcore.uint8).set_(s) for s in (storage, rooms[storage]))
+            copy.copy_(whole)
+        return _rebuild, (rooms[storage]._place[0].number, tensor.dtype.name, tuple(tensor.shape),
+                          tuple(tensor.stride()), tensor.storage_offset())
 
     def pack(self, batch):
         """(pickle of a batch as it is now, {number of a segment that it names: bytes})"""
-        file, named = io.BytesIO(), {}
+        file, rooms = io.BytesIO(), {}
         pickler = _Pickler(file, 5)
-        pickler.reduce = lambda tensor: self.reduce(tensor, named)
+        pickler.reduce = lambda tensor: self.reduce(tensor, rooms)
         with packing(self._outgoing):
             pickler.dump(batch)
-        for storage in named.values():
-            storage._place[0].away += 1
-        return file.getvalue(), {number: storage.nbytes() for number, storage in named.items()}
+        for room in rooms.values():
+            room._place[0].away += 1
+        return file.getvalue(), {room._place[0].number: room.nbytes() for room in rooms.values()}
 
     def send(self, connection, head, batches):
         """Sends batches, packed or not, and ``head``, a tuple."""
         new, gone, outgoing = self._new, self._gone, self._outgoing
-        self._new, self._gone, self._outgoing = [], [], []
+        self._new, self._gone, self._outgoing = {}, [], []
         with packing(outgoing):
-            connection.send_bytes(bytes(ForkingPickler.dumps((head, [(s.number, s) for s in new], gone, batches), 5)))
-        for segment in new:
+            connection.send_bytes(bytes(ForkingPickler.dumps((head, new, gone, batches), 5)))
+        for segment in new.values():
             segment.close()
 
 
@@ -143,11 +145,11 @@ class Reader:
         """``(*head, batches)`` of the next message; in the place of what was packed stands a :class:`Packed`."""
         with unpacking():
             head, new, gone, batches = pickle.loads(connection.recv_bytes())
-            arrived = transit.arrived
-        for number, segment in new:
-            segment.close()
-            self.segments[number] = _begin(self, number, segment)
-        batches = [Packed(self.segments, *b, arrived) if type(b) is tuple else b for b in batches]
+            for number, segment in new.items():
+                segment.close()
+                segment.use_again(number, self.ended)
+            self.segments.update(new)
+            batches = [Packed(self.segments, *b, transit.arrived) if type(b) is tuple else b for b in batches]
         for number in gone:
             del self.segments[number]
         return *head, batches
@@ -182,23 +184,16 @@ def _rebuild(number, dtype, shape, strides, first):
     return rebuild(Tensor, dtype, shape, strides, first, transit.storages[number], False, None)
 
 
-def _begin(end, number, segment):
-    segment.shared, segment.number, segment.ended, segment.away = False, number, end.ended, 0
-    return segment
-
-
 def _before_fork():
     for end in list(_ends):
-        for number, segment in list(end.segments.items()):
-            if not segment.is_idle():
-                end.give_up(number)
+        for number in [number for number, segment in end.segments.items() if not segment.is_idle()]:
+            end.give_up(number)
 
 
 def _in_child():
-    """What is mapped in vain would keep its memory for as long as the child lives."""
     collate.room = None
     for end in list(_ends):
-        end.segments.clear()
+        end.segments.clear()            # what is mapped in vain would keep its memory for as long as the child lives
 
 
 if hasattr(os, "register_at_fork"):

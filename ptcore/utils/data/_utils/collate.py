@@ -134,7 +134,7 @@ def collate(batch, *, collate_fn_map=None):
     raise _unsupported(type(first))
 
 
-room = None         # in a worker: gives an empty tensor for a list of them, where their batch need not be moved to be sent
+room = None         # in a worker: an empty tensor for a list of them, where their batch can be sent as it is, or None
 
 
 def _collate_tensors(batch, *, collate_fn_map=None):
