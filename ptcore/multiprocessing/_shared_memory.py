@@ -209,7 +209,7 @@ class Named(Segment):
         finally:
             os.close(fd)
 
-    def lend(self):
+    def count_message(self):
         """Counts a message on its way, for the parent, who outlives its children; returns the process."""
         with _lock, late:
             parent = parent_process()

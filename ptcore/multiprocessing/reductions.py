@@ -133,7 +133,7 @@ def rebuild_anonymous(descriptor, nbytes, key):
 
 def reduce_named(segment):
     """A segment by its name."""
-    return rebuild_named, (segment.key, segment.lend(), segment.nbytes)
+    return rebuild_named, (segment.key, segment.count_message(), segment.nbytes)
 
 
 def rebuild_named(key, guard, nbytes):

@@ -289,8 +289,8 @@ def test_children_killed_at_random_points(strategy, rounds):
     assert after[0] <= before[0] + len(_shared_memory._slabs)
     assert after[1] <= before[1] + len(_shared_memory._slabs)
     # A name on its way from or to a child that was killed stays until this process ends.
-    lent = 3 * rounds if strategy == "file_system" else 0
-    assert len(names() - files) <= len(_shared_memory._slabs) + lent
+    under_way = 3 * rounds if strategy == "file_system" else 0
+    assert len(names() - files) <= len(_shared_memory._slabs) + under_way
 
 
 END = """

@@ -14,7 +14,7 @@ import ptcore
 from ptcore.utils.data import DataLoader, Dataset, IterableDataset
 
 pytestmark = [pytest.mark.timeout(120),
-              pytest.mark.skipif(sys.platform != "linux", reason="segments are lent by descriptors, on Linux alone")]
+              pytest.mark.skipif(sys.platform != "linux", reason="forks, and counts by /proc")]
 N = 9000                    # elements of a sample: more than goes inside a message
 ONES = np.ones(N)
 Point = namedtuple("Point", "x y")

@@ -55,6 +55,32 @@ def test_memory_is_used_again(context):
     assert len(files) < 100                         # 2 workers, 3 messages each, at most 16 batches in a message
 
 
+def by_names(worker):
+    ptcore.multiprocessing.set_sharing_strategy("file_system")
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_memory_without_descriptors(context, monkeypatch):
+    """Where pipes carry none, segments go by their names; and no name is left."""
+    from ptcore.multiprocessing import _shared_memory
+
+    monkeypatch.setattr(_shared_memory, "STRATEGIES", ("file_system",))
+    files, held = set(), []
+    loader = DataLoader(Full(800), batch_size=4, num_workers=2, multiprocessing_context=context,
+                        worker_init_fn=by_names)
+    for k, batch in enumerate(loader):
+        files.add(address(batch))
+        held = [*held[-5:], (k, batch[:, ::7])]
+        assert all(right(*kept) for kept in held)
+    assert k == 199
+    assert len(files) < 100
+    names = {name for name in os.listdir("/dev/shm") if name.startswith("ptcore-")}
+    assert names                                        # those that are held
+    del batch, held, loader
+    gc.collect()
+    assert not names & set(os.listdir("/dev/shm"))
+
+
 PARTS = {"tensor": lambda b: b, "view": lambda b: b[:, ::7], "array": lambda b: b.numpy()[:, 5:],
          "memoryview": lambda b: memoryview(b.numpy()), "dlpack": lambda b: np.from_dlpack(b),
          "storage": lambda b: b.untyped_storage(), "list": lambda b: [b[0], b[1:], {"x": b[2]}]}

@@ -33,7 +33,7 @@ class Prefetching:
         self._count, self._timeout = loader.num_workers, loader.timeout
         self._in_order, self._stays = loader.in_order, loader.persistent_workers
         self._factor = loader.prefetch_factor
-        self._cost, self._nbytes = 1.0, 0       # seconds that a batch takes and bytes that are lent for it, about
+        self._cost, self._nbytes = 1.0, 0       # seconds that a batch takes and its bytes in segments, about
         self._width = 1                         # the most indices of one in the last message
         self._asked = 0                 # how often workers were asked for their random states
         self._send_at_once(1)
