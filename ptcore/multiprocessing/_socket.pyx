@@ -105,8 +105,8 @@ AT_ONCE = PT_AT_ONCE
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Descriptors:
-    """Descriptors that came with a message; those that nobody took are closed with it, by compiled code: in a finalizer of
-    Python's a KeyboardInterrupt would be lost."""
+    """Descriptors that came with a message. Those that nobody took are closed with it, by compiled code: in a finalizer
+    of Python's a KeyboardInterrupt would be lost."""
     cdef int *fds
     cdef readonly Py_ssize_t count
 
@@ -119,6 +119,8 @@ cdef class Descriptors:
     cdef int add(self, const int *fds, int count) except -1:
         cdef int *room = <int *>PyMem_Realloc(self.fds, (self.count + count) * sizeof(int))
         if room == NULL:
+            for i in range(count):
+                pt_socket_close(fds[i])
             raise MemoryError()
         self.fds = room
         memcpy(room + self.count, fds, count * sizeof(int))
