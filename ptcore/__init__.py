@@ -104,7 +104,7 @@ _device.set_check("cuda", _check_cuda)
 
 
 def _find_room(nbytes):
-    from ptcore.multiprocessing._segments import find_room
+    from ptcore.multiprocessing._shared_memory import find_room
     return find_room(nbytes)
 
 

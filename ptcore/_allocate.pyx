@@ -4,24 +4,9 @@ from ptcore._device cimport BACKENDS, backend_error, backend_pointer, device_of,
 from ptcore._errors import OutOfMemoryError
 
 
-cdef int64_t lent_from = <int64_t>1 << 62
-cdef pt_storage *(*lend)(int64_t) except? NULL
-
-
-cdef void set_lender(int64_t least, pt_storage *(*function)(int64_t) except? NULL) noexcept:
-    """From ``least`` bytes on, memory of the CPU is what ``function`` gives, where that is not NULL."""
-    global lent_from, lend
-    lend = function
-    lent_from = least
-
-
 cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL:
     cdef pt_storage *s
     if column == DEVICE_CPU:
-        if nbytes >= lent_from:
-            s = lend(nbytes)
-            if s != NULL:
-                return s
         s = pt_storage_new(nbytes)
         if s == NULL:
             raise _out_of_memory(nbytes)

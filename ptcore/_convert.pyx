@@ -45,13 +45,6 @@ cdef void release_buffer(pt_storage *s) noexcept:
     PyMem_Free(s.owner)
 
 
-cdef object exporter_of(pt_storage *s):
-    """The object whose buffer a storage shows; None of others."""
-    if s.deleter != release_buffer or (<Py_buffer *>s.owner).obj is None:
-        return None
-    return (<Py_buffer *>s.owner).obj
-
-
 cdef Tensor from_buffer(object value, str op):
     """A tensor over the memory of any buffer exporter, in its own strides."""
     cdef Py_buffer *b = <Py_buffer *>PyMem_Malloc(sizeof(Py_buffer))
@@ -151,11 +144,6 @@ cdef bint is_ndarray(object value):
         if _ndarray is None:
             return False
     return isinstance(value, _ndarray)
-
-
-cdef bint is_plain_ndarray(object value):
-    """Whether it is one of NumPy's own class."""
-    return is_ndarray(value) and type(value) is _ndarray
 
 
 cdef Tensor share_ndarray(object a, str op):

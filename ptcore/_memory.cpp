@@ -354,8 +354,7 @@ static void give_pages_back(pt_storage *s) {
 }
 #endif
 
-int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, int keep, void *owner,
-                     void (*deleter)(pt_storage *)) {
+int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, void *owner, void (*deleter)(pt_storage *)) {
     int64_t done = 0;
 #ifndef _WIN32
     while (fd >= 0 && done < s->nbytes) {
@@ -367,9 +366,9 @@ int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, int keep
 #endif
     if (done < s->nbytes) std::memcpy(data + done, s->data + done, size_t(s->nbytes - done));
 #ifndef _WIN32
-    if (!keep && !s->deleter && !kernels_running) give_pages_back(s);
+    if (!s->deleter && !kernels_running) give_pages_back(s);
 #else
-    (void)fd, (void)offset, (void)keep;
+    (void)fd, (void)offset;
 #endif
     if (give_up(s)) return -1;
     s->data = data;
@@ -402,17 +401,11 @@ void pt_shared_unmap(char *data, int64_t nbytes) {
 #endif
 }
 
-int pt_shared_make_private(char *data, int64_t nbytes) {
-#ifdef __linux__
-    void *p = mmap(nullptr, size_t(nbytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return -1;
-    std::memcpy(p, data, size_t(nbytes));
-    if (mremap(p, size_t(nbytes), size_t(nbytes), MREMAP_MAYMOVE | MREMAP_FIXED, data) != MAP_FAILED) return 0;
-    munmap(p, size_t(nbytes));
-    return -1;
+void pt_shared_close(int fd) {
+#ifdef _WIN32
+    _close(fd);
 #else
-    (void)data, (void)nbytes;
-    return -1;
+    close(fd);
 #endif
 }
 

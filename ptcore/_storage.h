@@ -59,15 +59,12 @@ void pt_storage_free(pt_storage *s);
  * runs without the GIL, which may be reading the old block, that block stays until the last one ends. */
 int pt_storage_move(pt_storage *s, int64_t nbytes);
 /* Moves the data to memory that other processes can map, which `owner` keeps; 0 on success. With fd >= 0 it is the file
- * that is mapped there, data at `offset`, and new: writing to it costs less than its pages' faults. `keep`: the old
- * block keeps its pages, it is wanted again soon. */
-int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, int keep, void *owner,
-                     void (*deleter)(pt_storage *));
+ * that is mapped there, data at `offset`, and new: writing to it costs less than its pages' faults. */
+int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, void *owner, void (*deleter)(pt_storage *));
 /* All of an open file; NULL with errno (Windows: GetLastError) set. */
 char *pt_shared_map(int fd, int64_t nbytes);
 void pt_shared_unmap(char *data, int64_t nbytes);
-/* The bytes stay where they are, in pages of this process's own; 0 on success, on Linux alone. */
-int pt_shared_make_private(char *data, int64_t nbytes);
+void pt_shared_close(int fd);
 /* A tensor that shows s will show another storage: a decref, but a kernel that runs without the GIL may still be reading s. */
 void pt_storage_retire(pt_storage *s);
 /* Around the release of the GIL for a kernel; called with the GIL held. */

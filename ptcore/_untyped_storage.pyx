@@ -10,7 +10,6 @@ cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ptcore._types cimport *
-from ptcore._allocate cimport set_lender
 from ptcore._errors import OutOfMemoryError
 from ptcore._device cimport as_device, device_of
 from ptcore._dtype cimport ITEMSIZE
@@ -81,8 +80,8 @@ cdef class UntypedStorage:
 
     @property
     def _place(self):
-        """(Segment, offset) of shared memory, else None."""
-        if not self.s.flags & PT_STORAGE_SHARED:
+        """(Segment, offset) of memory in a segment, else None."""
+        if self.s.deleter != leave:
             return None
         return <Segment>self.s.owner, self.s.data - (<Segment>self.s.owner).base
 
@@ -162,12 +161,13 @@ def set_shared_memory(find_room):
 cdef class Segment:
     """An open file in memory, mapped for as long as storages lie in it.
 
-    A place in it is used once, since whether another process shows it cannot be known; but see
-    ``ptcore.multiprocessing._recycle``.
+    A place in it is used once, since whether another process shows it cannot be known; but see ``utils.data._ring``.
+    What ends with a segment is done by compiled code: an exception of a signal's handler, such as KeyboardInterrupt,
+    is lost where it is raised inside a finalizer of Python's.
     """
     def __cinit__(self, int fd, int64_t nbytes, *rest):
         self.living = {}
-        self.new_fd = -1
+        self.fd = -1
         self.shared = True
         self.base = pt_shared_map(fd, nbytes)
         if self.base == NULL:
@@ -177,29 +177,34 @@ cdef class Segment:
     def __dealloc__(self):
         if self.base != NULL:
             pt_shared_unmap(self.base, self.nbytes)
+        self.forget()
+
+    cdef void forget(self) noexcept:
+        if self.fd >= 0:
+            pt_shared_close(self.fd)
+            self.fd = -1
+        if self.key is not None:
+            known.pop(self.key, None)
+
+    def close(self):
+        """No process is given it from now on: it has no descriptor any more, and is not found by its key."""
+        self.forget()
 
     def is_idle(self):
         """Whether no storage lies in it."""
-        return not self.living
+        return self.storages == 0
 
-    def make_private(self):
-        """The bytes of a new tensor in it become this process's own, where they are: no other one will be shown them.
-
-        Raises
-        ------
-        OutOfMemoryError
-            If there is no room for them.
-        """
-        if self.home is None:
-            return
-        if pt_shared_make_private(self.base, self.nbytes):
-            raise OutOfMemoryError(f"shared memory: {self.nbytes} bytes have no room beside it")
-        self.shared = False
-        end_of_loan(self)
+    def use_again(self, int64_t number, list ended not None):
+        """Its storages do not count as shared; the number is noted in the list when no storage lies in it any more."""
+        self.shared, self.number, self.ended = False, number, ended
 
     def storage(self, int64_t offset, int64_t nbytes):
         """The storage at a place; the same one for as long as it lives."""
         return storage_at(self, offset, nbytes)
+
+
+# key -> weak reference to the segment that this process maps, which leaves it when it ends
+known = {}
 
 
 cdef UntypedStorage storage_at(Segment segment, int64_t offset, int64_t nbytes):
@@ -220,24 +225,26 @@ cdef UntypedStorage storage_at(Segment segment, int64_t offset, int64_t nbytes):
 
 
 cdef int enter(Segment segment, int64_t offset, pt_storage *s) except -1:
-    Py_INCREF(segment)
     segment.living[offset] = <size_t>s
+    segment.storages += 1
+    Py_INCREF(segment)
     return 0
 
 
 cdef void leave(pt_storage *s) noexcept:
     cdef Segment segment = <Segment>s.owner
-    cdef int64_t offset = s.data - segment.base
-    if segment.home is not None:
-        # It held this storage alone; what stands for it now if it was moved is elsewhere.
-        segment.living.clear()
-        segment.home.append(segment)
-        end_of_loan(segment)
-    elif segment.living.get(offset) == <size_t>s:
-        del segment.living[offset]
-        if not segment.living and segment.dropped is not None:
-            segment.dropped.append(segment.key)
+    vacate(segment, s.data - segment.base, s)
+    segment.storages -= 1
+    if segment.storages == 0 and segment.ended is not None:
+        segment.ended.append(segment.number)
     Py_DECREF(segment)
+
+
+cdef void vacate(Segment segment, int64_t offset, pt_storage *s) noexcept:
+    """The storage is no more what stands for the place. A kernel may read the memory of one that has moved still: the
+    place is left when that ends."""
+    if segment.living.get(offset) == <size_t>s:
+        del segment.living[offset]
 
 
 cdef int share(pt_storage *s) except -1:
@@ -247,78 +254,20 @@ cdef int share(pt_storage *s) except -1:
                           "its address must not change; share a clone()")
     if s.data == NULL:
         raise RuntimeError("share_memory_: the storage was never made")
-    if s.deleter == leave and (<Segment>s.owner).shared:
-        # It is there already; whoever sends the segment sees to it that it comes back.
-        end_of_loan(<Segment>s.owner)
-        s.flags |= PT_STORAGE_SHARED
-        return 0
     segment, offset = _find_room(s.nbytes)
     return move_into(s, segment, offset)
 
 
-cdef Tensor shared_bytes(int64_t nbytes, int64_t room):
-    """So many bytes in memory that other processes can show, with room for more."""
-    cdef int64_t step = 1
-    segment, offset = _find_room(room)
-    cdef UntypedStorage u = storage_at(segment, offset, room)
-    pt_storage_incref(u.s)
-    return wrap_storage(u.s, 0, PT_UINT8, 1, &nbytes, &step)
-
-
 cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
     # A small one lies among others, on pages that are there.
-    cdef int fd = segment.new_fd if s.nbytes >= 16384 else -1
-    if pt_storage_share(s, segment.base + offset, fd, offset, segment.used_again, <void *>segment, leave):
+    cdef int fd = segment.fd if s.nbytes >= 16384 else -1
+    cdef Segment before = <Segment>s.owner if s.deleter == leave else None
+    cdef int64_t left = 0 if before is None else s.data - before.base
+    if pt_storage_share(s, segment.base + offset, fd, offset, <void *>segment, leave):
         raise OutOfMemoryError(f"shared memory: {s.nbytes} bytes have no room")
+    if before is not None:
+        vacate(before, left, s)
     return enter(segment, offset, s)
-
-
-# -- new tensors in segments that are used again --------------------------------------------------
-
-cdef list lent_free = None
-
-
-def lend_memory(list free, int64_t least=0, int64_t most=0):
-    """New tensors of at least so many bytes lie in one of the segments ``free`` if one has their size; it comes back
-    to that list with the end of its storage. So do ``most`` of them at once. None: no longer."""
-    global lent_free
-    lent_free, loans.now, loans.most = free, 0, most
-    set_lender(least if free is not None else <int64_t>1 << 62, lend)
-
-
-def take_segment(list free, int64_t nbytes):
-    """The last segment of about this size, which leaves the list, or None."""
-    cdef Segment segment
-    cdef Py_ssize_t i
-    for i in range(len(free) - 1, -1, -1):          # the last one may be in a cache still
-        segment = <Segment>free[i]
-        if nbytes <= segment.nbytes <= nbytes + nbytes // 4:
-            del free[i]
-            return segment
-    return None
-
-
-cdef pt_storage *lend(int64_t nbytes) except? NULL:
-    cdef Segment segment
-    cdef pt_storage *s
-    if lent_free is None or loans.now >= loans.most:
-        return NULL
-    segment = take_segment(lent_free, nbytes)
-    if segment is None:
-        return NULL
-    s = pt_storage_wrap(segment.base, nbytes, <void *>segment, leave, 0)
-    if s == NULL:
-        raise MemoryError()
-    enter(segment, 0, s)
-    segment.home = lent_free
-    loans.now += 1
-    return s
-
-
-cdef void end_of_loan(Segment segment) noexcept:
-    if segment.home is not None and segment.home is lent_free:
-        loans.now -= 1
-    segment.home = None
 
 
 def is_shared(Tensor self):
@@ -355,8 +304,12 @@ cdef int resize(pt_storage *s, int64_t nbytes) except -1:
         raise BufferError("resize_: the memory is shared with other processes; resize a clone()")
     if s.data == NULL:
         raise RuntimeError("resize_: the storage was never made")
+    cdef Segment before = <Segment>s.owner if s.deleter == leave else None
+    cdef int64_t left = 0 if before is None else s.data - before.base
     if pt_storage_move(s, nbytes):
         raise OutOfMemoryError(f"resize_: allocation of {nbytes} bytes failed")
+    if before is not None and s.deleter != leave:
+        vacate(before, left, s)
     return 0
 
 

@@ -43,6 +43,7 @@ EXAMPLES = 20           # times the ordinary number of hypothesis' examples
 DIGITS_SEEDS = 10
 DIGITS_ACCURACY = 98.5
 KILLS = 100             # runs that are killed and go on
+INTERRUPTS = 100        # loaders that Ctrl-C ends, for each way to start processes
 LIMIT = 4 * 3600        # seconds of one part
 
 
@@ -73,6 +74,8 @@ def parts(seed):
     found["cuda/every"] = ([*pytest, "tests/cuda/test_nvrtc.py", "tests/cuda/device/test_device_ops.py"],
                            {"PTCORE_TEST_EXAMPLES": str(EXAMPLES), "PTCORE_TEST_CUDA": "standin"})
     found["restart"] = ([*pytest, "tests/utils/test_restart.py"], {"PTCORE_TEST_KILLS": str(KILLS)})
+    found["interrupts"] = ([*pytest, "tests/utils/test_workers.py", "-k", "ctrl_c"],
+                           {"PTCORE_TEST_INTERRUPTS": str(INTERRUPTS)})
     found["digits"] = ([sys.executable, "-P", "-m", "ptcore.examples.digits", "--quiet", "--output", str(WORK),
                         "--seeds", *map(str, seeds)], {})
     found["files"] = ([sys.executable, "-P", "tools/fuzz_files.py", "--cases", "1000000", "--seed", str(seed), "--jobs",

@@ -25,12 +25,8 @@ def pairs(xp):
     return Pairs()
 
 
-def held(x):
-    return x
-
-
-def busy(count, *shape, sample=held):
-    """Samples that keep a processor for 50 us each, before they give ``sample`` of ones."""
+def busy(count, *shape):
+    """Samples that keep a processor for 50 us each, before they give ones."""
     def make(xp):
         class Busy(xp.utils.data.Dataset):
             def __init__(self):
@@ -43,7 +39,7 @@ def busy(count, *shape, sample=held):
                 end = time.thread_time() + 50e-6
                 while time.thread_time() < end:
                     pass
-                return sample(self.x)
+                return self.x
         return Busy()
     return make
 
@@ -68,11 +64,3 @@ for size, shape in ("3 KB", (28, 28)), ("48 KB", (3, 64, 64)), ("600 KB", (3, 22
         for workers in (0, 2):
             epoch(f"50 us a sample of {size}, batch {batch}, {workers or 'no'} workers, 1k", busy(1024, *shape),
                   batch_size=batch, num_workers=workers, persistent_workers=workers > 0)
-for form, sample, settings in (
-        ("copies of 600 KB", lambda x: x.clone(), {}), ("arrays of 600 KB", lambda x: x.numpy(), {}),
-        ("computed arrays of 600 KB", lambda x: x.numpy() * 2, {}),
-        ("NumPy's own, computed, of 600 KB", lambda x: x.numpy() * 2, {"collate_fn": held})):
-    for workers in (0, 2):
-        epoch(f"50 us each, {form} by themselves, {workers or 'no'} workers, 2k",
-              busy(2048, 3, 224, 224, sample=sample), batch_size=None, num_workers=workers,
-              persistent_workers=workers > 0, **settings)

@@ -19,7 +19,7 @@ import importlib
 import multiprocessing as _standard
 from multiprocessing import *  # noqa: F403
 
-from ptcore.multiprocessing import _context, _segments
+from ptcore.multiprocessing import _context, _shared_memory
 from ptcore.multiprocessing.reductions import init_reductions
 from ptcore.multiprocessing.spawn import (
     ProcessContext,
@@ -52,12 +52,12 @@ def __getattr__(name):
 
 def get_all_sharing_strategies():
     """The ways of this system to share memory: ``file_descriptor`` (Linux) and ``file_system``."""
-    return set(_segments.STRATEGIES)
+    return set(_shared_memory.STRATEGIES)
 
 
 def get_sharing_strategy():
     """How memory is shared that is not shared yet."""
-    return _segments.strategy
+    return _shared_memory.strategy
 
 
 def set_sharing_strategy(new_strategy):
@@ -71,7 +71,7 @@ def set_sharing_strategy(new_strategy):
         names may travel by any way; the last process that needs one removes it, and what killed processes leave is
         removed by the next one.
     """
-    if new_strategy not in _segments.STRATEGIES:
-        raise AssertionError(f"set_sharing_strategy: expected one of {list(_segments.STRATEGIES)}, "
+    if new_strategy not in _shared_memory.STRATEGIES:
+        raise AssertionError(f"set_sharing_strategy: expected one of {list(_shared_memory.STRATEGIES)}, "
                              f"got {new_strategy!r}")
-    _segments.strategy = new_strategy
+    _shared_memory.strategy = new_strategy

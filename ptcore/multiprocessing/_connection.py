@@ -13,26 +13,18 @@ import time
 from collections import deque
 from multiprocessing import connection, queues, reduction
 
-from ptcore.multiprocessing._socket import AT_ONCE, receive, send
+from ptcore.multiprocessing._socket import AT_ONCE, Descriptors, receive, send
 
 _HEAD = struct.Struct("!QI")        # bytes and descriptors of a message
 _USUAL = 64 << 10                   # bytes of a message whose pickler is kept for the next one
-
-
-class _Arrived(list):
-    """Descriptors that came with a message; -1 for one that was taken. The others are closed with the list."""
-
-    def __del__(self):
-        for fd in self:
-            if fd >= 0:
-                os.close(fd)
 
 
 class _Transit(threading.local):
     """What belongs to the message that this thread packs or unpacks."""
 
     outgoing = None     # segments, where the message goes through a pipe of this file
-    arrived = None
+    arrived = None      # its descriptors
+    storages = None     # that it names otherwise; see ``utils.data._ring``
 
 
 transit = _Transit()
@@ -54,13 +46,16 @@ class packing:
 
 
 class unpacking:
-    """Closes what came with a message and was known before."""
+    """What is unpickled inside has this; what came with a message and was not taken is closed."""
+
+    def __init__(self, arrived=None, storages=None):
+        self.own = arrived, storages
 
     def __enter__(self):
-        pass
+        transit.arrived, transit.storages = self.own
 
     def __exit__(self, *exception):
-        transit.arrived = None
+        transit.arrived = transit.storages = None
 
 
 class Connection(connection.Connection):
@@ -123,7 +118,7 @@ class Connection(connection.Connection):
     def recv_bytes(self, maxlength=None):
         if maxlength is not None or not self._readable or self._handle is None:
             return super().recv_bytes(maxlength)
-        transit.arrived = descriptors = _Arrived()
+        transit.arrived = descriptors = Descriptors()
         return receive(self._handle, descriptors)
 
     def send_bytes(self, buf, *args, **keywords):
@@ -148,7 +143,7 @@ class Connection(connection.Connection):
                 pause = min(2 * pause, 0.05)
 
     def _recv_bytes(self, maxsize=None):
-        transit.arrived = descriptors = _Arrived()
+        transit.arrived = descriptors = Descriptors()
         data = receive(self._handle, descriptors, maxsize)
         if data is None:
             return None

@@ -1,9 +1,9 @@
 """The standard contexts, with the pipes and queues of this package."""
 from multiprocessing import context
 
-from ptcore.multiprocessing import _segments
+from ptcore.multiprocessing import _shared_memory
 
-if _segments.STRATEGIES[0] == "file_descriptor":
+if _shared_memory.STRATEGIES[0] == "file_descriptor":
     from ptcore.multiprocessing import _connection
 
     class _Carrying:

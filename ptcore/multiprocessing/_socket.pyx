@@ -3,11 +3,14 @@
 A message begins with its length in eight bytes and the number of its descriptors in four, in network order. Up to
 ``AT_ONCE`` descriptors come with that, and as many with each byte that follows for more; then come the bytes.
 """
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.errno cimport EAGAIN, EINTR, EMFILE
 from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
 
 import os
 
@@ -24,10 +27,12 @@ cdef extern from *:
         return -ENOSYS;
     }
     static Py_ssize_t pt_socket_receive(int fd, char *to, size_t n, int *fds, int *count) { return -ENOSYS; }
+    static void pt_socket_close(int fd) {}
     #else
     #include <fcntl.h>
     #include <sys/socket.h>
     #include <sys/uio.h>
+    #include <unistd.h>
     #ifndef MSG_NOSIGNAL
     #define MSG_NOSIGNAL 0
     #endif
@@ -83,17 +88,51 @@ cdef extern from *:
             }
         return done;
     }
+    static void pt_socket_close(int fd) { close(fd); }
     #endif
     """
     enum:
         PT_AT_ONCE
     Py_ssize_t pt_socket_send(int, const char *, size_t, const int *, int, int) noexcept nogil
     Py_ssize_t pt_socket_receive(int, char *, size_t, int *, int *) noexcept nogil
+    void pt_socket_close(int) noexcept nogil
 
 cdef enum:
     HEAD = 12
 
 AT_ONCE = PT_AT_ONCE
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Descriptors:
+    """Descriptors that came with a message. Those that nobody took are closed with it, by compiled code: in a finalizer
+    of Python's a KeyboardInterrupt would be lost."""
+    cdef int *fds
+    cdef readonly Py_ssize_t count
+
+    def __dealloc__(self):
+        for i in range(self.count):
+            if self.fds[i] >= 0:
+                pt_socket_close(self.fds[i])
+        PyMem_Free(self.fds)
+
+    cdef int add(self, const int *fds, int count) except -1:
+        cdef int *room = <int *>PyMem_Realloc(self.fds, (self.count + count) * sizeof(int))
+        if room == NULL:
+            for i in range(count):
+                pt_socket_close(fds[i])
+            raise MemoryError()
+        self.fds = room
+        memcpy(room + self.count, fds, count * sizeof(int))
+        self.count += count
+        return 0
+
+    def take(self, Py_ssize_t which):
+        """One of them, which the caller closes; -1 if there is none such, or no more."""
+        fd = -1
+        if 0 <= which < self.count:
+            fd, self.fds[which] = self.fds[which], -1
+        return fd
 
 
 class EndedEarly(OSError, EOFError):
@@ -146,8 +185,8 @@ def send(int fd, data, list descriptors not None, bint wait):
         PyBuffer_Release(&shown)
 
 
-cdef int read(int fd, char *to, Py_ssize_t size, descriptors) except -1:
-    """Waits for so many bytes; what comes beside them is added to a list."""
+cdef int read(int fd, char *to, Py_ssize_t size, Descriptors descriptors) except -1:
+    """Waits for so many bytes; the descriptors that come beside them are added."""
     cdef int[PT_AT_ONCE] fds
     cdef int *room = fds
     cdef int count = 0
@@ -162,8 +201,8 @@ cdef int read(int fd, char *to, Py_ssize_t size, descriptors) except -1:
             continue
         if some < 0:
             raise failed(some, "recv")
-        for i in range(count):
-            descriptors.append(fds[i])
+        if count:
+            descriptors.add(fds, count)
         if some == 0:
             raise EndedEarly("got end of file during message") if done else EOFError
         done += some
@@ -172,8 +211,8 @@ cdef int read(int fd, char *to, Py_ssize_t size, descriptors) except -1:
     return 0
 
 
-def receive(int fd, descriptors not None, maxsize=None):
-    """The bytes of the next message; its descriptors are added to a list. None, of one that is longer than ``maxsize``.
+def receive(int fd, Descriptors descriptors not None, maxsize=None):
+    """The bytes of the next message; its descriptors are added. None, of one that is longer than ``maxsize``.
 
     Raises
     ------
@@ -198,6 +237,6 @@ def receive(int fd, descriptors not None, maxsize=None):
         raise OSError(f"recv: no message has {size} bytes")
     data = PyBytes_FromStringAndSize(NULL, size)
     read(fd, PyBytes_AS_STRING(data), size, None)
-    if len(descriptors) < count:
+    if descriptors.count < count:
         raise OSError(EMFILE, "recv: the process may open no more files, the message's descriptors are lost")
     return data

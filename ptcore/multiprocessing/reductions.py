@@ -7,20 +7,17 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 
 import ptcore
 from ptcore import Tensor
-from ptcore._copying import rebuild, rebuild_window, window_of
+from ptcore._copying import rebuild
 from ptcore._untyped_storage import UntypedStorage
-from ptcore.multiprocessing import _segments
-from ptcore.multiprocessing._segments import Anonymous, Named, find_room
+from ptcore.multiprocessing._connection import transit
+from ptcore.multiprocessing._shared_memory import Anonymous, Named, find_room
 from ptcore.nn.parameter import Buffer, Parameter
-
-if _segments.STRATEGIES[0] == "file_descriptor":
-    from ptcore.multiprocessing._connection import transit
 
 FORKSERVER_FDS = 200    # the others are fetched from this process
 
 
 def reduce_tensor(tensor):
-    """A tensor of the CPU as a window of its storage, which is moved to shared memory; with gradient and attributes.
+    """A tensor of the CPU by its place in its storage, which is moved to shared memory; with gradient and attributes.
 
     Where the storage's address is known outside (NumPy, ``data_ptr``), a copy of the tensor is what travels.
 
@@ -41,8 +38,9 @@ def reduce_tensor(tensor):
         made, (*described, _) = Tensor.__reduce_ex__(tensor, 2)
         described = *described, None
     else:
-        window = window_of(tensor if _shared(tensor) else _copy(tensor))
-        made, described = rebuild_window, (*window, type(tensor), tensor.requires_grad)
+        source = tensor if _shared(tensor) else _copy(tensor)
+        made, described = rebuild, (type(tensor), tensor.dtype.name, tuple(tensor.shape), tuple(source.stride()),
+                                    source.storage_offset(), source.untyped_storage(), tensor.requires_grad, None)
     if grad is None and attributes is None:
         return made, described
     # Once the tensor is known to the pickler: they may hold it themselves.
@@ -108,8 +106,6 @@ def rebuild_storage(segment, offset, nbytes):
 def reduce_anonymous(segment):
     """A segment by its descriptor: handed to a process that is being started, beside the message, or by a server in
     this process, for pipes that are not this package's."""
-    if segment.alone and _segments.spares is not None:
-        _segments.spares.forget(segment)        # whoever receives it gives nothing back
     starting = context.get_spawning_popen()
     if starting is not None:
         # The process is started later, when what was pickled may be gone. A fork server takes 256 descriptors.
@@ -128,16 +124,16 @@ def rebuild_anonymous(descriptor, nbytes, key):
     """The segment behind a descriptor."""
     if not isinstance(descriptor, int):
         return Anonymous.received(descriptor.detach(), nbytes, key)
-    if not transit.arrived or descriptor >= len(transit.arrived) or transit.arrived[descriptor] < 0:
+    fd = -1 if transit.arrived is None else transit.arrived.take(descriptor)
+    if fd < 0:
         raise RuntimeError("multiprocessing: a tensor's memory comes beside the bytes of its message; receive it "
                            "by recv() or get(), not by recv_bytes()")
-    fd, transit.arrived[descriptor] = transit.arrived[descriptor], -1
     return Anonymous.received(fd, nbytes, key)
 
 
 def reduce_named(segment):
     """A segment by its name."""
-    return rebuild_named, (segment.key, segment.lend(), segment.nbytes)
+    return rebuild_named, (segment.key, segment.count_message(), segment.nbytes)
 
 
 def rebuild_named(key, guard, nbytes):

@@ -33,10 +33,10 @@ def test_bytes_arrive(ends, size):
     data = os.urandom(size)
     thread = threading.Thread(target=_socket.send, args=(a.fileno(), memoryview(head(size) + data), [], True))
     thread.start()
-    found = []
+    found = _socket.Descriptors()
     assert _socket.receive(b.fileno(), found) == data
     thread.join()
-    assert found == []
+    assert found.count == 0
 
 
 @pytest.mark.parametrize("count", [1, 2, 250, 251, 600])
@@ -49,15 +49,31 @@ def test_descriptors_arrive(ends, count):
         parts = [(head(3, count), fds[:250]), *parts, (b"abc", [])]
         for data, some in parts:
             assert _socket.send(a.fileno(), data, some, True) == len(data)
-        found = []
+        found = _socket.Descriptors()
         assert _socket.receive(b.fileno(), found) == b"abc"
-        assert len(found) == len(set(found)) == count
-        for fd in found:
+        assert found.count == count
+        taken = [found.take(k) for k in range(count)]
+        assert len(set(taken)) == count
+        assert [found.take(k) for k in (0, count - 1, count, -1)] == [-1] * 4
+        for fd in taken:
             assert os.fstat(fd).st_ino == os.fstat(file.fileno()).st_ino
             assert not os.get_inheritable(fd)
             os.close(fd)
         with pytest.raises(ValueError, match="at most 250 descriptors go at once, got 251"):
             _socket.send(a.fileno(), b"x", [file.fileno()] * 251, True)
+
+
+def test_descriptors_that_nobody_takes_are_closed(ends):
+    a, b = ends
+    before = len(os.listdir("/dev/fd"))
+    with open(os.devnull) as file:
+        _socket.send(a.fileno(), head(0, 5), [file.fileno()] * 5, True)
+    found = _socket.Descriptors()
+    _socket.receive(b.fileno(), found)
+    assert len(os.listdir("/dev/fd")) == before + 5
+    os.close(found.take(2))
+    del found
+    assert len(os.listdir("/dev/fd")) == before
 
 
 def test_what_a_full_socket_takes(ends):
@@ -74,14 +90,14 @@ def test_what_a_full_socket_takes(ends):
 def test_a_message_that_is_too_long(ends):
     a, b = ends
     a.sendall(head(100))
-    assert _socket.receive(b.fileno(), [], 99) is None
+    assert _socket.receive(b.fileno(), _socket.Descriptors(), 99) is None
     a.sendall(head(100) + bytes(100))
-    assert _socket.receive(b.fileno(), [], 100) == bytes(100)
+    assert _socket.receive(b.fileno(), _socket.Descriptors(), 100) == bytes(100)
     for size, error, match in ((2**63, OSError, "no message has 9223372036854775808 bytes"),
                                (2**64 - 1, OSError, "no message has"), (2**62, MemoryError, "^$")):
         a.sendall(head(size))
         with pytest.raises(error, match=match):
-            _socket.receive(b.fileno(), [])
+            _socket.receive(b.fileno(), _socket.Descriptors())
 
 
 @pytest.mark.parametrize("sent", [0, 1, 11, 12, 15])
@@ -91,7 +107,7 @@ def test_an_end_that_goes(ends, sent):
     a.sendall((head(4) + b"abcd")[:sent])
     a.close()
     with pytest.raises(EOFError) as caught:
-        _socket.receive(b.fileno(), [])
+        _socket.receive(b.fileno(), _socket.Descriptors())
     assert isinstance(caught.value, OSError) == (sent not in (0, 12))
     assert str(caught.value) == ("" if sent in (0, 12) else "got end of file during message")
     with pytest.raises(BrokenPipeError):
@@ -102,7 +118,7 @@ def test_errors_of_the_system(ends):
     a, _ = ends
     with open(os.devnull) as file:
         for call in (lambda: _socket.send(file.fileno(), b"abc", [], True),
-                     lambda: _socket.receive(file.fileno(), [])):
+                     lambda: _socket.receive(file.fileno(), _socket.Descriptors())):
             with pytest.raises(OSError, match="socket") as caught:
                 call()
             assert caught.value.errno == errno.ENOTSOCK
@@ -135,7 +151,7 @@ def test_signals_while_it_waits(ends, receives, number):
         a.close()
         b.shutdown(socket.SHUT_RDWR)
 
-    wait = (lambda: _socket.receive(b.fileno(), [])) if receives else (
+    wait = (lambda: _socket.receive(b.fileno(), _socket.Descriptors())) if receives else (
         lambda: _socket.send(a.fileno(), bytes(4_000_000), [], True))
     before = signal.signal(signal.SIGALRM, handler)
     watchdog = threading.Timer(10.0, give_up)

@@ -402,6 +402,77 @@ def test_the_loaders_process_ends(tmp_path, how, context):
         assert process.returncode in (1, -signal.SIGINT, 130)
 
 
+TRIES = int(os.environ.get("PTCORE_TEST_INTERRUPTS", "5"))
+
+
+@pytest.mark.timeout(120 + 10 * TRIES)
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_ctrl_c_under_load(tmp_path, context):
+    """Whenever it comes and whatever else runs, the loader's process ends within two seconds, and so do its workers."""
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT.format(folder=os.path.dirname(os.path.abspath(__file__)), context=context, then="raise"))
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    times = []
+    try:
+        for k in range(TRIES):
+            process = subprocess.Popen([sys.executable, "-P", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       text=True, start_new_session=True, env={**os.environ, "PYTHONFAULTHANDLER": ""})
+            try:
+                pids = [int(p) for p in process.stdout.readline().split()]
+                time.sleep(random.random() * 0.6)
+                began = time.monotonic()
+                (os.killpg if k % 2 else os.kill)(process.pid, signal.SIGINT)
+                out, err = process.communicate(timeout=20)
+                times.append(time.monotonic() - began)
+                assert "interrupted" in out
+                assert err.count("KeyboardInterrupt") == 1, err
+                assert gone(pids, 2)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.communicate()
+    finally:
+        for other in busy:
+            other.kill()
+            other.wait()
+    assert max(times) < 2, times
+
+
+class OfEachKind(Dataset):
+    def __len__(self):
+        return 300
+
+    def __getitem__(self, i):
+        return [ptcore.tensor(i), ptcore.full((9000,), float(i)), ptcore.nn.Parameter(ptcore.full((9000,), float(i))),
+                np.full(9000, i), str(i)]
+
+
+def test_no_finalizer_of_python_runs_in_a_pass():
+    """A KeyboardInterrupt that is raised inside one is lost, and the loop goes on."""
+    calls = set()
+
+    def note(frame, event, arg):
+        if event == "call" and ("__del__" in frame.f_code.co_name or frame.f_code.co_filename.endswith("weakref.py")):
+            calls.add(frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name)
+
+    for dataset, options in ((OfEachKind(), {"batch_size": None, "collate_fn": list}),
+                             (TensorDataset(ptcore.ones(300, 9000)), {"batch_size": 3, "collate_fn": list}),
+                             (TensorDataset(ptcore.ones(300, 9000)), {"batch_size": 3})):
+        loader = DataLoader(dataset, num_workers=2, persistent_workers=True, **options)
+        for _ in loader:
+            pass
+        it = iter(loader)
+        next(it)
+        sys.setprofile(note)
+        try:
+            for _ in it:
+                pass
+        finally:
+            sys.setprofile(None)
+    assert not calls
+
+
 @pytest.mark.parametrize(("options", "error", "text"), [
     ({"num_workers": -1}, ValueError, "num_workers option should be non-negative"),
     ({"num_workers": 1, "prefetch_factor": 0}, ValueError, "prefetch_factor option should be positive"),
@@ -614,7 +685,7 @@ def in_threads(monkeypatch):
     """What systems without these pipes do."""
     from ptcore.utils.data import _crew
 
-    monkeypatch.setattr(_crew._segments, "STRATEGIES", ("file_system",))
+    monkeypatch.setattr(_crew._shared_memory, "STRATEGIES", ("file_system",))
 
 
 @pytest.mark.timeout(60)
@@ -710,24 +781,3 @@ def test_small_tensors_of_every_kind():
             assert a.shape == b.shape
             assert a.requires_grad == b.requires_grad
             assert a.tolist() == b.tolist()
-
-
-class Niceness(Dataset):
-    def __len__(self):
-        return 6
-
-    def __getitem__(self, i):
-        return os.nice(0)
-
-
-@pytest.mark.skipif(not hasattr(os, "nice"), reason="processes have no priority by a number here")
-@pytest.mark.parametrize("context", CONTEXTS)
-def test_the_loop_comes_first_where_workers_take_all_processors(context):
-    mine = os.nice(0)
-    # Where the system does not say which ones the process may use, nothing is lowered.
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1000
-    for workers in {1, min(processors, 64) - 1, min(processors, 64)} - {0}:
-        lower = 15 if workers >= processors and context != "thread" else 0
-        loader = DataLoader(Niceness(), batch_size=None, num_workers=workers, multiprocessing_context=context)
-        assert list(loader) == [min(mine + lower, 19)] * 6
-    assert os.nice(0) == mine

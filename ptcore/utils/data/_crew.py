@@ -6,22 +6,21 @@ when its iterator is dropped and at the interpreter's end.
 """
 
 import functools
-import os
 import select
 import signal
 import threading
 import time
 import weakref
+from multiprocessing.util import Finalize
 
-from ptcore._lending import Returns
-from ptcore.multiprocessing import _segments
-from ptcore.multiprocessing._recycle import Borrowed, receive
+from ptcore.multiprocessing import _shared_memory
+from ptcore.utils.data._ring import Reader
 from ptcore.utils.data._worker import Watch, run_in_process, serve
 
 __all__ = ["Processes", "Threads"]
 
-_SOON = 5.0                             # seconds that a worker has to end by itself
-_RETURNS = 4096                         # bytes of the page in which a worker is told what comes back
+_SOON = 5.0                             # seconds in which the system tells of a worker that has ended
+_PATIENCE = 1.0                         # seconds that the workers have to end by themselves: Ctrl-C waits no longer
 
 
 def _block(forks):
@@ -84,7 +83,7 @@ class _ByThread:
 
 def _posts(context):
     """(an end of a pipe, how it is posted to, the worker's end)"""
-    if _segments.STRATEGIES[0] == "file_descriptor":        # whatever the context's pipes are
+    if _shared_memory.STRATEGIES[0] == "file_descriptor":        # whatever the context's pipes are
         from ptcore.multiprocessing._connection import Pipe
 
         mine, theirs = Pipe()
@@ -93,25 +92,25 @@ def _posts(context):
     return mine, _ByThread(mine), theirs
 
 
-def _end(processes, outboxes, owner):
-    """Ends the processes of a crew; in the process that started them alone."""
-    if os.getpid() != owner:
-        return
-    for outbox in outboxes:
-        try:
-            outbox.post(None)
-        except (OSError, ValueError):
-            pass
-    for outbox in outboxes:
-        outbox.close()                  # a worker that is sending fails now
-    deadline = time.monotonic() + _SOON
-    for process in processes:
-        process.join(max(0.0, deadline - time.monotonic()))
-    for process in processes:
-        if process.is_alive():
+def _end(processes, outboxes):
+    """Ends the processes of a crew, also if Ctrl-C comes meanwhile."""
+    try:
+        for outbox in outboxes:
+            try:
+                outbox.post(({}, None))
+            except (OSError, ValueError):
+                pass
+        for outbox in outboxes:
+            outbox.close()              # a worker that is sending fails now
+        deadline = time.monotonic() + _PATIENCE
+        for process in processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+    finally:
+        for process in processes:
             process.kill()
+        for process in processes:
             process.join()
-        process.close()
+            process.close()
 
 
 class Processes:
@@ -126,9 +125,10 @@ class Processes:
 
     def __init__(self, context, tasks):
         self.connections, self.processes, self._outboxes = [], [], []
-        self._borrowed, self._returns = [], []                  # segments of each worker, and where they go back
+        self._readers = []
         self._full = set()              # workers to whom something is to be sent still
-        self._close = weakref.finalize(self, _end, self.processes, self._outboxes, os.getpid())
+        # Those of the standard module run before it waits for its processes; in the process that made them alone.
+        self._close = Finalize(self, _end, (self.processes, self._outboxes), exitpriority=10)
         forks = context.get_start_method() == "fork"
         before = _block(forks)
         import gc
@@ -142,18 +142,12 @@ class Processes:
                 mine, outbox, theirs = _posts(context)
                 self.connections.append(mine)
                 self._outboxes.append(outbox)
-                self._borrowed.append(Borrowed())
-                returned = None
-                if _segments.STRATEGIES[0] == "file_descriptor":        # nothing else is lent
-                    returned = _segments.Anonymous.new(_RETURNS)
-                    self._returns.append((Returns(returned), self._borrowed[-1]))
+                self._readers.append(Reader())
                 process = context.Process(target=run_in_process, daemon=True,
-                                          args=(task, theirs, returned, self.connections if forks else ()))
+                                          args=(task, theirs, self.connections if forks else ()))
                 process.start()
                 self.processes.append(process)
                 theirs.close()
-                if returned is not None:
-                    returned.close()
         except BaseException:
             self._close()
             raise
@@ -167,16 +161,11 @@ class Processes:
 
     def give(self, worker, message):
         try:
-            if not self._outboxes[worker].post(message):
+            if not self._outboxes[worker].post((self._readers[worker].answered(), message)):
                 self._full.add(worker)
         except (BrokenPipeError, ConnectionResetError):
             self.check(worker)
             raise
-
-    def give_back(self):
-        """Tells the workers which of their segments the loop has dropped."""
-        for returns, borrowed in self._returns:
-            returns.give_back(borrowed.dropped, borrowed.segments)
 
     def _ready(self, timeout):
         """Which connections and sentinels have something to tell; meanwhile what waits is sent."""
@@ -225,16 +214,12 @@ class Processes:
         for number, connection in enumerate(self.connections):
             if connection in ready:
                 try:
-                    return number, receive(connection, self._borrowed[number])
+                    return number, self._readers[number].receive(connection)
                 except (EOFError, ConnectionResetError):
                     self.check(number)
                     raise
         self.check()
         return None
-
-    def brought(self, worker):
-        """Bytes of memory, to be used again, that its last message brought."""
-        return self._borrowed[worker].brought
 
     def pids(self):
         return [p.pid for p in self.processes]
@@ -255,7 +240,7 @@ class _Answer:
         self._worker, self._results, self._batches = worker, results, []
 
     def add(self, made):
-        self._batches += made
+        self._batches.append(made)
 
     def send(self, *head):
         self._results.put((self._worker, (*head, self._batches)))
@@ -280,9 +265,6 @@ class Threads:
     def check(self):
         """Threads end by themselves alone."""
 
-    def give_back(self):
-        """Threads copy nothing."""
-
     def receive(self, timeout):
         from queue import Empty
 
@@ -290,10 +272,6 @@ class Threads:
             return self._results.get(timeout=timeout)
         except Empty:
             return None
-
-    def brought(self, worker):
-        """Threads copy nothing."""
-        return 0
 
     def pids(self):
         return []

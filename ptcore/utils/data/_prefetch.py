@@ -11,8 +11,8 @@ back together: as many as it makes in less than two milliseconds, and no more th
 import time
 import weakref
 
-from ptcore.multiprocessing._recycle import Later, Unreadable
 from ptcore.utils.data import _state
+from ptcore.utils.data._ring import Packed
 from ptcore.utils.data._worker import BEGIN, STATES, TASKS, Ended, Failure, width_of
 from ptcore.utils.data.dataset import IterableDataset
 
@@ -23,8 +23,6 @@ _CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many
 _MOST_AT_ONCE = 16
 _INDICES = 4096                 # of a message, about: each takes 36 bytes of the loader and the worker until it is used
 _LARGE = 5 << 20                # bytes of an answer above which half as many tasks go at once
-_WARM = 128 << 10               # bytes of a batch from which on its worker is told at once that it was dropped (a cache
-                                # holds them still), not with the next answer
 _LOOK = 0.1                     # seconds between two looks at the workers while there are batches
 
 
@@ -35,7 +33,7 @@ class Prefetching:
         self._count, self._timeout = loader.num_workers, loader.timeout
         self._in_order, self._stays = loader.in_order, loader.persistent_workers
         self._factor = loader.prefetch_factor
-        self._cost, self._nbytes = 1.0, 0       # seconds that a batch takes and bytes that are lent for it, about
+        self._cost, self._nbytes = 1.0, 0       # seconds that a batch takes and its bytes in segments, about
         self._width = 1                         # the most indices of one in the last message
         self._asked = 0                 # how often workers were asked for their random states
         self._send_at_once(1)
@@ -183,7 +181,6 @@ class Prefetching:
         answer = self._crew.receive(timeout)
         if answer is None:
             return False
-        self._crew.give_back()
         if answer[1][0] != STATES:      # else who asked for it went away when its time was over
             self._note(answer[0], *answer[1])
         return True
@@ -193,8 +190,10 @@ class Prefetching:
 
     def _note(self, worker, seconds, numbers, batches):
         self._busy[worker] -= len(batches)
-        made = len(batches)
+        made, nbytes = len(batches), 0
         for number, batch in zip(numbers, batches, strict=True):
+            if isinstance(batch, Packed):
+                nbytes += batch.nbytes
             if isinstance(batch, Ended):
                 self._active[worker] = False
                 made -= 1
@@ -203,7 +202,7 @@ class Prefetching:
             self._arrived[number] = batch
         if not made:
             return
-        nbytes = self._crew.brought(worker) / made
+        nbytes /= made
         self._nbytes = max(nbytes, self._nbytes + (nbytes - self._nbytes) / 8)
         if self._adapts:
             # Slowly up: a worker that waits for its processor takes longer for once.
@@ -229,8 +228,6 @@ class Prefetching:
         if (now := time.monotonic()) > self._looked + _LOOK:        # who waits for a batch is told of it at once
             self._crew.check()
             self._looked = now
-        if self._nbytes > _WARM:
-            self._crew.give_back()
         if self._pin is not None:
             while any(self._busy) and self._take(0):        # it can be pinned while the loop works on this one
                 pass
@@ -261,7 +258,7 @@ class Prefetching:
 
     @staticmethod
     def _opened(batch):
-        if isinstance(batch, Later):
+        if isinstance(batch, Packed):
             batch = batch.load()
         if isinstance(batch, Failure):
             batch.reraise()
@@ -317,11 +314,11 @@ class _Pinning:
 
     def _pinned(self, batch):
         try:
-            if isinstance(batch, Later):
+            if isinstance(batch, Packed):
                 batch = batch.load()
             return batch if isinstance(batch, Failure) else self._copy(batch)
         except Exception as error:      # a Future would keep it, and so the frames that it is raised in
-            return Unreadable(error)
+            return Failure(error, "DataLoader thread of pin_memory")
 
     def finish(self, batch):
         return batch.result()

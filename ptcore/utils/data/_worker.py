@@ -7,7 +7,6 @@ sources before a batch, None ends it. Its answers are ``(seconds, numbers, batch
 or Ended, of a stream without more samples, and ``(STATES, tag, [states])``.
 """
 
-import io
 import os
 import random
 import select
@@ -19,7 +18,6 @@ import traceback
 from collections import deque
 
 import ptcore
-from ptcore._array_memory import lend_arrays
 from ptcore.utils import _random_states
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
@@ -33,9 +31,6 @@ TASKS = "tasks"
 _TOGETHER = 2e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
 _BETWEEN = 2e-2             # seconds between two looks at the states of the random sources (40 to 150 us); whoever goes
 _KEPT = 4096                # on makes again what was made in between, whose indices are kept: about so many
-_SPARES = 64                # segments that a worker has lent at once, to use them again
-_SHOWN = 1024               # segments of a worker that the loader maps for good
-_LATER = 15                 # how much lower the priority of workers is that share a processor with the loop
 _PARENT = 5.0               # seconds between two looks whether the loader's process is there
 _ASKED = 5e-3               # seconds between two looks, between batches, whether states are asked for
 _local = threading.local()
@@ -172,7 +167,7 @@ def serve(task, receive, begin, asked=None):
         ``(dataset, batched, collate, drop_last, init, id, num_workers, seed, states, kind)``: ``states`` are those of
         the random sources to begin with.
     receive, begin : callable
-        The next message; a new answer, with ``add([batch])``, which takes it as it is now, and ``send(*head)``.
+        The next message; a new answer, with ``add(batch)``, which takes it as it is now, and ``send(*head)``.
     asked : callable, optional
         Takes the messages that have come and gives those of them that ask for states.
     """
@@ -217,14 +212,14 @@ def serve(task, receive, begin, asked=None):
             if answer is None:
                 answer = begin()
             if isinstance(maker, Failure):
-                made = [maker]
+                made = maker
             else:
                 try:
-                    made = [maker.make(index, numbers[at] < given)]
+                    made = maker.make(index, numbers[at] < given)
                 except StopIteration as end:
-                    made = [Ended() if maker.samples is not None else Failure(end, where)]
+                    made = Ended() if maker.samples is not None else Failure(end, where)
                 except errors as error:
-                    made = [Failure(error, where)]
+                    made = Failure(error, where)
             answer.add(made)
             made = None
             now = time.monotonic()
@@ -260,7 +255,7 @@ def _begin(task, states):
 
 def _tell_states(begin, question, before):
     answer = begin()
-    answer.add([_states_before(question[1], before)])
+    answer.add(_states_before(question[1], before))
     answer.send(STATES, question[2])
 
 
@@ -285,13 +280,12 @@ def _seed_all(seed):
         np.random.seed([seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF])        # noqa: NPY002
 
 
-def run_in_process(task, connection, returned, others):
-    """The main function of a worker process. In the segment ``returned``, if there is one, the loader tells what it has
-    dropped; ``others`` are its ends of connections that a fork has copied."""
+def run_in_process(task, connection, others):
+    """The main function of a worker process; ``others`` are the loader's ends of connections that a fork has copied."""
     from multiprocessing import parent_process
 
-    from ptcore._lending import Returns
-    from ptcore.multiprocessing import _recycle, _segments
+    from ptcore.utils.data import _ring
+    from ptcore.utils.data._utils import collate
 
     for other in others:
         other.close()
@@ -302,33 +296,25 @@ def run_in_process(task, connection, returned, others):
     if not hasattr(signal.getsignal(signal.SIGTERM), "serves_children"):       # see utils.restart.checkpoint_on_signal
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     ptcore.set_num_threads(1)
-    number, count, seed = task[5], task[6], task[7]
-    if hasattr(os, "sched_getaffinity") and count >= len(os.sched_getaffinity(0)):
-        os.nice(_LATER)             # what is made ahead can wait, the loop cannot
+    number, seed = task[5], task[7]
     _seed_all(seed)
     parent = os.getppid() if hasattr(os, "getppid") else None
     watch = Watch([connection, parent_process().sentinel])
-    _segments.spares = spares = _recycle.Spares(_SPARES, _SHOWN, _segments.numbers)
-    spares.lend(_segments.SMALL + 1)
-
-    returns = None
-    if returned is not None:
-        returns = Returns(returned)
-        returned.close()
+    ring = _ring.Ring()
+    collate.room = ring.room_for
     waiting = deque()               # messages that were read, and not heeded yet
-    lent_arrays = lend_arrays(_segments.SMALL + 1)
-    file = io.BytesIO()
+
+    def read():
+        answered, message = connection.recv()
+        ring.take_back(answered)
+        return message
 
     def receive():
         while not waiting and connection not in (ready := watch.ready(_PARENT)):
             # Other children of the loader's process may hold the other end of what tells of its death.
             if ready or (parent is not None and os.getppid() != parent):
                 os._exit(1)
-        nonlocal lent_arrays
-        if not lent_arrays:             # the dataset may have imported NumPy since
-            lent_arrays = lend_arrays(_segments.SMALL + 1)
-        message = waiting.popleft() if waiting else connection.recv()
-        spares.take_back(returns)
+        message = waiting.popleft() if waiting else read()
         if message is not None and message[0] == BEGIN:
             _seed_all(message[1])
         return message
@@ -336,32 +322,35 @@ def run_in_process(task, connection, returned, others):
     def asked():
         found = []
         while None not in waiting and connection in watch.ready(0):
-            message = connection.recv()
+            message = read()
             if message is not None and message[0] == STATES:
                 found.append(message)
             else:
                 waiting.append(message)
         return found
 
-    class Answer(_recycle.Letter):
+    class Answer:
         def __init__(self):
-            super().__init__(spares, file)
+            self.batches = []
 
-        def add(self, made):
+        def add(self, batch):
+            if isinstance(batch, Ended):
+                self.batches.append(batch)
+                return
             try:
-                super().add(made)
+                packed = ring.pack(batch)
             except Exception as error:
-                failure = made[0]
+                failure = batch
                 if not isinstance(failure, Failure):
                     failure = Failure(error, f"DataLoader worker process {number}")
                 try:
-                    super().add([failure])
+                    packed = ring.pack(failure)
                 except Exception:
-                    super().add([_Unpicklable(failure)])
-            spares.take_back(returns)
+                    packed = ring.pack(_Unpicklable(failure))
+            self.batches.append(packed)
 
         def send(self, *head):
-            super().send(connection, head)
+            ring.send(connection, head, self.batches)
 
     try:
         serve(task, receive, Answer, asked)

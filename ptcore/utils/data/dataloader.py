@@ -74,7 +74,7 @@ class DataLoader:
         GIL up (files, NumPy, decoders). Threads share the dataset and the random numbers.
     prefetch_factor : int, default: 2
         Batches a worker that may be on their way. Unless it or `timeout` is given, batches that take far less than a
-        millisecond travel several at once, up to 16, 4096 indices and 5 MiB of new memory, and twice as many may be
+        millisecond travel several at once, up to 16, 4096 indices and 5 MiB of shared memory, and twice as many may be
         on their way.
     persistent_workers : bool, default: False
         Whether the workers stay for the next pass.
@@ -95,7 +95,8 @@ class DataLoader:
     -----
     Worker `k` of a pass draws random numbers (ptcore's, Python's, NumPy's) from the seed
     ``get_worker_info().seed``, a number of the pass drawn from `generator` plus `k`.
-    Worker processes that leave the loop no processor of its own run at a lower priority.
+    Workers that are at work still when their iterator is dropped, or Ctrl-C ends the loop,
+    are killed after a second.
 
     Examples
     --------

@@ -1,11 +1,9 @@
-"""NumPy's arrays of workers in lent memory: what nobody else holds is sent without a copy, all else is copied."""
+"""NumPy's arrays and other objects in the batches of workers: they arrive as they were when the batch was made."""
 import gc
 import os
 import random
 import sys
-import threading
 import time
-import warnings
 import weakref
 from collections import namedtuple
 
@@ -13,11 +11,10 @@ import numpy as np
 import pytest
 
 import ptcore
-from ptcore.multiprocessing import _segments
 from ptcore.utils.data import DataLoader, Dataset, IterableDataset
 
 pytestmark = [pytest.mark.timeout(120),
-              pytest.mark.skipif(sys.platform != "linux", reason="segments are lent by descriptors, on Linux alone")]
+              pytest.mark.skipif(sys.platform != "linux", reason="forks, and counts by /proc")]
 N = 9000                    # elements of a sample: more than goes inside a message
 ONES = np.ones(N)
 Point = namedtuple("Point", "x y")
@@ -25,10 +22,6 @@ Point = namedtuple("Point", "x y")
 
 def same(batch):
     return batch
-
-
-def is_lent(array):
-    return np._core.multiarray.get_handler_name(array) == "ptcore_lent" and array.ctypes.data % 4096 == 0
 
 
 # -- what is in the samples, and what they are when they arrive ------------------------------------
@@ -115,38 +108,6 @@ def test_all_forms(form, collate):
     assert i == 399
 
 
-# -- without a copy, where that is safe ------------------------------------------------------------
-
-class Counted(Dataset):
-    """A sample and whether new arrays of its size lie in lent memory, and how many copies were made before it."""
-
-    def __init__(self, form):
-        self.form = form
-
-    def __len__(self):
-        return 600
-
-    def __getitem__(self, i):
-        if not hasattr(self, "copies"):
-            self.copies, find_room = [], _segments.find_room
-            _segments.find_room = lambda nbytes: (self.copies.append(nbytes), find_room(nbytes))[1]
-        return FORMS[self.form](i), is_lent(np.empty(N)), len(self.copies)
-
-
-@pytest.mark.parametrize("form", ["array", "list", "dict", "named", "part", "fortran", "steps", "tensor"])
-def test_computed_arrays_are_not_copied(form):
-    copies, lent = [], 0
-    for i, (sample, is_so, before) in enumerate(DataLoader(Counted(form), batch_size=None, num_workers=1,
-                                                           collate_fn=same)):
-        assert [value_of(leaf) for leaf in leaves(sample)] == [i] * len(leaves(sample))
-        copies.append(before)
-        lent += is_so
-        del sample
-    assert len(copies) == 600
-    assert copies[-1] < 150             # until the first ones came back
-    assert form in ("part", "steps") or lent > 300
-
-
 class Held(Dataset):
     """The dataset holds each array in some way, and writes to it later; the last samples tell what it holds."""
 
@@ -230,8 +191,6 @@ def test_a_stream_that_goes_on_writing(collate):
             assert (kept == j).all()
 
 
-# -- the memory itself ------------------------------------------------------------------------------
-
 class Refilled(Dataset):
     """One array for all samples, filled anew for each."""
 
@@ -251,57 +210,6 @@ class Refilled(Dataset):
 def test_an_array_that_is_filled_anew(small, collate):
     for i, array in enumerate(DataLoader(Refilled(small), batch_size=None, num_workers=2, collate_fn=collate)):
         assert (np.asarray(array) == i).all()
-
-
-class Memory(Dataset):
-    """All that NumPy does with memory: zeros, growth, shrinking, keeping, threads."""
-
-    def __init__(self, n=500):
-        self.n, self.kept = n, []
-
-    def __len__(self):
-        return self.n
-
-    def __getitem__(self, i):
-        rng = np.random.default_rng(i)
-        zeros = np.zeros(N + int(rng.integers(-900, 900)))
-        assert not zeros.any()
-        zeros[:] = 7
-        full = np.full(N, float(i))
-        if i % 3 == 0:
-            full.resize(2 * N, refcheck=False)
-            assert (full[:N] == i).all()
-            assert not full[N:].any()
-            full.resize(N, refcheck=False)
-            assert (full == i).all()
-        if i % 4 == 0:
-            self.kept.append((i, np.full(N, float(i))))
-        if len(self.kept) > 100:
-            self.kept.pop(rng.integers(100))
-        for j, array in self.kept[::9]:
-            assert (array == j).all()
-        if i % 50 == 0:
-            threads = [threading.Thread(target=self.churn, args=(i,)) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        sample = np.sort(np.concatenate([full[: N // 2], full[N // 2:]]))[None] + 0
-        return sample if i % 2 else ptcore.from_numpy(sample)
-
-    def churn(self, seed):
-        rng = random.Random(seed)
-        held = []
-        for k in range(200):
-            held.append((k, np.full(N, k)))
-            if len(held) > 5:
-                j, array = held.pop(rng.randrange(5))
-                assert (array == j).all()
-
-
-def test_memory_of_all_kinds():
-    for i, sample in enumerate(DataLoader(Memory(), batch_size=None, num_workers=2, collate_fn=same)):
-        assert value_of(sample) == i
 
 
 class Failing(Dataset):
@@ -367,55 +275,6 @@ def test_children_of_the_worker():
         assert value_of(sample) == i
 
 
-class KeepsAll(Dataset):
-    """A cache of arrays of its own, more than are lent at once, with the descriptors that the worker has."""
-
-    def __init__(self):
-        self.kept = []
-
-    def __len__(self):
-        return 600
-
-    def __getitem__(self, i):
-        self.kept.append(ONES * i)
-        for j in range(0, i, 37):
-            assert (self.kept[j] == j).all()
-        return self.kept[i], ONES * -i, len(os.listdir("/proc/self/fd"))
-
-
-def test_a_cache_of_arrays():
-    loader = DataLoader(KeepsAll(), batch_size=None, num_workers=1, collate_fn=same)
-    for i, (kept, new, descriptors) in enumerate(loader):
-        assert value_of(kept) == i
-        assert value_of(new) == -i
-        assert descriptors < 200
-
-
-class Tells(Dataset):
-    """Tells who gives arrays their memory."""
-
-    def __len__(self):
-        return 200
-
-    def __getitem__(self, i):
-        names = []
-        thread = threading.Thread(target=lambda: names.append(np._core.multiarray.get_handler_name(np.empty(N))))
-        thread.start()
-        thread.join()
-        return np._core.multiarray.get_handler_name(np.empty(N)), *names, ONES * i
-
-
-@pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_only_workers_are_told(context):
-    before = np._core.multiarray.get_handler_name()
-    for worker, thread, array in DataLoader(Tells(), batch_size=None, num_workers=1, collate_fn=same,
-                                            multiprocessing_context=context):
-        assert worker == "ptcore_lent"
-        assert thread == before
-        assert np._core.multiarray.get_handler_name(array.copy()) == before
-    assert np._core.multiarray.get_handler_name() == before
-
-
 def test_nothing_is_left():
     def count():
         gc.collect()
@@ -459,49 +318,43 @@ def test_without_descriptors(init):
         assert len(sample["b"]) == 200_000
 
 
-class Outside(Dataset):
-    """NumPy asks for memory while the GIL is not held."""
+class OfAllKinds(Dataset):
+    """Arrays of all kinds, by name."""
 
-    text = " ".join(map(str, range(10_000)))
-
-    def __len__(self):
-        return 200
-
-    def __getitem__(self, i):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return np.full(4096, i), np.fromstring(self.text, sep=" ")
-
-
-def test_memory_without_the_gil():
-    for i, (full, numbers) in enumerate(DataLoader(Outside(), batch_size=None, num_workers=1, collate_fn=same)):
-        assert (full == i).all()
-        assert (numbers == np.arange(10_000)).all()
-
-
-class Unwinding(Dataset):
-    """A block of ordinary memory at the beginning of a page is freed while an exception is on its way."""
+    def __init__(self, sizes):
+        self.sizes = sizes
 
     def __len__(self):
-        return 160
+        return len(self.sizes)
 
     def __getitem__(self, i):
-        if i < 40:
-            return np.arange(N) + i
-        if i % 2:
-            raise KeyError("mine")
-        self.kept = [np.arange(N) + i for _ in range(3)]
-        many = [np.empty(300) for _ in range(3000)]
-        return next((x for x in many if x.ctypes.data % 4096 == 0), None)
+        size = self.sizes[i]
+        x = np.arange(size, dtype=np.float64)
+        found = {f"of {d}": x.astype(d) for d in ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8",
+                                                  "g", "F", "D", ">i4", ">f8", "M8[s]", "m8[ms]", "S5", "U7", "V3")}
+        return found | {
+            "matrix": x.reshape(1, -1), "fortran": np.asfortranarray(np.ones((size, 2))), "steps": x[::3],
+            "backwards": x[::-1], "spread": np.broadcast_to(x[:1], (size,)), "one": x[size // 2],
+            "permuted": np.zeros((size, 2, 3)).transpose(1, 2, 0), "point": np.array(3.5), "none": x[:0],
+            "objects": np.array([{"a": 1}, None] * 3), "records": np.zeros(size, "f4,i8"),
+            "field": np.zeros(size, "f4,i8")["f0"], "unaligned": np.zeros(8 * size + 1, "u1")[1:].view("f8"),
+            "kind": x.view(MarkedArray), "locked": np.frombuffer(x.tobytes()), "masked": np.ma.masked_array(x, x > 3)}
 
 
-def test_memory_while_an_exception_is_on_its_way():
-    loader = iter(DataLoader(Unwinding(), batch_size=2, num_workers=1, collate_fn=same))
-    for _ in range(20):
-        next(loader)
-    for _ in range(60):
-        with pytest.raises(KeyError, match="mine"):
-            next(loader)
+class MarkedArray(np.ndarray):
+    """An array of another class."""
+
+
+def test_arrays_of_all_kinds():
+    dataset = OfAllKinds([1, 12, 4096, 50_000])
+    for i, got in enumerate(DataLoader(dataset, batch_size=None, num_workers=1, collate_fn=same)):
+        for name, want in dataset[i].items():
+            found = got[name]
+            assert type(found) is type(want)
+            assert found.dtype == want.dtype
+            assert found.dtype.byteorder == want.dtype.byteorder
+            assert found.shape == want.shape
+            assert found.tolist() == want.tolist()
 
 
 class Types(Dataset):

@@ -23,18 +23,15 @@ import weakref
 from multiprocessing import parent_process, util
 
 from ptcore._errors import OutOfMemoryError
-from ptcore._untyped_storage import Segment
+from ptcore._untyped_storage import Segment, known
 
-SMALL = 16 << 10        # bytes whose copies cost less than a place in shared memory and its descriptor
 LARGE = 64 << 10        # from here on a storage has a segment of its own, while there are descriptors
 STRATEGIES = ("file_descriptor", "file_system") if sys.platform == "linux" else ("file_system",)
 strategy = STRATEGIES[0]
-spares = None           # segments that are used again, where somebody gives them back; see _recycle
-known = weakref.WeakValueDictionary()       # key -> segment that this process maps
 
 _lock = threading.RLock()
 _late = []              # names that are to be released
-numbers = itertools.count(1)   # of segments; a forked child goes on with them
+_numbers = itertools.count(1)   # of segments; a forked child goes on with them
 _slabs = {}             # (class, bytes of a place) -> [segment, offset of its next place]
 
 
@@ -66,13 +63,6 @@ def find_room(nbytes):
     with _lock, late:
         kind = Anonymous if strategy == "file_descriptor" else Named
         shift = len(known) // kind.step()
-        if spares is not None and kind is Anonymous and nbytes > SMALL:
-            segment = spares.take(nbytes)
-            if segment is None and shift < 4:       # whoever keeps what it sends needs many
-                segment = kind.new(nbytes)
-                segment.alone = True
-            if segment is not None:
-                return segment, 0
         if nbytes > LARGE << shift:
             return kind.new(kind.first + nbytes), kind.first
         place = max(64, 1 << max(nbytes - 1, 0).bit_length())
@@ -84,16 +74,30 @@ def find_room(nbytes):
         return slab[0], slab[1] - place
 
 
+def new_segment(nbytes):
+    """A segment with so many bytes from ``segment.first`` on."""
+    kind = Anonymous if strategy == "file_descriptor" else Named
+    return kind.new(kind.first + nbytes)
+
+
+def find(key):
+    """The segment of a key, if this process maps it."""
+    found = known.get(key)
+    return found and found()
+
+
+def _of_names():
+    return [segment for key in list(known) if isinstance(segment := find(key), Named)]
+
+
 class Anonymous(Segment):
     """A file without a name; ``fd`` is what other processes are given."""
 
     first = 0
-    fd = -1
 
     def __init__(self, fd, nbytes, key):
+        known[key] = weakref.ref(self)
         self.key = key
-        self.number = next(numbers)        # unlike the key, of this process alone
-        known[key] = self
 
     @classmethod
     def owning(cls, fd, nbytes, key):
@@ -106,18 +110,6 @@ class Anonymous(Segment):
             raise
         segment.fd = fd
         return segment
-
-    def close(self):
-        """No other process is given it from now on."""
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            os.close(fd)
-
-    def __del__(self, close=os.close):      # at the interpreter's end modules may be empty
-        if self.fd >= 0:
-            close(self.fd)
-        if spares is not None:
-            spares.end(self)
 
     @staticmethod
     def step():
@@ -141,15 +133,13 @@ class Anonymous(Segment):
         except OSError as e:
             os.close(fd)
             raise OutOfMemoryError(f"shared memory: {nbytes} bytes have no room ({e.strerror})") from None
-        segment = cls.owning(fd, nbytes, _new_key())
-        segment.new_fd = fd
-        return segment
+        return cls.owning(fd, nbytes, _new_key())
 
     @classmethod
     def received(cls, fd, nbytes, key):
         """The segment behind a descriptor, which it takes over."""
         with _lock, late:
-            segment = known.get(key)
+            segment = find(key)
             if segment is None:
                 return cls.owning(fd, nbytes, key)
             os.close(fd)
@@ -172,8 +162,11 @@ class Named(Segment):
     first = HEADER
 
     def __init__(self, fd, nbytes, key):
+        known[key] = weakref.ref(self)
         self.key = key
-        known[key] = self
+
+    def close(self):
+        """It has no descriptor, and is known for as long as it is mapped."""
 
     def __del__(self):
         if self.key is None:
@@ -216,7 +209,7 @@ class Named(Segment):
         finally:
             os.close(fd)
 
-    def lend(self):
+    def count_message(self):
         """Counts a message on its way, for the parent, who outlives its children; returns the process."""
         with _lock, late:
             parent = parent_process()
@@ -231,7 +224,7 @@ class Named(Segment):
     def received(cls, key, guard, nbytes):
         """The segment of a message that ``guard`` was counted for."""
         with _lock, late:
-            segment = known.get(key)
+            segment = find(key)
             _watch()
             changes = {guard: -1}
             changes[_me()] = changes.get(_me(), 0) + (segment is None)      # the guard may be this process
@@ -346,9 +339,8 @@ def sweep(changes=()):
 def _leave():
     """At the end of the process: nothing is needed here, nor waited for."""
     with _lock, late:
-        for segment in list(known.values()):
-            if isinstance(segment, Named):
-                segment.key = None
+        for segment in _of_names():
+            segment.key = None
         sweep({_me(): -(1 << 62)})
 
 
@@ -374,7 +366,7 @@ _PREFIX = f"ptcore-{_namespace():x}-"
 
 
 def _new_key():
-    return f"{_PREFIX}{_own}-{next(numbers)}"
+    return f"{_PREFIX}{_own}-{next(_numbers)}"
 
 
 def _begin():
@@ -388,7 +380,7 @@ def _begin():
 
 def _after_fork():
     _begin()
-    names = [segment.key for segment in list(known.values()) if isinstance(segment, Named)]
+    names = [segment.key for segment in _of_names()]
     for key in names:
         _edit(key, {_me(): 1})
     if names:

@@ -10,7 +10,6 @@ import pytest
 
 import ptcore
 import ptcore.multiprocessing as mp
-from ptcore.multiprocessing import _segments
 from ptcore.utils.data import DataLoader, Dataset
 
 pytestmark = [pytest.mark.timeout(120),
@@ -54,6 +53,34 @@ def test_memory_is_used_again(context):
         assert not batch.is_shared()                # nobody else shows it
     assert k == 799
     assert len(files) < 100                         # 2 workers, 3 messages each, at most 16 batches in a message
+
+
+def by_names(worker):
+    ptcore.multiprocessing.set_sharing_strategy("file_system")
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_memory_without_descriptors(context, monkeypatch):
+    """Where pipes carry none, segments go by their names; and no name is left."""
+    from ptcore.multiprocessing import _shared_memory
+
+    monkeypatch.setattr(_shared_memory, "STRATEGIES", ("file_system",))
+    files, held = set(), []
+    loader = DataLoader(Full(800), batch_size=4, num_workers=2, multiprocessing_context=context,
+                        worker_init_fn=by_names)
+    for k, batch in enumerate(loader):
+        files.add(address(batch))
+        held = [*held[-5:], (k, batch[:, ::7])]
+        assert all(right(*kept) for kept in held)
+    assert k == 199
+    assert len(files) < 100
+    with open("/proc/self/maps") as f:
+        names = {line.split()[-1] for line in f if "/dev/shm/ptcore-" in line}
+    assert names
+    assert all(os.path.exists(name) for name in names)
+    del batch, held, loader
+    gc.collect()
+    assert not any(os.path.exists(name) for name in names)
 
 
 PARTS = {"tensor": lambda b: b, "view": lambda b: b[:, ::7], "array": lambda b: b.numpy()[:, 5:],
@@ -210,11 +237,10 @@ def test_no_descriptor_is_left():
             assert right(k, batch)
 
     use()
-    before, known = count(), len(_segments.known)
+    before = count()
     for _ in range(3):
         use()
     assert count() == before
-    assert len(_segments.known) == known
 
 
 def mapped():
@@ -230,29 +256,35 @@ def mapped():
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_mappings_are_kept(context, monkeypatch):
-    """Few descriptors are received for many batches, and nothing is mapped when the loader has gone."""
-    from ptcore.multiprocessing import _recycle
-
+def test_mappings_are_kept(context):
+    """Few files are mapped for many batches, and none when the loader has gone."""
     gc.collect()
-    made, before = [], mapped()
-    received = _recycle.Lent.__init__
-
-    def made_one(self, fd, nbytes, number, dropped):
-        made.append((number, id(dropped)))              # which segment of which worker
-        received(self, fd, nbytes, number, dropped)
-
-    monkeypatch.setattr(_recycle.Lent, "__init__", made_one)
+    seen, before = set(), mapped()
     loader = DataLoader(Full(2400), batch_size=4, num_workers=2, multiprocessing_context=context,
                         persistent_workers=True)
     for _ in range(2):
         for k, batch in enumerate(loader):
             assert right(k, batch)
-    assert len(made) == len(set(made)) < 80             # of 1200 batches
+            seen.add(address(batch))
+    assert len(seen) < 80                               # of 1200 batches
     assert 0 < len(mapped()) - len(before) < 80
     del batch, loader
     gc.collect()
     assert mapped() == before
+
+
+def test_memory_that_was_held_is_given_up():
+    """Who kept a hundred batches and drops them, has the memory of a few soon."""
+    loader = DataLoader(Full(1200), batch_size=4, num_workers=2, persistent_workers=True, prefetch_factor=2)
+    held = list(loader)
+    gc.collect()
+    most = len(mapped())
+    assert most >= 300
+    del held
+    for k, batch in enumerate(loader):
+        assert right(k, batch)
+    assert len(mapped()) < 40
+    del batch
 
 
 class Keeping(ptcore.utils.data.IterableDataset):
@@ -265,16 +297,14 @@ class Keeping(ptcore.utils.data.IterableDataset):
 
 
 @pytest.mark.parametrize(("settings", "most"), [({"prefetch_factor": 1}, 6), ({"prefetch_factor": 2}, 8), ({}, 40)])
-def test_what_a_worker_holds_when_it_comes_back(settings, most, monkeypatch):
+def test_what_a_worker_holds_when_it_comes_back(settings, most):
     """The loop has often dropped a sample before the worker has: its memory is used again all the same."""
-    from ptcore.multiprocessing import _recycle
-
-    made, received = [], _recycle.Lent.__init__
-    monkeypatch.setattr(_recycle.Lent, "__init__", lambda self, *args: (made.append(self), received(self, *args))[1])
+    made = set()
     it = iter(DataLoader(Keeping(), batch_size=None, num_workers=1, **settings))
     for i in range(600):
         x = next(it)
         assert float(x[0]) == float(x[-1]) == i
+        made.add(address(x))
         del x
     assert 0 < len(made) <= most
 
@@ -369,38 +399,6 @@ def test_tensors_that_go_while_their_message_is_read():
         held = held[-5:]
 
 
-# -- new tensors of a worker lie in such memory, so that sending them copies nothing ------------------
-
-class CountsMoves(Full):
-    """Each sample comes with how many were moved before it."""
-
-    def __init__(self, form):
-        super().__init__(800)
-        self.form = form
-
-    def __getitem__(self, i):
-        if not hasattr(self, "moves"):
-            self.moves, find_room = [], _segments.find_room
-            _segments.find_room = lambda nbytes: (self.moves.append(nbytes), find_room(nbytes))[1]
-        if self.form == "array":
-            return np.full(N, i, np.float32), len(self.moves)
-        sample = ptcore.full((N,), float(i))
-        if self.form != "fresh":
-            sample = sample + ptcore.zeros(N) if self.form == "computed" else sample.view(3, -1).t()
-        return sample, len(self.moves)
-
-
-@pytest.mark.parametrize("form", ["fresh", "computed", "view", "array"])
-def test_new_tensors_need_no_copy(form):
-    moved = []
-    for k, (sample, count) in enumerate(DataLoader(CountsMoves(form), batch_size=None, num_workers=1)):
-        assert bool((sample == float(k)).all())
-        moved.append(count)
-    assert len(moved) == 800
-    # Until the first ones came back; and where the samples' parts have taken the last of them.
-    assert moved[-1] < (400 if form == "computed" else 160)
-
-
 class Spy(Full):
     """Samples that go other ways before they are sent; what is told of them is true of any new tensor."""
 
@@ -430,7 +428,7 @@ class Spy(Full):
         elif way == 6:
             x = x.requires_grad_()
         elif way == 7:
-            many = [ptcore.full((N,), -1.0) for _ in range(60)]         # more than are lent at once
+            many = [ptcore.full((N,), -1.0) for _ in range(60)]         # more than a message has
             x = (x, many[i % 60])
         return i, x
 
@@ -542,43 +540,3 @@ class Threads(Full):
 def test_threads_beside_it():
     for k, sample in enumerate(DataLoader(Threads(200), batch_size=None, num_workers=1)):
         assert bool((sample == float(k)).all())
-
-
-class Holds(Full):
-    """Tensors that the dataset keeps, others from time to time."""
-
-    def __init__(self):
-        super().__init__(600)
-        self.held = []
-
-    def __getitem__(self, i):
-        if i % 100 == 0:
-            self.held = [ptcore.full((N,), float(i + k)) for k in range(5)]
-        return self.held[i % 5][1:], i
-
-
-def test_what_the_dataset_keeps_is_mapped_once(monkeypatch):
-    from ptcore.multiprocessing import _recycle
-
-    gc.collect()
-    made, most, before = [], 0, mapped()
-    received = _recycle.Lent.__init__
-
-    def made_one(self, fd, nbytes, number, dropped):
-        made.append(number)
-        received(self, fd, nbytes, number, dropped)
-
-    monkeypatch.setattr(_recycle.Lent, "__init__", made_one)
-    monkeypatch.setattr(_segments.Anonymous, "received", lambda *args: made.extend([0] * 100))
-    loader = DataLoader(Holds(), batch_size=None, num_workers=1, persistent_workers=True)
-    for _ in range(2):
-        for i, (x, k) in enumerate(loader):
-            assert k == i
-            assert bool((x == float(i // 100 * 100 + i % 5)).all())
-            most = max(most, len(mapped()) - len(before))
-    # Each of twelve times five, at first as what comes back.
-    assert len(made) <= 2 * 60
-    assert most <= 20
-    del x, loader
-    gc.collect()
-    assert mapped() == before

@@ -1,0 +1,200 @@
+"""Batches on their way from a worker to its loader.
+
+A batch is a pickle. A worker has a ring of segments of shared memory (a new one costs several times what filling it
+does): ``default_collate`` puts large batches together there, other large tensors are copied there, and the pickle has
+the segment's number. Small tensors go as their elements; what is shared already stays so.
+
+Invariant: what somebody shows is never written to. A segment holds one storage, whose deleter tells of its end; a view
+keeps it. The loader's next message answers for all batches that named the segment. The worker uses it again when each
+was answered for (``away`` counts the others) and it shows nothing there itself. A forked child shows what its parent
+does, who gives that up for good. Neither end keeps a descriptor.
+"""
+import io
+import itertools
+import os
+import pickle
+import threading
+import weakref
+from multiprocessing.reduction import ForkingPickler
+
+import ptcore
+from ptcore import Tensor
+from ptcore._copying import rebuild
+from ptcore.multiprocessing import _shared_memory
+from ptcore.multiprocessing._connection import packing, transit, unpacking
+from ptcore.utils.data._utils import collate
+
+_SMALL = 16 << 10       # bytes of a tensor that cost less as its elements than as a place in shared memory
+_IDLE = 16              # messages after which a segment is given up that none of them needed
+_ends = weakref.WeakSet()
+
+
+class Ring:
+    """The worker's end, for the thread that makes it."""
+
+    def __init__(self):
+        self.segments, self.ended = {}, []      # number -> segment that is not free; numbers whose storage has ended
+        self._free = {}                         # bytes -> [(how many messages had come when it came back, segment)]
+        self._numbers, self._messages, self._thread = itertools.count(1), 0, threading.get_ident()
+        self._new, self._gone, self._outgoing = {}, [], []      # for the next message
+        _ends.add(self)
+
+    def room_for(self, tensors):
+        """Where these are to be stacked; None where that does not matter, or is not known."""
+        first = tensors[0]
+        nbytes = len(tensors) * first.numel() * first.element_size()
+        if (nbytes <= _SMALL or threading.get_ident() != self._thread or first.device.type != "cpu"
+                or {(type(t), t.dtype, t.requires_grad) for t in tensors} != {(Tensor, first.dtype, False)}):
+            return None
+        return ptcore.empty(0, dtype=first.dtype).set_(self._room(nbytes), 0, (len(tensors), *first.shape))
+
+    def _room(self, nbytes):
+        """A storage in a segment that nobody shows."""
+        step = max(4096, 1 << (nbytes.bit_length() - 3))        # four sizes a power of two: others find room there
+        size = -(-nbytes // step) * step
+        while self.ended:
+            self._come_back(self.ended.pop(), 0)
+        if self._free.get(size):
+            segment = self._free[size].pop()[1]
+        else:
+            segment = _shared_memory.new_segment(size)
+            segment.use_again(next(self._numbers), self.ended)
+            self._new[segment.number] = segment
+        self.segments[segment.number] = segment
+        return segment.storage(segment.first, nbytes)
+
+    def _come_back(self, number, answered):
+        segment = self.segments.get(number)
+        if segment is not None:
+            segment.away -= answered
+            if segment.away == 0 and segment.is_idle():
+                del self.segments[number]
+                self._free.setdefault(segment.nbytes - segment.first, []).append((self._messages, segment))
+
+    def give_up(self, number):
+        if self.segments.pop(number, None) is not None:
+            self._gone.append(number)
+
+    def take_back(self, answered):
+        """What ``Reader.answered`` told."""
+        self._messages += 1
+        for number, count in answered.items():
+            self._come_back(number, count) if count else self.give_up(number)
+        for found in self._free.values():
+            while found and found[0][0] + _IDLE < self._messages:
+                self._gone.append(found.pop(0)[1].number)
+
+    def reduce(self, tensor, rooms):
+        """What a pickle has in a tensor's place; NotImplemented where that is what any message has. ``rooms``: where
+        the batch's storages lie by now, so that tensors of one still share it."""
+        nbytes = tensor.numel() * tensor.element_size()
+        if (nbytes == 0 or tensor.requires_grad or tensor.device.type != "cpu" or tensor.grad is not None
+                or getattr(tensor, "__dict__", None) or tensor.is_shared()):
+            return NotImplemented
+        if nbytes <= _SMALL:
+            return Tensor.__reduce_ex__(tensor if tensor.is_contiguous() else tensor.clone(), 2)
+        storage = tensor.untyped_storage()
+        place = storage._place
+        if place is not None and self.segments.get(place[0].number) is place[0]:
+            rooms[storage] = storage
+        elif storage not in rooms:
+            if storage.nbytes() > 2 * nbytes:                   # not all that it is a part of
+                tensor = tensor.clone()
+                storage = tensor.untyped_storage()
+            rooms[storage] = self._room(storage.nbytes())
+            whole, copy = (ptcore.empty(0, dtype=ptcore.uint8).set_(s) for s in (storage, rooms[storage]))
+            copy.copy_(whole)
+        return _rebuild, (rooms[storage]._place[0].number, tensor.dtype.name, tuple(tensor.shape),
+                          tuple(tensor.stride()), tensor.storage_offset())
+
+    def pack(self, batch):
+        """(pickle of a batch as it is now, {number of a segment that it names: bytes})"""
+        file, rooms = io.BytesIO(), {}
+        pickler = _Pickler(file, 5)
+        pickler.reduce = lambda tensor: self.reduce(tensor, rooms)
+        with packing(self._outgoing):
+            pickler.dump(batch)
+        for room in rooms.values():
+            room._place[0].away += 1
+        return file.getvalue(), {room._place[0].number: room.nbytes() for room in rooms.values()}
+
+    def send(self, connection, head, batches):
+        """Sends batches, packed or not, and ``head``, a tuple."""
+        new, gone, outgoing = self._new, self._gone, self._outgoing
+        self._new, self._gone, self._outgoing = {}, [], []
+        with packing(outgoing):
+            connection.send_bytes(bytes(ForkingPickler.dumps((head, new, gone, batches), 5)))
+        for segment in new.values():
+            segment.close()
+
+
+class _Pickler(ForkingPickler):
+    def reducer_override(self, obj):
+        return self.reduce(obj) if type(obj) is Tensor else super().reducer_override(obj)
+
+
+class Reader:
+    """The loader's end for one worker."""
+
+    def __init__(self):
+        self.segments, self.ended, self._given_up = {}, [], []
+        self.give_up = self._given_up.append
+        _ends.add(self)
+
+    def receive(self, connection):
+        """``(*head, batches)`` of the next message; in the place of what was packed stands a :class:`Packed`."""
+        with unpacking():
+            head, new, gone, batches = pickle.loads(connection.recv_bytes())
+            for number, segment in new.items():
+                segment.close()
+                segment.use_again(number, self.ended)
+            self.segments.update(new)
+            batches = [Packed(self.segments, *b, transit.arrived) if type(b) is tuple else b for b in batches]
+        for number in gone:
+            del self.segments[number]
+        return *head, batches
+
+    def answered(self):
+        """``{number: how many batches named a segment that nothing shows any more}``; 0 of one that is given up."""
+        found = {}
+        while self.ended:
+            segment = self.segments.get(self.ended.pop())
+            if segment is not None and segment.away and segment.is_idle():
+                found[segment.number], segment.away = segment.away, 0
+        while self._given_up:
+            found[self._given_up.pop()] = 0
+        return found
+
+
+class Packed:
+    """A batch that has come, to be read once when it is its turn; ``nbytes`` of it lie in segments."""
+
+    def __init__(self, segments, data, named, arrived):
+        self._data, self._storages, self._arrived, self.nbytes = data, {}, arrived, sum(named.values())
+        for number, nbytes in named.items():
+            segments[number].away += 1
+            self._storages[number] = segments[number].storage(segments[number].first, nbytes)
+
+    def load(self):
+        with unpacking(self._arrived, self._storages):
+            return pickle.loads(self._data)
+
+
+def _rebuild(number, dtype, shape, strides, first):
+    return rebuild(Tensor, dtype, shape, strides, first, transit.storages[number], False, None)
+
+
+def _before_fork():
+    for end in list(_ends):
+        for number in [number for number, segment in end.segments.items() if not segment.is_idle()]:
+            end.give_up(number)
+
+
+def _in_child():
+    collate.room = None
+    for end in list(_ends):
+        end.segments.clear()            # what is mapped in vain would keep its memory for as long as the child lives
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_in_child)
