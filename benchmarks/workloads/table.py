@@ -33,8 +33,8 @@ NO_LAPACK = ("vander", "linalg_vander", "lu_unpack")        # in the rows of fac
 
 
 def _of_order(ufunc):
-    """The arguments in torch's order."""
-    return lambda x, n: ufunc(n, x)
+    """With torch's order of arguments; the degrees are whole numbers, as ptcore's are for SciPy."""
+    return lambda x, n: ufunc(n.astype(np.int64), x)
 
 
 class Entry:
@@ -187,8 +187,11 @@ def close(a, b):
 
 
 def settled(entry, libraries, grad=False):
-    """The first call that both libraries take: (Call, results of both, leaves of both). Unfit where none is."""
-    reasons = []
+    """The first call that both libraries take: (Call, results of both, leaves of both). Unfit where none is.
+
+    A call whose result has no elements is taken only where there is no other.
+    """
+    reasons, without = [], None
     for make in entry.candidates:
         try:
             calls = make()
@@ -204,7 +207,13 @@ def settled(entry, libraries, grad=False):
                     reasons.append(f"{xp.__name__}: {type(e).__name__}: {e}")
                     break
             if len(results) == 2:
-                return call, [r for r, _ in results], [leaves for _, leaves in results]
+                taken = call, [r for r, _ in results], [leaves for _, leaves in results]
+                tensors = [t for t in parts(results[1][0]) if isinstance(t, libraries[1].Tensor)]
+                if not tensors or any(t.numel() for t in tensors):
+                    return taken
+                without = without or taken
+    if without:
+        return without
     ours = [r for r in reasons if r.startswith("ptcore")]
     raise Unfit(" ".join((ours or reasons or ["no call"])[0].split())[:160])
 
@@ -254,7 +263,9 @@ def backward_mode(entry, libraries, rng):
                 raise
             raise Unfit(f"torch's backward: {e}") from e
         grads.append([leaf.grad for leaf in own_leaves])
-    values = compared(entry, call, libraries, results)[1] and entry.path not in GRADIENTS_DIFFER
+    differs, values = compared(entry, call, libraries, results)
+    assert not differs, differs
+    values = values and entry.path not in GRADIENTS_DIFFER
     for mine, theirs in zip(*grads):
         if theirs is None or mine is None:
             zero = mine if theirs is None else theirs
@@ -319,6 +330,7 @@ def large_mode(entry, libraries, rng):
         scipy = entry.scipy()
         if scipy is not None and not suffix:
             arrays = [d.array for d in form.data()]
+            scipy(*arrays)
             loops.append((f"f({', '.join(f'a{i}' for i in range(len(arrays)))})",
                           {"f": scipy, **{f"a{i}": x for i, x in enumerate(arrays)}}))
         found_forms.append((entry.name + suffix, loops))
