@@ -16,7 +16,7 @@ import ptcore
 from ptcore.multiprocessing import _segments
 from ptcore.utils.data import DataLoader, Dataset, IterableDataset
 
-pytestmark = [pytest.mark.timeout(120),
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120),
               pytest.mark.skipif(sys.platform != "linux", reason="segments are lent by descriptors, on Linux alone")]
 N = 9000                    # elements of a sample: more than goes inside a message
 ONES = np.ones(N)
