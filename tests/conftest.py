@@ -12,21 +12,20 @@ WORKER = "PYTEST_XDIST_WORKER" in os.environ
 if WORKER:
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
+import _alone  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 import ptcore  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-# Folders whose tests compile, or count segments, descriptors or processes, each of them.
-ALONE = ("cuda", "kernels", "outside", "processes")
 
 
 def pytest_collection_modifyitems(items):
     """What is alone by its folder; a module that says ``core_unless_slow = True`` is in the inner loop but for its slow
     part."""
     for item in items:
-        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0] in ALONE:
+        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0] in _alone.FOLDERS:
             item.add_marker(pytest.mark.alone)
         if getattr(getattr(item, "module", None), "core_unless_slow", False) and (
                 not item.get_closest_marker("slow")):
