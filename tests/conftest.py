@@ -13,6 +13,7 @@ if WORKER:
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
 import _alone  # noqa: E402
+import _torch_warnings  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
@@ -22,11 +23,15 @@ HERE = Path(__file__).resolve().parent
 
 
 def pytest_collection_modifyitems(items):
-    """What is alone by its folder; a module that says ``core_unless_slow = True`` is in the inner loop but for its slow
-    part."""
+    """What runs alone, or may warn, by its folder. A module that says ``core_unless_slow = True`` is in the inner loop
+    but for its slow part."""
     for item in items:
-        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0] in _alone.FOLDERS:
+        folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else None
+        if folder in _alone.FOLDERS:
             item.add_marker(pytest.mark.alone)
+        if folder == "parity":
+            for text in _torch_warnings.FILTERS:
+                item.add_marker(pytest.mark.filterwarnings(text), append=False)
         if getattr(getattr(item, "module", None), "core_unless_slow", False) and (
                 not item.get_closest_marker("slow")):
             item.add_marker(pytest.mark.core)

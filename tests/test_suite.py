@@ -1,4 +1,6 @@
-"""Tests that others would disturb, or that would disturb others, are marked ``alone``."""
+"""The suite itself: tests that others would disturb, or that would disturb others, are marked ``alone``; no file of
+tests/parity ignores all warnings."""
+import re
 from pathlib import Path
 
 import pytest
@@ -21,3 +23,14 @@ def test_marked():
                                   'run(["cc", "-shared"])', "cpu.memory_stats()"])
 def test_what_is_recognised(text):
     assert DISTURBED.search(text)
+
+
+EVERYTHING = re.compile(r"""filterwarnings\(["']ignore["']|(simplefilter|filterwarnings)\(["']ignore["']\)""")
+
+
+def test_parity_does_not_ignore_all_warnings():
+    files = [*(HERE / "parity").glob("*.py")]
+    assert len(files) > 40
+    assert [path.name for path in files if EVERYTHING.search(path.read_text())] == []
+    assert EVERYTHING.search('pytest.mark.filterwarnings("ignore")')
+    assert not EVERYTHING.search('pytest.mark.filterwarnings("ignore:Creating a tensor:UserWarning")')
