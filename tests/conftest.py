@@ -13,6 +13,7 @@ if WORKER:
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
 import _alone  # noqa: E402
+import _draw  # noqa: E402
 import _torch_warnings  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
@@ -20,6 +21,10 @@ import pytest  # noqa: E402
 import ptcore  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(_draw.described())
 
 
 def pytest_collection_modifyitems(items):
