@@ -2,7 +2,7 @@
 
     python benchmarks/compare.py [--groups small,record,...] [--only REGEX] [--rounds 30] [--write]
     python benchmarks/compare.py --groups table [--modes plain,backward,512] [--only REGEX] [--rounds 30]
-                                 [--save FILE.tsv] [--against FILE.tsv]
+                                 [--shared] [--save FILE.tsv] [--against FILE.tsv]
 
 Each workload (folder workloads) is a statement over a namespace that is either library, compiled
 into the loop that is timed: what remains besides the op is the loop itself, about 10 ns. All
@@ -55,6 +55,8 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--modes", default="plain,backward,512", help="of the group table")
+    parser.add_argument("--shared", action="store_true",
+                        help="the group table by its thread's processor time, for a machine that others use")
     parser.add_argument("--save", metavar="FILE.tsv", help="where the group table keeps what is measured")
     parser.add_argument("--against", metavar="FILE.tsv", help="an earlier file of --save to compare with")
     args = parser.parse_args()
@@ -76,8 +78,10 @@ def main():
     source = (f"{machine()}; {args.threads} thread(s); torch {torch.__version__}; commit {commit}; "
               f"{datetime.date.today()}; minimum of {args.rounds} rounds")
     if "table" in groups:
-        if len(groups) > 1 or args.write:
-            parser.error("the group table is run alone, and kept by --save")
+        if len(groups) > 1 or args.write or args.threads != 1:
+            parser.error("the group table is run alone, with one thread, and kept by --save")
+        if args.shared:
+            source += " of the processor's time"
         return table_group.main((ptcore, torch), args, source)
     rows = []
     for group in groups:

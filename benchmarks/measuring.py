@@ -15,27 +15,31 @@ def looped(statement, names):
     return lambda n: namespace["loop"](n, **names)
 
 
-def window(loop, repeats):
-    start = time.perf_counter()
+def window(loop, repeats, clock=time.perf_counter):
+    start = clock()
     loop(repeats)
-    return (time.perf_counter() - start) / repeats
+    return (clock() - start) / repeats
 
 
-def measure(entries, rounds):
-    """For each entry (the loops of the libraries) the least seconds of one run in each of them."""
+def measure(entries, rounds, clock=time.perf_counter):
+    """For each entry (the loops of the libraries) the least seconds of one run in each of them.
+
+    With ``time.thread_time`` as the clock a machine may be shared: what others get of a processor in a window does not
+    count. Both libraries must be set to one thread then.
+    """
     prepared = []
     for loops in entries:
         repeats = []
         for loop in loops:
             loop(1)
-            once = max(window(loop, 3), 1e-8)
+            once = max(window(loop, 3, clock), 1e-8)
             repeats.append(max(1, int(WINDOW / once)))
         prepared.append((loops, repeats, [math.inf] * len(loops)))
     gc.collect()
     for _ in range(rounds):
         for loops, repeats, times in prepared:
             for k, loop in enumerate(loops):
-                times[k] = min(times[k], window(loop, repeats[k]))
+                times[k] = min(times[k], window(loop, repeats[k], clock))
     return [times for _, _, times in prepared]
 
 

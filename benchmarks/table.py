@@ -4,6 +4,7 @@ Bounds of the ratio, by DESIGN.md section 8. Where SciPy or LAPACK computes (mar
 time is part of either library's; on 512 x 512 they are those of SciPy's own function where torch is faster than it.
 """
 import re
+import time
 import warnings
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def batches(entries, size=BATCH):
     return [entries[i:i + size] for i in range(0, len(entries), size)]
 
 
-def measured(mode, entries, libraries, rounds):
+def measured(mode, entries, libraries, rounds, clock=time.perf_counter):
     """The rows of some entries, which take turns."""
     rows, names, loops = [], [], []
     for entry in entries:
@@ -113,7 +114,7 @@ def measured(mode, entries, libraries, rounds):
         names += [(name, entry.hosted) for name, _ in forms]
         loops += [pair for _, pair in forms]
     return rows + [Row(mode, name, hosted, times)
-                   for (name, hosted), times in zip(names, measure(loops, rounds))]
+                   for (name, hosted), times in zip(names, measure(loops, rounds, clock))]
 
 
 def run(libraries, args, source):
@@ -132,7 +133,7 @@ def run(libraries, args, source):
         done = {name for r in rows if r.mode == mode for name in (r.name, r.name.partition(", dim=")[0])}
         todo = [e for e in entries if e.name not in done and (mode != "512" or e.kind)]
         for batch in batches(todo):
-            new = measured(mode, batch, libraries, args.rounds)
+            new = measured(mode, batch, libraries, args.rounds, time.thread_time if args.shared else time.perf_counter)
             rows += new
             if args.save:
                 append(args.save, source, new)

@@ -41,7 +41,7 @@ def test_every_public_op_is_in_it(entries):
 
 def args(save=None, modes="plain,backward,512"):
     names = "^(add|sum|relu|linalg.inv|special.ndtri|max.*)$"
-    return types.SimpleNamespace(match=names, modes=modes, rounds=1, save=save)
+    return types.SimpleNamespace(match=names, modes=modes, rounds=1, save=save, shared=False)
 
 
 def test_saves_and_resumes(group, tmp_path, capsys):
