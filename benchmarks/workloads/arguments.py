@@ -41,6 +41,7 @@ OWN = {
     **{f"Tensor.{name}": [WRITTEN] for name in (
         "bernoulli_", "cauchy_", "exponential_", "log_normal_", "normal_", "random_", "uniform_")},
     "Tensor.geometric_": [WRITTEN, 0.5], "Tensor.bernoulli": [positive(3, 5)],
+    "polygamma": [2, positive(3, 5)],           # the op database calls it by a function of its own
     # factors
     "svd_lowrank": ([T(7, 5)], {"q": 3}), "pca_lowrank": ([T(7, 5)], {"q": 3}),
     "cholesky_inverse": [FACTOR], "cholesky_solve": [T(3, 2), FACTOR],

@@ -76,7 +76,7 @@ def kind_of(row, path, info):
 
 
 def candidates(path, info, row, torch):
-    """Functions that give calls, those of this file's arguments first."""
+    """Functions that give calls: those of our own arguments first, of the row's tests last."""
     made = [lambda: own(path)]
     if info is not None:
         made.append(lambda: samples(info, path, torch))
@@ -95,11 +95,11 @@ def entries(ptcore, torch):
     covered = set()
 
     def add(name, path, keys, row):
-        for suffix, info in [("", None)] if path in OWN else variants(keys, table):
+        for k, (suffix, info) in enumerate([("", None)] if path in OWN else variants(keys, table)):
             hosted = (row is not None and row.family == "factor" and row.name not in NO_LAPACK) or (
                 path.removeprefix("special.") in SCIPY) or bool(LAPACK.search(path + suffix))
-            made.append(Entry(name + suffix, path, candidates(path, info, row, torch), kind_of(row, path, info),
-                              hosted))
+            calls = candidates(path, info, None if k else row, torch)
+            made.append(Entry(name + suffix, path, calls, kind_of(row, path, info), hosted))
 
     for row in _ops.rows():
         if row.internal or row.family in (None, "registered"):
