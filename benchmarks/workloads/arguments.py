@@ -123,7 +123,7 @@ svd linalg.svd linalg.eigh linalg.eig svd_lowrank pca_lowrank lobpcg geqrf
 GRADIENTS_DIFFER = ("nn.functional.ctc_loss", "cholesky_inverse", "cholesky_solve", "as_strided_scatter")
 # Elementwise ops that are neither rows of that kind nor ufuncs of the op database.
 ELEMENTWISE = ("clamp", "complex", "polar", "rrelu", "nn.functional.rrelu", "dropout", "nn.functional.dropout",
-               "nn.functional.alpha_dropout", "poisson", "bernoulli")
+               "nn.functional.alpha_dropout", "poisson", "bernoulli", "polygamma")
 # Ops that reduce and are no rows of the family reduction; what they are given besides the tensor.
 REDUCING = {"max": [], "min": [], "prod": [], "var": [], "std": [], "var_mean": [], "std_mean": [], "aminmax": [],
             "median": [], "nanmedian": [], "mode": [], "kthvalue": [3], "quantile": [0.3], "nanquantile": [0.3],
