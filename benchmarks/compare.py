@@ -69,7 +69,7 @@ def main():
     if "autograd: compiled" not in ptcore.show_config():
         raise SystemExit("compare: this ptcore was built with -Dcompile_python=false, to be read and debugged")
     if "build: release" not in ptcore.show_config():
-        raise SystemExit("compare: this ptcore was built to be debugged: the assertions are in it")
+        raise SystemExit("compare: this ptcore was built to be debugged: with assertions, or not optimised")
     torch.set_num_threads(args.threads)
     ptcore.set_num_threads(args.threads)
     groups = args.groups.split(",")

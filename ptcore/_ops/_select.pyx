@@ -18,13 +18,13 @@ cdef extern from "select.h":
 
 cdef extern from *:
     """
-    #ifdef NDEBUG
-    #define PT_ASSERTS 0
+    #if !defined(NDEBUG) || (defined(__GNUC__) && !defined(__OPTIMIZE__))
+    #define PT_DEBUG 1
     #else
-    #define PT_ASSERTS 1
+    #define PT_DEBUG 0
     #endif
     """
-    const int PT_ASSERTS
+    const int PT_DEBUG
 
 
 cdef int copy_views(const pt_view *dst, const pt_view *src) noexcept nogil:
@@ -38,8 +38,8 @@ def cpu_capability():
 
 
 def is_debug():
-    """Whether assertions are compiled in, as in every build but one for release."""
-    return PT_ASSERTS != 0
+    """Whether this build is to be debugged: with assertions, or not optimised."""
+    return PT_DEBUG != 0
 
 
 def get_num_threads():
