@@ -1,64 +1,34 @@
 """Times named workloads in ptcore and in torch, in turn in one process, and prints ratios.
 
-    python benchmarks/compare.py [--groups small,record,...] [--match REGEX] [--rounds 30] [--write]
+    python benchmarks/compare.py [--groups small,record,...] [--only REGEX] [--rounds 30] [--write]
+    python benchmarks/compare.py --groups table [--modes plain,backward,512] [--only REGEX] [--rounds 30]
+                                 [--shared] [--save FILE.tsv] [--against FILE.tsv]
 
 Each workload (folder workloads) is a statement over a namespace that is either library, compiled
 into the loop that is timed: what remains besides the op is the loop itself, about 10 ns. All
 workloads of a group take turns, ptcore and torch back to back, in windows of a few milliseconds; the minimum
 of the rounds counts. Threads are set alike in both. The ratio is ptcore's time over torch's:
 below 1 is faster. ``--write`` puts the table into benchmarks/RESULTS.md; of some groups, their rows.
+
+The group ``table`` (never among the others: it is long) has every public op that torch has too, plainly on small
+tensors, with backward, and elementwise and reducing ops on 512 x 512. Results are compared before anything is
+timed. What is measured is added to ``--save``, from where a run that was cut short goes on; ``--against`` prints what
+has changed since another such file.
 """
 import argparse
 import datetime
-import gc
-import itertools
-import math
 import os
 import platform
 import re
 import subprocess
-import time
 from pathlib import Path
 
+import table as table_group
+from measuring import geometric_mean, looped, measure
 from workloads import WORKLOADS, core, data, large, layers, training  # noqa: F401  (each registers its own)
 
 HERE = Path(__file__).resolve().parent
 BIG = ("large", "layer", "train")
-
-
-# -- measuring -----------------------------------------------------------------------------------------
-
-def looped(statement, names):
-    """``loop(n)`` that runs the statement n times with nothing else between, as timeit does."""
-    code = f"def loop(n, {', '.join(names)}):\n    for _ in repeat(None, n):\n        {statement}\n"
-    namespace = {"repeat": itertools.repeat}
-    exec(code, namespace)
-    return lambda n: namespace["loop"](n, **names)
-
-
-def window(loop, repeats):
-    start = time.perf_counter()
-    loop(repeats)
-    return (time.perf_counter() - start) / repeats
-
-
-def measure(entries, libraries, rounds):
-    prepared = []
-    for group, name, statement, make, target in entries:
-        loops = [looped(statement, make(xp)) for xp in libraries]
-        repeats = []
-        for loop in loops:
-            loop(1)
-            once = max(window(loop, 3), 1e-8)
-            repeats.append(max(1, int(2e-3 / once)))
-        prepared.append((group, name, target, loops, repeats, [[], []]))
-    gc.collect()
-    for _ in range(rounds):
-        for _, _, _, loops, repeats, times in prepared:
-            for k in (0, 1):
-                times[k].append(window(loops[k], repeats[k]))
-    return [(group, name, target, min(times[0]), min(times[1]))
-            for group, name, target, _, _, times in prepared]
 
 
 ALL = "small,record,view,backward,step,large,layer,train,data"
@@ -79,10 +49,16 @@ def machine():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--groups", default=ALL)
-    parser.add_argument("--match", default="", help="only workloads whose name matches this regular expression")
+    parser.add_argument("--only", "--match", dest="match", default="", metavar="REGEX",
+                        help="only workloads in whose name this regular expression is found")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--modes", default="plain,backward,512", help="of the group table")
+    parser.add_argument("--shared", action="store_true",
+                        help="the group table by its thread's processor time, for a machine that others use")
+    parser.add_argument("--save", metavar="FILE.tsv", help="where the group table keeps what is measured")
+    parser.add_argument("--against", metavar="FILE.tsv", help="an earlier file of --save to compare with")
     args = parser.parse_args()
     import torch
 
@@ -92,17 +68,27 @@ def main():
     import ptcore.utils.data
     if "autograd: compiled" not in ptcore.show_config():
         raise SystemExit("compare: this ptcore was built with -Dcompile_python=false, to be read and debugged")
+    if "build: release" not in ptcore.show_config():
+        raise SystemExit("compare: this ptcore was built to be debugged: with assertions, or not optimised")
     torch.set_num_threads(args.threads)
     ptcore.set_num_threads(args.threads)
     groups = args.groups.split(",")
-    rows = []
-    for group in groups:
-        found = [w for w in WORKLOADS if w[0] == group and re.search(args.match, w[1])]
-        rows += measure(found, (ptcore, torch), args.rounds)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True,
                             text=True, cwd=HERE).stdout.strip()
     source = (f"{machine()}; {args.threads} thread(s); torch {torch.__version__}; commit {commit}; "
               f"{datetime.date.today()}; minimum of {args.rounds} rounds")
+    if "table" in groups:
+        if len(groups) > 1 or args.write or args.threads != 1:
+            parser.error("the group table is run alone, with one thread, and kept by --save")
+        if args.shared:
+            source += " of the processor's time"
+        return table_group.main((ptcore, torch), args, source)
+    rows = []
+    for group in groups:
+        found = [w for w in WORKLOADS if w[0] == group and re.search(args.match, w[1])]
+        loops = [[looped(statement, make(xp)) for xp in (ptcore, torch)] for _, _, statement, make, _ in found]
+        rows += [(group, name, target, *times)
+                 for (_, name, _, _, target), times in zip(found, measure(loops, args.rounds))]
     print(table({None: source}, rows))
     if args.write:
         results = HERE / "RESULTS.md"
@@ -135,9 +121,8 @@ def table(sources, rows):
                      f"{target:.3f} | {mark} |")
     big = [ours / theirs for group, _, _, ours, theirs in rows if group in BIG]
     if big:
-        mean = math.exp(sum(map(math.log, big)) / len(big))
-        lines += ["", f"Geometric mean of the {len(big)} ratios of large kernels, layers and training: {mean:.3f} "
-                      "(must 0.9)"]
+        lines += ["", f"Geometric mean of the {len(big)} ratios of large kernels, layers and training: "
+                      f"{geometric_mean(big):.3f} (must 0.9)"]
     return "\n".join(lines)
 
 

@@ -169,18 +169,19 @@ def show_config():
     >>> import ptcore
     >>> print(ptcore.show_config())     # doctest: +ELLIPSIS
     ptcore ...
+    build: ...
     CPU level: ...
     threads: ...
     autograd: ...
     CUDA backend: ...
     """
-    from ptcore._ops._select import cpu_capability
+    from ptcore._ops._select import cpu_capability, is_debug
     from ptcore.autograd import _engine
     form = "plain Python" if _engine.__file__.endswith(".py") else "compiled"
     import importlib.util
     built = "built" if importlib.util.find_spec("ptcore.cuda._backend") else "not built"
-    return (f"ptcore {__version__}\nCPU level: {cpu_capability()}\nthreads: {get_num_threads()}\n"
-            f"autograd: {form}\nCUDA backend: {built}")
+    return (f"ptcore {__version__}\nbuild: {'debug' if is_debug() else 'release'}\nCPU level: {cpu_capability()}\n"
+            f"threads: {get_num_threads()}\nautograd: {form}\nCUDA backend: {built}")
 
 
 def is_tensor(obj):

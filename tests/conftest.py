@@ -1,18 +1,42 @@
-"""What every test starts from: fixed seeds and the library's default state."""
+"""What every test starts from: fixed seeds and the library's default state; which tests run alone.
+
+The suite runs in two steps: ``-n 2 -m "not alone"``, then ``-m alone`` in one process.
+"""
 import os
 import random
 import sys
 from pathlib import Path
 
-import numpy as np
-import pytest
+# pytest-xdist: each worker has a core to itself, and so have BLAS libraries, which read this when they are loaded.
+WORKER = "PYTEST_XDIST_WORKER" in os.environ
+if WORKER:
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
-import ptcore
+import _alone  # noqa: E402
+import _draw  # noqa: E402
+import _torch_warnings  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+import ptcore  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(_draw.described())
 
 
 def pytest_collection_modifyitems(items):
-    """A module that says ``core_unless_slow = True`` is in the inner loop but for its slow part."""
+    """What runs alone, or may warn, by its folder. A module that says ``core_unless_slow = True`` is in the inner loop
+    but for its slow part."""
     for item in items:
+        folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else None
+        if folder in _alone.FOLDERS:
+            item.add_marker(pytest.mark.alone)
+        if folder == "parity":
+            for text in _torch_warnings.FILTERS:
+                item.add_marker(pytest.mark.filterwarnings(text), append=False)
         if getattr(getattr(item, "module", None), "core_unless_slow", False) and (
                 not item.get_closest_marker("slow")):
             item.add_marker(pytest.mark.core)
@@ -28,6 +52,15 @@ def fixed_state():
     yield
     ptcore.set_default_dtype(dtype)
     assert ptcore.is_grad_enabled(), "a test left grad mode switched off"
+
+
+@pytest.fixture(autouse=WORKER)
+def one_thread():
+    """Two workers with as many threads each as there are cores would wait for each other. Tests about threads set
+    their own number."""
+    ptcore.set_num_threads(1)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "doc" / "source" / "dev" / "add_an_op.rst"
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 # An editable install would be found before PYTHONPATH.
 START = """

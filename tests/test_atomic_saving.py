@@ -12,7 +12,8 @@ import pytest
 
 import ptcore as pt
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals, limits and pipes of POSIX")
+pytestmark = [pytest.mark.alone,
+              pytest.mark.skipif(os.name != "posix", reason="signals, limits and pipes of POSIX")]
 
 KINDS = ["x.npz", "x.safetensors", "x.pt", "sharded"]
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.core, pytest.mark.alone]
 
 SCRIPT = """
 import sys, json

@@ -1,20 +1,23 @@
 """Bytes of machine code by family, ISA level and file of a build, and the size of what is installed.
 
-    python tools/size_report.py [BUILD_FOLDER] [--loops N]
+    python tools/size_report.py [BUILD_FOLDER] [--loops N] [--wheel FILE]
 
 Reads the object files with ``size`` and ``nm`` (binutils or LLVM). The loops of an elementwise
-family are counted by their symbols; ``--loops`` lists the N largest.
+family are counted by their symbols; ``--loops`` lists the N largest. ``--wheel`` weighs a wheel that has been
+built, instead of estimating one, and exits with status 1 if it is heavier than DESIGN.md allows.
 """
 import argparse
 import re
 import shutil
 import subprocess
+import zipfile
 import zlib
 from pathlib import Path
 
 LEVELS = ("base", "v3", "v4")
 LOOP = re.compile(r"\b(loop(?:\d|_vs|_sv))<(?:\(anonymous namespace\)::)?op_(\w+), (.*)>\(")
 INSTALLED = {".py", ".pxd", ".pyi", ".so", ".pyd"}
+WHEEL, UNPACKED = 8_000_000, 24_000_000      # bytes of a wheel, and of what it installs
 HEADERS = {"__init__.pxd", "cython_tensor.pxd", "cython_ops.pxd"}
 
 
@@ -115,10 +118,26 @@ def report(build, largest=0):
             print(f"    {name:<60}{n:>8}")
 
 
+def weigh(wheel):
+    """Prints what a wheel weighs, by the suffixes of its files; whether that is allowed."""
+    sizes = {}
+    with zipfile.ZipFile(wheel) as archive:
+        for file in archive.infolist():
+            n, size, packed = sizes.get(Path(file.filename).suffix, (0, 0, 0))
+            sizes[Path(file.filename).suffix] = n + 1, size + file.file_size, packed + file.compress_size
+    print(f"\n{'in the wheel':<28}{'files':>10}{'bytes':>12}{'packed':>12}")
+    for suffix, row in sorted(sizes.items(), key=lambda item: -item[1][1]):
+        print(f"    {suffix or 'none':<24}{row[0]:>10}{row[1]:>12}{row[2]:>12}")
+    total, unpacked = wheel.stat().st_size, sum(size for _, size, _ in sizes.values())
+    print(f"{wheel.name}: {total} bytes (at most {WHEEL}), {unpacked} unpacked (at most {UNPACKED})")
+    return total <= WHEEL and unpacked <= UNPACKED
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", nargs="?", type=Path, default=Path("build"))
     parser.add_argument("--loops", type=int, default=0, metavar="N")
+    parser.add_argument("--wheel", type=Path, metavar="FILE")
     args = parser.parse_args()
     for tool in ("size", "nm"):
         if not shutil.which(tool):
@@ -126,6 +145,8 @@ def main():
     if not (args.build / "ptcore").is_dir():
         parser.error(f"{args.build} is no build folder")
     report(args.build, args.loops)
+    if args.wheel:
+        raise SystemExit(not weigh(args.wheel))
     package = Path(__file__).resolve().parent.parent / "ptcore"
     files, size, packed = installed(package)
     print(f"\ninstalled: {files} files, {size / 1e6:.1f} MB; as a wheel about {packed / 1e6:.1f} MB")

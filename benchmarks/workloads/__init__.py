@@ -2,6 +2,8 @@
 
 ``core`` holds small ops, views, the engine, small steps; ``large`` whole kernels; ``layers`` forward
 and backward of modules; ``training`` whole steps of networks; ``data`` epochs from memory.
+
+The group ``table`` is no list of workloads: ``table`` makes its calls from the rows.
 """
 WORKLOADS = []
 

@@ -16,6 +16,16 @@ cdef extern from "select.h":
     int pt_select(const char *wanted, pt_enter_kernels enter) except -1
     const char *pt_chosen_level()
 
+cdef extern from *:
+    """
+    #if !defined(NDEBUG) || (defined(__GNUC__) && !defined(__OPTIMIZE__))
+    #define PT_DEBUG 1
+    #else
+    #define PT_DEBUG 0
+    #endif
+    """
+    const int PT_DEBUG
+
 
 cdef int copy_views(const pt_view *dst, const pt_view *src) noexcept nogil:
     """pt_copy for other shared objects of the package."""
@@ -25,6 +35,11 @@ cdef int copy_views(const pt_view *dst, const pt_view *src) noexcept nogil:
 def cpu_capability():
     """The ISA level in use: "base", "v3" or "v4"."""
     return pt_chosen_level().decode()
+
+
+def is_debug():
+    """Whether this build is to be debugged: with assertions, or not optimised."""
+    return PT_DEBUG != 0
 
 
 def get_num_threads():

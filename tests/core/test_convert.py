@@ -155,6 +155,7 @@ def test_tensor_keeps_the_array_alive():
     assert r() is None
 
 
+@pytest.mark.alone
 def test_array_keeps_the_storage_alive():
     before = live()
     t = pt.arange(1000.0)
@@ -179,6 +180,7 @@ def test_array_stays_when_the_tensor_gets_other_memory():
     assert t.tolist() == [5, 5, 5]
 
 
+@pytest.mark.alone
 def test_there_and_back_many_times():
     before = live()
     a = np.zeros(3)
@@ -295,6 +297,7 @@ def test_buffer_refusals():
             memoryview(t)
 
 
+@pytest.mark.alone
 def test_a_buffer_outlives_its_tensor():
     before = live()
     m = memoryview(pt.arange(100.0))

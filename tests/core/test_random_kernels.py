@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from native import address, build, isa_levels, needs_compiler
 
-pytestmark = needs_compiler
+pytestmark = [pytest.mark.alone, needs_compiler]
 
 CODES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
          "float32", "float64", "complex64", "complex128"]

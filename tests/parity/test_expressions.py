@@ -8,7 +8,7 @@ from program_tools import assert_same, torch
 
 import ptcore as pt
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 EXPRESSIONS = """
 x+np64; x*npi; np64*x; npi-x; x**npi; x/np.float32(2); x[npi]; x[np.array([0,2])]
 x[np.array([True,False,True])]; x.sum(npi-1); m.zeros(npi,2).shape; m.tensor(np64); m.tensor(npi)

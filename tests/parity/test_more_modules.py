@@ -8,7 +8,7 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(0, 2, (4, 6))

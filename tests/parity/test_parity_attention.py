@@ -9,7 +9,7 @@ from ptcore.autograd import gradcheck, gradgradcheck
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 # (N, heads, heads of keys, queries, keys, size, size of values)
 SIZES = [(1, 1, 1, 1, 1, 1, 1), (2, 3, 3, 5, 7, 4, 6), (2, 4, 2, 70, 150, 16, 8), (1, 2, 1, 130, 300, 33, 65),

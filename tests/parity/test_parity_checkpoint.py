@@ -7,7 +7,7 @@ import ptcore as pt
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.utils.checkpoint")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 LIBS = (pt, torch)
 
 

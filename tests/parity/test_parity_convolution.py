@@ -7,7 +7,7 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:Using padding=.same.")]
+pytestmark = pytest.mark.parity
 F, TF = pt.nn.functional, torch.nn.functional
 
 # input, weight, settings

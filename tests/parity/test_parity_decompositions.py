@@ -9,7 +9,7 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 CALLS = [
     lambda lib, a, b: tuple(lib.linalg.lu(a)[1:]), lambda lib, a, b: lib.linalg.lu_factor(a)[0],

@@ -10,7 +10,7 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 DTYPES = ("bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 "
           "float16 bfloat16 float32 float64 complex64 complex128").split()
 NEW = ("uint16", "uint32", "uint64")        # not in the layout of before 1.6

@@ -10,7 +10,7 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 
 def of(lib, key, as_tensors):

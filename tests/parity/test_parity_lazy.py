@@ -9,7 +9,7 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 MODULES = [
     ("LazyLinear", (3,), {}, (2, 5)), ("LazyLinear", (3, False), {}, (4, 2, 5)),

@@ -1,7 +1,6 @@
 """Modules and containers against torch.nn: text, hooks, state, errors."""
 
 import inspect
-import warnings
 
 import numpy as np
 import pytest
@@ -241,9 +240,7 @@ def test_training_steps_are_equal():
             loss.backward()
             nn_.utils.clip_grad_norm_(model.parameters(), 0.5)
             optimizer.step()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                schedule.step()
+            schedule.step()
             losses.append(loss.item())
         curves.append(losses)
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-9)

@@ -11,7 +11,7 @@ import ptcore.nn.utils.parametrizations
 torch = pytest.importorskip("torch")
 import torch.nn.utils.parametrizations  # noqa: E402, F811
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 BOTH = (pt, torch)
 RNG = np.random.default_rng(0)

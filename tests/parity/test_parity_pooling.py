@@ -7,7 +7,7 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 LIBRARIES = ((pt, pt.nn.functional), (torch, torch.nn.functional))
 
 CASES = [

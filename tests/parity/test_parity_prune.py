@@ -12,7 +12,7 @@ import ptcore.nn.utils.prune
 torch = pytest.importorskip("torch")
 import torch.nn.utils.prune  # noqa: E402, F811
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 
 def state(m):

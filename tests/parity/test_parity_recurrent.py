@@ -11,7 +11,7 @@ from ptcore.nn.utils import rnn as ours
 torch = pytest.importorskip("torch")
 theirs = torch.nn.utils.rnn
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 OPTIONS = {
     "RNN": [{}, {"nonlinearity": "relu", "num_layers": 2}, {"bias": False, "batch_first": True, "bidirectional": True}],
@@ -229,7 +229,7 @@ BAD_PACKS = [
     (RuntimeError, "empty list", lambda lib, u: u.pad_sequence([])),
     (RuntimeError, "iterable", lambda lib, u: u.pad_sequence(5)),
     (RuntimeError, "padding_side", lambda lib, u: u.pad_sequence([lib.zeros(1)], padding_side="x")),
-    (RuntimeError, "", lambda lib, u: u.pad_sequence([lib.zeros(3, 2), lib.zeros(2, 3)])),
+    (RuntimeError, None, lambda lib, u: u.pad_sequence([lib.zeros(3, 2), lib.zeros(2, 3)])),
 ]
 BAD_MODULES = [
     (ValueError, "2D or 3D", lambda nn, lib: nn.LSTM(3, 4)(lib.zeros(2, 3, 3, 1))),
@@ -256,7 +256,7 @@ BAD_MODULES = [
     (RuntimeError, "input_size", lambda nn, lib: nn.GRUCell(3, 4)(lib.zeros(2, 2))),
     (RuntimeError, "batch size", lambda nn, lib: nn.GRUCell(3, 4)(lib.zeros(2, 3), lib.zeros(3, 4))),
     (ValueError, "1D or 2D", lambda nn, lib: nn.LSTMCell(3, 4)(lib.zeros(2, 3, 1))),
-    (TypeError, "", lambda nn, lib: nn.LSTMCell(3, 4)(lib.zeros(2, 3), lib.zeros(2, 4))),
+    (TypeError, None, lambda nn, lib: nn.LSTMCell(3, 4)(lib.zeros(2, 3), lib.zeros(2, 4))),
     (RuntimeError, "hidden_size", lambda nn, lib: nn.RNNCell(3, 4)(lib.zeros(2, 3), lib.zeros(2, 5))),
     (RuntimeError, "dtype", lambda nn, lib: nn.RNNCell(3, 4)(lib.zeros(2, 3).double())),
     (RuntimeError, "nonlinearity", lambda nn, lib: nn.RNNCell(3, 4, nonlinearity="x")(lib.zeros(2, 3))),

@@ -9,7 +9,7 @@ from ptcore.utils.tensorboard import SummaryWriter
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("tensorboard")
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 from tensorboard.backend.event_processing import event_accumulator, event_file_loader  # noqa: E402
 from tensorboard.compat.proto import event_pb2  # noqa: E402

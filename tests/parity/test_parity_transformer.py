@@ -11,7 +11,7 @@ from ptcore.autograd import gradcheck, gradgradcheck
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 
 def both(make, seed=0):

@@ -6,7 +6,7 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 LIBS = (pt, torch)
 LAYOUTS = {
     "rows": lambda m: m.arange(24.0).reshape(2, 3, 4),

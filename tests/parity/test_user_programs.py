@@ -13,7 +13,7 @@ import ptcore
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.parity
 
 
 def attempt(call):

@@ -6,6 +6,8 @@ import pytest
 import ptcore
 from ptcore.utils.data import DataLoader, Dataset, _worker
 
+pytestmark = pytest.mark.alone
+
 
 class Numbers(Dataset):
     def __init__(self, n, seconds=0.0):

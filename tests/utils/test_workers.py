@@ -17,7 +17,8 @@ import ptcore
 from ptcore.utils.data import DataLoader, Dataset, IterableDataset, SharedList, TensorDataset, get_worker_info
 
 # From Python 3.12 on a fork warns of threads, such as those of an earlier loader that are about to end.
-pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120),
+              pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
 CONTEXTS = ("fork", "spawn", "forkserver", "thread")
 
 
