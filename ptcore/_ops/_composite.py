@@ -331,7 +331,9 @@ def argsort(input, dim, descending, stable):
 
 # -- embedding ----------------------------------------------------------------------------------
 
-def _rows(op, weight, indices):
+def _rows(op, weight, indices, sparse):
+    if sparse:
+        raise NotImplementedError(f"{op}: sparse must be False, got True: gradients are dense")
     if weight.ndim != 2:
         raise ShapeError(f"{op}: weight must have 2 dimensions, got shape {list(weight.shape)}")
     if indices.dtype.kind not in "iu":
@@ -349,7 +351,7 @@ def _padding(op, padding_idx, n):
 
 
 def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
-    _rows("embedding", weight, indices)
+    _rows("embedding", weight, indices, sparse)
     if indices.dtype is not INT64:
         indices = indices.to(INT64)
     flat = reshape(indices, (-1,)) if indices.ndim != 1 else indices
@@ -387,7 +389,7 @@ def _unique(flat):
 
 
 def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
-    _rows("embedding", weight, input)
+    _rows("embedding", weight, input, sparse)
     padding_idx = _padding("embedding", padding_idx, weight.shape[0])
     if max_norm is not None:
         _renormed("embedding", weight, input, max_norm, norm_type)
