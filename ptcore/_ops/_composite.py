@@ -27,8 +27,17 @@ from ptcore._ops._functions_index import scatter_add as scatter_add_to
 from ptcore._ops._functions_linalg import _linalg_svd, bmm, dot, mm, mv
 from ptcore._ops._functions_reduction import all, amax, amin, max_dim, min_dim, prod_dims, var_dims, vector_norm
 from ptcore._ops._functions_sort import sort
-from ptcore._ops._functions_view import expand, permute, reshape, select, slice, transpose, unsqueeze
-from ptcore._ops._record import has_values, several_views
+from ptcore._ops._functions_view import (
+    expand,
+    permute,
+    reshape,
+    slice,
+    split_by_sizes,
+    split_evenly,
+    transpose,
+    unsqueeze,
+)
+from ptcore._ops._record import has_values
 from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 
@@ -270,25 +279,8 @@ def split(tensor, split_size_or_sections, dim):
         sections = [sections] * n
         if n and sections:
             sections[-1] = size - sum(sections[:-1])
-        if not n:
-            sections = [0]
-    else:
-        sections = _arguments.integers("split", "split_size_or_sections", sections)
-        if sum(sections) != size or any_negative(sections):
-            raise RuntimeError(f"split: sections must be non-negative and sum to the size {size} "
-                               f"of dim {dim}, got {sections}")
-    parts, start = [], 0
-    for n in sections:
-        parts.append(slice(tensor, dim, start, start + n, 1))
-        start += n
-    return tuple(several_views(parts))
-
-
-def any_negative(numbers):
-    for n in numbers:
-        if n < 0:
-            return True
-    return False
+        return split_evenly(tensor, sections or [0], dim)
+    return split_by_sizes(tensor, sections, dim)
 
 
 def chunk(input, chunks, dim):
@@ -301,20 +293,15 @@ def chunk(input, chunks, dim):
     return split(input, -(-size // chunks), dim)
 
 
-def unbind(input, dim):
-    if input.ndim == 0:
-        raise OutOfRangeError("unbind: input must have at least one dimension, got shape []")
-    dim = _wrap("unbind", dim, input.ndim)
-    return tuple(several_views([select(input, dim, i) for i in range(input.shape[dim])]))
-
-
 def argsort(input, dim, descending, stable):
     return sort(input, _wrap("argsort", dim, input.ndim), descending, stable=stable)[1]
 
 
 # -- embedding ----------------------------------------------------------------------------------
 
-def _rows(op, weight, indices):
+def _rows(op, weight, indices, sparse):
+    if sparse:
+        raise NotImplementedError(f"{op}: sparse must be False, got True: gradients are dense")
     if weight.ndim != 2:
         raise ShapeError(f"{op}: weight must have 2 dimensions, got shape {list(weight.shape)}")
     if indices.dtype.kind not in "iu":
@@ -332,7 +319,7 @@ def _padding(op, padding_idx, n):
 
 
 def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
-    _rows("embedding", weight, indices)
+    _rows("embedding", weight, indices, sparse)
     if indices.dtype is not INT64:
         indices = indices.to(INT64)
     flat = reshape(indices, (-1,)) if indices.ndim != 1 else indices
@@ -370,7 +357,7 @@ def _unique(flat):
 
 
 def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
-    _rows("embedding", weight, input)
+    _rows("embedding", weight, input, sparse)
     padding_idx = _padding("embedding", padding_idx, weight.shape[0])
     if max_norm is not None:
         _renormed("embedding", weight, input, max_norm, norm_type)

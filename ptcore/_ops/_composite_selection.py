@@ -287,7 +287,7 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
     for name, t in (("offsets", offsets), ("per_sample_weights", per_sample_weights)):
         if t is not None and not isinstance(t, Tensor):
             _arguments.tensor(op, name, t)
-    _rows(op, weight, input)
+    _rows(op, weight, input, sparse)
     if per_sample_weights is not None:
         if mode != "sum":
             raise NotImplementedError(f"{op}: per_sample_weights needs mode='sum', got {mode!r}")
@@ -323,7 +323,7 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
         flat, bag = flat[kept], bag[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[kept]
-    rows = embedding(weight, flat, -1, scale_grad_by_freq, sparse)
+    rows = embedding(weight, flat, -1, scale_grad_by_freq, False)
     width = weight.shape[1]
     blank = zeros(bags, width, dtype=weight.dtype, device=weight.device)
     if mode == "max":

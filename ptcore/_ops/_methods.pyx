@@ -11,12 +11,11 @@ from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
 from ptcore._ops._dispatch cimport *
 from ptcore._ops._record cimport *
-from ptcore._ops._record import several_views
 from ptcore._ops._table cimport *
 from ptcore._ops._writing cimport *
 from ptcore._ops._table import op_id
 from ptcore._ops._structured cimport call as fast_call
-from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, squeeze, transpose,
+from ptcore._ops._functions_view import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
                                          unsqueeze)
 from ptcore._ops._functions_arithmetic import where as _where
 from ptcore._ops._functions_copy import row_major
@@ -364,7 +363,7 @@ def adjoint(Tensor self not None):
 def iterate(Tensor self not None):
     if self.rank == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(several_views([self[i] for i in range(self.dims[0])]))
+    return iter(unbind(self, 0))
 
 
 def contains(Tensor self not None, value):

@@ -67,18 +67,18 @@ _row("renorm(input, p: Float, dim: Int, maxnorm: Float)", "_renorm(x, p, dim, ma
      autocast="high")
 _row("embedding(weight, indices: Index, padding_idx=-1, scale_grad_by_freq=False, sparse=False)", "take(x, y, axis=0)",
      """The rows of a matrix at the positions in ``indices``; the row ``padding_idx`` (-1: none) gets no gradient,
-with ``scale_grad_by_freq`` the others theirs over how often they occur.""",
+with ``scale_grad_by_freq`` the others theirs over how often they occur. ``sparse`` must be False.""",
      "ptcore.embedding(ptcore.tensor([[1., 2.], [3., 4.]]), ptcore.tensor([1]))", "tensor([[3., 4.]])", method=False)
 _row("embedding_function(input, weight, padding_idx: Obj = None, max_norm: Obj = None, norm_type: Float = 2.0, "
      "scale_grad_by_freq=False, sparse=False)", "take(weight, input, axis=0)",
      """The rows of ``weight`` at the positions in ``input``. The row ``padding_idx`` gets no gradient; rows that are
-used and longer than ``max_norm`` are first made that long, in place.""",
+used and longer than ``max_norm`` are first made that long, in place. ``sparse`` must be False.""",
      "ptcore.nn.functional.embedding(ptcore.tensor([1]), ptcore.tensor([[1., 2.], [3., 4.]]))", "tensor([[3., 4.]])",
      public=["nn.functional.embedding"], called="embedding", method=False)
 _row("embedding_bag(input, weight, offsets: Obj = None, max_norm: Obj = None, norm_type: Float = 2.0, "
      'scale_grad_by_freq=False, mode: Obj = "mean", sparse=False, per_sample_weights: Obj = None, '
      "include_last_offset=False, padding_idx: Obj = None)", "_embedding_bag(input, weight, mode)",
      """The rows of ``weight`` summed, averaged or maximised within bags of positions: the rows of a matrix ``input``,
-or the stretches of a vector that begin at ``offsets``.""",
+or the stretches of a vector that begin at ``offsets``. ``sparse`` must be False.""",
      'ptcore.nn.functional.embedding_bag(ptcore.tensor([[0, 1]]), ptcore.tensor([[1.], [3.]]), mode="sum")',
      "tensor([[4.]])", public=["nn.functional.embedding_bag"], method=False)

@@ -26,7 +26,7 @@ STORAGES = {
 }  # fmt: skip
 DTYPES = ("bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 "
           "float16 bfloat16 float32 float64 complex64 complex128").split()
-_NUMPY_DTYPE = re.compile(r"[<>|=]?(\?|b1|[iu][1248]|f[248]|c8|c16|[SU]\d{1,6})")
+_NUMPY_DTYPE = re.compile(r"[<>|=]?(\?|b1|[iu][1248]|f(?:[248]|16)|c(?:8|16|32)|[SU]\d{1,6})")
 _MAX_DIMS = 64
 
 
@@ -401,15 +401,20 @@ def _numpy_dtype(reader, name, align=False, copy=True):
 
     if type(name) is not str or not _NUMPY_DTYPE.fullmatch(name):
         raise NotImplementedError(f"NumPy's dtype {_shown(name)} cannot be loaded")
-    return np.dtype(name, False, True)  # a copy of its own: its state follows
+    try:
+        return np.dtype(name, False, True)  # a copy of its own: its state follows
+    except TypeError:  # long doubles differ from machine to machine
+        raise NotImplementedError(f"NumPy's dtype {_shown(name)} does not exist on this machine") from None
 
 
 def _numpy_scalar(reader, dtype, data):
     import numpy as np
 
-    if not isinstance(dtype, np.dtype) or len(_raw(data)) != dtype.itemsize or dtype.hasobject:
+    data = _raw(data)
+    if not isinstance(dtype, np.dtype) or len(data) != dtype.itemsize or dtype.hasobject:
         raise ValueError("a NumPy scalar is damaged")
-    return np.frombuffer(_raw(data), dtype)[0] if dtype.itemsize else dtype.type()
+    reader.charge(len(data))  # a text may be long, and made again and again
+    return np.frombuffer(data, dtype)[0] if dtype.itemsize else dtype.type()
 
 
 def _numpy_empty(reader, cls, shape, kind):

@@ -160,7 +160,7 @@ class Reader:
     def _protocol(self):
         protocol = self._number(1)
         if protocol > 5:
-            raise ValueError("the protocol of the pickle is unknown")
+            raise NotImplementedError(f"the pickle has protocol {protocol}, the newest that is known is 5")
         self._old_names = protocol < 3
 
     # -- containers

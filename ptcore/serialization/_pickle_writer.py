@@ -158,15 +158,13 @@ class Writer:
         if call is not None:
             self._call(*call(value), path, depth, key, value)
             return
-        if cls.__module__.startswith("numpy") and not isinstance(value, type):
+        if _is_of_numpy(cls):
             dtype = getattr(value, "dtype", value)
-            if cls.__name__ != "ndarray" and dtype is not value and value.shape == ():
-                item = value.item()
-                if type(item) in (complex, bytes, *_PLAIN):
-                    self._save(item, path, depth)
-                    return
-            elif (cls.__name__ == "ndarray" or dtype is value) and getattr(dtype, "kind", "O") in "biufcSU":
-                self._reduced(value, key, path, depth)
+            if getattr(dtype, "kind", "O") in "biufcSU":
+                if cls.__name__ == "ndarray" and not dtype.isnative:
+                    self._call(*_swapped(value), path, depth, key, value)
+                else:
+                    self._reduced(value, key, path, depth)
                 return
         is_named = isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__"))
         named = value if is_named else cls
@@ -292,10 +290,10 @@ class Writer:
                 dtype = None
             entry = self._entries[id(storage)] = Storage(storage, str(len(self.storages)), dtype)
             self.storages.append(entry)
-        if self._legacy and (entry.dtype is None or dtype not in (None, entry.dtype)):
+        if self._legacy and None is not entry.dtype is not dtype is not None:
             raise NotImplementedError(
-                "save: the layout of _use_new_zipfile_serialization=False holds storages of one dtype, and none of "
-                "uint16, uint32 or uint64")
+                "save: the layout of _use_new_zipfile_serialization=False holds storages of one dtype, got "
+                f"{entry.dtype.name} and {dtype.name}")
         return entry
 
     def _reference(self, entry, path, depth):
@@ -305,6 +303,21 @@ class Writer:
         view = (None,) if self._legacy else ()
         self._save(("storage", kind, entry.key, str(storage.device), number, *view), path, depth)
         self._out += b"Q"
+
+
+def _is_of_numpy(cls):
+    """Whether it is NumPy's class of arrays, or one of its own of dtypes or scalars."""
+    if cls.__module__.partition(".")[0] != "numpy":
+        return False
+    import numpy as np
+
+    return cls is np.ndarray or issubclass(cls, (np.generic, np.dtype))
+
+
+def _swapped(array):
+    """The call that makes an array whose byte order is not the machine's: what it reduces to without buffers forgets it."""
+    function, (buffer, *rest) = (array if array.flags.forc else array.copy()).__reduce_ex__(5)
+    return Global(function.__module__, function.__qualname__), (bytearray(buffer), *rest)
 
 
 def _is_one_of(thing, things):

@@ -19,6 +19,7 @@ from ptcore.serialization._pickle_writer import Writer
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
+_ARCHIVE_VERSIONS = range(1, 11)  # that PyTorch 2 reads; it writes 3
 _OTHER = ((b"\x1f\x8b", "a file compressed with gzip: load from gzip.open(path)"), (b"\x89HDF", "an HDF5 file"),
           (b"<", "a web page: the download failed"), (b"version https://git-lfs", "a pointer of Git LFS"))
 
@@ -58,7 +59,7 @@ def write_stream(file, obj, protocol=2, byteorder=True):
     for entry in storages:
         file.write((entry.storage.nbytes() // entry.itemsize).to_bytes(8, "little"))
         flat = bytes_of(entry.storage)
-        if sys.byteorder == "big":
+        if sys.byteorder == "big" and entry.dtype is not None:
             flat = flat.clone()
             swap_bytes(flat, entry.dtype)
         for piece in pieces_of(flat):
@@ -197,7 +198,19 @@ def _open_zip(file, begin, size):
         raise ValueError("the archive has no data.pkl" + arrays * ", but arrays: an npz file's name has to end so")
     if folder + "constants.pkl" in entries:
         raise NotImplementedError("the file is a TorchScript program, not a checkpoint")
+    _check_version(archive, folder)
     return archive, folder
+
+
+def _check_version(archive, folder):
+    """Raises for an archive of a layout that is not known, whose entries may mean something else."""
+    name = next((name for name in (folder + ".data/version", folder + "version") if name in archive.entries), None)
+    number = b"" if name is None else archive.read(name).strip()
+    if not number.isdigit() or len(number) > 18 or int(number) < _ARCHIVE_VERSIONS[0]:
+        raise ValueError("the archive does not say which version of the layout it has")
+    if int(number) not in _ARCHIVE_VERSIONS:
+        raise NotImplementedError(f"the archive has version {int(number)} of PyTorch's layout, the newest that is known "
+                                  f"is {_ARCHIVE_VERSIONS[-1]}")
 
 
 def _read_zip(file, begin, size, options):
@@ -240,8 +253,14 @@ def _begin_stream(file, size):
         if head.startswith(beginning):
             raise ValueError(f"it looks like {what}")
     file.seek(begin)
-    if any(Reader(file, size=size).load() != number for number in (_MAGIC, _VERSION)):
+    if Reader(file, size=size).load() != _MAGIC:
         raise ValueError("it does not begin as a file of PyTorch does")
+    version = Reader(file, size=size).load()
+    if type(version) is not int or not 0 <= version < 1 << 60:
+        raise ValueError("it does not say which version of the layout it has")
+    if version != _VERSION:
+        raise NotImplementedError(f"the file has version {version} of the layout of before PyTorch 1.6, of which only "
+                                  f"{_VERSION} is known")
     Reader(file, size=size).load()
 
 
@@ -252,7 +271,7 @@ def _read_stream(file, size, options):
     def get(key, nbytes, dtype):
         nonlocal left
         left -= nbytes
-        if dtype is None or left < 0:
+        if left < 0:
             raise ValueError(f"storage {key} is larger than the file")
         return ptcore.empty(nbytes, dtype=ptcore.uint8, device="meta" if options.meta else "cpu")
 
@@ -266,13 +285,14 @@ def _read_stream(file, size, options):
         storage, dtype = storages.made[key]
         flat = bytes_of(storage)
         number = int.from_bytes(file.read(8), "little")
-        if number * dtype.itemsize != storage.nbytes():
-            raise ValueError(f"storage {key} has {number} elements, {storage.nbytes() // dtype.itemsize} are used")
+        item = 1 if dtype is None else dtype.itemsize
+        if number * item != storage.nbytes():
+            raise ValueError(f"storage {key} has {number} elements, {storage.nbytes() // item} are used")
         if options.meta:
             file.seek(storage.nbytes(), os.SEEK_CUR)
             continue
         fill(flat, readinto)
-        if sys.byteorder == "big":
+        if sys.byteorder == "big" and dtype is not None:
             swap_bytes(flat, dtype)
     for compute in then:
         compute()

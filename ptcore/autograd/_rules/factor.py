@@ -14,7 +14,7 @@ from ptcore._ops._functions_view import diagonal, expand, imag, real, slice, tra
 from ptcore._ops._record import has_values
 from ptcore.autograd._helpers import adjoint, conj_of
 from ptcore.autograd._rules import jvp, vjp
-from ptcore.autograd._rules.linalg import check_gauge
+from ptcore.autograd._rules.linalg import check_gauge, skew
 
 
 def identity(x):
@@ -140,14 +140,14 @@ def needs_vectors(vectors):
 
 @vjp("_linalg_eigh")
 def eigh(gs, out, out1, vectors):
-    """Q (diag(gL) + skew part of Q^H gQ / E) Q^H with E[i, j] = L[j] - L[i]."""
+    """Q (diag(gL) + skew part of Q^H gQ / E) Q^H with E[i, j] = L[j] - L[i]: equal to its adjoint, as the input is."""
     gl, gq = gs
     needs_vectors(vectors)
     values, q = out, out1
     if gq is None:
         return None if gl is None else matmul(q * unsqueeze(gl, -2), adjoint(q))
     one = eye(values.shape[-1], dtype=values.dtype, device=values.device)
-    m = matmul(adjoint(q), gq)
+    m = skew(matmul(adjoint(q), gq)) * 0.5
     if q.dtype.is_complex and q.device.type != "meta":
         check_gauge(m, None)
     gaps = unsqueeze(values, -2) - unsqueeze(values, -1) + one

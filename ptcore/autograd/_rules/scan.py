@@ -1,5 +1,5 @@
 """Rules of cumulative operations."""
-from ptcore._ops._composite import stack, unbind
+from ptcore._ops._composite import stack
 from ptcore._ops._functions_arithmetic import abs, masked_fill, where
 from ptcore._ops._functions_copy import flip
 from ptcore._ops._functions_index import gather, scatter_add
@@ -8,7 +8,7 @@ from ptcore._ops._functions_reduction import any
 from ptcore._ops._functions_scan import cumprod as cumprod_of
 from ptcore._ops._functions_scan import cumsum
 from ptcore._ops._functions_scan import logcumsumexp as logcumsumexp_of
-from ptcore._ops._functions_view import real
+from ptcore._ops._functions_view import real, unbind
 from ptcore.autograd._helpers import conj_of, recording, zeros_for
 from ptcore.autograd._rules import jvp, vjp
 

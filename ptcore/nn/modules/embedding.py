@@ -12,8 +12,11 @@ __all__ = ["Embedding", "EmbeddingBag"]
 class _Table(Module):
     """The weight of both layers: a row for each index, that of `padding_idx` zero at first."""
 
-    def __init__(self, num_embeddings, embedding_dim, padding_idx, weight, freeze, device, dtype):
+    def __init__(self, num_embeddings, embedding_dim, padding_idx, weight, freeze, device, dtype, sparse):
         super().__init__()
+        if sparse:
+            raise NotImplementedError(f"{type(self).__name__}: sparse must be False, got True: gradients are dense")
+        self.sparse = sparse
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         if padding_idx is not None:
@@ -94,11 +97,10 @@ class Embedding(_Table):
         device=None,
         dtype=None,
     ):
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype, sparse)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
 
     @classmethod
     def from_pretrained(
@@ -209,12 +211,11 @@ class EmbeddingBag(_Table):
         device=None,
         dtype=None,
     ):
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype, sparse)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.mode = mode
-        self.sparse = sparse
         self.include_last_offset = include_last_offset
 
     @classmethod
