@@ -290,10 +290,10 @@ class Writer:
                 dtype = None
             entry = self._entries[id(storage)] = Storage(storage, str(len(self.storages)), dtype)
             self.storages.append(entry)
-        if self._legacy and None is not entry.dtype is not dtype is not None:
+        if self._legacy and (entry.dtype is None or dtype not in (None, entry.dtype)):
             raise NotImplementedError(
-                "save: the layout of _use_new_zipfile_serialization=False holds storages of one dtype, got "
-                f"{entry.dtype.name} and {dtype.name}")
+                "save: the layout of _use_new_zipfile_serialization=False holds storages of one dtype, and none of "
+                "uint16, uint32 or uint64")
         return entry
 
     def _reference(self, entry, path, depth):

@@ -59,7 +59,7 @@ def write_stream(file, obj, protocol=2, byteorder=True):
     for entry in storages:
         file.write((entry.storage.nbytes() // entry.itemsize).to_bytes(8, "little"))
         flat = bytes_of(entry.storage)
-        if sys.byteorder == "big" and entry.dtype is not None:
+        if sys.byteorder == "big":
             flat = flat.clone()
             swap_bytes(flat, entry.dtype)
         for piece in pieces_of(flat):

@@ -84,6 +84,23 @@ def test_eigh(shape, dtype):
     assert values.dtype.name == a.real.dtype.name
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_a_step_along_the_gradient_of_eigh(dtype):
+    """It stays among the matrices that equal their adjoint, and changes the loss as the gradient says."""
+    a, weight = hermitian((4, 4), dtype), matrices((4, 4), "float64", 1)
+
+    def loss(x):
+        values, vectors = L.eigh(x)
+        return (vectors.abs() ** 2 * ptcore.from_numpy(weight)).sum() + (values ** 2).sum()
+
+    x = ptcore.tensor(a, requires_grad=True)
+    loss(x).backward()
+    g = x.grad.numpy()
+    np.testing.assert_allclose(g, adjoint(g), rtol=1e-12, atol=1e-12)
+    after, before = [float(loss(ptcore.from_numpy(a + step * g))) for step in (1e-6, -1e-6)]
+    np.testing.assert_allclose((after - before) / 2e-6, (np.abs(g) ** 2).sum(), rtol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(3, 3), (5, 2), (2, 5), (2, 4, 3), (0, 3), (3, 0), (2, 0, 0), (50, 20)], ids=str)
 def test_qr(shape, dtype):

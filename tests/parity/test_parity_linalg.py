@@ -84,6 +84,39 @@ def test_positive(k, dtype):
     both(symmetric, (draw((2, 3, 3), dtype, 3, True), draw((2, 3, 2), dtype, 1)), RTOL[dtype])
 
 
+# What reads one triangle of a matrix that equals its adjoint. Losses on vectors see their moduli alone.
+ONE_TRIANGLE = [
+    lambda lib, a, w: lib.linalg.eigh(a)[0] ** 2 * w[..., 0], lambda lib, a, w: lib.linalg.eigh(a)[1].abs() ** 2 * w,
+    lambda lib, a, w: lib.linalg.eigh(a, UPLO="U")[1].abs() ** 2 * w,
+    lambda lib, a, w: lib.linalg.eigh(a)[1].abs() ** 2 * lib.linalg.eigh(a)[0].unsqueeze(-1) * w,
+    lambda lib, a, w: lib.linalg.eigvalsh(a, UPLO="U") ** 3 * w[..., 0],
+    lambda lib, a, w: lib.linalg.cholesky(a).abs() ** 2 * w,
+    lambda lib, a, w: lib.linalg.cholesky(a, upper=True).abs() ** 2 * w,
+    lambda lib, a, w: lib.cholesky_inverse(lib.linalg.cholesky(a)).abs() ** 2 * w,
+]
+
+
+@pytest.mark.parametrize("triangle", ["both", "below", "above"])
+@pytest.mark.parametrize("k", range(len(ONE_TRIANGLE)))
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_gradients_equal_their_adjoints(k, dtype, triangle):
+    """As the matrices do: a step along the gradient stays among them, in second order too."""
+    a = draw((2, 3, 3), dtype, 3, True) * 3
+    a += {"both": 0, "below": np.tril(np.ones((3, 3)), -1), "above": np.triu(np.ones((3, 3)), 1)}[triangle] * 0.1
+    weight, direction = draw((2, 3, 3), "float64", 4), draw((2, 3, 3), dtype, 5)
+    results = []
+    for lib in (pt, torch):
+        x = lib.tensor(a, requires_grad=True)
+        first, = lib.autograd.grad(ONE_TRIANGLE[k](lib, x, lib.tensor(weight)).sum(), x, create_graph=True)
+        along = first * lib.tensor(direction)
+        second, = lib.autograd.grad((along.real if along.is_complex() else along).sum(), x)
+        results.append([first.detach().resolve_conj().numpy(), second.resolve_conj().numpy()])
+    for mine, theirs in zip(*results, strict=True):
+        scale = max(1, np.abs(theirs).max())
+        np.testing.assert_allclose(mine, np.conj(np.swapaxes(mine, -1, -2)), rtol=1e-10, atol=1e-10 * scale)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8 * scale)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_eigenvectors(dtype):
     """torch takes the rounding errors of complex64 for a dependence on the gauge."""

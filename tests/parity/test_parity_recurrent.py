@@ -75,6 +75,15 @@ def test_packed(name, options):
     compare(name, options, lengths=[2, 5, 5], second=True)
 
 
+@pytest.mark.parametrize(("name", "options"), ALL, ids=str)
+def test_long(name, options):
+    """More steps than a tensor may have dims."""
+    compare(name, options, steps=65)
+    compare(name, options, steps=2500, batch=2)
+    compare(name, options, steps=70, lengths=[70, 3, 66])
+    compare(name, options, steps=80, lengths=[66, 80, 1], second=True)
+
+
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 1), (70, 37), (2, 300), (33, 64), (0, 3)])
 def test_sizes(name, batch, hidden):

@@ -13,8 +13,8 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
 KERNELS = b"recurrent_forward", b"recurrent_backward", b"recurrent_sum"
 
-# batch_sizes: equal ones, falling ones, one step, steps without a row, none
-WALKS = [(3, 3, 3), (4, 2, 2, 1), (20,), (2, 1, 0, 0), ()]
+# batch_sizes: equal ones, falling ones, one step, steps without a row, none, more than a tensor may have dims
+WALKS = [(3, 3, 3), (4, 2, 2, 1), (20,), (2, 1, 0, 0), (), (2,) * 40 + (1,) * 30]
 
 
 def wide(t):
