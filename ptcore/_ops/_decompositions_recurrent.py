@@ -85,7 +85,8 @@ def recurrent_layer_backward(g, g_cells, out, cells, kept, hx, cx, weight, proje
     d, dc = hx * 0, None if cx is None else cx * 0
     gates, hiddens, projected = [], [], []
     gated = mode in ("lstm", "gru")
-    read = (g, g_cells, previous, before, None if gated else out, kept if gated else None, cells if mode == "lstm" else None)
+    read = (g, g_cells, previous, before, None if gated else out, kept if gated else None,
+            cells if mode == "lstm" else None)
     for g, g_cells, state, before, y, kept, cell in zip(*[steps_of(x, batch_sizes, not reverse) for x in read]):
         n = g.shape[0]
         dh = rows(d, 0, n) + g

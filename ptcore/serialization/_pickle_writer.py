@@ -315,7 +315,7 @@ def _is_of_numpy(cls):
 
 
 def _swapped(array):
-    """The call that makes an array whose byte order is not the machine's: what it reduces to without buffers forgets it."""
+    """The call that makes an array of a byte order that is not the machine's: its pickles of protocol 2 forget that."""
     function, (buffer, *rest) = (array if array.flags.forc else array.copy()).__reduce_ex__(5)
     return Global(function.__module__, function.__qualname__), (bytearray(buffer), *rest)
 

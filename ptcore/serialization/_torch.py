@@ -209,8 +209,8 @@ def _check_version(archive, folder):
     if not number.isdigit() or len(number) > 18 or int(number) < _ARCHIVE_VERSIONS[0]:
         raise ValueError("the archive does not say which version of the layout it has")
     if int(number) not in _ARCHIVE_VERSIONS:
-        raise NotImplementedError(f"the archive has version {int(number)} of PyTorch's layout, the newest that is known "
-                                  f"is {_ARCHIVE_VERSIONS[-1]}")
+        raise NotImplementedError(f"the archive has version {int(number)} of PyTorch's layout, the newest that is "
+                                  f"known is {_ARCHIVE_VERSIONS[-1]}")
 
 
 def _read_zip(file, begin, size, options):

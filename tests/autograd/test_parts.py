@@ -41,7 +41,8 @@ def elements(function, n, create_graph=False):
 
 
 CUTS = {
-    "unbind": lambda x: x.unbind(0), "iteration": list, "split": lambda x: x.split(1), "chunk": lambda x: x.chunk(len(x)),
+    "unbind": lambda x: x.unbind(0), "iteration": list, "split": lambda x: x.split(1),
+    "chunk": lambda x: x.chunk(len(x)),
     "split_sizes": lambda x: x.split([1] * len(x)), "tensor_split": lambda x: x.tensor_split(len(x)),
     "tensor_split_at": lambda x: x.tensor_split(list(range(1, len(x)))), "vsplit": lambda x: x.vsplit(len(x)),
     "hsplit": lambda x: x.t().hsplit(len(x)),

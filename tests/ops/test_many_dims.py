@@ -48,6 +48,6 @@ def test_pads():
 
 def test_parts():
     x = pt.arange(100.0)
-    for parts in (x.split([1] * 100), x.split(1), x.chunk(100), x.tensor_split(100), x.tensor_split(list(range(1, 100))),
-                  x.unbind(), tuple(x)):
+    for parts in (x.split([1] * 100), x.split(1), x.chunk(100), x.tensor_split(100),
+                  x.tensor_split(list(range(1, 100))), x.unbind(), tuple(x)):
         assert [float(p) for p in parts] == list(range(100))

@@ -1,4 +1,4 @@
-"""What one call makes of a tensor: parts and slices, with ptcore and with torch. Gradients of all and of some of them, of
+"""Parts and slices that one call makes of a tensor, with ptcore and with torch: gradients of all and of some of them, of
 two orders, names of nodes, writes to parts and to their base."""
 import numpy as np
 import pytest
