@@ -184,7 +184,8 @@ def new(Tensor self not None, *args):
     sequence with its data."""
     if not args:
         return self.new_empty(0)
-    if len(args) == 1 and not hasattr(args[0], "__index__") and type(args[0]).__name__ != "Size":
+    if len(args) == 1 and type(args[0]).__name__ != "Size" and (
+            not hasattr(args[0], "__index__") or getattr(args[0], "ndim", 0)):      # arrays have __index__ as well
         return self.new_tensor(args[0])
     return self.new_empty(*args)
 

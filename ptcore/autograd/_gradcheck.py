@@ -1,4 +1,5 @@
 """Numerical checks of derivatives: central differences against backward."""
+import itertools
 import sys
 import types
 
@@ -19,23 +20,26 @@ def _outputs(result):
 
 
 def _numerical(func, inputs, k, eps):
-    """Columns d outputs / d inputs[k][j] (of real and imaginary part, where complex)."""
-    x = inputs[k]
-    flat = x.detach().reshape(-1)
+    """Columns d outputs / d inputs[k][j] (of real and imaginary part, where complex).
+
+    The input itself is moved, as func may hold it beside its arguments: a module's parameter, say."""
+    x, args = inputs[k], list(inputs)
+    if any([n > 1 and step == 0 for n, step in zip(x.shape, x.stride())]):      # its elements share memory
+        args[k] = x.detach().clone()
+    data = args[k].data
     columns = []
-    for j in range(flat.numel()):
-        value = flat[j].item()
-        parts = (eps, eps * 1j) if x.dtype.is_complex else (eps,)
+    for place in itertools.product(*map(range, x.shape)):
+        value = data[place].item()
         column = []
-        for step in parts:
+        for step in (eps, eps * 1j) if x.dtype.is_complex else (eps,):
             sides = []
             for sign in (1, -1):
-                moved = flat.clone()
-                moved[j] = value + sign * step
-                args = list(inputs)
-                args[k] = moved.reshape(x.shape)
-                with no_grad():
-                    sides.append([o.clone() for o in _outputs(func(*args))])
+                data[place] = value + sign * step
+                try:
+                    with no_grad():
+                        sides.append([o.clone() for o in _outputs(func(*args))])
+                finally:
+                    data[place] = value
             column.append([(a - b) / (2 * eps) for a, b in zip(*sides)])
         columns.append(column)
     return columns

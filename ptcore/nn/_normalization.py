@@ -110,7 +110,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got input size "
                          f"{list(input.shape)}")
     out, mean, var = batch_norm_stats(input, weight, bias, float(eps))
-    if running_mean is not None or running_var is not None:
+    if count and (running_mean is not None or running_var is not None):     # an empty batch says nothing
         _update(running_mean, running_var, mean.detach(), var.detach(), count, momentum)
     return out
 

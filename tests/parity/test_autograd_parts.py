@@ -1,5 +1,5 @@
-"""Parts and slices that one call makes of a tensor, with ptcore and with torch: gradients of all and of some of them, of
-two orders, names of nodes, writes to parts and to their base."""
+"""Parts and slices that one call makes of a tensor, with ptcore and with torch: gradients of all and of some,
+of two orders, names of nodes, writes to parts and to their base."""
 import numpy as np
 import pytest
 from autograd_programs import compare
