@@ -12,6 +12,7 @@ import types
 from pathlib import Path
 
 import ptcore
+import ptcore._ops
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent.parent / "ptcore"
@@ -127,6 +128,7 @@ def cuda_page(rows):
 def pages():
     """The reference, file name -> text: ops from the rows, the rest from what the modules offer."""
     sys.path.insert(0, str(PACKAGE / "_build"))
+    ptcore._ops.rows()          # docstrings come from the package's own rows, which the generator's take the place of
     import emit_docs
     import tables
     ops = tables.read()
