@@ -4,7 +4,6 @@ from ptcore._node cimport Node, TensorMeta
 from ptcore._tensor cimport Tensor
 
 cdef TensorMeta meta_of(Tensor t)
-cdef Node record(int op, tuple args, object outs)
 cdef int save(Node n, int slot, object x) except -1
 cdef int save_at(Node n, int slot, object x, uint64_t version) except -1
 cdef int link(Node n, int i, Tensor t) except -1

@@ -163,64 +163,6 @@ def node_name(Node n):
     return info(n.op).row.decode().title().replace("_", "") + "Backward0"
 
 
-cdef Node record(int op, tuple args, object outs):
-    """Makes the Node of a structured op and hangs it on its outputs; None if none is needed."""
-    cdef pt_opinfo *o = info(op)
-    cdef const char *letters = o.letters
-    cdef int k, i = 0, code, nout
-    cdef uint32_t need = 0              # bit per tensor argument, as grad_mask and need have them
-    cdef list tensors = [], lengths = []
-    cdef Node n
-    cdef Tensor t
-    # An edge for each tensor, those of a list one after another; None: no gradient goes there.
-    for k in range(len(args)):
-        if letters[k] not in b"TOIJL":
-            continue
-        if letters[k] == b'L':
-            lengths.append(len(args[k]))
-        for x in args[k] if letters[k] == b'L' else (args[k],):
-            if x is not None and o.grad_mask & (1 << i) and needs_grad(<Tensor>x):
-                need |= 1 << i
-                tensors.append(x)
-            else:
-                tensors.append(None)
-        i += 1
-    if not need:
-        return None
-    n = new_node(op, len(tensors))
-    for i in range(len(tensors)):
-        if tensors[i] is not None:
-            link(n, i, <Tensor>tensors[i])
-    n.params = args if info(op).ntensors == 0 else tuple(
-        [args[k] for k in range(len(args)) if letters[k] not in b"TOIJL"] + lengths)
-    nout = len(outs)
-    for k in range(o.nsaved):
-        if not o.need[k] & need:
-            continue
-        code = o.saved[k]
-        if code >= PT_SAVE_OUT:
-            save(n, k, alias(<Tensor>outs[code - PT_SAVE_OUT]))
-        elif code >= PT_SAVE_META:
-            x = args[code - PT_SAVE_META]
-            if isinstance(x, tuple):
-                save_at(n, k, tuple([meta_of(<Tensor>y) for y in x]), 0)
-            elif x is not None:
-                t = <Tensor>x
-                save(n, k, meta_of(t))
-        else:
-            save(n, k, args[code])
-    n.nout = nout
-    if nout > 1:
-        n.out_meta = tuple([(shape_of(<Tensor>y), dtype_of((<Tensor>y).dt), y.device) for y in outs])
-    for k in range(nout):
-        t = <Tensor>outs[k]
-        if CATEGORY[t.dt] >= 2:
-            set_node(t, n, k)
-    if pt_tls.mode & PT_MODE_ANOMALY:
-        n.trace = trace_of_user()
-    return n
-
-
 cdef object trace_of_user():
     import traceback
     return traceback.format_stack()

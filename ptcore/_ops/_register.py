@@ -6,7 +6,7 @@ interposition and the ``ops`` mapping like a built one.
 """
 from ptcore._device import column_of
 from ptcore._ops import _rows as _known
-from ptcore._ops import _schema, _table, functions
+from ptcore._ops import _schema, _signature, _table, functions
 
 _PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
 
@@ -88,6 +88,10 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
                [a.name for a in row.args]]
     if unknown:
         raise ValueError(f"register: {row.name} saves {unknown[0]!r}, which is no argument")
+    if len(_signature.parameters(row)) > 20:
+        raise ValueError(f"register: {row.name!r} must have at most 19 parameters, got {len(row.args)}")
+    if len(fields or ()) > 8:
+        raise ValueError(f"register: {row.name!r} must have at most 8 outputs, got {len(fields)}")
     names = [a.name for a in row.args]
     tensors = row.tensors
     mask = (1 << len(tensors)) - 1

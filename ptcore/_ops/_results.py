@@ -52,19 +52,6 @@ def _result_type(name, *fields):
     return type(name, (tuple,), body)
 
 
-class Bodies:
-    """The functions of a family's composite rows, read from their file when one is first called."""
-
-    def __init__(self, module):
-        self._module = module
-
-    def __getattr__(self, name):
-        import importlib
-        function = getattr(importlib.import_module(self._module), name)
-        setattr(self, name, function)
-        return function
-
-
 class Later:
     """A method of a class whose file is read at its first use; from then on the function stands in its place."""
 

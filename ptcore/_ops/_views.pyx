@@ -16,7 +16,7 @@ from ptcore._shape cimport (count, fill_strides, infer_size, max_offset, min_off
                             read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
-from ptcore._ops.call.offer cimport asks, flags_of_all, interpose
+from ptcore._ops.call.offer cimport asks, interpose
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *

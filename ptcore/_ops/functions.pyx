@@ -88,6 +88,8 @@ cdef object plain(pt_function *f, int slot, object value):
         return _arguments.tensor(op, name, value)
     if check == c'T':
         return _arguments.operand(op, name, value)
+    if check == c'l' and type(value) is list:       # which may be changed while a kernel runs
+        return tuple(<list>value)
     if check == c'l' or check == c'L':
         return _arguments.tensors(op, name, value)
     if check == c's':
@@ -334,7 +336,6 @@ cdef int fill() except -1:
     cdef PyObject **room
     cdef int i, k
     cdef object function
-    cdef list inplace = [None] * PT_N_FUNCTIONS
     for i in range(PT_N_NAMES):
         names[i] = PyUnicode_InternFromString(pt_names[i])
     for i in range(PT_N_VALUES):
@@ -374,8 +375,6 @@ def registered(row, int op):
     cdef PyObject **room = <PyObject **>PyMem_Calloc(2 * n + 1, sizeof(PyObject *))
     if s == NULL or slots == NULL or room == NULL:
         raise MemoryError()
-    if n > 20:
-        raise ValueError(f"register: {row.name!r} has {n} parameters, at most 20 are bound")
     texts = [row.name.encode(), b"ptcore.ops"]
     kept = [p.name for p in found]
     for k in range(n):

@@ -142,3 +142,19 @@ def test_a_list_with_too_few_gradients():
     x = pt.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match=r"tuple of 2 gradients for the tensors of a list, got 1 of them"):
         op([x, x]).sum().backward()
+
+
+def test_what_a_call_can_hold():
+    """A call has room for 20 parameters, ``out`` among them, and 8 outputs; a shape rule describes as many as the row."""
+    def spec(*args):
+        return [(args[0].shape, args[0].dtype)]
+
+    wide = ", ".join(["input", *(f"a{k}=1.0" for k in range(19))])
+    with pytest.raises(ValueError, match="'test_wide' must have at most 19 parameters, got 20"):
+        register(f"test_wide({wide})", spec=spec, kernels={})
+    with pytest.raises(ValueError, match="'test_many' must have at most 8 outputs, got 9"):
+        register("test_many(input)", spec=spec, kernels={}, fields=tuple("abcdefghi"))
+    for name, found in (("test_none", []), ("test_two", [((2,), pt.float32)] * 2)):
+        f = register(f"{name}(input)", spec=lambda x, found=found: found, kernels={})
+        with pytest.raises(RuntimeError, match=f"{name}: the shape rule must describe 1 outputs, got {len(found)}"):
+            f(pt.ones(2))

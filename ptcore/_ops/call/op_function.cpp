@@ -63,7 +63,7 @@ inline bool is_plain(char check, PyObject *x) {
         return overflow == 0;
     }
     case 'l':
-        return PyTuple_CheckExact(x) || PyList_CheckExact(x);
+        return PyTuple_CheckExact(x);
     case 't':
         return x == Py_None;
     default:

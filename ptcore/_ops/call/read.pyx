@@ -174,7 +174,9 @@ cdef int read(Call *c) except -1:
             if not read_dims(c, p, x, lead.rank):
                 return 0
             c.plain[c.nparams] = NULL
-        elif letter == c'd':
+        elif x is None and (letter == c'e' or letter == c'g' or letter == c'j' or letter == c'o'):
+            pass
+        elif letter == c'd' or letter == c'e':
             if not read_dim(x, lead.rank, &p.i):
                 return 0
             p.kind, p.d = PT_PARAM_INT, <double>p.i
@@ -185,15 +187,11 @@ cdef int read(Call *c) except -1:
                 return 0
             c.keepdim = x is True
             p.kind, p.i, p.d = PT_PARAM_INT, c.keepdim, c.keepdim
-        elif letter == c'f':
-            if type(x) is not float:
-                return 0
+        elif type(x) is float and (letter == c'f' or letter == c's' or letter == c'g'):
             p.kind, p.d = PT_PARAM_FLOAT, <double>x
             p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
-        elif letter == c'i':
+        elif PyLong_CheckExact(x) and (letter == c'i' or letter == c's' or letter == c'j'):
             overflow = 0
-            if not PyLong_CheckExact(x):
-                return 0
             p.i = PyLong_AsLongLongAndOverflow(x, &overflow)
             if overflow:
                 return 0
@@ -204,26 +202,6 @@ cdef int read(Call *c) except -1:
                     return 0
                 p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
                 p.d = <double>p.i
-        elif x is None and (letter == c'e' or letter == c'g' or letter == c'j' or letter == c'o'):
-            pass
-        elif letter == c'e':
-            if not read_dim(x, lead.rank, &p.i):
-                return 0
-            p.kind, p.d = PT_PARAM_INT, <double>p.i
-            c.dims = <uint64_t>1 << p.i
-            c.plain[c.nparams] = NULL
-        elif letter == c's' or letter == c'g' or letter == c'j':
-            if PyLong_CheckExact(x) and letter != c'g':
-                overflow = 0
-                p.i = PyLong_AsLongLongAndOverflow(x, &overflow)
-                if overflow:
-                    return 0
-                p.kind, p.d = PT_PARAM_INT, <double>p.i
-            elif type(x) is float and letter != c'j':
-                p.kind, p.d = PT_PARAM_FLOAT, <double>x
-                p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
-            else:
-                return 0
         else:
             return 0
         c.nparams += 1

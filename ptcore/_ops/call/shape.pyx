@@ -206,8 +206,8 @@ cdef int shape_by_spec(Call *c, tuple args) except -1:
     specs = SPECS[c.op](*args)
     if type(specs) is not list:
         specs = [specs]
-    if len(specs) > MAX_OUTS:
-        raise RuntimeError(f"{c.o.name.decode()}: at most {MAX_OUTS} outputs are held, got {len(specs)}")
+    if len(specs) != c.o.nout:
+        raise RuntimeError(f"{c.o.name.decode()}: the shape rule must describe {c.o.nout} outputs, got {len(specs)}")
     c.nout = <int>len(specs)
     for k in range(c.nout):
         spec = <tuple?>specs[k]

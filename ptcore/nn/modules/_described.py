@@ -20,7 +20,7 @@ class Elementwise(Module):
 
     def forward(self, input):
         """Apply to `input`."""
-        return self._function(input)
+        return type(self)._function(input)
 
 
 class InPlace(Module):
@@ -34,7 +34,7 @@ class InPlace(Module):
 
     def forward(self, input):
         """Apply to `input`."""
-        return self._function(input, self.inplace)
+        return type(self)._function(input, self.inplace)
 
     def extra_repr(self):
         """The settings; `inplace` where it is set."""

@@ -61,7 +61,7 @@ class SiLU(InPlace):
     [0.0, 0.0]
     """
 
-    _function = staticmethod(F.silu)
+    _function = F.silu
 
 
 class Mish(InPlace):
@@ -79,7 +79,7 @@ class Mish(InPlace):
     [0.0, 0.0]
     """
 
-    _function = staticmethod(F.mish)
+    _function = F.mish
 
 
 class LogSigmoid(Elementwise):
@@ -92,7 +92,7 @@ class LogSigmoid(Elementwise):
     [0.5]
     """
 
-    _function = staticmethod(F.logsigmoid)
+    _function = F.logsigmoid
 
 
 class Softsign(Elementwise):
@@ -105,7 +105,7 @@ class Softsign(Elementwise):
     [-0.5, 0.75]
     """
 
-    _function = staticmethod(F.softsign)
+    _function = F.softsign
 
 
 class GLU(Described):
@@ -170,7 +170,7 @@ class Tanh(Elementwise):
     [0.0, 0.0]
     """
 
-    _function = staticmethod(F.tanh)
+    _function = F.tanh
 
 
 class Sigmoid(Elementwise):
@@ -183,7 +183,7 @@ class Sigmoid(Elementwise):
     [0.5, 0.5]
     """
 
-    _function = staticmethod(F.sigmoid)
+    _function = F.sigmoid
 
 
 class LeakyReLU(InPlace):

@@ -120,7 +120,7 @@ class _Conv(_ConvNd):
 
     def forward(self, input):
         """Convolve `input`, with or without a batch dimension."""
-        conv, padding = self._function, self.padding
+        conv, padding = type(self)._function, self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._pads(), mode=self.padding_mode), 0
         return conv(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
@@ -172,7 +172,7 @@ class _ConvTranspose(_ConvNd):
     def forward(self, input, output_size=None):
         """Spread `input` over windows, to `output_size` where given."""
         extra = self._extra(input, output_size)
-        return self._function(
+        return type(self)._function(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
@@ -228,32 +228,32 @@ def _text(cls):
 
 class Conv1d(_Conv):
     _n = 1
-    _function = staticmethod(F.conv1d)
+    _function = F.conv1d
 
 
 class Conv2d(_Conv):
     _n = 2
-    _function = staticmethod(F.conv2d)
+    _function = F.conv2d
 
 
 class Conv3d(_Conv):
     _n = 3
-    _function = staticmethod(F.conv3d)
+    _function = F.conv3d
 
 
 class ConvTranspose1d(_ConvTranspose):
     _n = 1
-    _function = staticmethod(F.conv_transpose1d)
+    _function = F.conv_transpose1d
 
 
 class ConvTranspose2d(_ConvTranspose):
     _n = 2
-    _function = staticmethod(F.conv_transpose2d)
+    _function = F.conv_transpose2d
 
 
 class ConvTranspose3d(_ConvTranspose):
     _n = 3
-    _function = staticmethod(F.conv_transpose3d)
+    _function = F.conv_transpose3d
 
 
 for _class in (Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d):

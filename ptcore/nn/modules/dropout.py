@@ -24,7 +24,7 @@ class _Dropout(Described):
 
     def forward(self, input):
         """Drop parts of `input`."""
-        return self._function(input, self.p, self.training, self.inplace)
+        return type(self)._function(input, self.p, self.training, self.inplace)
 
 
 class Dropout(_Dropout):
@@ -52,7 +52,7 @@ class Dropout(_Dropout):
     [1.0, 1.0]
     """
 
-    _function = staticmethod(F.dropout)
+    _function = F.dropout
 
 
 class Dropout1d(_Dropout):
@@ -70,7 +70,7 @@ class Dropout1d(_Dropout):
     24.0
     """
 
-    _function = staticmethod(F.dropout1d)
+    _function = F.dropout1d
 
 
 class Dropout2d(_Dropout):
@@ -88,7 +88,7 @@ class Dropout2d(_Dropout):
     24.0
     """
 
-    _function = staticmethod(F.dropout2d)
+    _function = F.dropout2d
 
 
 class Dropout3d(_Dropout):
@@ -106,7 +106,7 @@ class Dropout3d(_Dropout):
     16.0
     """
 
-    _function = staticmethod(F.dropout3d)
+    _function = F.dropout3d
 
 
 class AlphaDropout(_Dropout):
@@ -124,7 +124,7 @@ class AlphaDropout(_Dropout):
     6.0
     """
 
-    _function = staticmethod(F.alpha_dropout)
+    _function = F.alpha_dropout
 
 
 class FeatureAlphaDropout(_Dropout):
@@ -142,4 +142,4 @@ class FeatureAlphaDropout(_Dropout):
     12.0
     """
 
-    _function = staticmethod(F.feature_alpha_dropout)
+    _function = F.feature_alpha_dropout

@@ -70,7 +70,7 @@ class _ReducedLoss(_Loss):
 
     def forward(self, input, target):
         """Loss of `input` against `target`."""
-        return self._function(input, target, reduction=self.reduction)
+        return type(self)._function(input, target, reduction=self.reduction)
 
 
 class _WeightedLoss(_Loss):
@@ -94,7 +94,7 @@ class L1Loss(_ReducedLoss):
     1.0
     """
 
-    _function = staticmethod(F.l1_loss)
+    _function = F.l1_loss
 
 
 class MSELoss(_ReducedLoss):
@@ -112,7 +112,7 @@ class MSELoss(_ReducedLoss):
     9.0
     """
 
-    _function = staticmethod(F.mse_loss)
+    _function = F.mse_loss
 
 
 class NLLLoss(_WeightedLoss):
@@ -400,7 +400,7 @@ class SoftMarginLoss(_ReducedLoss):
     0.6931
     """
 
-    _function = staticmethod(F.soft_margin_loss)
+    _function = F.soft_margin_loss
 
 
 class HingeEmbeddingLoss(_Loss):
@@ -625,7 +625,7 @@ class MultiLabelMarginLoss(_ReducedLoss):
     0.5
     """
 
-    _function = staticmethod(F.multilabel_margin_loss)
+    _function = F.multilabel_margin_loss
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):

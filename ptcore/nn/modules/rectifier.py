@@ -66,7 +66,7 @@ class SELU(InPlace):
     [0.0, 0.0]
     """
 
-    _function = staticmethod(F.selu)
+    _function = F.selu
 
 
 class ReLU6(InPlace):
@@ -84,7 +84,7 @@ class ReLU6(InPlace):
     [0.0, 6.0]
     """
 
-    _function = staticmethod(F.relu6)
+    _function = F.relu6
 
 
 class Hardtanh(InPlace):
@@ -139,7 +139,7 @@ class Hardsigmoid(InPlace):
     [0.0, 0.5]
     """
 
-    _function = staticmethod(F.hardsigmoid)
+    _function = F.hardsigmoid
 
     def extra_repr(self):
         """Nothing, as in PyTorch."""
@@ -161,7 +161,7 @@ class Hardswish(InPlace):
     [-0.0, 3.0]
     """
 
-    _function = staticmethod(F.hardswish)
+    _function = F.hardswish
 
     def extra_repr(self):
         """Nothing, as in PyTorch."""
@@ -234,7 +234,7 @@ class Tanhshrink(Elementwise):
     [0.0, 0.0]
     """
 
-    _function = staticmethod(F.tanhshrink)
+    _function = F.tanhshrink
 
 
 class Threshold(InPlace):
