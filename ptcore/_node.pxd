@@ -19,7 +19,7 @@ cdef class Node:
     cdef public bint freed
     # edges: a Node, a leaf Tensor, or None; n0.. the output number of that Node
     cdef public object e0, e1, e2
-    cdef public tuple emore                 # (edge, output number) from the fourth on
+    cdef public list emore                  # (edge, output number) from the fourth on
     cdef public int n0, n1, n2
     # saved: slots 0-2 inputs in plan order, 3 the output, 4... the rest
     cdef public object s0, s1, s2, s3

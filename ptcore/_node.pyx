@@ -155,11 +155,11 @@ cdef class Node:
             self.e2 = edge
             self.n2 = nr
         else:
-            more = list(self.emore or ())
-            while len(more) <= i - 3:
-                more.append((None, 0))
-            more[i - 3] = (edge, nr)
-            self.emore = tuple(more)
+            if self.emore is None:
+                self.emore = []
+            while len(self.emore) <= i - 3:
+                self.emore.append((None, 0))
+            self.emore[i - 3] = (edge, nr)
 
     cpdef object saved(self, int slot):
         """The value in a slot, checked against the version at which it was saved."""

@@ -7,7 +7,7 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._creation import full, ones_like, zeros
 from ptcore._ops._einsum import einsum  # noqa: F401
-from ptcore._ops._record import has_values, several_views
+from ptcore._ops._record import has_values
 from ptcore._ops.functions import (
     _linalg_svd,
     abs,
@@ -36,9 +36,10 @@ from ptcore._ops.functions import (
     prod_dims,
     reshape,
     root_of_variance,
-    select,
     slice,
     sort,
+    split_by_sizes,
+    split_evenly,
     transpose,
     unsqueeze,
     var_dims,
@@ -287,25 +288,8 @@ def split(tensor, split_size_or_sections, dim):
         sections = [sections] * n
         if n and sections:
             sections[-1] = size - sum(sections[:-1])
-        if not n:
-            sections = [0]
-    else:
-        sections = _arguments.integers("split", "split_size_or_sections", sections)
-        if sum(sections) != size or any_negative(sections):
-            raise RuntimeError(f"split: sections must be non-negative and sum to the size {size} "
-                               f"of dim {dim}, got {sections}")
-    parts, start = [], 0
-    for n in sections:
-        parts.append(slice(tensor, dim, start, start + n, 1))
-        start += n
-    return tuple(several_views(parts))
-
-
-def any_negative(numbers):
-    for n in numbers:
-        if n < 0:
-            return True
-    return False
+        return split_evenly(tensor, sections or [0], dim)
+    return split_by_sizes(tensor, sections, dim)
 
 
 def chunk(input, chunks, dim):
@@ -316,13 +300,6 @@ def chunk(input, chunks, dim):
     if size == 0:
         return split(input, [0] * chunks, dim)
     return split(input, -(-size // chunks), dim)
-
-
-def unbind(input, dim):
-    if input.ndim == 0:
-        raise OutOfRangeError("unbind: input must have at least one dimension, got shape []")
-    dim = _wrap("unbind", dim, input.ndim)
-    return tuple(several_views([select(input, dim, i) for i in range(input.shape[dim])]))
 
 
 def argsort(input, dim, descending, stable):

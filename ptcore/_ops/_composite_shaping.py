@@ -7,7 +7,7 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _divided, _wrap, movedim, split, stack
 from ptcore._ops._creation import arange, empty, full, zeros
-from ptcore._ops._record import has_values, several_views
+from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes
 from ptcore._ops.functions import (
     amax,
@@ -23,6 +23,7 @@ from ptcore._ops.functions import (
     reshape,
     scatter_src,
     slice,
+    split_by_slices,
     sub,
     transpose,
     unsqueeze,
@@ -54,14 +55,24 @@ def _repeated(op, input, repeats):
         if n < 0:
             name = "repeats" if op == "repeat" else "dims"
             raise ShapeError(f"{op}: {name} must not be negative, got {list(repeats)}")
-    lead = len(repeats) - input.ndim
-    shape = (*[1] * lead, *input.shape)
-    spread, wide, final = [], [], []
+    if not repeats:
+        return clone(input)
+    shape = (*[1] * (len(repeats) - input.ndim), *input.shape)
+    final = [n * size for n, size in zip(repeats, shape)]
+    if 0 in final:
+        return reshape(slice(reshape(input, (-1,)), 0, 0, 0, 1), final)
+    # A dim that is repeated becomes two. Of many dims the others are joined, so that at most 58 of 2 or more remain.
+    spread, wide, many = [], [], len(repeats) > 32
     for n, size in zip(repeats, shape):
-        spread += [1, size]
-        wide += [n, size]
-        final.append(n * size)
-    return reshape(expand(reshape(input, spread), wide), final) if repeats else clone(input)
+        if n > 1:
+            spread.append(1)
+            wide.append(n)
+        if size > 1 and many and n == 1 and spread and spread[-1] == wide[-1]:
+            spread[-1] = wide[-1] = wide[-1] * size
+        elif size > 1 or not many:
+            spread.append(size)
+            wide.append(size)
+    return reshape(expand(reshape(input, spread), wide), final)
 
 
 def _own(out, input):
@@ -328,15 +339,18 @@ def _parts(op, input, indices_or_sections, dim):
         sections = sections.tolist()
     if isinstance(sections, (tuple, list)):
         points = _arguments.integers(op, "indices_or_sections", sections)
+        points = [min(max(p + n if p < 0 else p, 0), n) for p in points]
         starts, ends = [0, *points], [*points, n]
-        return tuple(several_views([slice(input, dim, s, e, 1) for s, e in zip(starts, ends)]))
+        if any([s > e for s, e in zip(starts, ends)]):              # parts that overlap
+            return tuple([slice(input, dim, s, e, 1) for s, e in zip(starts, ends)])
+        return split_by_slices(input, [e - s for s, e in zip(starts, ends)], dim)
     sections = _arguments.integer(op, "indices_or_sections", sections)
     if sections < 1:
         raise RuntimeError(f"{op}: the number of sections must be positive, got {sections}")
     if sections > 2**24:
         raise RuntimeError(f"{op}: the number of sections must be at most {2**24}, got {sections}")
     small, larger = n // sections, n % sections
-    return split(input, [small + 1 if k < larger else small for k in range(sections)], dim)
+    return split_by_slices(input, [small + 1 if k < larger else small for k in range(sections)], dim)
 
 
 def tensor_split(input, indices_or_sections, dim):

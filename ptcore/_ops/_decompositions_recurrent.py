@@ -3,20 +3,19 @@
 They serve transformations and the recorded backward.
 """
 from ptcore._ops._creation import zeros
-from ptcore._ops.functions import cat, chunk, linear, mm, relu, sigmoid, slice, tanh, where
+from ptcore._ops.functions import cat, chunk, linear, mm, relu, sigmoid, slice, split_by_sizes, tanh, where
 
 
 def rows(x, start, end):
     return x if start == 0 and end == x.shape[0] else slice(x, 0, start, end, 1)
 
 
-def order(batch_sizes, reverse):
-    """(first row, number of rows) of the steps in the order in which the layer takes them."""
-    steps, start = [], 0
-    for n in batch_sizes:
-        steps.append((start, n))
-        start += n
-    return steps[::-1] if reverse else steps
+def steps_of(x, batch_sizes, reverse):
+    """The rows of each step, in the order in which the layer takes them; None for each step where x is None."""
+    if x is None:
+        return [None] * len(batch_sizes)
+    parts = split_by_sizes(x, batch_sizes, 0)
+    return parts[::-1] if reverse else parts
 
 
 def updated(old, new):
@@ -32,8 +31,9 @@ def joined(pieces, reverse):
 def recurrent_layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode, reverse):
     h, c = hx, cx
     outs, cells, kept = [], [], []
-    for start, n in order(batch_sizes, reverse):
-        x, state = rows(gates, start, start + n), rows(h, 0, n)
+    for x in steps_of(gates, batch_sizes, reverse):
+        n = x.shape[0]
+        state = rows(h, 0, n)
         p = linear(state, weight, bias)
         if mode == "lstm":
             i, f, g, o = chunk(x + p, 4, 1)
@@ -66,9 +66,9 @@ def recurrent_layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode, 
 def previous_rows(values, first, batch_sizes, reverse):
     """What each row of ``values`` started from: the rows of the step before it, or of ``first``."""
     pieces, last = [], first
-    for start, n in order(batch_sizes, reverse):
-        pieces.append(rows(last, 0, n))
-        last = updated(last, rows(values, start, start + n))
+    for now in steps_of(values, batch_sizes, reverse):
+        pieces.append(rows(last, 0, now.shape[0]))
+        last = updated(last, now)
     return joined(pieces, reverse) if pieces else rows(first, 0, 0)
 
 
@@ -78,36 +78,37 @@ def recurrent_layer_backward(g, g_cells, out, cells, kept, hx, cx, weight, proje
     before = previous_rows(cells, cx, batch_sizes, reverse) if mode == "lstm" else None
     d, dc = hx * 0, None if cx is None else cx * 0
     gates, hiddens, projected = [], [], []
-    for start, n in reversed(order(batch_sizes, reverse)):
-        def now(x, start=start, n=n):
-            return rows(x, start, start + n)
-        dh = rows(d, 0, n) + now(g)
+    gated = mode in ("lstm", "gru")
+    read = (g, g_cells, previous, before, None if gated else out, kept if gated else None,
+            cells if mode == "lstm" else None)
+    for g, g_cells, state, before, y, kept, cell in zip(*[steps_of(x, batch_sizes, not reverse) for x in read]):
+        n = g.shape[0]
+        dh = rows(d, 0, n) + g
         if projection is not None:
             projected.append(dh)
             dh = mm(dh, projection)
         if mode == "lstm":
-            i, f, q, o = chunk(now(kept), 4, 1)
-            t = tanh(now(cells))
+            i, f, q, o = chunk(kept, 4, 1)
+            t = tanh(cell)
             c = rows(dc, 0, n) + dh * o * (1 - t * t)
             if g_cells is not None:
-                c = c + now(g_cells)
-            gate = cat([c * q * i * (1 - i), c * now(before) * f * (1 - f), c * i * (1 - q * q),
+                c = c + g_cells
+            gate = cat([c * q * i * (1 - i), c * before * f * (1 - f), c * i * (1 - q * q),
                         dh * t * o * (1 - o)], 1)
             dc, straight = updated(dc, c * f), None
         elif mode == "gru":
-            r, z, q, s = chunk(now(kept), 4, 1)
+            r, z, q, s = chunk(kept, 4, 1)
             dq = dh * (1 - z) * (1 - q * q)
-            dr, dz = dq * s * r * (1 - r), dh * (now(previous) - q) * z * (1 - z)
+            dr, dz = dq * s * r * (1 - r), dh * (state - q) * z * (1 - z)
             gate, hidden, straight = cat([dr, dz, dq], 1), cat([dr, dz, dq * r], 1), dh * z
             hiddens.append(hidden)
         else:
-            y = now(out)
             gate, straight = dh * (1 - y * y) if mode == "tanh" else where(y > 0, dh, dh * 0), None
         new = mm(hidden if mode == "gru" else gate, weight)
         d = updated(d, new if straight is None else new + straight)
         gates.append(gate)
-    nothing = zeros((0,), dtype=g.dtype, device=g.device)
+    nothing = zeros((0,), dtype=weight.dtype, device=weight.device)
     if not gates:
-        gates = [zeros((0, weight.shape[0]), dtype=g.dtype, device=g.device)]
+        gates = [zeros((0, weight.shape[0]), dtype=weight.dtype, device=weight.device)]
     return (joined(gates, not reverse), joined(hiddens, not reverse) if hiddens else nothing, previous, d,
             nothing if dc is None else dc, joined(projected, not reverse) if projected else nothing)

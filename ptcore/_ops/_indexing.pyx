@@ -185,7 +185,7 @@ cdef object plain(object value):
 cdef int mask_rank(object item) except -2:
     """How many dims a mask takes; -1 for anything but a mask of several."""
     if isinstance(item, Tensor):
-        return (<Tensor>item).rank if (<Tensor>item).dt == PT_BOOL else -1
+        return (<Tensor>item).rank if (<Tensor>item).dt == PT_BOOL or (<Tensor>item).dt == PT_UINT8 else -1
     if type(item) is int or isinstance(item, slice):
         return -1
     if hasattr(item, "dtype") and getattr(item.dtype, "kind", "") == "b":
@@ -228,6 +228,10 @@ cdef Tensor as_index(object item):
     if CATEGORY[t.dt] > 1:
         raise IndexError(f"index: tensors used as indices must be integer or bool, got "
                          f"{dtype_of(t.dt).name}")
+    if t.dt == PT_UINT8 and t is item:          # an array of NumPy's stands for positions, as it does there
+        import warnings
+        warnings.warn("index: uint8 is taken for a mask, as PyTorch's comparisons once gave it; use bool", UserWarning)
+        t = t.to("bool")
     return t
 
 

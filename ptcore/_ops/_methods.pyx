@@ -14,11 +14,10 @@ from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call as call_bound
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
-from ptcore._ops._record import several_views
 from ptcore._ops._table cimport *
 from ptcore._ops._writing cimport *
 from ptcore._ops._table import op_id
-from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose,
+from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
                                          unsqueeze)
 from ptcore._ops.functions import where as _where
 from ptcore._ops.functions import row_major
@@ -187,7 +186,8 @@ def new(Tensor self not None, *args):
     sequence with its data."""
     if not args:
         return self.new_empty(0)
-    if len(args) == 1 and not hasattr(args[0], "__index__") and type(args[0]).__name__ != "Size":
+    if len(args) == 1 and type(args[0]).__name__ != "Size" and (
+            not hasattr(args[0], "__index__") or getattr(args[0], "ndim", 0)):      # arrays have __index__ as well
         return self.new_tensor(args[0])
     return self.new_empty(*args)
 
@@ -366,7 +366,7 @@ def adjoint(Tensor self not None):
 def iterate(Tensor self not None):
     if self.rank == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(several_views([self[i] for i in range(self.dims[0])]))
+    return iter(unbind(self, 0))
 
 
 def contains(Tensor self not None, value):

@@ -206,18 +206,6 @@ cdef int check_inplace(Tensor x, const char *op, bint recording) except -1:
     return 0
 
 
-def several_views(parts):
-    """Marks views that one call has made: a recorded write to one of them is refused."""
-    cdef Tensor t
-    if pt_tls.grad_enabled:
-        for x in parts:
-            if isinstance(x, Tensor):
-                t = <Tensor>x
-                if t.flags & PT_VIEW:
-                    t.flags |= PT_MULTI_VIEW
-    return parts
-
-
 _rebase_view = None                 # installed by autograd: (base, view, node)
 
 

@@ -21,7 +21,8 @@ Dim         a dim of the first tensor                                 d
 OptDim      a dim of the first tensor or None                         e
 NewDim      a dim of the result, which has one more                   n
 Dims        one or several dims; None and () mean all                 D
-Sizes       a shape                                                   z
+Sizes       a shape, or numbers for its dims: at most 64 ints         z
+Ints        ints, as many as there are                                Z
 DType       a dtype or None                                           t
 "a|b|c"     one of these words                                        w
 Obj         anything else (a Generator); kernels do not see it        o
@@ -46,7 +47,7 @@ DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64
 
 LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tensors": "L",
            "Int": "i", "Float": "f", "Bool": "b", "Scalar": "s", "OptInt": "j", "OptFloat": "g",
-           "Dim": "d", "OptDim": "e", "NewDim": "n", "Dims": "D", "Sizes": "z", "DType": "t",
+           "Dim": "d", "OptDim": "e", "NewDim": "n", "Dims": "D", "Sizes": "z", "Ints": "Z", "DType": "t",
            "Obj": "o"}
 TENSOR_LETTERS = "TOIJL"
 AUTOCAST = ("low", "high", "widest", None)

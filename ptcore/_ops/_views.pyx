@@ -16,6 +16,7 @@ from ptcore._shape cimport (count, fill_strides, infer_size, max_offset, min_off
                             read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
+from ptcore._ops import _arguments
 from ptcore._ops.call.offer cimport asks, interpose
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
@@ -46,10 +47,8 @@ cdef inline bint recorded(Tensor x) noexcept:
     return x.flags & (PT_REQUIRES_GRAD | PT_VIEW) != 0 and pt_tls.grad_enabled
 
 
-cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
-    """Gives the window r of x its base and, if x has history, its node."""
-    cdef pt_opinfo *o
-    cdef Node n
+cdef inline int put_on_base(Tensor x, Tensor r) except -1:
+    """Makes the window r of x a view of x, or of x's base."""
     track(r)
     r.base = x.base if x.flags & PT_VIEW else x
     r.flags |= PT_VIEW
@@ -58,18 +57,51 @@ cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
         r.flags |= x.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
     if not pt_tls.grad_enabled:
         r.flags |= PT_NO_GRAD_VIEW
-        return r
-    if x.flags & (PT_REQUIRES_GRAD | PT_VIEW) and needs_grad(x):
-        o = info(op)
-        n = new_node(op, 1)
-        link(n, 0, x)
-        n.params = params() if callable(params) else params
-        if o.nsaved:                    # a view's rule needs at most the input's metadata
-            n.s0 = meta_of(x)
-        if pt_tls.mode & PT_MODE_ANOMALY:
-            n.trace = trace_of_user()
+    return 0
+
+
+cdef inline Node node_of_views(int op, Tensor x, object params):
+    """The node of what a view op makes of x, or None if x has no history."""
+    cdef Node n
+    if not pt_tls.grad_enabled or not x.flags & (PT_REQUIRES_GRAD | PT_VIEW) or not needs_grad(x):
+        return None
+    n = new_node(op, 1)
+    link(n, 0, x)
+    n.params = params
+    if info(op).nsaved:                 # a view's rule needs at most the input's metadata
+        n.s0 = meta_of(x)
+    if pt_tls.mode & PT_MODE_ANOMALY:
+        n.trace = trace_of_user()
+    return n
+
+
+cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
+    """Gives the window r of x its base and, if x has history, its node."""
+    cdef Node n
+    put_on_base(x, r)
+    n = node_of_views(op, x, params)
+    if n is not None:
         set_node(r, n, 0)
     return r
+
+
+cdef tuple finish_views(int op, Tensor x, list parts, tuple params, bint writable):
+    """The same for all windows that one call makes: they share a node, with an output for each, so that backward puts
+    their gradients together once. A recorded write to one of them is refused unless they are ``writable``."""
+    cdef Node n
+    cdef Tensor r
+    cdef int i
+    for i in range(len(parts)):
+        r = <Tensor>parts[i]
+        put_on_base(x, r)
+        if pt_tls.grad_enabled and not writable:
+            r.flags |= PT_MULTI_VIEW
+    n = node_of_views(op, x, params)
+    if n is not None:
+        n.nout = <int>len(parts)
+        for i in range(len(parts)):
+            set_node(<Tensor>parts[i], n, i)
+    return tuple(parts)
 
 
 cdef object view(int op, object input, object shape):
@@ -258,12 +290,21 @@ cdef object select(int op, object input, object dim, object index):
 
 cdef Tensor select_at(Tensor x, int dim, int64_t index):
     cdef Tensor r
-    cdef int i, j = 0, n = x.rank
     cdef int64_t size = x.dims[dim]
     if index < -size or index >= size:
         raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
     if index < 0:
         index += size
+    r = row_of(x, dim, index)
+    if x.flags & PT_REQUIRES_GRAD or x.flags & PT_VIEW:
+        return finish_view(OP_SELECT, x, r, (dim, index))
+    return finish_view(OP_SELECT, x, r, None)
+
+
+cdef Tensor row_of(Tensor x, int dim, int64_t index):
+    """The window at an index of a dim, without base and history."""
+    cdef Tensor r
+    cdef int i, j = 0, n = x.rank
     r = shell(n - 1)
     for i in range(n):
         if i != dim:
@@ -271,9 +312,18 @@ cdef Tensor select_at(Tensor x, int dim, int64_t index):
             r.dims[n - 1 + j] = x.dims[n + i]
             j += 1
     share_from(r, x, x.offset + index * x.dims[n + dim] * ITEMSIZE[x.dt])
-    if x.flags & PT_REQUIRES_GRAD or x.flags & PT_VIEW:
-        return finish_view(OP_SELECT, x, r, (dim, index))
-    return finish_view(OP_SELECT, x, r, None)
+    return r
+
+
+cdef object unbind(int op, object input, object dim):
+    cdef Tensor x
+    cdef int d
+    cdef int64_t i
+    x = enter(op, input)
+    if x.rank == 0:
+        raise IndexError("unbind: input must have at least one dimension, got shape []")
+    d = wrap_dim(read_index(dim, b"unbind", b"dim"), x.rank, b"unbind", b"dim")
+    return finish_views(op, x, [row_of(x, d, i) for i in range(x.dims[d])], (d,), False)
 
 
 cdef object slice(int op, object input, object dim, object start, object end, object step):
@@ -296,6 +346,15 @@ def slice_numbers(start, end, step, int64_t size):
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
                      object params):
     """length elements of dim from start on, every step-th."""
+    cdef Tensor r = stretch_of(x, dim, start, length, step)
+    if x.flags & PT_REQUIRES_GRAD or x.flags & PT_VIEW:
+        stop = start + length * step
+        return finish_view(OP_SLICE, x, r, (dim, start, None if stop < 0 else stop, step))
+    return finish_view(OP_SLICE, x, r, None)
+
+
+cdef Tensor stretch_of(Tensor x, int dim, int64_t start, int64_t length, int64_t step):
+    """The window of a slice, without base and history."""
     cdef Tensor r
     cdef int n = x.rank
     r = shell(n)
@@ -303,10 +362,45 @@ cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t s
     r.dims[dim] = length
     r.dims[n + dim] = x.dims[n + dim] * step
     share_from(r, x, x.offset + (start * x.dims[n + dim] * ITEMSIZE[x.dt] if length else 0))
-    if x.flags & PT_REQUIRES_GRAD or x.flags & PT_VIEW:
-        stop = start + length * step
-        return finish_view(OP_SLICE, x, r, (dim, start, None if stop < 0 else stop, step))
-    return finish_view(OP_SLICE, x, r, None)
+    return r
+
+
+cdef object split_evenly(int op, object input, object sizes, object dim):
+    return split_at(op, input, sizes, dim, False)
+
+
+cdef object split_by_sizes(int op, object input, object sizes, object dim):
+    return split_at(op, input, sizes, dim, False)
+
+
+cdef object split_by_slices(int op, object input, object sizes, object dim):
+    return split_at(op, input, sizes, dim, True)
+
+
+cdef object split_at(int op, object input, object sizes, object dim, bint writable):
+    """Consecutive stretches of a dim, of the sizes given."""
+    cdef Tensor x
+    cdef int d
+    cdef int64_t start = 0, n
+    cdef list parts = []
+    x = enter(op, input)
+    sizes = tuple(_arguments.integers(info(op).name.decode(), "split_size_or_sections", sizes))
+    d = wrap_dim(read_index(dim, b"split", b"dim"), x.rank, b"split", b"dim")
+    if x.rank == 0 or _builtins.sum(sizes) != x.dims[d] or any_negative(sizes):
+        from ptcore._errors import ShapeError
+        raise ShapeError(f"{info(op).name.decode()}: sections must be non-negative and sum to the size of dim {d}, got "
+                         f"{list(sizes)} for shape {list(shape_of(x))}")
+    for n in sizes:
+        parts.append(stretch_of(x, d, start, n, 1))
+        start += n
+    return finish_views(op, x, parts, (sizes, d), writable)
+
+
+cdef bint any_negative(tuple numbers):
+    for n in numbers:
+        if n < 0:
+            return True
+    return False
 
 
 cdef object as_strided_of(int op, object input, object size, object stride, object offset,
@@ -547,6 +641,10 @@ enter_view("unsqueeze", <void *>unsqueeze)
 enter_view("select", <void *>select)
 enter_view("slice", <void *>slice)
 enter_view("as_strided_of", <void *>as_strided_of)
+enter_view("unbind", <void *>unbind)
+enter_view("split_evenly", <void *>split_evenly)
+enter_view("split_by_sizes", <void *>split_by_sizes)
+enter_view("split_by_slices", <void *>split_by_slices)
 enter_view("unfold", <void *>unfold)
 enter_view("diagonal", <void *>diagonal)
 enter_view("real", <void *>real)

@@ -137,15 +137,6 @@ composite(
 """)
 
 composite(
-    "unbind(input, dim=0)", reference="_unbind(x, dim)", returns="tuple[Tensor, ...]",
-    doc="""All slices along a dim, as views.
-
->>> import ptcore
->>> ptcore.unbind(ptcore.tensor([1, 2]))
-(tensor(1), tensor(2))
-""")
-
-composite(
     "allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)", returns="bool",
     reference="allclose(x, y, rtol, atol)",
     doc="""Whether all elements agree within ``atol + rtol * abs(other)``.

@@ -6,7 +6,7 @@ The state of an LSTM may be ``projection`` times what its gates make, of a small
 """
 from ptcore._ops._schema import REAL, nondifferentiable, structured
 
-_SETTINGS = 'batch_sizes: Sizes, mode: "tanh|relu|lstm|gru", reverse: Bool'
+_SETTINGS = 'batch_sizes: Ints, mode: "tanh|relu|lstm|gru", reverse: Bool'
 
 structured(
     "recurrent_layer(gates, hx, cx: OptTensor, weight, bias: OptTensor, projection: OptTensor, "

@@ -2,7 +2,7 @@
 from ptcore._ops._schema import ALL, BOOL, COMPLEX, REAL, linear, nondifferentiable, structured
 
 structured(
-    "pad_constant(input, pad: Sizes, value: Scalar)", kernel="pad_constant", internal=True, called="pad",
+    "pad_constant(input, pad: Ints, value: Scalar)", kernel="pad_constant", internal=True, called="pad",
     node="ConstantPadNdBackward0", out="padded('pad', input, pad)",
     vjp=["pad_constant(g, negated(pad), 0)"], jvp=["pad_constant(t, pad, 0)"],
     reference="_pad_constant(x, pad, value)",
@@ -11,7 +11,7 @@ structured(
 for _name, _other, _spec in (("pad_edges", "pad_edges_transposed", "edge_padded"),
                              ("pad_edges_transposed", "pad_edges", "edge_unpadded")):
     linear(
-        f"{_name}(input, pad: Sizes, mode: 'reflect|replicate|circular')",
+        f"{_name}(input, pad: Ints, mode: 'reflect|replicate|circular')",
         types=ALL if _name == "pad_edges" else (*REAL, *COMPLEX), kernel=_name, internal=True, called="pad",
         node="PadEdgesBackward0", out=f"{_spec}('pad', input, pad, mode)", vjp=[f"{_other}(g, pad, mode)"],
         layout="any" if _name == "pad_edges" else "contiguous", reference=f"_{_name}(x, pad, mode)",

@@ -99,6 +99,24 @@ tensor([1, 3])
 """)
 
 view(
+    "unbind(input, dim: Dim = 0)", vjp=["unbind_backward(g, x.shape, dim)"], reference="_unbind(x, dim)",
+    returns="tuple[Tensor, ...]",
+    doc="""All slices along a dim, as views.
+
+>>> import ptcore
+>>> ptcore.unbind(ptcore.tensor([1, 2]))
+(tensor(1), tensor(2))
+""")
+
+# What PyTorch calls the node says which function was called. Parts that it makes one by one may be written to.
+for _name, _node in (("split_evenly", "SplitBackward0"), ("split_by_sizes", "SplitWithSizesBackward0"),
+                     ("split_by_slices", "SliceBackward0")):
+    view(
+        f"{_name}(input, sizes: Ints, dim: Dim)", internal=True, called="split", method=False, node=_node,
+        vjp=["split_backward(g, x.shape, sizes, dim)"], reference="_split(x, sizes, dim)",
+        returns="tuple[Tensor, ...]", doc="Consecutive stretches of a dim, of the sizes given, as views.")
+
+view(
     "slice(input, dim: Dim, start: OptInt = None, end: OptInt = None, step: Int = 1)",
     internal=True, called="index", method=False, vjp=["slice_backward(g, x.shape, dim, start, end, step)"],
     reference="_slice(x, dim, start, end, step)",

@@ -2,7 +2,7 @@
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
-from ptcore._shape cimport same_sizes
+from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._writing cimport copy_into
 from ptcore._ops._table cimport VJPS, info
@@ -85,18 +85,25 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
         if create_graph:
             t.grad_ = clone(g)
         elif (owned and g.storage.refs == 1 and g.node is None
-                and not g.flags & (PT_NONCONTIGUOUS | PT_SLOW)
+                and not (g.flags | t.flags) & PT_NONCONTIGUOUS and not g.flags & PT_SLOW
                 and g.storage.owner == NULL and type(g) is Tensor
                 and Py_REFCNT(g) <= owned + OWN_REFS):
             t.grad_ = g
         else:
-            t.grad_ = new_like(g, g.dt)
+            t.grad_ = laid_like(t, g)
             copy_into(<Tensor>t.grad_, alias(g))
     elif create_graph or (<Tensor>t.grad_).flags & PT_REQUIRES_GRAD:
         t.grad_ = t.grad_ + g
     else:
         t.grad_ += g
     return None
+
+
+cdef Tensor laid_like(Tensor t, Tensor g):
+    """Memory for a gradient, in the order of a leaf that has no gaps; else in g's."""
+    if t.flags & PT_NONCONTIGUOUS and is_dense(t.rank, t.dims, t.dims + t.rank):
+        return new_strided(g.dt, t.rank, t.dims, t.dims + t.rank, g.storage.device, g.storage.device_index)
+    return new_like(g, g.dt)
 
 
 # The reference that accumulate_leaf itself holds: its variable g.

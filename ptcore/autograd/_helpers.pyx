@@ -5,6 +5,7 @@ from ptcore._tensor cimport Tensor, shape_of
 from ptcore._ops._creation import full, ones_like, zeros
 from ptcore._ops.functions import abs, masked_fill, where
 from ptcore._ops.functions import logical_and
+from ptcore._ops.functions import cat
 from ptcore._ops.functions import mm
 from ptcore._ops.functions import sum
 from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, reshape, select, slice,
@@ -98,6 +99,31 @@ def slice_backward(g, shape, dim, start, end, step):
     z = zeros_for(g, shape)
     slice(z, dim, start, end, step).copy_(g)
     return z
+
+
+def unbind_backward(grads, shape, dim):
+    """The gradient from those of all slices along a dim, of which some may be None."""
+    given = (grads,) if isinstance(grads, Tensor) else grads
+    return split_backward([None if g is None else unsqueeze(g, dim) for g in given], shape, [1] * len(given), dim)
+
+
+def split_backward(grads, shape, sizes, dim):
+    """The gradient from those of consecutive stretches of a dim: zeros where there is none."""
+    cdef list parts = []
+    given = (grads,) if isinstance(grads, Tensor) else grads
+    some = next(g for g in given if g is not None)
+    missing = 0                         # of neighbours without a gradient, which get one array of zeros
+    for g, n in zip(given, sizes):
+        if g is None:
+            missing += n
+            continue
+        if missing:
+            parts.append(zeros_for(some, (*shape[:dim], missing, *shape[dim + 1:])))
+            missing = 0
+        parts.append(g)
+    if missing:
+        parts.append(zeros_for(some, (*shape[:dim], missing, *shape[dim + 1:])))
+    return parts[0] if len(parts) == 1 else cat(parts, dim)
 
 
 def diagonal_backward(g, shape, offset, dim1, dim2):

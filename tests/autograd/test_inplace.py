@@ -268,7 +268,8 @@ def test_12_views_and_writes_both_without_history():
     assert values(x.grad) == [1, 1]
 
 
-@pytest.mark.parametrize("cut", [lambda y: y.split(1), lambda y: y.chunk(2), lambda y: y.unbind()])
+@pytest.mark.parametrize("cut", [lambda y: y.split(1), lambda y: y.split([1, 1]), lambda y: y.chunk(2),
+                                 lambda y: y.unbind(), list])
 def test_13_several_views_of_one_call(cut):
     y = leaf(1, 2) * 1
     with pytest.raises(RuntimeError, match="several views"):

@@ -43,13 +43,13 @@ def cases(F):
             layer(4, 2, 2, (2, 2), "lstm"), layer(3, 2, 1, (2, 1), "lstm", True, True),
             layer(4, 2, 2, (2, 1, 1), "gru", False, True), layer(3, 2, 2, (2, 1), "gru", True),
             layer(38, 20, 5, (20, 18), "lstm", False, True), layer(3, 2, 3, (2, 1), "lstm", True, True, size=2),
-            layer(38, 20, 5, (20, 18), "lstm", size=3)],
+            layer(38, 20, 5, (20, 18), "lstm", size=3), layer(70, 1, 1, (1,) * 70, "tanh")],
         "recurrent_layer_backward": [
             back(4, 2, 2, (2, 2), "tanh"), back(3, 2, 2, (2, 1), "relu", True),
             back(4, 2, 2, (2, 2), "lstm", False, True),
             back(3, 2, 1, (2, 1), "lstm", True), back(4, 2, 2, (2, 1, 1), "gru"), back(3, 2, 2, (2, 1), "gru", True),
             back(38, 20, 5, (20, 18), "gru"), back(3, 2, 3, (2, 1), "lstm", True, True, size=2),
-            back(38, 20, 5, (20, 18), "lstm", size=3)],
+            back(38, 20, 5, (20, 18), "lstm", size=3), back(70, 1, 1, (1,) * 70, "gru")],
         "_linalg_solve": [[square, F(3, 2)], [F(2, 3, 3), F(2, 3, 1)], [F(1, 1), F(1, 4)], [F(0, 0), F(0, 2)]],
         "_linalg_solve_triangular": [
             [F(3, 3, domain=diagonal), F(3, 2), upper, unit] for upper in (True, False) for unit in (True, False)

@@ -59,6 +59,7 @@ CALLS = {
     "min_dim": ("min", lambda: pt.min(COMPLEX, 0)),
     "var_dims": ("var", lambda: pt.var(WHOLE)),
     "vector_norm": ("norm", lambda: WHOLE.norm()),
+    "split_by_sizes": ("split", lambda: X.split([1, 1])),
     "as_strided_of": ("as_strided", lambda: pt.as_strided(X, (9,), (1,))),
     "scatter_src": ("scatter", lambda: X.scatter(0, WHOLE - 1, WHOLE)),
     "index_get": ("index", lambda: X[META]),
@@ -143,7 +144,7 @@ UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax
              "grid_sample_backward", "keep_mask", "recurrent_layer_backward", "_linalg_pinv_of",
              "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "pad_edges_transposed",
              "resample_transposed",
-             "to_dtype", "to_device", "conj_physical", "slice",
+             "to_dtype", "to_device", "conj_physical", "slice", "split_evenly", "split_by_slices",
              "nonzero_of", "row_major"}
 
 

@@ -18,8 +18,7 @@ DIFFERENT = {
     "squeeze_dim": SUFFIX, "remainder_tensor": SUFFIX, "masked_fill_tensor": SUFFIX,
     "max_all": OTHER_OPS, "min_all": OTHER_OPS, "std": OTHER_OPS, "mse_loss": OTHER_OPS, "dropout": OTHER_OPS,
     "fill_": OTHER_OPS, "rsub": OTHER_OPS, "rdiv": OTHER_OPS, "clamp_min": OTHER_OPS,
-    "linear": OTHER_OPS, "stack": OTHER_OPS, "split": OTHER_OPS, "unbind": OTHER_OPS,
-    "reshape_copy": OTHER_OPS, "index_put": OTHER_OPS,
+    "linear": OTHER_OPS, "stack": OTHER_OPS, "reshape_copy": OTHER_OPS, "index_put": OTHER_OPS,
 }
 
 
@@ -63,7 +62,10 @@ def programs(m):
         "unsqueeze": lambda: x[None], "squeeze_dim": lambda: x[:1].squeeze(0), "squeeze": lambda: x[:1].squeeze(),
         "select": lambda: x[0], "slice": lambda: x[1:], "diagonal": lambda: x.diagonal(), "flip": lambda: x.flip(0),
         "cat": lambda: m.cat([x, x]), "stack": lambda: m.stack([x, x]), "split": lambda: x.split(2)[0],
-        "unbind": lambda: x.unbind()[0], "index": lambda: x[i], "index_mask": lambda: x[mask],
+        "unbind": lambda: x.unbind()[0], "split_sizes": lambda: x.split([1, 2])[1], "chunk": lambda: x.chunk(2)[1],
+        "chunk_of_nothing": lambda: x[:0].chunk(2)[1], "tensor_split": lambda: x.tensor_split(2)[1],
+        "hsplit": lambda: x.hsplit([1])[1], "iteration": lambda: list(x)[1],
+        "index": lambda: x[i], "index_mask": lambda: x[mask],
         "gather": lambda: x.gather(0, i[None]), "index_select": lambda: x.index_select(0, i),
         "scatter_add": lambda: x.scatter_add(0, i[None], x), "scatter": lambda: x.scatter(0, i[None], x),
         "clone": lambda: x.clone(), "contiguous": lambda: x.t().contiguous(), "to_dtype": lambda: x.float(),

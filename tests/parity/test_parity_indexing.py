@@ -113,3 +113,37 @@ def test_leaf_is_not_written_to(key):
         with pytest.raises(RuntimeError, match="leaf Variable that requires grad") as found:
             lib.ones(3, 4, requires_grad=True)[key] = 1
         assert lib is torch or str(found.value).startswith("index: ")
+
+
+@pytest.mark.parametrize("key", [
+    lambda lib, m: m, lambda lib, m: (m, 1), lambda lib, m: (slice(None), lib.tensor([1, 0, 1], dtype=lib.uint8)),
+    lambda lib, m: lib.tensor([[1, 0, 3], [0, 0, 1]], dtype=lib.uint8), lambda lib, m: (None, m, ...),
+    lambda lib, m: lib.tensor(1, dtype=lib.uint8), lambda lib, m: lib.tensor(0, dtype=lib.uint8),
+    lambda lib, m: lib.tensor([0, 7], dtype=lib.uint8), lambda lib, m: lib.tensor([1, 0, 1], dtype=lib.uint8)])
+@pytest.mark.filterwarnings("ignore:index. uint8 is taken for a mask:UserWarning",
+                            "ignore:indexing with dtype torch.uint8 is now deprecated:UserWarning")
+def test_bytes_are_a_mask(key):
+    """As they were when comparisons gave them, for reading and writing."""
+    results = []
+    for lib in (pt, torch):
+        x = data(lib, (2, 3)).requires_grad_()
+        try:
+            k = key(lib, lib.tensor([1, 0], dtype=lib.uint8))
+            y = x * 1
+            if x[k].numel() > 1:        # for one number torch takes masked_fill_, which wants a bool
+                y[k] = -x[k].detach()
+            (x[k].sum() + y.sum() * 2).backward()
+            results.append([x[k].detach().numpy(), y.detach().numpy(), x.grad.numpy()])
+        except IndexError:
+            results.append(None)
+    if results[1] is None:
+        assert results[0] is None
+        return
+    for mine, theirs in zip(*results, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_bytes_warn():
+    with pytest.warns(UserWarning, match="uint8 is taken for a mask"):
+        pt.ones(2)[pt.tensor([0, 1], dtype=pt.uint8)]
+    assert pt.arange(3)[np.array([2, 0], np.uint8)].tolist() == [2, 0]      # NumPy's arrays are positions

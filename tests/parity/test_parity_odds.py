@@ -85,3 +85,53 @@ def test_modules():
         assert lib.nn.modules.utils._single(1) == (1,)
         with lib.profiler.record_function("a"), lib.autograd.profiler.record_function("b"):
             assert lib.autograd.profiler.record_function("c")(lambda x: x + 1)(1) == 2
+
+
+def test_gradients_lie_as_their_leaf():
+    """Of a leaf without gaps the gradient has the strides, as fused optimisers read them side by side."""
+    strides = []
+    for lib in LIBS:
+        mine = []
+        for leaf in (lib.ones(3, 4).t(), lib.ones(2, 3, 4).permute(2, 0, 1), lib.ones(6, 4)[::2], lib.ones(3, 4)):
+            x = leaf.detach().requires_grad_()
+            for _ in range(2):
+                (x * 2).sum().backward()
+                mine.append(tuple(x.grad.stride()))
+            x.grad = None
+            x.clone().sum().backward()
+            mine.append(tuple(x.grad.stride()))
+            assert bool((x.grad == 1).all())
+        strides.append(mine)
+    assert strides[0] == strides[1]
+
+
+def test_an_empty_batch_leaves_running_statistics():
+    for lib in LIBS:
+        for shape in ((0, 3), (0, 3, 5), (4, 3, 0)):
+            norm = lib.nn.BatchNorm1d(3)
+            assert norm(lib.ones(shape)).shape == shape
+            assert norm.running_mean.tolist() == [0, 0, 0]
+            assert norm.running_var.tolist() == [1, 1, 1]
+
+
+def test_new_of_an_array():
+    for lib in LIBS:
+        zeros = lib.zeros(1, dtype=lib.int64)
+        for given in (np.array([3, 4]), [3, 4], (3, 4), lib.tensor([3, 4])):
+            assert zeros.new(given).tolist() == [3, 4]
+        assert zeros.new(3, 4).shape == zeros.new(lib.Size([3, 4])).shape == (3, 4)
+
+
+def test_gradcheck_of_what_a_closure_holds():
+    """Parameters are moved where they lie; afterwards they are what they were."""
+    for lib in LIBS:
+        x = lib.tensor(np.random.default_rng(0).normal(size=(4, 3)), requires_grad=True)
+        for module in (lib.nn.Linear(3, 2).double(), lib.nn.PReLU().double()):
+            before = [p.tolist() for p in module.parameters()]
+
+            def function(*_, module=module, x=x):
+                return module(x)
+
+            assert lib.autograd.gradcheck(function, (x, *module.parameters()))
+            assert lib.autograd.gradgradcheck(function, (x, *module.parameters()))
+            assert [p.tolist() for p in module.parameters()] == before

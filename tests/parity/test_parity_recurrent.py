@@ -75,6 +75,28 @@ def test_packed(name, options):
     compare(name, options, lengths=[2, 5, 5], second=True)
 
 
+@pytest.fixture
+def one_thread():
+    """torch's threads wait for each other at each step, for long where they have no processors of their own."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(("name", "options"), ALL, ids=str)
+def test_long(name, options, one_thread):
+    """More steps than a tensor may have dims."""
+    compare(name, options, steps=70, lengths=[70, 3, 66])
+    compare(name, options, steps=66, second=True)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_thousands_of_steps(name, one_thread):
+    compare(name, {}, steps=3000, batch=2)
+    compare(name, {"bidirectional": True}, steps=2000, lengths=[2000, 1, 1999])
+
+
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 1), (70, 37), (2, 300), (33, 64), (0, 3)])
 def test_sizes(name, batch, hidden):

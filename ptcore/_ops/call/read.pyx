@@ -333,6 +333,8 @@ cdef tuple normalised(int op, tuple args, PyObject **first):
         elif letter == b'z':
             ndim = read_sizes(value, sizes, info(op).name, arg_name(op, k).encode())
             result[k] = sizes_tuple(ndim, sizes)
+        elif letter == b'Z':
+            result[k] = tuple(_arguments.integers(info(op).name.decode(), arg_name(op, k), value))
         elif letter == b't':
             if value is not None:
                 result[k] = dtype_of(as_code(value, info(op).name, arg_name(op, k).encode()))

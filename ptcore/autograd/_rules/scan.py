@@ -1,6 +1,19 @@
 """Rules of cumulative operations."""
-from ptcore._ops._composite import stack, unbind
-from ptcore._ops.functions import abs, any, cumsum, exp, flip, gather, log, masked_fill, real, scatter_add, where
+from ptcore._ops._composite import stack
+from ptcore._ops.functions import (
+    abs,
+    any,
+    cumsum,
+    exp,
+    flip,
+    gather,
+    log,
+    masked_fill,
+    real,
+    scatter_add,
+    unbind,
+    where,
+)
 from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
 from ptcore.autograd._helpers import conj_of, recording, zeros_for

@@ -45,8 +45,17 @@ def known(values):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mode", GATES)
 def test_against_numpy(mode, dtype):
+    compare(mode, dtype, WALKS)
+
+
+@pytest.mark.parametrize("mode", GATES)
+def test_more_steps_than_a_tensor_may_have_dims(mode):
+    compare(mode, "float64", [(2,) * 40 + (1,) * 30])
+
+
+def compare(mode, dtype, walks):
     rng = np.random.default_rng(0)
-    for sizes, reverse, (n, size) in itertools.product(WALKS, (False, True), ((1, None), (5, None), (9, 4))):
+    for sizes, reverse, (n, size) in itertools.product(walks, (False, True), ((1, None), (5, None), (9, 4))):
         if size and mode != "lstm":
             continue
         batch = max(sizes, default=0) + 1               # one sequence has no step
