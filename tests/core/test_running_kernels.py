@@ -83,3 +83,17 @@ def test_a_list_that_is_cleared_while_it_is_concatenated():
                          timeout=120)
     assert run.returncode == 0, run.stderr[-2000:]
     assert run.stdout.strip() == "[] [0.0, 1.0, 2.0] [0.0, 1.0, 2.0] True"
+
+
+def test_a_list_for_out_that_changes_the_input():
+    """What is listed when the call is under way may run any code; the kernel meets the sizes that its rule saw."""
+    x = pt.rand(2, 3, 1, 1, 1, 1, 4)
+
+    class Outs(list):
+        def __iter__(self):
+            x.resize_(2)
+            return super().__iter__()
+
+    values, indices = pt.empty(2, 3, 1, 1, 1, 1, 4), pt.empty(2, 3, 1, 1, 1, 1, 4, dtype=pt.int64)
+    with pytest.raises(RuntimeError, match="sort: another thread has changed the sizes of an argument meanwhile"):
+        pt.sort(x, out=Outs([values, indices]))

@@ -100,10 +100,11 @@ cdef object complete_rest(Call *c, object out):
     cdef list made = [], placed = None
     cdef tuple given, others
     cdef bint recorded = (c.key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and c.o.differentiable)
+    cdef uint64_t seen = geometry(c) if out is not None else 0
     cdef Tensor r
     cdef Out *o
     cdef int k
-    if out is not None:
+    if out is not None:                 # whose class may have its own way to list what it holds
         given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if len(given) == c.nout and c.onto < 0 and not (recorded and any_needs_grad(c)):
             placed = []
@@ -116,6 +117,8 @@ cdef object complete_rest(Call *c, object out):
         if placed is not None:
             placed.append(r is not None)
         made.append(r if r is not None else allocated(c, o))
+    if out is not None:
+        look_again(c, seen)
     if c.onto >= 0:
         if <bint>pt_tls.non_blocking and c.column == DEVICE_CPU:
             made = [landing(<Tensor>made[0], (<Tensor>c.lead).storage.device)]
