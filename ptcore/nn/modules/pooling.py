@@ -65,7 +65,7 @@ class _MaxPool(Described):
 
     def forward(self, input):
         """Pool `input`."""
-        return self._function(
+        return type(self)._function(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
             self.return_indices,
         )
@@ -104,7 +104,7 @@ class _AvgPool1(Described):
 
     def forward(self, input):
         """Pool `input`."""
-        return self._function(
+        return type(self)._function(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         )
 
@@ -147,7 +147,7 @@ class _AvgPool(Described):
 
     def forward(self, input):
         """Pool `input`."""
-        return self._function(
+        return type(self)._function(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
             self.divisor_override,
         )
@@ -176,7 +176,7 @@ class _AdaptiveAvgPool(Described):
 
     def forward(self, input):
         """Pool `input`."""
-        return self._function(input, self.output_size)
+        return type(self)._function(input, self.output_size)
 
 
 class _AdaptiveMaxPool(Described):
@@ -205,7 +205,7 @@ class _AdaptiveMaxPool(Described):
 
     def forward(self, input):
         """Pool `input`."""
-        return self._function(input, self.output_size, self.return_indices)
+        return type(self)._function(input, self.output_size, self.return_indices)
 
 
 class _LPPool(Described):
@@ -238,7 +238,7 @@ class _LPPool(Described):
 
     def forward(self, input):
         """Pool `input`."""
-        return self._function(
+        return type(self)._function(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
         )
 
@@ -271,7 +271,7 @@ class _MaxUnpool(Described):
 
     def forward(self, input, indices, output_size=None):
         """Put `input` at `indices`."""
-        return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _FractionalMaxPool(Module):
@@ -311,7 +311,7 @@ class _FractionalMaxPool(Module):
 
     def forward(self, input):
         """Pool `input`."""
-        return self._function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+        return type(self)._function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
                               self._random_samples)
 
 
@@ -321,7 +321,7 @@ def _for_dims(word, function, base):
         name = f"{word}{n}d"
         own = _AvgPool1 if name == "AvgPool1d" else base
         return type(name, (own,), {
-            "_n": n, "_function": staticmethod(getattr(F, f"{function}{n}d")),
+            "_n": n, "_function": getattr(F, f"{function}{n}d"),
             "__module__": __name__, "__qualname__": name,
             "__doc__": own.__doc__.format(
                 name=name, pool=f"MaxPool{n}d", size=", ".join(["1", "1"] + ["4"] * n),
