@@ -19,8 +19,8 @@ from ptcore._memory_format import (  # noqa: E402
     memory_format,
     preserve_format,
 )
-from ptcore._ops import _elementwise, _indexing, _legacy, _select  # noqa: E402
-from ptcore._ops._elementwise import result_type  # noqa: E402
+from ptcore._ops import _indexing, _legacy, _select  # noqa: E402
+from ptcore._ops.call.operands import result_type  # noqa: E402
 from ptcore._ops._results import names_of_files as _names_of_files  # noqa: E402
 from ptcore._ops.call import run as _run  # noqa: E402
 from ptcore._random import (  # noqa: E402

@@ -1,7 +1,7 @@
 """Host memory that a device reaches without the host's help (page-locked, "pinned"), and whom a block waits for.
 
-Copies between such memory and a device need not wait: ``to``, ``cuda`` and ``copy_`` with ``non_blocking`` say so by
-``pt_tls.non_blocking`` to the one op that they call. Each of them sets it, so that none sees another one's.
+Copies between such memory and a device need not wait: ``to``, ``cuda`` and ``copy_`` with ``non_blocking`` say so to
+the op ``to_device``.
 """
 from ptcore._types cimport *
 from ptcore._allocate cimport allocate_pinned

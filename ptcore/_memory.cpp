@@ -26,7 +26,7 @@
 #include <unistd.h>
 #endif
 
-thread_local pt_state pt_tls = {0, 1, 0, 0, 0, 0, 0};
+thread_local pt_state pt_tls = {0, 1, 0, 0, 0, 0};
 
 namespace {
 

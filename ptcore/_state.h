@@ -40,7 +40,6 @@ typedef struct pt_state {
     uint8_t torch_function_off;
     uint8_t device_set;         /* a default device is named: see _device.pyx */
     uint8_t default_dtype;      /* this thread's own, 0: none: see _dtype.pyx */
-    uint8_t non_blocking;       /* copies between host and device need not wait: see _host_memory.pyx */
 } pt_state;
 
 #ifdef __cplusplus

@@ -110,7 +110,6 @@ cdef extern from "_state.h" nogil:
         uint8_t torch_function_off
         uint8_t device_set
         uint8_t default_dtype
-        uint8_t non_blocking
     pt_state pt_tls
 
 # Devices: columns of the kernel table. Columns from DEVICE_FREE on are given to

@@ -1,5 +1,5 @@
 """The functions of cython_ops.pxd, the Cython interface of the op table."""
-from ptcore._ops cimport _fast
+from ptcore._ops.call cimport elementwise
 from ptcore._ops._table cimport PT_ELEMENTWISE, info
 from ptcore._ops import _table
 from ptcore._tensor cimport table
@@ -23,12 +23,12 @@ cdef int check(str name, int op, int operands) except -1:
 
 cdef object unary(int op, object x):
     check("unary", op, 1)
-    return _fast.unary(op, x)
+    return elementwise.unary(op, x)
 
 
 cdef object binary(int op, object x, object y):
     check("binary", op, 2)
-    return _fast.binary(op, x, y)
+    return elementwise.binary(op, x, y)
 
 
 cdef object matmul(object x, object y):

@@ -11,6 +11,7 @@ CPP = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "uint16": "uint16_t
 OPMATH = {"float32": "float", "float64": "double", "complex64": "pt::complex<float>",
           "complex128": "pt::complex<double>"}
 INTEGERS = {"any": 0, "nonzero": 1, "nonnegative": 2}
+SELECTS = {None: 0, "one": 1, "second": 2}
 PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
 OUT = {"same": 0, "bool": 1, "real": 2}
 KIND = {"elementwise": 0, "view": 2, "composite": 3}
@@ -100,6 +101,13 @@ def rule(op):
     return RULES.index(op.row.out) if op.row.out in RULES else 0
 
 
+def condition(row):
+    """1 + the operand of an elementwise row that must be bool; 0: none."""
+    if row.kind != "elementwise":
+        return 0
+    return 1 if row.promote == "where" else row.letters.find("I") + 1
+
+
 def families(ops):
     """family -> its elementwise ops, in id order."""
     result = {}
@@ -124,12 +132,14 @@ def optable(ops):
         types = sum(1 << schema.DTYPES.index(t) for t in row.types)
         kernel = f'"{row.kernel}"' if row.kernel else "NULL"
         node = f'"{row.node}"' if row.node else "NULL"
+        hint = f'"{row.hint}"' if row.hint else "NULL"
         out = OUT[row.out] if row.kind == "elementwise" else 0
         text.append(
-            f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, '
+            f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, {hint}, '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
-            f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, "
+            f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "
+            f"{condition(row)}, "
             f"0x{types:x}, 0x{grad_mask(op):x}, "
             f"{{{saved}}}, {{{need}}}}},")
     text.append("};")

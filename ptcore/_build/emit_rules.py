@@ -56,7 +56,7 @@ def text_rule(op):
                 tensors, params = fused.uses
                 args = ", ".join(["g", *tensors, *params])
                 body += (f"        if fusible(g):\n"
-                         f"            r{i} = elementwise({fused.id}, ({args},), None)\n"
+                         f"            r{i} = elementwise_of({fused.id}, ({args},))\n"
                          f"        else:\n")
                 for n in tensors:
                     body += f"            {n} = lift({n}, g)\n"
@@ -85,7 +85,7 @@ def derivatives(family, ops, by_name):
     ops = [op for op in ops if op.rule is not None and op.family == family]
     text = [f'"""Generated: derivatives of _ops/{family}.py, from row texts and rule files."""',
             "from ptcore._node cimport Node",
-            "from ptcore._ops._elementwise cimport elementwise",
+            "from ptcore._ops.call.elementwise cimport elementwise_of",
             "from ptcore._ops._table import set_vjp",
             "from ptcore.autograd._helpers cimport conj_of, fusible, lift"]
     modules, needed = set(), set()

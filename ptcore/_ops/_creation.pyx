@@ -13,7 +13,8 @@ from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops._writing cimport *
-from ptcore._ops._elementwise cimport elementwise_inplace, fitting
+from ptcore._ops.call.elementwise cimport write_to
+from ptcore._ops.call.operands cimport fitting
 from ptcore._ops._table import op_id
 from ptcore._ops._shapes import arange_length
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
@@ -21,7 +22,6 @@ from ptcore._memory_format import preserve_format
 from ptcore._tensor import strided
 from ptcore._subclass import of_class
 
-cdef int OP_ASSIGN = op_id("assign")
 cdef int OP_TO_DEVICE = op_id("to_device")
 cdef int OP_ARANGE = op_id("fill_arange")
 cdef int OP_LINSPACE = op_id("fill_linspace")
@@ -86,14 +86,14 @@ cdef Tensor zeroed(Tensor t):
     if t.storage.device == DEVICE_CPU:
         memset(t.storage.data, 0, t.storage.nbytes)
     elif t.storage.device != DEVICE_META:
-        elementwise_inplace(OP_ASSIGN, (t, 0))
+        write_to(t, 0)
         t.storage.version = 0
     return t
 
 
 cdef Tensor filled(Tensor t, object value, const char *op):
     if t.storage.device != DEVICE_META and t.count:
-        elementwise_inplace(OP_ASSIGN, (t, fitting(value, t.dt, op)))
+        write_to(t, fitting(value, t.dt, op))
         t.storage.version = 0
     return t
 
@@ -519,7 +519,7 @@ cdef object refill(Tensor self, int op, tuple params, object generator, const ch
         raise DTypeError(f"{name.decode()}: dtype must be floating point, got {dtype_of(self.dt).name}")
     check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
     values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
-    return elementwise_inplace(OP_ASSIGN, (self, values))
+    return write_to(self, values)
 
 
 def uniform_(Tensor self not None, double from_=0.0, double to=1.0, *, generator=None):
@@ -551,7 +551,7 @@ def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
 cdef object transformed(Tensor self, object values):
     """Writes values worked out from draws into self."""
     check_inplace(self, b"copy", pt_tls.grad_enabled and needs_grad(self))
-    return elementwise_inplace(OP_ASSIGN, (self, values))
+    return write_to(self, values)
 
 
 cdef Tensor float_draws(Tensor self, int op, tuple params, object generator, const char *name):
@@ -612,7 +612,7 @@ def bernoulli_(Tensor self not None, p=0.5, *, generator=None):
     """Fills with 1 with probability p (a number or a tensor), else 0."""
     with_p = p if isinstance(p, Tensor) else full(self.shape, float(p), device=self.device)
     values = call(OP_BERNOULLI, (with_p, generator), None)
-    elementwise_inplace(OP_ASSIGN, (self, values))
+    write_to(self, values)
     return self
 
 
@@ -621,7 +621,7 @@ def fill_(Tensor self not None, value):
     if isinstance(value, Tensor) and (<Tensor>value).rank:
         raise RuntimeError(f"fill_: value must be a number or a 0-d tensor, got shape "
                            f"{list(value.shape)}")
-    return elementwise_inplace(OP_ASSIGN, (self, number_or_tensor(value, self.dt, b"fill_")))
+    return write_to(self, number_or_tensor(value, self.dt, b"fill_"))
 
 
 cdef object number_or_tensor(object value, int dt, const char *op):
@@ -636,7 +636,7 @@ cdef object number_or_tensor(object value, int dt, const char *op):
 
 def zero_(Tensor self not None):
     """Fills with zeros."""
-    return elementwise_inplace(OP_ASSIGN, (self, 0))
+    return write_to(self, 0)
 
 
 def copy_(Tensor self not None, src, non_blocking=False):
@@ -664,8 +664,8 @@ def copy_(Tensor self not None, src, non_blocking=False):
             copy_into(self, x, non_blocking)
             finish_inplace(self, None)
             return self
-        src = call(OP_TO_DEVICE, (src, self.device), None)
-    return elementwise_inplace(OP_ASSIGN, (self, src))
+        src = call(OP_TO_DEVICE, (src, self.device, False), None)
+    return write_to(self, src)
 
 
 def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False, layout=None,

@@ -13,7 +13,8 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call_with as call
-from ptcore._ops._elementwise cimport elementwise_inplace, fitting, overwrite
+from ptcore._ops.call.elementwise cimport overwrite, write_to
+from ptcore._ops.call.operands cimport fitting
 from ptcore._ops cimport _views
 from ptcore._ops._record import has_values
 from ptcore._ops._table import op_id
@@ -285,7 +286,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
             check_fits(<Tensor>value, r.rank, r.dims)
     try:
         if advanced is None:
-            elementwise_inplace(OP_ASSIGN, (r, value))
+            write_to(r, value)
         else:
             write(r, advanced, value, False)
     except RuntimeError as e:

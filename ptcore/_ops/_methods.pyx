@@ -18,7 +18,7 @@ from ptcore._ops._table cimport *
 from ptcore._ops._writing cimport *
 from ptcore._ops._table import op_id
 from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
-                                         unsqueeze)
+                                   unsqueeze)
 from ptcore._ops.functions import where as _where
 from ptcore._ops.functions import row_major
 from ptcore._ops.functions import matmul as _matmul
@@ -59,17 +59,11 @@ def detach_(Tensor self not None):
 
 cdef Tensor converted(Tensor x, int dt, Device d, bint copy, bint non_blocking=False):
     """x in another dtype and on another device; x itself if nothing changes and not copy."""
-    cdef uint8_t before
     if d is not None and (d.column != x.storage.device or (
             d.number >= 0 and d.number != x.storage.device_index)):
         if x.dt != dt:
             x = <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
-        before = pt_tls.non_blocking
-        pt_tls.non_blocking = non_blocking
-        try:
-            return <Tensor>call(OP_TO_DEVICE, (x, d), None)
-        finally:
-            pt_tls.non_blocking = before
+        return <Tensor>call(OP_TO_DEVICE, (x, d, non_blocking), None)
     if x.dt != dt:
         return <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
     return <Tensor>call(OP_CLONE, (x,), None) if copy else x
@@ -426,6 +420,8 @@ cdef object matmul_operator(object x, object y):
 
 
 table.matmul = matmul_operator
+
+
 def untyped_nbytes(Tensor self not None):
     return self.storage.nbytes
 

@@ -17,6 +17,8 @@ enum pt_promote {
 };
 /* What the last operand may be when the op computes in integers. */
 enum pt_integers { PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE };
+/* Whether the elements of the result are elements of operands; there a number must fit and cannot wrap. */
+enum pt_selects { PT_SELECTS_NONE, PT_SELECTS_ONE, PT_SELECTS_SECOND };
 enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 
 /* Shape rules that rows name; call/shape.pyx has them in C, _shapes.py in Python. */
@@ -36,11 +38,14 @@ typedef struct pt_opinfo {
     const char *kernel;         /* NULL: none */
     const char *family;
     const char *node;           /* grad_fn.name(); NULL: by the op's name */
+    const char *hint;           /* what to use for bool tensors, of which the op takes none; NULL: nothing to say */
     uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates, lists;
     uint8_t differentiable;     /* 0: results never require grad */
     uint8_t nsaved;
     uint8_t rule;               /* pt_rule, 0: the row's own spec */
     uint8_t integers;           /* pt_integers */
+    uint8_t selects;            /* pt_selects */
+    uint8_t condition;          /* 1 + the operand that must be bool; 0: none */
     uint32_t types;             /* bit per compute dtype */
     uint16_t grad_mask;         /* bit per tensor argument that can receive a gradient */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */

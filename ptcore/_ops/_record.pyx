@@ -1,6 +1,6 @@
 """Recording: nodes of ops and custom functions, saved values, and the history of in-place writes."""
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._dtype cimport dtype_of
 from ptcore._node cimport Node, TensorMeta, new_meta, new_node, set_unpack
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *

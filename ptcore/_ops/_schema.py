@@ -129,6 +129,8 @@ class Row:
         self.absent = columns.pop("absent", None)
         self.numpy = columns.pop("numpy", None)
         self.integers = columns.pop("integers", "any")
+        self.selects = columns.pop("selects", None)
+        self.hint = columns.pop("hint", None)
         self.scalar_loops = columns.pop("scalar_loops", False)
         self.alias = columns.pop("alias", ())
         self.fields = columns.pop("fields", None)
@@ -249,7 +251,9 @@ def elementwise(signature, **columns):
     name), ``partial`` (one text per tensor, None: no gradient), ``promote`` ("default",
     "float": integers become the default float), ``out`` ("same", "bool", "real"),
     ``integers`` (what the last operand of integers may be: "any", "nonzero" for divisors,
-    "nonnegative" for exponents given as numbers),
+    "nonnegative" for exponents given as numbers), ``selects`` ("one": each element of the result is one of an operand,
+    so that a number must fit the dtype; "second": of the second), ``hint`` (what to use for bool tensors, which the op
+    refuses),
     ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}, or
     {parameter: op} for the op of every value but the default, which gets the parameter too; "_arguments.f" is
     a function of that file), ``absent`` (parameters, and the function of _arguments.py that is called with the first

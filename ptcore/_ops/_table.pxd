@@ -7,6 +7,7 @@ cdef extern from "_opinfo.h":
         PT_PROMOTE_DEFAULT, PT_PROMOTE_FLOAT, PT_PROMOTE_NONE, PT_PROMOTE_WHERE, PT_PROMOTE_FIRST
         PT_PROMOTE_DTYPE
         PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE
+        PT_SELECTS_NONE, PT_SELECTS_ONE, PT_SELECTS_SECOND
         PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL
         PT_SAVE_META, PT_SAVE_OUT, PT_MAX_SAVED
         RULE_SPEC, RULE_LIKE, RULE_LAID, RULE_CAST, RULE_LAID_CAST, RULE_SUMMED, RULE_LIKE_PAIR, RULE_REDUCED
@@ -20,11 +21,12 @@ cdef extern from "_opinfo.h":
         const char *kernel
         const char *family
         const char *node
+        const char *hint
         uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates, lists
         uint8_t differentiable
         uint8_t nsaved
         uint8_t rule
-        uint8_t integers
+        uint8_t integers, selects, condition
         uint32_t types
         uint16_t grad_mask
         int16_t *saved

@@ -17,7 +17,7 @@ from ptcore._shape cimport (count, fill_strides, infer_size, max_offset, min_off
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
 from ptcore._ops import _arguments
-from ptcore._ops.call.offer cimport asks, interpose
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, offer
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
@@ -607,8 +607,8 @@ cdef object run_view(int op, PyObject **args, int n):
     """Calls the function of a view row on n arguments in the order of the row."""
     cdef void *f = BY_ID[op]
     cdef uint32_t key = (<Tensor>args[0]).flags if isinstance(<object>args[0], Tensor) else 0
-    if (key | pt_tls.mode) & PT_SLOW and asks(key | pt_tls.mode):
-        result = interpose(op, tuple([<object>args[k] for k in range(n)]), None, 0)
+    if (key | pt_tls.mode) & PT_SLOW:
+        result = offer(op, args, n, key | pt_tls.mode, None, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
             return result
     if n == 1:

@@ -20,7 +20,7 @@ elementwise(
 elementwise(
     "sub(input, other, *, alpha: Scalar = 1)", types=NUMERIC,
     formula="x - y", partial=["1", "-1"], scalar_loops=True,
-    select={"alpha": "sub_scaled"}, reference="x - y", alias=("subtract",),
+    hint="use bitwise_xor or logical_xor, or `~` for negation", select={"alpha": "sub_scaled"}, reference="x - y", alias=("subtract",),
     doc="""Difference ``input - alpha * other``.
 
 >>> import ptcore
@@ -235,7 +235,7 @@ tensor([1200., 1400.])
 """)
 
 elementwise(
-    "maximum(input, other)", types=ORDERED, formula="maximum(x, y)",
+    "maximum(input, other)", selects="one", types=ORDERED, formula="maximum(x, y)",
     partial=["where(x == y, 0.5, where(x < y, 0.0, 1.0))",
              "where(x == y, 0.5, where(x > y, 0.0, 1.0))"],
     reference="maximum(x, y)",
@@ -248,7 +248,7 @@ tensor([3., 5.])
 """)
 
 elementwise(
-    "minimum(input, other)", types=ORDERED, formula="minimum(x, y)",
+    "minimum(input, other)", selects="one", types=ORDERED, formula="minimum(x, y)",
     partial=["where(x == y, 0.5, where(x > y, 0.0, 1.0))",
              "where(x == y, 0.5, where(x < y, 0.0, 1.0))"],
     reference="minimum(x, y)",
@@ -261,7 +261,7 @@ tensor([1., 2.])
 """)
 
 elementwise(
-    "clamp_min(input, min)", types=ORDERED, formula="maximum(x, y)",
+    "clamp_min(input, min)", selects="one", types=ORDERED, formula="maximum(x, y)",
     partial=["where(x >= y, 1.0, 0.0)", "where(x < y, 1.0, 0.0)"], reference="maximum(x, y)",
     doc="""Each element raised to at least ``min``.
 
@@ -271,7 +271,7 @@ tensor([0., 2.])
 """)
 
 elementwise(
-    "clamp_max(input, max)", types=ORDERED, formula="minimum(x, y)",
+    "clamp_max(input, max)", selects="one", types=ORDERED, formula="minimum(x, y)",
     partial=["where(x <= y, 1.0, 0.0)", "where(x > y, 1.0, 0.0)"], reference="minimum(x, y)",
     doc="""Each element lowered to at most ``max``.
 
@@ -287,7 +287,7 @@ elementwise(
     doc="``clamp`` between two numbers of the input's kind, in one pass.")
 
 elementwise(
-    "where(condition, input, other)", types=ALL, formula="y if x else z",
+    "where(condition, input, other)", selects="one", types=ALL, formula="y if x else z",
     promote="where", partial=[None, "where(x, 1, 0)", "where(x, 0, 1)"],
     method=False, inplace=False, reference="where(x, y, z)",
     absent=(("input", "other"), "_arguments.positions"),
@@ -302,7 +302,7 @@ tensor([1., 2.])
 """)
 
 elementwise(
-    "masked_fill(input, mask: Index, value)", types=ALL, formula="z if y else x",
+    "masked_fill(input, mask: Index, value)", selects="one", types=ALL, formula="z if y else x",
     promote="first", partial=["where(y, 0, 1)", None, "where(y, 1, 0)"],
     reference="where(y, z, x)",
     doc="""``value`` where ``mask`` holds, ``input`` elsewhere.
@@ -313,6 +313,7 @@ tensor([0., 2.])
 """)
 
 elementwise(
-    "assign(input, other)", node="CopyBackwards", types=ALL, formula="y", promote="first", partial=["0", "1"],
+    "assign(input, other)", selects="second", node="CopyBackwards", types=ALL, formula="y", promote="first",
+    partial=["0", "1"],
     internal=True, called="copy", reference="broadcast_to(y, x.shape)",
     doc="``other`` in the dtype of ``input``; its in-place form is ``copy_``.")

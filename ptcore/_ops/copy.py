@@ -7,7 +7,7 @@ linear(
     doc="The values in another dtype.")
 
 linear(
-    "to_device(input, device: Obj)", internal=True, called="to", promote="first",
+    "to_device(input, device: Obj, non_blocking=False)", internal=True, called="to", promote="first",
     out="like(input) + (device,)", vjp=["to_device(g, x.device)"], batch="whole", reference="x",
     doc="The values on another device.")
 

@@ -7,18 +7,20 @@ of ptcore/_names.
 from cpython.mem cimport PyMem_Calloc, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from libc.string cimport strcmp
 
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 from ptcore._ops cimport _views
-from ptcore._ops._elementwise cimport elementwise, elementwise_inplace, overwrite, unwritten
-from ptcore._ops._fast cimport binary, inplace_binary, unary
-from ptcore._ops.call.offer cimport asks, flags_of_all, interpose
+from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
+                                           unwritten)
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, asks, flags_of_all, offer
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops._table cimport info
 from ptcore._ops._writing cimport write_outs
-from ptcore._ops import _arguments, _results, _shape_rules
+from ptcore._ops import _arguments, _results
+from ptcore._ops import _shape_rules  # no-cython-lint: it enters the rules
 from ptcore._ops._table import called_as, op_id, set_functions
 
 cdef extern from "Python.h":
@@ -127,7 +129,7 @@ cdef object elementwise_entry(pt_function *f, PyObject **slots):
     cdef const pt_function_spec *s = f.spec
     cdef object out
     if s.inplace != PT_NO_SLOT and slots[s.inplace] != <PyObject *>False and <object>slots[s.inplace]:
-        return elementwise_inplace(s.op, packed(f, slots))
+        return elementwise_inplace(s.op, slots, s.nargs)
     if s.choice != PT_NO_SLOT and slots[s.choice] != f.values[s.choice]:
         result = chosen(f, slots, False)
         if result is not NotImplemented:
@@ -139,7 +141,7 @@ cdef object elementwise_entry(pt_function *f, PyObject **slots):
         return unary(s.op, <object>slots[0])
     if out is None and s.form == PT_FORM_BINARY:
         return binary(s.op, <object>slots[0], <object>slots[1])
-    return elementwise(s.op, packed(f, slots), out)
+    return elementwise(s.op, slots, s.nargs, out)
 
 
 cdef object inplace_elementwise_entry(pt_function *f, PyObject **slots):
@@ -150,7 +152,7 @@ cdef object inplace_elementwise_entry(pt_function *f, PyObject **slots):
             return result
     if s.form == PT_FORM_INPLACE_BINARY:
         return inplace_binary(s.op, <object>slots[0], <object>slots[1])
-    return elementwise_inplace(s.op, packed(f, slots))
+    return elementwise_inplace(s.op, slots, s.nargs)
 
 
 cdef bint all_none(PyObject **slots, int first, int end) noexcept:
@@ -176,6 +178,8 @@ cdef object chosen(pt_function *f, PyObject **slots, bint inplace):
     cdef object value = <object>slots[s.choice], default = <object>f.values[s.choice]
     cdef str extra = s.extra.decode(), name = None
     cdef tuple args = packed(f, slots)
+    cdef PyObject **given
+    cdef int n
     if type(value) is type(default) and value == default:
         return NotImplemented
     if "=" in extra:
@@ -194,7 +198,8 @@ cdef object chosen(pt_function *f, PyObject **slots, bint inplace):
         return NotImplemented
     else:
         name, args = extra, (*args, value)
-    return elementwise_inplace(op_id(name), args) if inplace else elementwise(op_id(name), args, out_of(f, slots))
+    given, n = PySequence_Fast_ITEMS(args), <int>len(args)
+    return elementwise_inplace(op_id(name), given, n) if inplace else elementwise(op_id(name), given, n, out_of(f, slots))
 
 
 cdef object structured_entry(pt_function *f, PyObject **slots):
@@ -234,8 +239,9 @@ cdef object composite_entry(pt_function *f, PyObject **slots):
     cdef (PyObject *)[24] given
     cdef object out = out_of(f, slots), result
     cdef int k
-    if asks(flags_of_all(slots, s.nargs)):
-        result = interpose(s.op, packed(f, slots), out, 0)
+    cdef uint32_t key = flags_of_all(slots, s.nargs)
+    if key & PT_SLOW:
+        result = offer(s.op, slots, s.nargs, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
             return result
     body_of(f)

@@ -9,7 +9,7 @@ from ptcore._ops.functions import cat
 from ptcore._ops.functions import mm
 from ptcore._ops.functions import sum
 from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, reshape, select, slice,
-                                         transpose, unsqueeze)
+                                   transpose, unsqueeze)
 
 
 cpdef object conj_of(object d):

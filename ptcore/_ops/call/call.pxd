@@ -1,8 +1,10 @@
-# Call: what the steps of one call share. It lives on the C stack of `call` in run.pyx.
+# Call: what the steps of one call share. It lives on the C stack of `call` in run.pyx or of
+# `elementwise` in elementwise.pyx.
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
-from ptcore._ops._table cimport pt_opinfo
+from ptcore._dtype cimport REAL_OF
+from ptcore._ops._table cimport *
 
 cdef enum:
     INLINE_TENSORS = 8          # more of them, and more ints, lie in `room`
@@ -43,3 +45,15 @@ cdef struct Call:
     uint8_t[8] inline_argument
     int64_t[128] inline_ints
     Out[8] outs
+    # of elementwise calls
+    int compute                 # the dtype that the loops compute in
+    (PyObject *)[5] operands    # tensors and numbers; borrowed
+    PyObject *made              # a list of what the call has made and borrows, or NULL; whoever began the call drops it
+
+
+cdef inline int out_dtype(int op, int dt) noexcept:
+    """The result dtype of an elementwise loop of dtype dt."""
+    cdef int rule = info(op).out
+    if rule == PT_OUT_SAME:
+        return dt
+    return PT_BOOL if rule == PT_OUT_BOOL else REAL_OF[dt]

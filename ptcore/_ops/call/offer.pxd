@@ -3,7 +3,11 @@ from cpython.object cimport PyObject
 
 from ptcore._types cimport *
 
+cdef enum:
+    PT_VARIANT_PLAIN = 0
+    PT_VARIANT_INPLACE = 1
+
 cdef uint32_t flags_of(object x) noexcept
 cdef uint32_t flags_of_all(PyObject **args, int n) noexcept
 cdef bint asks(uint32_t key) noexcept
-cdef object interpose(int op, tuple args, object out, int variant)
+cdef object offer(int op, PyObject **args, int n, uint32_t key, object out, int variant)

@@ -1,6 +1,6 @@
-"""Offering: before an op runs, __torch_function__ of its arguments' classes and the interpreter stack may take the call.
+"""Offering: before an op runs, __torch_function__ of its arguments' classes or the interpreter stack may take it.
 
-Every kind of op comes through ``interpose``: by id, with its arguments in the order of its row.
+Every kind of op comes through ``offer``: by id, with its arguments in the order of its row.
 """
 from cpython.object cimport PyObject
 
@@ -8,10 +8,6 @@ from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 from ptcore._ops._table cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
 from ptcore._state import interpreters as _interpreters
-
-cdef enum:
-    VARIANT_PLAIN = 0
-    VARIANT_INPLACE = 1
 
 
 cdef uint32_t flags_of(object x) noexcept:
@@ -41,14 +37,16 @@ cdef bint asks(uint32_t key) noexcept:
         (key & PT_SUBCLASS) != 0 and not pt_tls.torch_function_off)
 
 
-cdef object interpose(int op, tuple args, object out, int variant):
-    """Offers the call to __torch_function__ and to the interpreter stack.
+cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int variant):
+    """Offers a call, of whose arguments and thread ``key`` has the flags, to __torch_function__ and to the interpreter
+    stack.
 
     Returns NotImplemented when nobody takes it, and dispatch goes on.
     """
-    cdef uint32_t key = pt_tls.mode
-    for x in args:
-        key |= flags_of(x)
+    cdef tuple args
+    if not asks(key):
+        return NotImplemented
+    args = tuple([<object>given[k] for k in range(n)])
     if not pt_tls.torch_function_off and key & (PT_SUBCLASS | PT_MODE_FUNCTION):
         result = _torch_function(op, args, out, variant)
         if result is not NotImplemented:
@@ -94,7 +92,7 @@ cdef object _torch_function(int op, tuple args, object out, int variant):
             else:
                 types.append(type(x))
                 owners.append(x)
-    func = INPLACE_FUNCTIONS[op] if variant == VARIANT_INPLACE else FUNCTIONS[op]
+    func = INPLACE_FUNCTIONS[op] if variant == PT_VARIANT_INPLACE else FUNCTIONS[op]
     if func is None:
         return NotImplemented
     names = o.argnames.decode().split(",")

@@ -10,5 +10,6 @@ cdef int make_room(Call *c) except -1
 cdef int read(Call *c) except -1
 cdef tuple plain_arguments(Call *c, tuple args, uint32_t key)
 cdef Tensor as_tensor_like(object value, Tensor like)
-cdef tuple common_device_of(int op, Tensor t, tuple seen, bint scalars)
+cdef int common_device(int op, Tensor t, int *place, bint scalars) except -1
+cdef Tensor cast(Tensor x, int dt)
 cdef void set_cast(Tensor (*f)(Tensor x, int dt)) noexcept

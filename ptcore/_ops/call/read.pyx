@@ -3,7 +3,7 @@
 ``read`` takes arguments that are plain already: tensors of one dtype on one device, numbers and dims of the exact
 types. For others ``plain_arguments`` makes such, once, and they are read again.
 """
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.string cimport memset
@@ -24,12 +24,17 @@ cdef extern from "Python.h":
 cdef enum:
     SLOW_ON_ANY_DEVICE = PT_SLOW & ~PT_NON_CPU
 
-cdef Tensor (*_cast)(Tensor x, int dt)
+cdef Tensor (*_cast)(Tensor x, int dt)       # in run.pyx, which reads by this module
 
 
 cdef void set_cast(Tensor (*f)(Tensor x, int dt)) noexcept:
     global _cast
     _cast = f
+
+
+cdef Tensor cast(Tensor x, int dt):
+    """x with another dtype; recorded when x has history."""
+    return x if x.dt == dt else _cast(x, dt)
 
 
 cdef void begin(Call *c, int op, PyObject **args, int n) noexcept:
@@ -268,7 +273,7 @@ cdef tuple plain_arguments(Call *c, tuple args, uint32_t key):
     c.column, c.number = DEVICE_CPU, -1
     if found != NULL:
         if key & PT_NON_CPU:
-            device_of_all(c.op, args)
+            check_one_device(c.op, args)
         args = promoted(c.op, args)
     return args
 
@@ -385,30 +390,30 @@ cdef tuple _dims(object value, int ndim, int op, int k):
     return sizes_tuple(n, dims)
 
 
-cdef tuple common_device_of(int op, Tensor t, tuple seen, bint scalars):
-    """(column, index, whether it is a scalar's) of the tensors up to t; a scalar on the CPU may
-    stand beside tensors elsewhere if `scalars`."""
+cdef int common_device(int op, Tensor t, int *place, bint scalars) except -1:
+    """Brings ``place``, the (column, index, whether it is a scalar's) of the tensors before t, to those up to t; its
+    column is -1 before the first. A scalar on the CPU may stand beside tensors elsewhere if ``scalars``."""
     cdef int column = t.storage.device, number = t.storage.device_index
-    if seen is None or (seen[2] and not (t.rank == 0 and column == DEVICE_CPU)):
-        return (column, number, scalars and t.rank == 0 and column == DEVICE_CPU)
-    if (column, number) != (seen[0], seen[1]) and not (
-            scalars and t.rank == 0 and column == DEVICE_CPU):
+    cdef bint scalar = scalars and t.rank == 0 and column == DEVICE_CPU
+    if place[0] < 0 or (place[2] and not scalar):
+        place[0], place[1], place[2] = column, number, scalar
+    elif not scalar and (column != place[0] or number != place[1]):
         from ptcore._errors import DeviceError
         raise DeviceError(f"{info(op).name.decode()}: all tensors must be on one device, got "
-                          f"{device_of(seen[0], seen[1])} and {device_of(column, number)}")
-    return seen
+                          f"{device_of(place[0], place[1])} and {device_of(column, number)}")
+    return 0
 
 
-cdef tuple device_of_all(int op, tuple args):
-    cdef tuple seen = None
+cdef int check_one_device(int op, tuple args) except -1:
+    cdef int[3] place = [-1, -1, 0]
     for x in args:
         if isinstance(x, Tensor):
-            seen = common_device_of(op, <Tensor>x, seen, False)
+            common_device(op, <Tensor>x, place, False)
         elif isinstance(x, tuple):
             for item in x:
                 if isinstance(item, Tensor):
-                    seen = common_device_of(op, <Tensor>item, seen, False)
-    return seen[0], seen[1]
+                    common_device(op, <Tensor>item, place, False)
+    return 0
 
 
 cdef tuple promoted(int op, tuple args):
@@ -459,9 +464,9 @@ cdef tuple promoted(int op, tuple args):
     changed = list(args)
     for k in range(len(args)):
         if letters[k] == b'T' or (letters[k] == b'O' and args[k] is not None):
-            changed[k] = _cast(<Tensor>args[k], dt)
+            changed[k] = cast(<Tensor>args[k], dt)
         elif letters[k] == b'L':
-            changed[k] = tuple([_cast(<Tensor>item, dt) for item in args[k]])
+            changed[k] = tuple([cast(<Tensor>item, dt) for item in args[k]])
     return tuple(changed)
 
 

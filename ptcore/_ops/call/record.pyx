@@ -1,4 +1,4 @@
-"""Recording: the Node of a structured call, on its outputs."""
+"""Recording: the Node of a call, on its outputs."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
@@ -11,6 +11,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
 from ptcore._ops._table cimport *
 from ptcore._ops.call.call cimport *
+from ptcore._ops.call.read cimport cast
 
 cdef enum:
     MAX_KNOWN = 8
@@ -24,24 +25,15 @@ cdef list _first_dims = [tuple(range(_k)) for _k in range(MAX_KNOWN)]
 cdef int record(Call *c, PyObject **results) except -1:
     """Makes the Node of a call and hangs it on the outputs, if a gradient goes to one of its tensors."""
     cdef pt_opinfo *o = c.o
-    cdef uint32_t need = 0              # a bit for each tensor argument, as grad_mask and need have them
-    cdef int i, k, code, edges = 0
+    cdef uint32_t need
+    cdef int i, k, code
     cdef Node n
     cdef Tensor t
     if c.nout == 1 and CATEGORY[(<Tensor>results[0]).dt] < 2:
         return 0
-    for i in range(c.nin):
-        if c.argument[i] == NO_ARGUMENT:
-            continue
-        edges += 1
-        if c.tensors[i] != NULL and o.grad_mask & (1 << c.argument[i]) and needs_grad(<Tensor>c.tensors[i]):
-            need |= 1 << c.argument[i]
-    if not need:
+    n = linked(c, &need)
+    if n is None:
         return 0
-    n = new_node(c.op, edges)
-    for i in range(edges):
-        if need & (1 << c.argument[i]) and c.tensors[i] != NULL and needs_grad(<Tensor>c.tensors[i]):
-            link(n, i, <Tensor>c.tensors[i])
     record_params(c, n)
     for k in range(o.nsaved):
         if not o.need[k] & need:
@@ -69,6 +61,34 @@ cdef int record(Call *c, PyObject **results) except -1:
         if CATEGORY[t.dt] >= 2:
             set_node(t, n, k)
     return 0
+
+
+cdef Node linked(Call *c, uint32_t *need):
+    """A Node with edges to the tensors that a gradient goes to; None if there are none. ``need`` gets a bit for each
+    such argument, as grad_mask has them."""
+    cdef pt_opinfo *o = c.o
+    cdef int i, edges = 0
+    cdef uint32_t found = 0, own
+    cdef uint64_t which = 0             # of the tensors; those behind the 64th are asked again
+    cdef Node n
+    for i in range(c.nin):
+        if c.argument[i] == NO_ARGUMENT:
+            continue
+        edges += 1
+        own = <uint32_t>1 << c.argument[i]
+        if c.tensors[i] != NULL and o.grad_mask & own and needs_grad(<Tensor>c.tensors[i]):
+            found |= own
+            if i < 64:
+                which |= <uint64_t>1 << i
+    need[0] = found
+    if not found:
+        return None
+    n = new_node(c.op, edges)
+    for i in range(edges):
+        if which & (<uint64_t>1 << i) if i < 64 else (found & (<uint32_t>1 << c.argument[i])
+                                                     and needs_grad(<Tensor>c.tensors[i])):
+            link(n, i, <Tensor>c.tensors[i])
+    return n
 
 
 cdef int first_of(Call *c, int position) noexcept:
@@ -179,3 +199,104 @@ cdef int keep_params(int op, Node node, int n, PyObject **items) except -1:
     Py_XDECREF(last)
     _last_params[op] = <PyObject *>params
     return 0
+
+
+# -- elementwise ---------------------------------------------------------------------------------
+
+cdef inline object leaf_of(Tensor t):
+    """What an edge to a tensor without node leads to (see link)."""
+    return t if t.flags & PT_REQUIRES_GRAD else None
+
+
+cdef int record_plain(int op, Tensor r, object x, object y, uint32_t key) except -1:
+    """Node of a unary or binary op whose operands have one shape and dtype (or are numbers)."""
+    cdef pt_opinfo *o = info(op)
+    cdef Node n
+    cdef uint32_t need = 0
+    cdef int k, code, nin = o.ntensors
+    if not o.differentiable:
+        return 0
+    if key & PT_VIEW:
+        if isinstance(x, Tensor) and needs_grad(<Tensor>x):
+            need = 1
+        if isinstance(y, Tensor) and needs_grad(<Tensor>y):
+            need |= 2
+    else:
+        if isinstance(x, Tensor) and (<Tensor>x).flags & PT_REQUIRES_GRAD:
+            need = 1
+        if isinstance(y, Tensor) and (<Tensor>y).flags & PT_REQUIRES_GRAD:
+            need |= 2
+    need &= o.grad_mask
+    if not need:
+        return 0
+    n = new_node(op, nin)
+    if need & 1:
+        n.e0 = <object>(<PyObject *>(<Tensor>x).node) if (<Tensor>x).node is not None else leaf_of(<Tensor>x)
+        n.n0 = (<Tensor>x).out_nr if (<Tensor>x).node is not None else 0
+    if need & 2:
+        n.e1 = <object>(<PyObject *>(<Tensor>y).node) if (<Tensor>y).node is not None else leaf_of(<Tensor>y)
+        n.n1 = (<Tensor>y).out_nr if (<Tensor>y).node is not None else 0
+    for k in range(o.nsaved):
+        if o.need[k] & need:
+            code = o.saved[k]
+            if code == 0:
+                save(n, k, x)
+            elif code == 1:
+                save(n, k, y)
+            elif code >= PT_SAVE_OUT:
+                save(n, k, alias(r))
+    if key & PT_MODE_ANOMALY:
+        n.trace = trace_of_user()
+    set_node(r, n, 0)
+    return 0
+
+
+cdef Node record_elementwise(Call *c, Tensor r, Tensor inplace, object before):
+    """Node with edges to the operands; in place, the first edge leads to x's old history."""
+    cdef pt_opinfo *o = c.o
+    cdef Out *out = &c.outs[0]
+    cdef (PyObject *)[8] items
+    cdef Tensor t
+    cdef uint32_t need
+    cdef int i, k, code, count = 0
+    cdef list spec = None
+    cdef Node n = linked(c, &need)
+    if n is None:
+        return None
+    for i in range(c.nin):
+        if not need & (1 << i):
+            continue
+        t = <Tensor>c.tensors[i]
+        if t.rank != out.ndim or not same_sizes(out.ndim, t.dims, out.sizes) or t.dt != out.dt:
+            if spec is None:
+                spec = [None] * c.nin
+            spec[i] = (shape_of(t), dtype_of(t.dt))
+    if spec is not None:
+        n.spec = tuple(spec)
+    if c.n > c.nin:
+        for k in range(c.n):
+            if o.letters[k] != c'T' and o.letters[k] != c'I':
+                items[count] = c.args[k]
+                count += 1
+        keep_params(c.op, n, count, items)
+    for k in range(o.nsaved):
+        if not o.need[k] & need:
+            continue
+        code = o.saved[k]
+        if code >= PT_SAVE_OUT:         # in place its version is about to be counted once more
+            save_at(n, k, alias(r), version_of(r) + (inplace is not None))
+        elif code >= PT_SAVE_META:
+            if c.tensors[code - PT_SAVE_META] != NULL:
+                save_at(n, k, meta_of(<Tensor>c.tensors[code - PT_SAVE_META]), 0)
+        else:
+            x = <object>c.operands[code]
+            if inplace is not None and x is inplace:
+                x = before
+            if isinstance(x, Tensor) and (<Tensor>x).dt != c.compute and code != o.condition - 1:
+                x = cast(<Tensor>x, c.compute)      # saved values are post-promotion
+            save(n, k, x)
+    if pt_tls.mode & PT_MODE_ANOMALY:
+        n.trace = trace_of_user()
+    if inplace is None:
+        set_node(r, n, 0)
+    return n

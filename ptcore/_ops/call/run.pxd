@@ -2,10 +2,10 @@
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
-from ptcore._tensor cimport Tensor
+from ptcore._ops.call.call cimport Call
 
 cdef object call(int op, PyObject **args, int n, object out)
 cdef object call_with(int op, tuple args, object out)
 cdef bint over_first(int op, PyObject **args, int n) except -1
 cdef bint args_need_grad(object args)
-cdef Tensor cast(Tensor x, int dt)
+cdef bint any_needs_grad(Call *c)

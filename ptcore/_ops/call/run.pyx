@@ -1,4 +1,4 @@
-"""Running: a structured op from its bound arguments to recorded results.
+"""Running: structured ops, from bound arguments to recorded results.
 
     bind (op_function.cpp) -> read -> [offer, plain arguments, read again] -> shape -> allocate -> launch -> record
 
@@ -18,8 +18,8 @@ from ptcore._ops._table cimport *
 from ptcore._ops._table import _python_kernels, n_ops, op_id
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.offer cimport flags_of_all, interpose
-from ptcore._ops.call.read cimport begin, make_room, plain_arguments, read, set_cast
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, flags_of_all, offer
+from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
 from ptcore._ops.call.record cimport record
 from ptcore._ops.call.shape cimport shape, shape_by_spec
 from ptcore._ops._record cimport check_inplace, finish_inplace
@@ -60,13 +60,13 @@ cdef object call(int op, PyObject **args, int n, object out):
 
 cdef object call_of_any(Call *c, object out):
     """The call of arguments that are not plain: offered, made plain, and read again."""
-    cdef tuple args = tuple([<object>c.args[k] for k in range(c.n)])
+    cdef tuple args
     cdef uint32_t key = flags_of_all(c.args, c.n)
     if key & PT_SLOW:
-        result = interpose(c.op, args, out, 0)
+        result = offer(c.op, c.args, c.n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
             return result
-    args = plain_arguments(c, args, key)
+    args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
     c.args = PySequence_Fast_ITEMS(args)
     c.normal = True
     try:
@@ -120,9 +120,10 @@ cdef object complete_rest(Call *c, object out):
     if out is not None:
         look_again(c, seen)
     if c.onto >= 0:
-        if <bint>pt_tls.non_blocking and c.column == DEVICE_CPU:
+        apart = <object>c.args[2] is True       # to_device(input, device, non_blocking)
+        if apart and c.column == DEVICE_CPU:
             made = [landing(<Tensor>made[0], (<Tensor>c.lead).storage.device)]
-        copy_into(<Tensor>made[0], <Tensor>c.lead, pt_tls.non_blocking)
+        copy_into(<Tensor>made[0], <Tensor>c.lead, apart)
     for k in range(c.nout):
         results[k] = <PyObject *>made[k]
     if c.onto < 0:
@@ -378,18 +379,14 @@ cdef object without_history(object x):
     return alias(<Tensor>x) if isinstance(x, Tensor) else x
 
 
-cdef Tensor cast(Tensor x, int dt):
-    """x with another dtype; recorded through the `to` op when x has history."""
+cdef Tensor cast_by_op(Tensor x, int dt):
     cdef (PyObject *)[2] args
-    cdef object target
-    if x.dt == dt:
-        return x
-    target = dtype_of(dt)
+    cdef object target = dtype_of(dt)
     args[0], args[1] = <PyObject *>x, <PyObject *>target
     return <Tensor>call(OP_TO_DTYPE, args, 2, None)
 
 
-set_cast(cast)
+set_cast(cast_by_op)
 
 
 cdef bint over_first(int op, PyObject **args, int n) except -1:

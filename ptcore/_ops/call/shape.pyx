@@ -4,13 +4,12 @@ A row names a rule (``out="reduced"``) or writes an expression of _shapes.py. Ea
 Python form of the same name in _shapes.py, which says what is wrong where the C form gives up; tests/ops/test_meta.py
 holds both to one answer.
 """
-from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._device cimport as_device, device
 from ptcore._dtype cimport CATEGORY, as_code
-from ptcore._shape cimport is_dense, read_sizes, same_sizes
+from ptcore._shape cimport is_dense, read_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops.call.call cimport *

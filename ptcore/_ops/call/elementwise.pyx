@@ -1,0 +1,563 @@
+"""Running: elementwise ops, from bound arguments to recorded results.
+
+    bind (op_function.cpp) -> [offer] -> operands (operands.pyx) -> allocate -> loops -> record
+
+``unary``, ``binary`` and ``inplace_binary`` are the same steps for operands that are plain: dense tensors of one dtype
+and one shape (or a row repeated, or a Python number) of up to SMALL elements. One branch on the ORed flags sends
+everything else to ``elementwise``, which promotes, broadcasts and casts in tiles.
+"""
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
+
+from ptcore._types cimport *
+from ptcore._device cimport BACKENDS, backend_error, device_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._node cimport Node, new_node
+from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
+from ptcore._tensor cimport *
+from ptcore._ops.call.call cimport *
+from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, flags_of_all, offer
+from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
+from ptcore._ops.call.record cimport record_elementwise, record_plain
+from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
+from ptcore._ops._record cimport *
+from ptcore._ops._table cimport *
+from ptcore._ops._writing cimport *
+from ptcore._ops._table import op_id
+from ptcore._errors import ShapeError
+
+cdef extern from "Python.h":
+    bint PyLong_CheckExact(object)
+    int64_t PyLong_AsLongLongAndOverflow(object, int *)
+
+cdef extern from "ptcore/elementwise.h" nogil:
+    int pt_elementwise_run(const pt_elementwise *op, int compute, int loop_out, const pt_view *out,
+                           const pt_view *inputs, int nin, const void *params)
+
+cdef extern from "select.h":
+    # The loops of the chosen ISA level: op id -> entry (loop[] all NULL if not elementwise).
+    const pt_elementwise *pt_loops(int op) nogil
+
+cdef enum:
+    SMALL = 16384               # elements up to which the GIL is kept and nothing is split
+
+cdef int OP_ASSIGN = op_id("assign")
+
+
+# -- plain operands ------------------------------------------------------------------------------
+
+cdef inline bint plain_number(object value, int dt, char *buffer) noexcept:
+    """Stores a Python int or float as float32/64 or int64/32; False if that takes the long way."""
+    cdef double d
+    cdef int64_t i
+    cdef int overflow = 0
+    if PyFloat_CheckExact(value):
+        d = PyFloat_AS_DOUBLE(value)
+    elif PyLong_CheckExact(value):
+        i = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if overflow:
+            return False
+        if dt == PT_INT64:
+            (<int64_t *>buffer)[0] = i
+            return True
+        if i > (<int64_t>1 << 53) or i < -(<int64_t>1 << 53):
+            return False
+        d = <double>i
+    else:
+        return False
+    if dt == PT_FLOAT32:
+        (<float *>buffer)[0] = <float>d
+        return True
+    if dt == PT_FLOAT64:
+        (<double *>buffer)[0] = d
+        return True
+    return False
+
+
+cdef object unary(int op, object x):
+    """An op of one tensor without parameters."""
+    cdef Tensor a, r
+    cdef const pt_elementwise *entry
+    cdef (char *)[2] ptr
+    cdef (PyObject *)[1] args
+    cdef uint32_t key
+    if isinstance(x, Tensor):
+        a = <Tensor>x
+        key = a.flags | pt_tls.mode
+        if not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.count <= SMALL:
+            entry = pt_loops(op)
+            if entry.loop[a.dt] != NULL:
+                r = new_like(a, out_dtype(op, a.dt))
+                ptr[0] = address(r)
+                ptr[1] = address(a)
+                entry.loop[a.dt](ptr, a.count, NULL)
+                if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+                    record_plain(op, r, a, None, key)
+                return r
+    args[0] = <PyObject *>x
+    return elementwise(op, args, 1, None)
+
+
+cdef object any_binary(int op, object x, object y):
+    cdef (PyObject *)[2] args
+    args[0], args[1] = <PyObject *>x, <PyObject *>y
+    return elementwise(op, args, 2, None)
+
+
+cdef object any_inplace_binary(int op, object x, object y):
+    cdef (PyObject *)[2] args
+    args[0], args[1] = <PyObject *>x, <PyObject *>y
+    return elementwise_inplace(op, args, 2)
+
+
+cdef object binary(int op, object x, object y):
+    """An op of two operands; at least one is a Tensor if it is called from an operator."""
+    cdef Tensor a, b, r
+    cdef const pt_elementwise *entry
+    cdef (char *)[3] ptr
+    cdef double[2] number_store
+    cdef char *number = <char *>number_store
+    cdef uint32_t key
+    if info(op).integers and not (isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] >= 2):
+        return any_binary(op, x, y)         # which looks at the values of integers
+    if isinstance(x, Tensor):
+        a = <Tensor>x
+        if isinstance(y, Tensor):
+            b = <Tensor>y
+            key = a.flags | b.flags | pt_tls.mode
+            if (not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.dt == b.dt and a.rank == b.rank
+                    and a.count <= SMALL and same_sizes(a.rank, a.dims, b.dims)):
+                entry = pt_loops(op)
+                if entry.loop[a.dt] != NULL:
+                    r = new_like(a, out_dtype(op, a.dt))
+                    ptr[0] = address(r)
+                    ptr[1] = address(a)
+                    ptr[2] = address(b)
+                    entry.loop[a.dt](ptr, a.count, NULL)
+                    if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+                        record_plain(op, r, a, b, key)
+                    return r
+            elif (not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.dt == b.dt and b.count
+                    and 0 < b.rank <= a.rank and a.count <= SMALL
+                    and same_sizes(b.rank, a.dims + a.rank - b.rank, b.dims)):
+                # y is repeated for each row of x (a bias).
+                entry = pt_loops(op)
+                if entry.loop[a.dt] != NULL:
+                    return binary_rows(op, a, b, entry, key)
+            return any_binary(op, x, y)
+        key = a.flags | pt_tls.mode
+        if not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.count <= SMALL:
+            entry = pt_loops(op)
+            if entry.vs[a.dt] != NULL and plain_number(y, a.dt, number):
+                r = new_like(a, out_dtype(op, a.dt))
+                ptr[0] = address(r)
+                ptr[1] = address(a)
+                ptr[2] = number
+                entry.vs[a.dt](ptr, a.count, NULL)
+                if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+                    record_plain(op, r, a, y, key)
+                return r
+    elif isinstance(y, Tensor):
+        b = <Tensor>y
+        key = b.flags | pt_tls.mode
+        if not key & (PT_SLOW | PT_NONCONTIGUOUS) and b.count <= SMALL:
+            entry = pt_loops(op)
+            if entry.sv[b.dt] != NULL and plain_number(x, b.dt, number):
+                r = new_like(b, out_dtype(op, b.dt))
+                ptr[0] = address(r)
+                ptr[1] = number
+                ptr[2] = address(b)
+                entry.sv[b.dt](ptr, b.count, NULL)
+                if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+                    record_plain(op, r, x, b, key)
+                return r
+    return any_binary(op, x, y)
+
+
+cdef Tensor binary_rows(int op, Tensor a, Tensor b, const pt_elementwise *entry, uint32_t key):
+    cdef Tensor r = new_like(a, out_dtype(op, a.dt))
+    cdef (char *)[3] ptr
+    cdef int64_t _row, rows = a.count // b.count
+    cdef int64_t in_step = b.count * ITEMSIZE[a.dt], out_step = b.count * ITEMSIZE[r.dt]
+    ptr[0] = address(r)
+    ptr[1] = address(a)
+    ptr[2] = address(b)
+    for _row in range(rows):
+        entry.loop[a.dt](ptr, b.count, NULL)
+        ptr[0] += out_step
+        ptr[1] += in_step
+    if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
+        record_plain(op, r, a, b, key)
+        if r.node is not None and r.node.e1 is not None:
+            r.node.spec = (None, (shape_of(b), dtype_of(b.dt)))
+    return r
+
+
+cdef object operator(int op, object x, object y):
+    """binary() for Python's operators: NotImplemented for what no tensor op takes."""
+    if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+        if not (operand_ok(x) and operand_ok(y)):
+            return NotImplemented
+    return binary(op, x, y)
+
+
+cdef bint operand_ok(object x):
+    return (isinstance(x, (Tensor, float, int, complex)) or hasattr(x, "__array__")
+            or hasattr(type(x), "__torch_function__"))
+
+
+cdef object inplace_operator(int op, object x, object y):
+    if not operand_ok(y):
+        return NotImplemented
+    return inplace_binary(op, x, y)
+
+
+cdef object inplace_binary(int op, object x, object y):
+    cdef Tensor a
+    cdef Tensor b
+    cdef const pt_elementwise *entry
+    cdef (char *)[3] ptr
+    cdef double[2] number_store
+    cdef char *number = <char *>number_store
+    cdef uint32_t key
+    if info(op).integers and not (isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] >= 2):
+        return any_inplace_binary(op, x, y)
+    if isinstance(x, Tensor):
+        a = <Tensor>x
+        key = a.flags | pt_tls.mode
+        if isinstance(y, Tensor):
+            b = <Tensor>y
+            key |= b.flags
+        else:
+            b = None
+        if (not key & (PT_SLOW | PT_NONCONTIGUOUS | PT_DATA) and a.count <= SMALL
+                and not (key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled)
+                and not a.storage.flags & PT_STORAGE_READONLY
+                and info(op).out == PT_OUT_SAME):
+            entry = pt_loops(op)
+            ptr[0] = address(a)
+            ptr[1] = ptr[0]
+            if b is None:
+                if entry.vs[a.dt] != NULL and plain_number(y, a.dt, number):
+                    ptr[2] = number
+                    entry.vs[a.dt](ptr, a.count, NULL)
+                    a.storage.version += 1
+                    return x
+            elif (a.dt == b.dt and a.rank == b.rank and entry.loop[a.dt] != NULL
+                    and (a is b or not same_memory(a, b))
+                    and same_sizes(a.rank, a.dims, b.dims)):
+                ptr[2] = address(b)
+                entry.loop[a.dt](ptr, a.count, NULL)
+                a.storage.version += 1
+                return x
+    return any_inplace_binary(op, x, y)
+
+
+# -- any operands ----------------------------------------------------------------------------------
+
+cdef object elementwise_of(int op, tuple args):
+    return elementwise(op, PySequence_Fast_ITEMS(args), <int>len(args), None)
+
+
+cdef object elementwise(int op, PyObject **args, int n, object out):
+    """Any elementwise call that allocates its result or writes to out=."""
+    cdef Call c
+    cdef uint32_t key = flags_of_all(args, n)
+    if key & PT_SLOW:
+        result = offer(op, args, n, key, out, PT_VARIANT_PLAIN)
+        if result is not NotImplemented:
+            return result
+    begin_elementwise(&c, op, args, n)
+    try:
+        return complete(&c, out)
+    finally:
+        Py_XDECREF(c.made)
+
+
+cdef inline void begin_elementwise(Call *c, int op, PyObject **args, int n) noexcept:
+    c.op, c.n, c.o, c.args = op, n, info(op), args
+    c.made = NULL
+    c.tensors, c.argument = c.inline_tensors, c.inline_argument
+
+
+cdef object complete(Call *c, object out):
+    """Reads the operands, allocates, runs and records."""
+    cdef Tensor r
+    cdef bint recorded
+    read_operands(c)
+    if c.o.integers:
+        check_integers(c)
+    recorded = c.key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and c.o.differentiable
+    if isinstance(out, Tensor) and not (recorded and any_needs_grad(c)) and can_hold(c, <Tensor>out):
+        run_loops(c, <Tensor>out)
+        count_write(<Tensor>out)
+        return out
+    r = result_for(c)
+    run_loops(c, r)
+    if recorded and CATEGORY[r.dt] >= 2:
+        if out is not None and any_needs_grad(c):
+            raise RuntimeError(f"{c.o.name.decode()}: out= does not support automatic "
+                               "differentiation, but one of the arguments requires grad")
+        record_elementwise(c, r, None, None)
+    if out is not None:
+        if not isinstance(out, Tensor):
+            raise TypeError(f"{c.o.name.decode()}: out must be a Tensor, got {type(out).__name__}")
+        write_out(<Tensor>out, r, c.o.name)
+        return out
+    return r
+
+
+cdef Tensor result_for(Call *c):
+    """Uninitialised output: in the operands' common dense layout if they share one."""
+    cdef Out *o = &c.outs[0]
+    cdef Tensor t, first = None
+    cdef bint keep = True
+    cdef int k
+    if c.key & PT_NONCONTIGUOUS:
+        for k in range(c.nin):
+            if c.tensors[k] == NULL:
+                continue
+            t = <Tensor>c.tensors[k]
+            if t.rank != o.ndim or not same_sizes(o.ndim, t.dims, o.sizes):
+                continue
+            if first is None:
+                first = t
+            elif not same_sizes(o.ndim, t.dims + t.rank, first.dims + first.rank):
+                keep = False
+        if (first is not None and keep and first.flags & PT_NONCONTIGUOUS
+                and is_dense(first.rank, first.dims, first.dims + first.rank)):
+            return new_strided(o.dt, o.ndim, o.sizes, first.dims + first.rank, c.column, c.number)
+    return new_tensor(o.dt, o.ndim, o.sizes, c.column, c.number)
+
+
+cdef int run_loops(Call *c, Tensor r) except -1:
+    """Fills r (of the first output's sizes, of any strides and dtype) from the operands."""
+    cdef Out *o = &c.outs[0]
+    cdef pt_view[5] views
+    cdef pt_view out
+    cdef int64_t[5][64] strides
+    cdef int64_t[2 * 64] room
+    cdef double[5][2] numbers
+    cdef double[16] params
+    cdef int i, j, shift, status
+    cdef Tensor t
+    cdef const pt_elementwise *entry = pt_loops(c.op)
+    if c.n > c.nin:
+        read_params(c, <char *>params)
+    for i in range(c.nin):
+        views[i].sizes = o.sizes
+        views[i].ndim = o.ndim
+        views[i].strides = strides[i]
+        if c.tensors[i] != NULL:
+            t = <Tensor>c.tensors[i]
+            shift = o.ndim - t.rank
+            for j in range(o.ndim):
+                strides[i][j] = (0 if j < shift or (t.dims[j - shift] == 1 and o.sizes[j] != 1)
+                                 else t.dims[t.rank + j - shift])
+            views[i].data = address(t)
+            views[i].dtype = t.dt
+            views[i].device = t.storage.device      # 0 beside another device: one host element
+        else:
+            for j in range(o.ndim):
+                strides[i][j] = 0
+            views[i].device = DEVICE_CPU
+            views[i].data = <char *>numbers[i]
+            views[i].dtype = write_number(<object>c.operands[i], <char *>numbers[i])
+        views[i].numel = r.count
+        views[i].contiguous = False
+    fill_view(r, &out)
+    if c.column == DEVICE_META:
+        return 0
+    if c.column != DEVICE_CPU:
+        status = BACKENDS[c.column].elementwise(entry.name, c.compute, o.dt, &out, views, c.nin, params)
+        if status and status != PT_TYPE_ERROR:
+            text = f"failed on {device_of(c.column, c.number)}{backend_error(c.column)}".encode()
+            raise_status(status, c.o.name, text)
+        if status:
+            raise NotImplementedError(
+                f"{c.o.name.decode()}: there is no kernel for {dtype_of(c.compute).name} on "
+                f"device {device_of(c.column, c.number)}")
+    elif r.count > SMALL:
+        own_dims(&out, room)
+        pt_kernels_enter()
+        with nogil:
+            status = pt_elementwise_run(entry, c.compute, o.dt, &out, views, c.nin, params)
+        pt_kernels_leave()
+    else:
+        status = pt_elementwise_run(entry, c.compute, o.dt, &out, views, c.nin, params)
+    if status:
+        raise RuntimeError(f"{c.o.name.decode()}: no loop for {dtype_of(c.compute).name} (status {status})")
+    return 0
+
+
+# -- out= and in place -----------------------------------------------------------------------------
+
+cdef bint can_hold(Call *c, Tensor out) except -1:
+    """Whether the loops may write to out= itself; what is refused is left to ``write_out``."""
+    return (CATEGORY[c.outs[0].dt] <= CATEGORY[out.dt] and not repeats_itself(out) and not overlaps_another(c, out)
+            and can_be_written(out, c.o.name, c.outs[0].ndim, c.outs[0].sizes, c.column, c.number))
+
+
+cdef bint overlaps_another(Call *c, Tensor x) noexcept:
+    """Whether an operand shares x's memory at other positions."""
+    cdef int k
+    for k in range(c.nin):
+        if c.tensors[k] != NULL and same_memory(x, <Tensor>c.tensors[k]) and not same_window(x, <Tensor>c.tensors[k]):
+            return True
+    return False
+
+
+cdef object write_to(object x, object value):
+    """``x.copy_(value)`` for a number or a tensor on x's device."""
+    return any_inplace_binary(OP_ASSIGN, x, value)
+
+
+cdef object elementwise_inplace(int op, PyObject **args, int n):
+    """``x.op_(...)``: the first operand is also the output."""
+    cdef Call c
+    cdef uint32_t key
+    if not isinstance(<object>args[0], Tensor):
+        raise TypeError(f"{info(op).name.decode()}_: {arg_name(op, 0)} must be a Tensor, got "
+                        f"{type(<object>args[0]).__name__}")
+    key = flags_of_all(args, n)
+    if key & PT_SLOW:
+        result = offer(op, args, n, key, None, PT_VARIANT_INPLACE)
+        if result is not NotImplemented:
+            return result
+    begin_elementwise(&c, op, args, n)
+    try:
+        return complete_inplace(&c, <Tensor>args[0])
+    finally:
+        Py_XDECREF(c.made)
+
+
+cdef object complete_inplace(Call *c, Tensor x):
+    cdef pt_opinfo *o = c.o
+    cdef Out *result = &c.outs[0]
+    cdef Tensor r
+    cdef Node n = None
+    cdef bint recording
+    cdef object before = None
+    if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND:
+        return x                        # there is nothing to copy into
+    read_operands(c)
+    if result.ndim != x.rank or not same_sizes(x.rank, result.sizes, x.dims):
+        raise ShapeError(f"{o.name.decode()}_: the result has shape {list(sizes_tuple(result.ndim, result.sizes))}, "
+                         f"but the tensor written to has {list(shape_of(x))}")
+    if CATEGORY[result.dt] > CATEGORY[x.dt]:
+        raise RuntimeError(f"{o.name.decode()}_: result type {dtype_of(result.dt).name} can't be "
+                           f"cast to the desired output type {dtype_of(x.dt).name}")
+    if o.integers:
+        check_integers(c)
+    recording = (pt_tls.grad_enabled and c.key & (PT_REQUIRES_GRAD | PT_VIEW)
+                 and CATEGORY[x.dt] >= 2 and any_needs_grad(c))
+    check_inplace(x, o.name, recording)
+    if repeats_itself(x):
+        raise RuntimeError(f"{o.name.decode()}_: more than one element of the written-to "
+                           "tensor refers to a single memory location; clone() it first")
+    if recording:
+        if c.key & PT_INFERENCE:
+            check_operands_saved(c)
+        if uses_first(o):
+            # The rule needs x as it was: keep a copy with x's place in the graph.
+            before = old_value(x)
+    if overlaps_another(c, x):
+        r = result_for(c)
+        run_loops(c, r)
+        copy_into(x, r)
+    elif o.selects == PT_SELECTS_SECOND and is_plain_copy(c, x):
+        copy_into(x, <Tensor>c.tensors[1])
+    else:
+        run_loops(c, x)
+    if recording:
+        if o.differentiable:
+            n = record_elementwise(c, x, x, before)
+        if n is None and needs_grad(x):
+            # What was written depends on nothing; the old history gets zeros.
+            n = new_node(OP_ASSIGN, 2)
+            link(n, 0, x)
+    finish_inplace(x, n)
+    return x
+
+
+cdef bint is_plain_copy(Call *c, Tensor x) noexcept:
+    cdef Tensor t
+    if c.tensors[1] == NULL:
+        return False
+    t = <Tensor>c.tensors[1]
+    return (t.dt == x.dt and t.rank == x.rank and same_sizes(x.rank, t.dims, x.dims)
+            and t.storage.device == DEVICE_CPU and x.storage.device == DEVICE_CPU)
+
+
+cdef int check_operands_saved(Call *c) except -1:
+    """Refuses an inference tensor that the rule would save, before anything is written."""
+    cdef pt_opinfo *o = c.o
+    cdef uint32_t need = 0
+    cdef int i, k
+    for i in range(c.nin):
+        if c.tensors[i] != NULL and o.grad_mask & (1 << i) and needs_grad(<Tensor>c.tensors[i]):
+            need |= 1 << i
+    for k in range(o.nsaved):
+        if o.need[k] & need and o.saved[k] < PT_SAVE_META and c.tensors[o.saved[k]] != NULL:
+            check_saved(<Tensor>c.tensors[o.saved[k]], o.name)
+    return 0
+
+
+cdef bint uses_first(pt_opinfo *o) noexcept:
+    cdef int k
+    for k in range(o.nsaved):
+        if o.saved[k] == 0:
+            return True
+    return False
+
+
+cdef Tensor old_value(Tensor x):
+    """A copy of x that stands where x stood in the graph."""
+    cdef Tensor c = new_like(x, x.dt)
+    copy_into(c, x)
+    if needs_grad(x):
+        if x.node is not None:
+            set_node(c, x.node, x.out_nr)
+    return c
+
+
+cdef object unwritten(object x, tuple args):
+    """x as the argument of a call whose result is written over it: a copy in its place of the graph where what is
+    recorded may keep it."""
+    if (isinstance(x, Tensor) and not (<Tensor>x).flags & (PT_INTERPOSED | PT_TANGENT) and pt_tls.grad_enabled
+            and args_need_grad(args)):
+        return old_value(<Tensor>x)
+    return x
+
+
+cdef object overwrite(Tensor x, object value, const char *name):
+    """``x.copy_(value)`` for a value that was computed from x, whose history holds x's."""
+    if isinstance(value, Tensor) and CATEGORY[(<Tensor>value).dt] > CATEGORY[x.dt]:
+        raise RuntimeError(f"{name.decode()}_: result type {dtype_of((<Tensor>value).dt).name} can't be "
+                           f"cast to the desired output type {dtype_of(x.dt).name}")
+    write_to(x, value)
+    if x.node is not None and x.node.op == OP_ASSIGN and x.node.e1 is not None:
+        x.node.e0 = None
+    return x
+
+
+# -- the ground's table: which op a slot of Tensor means, and who runs it -----------------------------
+
+cdef int enter_slot(int slot, str name) except -1:
+    table.op[slot] = op_id(name)
+    return 0
+
+
+for _slot, _name in (
+        (SLOT_ADD, "add"), (SLOT_SUB, "sub"), (SLOT_MUL, "mul"), (SLOT_DIV, "div"),
+        (SLOT_FLOORDIV, "floor_divide"), (SLOT_MOD, "remainder"), (SLOT_POW, "pow"),
+        (SLOT_AND, "bitwise_and"), (SLOT_OR, "bitwise_or"), (SLOT_XOR, "bitwise_xor"),
+        (SLOT_LSHIFT, "bitwise_left_shift"), (SLOT_RSHIFT, "bitwise_right_shift"),
+        (SLOT_NEG, "neg"), (SLOT_INVERT, "bitwise_not"), (SLOT_ABS, "abs"), (SLOT_LT, "lt"),
+        (SLOT_LE, "le"), (SLOT_EQ, "eq"), (SLOT_NE, "ne"), (SLOT_GT, "gt"), (SLOT_GE, "ge")):
+    enter_slot(_slot, _name)
+table.unary = unary
+table.binary = operator
+table.inplace = inplace_operator
