@@ -20,9 +20,9 @@ from ptcore._memory_format import (  # noqa: E402
     preserve_format,
 )
 from ptcore._ops import _indexing, _legacy, _select  # noqa: E402
-from ptcore._ops.call.operands import result_type  # noqa: E402
 from ptcore._ops._results import names_of_files as _names_of_files  # noqa: E402
 from ptcore._ops.call import run as _run  # noqa: E402
+from ptcore._ops.call.operands import result_type  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
     default_generator,

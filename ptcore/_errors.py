@@ -1,5 +1,18 @@
 """Exception classes. Each is PyTorch's type first and, where NumPy or the array API
-standard would raise another, that one as well."""
+standard would raise another, that one as well. And warnings that point to the user's line."""
+import os
+import sys
+import warnings
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def warn(message, category=UserWarning):
+    """A warning at the innermost line outside this package: compiled functions have no frame to count by."""
+    level, frame = 2, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 class ShapeError(RuntimeError, ValueError):

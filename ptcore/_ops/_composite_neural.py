@@ -1,6 +1,6 @@
 """Functions of other ops behind the rows of neural.py: losses and activations of several elements."""
 from ptcore._dtype import as_dtype
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import ChoiceError, DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _divided, _wrap, stack
 from ptcore._ops._composite_products import cosine_similarity, pairwise_distance
@@ -9,11 +9,13 @@ from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes
 from ptcore._ops.functions import (
     abs,
+    absolute_difference,
     all,
     cat,
     clamp_min,
     cross_entropy_of_bits,
     cross_entropy_of_logits,
+    cross_entropy_stats,
     cumprod,
     cumsum,
     exp,
@@ -21,23 +23,28 @@ from ptcore._ops.functions import (
     gather,
     huber_of,
     index_select,
+    layer_norm_stats,
     log,
+    log_softmax,
     logsigmoid,
     logsumexp,
     masked_fill,
     mean,
     minimum,
+    nll_loss_stats,
     prelu_of,
     reshape,
     select,
     sigmoid,
     slice,
     softmax,
+    squared_difference,
     sum,
     unsqueeze,
     where,
     xlogy,
 )
+from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -71,6 +78,31 @@ def softmin(input, dim, _stacklevel, dtype):
     return softmax(-input, _wrap("softmin", dim, input.ndim), dtype=dtype)
 
 
+def _implicit_dim(op, dim, input):
+    """The dim of PyTorch's first years where none is given."""
+    if dim is None:
+        warn(f"{op}: the implicit dim is deprecated; pass dim")
+        return 0 if input.ndim in (0, 1, 3) else 1
+    return dim
+
+
+def softmax_function(input, dim, _stacklevel, dtype):
+    return softmax(input, _implicit_dim("softmax", dim, input), dtype)
+
+
+def log_softmax_function(input, dim, _stacklevel, dtype):
+    return log_softmax(input, _implicit_dim("log_softmax", dim, input), dtype)
+
+
+def layer_norm(input, normalized_shape, weight, bias, eps):
+    shape = _arguments.integers("layer_norm", "normalized_shape", normalized_shape)
+    n = len(shape)
+    if n == 0 or n > input.ndim or input.shape[input.ndim - n:] != tuple(shape):
+        raise ShapeError(f"layer_norm: the last sizes of input must be normalized_shape {shape}, got shape "
+                         f"{list(input.shape)}")
+    return layer_norm_stats(input, weight, bias, n, eps)[0]
+
+
 # -- losses -------------------------------------------------------------------------------------
 
 def _reduction(op, reduction, size_average, reduce):
@@ -88,10 +120,9 @@ def _reduced(loss, reduction):
 
 def _warn_of_broadcast(op, input, target):
     if input.shape != target.shape:
-        import warnings
         broadcast_shapes(op, input.shape, target.shape)
-        warnings.warn(f"{op}: target of shape {list(target.shape)} is broadcast against input of shape "
-                      f"{list(input.shape)}; this is rarely meant", stacklevel=3)
+        warn(f"{op}: target of shape {list(target.shape)} is broadcast against input of shape {list(input.shape)}; "
+             "this is rarely meant")
 
 
 def _same_shape(op, input, target):
@@ -108,6 +139,73 @@ def _real(op, *tensors):
 def _optional(op, name, value):
     if value is not None and not isinstance(value, Tensor):
         _arguments.tensor(op, name, value)
+
+
+def cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
+    reduction = _reduction("cross_entropy", reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ChoiceError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing}")
+    if target.dtype.kind == "f":
+        return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
+    _constant_weight("cross_entropy", weight)
+    return cross_entropy_stats(input, target, weight, reduction, ignore_index, label_smoothing)[0]
+
+
+def _constant_weight(op, weight):
+    """A loss of class indices has no gradient by the weights of the classes."""
+    _optional(op, "weight", weight)
+    if weight is not None and weight.requires_grad and is_grad_enabled():
+        raise RuntimeError(f"{op}: the loss is not differentiable by weight, which must not require grad; detach() it")
+
+
+def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
+    """Of class probabilities."""
+    if input.shape != target.shape:
+        raise ShapeError(f"cross_entropy: probabilities must have input's shape {list(input.shape)}, got "
+                         f"{list(target.shape)}")
+    axis = 0 if input.ndim == 1 else 1
+    if label_smoothing and input.shape[axis]:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+    terms = log_softmax(input, axis) * target
+    if weight is not None:
+        _optional("cross_entropy", "weight", weight)
+        shape = [1] * input.ndim
+        shape[axis] = -1
+        terms = terms * reshape(weight, shape)
+    loss = -sum(terms, axis)
+    if reduction == "mean":
+        return sum(loss) / loss.numel() if input.numel() else sum(loss) * float("nan")
+    return _reduced(loss, reduction)
+
+
+def nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction):
+    _constant_weight("nll_loss", weight)
+    return nll_loss_stats(input, target, weight, _reduction("nll_loss", reduction, size_average, reduce),
+                          ignore_index)[0]
+
+
+def mse_loss(input, target, size_average, reduce, reduction, weight):
+    _warn_of_broadcast("mse_loss", input, target)
+    return _weighted("mse_loss", squared_difference(input, target), input, weight,
+                     _reduction("mse_loss", reduction, size_average, reduce))
+
+
+def l1_loss(input, target, size_average, reduce, reduction, weight):
+    _warn_of_broadcast("l1_loss", input, target)
+    both = input.dtype.kind == target.dtype.kind == "f"
+    loss = absolute_difference(input, target) if both else abs(input - target)
+    return _weighted("l1_loss", loss, input, weight, _reduction("l1_loss", reduction, size_average, reduce))
+
+
+def _weighted(op, loss, input, weight, reduction):
+    """A loss times weights of the input's shape; its mean is divided by their sum."""
+    if weight is None:
+        return _reduced(loss, reduction)
+    _optional(op, "weight", weight)
+    if weight.shape != input.shape:
+        raise ShapeError(f"{op}: weight must have input's shape {list(input.shape)}, got {list(weight.shape)}")
+    loss = loss * weight
+    return sum(loss) / sum(weight) if reduction == "mean" else _reduced(loss, reduction)
 
 
 def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
@@ -168,9 +266,8 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
     if not isinstance(reduction, str):
         _arguments.word("kl_div", "reduction", reduction, ("batchmean", "mean", "sum", "none"))
     if reduction == "mean" and size_average is None and reduce is None and input.ndim:
-        import warnings
-        warnings.warn("kl_div: reduction='mean' divides by the number of elements; 'batchmean' divides by the batch "
-                      "and is the divergence", stacklevel=3)
+        warn("kl_div: reduction='mean' divides by the number of elements; 'batchmean' divides by the batch and is the "
+             "divergence")
     batch = reduction == "batchmean"
     kind = "sum" if batch else _reduction("kl_div", reduction, size_average, reduce)
     broadcast_shapes("kl_div", input.shape, target.shape)

@@ -108,6 +108,11 @@ def dropout(input, p, train):
     return dropout_masked(input, p, None)[0] if train and p else input
 
 
+def dropout_function(input, p, training, inplace):
+    out = dropout(input, p, training)
+    return input.copy_(out) if inplace and out is not input else out
+
+
 def _channels(op, input, p):
     """1 or 0 for each channel of each sample, to be broadcast."""
     if input.ndim < 2:

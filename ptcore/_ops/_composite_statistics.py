@@ -5,8 +5,8 @@ from ptcore._ops import _arguments, _results
 from ptcore._ops._composite import _dims, _variance, _wrap
 from ptcore._ops._composite_counts import gradient, histogram, histogramdd, isin, unravel_index  # noqa: F401
 from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
-from ptcore._ops.call.operands import result_type
 from ptcore._ops._record import has_values
+from ptcore._ops.call.operands import result_type
 from ptcore._ops.functions import (
     abs,
     add,

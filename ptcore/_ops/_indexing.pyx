@@ -18,7 +18,7 @@ from ptcore._ops.call.operands cimport fitting
 from ptcore._ops cimport _views
 from ptcore._ops._record import has_values
 from ptcore._ops._table import op_id
-from ptcore._errors import IndexTypeError, ShapeError
+from ptcore._errors import IndexTypeError, ShapeError, warn
 
 cdef int OP_INDEX_GET = op_id("index_get")
 cdef int OP_INDEX_WRITE = op_id("index_write")
@@ -230,8 +230,7 @@ cdef Tensor as_index(object item):
         raise IndexError(f"index: tensors used as indices must be integer or bool, got "
                          f"{dtype_of(t.dt).name}")
     if t.dt == PT_UINT8 and t is item:          # an array of NumPy's stands for positions, as it does there
-        import warnings
-        warnings.warn("index: uint8 is taken for a mask, as PyTorch's comparisons once gave it; use bool", UserWarning)
+        warn("index: uint8 is taken for a mask, as PyTorch's comparisons once gave it; use bool")
         t = t.to("bool")
     return t
 

@@ -20,7 +20,8 @@ elementwise(
 elementwise(
     "sub(input, other, *, alpha: Scalar = 1)", types=NUMERIC,
     formula="x - y", partial=["1", "-1"], scalar_loops=True,
-    hint="use bitwise_xor or logical_xor, or `~` for negation", select={"alpha": "sub_scaled"}, reference="x - y", alias=("subtract",),
+    hint="use bitwise_xor or logical_xor, or `~` for negation", select={"alpha": "sub_scaled"},
+    reference="x - y", alias=("subtract",),
     doc="""Difference ``input - alpha * other``.
 
 >>> import ptcore

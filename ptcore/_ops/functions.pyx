@@ -199,7 +199,9 @@ cdef object chosen(pt_function *f, PyObject **slots, bint inplace):
     else:
         name, args = extra, (*args, value)
     given, n = PySequence_Fast_ITEMS(args), <int>len(args)
-    return elementwise_inplace(op_id(name), given, n) if inplace else elementwise(op_id(name), given, n, out_of(f, slots))
+    if inplace:
+        return elementwise_inplace(op_id(name), given, n)
+    return elementwise(op_id(name), given, n, out_of(f, slots))
 
 
 cdef object structured_entry(pt_function *f, PyObject **slots):

@@ -24,6 +24,22 @@ _row("prelu(input, weight)", "_prelu(x, y)",
 _row("softmin(input, dim: Obj = None, _stacklevel=3, dtype: DType = None)", "special.softmax(-x, axis=dim)",
      "``softmax(-input)`` along ``dim``.", "F.softmin(ptcore.zeros(2), 0)", "tensor([0.5000, 0.5000])", autocast="high")
 
+for _name, _text, _result in (("softmax", "exp(input) / sum(exp(input))", "tensor([0.5000, 0.5000])"),
+                              ("log_softmax", "log(softmax(input))", "tensor([-0.6931, -0.6931])")):
+    composite(f"{_name}_function(input, dim: Obj = None, _stacklevel=3, dtype: DType = None)", called=_name,
+              public=[f"nn.functional.{_name}"], method=False, autocast="high",
+              reference=f"special.{_name}(x, axis=dim)",
+              doc=f"""``{_text}`` along ``dim``, without overflow; without ``dim`` along that of PyTorch's first years.
+
+>>> import ptcore
+>>> ptcore.nn.functional.{_name}(ptcore.zeros(2), dim=0)
+{_result}
+""")
+_row("layer_norm(input, normalized_shape: Sizes, weight: OptTensor = None, bias: OptTensor = None, eps: Float = 1e-05)",
+     "_layer_norm(x, weight, bias, len(normalized_shape), eps)[0]",
+     "``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, whose sizes are ``normalized_shape``.",
+     "F.layer_norm(ptcore.tensor([[1., 3.]]), (2,))", "tensor([[-1.0000,  1.0000]])", autocast="high")
+
 # -- losses -------------------------------------------------------------------------------------
 
 _OLD = "size_average: Obj = None, reduce: Obj = None"
@@ -35,6 +51,25 @@ def _loss(signature, reference, text, example, result, autocast="high"):
          autocast=autocast)
 
 
+_loss("cross_entropy(input, target, weight: OptTensor = None, size_average: Obj = None, ignore_index=-100, "
+      f"reduce: Obj = None, {_NEW}, label_smoothing: Float = 0.0)",
+      "_cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing)[0]",
+      """Cross entropy between logits and class indices or class probabilities.
+
+``input`` has shape ``(C)``, ``(N, C)`` or ``(N, C, d1, ...)``; ``target`` holds int64 class indices of shape ``()``,
+``(N)`` or ``(N, d1, ...)``, or probabilities of input's shape. ``weight`` of shape ``(C)`` weighs the classes, targets
+equal to ``ignore_index`` do not count, and ``label_smoothing`` in [0, 1] is spread evenly over the classes.""",
+      "F.cross_entropy(ptcore.zeros(1, 2), ptcore.tensor([0]))", "tensor(0.6931)")
+_loss("nll_loss(input, target, weight: OptTensor = None, size_average: Obj = None, ignore_index=-100, "
+      f"reduce: Obj = None, {_NEW})", "_nll_loss(x, target, weight, reduction, ignore_index)[0]",
+      "Negative log-likelihood ``-weight[target] * input[target]`` of log-probabilities; shapes as in cross_entropy.",
+      "F.nll_loss(ptcore.tensor([[-1., -2.]]), ptcore.tensor([1]))", "tensor(2.)")
+_loss(f"mse_loss(input, target, {_OLD}, {_NEW}, weight: OptTensor = None)", "_reduced((x - y)**2, reduction)",
+      "``(input - target)**2``; with ``weight`` of input's shape the mean is divided by the sum of the weights.",
+      "F.mse_loss(ptcore.tensor([1., 2.]), ptcore.tensor([1., 4.]))", "tensor(2.)")
+_loss(f"l1_loss(input, target, {_OLD}, {_NEW}, weight: OptTensor = None)", "_reduced(abs(x - y), reduction)",
+      "``abs(input - target)``; with ``weight`` of input's shape the mean is divided by the sum of the weights.",
+      "F.l1_loss(ptcore.tensor([1., 2.]), ptcore.tensor([1., 4.]))", "tensor(1.)")
 _loss(f"smooth_l1_loss(input, target, {_OLD}, {_NEW}, beta: Float = 1.0)", "_smooth_l1(x, y, reduction, beta)",
       "Half the squared error over ``beta`` where it is below beta, the absolute error less ``beta / 2`` beyond.",
       "F.smooth_l1_loss(ptcore.tensor([0., 3.]), ptcore.tensor([1., 0.]))", "tensor(1.5000)")

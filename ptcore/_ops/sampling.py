@@ -32,6 +32,10 @@ for _name, _text in (("dropout", "Elements"), ("feature_dropout", "Whole channel
     _row(f"{_name}(input, p: Float, train: Bool)",
          f"{_text} zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)`` when ``train``.",
          f"ptcore.{_name}(ptcore.ones(1, 2), 0.5, False)", "tensor([[1., 1.]])", method=False, inplace=True)
+_row("dropout_function(input, p: Float = 0.5, training=True, inplace=False)",
+     "Elements zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)`` when ``training``.",
+     "ptcore.nn.functional.dropout(ptcore.ones(3), training=False)", "tensor([1., 1., 1.])",
+     public=["nn.functional.dropout"], called="dropout", method=False)
 for _name, _text in (("alpha_dropout", "Elements"), ("feature_alpha_dropout", "Whole channels (dim 1)")):
     _row(f"{_name}(input, p: Float, train: Bool)",
          f"{_text} set to selu's lower limit with probability ``p`` when ``train``; mean and variance are kept.",

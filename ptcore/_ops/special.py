@@ -259,6 +259,16 @@ elementwise(
     reference="(1 - y) * x + logaddexp(0, -x)", doc="Binary cross entropy of logits.")
 
 elementwise(
+    "squared_difference(input, target)", types=FLOATING, internal=True, called="mse_loss", node="MseLossBackward0",
+    formula="(x - y) * (x - y)", partial=["2 * (x - y)", "-2 * (x - y)"], autocast="high",
+    reference="(x - y)**2", doc="``(input - target)**2``.")
+
+elementwise(
+    "absolute_difference(input, target)", types=REAL, internal=True, called="l1_loss", node="L1LossBackward0",
+    formula="abs(x - y)", partial=["sign(x - y)", "-sign(x - y)"], autocast="high",
+    reference="abs(x - y)", doc="``abs(input - target)``.")
+
+elementwise(
     "huber_of(input, delta: Float)", types=REAL, internal=True, called="huber_loss", node="HuberLossBackward0",
     formula="0.5 * x * x if abs(x) < delta else delta * (abs(x) - 0.5 * delta)",
     partial=["x if abs(x) < delta else delta * sign(x)"],

@@ -4,6 +4,7 @@ import pytest
 
 import ptcore as pt
 from ptcore import nn
+from ptcore.nn import functional as F
 from ptcore.optim import SGD, lr_scheduler
 from ptcore.utils.data import TensorDataset, random_split
 
@@ -55,3 +56,13 @@ def test_sizes_of_other_integer_types():
     assert nn.LayerNorm(pt.Size([2, 3])).normalized_shape == (2, 3)
     assert lr_scheduler.StepLR(optimizer(), 2.0).step_size == 2.0
     assert [len(part) for part in random_split(range(5), [5, 0])] == [5, 0]
+
+
+@pytest.mark.parametrize("call", [
+    lambda: F.softmax(pt.ones(3)), lambda: F.mse_loss(pt.ones(3), pt.ones(1)), lambda: nn.Softmax()(pt.ones(3)),
+    lambda: nn.MSELoss()(pt.ones(3), pt.ones(1)), lambda: F.kl_div(pt.zeros(1, 2), pt.ones(1, 2)),
+    lambda: pt.ones(3)[pt.ones(3, dtype=pt.uint8)]])
+def test_warnings_point_to_the_users_line(call):
+    with pytest.warns(UserWarning, match="implicit|broadcast|batchmean|mask") as caught:
+        call()
+    assert [(w.filename, w.lineno) for w in caught][-1:] == [(__file__, call.__code__.co_firstlineno)]

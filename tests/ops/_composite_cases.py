@@ -140,7 +140,13 @@ PRODUCTS = {
 TARGET = C(3, 4, domain=UNIT)
 NEURAL = {
     "glu": [[F(3, 4)], [F(4, 3), 0]], "prelu": [[F(3, 4), F(4)], [F(3, 4), F(1)], [F(3), F()]],
-    "softmin": [[F(3, 4), 1]],
+    "softmin": [[F(3, 4), 1]], "softmax_function": [[F(3, 4), 1]], "log_softmax_function": [[F(3, 4), 0]],
+    "layer_norm": [[F(3, 5), (5,), F(5), F(5)], [F(2, 3, 4), (3, 4), None, None, 1e-3]],
+    "cross_entropy": [[F(4, 3), I([0, 2, 1, 2])],
+                      [F(4, 3), I([0, 2, 1, 2]), C(3, domain=("uniform", 0.5, 2)), None, 1, None, "sum", 0.1]],
+    "nll_loss": [[F(4, 3), I([0, 2, 1, 2])], [F(4, 3), I([0, 2, 1, 2]), None, None, 1, None, "none"]],
+    "mse_loss": [[F(3, 4), F(3, 4)], [F(3, 4), F(3, 4), None, None, "none"]],
+    "l1_loss": [[F(3, 4), F(3, 4)], [F(3, 4), F(3, 4), None, None, "sum"]],
     "smooth_l1_loss": [[F(3, 4), F(3, 4)], [F(3, 4), F(3, 4), None, None, "none", 0.5]],
     "huber_loss": [[F(3, 4), F(3, 4)], [F(3, 4), F(3, 4), "sum", 0.5]],
     "binary_cross_entropy": [[F(3, 4, domain=UNIT), F(3, 4, domain=UNIT)],

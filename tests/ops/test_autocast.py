@@ -94,7 +94,7 @@ OTHER_NAMES = {"prod_dims": "prod", "vector_norm": "linalg_vector_norm", "layer_
                "attention_stats": "_scaled_dot_product_flash_attention",
                "nll_loss_stats": "nll_loss", "convolve": "conv2d", "convolve_transposed": "conv_transpose2d",
                "convolve_weight": "_convolution", "index_write": "index_put", "index_accumulate": "index_put",
-               "prelu_of": "prelu"}
+               "prelu_of": "prelu", "squared_difference": "mse_loss", "absolute_difference": "l1_loss"}
 # in the lists of the CPU's source alone (aten/src/ATen/autocast_mode.cpp), or composite in PyTorch of
 # ops of the lists
 BESIDE = {"cat": "widest", "stack": "widest", "cross_entropy_stats": "high", "_linalg_svd": "high",

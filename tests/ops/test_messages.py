@@ -92,6 +92,8 @@ CALLS = {
     "group_norm_stats": ("group_norm", lambda: F.group_norm(pt.ones(2, 3, dtype=pt.int64), 1)),
     "cross_entropy_stats": ("cross_entropy", lambda: F.cross_entropy(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
     "nll_loss_stats": ("nll_loss", lambda: F.nll_loss(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
+    "squared_difference": ("mse_loss", lambda: F.mse_loss(WHOLE, WHOLE)),
+    "absolute_difference": ("l1_loss", lambda: F.l1_loss(pt.ones(3), pt.ones(2))),
     "fill_arange": ("arange", lambda: pt.arange(0, 10**20)),
     "fill_linspace": ("linspace", lambda: pt.linspace(0, 1, 3, dtype=pt.bool)),
     "fill_eye": ("eye", lambda: pt.eye(-1)),

@@ -69,7 +69,6 @@ cdef Node linked(Call *c, uint32_t *need):
     cdef pt_opinfo *o = c.o
     cdef int i, edges = 0
     cdef uint32_t found = 0, own
-    cdef uint64_t which = 0             # of the tensors; those behind the 64th are asked again
     cdef Node n
     for i in range(c.nin):
         if c.argument[i] == NO_ARGUMENT:
@@ -78,15 +77,12 @@ cdef Node linked(Call *c, uint32_t *need):
         own = <uint32_t>1 << c.argument[i]
         if c.tensors[i] != NULL and o.grad_mask & own and needs_grad(<Tensor>c.tensors[i]):
             found |= own
-            if i < 64:
-                which |= <uint64_t>1 << i
     need[0] = found
     if not found:
         return None
     n = new_node(c.op, edges)
     for i in range(edges):
-        if which & (<uint64_t>1 << i) if i < 64 else (found & (<uint32_t>1 << c.argument[i])
-                                                     and needs_grad(<Tensor>c.tensors[i])):
+        if found & <uint32_t>1 << c.argument[i] and c.tensors[i] != NULL and needs_grad(<Tensor>c.tensors[i]):
             link(n, i, <Tensor>c.tensors[i])
     return n
 
