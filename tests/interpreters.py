@@ -129,6 +129,8 @@ class Autocast:
 class Forward:
     """Keeps a tangent for each tensor that has one."""
 
+    differentiates = True               # rules of a backward use ops that have tangents
+
     def __init__(self):
         self.tangents = {}              # id -> (tensor, tangent)
 

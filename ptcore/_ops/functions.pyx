@@ -90,8 +90,6 @@ cdef object plain(pt_function *f, int slot, object value):
         return _arguments.tensor(op, name, value)
     if check == c'T':
         return _arguments.operand(op, name, value)
-    if check == c'l' and type(value) is list:       # which may be changed while a kernel runs
-        return tuple(<list>value)
     if check == c'l' or check == c'L':
         return _arguments.tensors(op, name, value)
     if check == c's':

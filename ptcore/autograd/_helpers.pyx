@@ -2,6 +2,7 @@
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, shape_of
+from ptcore._state import interpreters as _interpreters
 from ptcore._ops._creation import full, ones_like, zeros
 from ptcore._ops.functions import abs, masked_fill, where
 from ptcore._ops.functions import logical_and
@@ -26,9 +27,15 @@ cdef bint fusible(object g):
             and CATEGORY[t.dt] == 2)
 
 
-def recording():
-    """Whether the backward pass itself is being recorded, traced or batched."""
-    return pt_tls.grad_enabled or (pt_tls.mode & PT_INTERPOSED) != 0
+def differentiated():
+    """Whether the backward pass is itself differentiated: recorded, or in forward mode.
+
+    Then a rule is made of ops that have derivatives. Where an interpreter only batches or traces, the fused op is offered
+    to it as any other.
+    """
+    if pt_tls.grad_enabled:
+        return True
+    return pt_tls.mode & PT_INTERPOSED and any([getattr(i, "differentiates", False) for i in _interpreters.stack])
 
 
 cpdef object lift(object value, object g):

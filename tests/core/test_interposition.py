@@ -83,6 +83,31 @@ def test_forward_over_a_batch_and_backward_through_it():
     np.testing.assert_allclose(got.numpy(), want.sum(1), rtol=1e-10)
 
 
+@pytest.mark.parametrize(("function", "fused"), [
+    (lambda x: pt.softmax(x, 1), "softmax_backward"),
+    (lambda x: pt.nn.functional.layer_norm(x, (3,)), "layer_norm_backward"),
+    (lambda x: pt.nn.functional.cross_entropy(x, pt.tensor([0, 2])), "cross_entropy_backward")])
+def test_a_traced_or_batched_backward_keeps_its_fused_kernels(function, fused):
+    """Only what differentiates the backward, by recording or in forward mode, has the rules written out in ops."""
+    x = pt.randn(2, 3, dtype=pt.float64, requires_grad=True)
+    out = function(x)
+    g = pt.randn(out.shape, dtype=pt.float64)
+    expected, = pt.autograd.grad(out, x, g, retain_graph=True)
+    with Interposed(Tracer()) as tracer:
+        found, = pt.autograd.grad(out, x, g, retain_graph=True)
+    assert fused in [op for op, _, _ in tracer.tape]
+    pt.testing.assert_close(found, expected, rtol=0, atol=0)
+    samples = pt.stack([g, 2 * g])
+    with Interposed(Batcher()) as batcher:
+        batched, = pt.autograd.grad(out, x, batcher.sample(samples), retain_graph=True)
+    pt.testing.assert_close(batcher.stack(batched), pt.stack([expected, 2 * expected]))
+    with Interposed(Forward()) as forward:
+        pt.autograd.grad(out, x, forward.pair(g.clone(), pt.ones_like(g)), retain_graph=True)
+    with Interposed(Tracer()) as tracer:
+        pt.autograd.grad(out, x, g, create_graph=True)
+    assert fused not in [op for op, _, _ in tracer.tape]
+
+
 def test_forward_through_views_and_writes():
     def f(x):
         y = x * 2

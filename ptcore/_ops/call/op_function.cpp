@@ -85,7 +85,8 @@ inline PyObject *finish(pt_function *f, PyObject **slots) {
         }
         if (check == '.' || is_plain(check, slots[k]))
             continue;
-        PyObject *made = pt_hooks.plain(f, k, slots[k]);
+        /* a list may be changed while a kernel runs */
+        PyObject *made = check == 'l' && PyList_CheckExact(slots[k]) ? PyList_AsTuple(slots[k]) : pt_hooks.plain(f, k, slots[k]);
         if (made == NULL)
             goto done;
         slots[k] = owned[kept++] = made;

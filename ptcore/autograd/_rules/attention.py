@@ -1,6 +1,6 @@
 """Rule of attention. The fused kernel serves a backward that is not recorded."""
 from ptcore._ops.functions import attention_backward
-from ptcore.autograd._helpers import recording
+from ptcore.autograd._helpers import differentiated
 from ptcore.autograd._rules import vjp
 
 
@@ -10,7 +10,7 @@ def attention_stats(gs, query, key, value, mask, keep, state, out0, out1, is_cau
     g = gs[0]
     if g is None:
         return None, None, None, None, None, None
-    if recording():
+    if differentiated():
         from ptcore._ops._composite_attention import differentiable_backward
         gradients = differentiable_backward(g, query, key, value, mask, keep, state, is_causal, scale, dropout_p,
                                             bool(needs & 8))

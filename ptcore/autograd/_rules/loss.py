@@ -2,7 +2,7 @@
 from ptcore._ops.functions import cross_entropy_backward, reshape, scatter_src, softmax, unsqueeze
 from ptcore._ops.functions import nll_loss_backward as nll_gradient
 from ptcore._ops.functions import nll_loss_stats as nll_of
-from ptcore.autograd._helpers import recording, zeros_for
+from ptcore.autograd._helpers import differentiated, zeros_for
 from ptcore.autograd._rules import vjp
 
 
@@ -34,7 +34,7 @@ def nll_loss_backward(g, target, weight, reduction, ignore_index):
 def cross_entropy_stats(gs, input, target, weight, out1, out2, reduction, ignore_index,
                         label_smoothing):
     g, lse, total_weight = gs[0], out1, out2
-    if not recording():
+    if not differentiated():
         return (cross_entropy_backward(g, input, target, weight, lse, total_weight, reduction,
                                        ignore_index, label_smoothing), None, None)
     axis = 0 if len(input.shape) == 1 else 1

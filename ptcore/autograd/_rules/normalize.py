@@ -9,13 +9,13 @@ from ptcore._ops.functions import group_norm_backward as fused_group_norm
 from ptcore._ops.functions import layer_norm_backward as fused_layer_norm
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd._helpers import recording, sum_to
+from ptcore.autograd._helpers import differentiated, sum_to
 from ptcore.autograd._rules import jvp, vjp
 
 
 @vjp("softmax")
 def softmax(g, out, dim):
-    if not recording():
+    if not differentiated():
         return softmax_backward(g, out, dim)
     gy = g * out
     return gy - out * sum_of(gy, dim, True)
@@ -23,7 +23,7 @@ def softmax(g, out, dim):
 
 @vjp("log_softmax")
 def log_softmax(g, out, dim):
-    if not recording():
+    if not differentiated():
         return log_softmax_backward(g, out, dim)
     return g - exp(out) * sum_of(g, dim, True)
 
@@ -34,7 +34,7 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
     g, mean, rstd = gs[0], out1, out2
     if g is None:
         return None, None, None
-    if not recording():
+    if not differentiated():
         gx, gw, gb = fused_layer_norm(g, input, mean, rstd, weight)
         return gx, gw if needs & 2 else None, gb if needs & 4 else None
     dims = tuple(range(-normalized_ndim, 0))
@@ -54,7 +54,7 @@ def batch_norm_stats(gs, input, weight, out1, out2, eps, needs):
     g, mean, var = gs[0], out1, out2
     if g is None:
         return None, None, None
-    if not recording():
+    if not differentiated():
         gx, gw, gb = fused_batch_norm(g, input, mean, var, weight, eps)
     else:
         _, mean, var = batch_norm_statistics(input, None, None, eps)
@@ -67,7 +67,7 @@ def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
     g, mean, rstd = gs[0], out1, out2
     if g is None:
         return None, None, None
-    if not recording():
+    if not differentiated():
         gx, gw, gb = fused_group_norm(g, input, mean, rstd, weight, num_groups)
     else:
         _, mean, rstd = group_norm_statistics(input, None, None, num_groups, eps)

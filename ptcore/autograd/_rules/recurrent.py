@@ -2,7 +2,7 @@
 from ptcore._ops.functions import mm, slice, tanh, transpose
 from ptcore._ops.functions import recurrent_layer_backward as fused
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd._helpers import recording, zeros_for
+from ptcore.autograd._helpers import differentiated, zeros_for
 from ptcore.autograd._rules import vjp
 
 
@@ -18,7 +18,7 @@ def recurrent_layer(gs, gates, hx, cx, weight, bias, projection, out, out1, out2
             return None, None, None, None, None, None
         g = zeros_for(g_cells, g_cells.shape)
     cells, kept, backward = out1, out2, fused
-    if recording():
+    if differentiated():
         from ptcore._ops import _decompositions_recurrent as by_ops
         out, cells, kept = by_ops.recurrent_layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode,
                                                   reverse)

@@ -1,12 +1,12 @@
 """Rule of sampling at positions. The fused kernel serves a backward that is not recorded."""
 from ptcore._ops.functions import grid_sample_backward
-from ptcore.autograd._helpers import recording
+from ptcore.autograd._helpers import differentiated
 from ptcore.autograd._rules import vjp
 
 
 @vjp("grid_sampled")
 def grid_sampled(g, input, grid, mode, padding_mode, align_corners, needs):
-    if recording():
+    if differentiated():
         from ptcore._ops import _grid_by_ops
         gradients = _grid_by_ops.grid_sample_backward(g, input, grid, mode, padding_mode, align_corners)
     else:

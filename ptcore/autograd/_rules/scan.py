@@ -16,7 +16,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
-from ptcore.autograd._helpers import conj_of, recording, zeros_for
+from ptcore.autograd._helpers import conj_of, differentiated, zeros_for
 from ptcore.autograd._rules import jvp, vjp
 
 
@@ -33,7 +33,7 @@ def cumprod(g, input, out, dim):
     if not input.shape:
         return g
     zero = input == 0
-    if recording() and not input.is_meta and bool(any(zero)):
+    if differentiated() and not input.is_meta and bool(any(zero)):
         return _by_products(g, input, dim)
     count = cumsum(zero, dim)
     first = zero & (count == 1)
