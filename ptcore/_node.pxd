@@ -30,6 +30,8 @@ cdef class Node:
     cdef public object spec                 # per input (shape, dtype code) to return to, or None
     cdef public object fn                   # the rule of a custom Function or of a runtime op
     cdef public uint64_t run                # stamp of the engine run that owns gbuf
+    cdef public uint64_t mark_run           # stamp of the engine run whose mark this is
+    cdef public int mark                    # what that run's survey found
     cdef public object gbuf                 # the gradient of the output, a list when nout > 1
     cdef public object hooks                # NodeHooks or None
     cdef public object out_meta             # per-output (shape, dtype, device) where nout > 1

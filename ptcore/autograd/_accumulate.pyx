@@ -48,10 +48,16 @@ cpdef object producer(object t):
     return grad_fn_of(<Tensor>t)
 
 
-cpdef object scalar_seed(object t):
-    """The one that backward starts from at a real floating scalar with history, else None."""
+cpdef object plain_seed(object t, object given):
+    """What backward starts from at a tensor with history: a gradient of its shape and dtype, or one at a real floating
+    scalar where none is given. None: anything else."""
     cdef Tensor x = <Tensor>t
     cdef Tensor g
+    if given is not None:
+        if not isinstance(given, Tensor) or not needs_grad(x):
+            return None
+        g = <Tensor>given
+        return g if g.dt == x.dt and g.rank == x.rank and same_sizes(x.rank, g.dims, x.dims) else None
     if x.count != 1 or CATEGORY[x.dt] != 2 or not needs_grad(x):
         return None
     if x.storage.device != DEVICE_CPU or x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:

@@ -6,8 +6,10 @@ all of its gradient: no dependency count is needed. A node's gradient waits in i
 buffer belongs to another live run (a backward inside a backward, another thread) keeps this
 run's gradient in the run's own map.
 
-Leaves take their gradient at once. While any leaf hook exists, a first pass counts the edges
-that lead to hooked leaves, so that a hook runs once, on the sum.
+Leaves take their gradient at once. While any leaf hook exists, or where inputs are named, a first pass
+(``survey``) counts the edges that lead to hooked leaves, so that a hook runs once, on the sum, and
+marks the nodes that lead to an input. Marks lie on the nodes as buffers do: with a run's stamp, or in
+the run's own map where the mark of another live run is there.
 
 Compiled with types by default; this file is what runs either way. In the compiled form a step
 that hands gradients over (deliver, take, clear) is not divided by another thread, since it gives
@@ -40,6 +42,9 @@ from ptcore.autograd import _anomaly
 from ptcore.autograd._accumulate import load_rule
 from ptcore.autograd._helpers import reduce_to
 
+FEW = 16                        # inputs up to which a leaf is searched for among them
+VISITED, LEADS = 1, 2           # bits of a node's mark: its edges are done; an input can be reached from it
+
 _stamps = itertools.count(1)
 _live: set = set()
 
@@ -51,8 +56,11 @@ class Run:
     stamp: cython.ulonglong
     heap: list
     foreign: dict           # Node -> buffer, where gbuf belongs to another live run
-    needed: object          # set of nodes that lead to the inputs asked for, or None
-    captured: object        # dict key -> gradient, or None: accumulate into leaves
+    marks: dict             # Node -> mark, where another live run's is on the node
+    inputs: list            # tensors whose gradients are asked for, or None: accumulate into all leaves
+    found: list             # the gradient of each, at its first place among them
+    by_id: dict             # id -> first place, where there are more leaves than a search is good for; or None
+    targets: dict           # Node -> [(output, place)], of inputs that are no leaves; or None
     waiting: object         # dict leaf -> [edges left, sum] of hooked leaves, or None
     streams: object         # autograd._streams.Streams, or None where only default streams are used
     current: Node           # whose rule or hooks are running
@@ -163,10 +171,12 @@ class Run:
     @cython.cfunc
     def add_to_leaf(self, t: object, g: object, owned: cython.int) -> object:
         entry: list
-        if self.captured is not None:
-            if id(t) in self.captured:
-                held = self.captured[id(t)]
-                self.captured[id(t)] = g if held is None else held + g
+        place: cython.int
+        if self.inputs is not None:
+            place = self.place(t)
+            if place >= 0:
+                held = self.found[place]
+                self.found[place] = g if held is None else held + g
             return None
         if self.waiting is not None and id(t) in self.waiting:
             entry = self.waiting[id(t)]
@@ -205,16 +215,11 @@ class Run:
             self.streams.enter(n, g)
         if hooks is not None:
             g = hooks.before(n, g)
-            if self.captured is not None:
-                self.capture(n, g)
-        elif self.captured is not None:
+        if self.targets is not None and n in self.targets:
             self.capture(n, g)
-        if self.needed is not None and n not in self.needed:
-            return None
         for i in range(nin):
             edge = n.edge(i)
-            if edge is not None and (self.needed is None or edge in self.needed
-                                     or id(edge) in self.captured):
+            if edge is not None and (self.inputs is None or self.leads(edge)):
                 needs |= 1 << (i if i < 15 else 15)
         if not needs:
             return None
@@ -252,7 +257,7 @@ class Run:
                 if spec is not None and spec[i] is not None:
                     x = reduce_to(x, spec[i])
                 if type(edge) is Node:
-                    if self.needed is None or edge in self.needed:
+                    if self.inputs is None or self.leads(edge):
                         self.deliver(edge, n.edge_nr(i), x)
                 else:
                     self.leaf(edge, x, 0 if x is g else 2)
@@ -266,17 +271,128 @@ class Run:
         return None
 
     @cython.cfunc
-    def capture(self, n: Node, g: object) -> object:
-        """Keeps the gradient of a non-leaf input that was asked for."""
+    def mark_of(self, n: Node) -> cython.int:
+        """The bits of n in this run; -1: it was not met yet."""
+        if n.mark_run == self.stamp:
+            return n.mark
+        return self.marks.get(n, -1) if self.marks else -1
+
+    @cython.cfunc
+    def set_mark(self, n: Node, mark: cython.int) -> object:
+        if n.mark_run != self.stamp:
+            if (n.mark_run != 0 and n.mark_run in _live) or (self.marks and n in self.marks):
+                self.marks[n] = mark
+                return None
+            n.mark_run = self.stamp
+        n.mark = mark
+        return None
+
+    @cython.cfunc
+    def leads(self, edge: object) -> cython.bint:
+        """Whether an edge leads to an input that was asked for."""
+        if type(edge) is Node:
+            return self.mark_of(edge) & LEADS != 0
+        return self.place(edge) >= 0
+
+    @cython.cfunc
+    def place(self, t: object) -> cython.int:
+        """The first place of a leaf among the inputs; -1: it is none."""
         i: cython.int
-        for i in range(n.nout):
-            key = (n, i)
-            if key in self.captured:
-                x = g if n.nout == 1 else g[i]
-                self.captured[key] = x
-                if self.streams is not None and x is not None:
-                    self.streams.hand(x, None)
-                    self.streams.back()
+        if self.by_id is not None:
+            return self.by_id.get(id(t), -1)
+        for i in range(len(self.inputs)):
+            if self.inputs[i] is t:
+                return i
+        return -1
+
+    @cython.cfunc
+    def ask(self, inputs: list) -> dict:
+        """Asks for the gradients of some tensors. Of those that were asked for before: where they will be found."""
+        again: dict = None
+        k: cython.int
+        at: cython.int
+        n: Node
+        self.inputs = inputs
+        self.found = [None] * len(inputs)
+        if len(inputs) > FEW:
+            self.by_id = {}
+        for k in range(len(inputs)):
+            t = inputs[k]
+            n = producer(t)
+            if n is not None:
+                if self.targets is None:
+                    self.targets = {}
+                self.targets.setdefault(n, []).append((t.output_nr, k))
+                at = k
+            elif self.by_id is None:
+                at = self.place(t)
+            else:
+                at = self.by_id.setdefault(id(t), k)
+            if at != k:
+                if again is None:
+                    again = {}
+                again[k] = at
+        return again
+
+    @cython.cfunc
+    def survey(self, roots: list) -> object:
+        """Meets each node once, behind those that it leads to: marks those that lead to inputs, or counts the edges
+        to hooked leaves."""
+        pending: list = []
+        n: Node
+        i: cython.int
+        mark: cython.int
+        for t in roots:
+            n = producer(t)
+            if n is not None:
+                pending.append(n)
+        while pending:
+            n = pending[len(pending) - 1]
+            mark = self.mark_of(n)
+            if mark < 0:
+                self.set_mark(n, 0)
+                for i in range(n.nin):
+                    edge = n.edge(i)
+                    if type(edge) is Node and self.mark_of(edge) < 0:
+                        pending.append(edge)
+                continue
+            pending.pop()
+            if mark & VISITED:
+                continue
+            mark = VISITED
+            for i in range(n.nin):
+                edge = n.edge(i)
+                if edge is None:
+                    continue
+                if self.inputs is None:
+                    if type(edge) is not Node:
+                        self.expect(edge)
+                elif self.leads(edge):
+                    mark |= LEADS
+            if self.targets is not None and n in self.targets:
+                mark |= LEADS
+            self.set_mark(n, mark)
+        return None
+
+    @cython.cfunc
+    def expect(self, t: object) -> object:
+        """Counts one edge to a leaf if that has hooks."""
+        extras = t._extras
+        if extras.hooks or extras.post_hooks:
+            if self.waiting is None:
+                self.waiting = {}
+            self.waiting.setdefault(id(t), [0, None])[0] += 1
+        return None
+
+    @cython.cfunc
+    def capture(self, n: Node, g: object) -> object:
+        """Keeps the gradients of inputs that are outputs of n."""
+        for nr, place in self.targets[n]:
+            x = g if n.nout == 1 else g[nr]
+            self.found[place] = x
+            if self.streams is not None and x is not None:
+                self.streams.hand(x, None)
+                self.streams.back()
         return None
 
     @cython.cfunc
@@ -310,7 +426,7 @@ def undivided(lock, function):
 if not cython.compiled:
     import threading
     _lock = threading.RLock()
-    for _name in ("deliver", "take", "clear"):
+    for _name in ("deliver", "take", "clear", "set_mark"):
         setattr(Run, _name, undivided(_lock, getattr(Run, _name)))
 
 
@@ -346,57 +462,6 @@ def finish_leaf(t, g, create_graph):
             hook(t)
 
 
-def reachable(roots):
-    """All nodes that can be reached from the roots, largest seq first."""
-    n: Node
-    i: cython.int
-    seen = set(roots)
-    pending = list(roots)
-    while pending:
-        n = pending.pop()
-        for i in range(n.nin):
-            edge = n.edge(i)
-            if type(edge) is Node and edge not in seen:
-                seen.add(edge)
-                pending.append(edge)
-    return sorted(seen, key=lambda n: -n._sequence_nr())
-
-
-def mark_needed(nodes, targets, leaves):
-    """The nodes from which a target node or one of the leaves (by id) can be reached."""
-    n: Node
-    i: cython.int
-    needed = set()
-    for item in reversed(nodes):
-        n = item
-        for i in range(n.nin):
-            edge = n.edge(i)
-            if edge is None:
-                continue
-            if edge in needed or edge in targets if type(edge) is Node else id(edge) in leaves:
-                needed.add(n)
-                break
-    return needed
-
-
-def count_edges(nodes, needed):
-    """{id(leaf): [edges, None]} of the hooked leaves."""
-    n: Node
-    i: cython.int
-    waiting = {}
-    for item in nodes:
-        n = item
-        if needed is not None and n not in needed:
-            continue
-        for i in range(n.nin):
-            edge = n.edge(i)
-            if edge is not None and type(edge) is not Node:
-                extras = edge._extras
-                if extras.hooks or extras.post_hooks:
-                    waiting.setdefault(id(edge), [0, None])[0] += 1
-    return waiting
-
-
 def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     """Walks back from the roots.
 
@@ -414,32 +479,20 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     run.stamp = stamp
     run.heap = []
     run.foreign = {}
-    run.needed = run.captured = run.waiting = run.current = run.streams = None
+    run.marks = {}
+    run.inputs = run.found = run.by_id = run.targets = run.waiting = run.current = run.streams = None
     run.create_graph = create_graph
     run.retain_graph = retain_graph
     run.anomaly = is_anomaly_enabled()
     if are_streams_used():
         from ptcore.autograd._streams import Streams
         run.streams = Streams()
-    keys = []
-    if inputs is not None:
-        run.captured = {}
-        for t in inputs:
-            node = t.grad_fn
-            key = id(t) if node is None else (node, t.output_nr)
-            keys.append(key)
-            run.captured[key] = None
-    if inputs is not None or hooked_leaves():
-        nodes = reachable([t.grad_fn for t in roots if t.grad_fn is not None])
-        if inputs is not None:
-            targets = {key[0] for key in keys if type(key) is tuple}
-            leaves = {key for key in keys if type(key) is not tuple}
-            run.needed = mark_needed(nodes, targets, leaves) | targets
-        if inputs is None:
-            run.waiting = count_edges(nodes, run.needed) or None
+    again: dict = None if inputs is None else run.ask(inputs)
     _live.add(stamp)
     _set_grad_enabled(create_graph)
     try:
+        if inputs is not None or hooked_leaves():
+            run.survey(roots)
         for k, t in enumerate(roots):
             g = grads[k]
             n = producer(t)
@@ -465,7 +518,10 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
         _set_grad_enabled(before)
     if inputs is None:
         return None
-    found = [run.captured[key] for key in keys]
+    found: list = run.found
+    if again is not None:
+        for k, at in again.items():
+            found[k] = found[at]
     if accumulate:
         for t, g in zip(inputs, found):
             if g is not None and not t.retains_grad:    # a retained one is in .grad already
@@ -474,7 +530,8 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
                 else:
                     accumulate_leaf(t, g, create_graph, 0)
         return None
-    for k, t in enumerate(inputs):
-        if t.grad_fn is None and found[k] is not None:
-            found[k] = through_hooks(t, found[k])
+    if hooked_leaves():
+        for k, t in enumerate(inputs):
+            if t.grad_fn is None and found[k] is not None:
+                found[k] = through_hooks(t, found[k])
     return found

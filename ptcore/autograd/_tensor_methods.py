@@ -3,22 +3,7 @@ from ptcore import _copying, _subclass, _untyped_storage  # noqa: F401  (their m
 from ptcore._node import Node
 from ptcore._ops._record import node_name, set_rebase_view
 from ptcore._tensor import Tensor
-from ptcore.autograd import backward as _backward
-from ptcore.autograd._accumulate import scalar_seed
-from ptcore.autograd._engine import run_backward
-
-
-def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-    """Accumulates the gradient of this tensor into the leaves of its graph.
-
-    See ``ptcore.autograd.backward``.
-    """
-    seed = scalar_seed(self) if gradient is None and inputs is None else None
-    if seed is None:
-        _backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-    else:
-        run_backward([self], [seed], create_graph if retain_graph is None else retain_graph,
-                     create_graph, None, True)
+from ptcore.autograd._backward import tensor_backward
 
 
 def requires_grad_(self, requires_grad=True):
@@ -55,7 +40,7 @@ def retain_grad(self):
     _hooks.retain_grad(self)
 
 
-for _f in (backward, requires_grad_, register_hook, register_post_accumulate_grad_hook,
+for _f in (tensor_backward, requires_grad_, register_hook, register_post_accumulate_grad_hook,
            retain_grad):
     setattr(Tensor, _f.__name__, _f)
 

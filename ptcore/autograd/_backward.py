@@ -1,0 +1,170 @@
+"""``backward`` and ``grad``: what is asked of the engine, checked."""
+from ptcore._errors import warn
+from ptcore._ops._creation import ones_like, zeros_like
+from ptcore._tensor import Tensor
+from ptcore.autograd._accumulate import plain_seed
+from ptcore.autograd._engine import run_backward
+
+
+def _sequence(value, op, arg):
+    if isinstance(value, Tensor):
+        return [value]
+    if hasattr(value, "edge") and hasattr(value, "node"):
+        raise TypeError(f"{op}: {arg} must be tensors, got a GradientEdge")
+    value = list(value)
+    for t in value:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{op}: {arg} must hold Tensors, got {type(t).__name__}")
+    return value
+
+
+def _initial(op, outputs, grads, create_graph):
+    """The gradients that start the walk: given ones checked, ones for scalars."""
+    if grads is None:
+        grads = [None] * len(outputs)
+    elif isinstance(grads, Tensor):
+        grads = [grads]
+    elif isinstance(grads, (tuple, list)):
+        grads = list(grads)
+    else:
+        raise TypeError(f"{op}: gradients must be Tensors or None, got {type(grads).__name__}")
+    if len(grads) != len(outputs):
+        raise RuntimeError(f"{op}: got {len(outputs)} tensors and {len(grads)} gradients")
+    for k, t in enumerate(outputs):
+        g = plain_seed(t, grads[k])
+        grads[k] = _seed(op, t, grads[k]) if g is None else g
+    return grads
+
+
+def _seed(op, t, g):
+    """The gradient that a walk starts with at t."""
+    if not t.requires_grad:
+        raise RuntimeError(f"{op}: a tensor does not require grad and does not have a grad_fn")
+    if g is None:
+        if t.numel() != 1:
+            raise RuntimeError(f"{op}: grad can be implicitly created only for scalar "
+                               f"outputs, got shape {list(t.shape)}")
+        if not t.dtype.is_floating_point:
+            raise RuntimeError(f"{op}: grad can be implicitly created only for real scalar "
+                               f"outputs, got dtype {t.dtype.name}")
+        return ones_like(t)
+    elif not isinstance(g, Tensor):
+        raise TypeError(f"{op}: gradients must be Tensors or None, got {type(g).__name__}")
+    elif g.shape != t.shape:
+        raise RuntimeError(f"{op}: the gradient of a tensor of shape {list(t.shape)} must "
+                           f"have that shape, got {list(g.shape)}")
+    elif g.dtype.is_complex and not t.dtype.is_complex:
+        raise RuntimeError(f"{op}: the gradient of a real tensor must be real, got "
+                           f"{g.dtype.name}")
+    elif g.dtype is not t.dtype:
+        g = g.to(t.dtype)
+    return g
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Accumulates the gradients of ``tensors`` into the ``.grad`` of the graph's leaves.
+
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensors
+    grad_tensors : Tensor, None or a sequence of them
+        The vector of the vector-Jacobian product; ones for scalars if None.
+    retain_graph : bool, optional
+        Keep what was saved, for another backward; defaults to ``create_graph``.
+    create_graph : bool
+        Record the backward itself, for higher derivatives.
+    grad_variables : optional
+        The older name of ``grad_tensors``.
+    inputs : sequence of Tensors, optional
+        Only these get a gradient; no other ``.grad`` is touched.
+
+    Raises
+    ------
+    RuntimeError
+        If a tensor has no history, a gradient has the wrong shape, or the graph was freed.
+    """
+    if grad_variables is not None:
+        warn("backward: grad_variables is deprecated, use grad_tensors", FutureWarning)
+        if grad_tensors is not None:
+            raise RuntimeError("backward: grad_tensors and grad_variables are two names of one argument; both were "
+                               "given")
+        grad_tensors = grad_variables
+    tensors = _sequence(tensors, "backward", "tensors")
+    if inputs is not None:
+        inputs = _sequence(inputs, "backward", "inputs")
+        if not inputs:
+            raise RuntimeError("backward: inputs must not be empty")
+    grads = _initial("backward", tensors, grad_tensors, create_graph)
+    run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph,
+                 create_graph, inputs, True)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False,
+         only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False):
+    """The gradients of ``outputs`` with respect to ``inputs``, without touching ``.grad``.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor or sequence of Tensors
+    grad_outputs : Tensor, None or a sequence of them
+        The vector of the vector-Jacobian product; ones for scalars if None.
+    retain_graph, create_graph : bool
+        As in ``backward``.
+    allow_unused : bool, optional
+        Return None for an input that the outputs do not depend on, instead of raising.
+    materialize_grads : bool
+        Zeros in place of None.
+
+    Returns
+    -------
+    tuple of Tensor
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> x = ptcore.tensor(3., requires_grad=True)
+    >>> ptcore.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    outputs = _sequence(outputs, "grad", "outputs")
+    inputs = _sequence(inputs, "grad", "inputs")
+    if not inputs:
+        raise RuntimeError("grad: inputs must not be empty")
+    if is_grads_batched:
+        raise RuntimeError("grad: is_grads_batched needs ptcore.func.vmap")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("grad: allow_unused must be True or not given with "
+                         "materialize_grads=True, got False")
+    allow_unused = bool(allow_unused) or materialize_grads
+    for t in inputs:
+        if not t.requires_grad:
+            raise RuntimeError("grad: one of the differentiated inputs does not require grad")
+    grads = _initial("grad", outputs, grad_outputs, create_graph)
+    found = run_backward(outputs, grads, create_graph if retain_graph is None else retain_graph,
+                         create_graph, inputs, False)
+    for k, g in enumerate(found):
+        if g is None:
+            if not allow_unused:
+                raise RuntimeError("grad: one of the differentiated inputs appears to not have "
+                                   "been used in the graph; pass allow_unused=True if this is "
+                                   "what you want")
+            if materialize_grads:
+                found[k] = zeros_like(inputs[k])
+    return tuple(found)
+
+
+def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Accumulates the gradient of this tensor into the leaves of its graph.
+
+    See ``ptcore.autograd.backward``.
+    """
+    seed = plain_seed(self, gradient) if inputs is None else None
+    if seed is None:
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    else:
+        run_backward([self], [seed], create_graph if retain_graph is None else retain_graph,
+                     create_graph, None, True)
+
+
+tensor_backward.__name__ = "backward"
+tensor_backward.__qualname__ = "Tensor.backward"
