@@ -497,6 +497,18 @@ def _reduced_index(op, x, dim, keepdim):
     return reduced(x, dim, keepdim, INT64)
 
 
+def _filled(op, *args):
+    """The sizes that an argument says, in the dtype that another one does or that of the first tensor."""
+    shape = next(a for a in args if type(a) is tuple)
+    dtype = next((a for a in args if type(a) is type(BOOL)), None)
+    return (shape, getattr(args[0], "dtype", None) if dtype is None else dtype)
+
+
+def _cross_entropy(op, x, target, weight, reduction, *rest):
+    shape, stat = loss_spec(op, x, target, weight, reduction), stat_dtype(x)
+    return [(shape if reduction == "none" else (), x.dtype), (shape, stat), ((), stat)]
+
+
 NAMED = {
     "like": lambda op, x, *rest: like(x),
     "laid": lambda op, x, *rest: laid_like(x),
@@ -517,6 +529,24 @@ NAMED = {
     "gather": gather_spec,
     "scatter": lambda op, x, dim, index, src, *rest: scatter_spec(op, x, dim, index, src),
     "index_select": index_select_spec,
+    "filled": _filled,
+    "like_second": lambda op, x, y, *rest: like(y),
+    "like_mask": lambda op, x, *rest: [like(x), like(x, BOOL)],
+    "like_matrix": lambda op, x, *rest: like(x) if x.ndim >= 2 else matrix(op, "input", x),
+    "counted": lambda op, x, dim: reduced(x, dim, False, INT64),
+    "mv": mv_spec,
+    "dot": dot_spec,
+    "addmm": lambda op, c, x, y, *rest: addmm_spec(op, c, x, y),
+    "index_add": lambda op, x, dim, index, source, alpha: index_add_spec(op, x, dim, index, source),
+    "layer_norm": lambda op, x, weight, bias, n, eps: normalized(op, x, x.shape[x.ndim - n:], weight, bias),
+    "layer_norm_backward": lambda op, g, x, mean, *rest: layer_norm_gradients(x, mean),
+    "batch_norm": lambda op, x, weight, bias, eps: batch_normalized(x, weight, bias),
+    "group_norm": lambda op, x, weight, bias, groups, eps: group_normalized(x, weight, bias, groups),
+    "channels_backward": lambda op, g, x, *rest: channel_gradients(x),
+    "cross_entropy": _cross_entropy,
+    "nll_loss": lambda op, x, target, weight, reduction, *rest: nll_spec(x, target, weight, reduction),
+    "convolution": convolved,           # noqa: F405
+    "pad": lambda op, x, pad, *rest: padded(op, x, pad),       # noqa: F405
 }
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]

@@ -13,7 +13,7 @@ _GIVEN = "stride, padding, dilation, groups"
 structured(
     f"convolve(input, weight, bias: OptTensor, {_SETTINGS})", types=NUMERIC, promote="none",
     kernel="convolve", internal=True, called="conv2d", node="ConvolutionBackward0",
-    out=f"convolved('convolve', input, weight, bias, {_GIVEN}, size)",
+    out="convolution",
     vjp=[f"convolve_transposed(g, conj_of(y), None, {_GIVEN}, x.shape[2:])",
          f"convolve_weight(conj_of(x), g, {_GIVEN}, y.shape[2:])", "sum_of_channels(g)"],
     jvp=[f"convolve(t, y, None, {_GIVEN}, size)", f"convolve(x, t, None, {_GIVEN}, size)",

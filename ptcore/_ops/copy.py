@@ -51,7 +51,7 @@ tensor([3, 2, 1])
 for _name, _text in (("tril", "Lower"), ("triu", "Upper")):
     linear(
         f"{_name}(input, diagonal=0)", kernel=_name,
-        out=f"like(input) if input.ndim >= 2 else matrix('{_name}', 'input', input)",
+        out="like_matrix",
         vjp=[f"{_name}(g, diagonal)"], reference=f"{_name}(x, diagonal)",
         inplace=True,
         doc=f"""{_text} triangle of matrices; zero elsewhere.

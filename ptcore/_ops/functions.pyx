@@ -326,7 +326,7 @@ cdef PyObject *value_of(const pt_value *v) except NULL:
     elif v.kind == c'f':
         x = v.f
     elif v.kind == c's':
-        x = v.text.decode()
+        return PyUnicode_InternFromString(v.text)
     elif v.kind == c't':
         x = tuple([int(i) for i in v.text.decode().split(",")]) if v.i else ()
     else:

@@ -49,7 +49,7 @@ tensor([[3, 4],
 
 structured(
     "index_add(input, dim: Dim, index: Index, source, *, alpha: Scalar = 1)", types=NUMERIC,
-    kernel="index_add", promote="none", out="index_add_spec('index_add', input, dim, index, source)",
+    kernel="index_add", promote="none", out="index_add",
     vjp=["g", None, "index_select(g, dim, index) * alpha"],
     batch="shift input source", jvp="linear",
     reference="_index_add(x, dim, index, source, alpha)", inplace=True, updates=True,

@@ -25,7 +25,7 @@ ptcore.Size([2, 1, 1])
 
 bilinear(
     "mv(input, vec)", types=NUMERIC, kernel="mv", promote="none",
-    out="mv_spec('mv', input, vec)", vjp=["outer_conj(g, y)", "mv(adjoint(x), g)"],
+    out="mv", vjp=["outer_conj(g, y)", "mv(adjoint(x), g)"],
     batch="product ik,k->i", autocast="low", reference="matmul(x, y)",
     doc="""Product of a matrix and a vector.
 
@@ -36,7 +36,7 @@ tensor([3., 3.])
 
 bilinear(
     "dot(input, tensor)", types=NUMERIC, kernel="dot", promote="none",
-    out="dot_spec('dot', input, tensor)", vjp=["g * conj_of(y)", "g * conj_of(x)"],
+    out="dot", vjp=["g * conj_of(y)", "g * conj_of(x)"],
     batch="product k,k->", autocast="widest", reference="dot(x, y)",
     doc="""Sum of the products of two vectors' elements (no conjugation).
 
@@ -47,7 +47,7 @@ tensor(11.)
 
 structured(
     "addmm(input, mat1, mat2, *, beta: Scalar = 1, alpha: Scalar = 1)", types=NUMERIC,
-    kernel="addmm", promote="none", out="addmm_spec('addmm', input, mat1, mat2)",
+    kernel="addmm", promote="none", out="addmm",
     vjp=["sum_to(g * conj_of(beta), x.shape)", "mm(g, adjoint(z)) * conj_of(alpha)",
          "mm(adjoint(y), g) * conj_of(alpha)"],
     batch="decompose", jvp=["t * beta", "mm(t, z) * alpha", "mm(y, t) * alpha"],

@@ -6,9 +6,7 @@ structured(
     'reduction: "none|mean|sum" = "mean", ignore_index=-100, label_smoothing=0.0)', node="NllLossBackward0", types=REAL,
     promote="none", kernel="cross_entropy",
     internal=True, called="cross_entropy", fields=("out", "lse", "total_weight"),
-    out="[(loss_spec('cross_entropy', input, target, weight, reduction) if reduction == 'none' "
-        "else (), input.dtype), (loss_spec('cross_entropy', input, target, weight, reduction), "
-        "stat_dtype(input)), ((), stat_dtype(input))]", batch="decompose", jvp="decompose",
+    out="cross_entropy", batch="decompose", jvp="decompose",
     autocast="high",
     reference="_cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing)",
     doc="Cross entropy with the log-sum-exp and the total weight that its gradient needs.")
@@ -17,7 +15,7 @@ nondifferentiable(
     'cross_entropy_backward(g, input, target: Index, weight: OptTensor, lse: Index, '
     'total_weight: Index, reduction: "none|mean|sum", ignore_index: Int, label_smoothing: Float)',
     types=REAL, promote="none", kernel="cross_entropy_backward",
-    internal=True, called="cross_entropy", out="like(input)",
+    internal=True, called="cross_entropy", out="like_second",
     batch="decompose", reference="_cross_entropy_backward",
     doc="The fused gradient of cross entropy for a backward that is not recorded.")
 
@@ -25,7 +23,7 @@ structured(
     'nll_loss_stats(input, target: Index, weight: OptTensor = None, '
     'reduction: "none|mean|sum" = "mean", ignore_index=-100)', node="NllLossBackward0", types=REAL, promote="none",
     kernel="nll_loss", internal=True, called="nll_loss", fields=("out", "total_weight"),
-    out="nll_spec(input, target, weight, reduction)", batch="decompose",
+    out="nll_loss", batch="decompose",
     jvp=["nll_loss_stats(t, target, weight, reduction, ignore_index)[0]", None, None],
     autocast="high",
     reference="_nll_loss(x, target, weight, reduction, ignore_index)",
@@ -34,7 +32,7 @@ structured(
 structured(
     'nll_loss_backward(grad, target: Index, weight: OptTensor, total_weight: Index, '
     'reduction: "none|mean|sum", ignore_index: Int, shape: Sizes)', types=REAL, promote="none",
-    kernel="nll_loss_backward", internal=True, called="nll_loss", out="(shape, grad.dtype)",
+    kernel="nll_loss_backward", internal=True, called="nll_loss", out="filled",
     batch="decompose",
     jvp=["nll_loss_backward(t, target, weight, total_weight, reduction, ignore_index, shape)",
          None, None, None],

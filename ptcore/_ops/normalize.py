@@ -23,7 +23,7 @@ structured(
     "layer_norm_stats(input, weight: OptTensor, bias: OptTensor, normalized_ndim: Int, "
     "eps: Float)", node="NativeLayerNormBackward0", types=REAL, promote="none", kernel="layer_norm",
     internal=True, called="layer_norm", fields=("out", "mean", "rstd"),
-    out="normalized('layer_norm', input, input.shape[input.ndim - normalized_ndim:], weight, bias)",
+    out="layer_norm",
     batch="shift input", jvp="decompose", autocast="high",
     reference="_layer_norm(x, weight, bias, normalized_ndim, eps)",
     doc="Layer normalisation with the statistics that its gradient needs.")
@@ -32,7 +32,7 @@ nondifferentiable(
     "layer_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor = None)", types=REAL,
     promote="none", kernel="layer_norm_backward",
     internal=True, called="layer_norm", fields=("input", "weight", "bias"),
-    out="layer_norm_gradients(input, mean)",
+    out="layer_norm_backward",
     batch="decompose", reference="_layer_norm_backward(g, input, mean, rstd, weight)",
     doc="The fused gradient of layer normalisation for a backward that is not recorded.")
 
@@ -40,14 +40,14 @@ structured(
     "batch_norm_stats(input, weight: OptTensor, bias: OptTensor, eps: Float)",
     node="NativeBatchNormBackward0", types=REAL, promote="none", kernel="batch_norm",
     layout="contiguous", internal=True, called="batch_norm", fields=("out", "mean", "var"),
-    out="batch_normalized(input, weight, bias)", batch="decompose", jvp="decompose",
+    out="batch_norm", batch="decompose", jvp="decompose",
     reference="_batch_norm(x, weight, bias, eps)",
     doc="Batch normalisation by the batch's own statistics, which are the mean and the biased variance.")
 
 nondifferentiable(
     "batch_norm_backward(g, input, mean: Index, var: Index, weight: OptTensor, eps: Float)", types=REAL,
     promote="none", kernel="batch_norm_backward", layout="contiguous", internal=True, called="batch_norm",
-    fields=("input", "weight", "bias"), out="channel_gradients(input)", batch="decompose",
+    fields=("input", "weight", "bias"), out="channels_backward", batch="decompose",
     reference="_batch_norm_backward(g, input, mean, var, weight, eps)",
     doc="The fused gradient of batch normalisation for a backward that is not recorded.")
 
@@ -55,7 +55,7 @@ structured(
     "group_norm_stats(input, weight: OptTensor, bias: OptTensor, num_groups: Int, eps: Float)",
     node="NativeGroupNormBackward0", types=REAL, promote="none", kernel="group_norm",
     layout="contiguous", internal=True, called="group_norm", fields=("out", "mean", "rstd"),
-    out="group_normalized(input, weight, bias, num_groups)", batch="decompose", jvp="decompose",
+    out="group_norm", batch="decompose", jvp="decompose",
     autocast="high", reference="_group_norm(x, weight, bias, num_groups, eps)",
     doc="Group normalisation with the statistics that its gradient needs.")
 
@@ -63,6 +63,6 @@ nondifferentiable(
     "group_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor, num_groups: Int)",
     types=REAL, promote="none", kernel="group_norm_backward", layout="contiguous", internal=True,
     called="group_norm",
-    fields=("input", "weight", "bias"), out="channel_gradients(input)", batch="decompose",
+    fields=("input", "weight", "bias"), out="channels_backward", batch="decompose",
     reference="_group_norm_backward(g, input, mean, rstd, weight, num_groups)",
     doc="The fused gradient of group normalisation for a backward that is not recorded.")

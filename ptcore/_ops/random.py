@@ -7,13 +7,13 @@ for _name, _params, _numbers in (
         ("linspace", "start: Scalar, end: Scalar, steps: Int", "start, end, steps")):
     nondifferentiable(
         f"fill_{_name}({_params}, shape: Sizes, dtype: DType, device: Obj)", types=NUMERIC,
-        kernel=_name, internal=True, called=_name, out="(shape, dtype)",
+        kernel=_name, internal=True, called=_name, out="filled",
         reference=f"{_name}({_numbers})",
         doc=f"The values of {_name}.")
 
 nondifferentiable(
     "fill_eye(shape: Sizes, dtype: DType, device: Obj)", types=ALL, kernel="eye", internal=True, called="eye",
-    out="(shape, dtype)", reference="eye(*shape)", doc="Ones on the diagonal.")
+    out="filled", reference="eye(*shape)", doc="Ones on the diagonal.")
 
 for _name, _called, _params, _doc in (
         ("random_uniform", "rand", "low: Float, high: Float", "Uniform reals in [low, high)."),
@@ -24,7 +24,7 @@ for _name, _called, _params, _doc in (
     nondifferentiable(
         f"{_name}({_params}, shape: Sizes, dtype: DType, device: Obj, generator: Obj)",
         types=ALL, kernel="randperm" if _name.startswith("randperm") else _name, internal=True,
-        called=_called, random=True, out="(shape, dtype)", reference=_name, doc=_doc)
+        called=_called, random=True, out="filled", reference=_name, doc=_doc)
 
 nondifferentiable(
     "bernoulli_of(input, generator: Obj)", types=REAL, kernel="random_bernoulli", internal=True, called="bernoulli",
@@ -40,5 +40,5 @@ nondifferentiable(
 structured(
     "dropout_masked(input, p: Float, generator: Obj)", types=REAL, kernel="dropout",
     internal=True, called="dropout", random=True, layout="contiguous", fields=("out", "mask"),
-    out="[like(input), like(input, BOOL)]",
+    out="like_mask",
     jvp="rule", reference="dropout", doc="Elements zeroed with probability p, the rest scaled by 1 / (1 - p).")

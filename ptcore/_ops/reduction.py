@@ -80,7 +80,7 @@ tensor(True)
 
 nondifferentiable(
     "count_nonzero(input, dim: Dims = None)", types=ALL, kernel="count_nonzero",
-    out="reduced(input, dim, False, INT64)", reference="count_nonzero(x, axis=dim)",
+    out="counted", reference="count_nonzero(x, axis=dim)",
     doc="""Number of nonzero elements.
 
 >>> import ptcore

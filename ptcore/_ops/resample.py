@@ -3,7 +3,7 @@ from ptcore._ops._schema import ALL, BOOL, COMPLEX, REAL, linear, nondifferentia
 
 structured(
     "pad_constant(input, pad: Ints, value: Scalar)", kernel="pad_constant", internal=True, called="pad",
-    node="ConstantPadNdBackward0", out="padded('pad', input, pad)",
+    node="ConstantPadNdBackward0", out="pad",
     vjp=["pad_constant(g, negated(pad), 0)"], jvp=["pad_constant(t, pad, 0)"],
     reference="_pad_constant(x, pad, value)",
     doc="``input`` with ``value`` around it: pairs for the last dims, the last dim first.")

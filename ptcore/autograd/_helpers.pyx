@@ -30,8 +30,8 @@ cdef bint fusible(object g):
 def differentiated():
     """Whether the backward pass is itself differentiated: recorded, or in forward mode.
 
-    Then a rule is made of ops that have derivatives. Where an interpreter only batches or traces, the fused op is offered
-    to it as any other.
+    Then a rule is made of ops that have derivatives. Where an interpreter only batches or traces, the fused op is
+    offered to it as any other.
     """
     if pt_tls.grad_enabled:
         return True

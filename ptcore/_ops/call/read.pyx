@@ -5,8 +5,11 @@ types. For others ``plain_arguments`` makes such, once, and they are read again.
 """
 from cpython.mem cimport PyMem_Malloc
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.string cimport memset
+
+from sys import intern
 
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, device, device_of
@@ -108,6 +111,8 @@ cdef int read(Call *c) except -1:
     c.dims = 0
     c.keepdim = False
     c.lead = NULL
+    if not c.normal:
+        c.column, c.number = DEVICE_CPU, -1
     for k in range(c.n):
         x = <object>c.args[k]
         letter = letters[k]
@@ -173,7 +178,7 @@ cdef int read(Call *c) except -1:
                 c.keepdim = p.i != 0
             c.nparams += 1
             continue
-        if lead is None:
+        if lead is None and c.o.ntensors:
             return 0
         if letter == c'D':
             if not read_dims(c, p, x, lead.rank):
@@ -181,8 +186,8 @@ cdef int read(Call *c) except -1:
             c.plain[c.nparams] = NULL
         elif x is None and (letter == c'e' or letter == c'g' or letter == c'j' or letter == c'o'):
             pass
-        elif letter == c'd' or letter == c'e':
-            if not read_dim(x, lead.rank, &p.i):
+        elif letter == c'd' or letter == c'e' or letter == c'n':
+            if not read_dim(x, lead.rank + (letter == c'n'), &p.i):
                 return 0
             p.kind, p.d = PT_PARAM_INT, <double>p.i
             c.dims = <uint64_t>1 << p.i
@@ -207,6 +212,17 @@ cdef int read(Call *c) except -1:
                     return 0
                 p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
                 p.d = <double>p.i
+        elif letter == c'z' or letter == c'Z':
+            if not read_ints(c, p, x):
+                return 0
+        elif letter == c'w':
+            p.i = choice(c.op, k, x)
+            if p.i < 0:
+                return 0
+            p.kind, p.d = PT_PARAM_INT, <double>p.i
+        elif letter == c'o' and lead is None:       # a device, or a generator of random numbers
+            if type(x) is device:
+                c.column, c.number = (<device>x).column, (<device>x).number
         else:
             return 0
         c.nparams += 1
@@ -219,7 +235,9 @@ cdef int read(Call *c) except -1:
 cdef bint plain(Call *c) noexcept:
     """Whether nobody is to be asked, nothing to be promoted, and all tensors are on one device."""
     cdef int k
-    if c.lead == NULL or c.key & SLOW_ON_ANY_DEVICE or (c.dt >= 0 and not c.o.types & (1 << c.dt)):
+    if c.lead == NULL:
+        return c.o.ntensors == 0 and not c.key & PT_SLOW and c.column == DEVICE_CPU
+    if c.key & SLOW_ON_ANY_DEVICE or (c.dt >= 0 and not c.o.types & (1 << c.dt)):
         return False
     if c.o.promote == PT_PROMOTE_FLOAT and c.dt >= 0 and CATEGORY[c.dt] < 2:
         return False
@@ -231,6 +249,37 @@ cdef bint plain(Call *c) noexcept:
                     c.column != DEVICE_CPU and c.inputs[k].device_index != c.number)):
                 return False
     return True
+
+
+cdef bint read_ints(Call *c, pt_param *p, object x) noexcept:
+    """Several ints from an exact tuple of exact ints."""
+    cdef int64_t *ints = c.ints + c.nints
+    cdef int j, n, overflow = 0
+    if type(x) is not tuple or PyTuple_GET_SIZE(x) > 64 or PyTuple_GET_SIZE(x) + c.nints > INLINE_INTS:
+        return False
+    n = <int>PyTuple_GET_SIZE(x)
+    for j in range(n):
+        item = <object>PyTuple_GET_ITEM(x, j)
+        if not PyLong_CheckExact(item):
+            return False
+        ints[j] = PyLong_AsLongLongAndOverflow(item, &overflow)
+        if overflow:
+            return False
+    p.kind, p.count, p.list = PT_PARAM_INTS, n, ints
+    c.nints += n
+    return True
+
+
+cdef int choice(int op, int k, object x) noexcept:
+    """The number of a word among those that an argument may be; -1 for anything else."""
+    cdef PyObject *names = _choices_of[op * MAX_ARGS + k]
+    cdef int i
+    if names == NULL:               # its row is not read yet
+        return -1
+    for i in range(<int>PyTuple_GET_SIZE(<object>names)):
+        if PyTuple_GET_ITEM(<object>names, i) == <PyObject *>x:
+            return i
+    return -1
 
 
 cdef bint read_dims(Call *c, pt_param *p, object x, int rank) noexcept:
@@ -500,13 +549,15 @@ cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -
     return 0
 
 
-_choice_table = {}
+cdef (PyObject *)[4096 * 20] _choices_of      # by op and argument: a tuple of interned words
 
 
 cdef tuple _choices(int op, int k):
-    key = (op, k)
-    found = _choice_table.get(key)
-    if found is None:
+    cdef PyObject **place = &_choices_of[op * MAX_ARGS + k]
+    cdef tuple found
+    if place[0] == NULL:
         from ptcore._ops import row
-        found = _choice_table[key] = row(info(op).row.decode()).args[k].choices
-    return found
+        found = tuple([intern(word) for word in row(info(op).row.decode()).args[k].choices])
+        Py_INCREF(found)
+        place[0] = <PyObject *>found
+    return <tuple>place[0]

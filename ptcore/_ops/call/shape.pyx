@@ -8,11 +8,13 @@ from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._device cimport as_device, device
-from ptcore._dtype cimport CATEGORY, as_code
-from ptcore._shape cimport is_dense, read_sizes
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code
+from ptcore._shape cimport is_dense, read_sizes, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops.call.call cimport *
+
+cdef int64_t MAX_PAD = <int64_t>1 << 48
 
 
 cdef inline void like(Call *c, int k, const pt_view *x, int dt) noexcept:
@@ -128,13 +130,228 @@ cdef bint transformed(Call *c) noexcept:
     return replaced(c, x, x.ndim - 1, weight.sizes[0])
 
 
+cdef inline bint is_vector(const pt_view *x, int64_t n) noexcept:
+    """Whether an optional tensor is absent or a vector of n numbers."""
+    return x.dtype == PT_NONE or (x.ndim == 1 and x.sizes[0] == n)
+
+
+cdef inline int stat_dt(int dt) noexcept:
+    """Statistics kept beside half-precision data are float32."""
+    return PT_FLOAT32 if ITEMSIZE[dt] == 2 else dt
+
+
+cdef inline void sized(Call *c, int k, int ndim, const int64_t *sizes, int dt) noexcept:
+    """Output k has these sizes."""
+    cdef Out *out = &c.outs[k]
+    out.ndim, out.dt, out.laid = ndim, dt, False
+    memcpy(out.sizes, sizes, ndim * sizeof(int64_t))
+
+
+cdef bint filled(Call *c, int dt) noexcept:
+    """The output has the sizes that an argument says."""
+    cdef int k, n = 0
+    for k in range(c.n):
+        if c.o.letters[k] in b"TOIJL":
+            continue
+        if c.o.letters[k] == c't':
+            if c.params[n].kind != PT_PARAM_INT:
+                return False
+            dt = <int>c.params[n].i
+        elif c.o.letters[k] == c'z':
+            for j in range(c.params[n].count):
+                if c.params[n].list[j] < 0:
+                    return False
+            sized(c, 0, c.params[n].count, c.params[n].list, dt)
+        n += 1
+    c.outs[0].dt = dt
+    return True
+
+
+cdef bint layer_normalized(Call *c) noexcept:
+    """``layer_norm``: the input's sizes, and twice those without the last dims, kept as 1."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef int64_t n = c.params[0].i
+    cdef int i, k, outer
+    if n < 1 or n > x.ndim:
+        return False
+    outer = x.ndim - <int>n
+    for k in range(1, 3):
+        if c.inputs[k].dtype != PT_NONE and (
+                c.inputs[k].ndim != n or not same_sizes(<int>n, c.inputs[k].sizes, x.sizes + outer)):
+            return False
+    like(c, 0, x, x.dtype)
+    for k in range(1, 3):
+        like(c, k, x, stat_dt(x.dtype))
+        for i in range(outer, x.ndim):
+            c.outs[k].sizes[i] = 1
+    c.nout = 3
+    return True
+
+
+cdef bint layer_gradients(Call *c) noexcept:
+    """Those of the input, the second tensor, and of weight and bias, which have its last sizes: where the mean has 1."""
+    cdef const pt_view *x = &c.inputs[1]
+    cdef const pt_view *mean = &c.inputs[2]
+    cdef int n = x.ndim, k
+    if mean.ndim != n:
+        return False
+    while n and mean.sizes[n - 1] == 1:
+        n -= 1
+    like(c, 0, x, x.dtype)
+    for k in range(1, 3):
+        sized(c, k, x.ndim - n, x.sizes + n, x.dtype)
+    c.nout = 3
+    return True
+
+
+cdef bint channels_normalized(Call *c, bint groups) noexcept:
+    """``batch_norm`` and ``group_norm`` of (N, C, ...), with two statistics of each channel, or of each group of each
+    sample."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef int64_t[2] sizes
+    cdef int k
+    if x.ndim < 2 or not is_vector(&c.inputs[1], x.sizes[1]) or not is_vector(&c.inputs[2], x.sizes[1]):
+        return False
+    sizes[0], sizes[1] = x.sizes[0], c.params[0].i
+    if groups and (sizes[1] < 1 or x.sizes[1] % sizes[1]):
+        return False
+    like(c, 0, x, x.dtype)
+    if not groups:
+        sizes[0] = x.sizes[1]
+    for k in range(1, 3):
+        sized(c, k, 1 + groups, sizes, stat_dt(x.dtype))
+    c.nout = 3
+    return True
+
+
+cdef bint channel_gradients(Call *c) noexcept:
+    """Those of the input, the second tensor, and of weight and bias."""
+    cdef const pt_view *x = &c.inputs[1]
+    if x.ndim < 2:
+        return False
+    like(c, 0, x, x.dtype)
+    sized(c, 1, 1, x.sizes + 1, x.dtype)
+    sized(c, 2, 1, x.sizes + 1, x.dtype)
+    c.nout = 3
+    return True
+
+
+cdef bint classified(Call *c, bint with_lse) noexcept:
+    """Losses of class indices: the loss, [the log-sum-exp,] the total weight."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef const pt_view *target = &c.inputs[1]
+    cdef int64_t[64] sizes
+    cdef int i, n = 0, dt = stat_dt(x.dtype) if with_lse else x.dtype
+    if x.ndim == 0 or not is_index(target) or not is_vector(&c.inputs[2], x.sizes[0 if x.ndim == 1 else 1]):
+        return False
+    for i in range(x.ndim):
+        if i != 1 and x.ndim > 1:
+            sizes[n] = x.sizes[i]
+            n += 1
+    if target.ndim != n or not same_sizes(n, target.sizes, sizes):
+        return False
+    sized(c, 0, 0 if c.params[0].i else n, sizes, x.dtype)         # "none" is the first word
+    if with_lse:
+        sized(c, 1, n, sizes, dt)
+    sized(c, 1 + with_lse, 0, sizes, dt)
+    c.nout = 2 + with_lse
+    return True
+
+
+cdef bint is_setting(const pt_param *p, int n, int64_t least) noexcept:
+    """Whether a setting of a window has n numbers, all of them large enough."""
+    cdef int i
+    if p.kind != PT_PARAM_INTS or p.count != n:
+        return False
+    for i in range(n):
+        if p.list[i] < least:
+            return False
+    return True
+
+
+cdef bint convolved(Call *c) noexcept:
+    """(N, C, ...) by (filters, C / groups, ...) and a bias (filters)."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef const pt_view *weight = &c.inputs[1]
+    cdef const pt_param *p = c.params           # stride, padding, dilation, groups, size
+    cdef int n = x.ndim - 2
+    if not 1 <= n <= 3 or weight.ndim != x.ndim or p[3].i < 1:
+        return False
+    if not (is_setting(&p[0], n, 1) and is_setting(&p[1], n, 0) and is_setting(&p[2], n, 1)
+            and is_setting(&p[4], n, 0)):
+        return False
+    if p[3].i > x.sizes[1] + 1 or x.sizes[1] != p[3].i * weight.sizes[1] or weight.sizes[0] % p[3].i:
+        return False
+    if not is_vector(&c.inputs[2], weight.sizes[0]):
+        return False
+    sized(c, 0, 2, x.sizes, x.dtype)
+    c.outs[0].sizes[1] = weight.sizes[0]
+    memcpy(c.outs[0].sizes + 2, p[4].list, n * sizeof(int64_t))
+    c.outs[0].ndim = x.ndim
+    return True
+
+
+cdef bint added_product(Call *c) noexcept:
+    """``addmm``: a matrix product, to which the first tensor broadcasts."""
+    cdef const pt_view *input = &c.inputs[0]
+    cdef const pt_view *x = &c.inputs[1]
+    cdef const pt_view *y = &c.inputs[2]
+    cdef int64_t[2] sizes
+    cdef int i
+    if x.ndim != 2 or y.ndim != 2 or x.sizes[1] != y.sizes[0] or input.ndim > 2:
+        return False
+    sizes[0], sizes[1] = x.sizes[0], y.sizes[1]
+    for i in range(input.ndim):
+        if input.sizes[i] != 1 and input.sizes[i] != sizes[2 - input.ndim + i]:
+            return False
+    sized(c, 0, 2, sizes, c.dt)
+    return True
+
+
+cdef bint added_at(Call *c) noexcept:
+    """``index_add``: the sizes of the input; the source has as many of one dim as there are indices."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef const pt_view *source = &c.inputs[2]
+    cdef int i
+    if c.inputs[1].ndim > 1 or not is_index(&c.inputs[1]) or source.ndim != x.ndim:
+        return False
+    for i in range(x.ndim):
+        if source.sizes[i] != (c.inputs[1].numel if i == c.params[0].i else x.sizes[i]):
+            return False
+    like(c, 0, x, x.dtype)
+    return True
+
+
+cdef bint padded(Call *c) noexcept:
+    """``pad``: two numbers for each dim from the last one on."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef const pt_param *p = &c.params[0]
+    cdef int k, d
+    cdef int64_t n
+    if p.kind != PT_PARAM_INTS or p.count % 2 or p.count > 2 * x.ndim:
+        return False
+    like(c, 0, x, x.dtype)
+    for k in range(p.count // 2):
+        d = x.ndim - 1 - k
+        n = x.sizes[d]
+        if (p.list[2 * k] < -n or p.list[2 * k + 1] < -n or p.list[2 * k] > MAX_PAD or p.list[2 * k + 1] > MAX_PAD
+                or n + p.list[2 * k] + p.list[2 * k + 1] < 0):
+            return False
+        c.outs[0].sizes[d] = n + p.list[2 * k] + p.list[2 * k + 1]
+    return True
+
+
 cdef bint shape(Call *c) noexcept:
     """Fills ``c.outs`` by the rule that the row names. False: its Python form has to say."""
     cdef int rule = c.o.rule
     cdef const pt_view *x = &c.inputs[0]
-    if rule == RULE_SPEC or c.nin == 0 or x.dtype == PT_NONE:
+    if rule == RULE_SPEC:
         return False
     c.nout = 1
+    if rule == RULE_FILLED:
+        return filled(c, c.dt)
+    if c.nin == 0 or x.dtype == PT_NONE:
+        return False
     if rule == RULE_LIKE:
         like(c, 0, x, x.dtype)
     elif rule == RULE_LAID:
@@ -190,6 +407,48 @@ cdef bint shape(Call *c) noexcept:
         if c.inputs[1].ndim > 1 or not is_index(&c.inputs[1]):
             return False
         return replaced(c, x, c.params[0].i, c.inputs[1].numel)
+    elif rule == RULE_LIKE_SECOND:
+        like(c, 0, &c.inputs[1], c.inputs[1].dtype)
+    elif rule == RULE_LIKE_MASK:
+        like(c, 0, x, x.dtype)
+        like(c, 1, x, PT_BOOL)
+        c.nout = 2
+    elif rule == RULE_LIKE_MATRIX:
+        if x.ndim < 2:
+            return False
+        like(c, 0, x, x.dtype)
+    elif rule == RULE_COUNTED:
+        reduced(c, 0, PT_INT64)
+    elif rule == RULE_MV:
+        if x.ndim != 2 or not is_vector(&c.inputs[1], x.sizes[1]):
+            return False
+        sized(c, 0, 1, x.sizes, x.dtype)
+    elif rule == RULE_DOT:
+        if x.ndim != 1 or not is_vector(&c.inputs[1], x.sizes[0]):
+            return False
+        sized(c, 0, 0, x.sizes, x.dtype)
+    elif rule == RULE_ADDMM:
+        return added_product(c)
+    elif rule == RULE_INDEX_ADD:
+        return added_at(c)
+    elif rule == RULE_LAYER_NORM:
+        return layer_normalized(c)
+    elif rule == RULE_LAYER_NORM_BACKWARD:
+        return layer_gradients(c)
+    elif rule == RULE_BATCH_NORM:
+        return channels_normalized(c, False)
+    elif rule == RULE_GROUP_NORM:
+        return channels_normalized(c, True)
+    elif rule == RULE_CHANNELS_BACKWARD:
+        return channel_gradients(c)
+    elif rule == RULE_CROSS_ENTROPY:
+        return classified(c, True)
+    elif rule == RULE_NLL_LOSS:
+        return classified(c, False)
+    elif rule == RULE_CONVOLUTION:
+        return convolved(c)
+    elif rule == RULE_PAD:
+        return padded(c)
     else:
         return False
     return True
