@@ -6,8 +6,9 @@ cdef class TensorMeta:
     cdef int dt
     cdef int column
     cdef int number
+    cdef int layout
     cdef int64_t[5] sizes               # up to five dims
-    cdef object size                    # the shape of more
+    cdef object size                    # the shape of more, or one whose sizes are no plain ints
 
 cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int number)
 

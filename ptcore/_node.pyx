@@ -10,11 +10,13 @@ Invariants:
 (d) after a backward without retain_graph no slot holds a tensor, and ``freed`` is set if
     one did; metadata stays, so that a rule that needs no more runs again, as in PyTorch.
 """
+from math import prod
+
 cimport cython
 
 from ptcore._types cimport *
-from ptcore._device cimport device_of
-from ptcore._dtype cimport dtype_of
+from ptcore._device cimport device, device_of
+from ptcore._dtype cimport dtype, dtype_of
 from ptcore._shape cimport make_size
 
 cdef uint64_t _seq = 0
@@ -54,7 +56,14 @@ cdef class TensorMeta:
         return self.rank
 
     def numel(self):
-        return self.shape.numel()
+        return self.shape.numel() if self.size is None else prod(self.size)
+
+
+def meta_of_sizes(tuple size, dtype dt, device where):
+    """Metadata whose sizes may be any objects, as those of a traced tensor: rules get them as they are."""
+    cdef TensorMeta m = TensorMeta.__new__(TensorMeta)
+    m.rank, m.dt, m.column, m.number, m.size = <int>len(size), dt.code, where.column, where.number, size
+    return m
 
 
 cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int number):

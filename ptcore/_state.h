@@ -22,6 +22,7 @@ enum {
     PT_NO_GRAD_VIEW = 1 << 10,  /* a view made where history was not recorded */
     PT_MULTI_VIEW = 1 << 11,    /* one of several views made by one call (split, unbind) */
     PT_RETAIN_GRAD = 1 << 12,
+    PT_LAYOUT = 1 << 13,        /* not strided: its layout byte says what it is */
     /* mode bits only */
     PT_MODE_AUTOCAST = 1 << 16,
     PT_MODE_FUNCTION = 1 << 17, /* a TorchFunctionMode is active */
@@ -29,7 +30,7 @@ enum {
     PT_MODE_ANOMALY = 1 << 19,
 
     PT_SLOW = PT_SUBCLASS | PT_NON_CPU | PT_INTERPOSED | PT_TANGENT | PT_INFERENCE |
-              PT_MODE_AUTOCAST | PT_MODE_FUNCTION,
+              PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_LAYOUT,
     PT_RECORD_SLOW = PT_VIEW | PT_MODE_SAVED_HOOKS | PT_MODE_ANOMALY
 };
 

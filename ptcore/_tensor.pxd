@@ -29,6 +29,7 @@ cdef class Tensor:
     cdef uint8_t rank
     cdef uint8_t dt                     # dtype code
     cdef uint16_t out_nr                # which output of grad_fn this is
+    cdef uint8_t layout_code            # pt_layout; PT_LAYOUT is set iff it is not strided
     cdef uint64_t attr_version          # of a view: the version its grad_fn speaks of
     cdef int64_t[10] inline_dims
     cdef Node node                      # grad_fn
@@ -109,6 +110,7 @@ cdef inline void fill_view(Tensor t, pt_view *v) noexcept nogil:
     v.contiguous = (t.flags & PT_NONCONTIGUOUS) == 0
     v.device = t.storage.device
     v.device_index = t.storage.device_index
+    v.layout = t.layout_code
 
 # A view shows its tensor's own sizes and strides, which another thread may write to (t_, resize_, set_) while a
 # kernel runs without the GIL: then the view gets copies. Returns the first free place behind them.

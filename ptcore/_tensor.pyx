@@ -484,6 +484,13 @@ cdef class Tensor:
         """Whether ``.grad`` of this non-leaf tensor is kept."""
         return (self.flags & PT_RETAIN_GRAD) != 0
 
+    def _with_layout(self, int code):
+        """An alias whose layout byte is another; for what makes such tensors."""
+        cdef Tensor t = alias(self)
+        t.layout_code = code
+        t.flags = t.flags & ~<uint32_t>PT_LAYOUT | (PT_LAYOUT if code != PT_STRIDED else 0)
+        return t
+
     def _set_retain_grad(self):
         self.flags |= PT_RETAIN_GRAD
 
@@ -604,7 +611,8 @@ cdef Tensor alias(Tensor x):
     t.offset = x.offset
     t.dt = x.dt
     t.count = x.count
-    t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE)
+    t.layout_code = x.layout_code
+    t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE | PT_LAYOUT)
     if x.flags & (PT_DATA | PT_INTERPOSED):
         share_extras(t, x)
     return t

@@ -7,7 +7,7 @@ cdef extern from "ptcore/kernel.h" nogil:
         PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_FLOAT64, PT_COMPLEX64, PT_COMPLEX128
         PT_NDTYPES, PT_NONE, PT_MAX_DIM, PT_MAX_ELEMENTWISE_INPUTS
         PT_ABI, PT_OK, PT_RUNTIME_ERROR, PT_VALUE_ERROR, PT_INDEX_ERROR, PT_TYPE_ERROR
-        PT_MEMORY_ERROR, PT_LINALG_ERROR, PT_NEED_BLAS
+        PT_MEMORY_ERROR, PT_LINALG_ERROR, PT_NEED_BLAS, PT_STRIDED
         PT_PARAM_NONE, PT_PARAM_INT, PT_PARAM_FLOAT, PT_PARAM_COMPLEX, PT_PARAM_INTS
 
     ctypedef struct pt_view:
@@ -20,6 +20,7 @@ cdef extern from "ptcore/kernel.h" nogil:
         uint8_t contiguous
         uint8_t device
         int8_t device_index
+        uint8_t layout
 
     ctypedef struct pt_param:
         int32_t kind
@@ -99,7 +100,7 @@ cdef extern from "_state.h" nogil:
     enum:
         PT_REQUIRES_GRAD, PT_NONCONTIGUOUS, PT_SUBCLASS, PT_NON_CPU, PT_INTERPOSED, PT_VIEW
         PT_DATA, PT_INFERENCE, PT_TANGENT, PT_NOT_EXACT, PT_NO_GRAD_VIEW, PT_MULTI_VIEW
-        PT_RETAIN_GRAD
+        PT_RETAIN_GRAD, PT_LAYOUT
         PT_MODE_AUTOCAST, PT_MODE_FUNCTION, PT_MODE_SAVED_HOOKS, PT_MODE_ANOMALY
         PT_SLOW, PT_RECORD_SLOW
 

@@ -21,12 +21,13 @@ cdef extern from "ptcore/kernel.h" nogil:
         int32_t ndim
         uint8_t dtype, contiguous, device
         int8_t device_index
+        uint8_t layout
     ctypedef struct pt_param:
         int32_t kind, count
         int64_t i
         double d, im
         const int64_t *list
-    ctypedef struct pt_call "pt_call_1":         # the name says the version: see PT_ABI
+    ctypedef struct pt_call "pt_call_2":         # the name says the version: see PT_ABI
         int32_t op, nin, nout, nparams
         const pt_view *inputs "in"
         pt_view *out

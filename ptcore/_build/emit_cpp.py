@@ -134,10 +134,11 @@ def optable(ops):
         types = sum(1 << schema.DTYPES.index(t) for t in row.types)
         kernel = f'"{row.kernel}"' if row.kernel else "NULL"
         node = f'"{row.node}"' if row.node else "NULL"
+        sparse = f'"{row.sparse}"' if row.sparse else "NULL"
         hint = f'"{row.hint}"' if row.hint else "NULL"
         out = OUT[row.out] if row.kind == "elementwise" else 0
         text.append(
-            f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, {hint}, '
+            f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, {sparse}, {hint}, '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
             f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "

@@ -41,6 +41,7 @@ typedef struct pt_opinfo {
     const char *kernel;         /* NULL: none */
     const char *family;
     const char *node;           /* grad_fn.name(); NULL: by the op's name */
+    const char *sparse;         /* kernel for tensors that are not strided; NULL: none */
     const char *hint;           /* what to use for bool tensors, of which the op takes none; NULL: nothing to say */
     uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates, lists;
     uint8_t differentiable;     /* 0: results never require grad */

@@ -26,16 +26,19 @@ cdef TensorMeta meta_of(Tensor t):
     cdef uint64_t at = t.rank + 8 * t.dt
     cdef int i
     if t.rank > 5:
-        return new_meta(t.rank, t.dims, t.dt, t.storage.device, t.storage.device_index)
+        m = new_meta(t.rank, t.dims, t.dt, t.storage.device, t.storage.device_index)
+        m.layout = t.layout_code
+        return m
     for i in range(t.rank):
         at = 31 * at + <uint64_t>t.dims[i]
     at = (at ^ at >> 6) & 63
     if _metas[at] is not None:
         m = <TensorMeta>_metas[at]
-        if (m.rank == t.rank and m.dt == t.dt and m.column == t.storage.device
+        if (m.rank == t.rank and m.layout == t.layout_code and m.dt == t.dt and m.column == t.storage.device
                 and m.number == t.storage.device_index and same_sizes(t.rank, m.sizes, t.dims)):
             return m
     m = new_meta(t.rank, t.dims, t.dt, t.storage.device, t.storage.device_index)
+    m.layout = t.layout_code
     _metas[at] = m
     return m
 

@@ -105,6 +105,8 @@ class Row:
     ``inplace``: whether there is a form that ends in "_"; "inside" where the bodies of composites have a function of
     that name, which may return None for what it leaves to the plain form.
 
+    ``sparse``: the kernel for tensors of another layout than strided, by name; without one such a tensor is refused.
+
     ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
 
@@ -131,6 +133,7 @@ class Row:
         self.integers = columns.pop("integers", "any")
         self.selects = columns.pop("selects", None)
         self.hint = columns.pop("hint", None)
+        self.sparse = columns.pop("sparse", None)
         self.scalar_loops = columns.pop("scalar_loops", False)
         self.alias = columns.pop("alias", ())
         self.fields = columns.pop("fields", None)

@@ -24,6 +24,7 @@ cdef extern from "_opinfo.h":
         const char *kernel
         const char *family
         const char *node
+        const char *sparse
         const char *hint
         uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates, lists
         uint8_t differentiable

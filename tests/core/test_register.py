@@ -83,16 +83,16 @@ def capsule(address, name):
 
 def test_a_kernel_of_another_version_is_refused():
     """A capsule's name says which kernel.h it was compiled with; nothing of the op stays behind."""
-    name, old = b"int (pt_call_1 *)", b"int (pt_call_0 *)"
+    name, old = b"int (pt_call_2 *)", b"int (pt_call_0 *)"
     address = ctypes.cast(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda call: 0), ctypes.c_void_p).value
 
     def attempt(text):
         return register("test_versions(input)", spec=lambda x: (x.shape, x.dtype),
                         kernels={"cpu": capsule(address, text)})
-    with pytest.raises(RuntimeError, match=r"another version of ptcore/kernel.h.*'int \(pt_call_1 \*\)', got 'int "
+    with pytest.raises(RuntimeError, match=r"another version of ptcore/kernel.h.*'int \(pt_call_2 \*\)', got 'int "
                                            r"\(pt_call_0 \*\)'"):
         attempt(old)
-    with pytest.raises(TypeError, match=r"the capsule must hold an int \(pt_call_1 \*\), got double"):
+    with pytest.raises(TypeError, match=r"the capsule must hold an int \(pt_call_2 \*\), got double"):
         attempt(b"double (double)")
     assert "test_versions" not in pt.ops
     attempt(name)

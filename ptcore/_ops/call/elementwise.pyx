@@ -18,7 +18,7 @@ from ptcore._node cimport Node, new_node
 from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, flags_of_all, offer
+from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, autocast, flags_of_all, offer
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
 from ptcore._ops.call.record cimport record_elementwise, record_plain
 from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
@@ -264,11 +264,15 @@ cdef object elementwise_of(int op, tuple args):
 cdef object elementwise(int op, PyObject **args, int n, object out):
     """Any elementwise call that allocates its result or writes to out=."""
     cdef Call c
+    cdef tuple held                     # what autocast has made
     cdef uint32_t key = flags_of_all(args, n)
     if key & PT_SLOW:
         result = offer(op, args, n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
             return result
+        if key & PT_MODE_AUTOCAST:
+            held = autocast(op, args, n)
+            args = PySequence_Fast_ITEMS(held)
     begin_elementwise(&c, op, args, n)
     try:
         return complete(&c, out)
@@ -367,6 +371,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
             views[i].dtype = write_number(<object>c.operands[i], <char *>numbers[i])
         views[i].numel = r.count
         views[i].contiguous = False
+        views[i].layout = PT_STRIDED
     fill_view(r, &out)
     if c.column == DEVICE_META:
         return 0

@@ -10,4 +10,5 @@ cdef enum:
 cdef uint32_t flags_of(object x) noexcept
 cdef uint32_t flags_of_all(PyObject **args, int n) noexcept
 cdef bint asks(uint32_t key) noexcept
+cdef tuple autocast(int op, PyObject **given, int n)
 cdef object offer(int op, PyObject **args, int n, uint32_t key, object out, int variant)

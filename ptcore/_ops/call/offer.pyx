@@ -45,6 +45,8 @@ cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int
     """
     cdef tuple args
     if not asks(key):
+        if key & PT_LAYOUT and info(op).sparse == NULL:
+            raise NotImplementedError(f"{info(op).name.decode()}: there is no kernel for tensors that are not strided")
         return NotImplemented
     args = tuple([<object>given[k] for k in range(n)])
     if not pt_tls.torch_function_off and key & (PT_SUBCLASS | PT_MODE_FUNCTION):
@@ -54,6 +56,26 @@ cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int
     if key & PT_INTERPOSED:
         return _interpret(op, args, out, variant)
     return NotImplemented
+
+
+_autocast = None                    # installed by what sets PT_MODE_AUTOCAST: (row, arguments) -> arguments
+
+
+def set_autocast(f):
+    """Installs what casts the arguments of a call while a thread's autocast bit is set, before its shape is known."""
+    global _autocast
+    _autocast = f
+
+
+cdef tuple autocast(int op, PyObject **given, int n):
+    """The arguments in the dtypes that autocast wants."""
+    cdef tuple args = tuple([<object>given[k] for k in range(n)])
+    if _autocast is None:
+        return args
+    args = _autocast(info(op).row.decode(), args)
+    if len(args) != n:
+        raise RuntimeError(f"{info(op).name.decode()}: autocast must give back {n} arguments, got {len(args)}")
+    return args
 
 
 cdef object _interpret(int op, tuple args, object out, int variant):

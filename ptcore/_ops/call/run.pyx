@@ -18,7 +18,7 @@ from ptcore._ops._table cimport *
 from ptcore._ops._table import _python_kernels, n_ops, op_id
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, flags_of_all, offer
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, autocast, flags_of_all, offer
 from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
 from ptcore._ops.call.record cimport record
 from ptcore._ops.call.shape cimport shape, shape_by_spec
@@ -66,7 +66,10 @@ cdef object call_of_any(Call *c, object out):
         result = offer(c.op, c.args, c.n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
             return result
-    args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
+    if key & PT_MODE_AUTOCAST:
+        args = plain_arguments(c, autocast(c.op, c.args, c.n), key)
+    else:
+        args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
     c.args = PySequence_Fast_ITEMS(args)
     c.normal = True
     try:

@@ -27,8 +27,8 @@ extern "C" {
  * name of pt_call, when a field of pt_view, pt_param, pt_call or pt_backend moves or changes its
  * meaning. What leaves compiled packages right keeps it: fields at the end of pt_call (which
  * dispatch allocates) and of pt_backend (which says its size), dtype codes behind the last. */
-#define PT_ABI 1
-#define PT_KERNEL_SIGNATURE "int (pt_call_1 *)"
+#define PT_ABI 2
+#define PT_KERNEL_SIGNATURE "int (pt_call_2 *)"
 
 /* dtype codes: index of every per-dtype table. The order is part of the ABI. */
 enum pt_dtype {
@@ -38,6 +38,9 @@ enum pt_dtype {
     PT_NDTYPES = 15,
     PT_NONE = 255
 };
+
+/* How the elements of a tensor are held. The order is part of the ABI. */
+enum pt_layout { PT_STRIDED = 0, PT_N_LAYOUTS };
 
 enum { PT_MAX_DIM = 64, PT_MAX_ELEMENTWISE_INPUTS = 5, PT_TILE = 256 };
 
@@ -60,6 +63,8 @@ typedef struct pt_view {
     uint8_t contiguous;         /* C-contiguous (sizes of 1 and 0 disregarded) */
     uint8_t device;             /* index into the device column of the table */
     int8_t device_index;        /* which device of that type; -1: the only one (CPU, meta) */
+    uint8_t layout;             /* pt_layout; strided but for ops whose row has kernels of another layout */
+    uint8_t reserved[7];
 } pt_view;
 
 enum pt_param_kind { PT_PARAM_NONE = 0, PT_PARAM_INT, PT_PARAM_FLOAT, PT_PARAM_COMPLEX, PT_PARAM_INTS };
@@ -74,7 +79,7 @@ typedef struct pt_param {
     const int64_t *list;
 } pt_param;
 
-typedef struct pt_call_1 {
+typedef struct pt_call_2 {
     int32_t op;
     int32_t nin, nout, nparams;
     const pt_view *in;          /* tensor arguments in signature order */
@@ -83,9 +88,9 @@ typedef struct pt_call_1 {
     uint64_t seed, offset;      /* random ops: Philox key, call offset */
     void *stream;               /* what the backend's `stream` gave; NULL on the CPU */
     char error[256];
-} pt_call_1;
+} pt_call_2;
 
-typedef pt_call_1 pt_call;
+typedef pt_call_2 pt_call;
 
 typedef int (*pt_kernel)(pt_call *call);
 
