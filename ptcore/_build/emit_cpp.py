@@ -88,7 +88,8 @@ def loops(family, ops):
 # Shape rules that rows name, in the order of pt_rule in _opinfo.h.
 RULES = ("", "like", "laid", "cast", "laid_cast", "summed", "like_pair", "reduced", "reduced_sum", "reduced_nonempty",
          "reduced_bool", "reduced_pair", "reduced_index", "mm", "bmm", "linear", "cat", "gather", "scatter",
-         "index_select")
+         "index_select", "shaped", "like_each", "taken", "put", "of_rows", "convolved", "convolved_transposed", "convolved_weight", "pooled",
+         "pooled_pair", "padded", "edge_padded", "edge_unpadded", "resampled", "sampled_at")
 
 
 def rule(op):

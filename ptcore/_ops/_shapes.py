@@ -194,6 +194,20 @@ def gather_spec(op, x, dim, index):
     return (index.shape, x.dtype)
 
 
+def take_spec(op, x, index, *rest):
+    if index.dtype is not INT64:
+        raise DTypeError(f"{op}: index must be int64, got {index.dtype.name}")
+    return (index.shape, x.dtype)
+
+
+def put_spec(op, x, index, source, accumulate):
+    take_spec(op, x, index)
+    if source.numel() != index.numel():
+        raise OutOfRangeError(f"{op}: source must have as many elements as index, got shapes {list(source.shape)} "
+                              f"and {list(index.shape)}")
+    return like(x)
+
+
 def scatter_spec(op, x, dim, index, src):
     gather_spec(op, x, dim, index)
     if src.ndim != index.ndim or any([n > m for n, m in zip(index.shape, src.shape)]):
@@ -517,6 +531,12 @@ NAMED = {
     "gather": gather_spec,
     "scatter": lambda op, x, dim, index, src, *rest: scatter_spec(op, x, dim, index, src),
     "index_select": index_select_spec,
+    "taken": take_spec,
+    "of_rows": lambda op, x, *rest: (x.shape[:-1], x.dtype),
+    "put": put_spec,
+    "shaped": lambda op, x, *rest: (rest[-1], x.dtype),
+    "like_each": lambda op, *tensors: [like(t) for t in tensors],
+    **WINDOWS,  # noqa: F405
 }
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]

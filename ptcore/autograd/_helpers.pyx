@@ -8,8 +8,8 @@ from ptcore._ops.functions import logical_and
 from ptcore._ops.functions import cat
 from ptcore._ops.functions import mm
 from ptcore._ops.functions import sum
-from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, reshape, select, slice,
-                                         transpose, unsqueeze)
+from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, scatter_add, select, slice,
+                                   transpose, unsqueeze)
 
 
 cpdef object conj_of(object d):
@@ -93,6 +93,17 @@ def select_backward(g, shape, dim, index):
     z = zeros_for(g, shape)
     select(z, dim, index).copy_(g)
     return z
+
+
+def ungathered(g, shape, dim, index):
+    """Zeros of a shape with g added where its elements were gathered from: in place unless that is recorded."""
+    z = zeros_for(g, shape)
+    return scatter_add(z, dim, index, g) if recording() else z.scatter_add_(dim, index, g)
+
+
+def kept_by_put(g, index, accumulate):
+    """The gradient of what ``put`` writes to."""
+    return g if accumulate else put(g, index, zeros_for(g, index.shape))
 
 
 def slice_backward(g, shape, dim, start, end, step):

@@ -16,6 +16,7 @@ from ptcore._tensor cimport *
 from ptcore._ops import _arguments
 from ptcore._ops._table cimport *
 from ptcore._ops.call.call cimport *
+from ptcore._ops.call.lists cimport choices_of, read_ints, read_word
 
 cdef extern from "Python.h":
     int64_t PyLong_AsLongLongAndOverflow(object, int *) noexcept
@@ -187,6 +188,12 @@ cdef int read(Call *c) except -1:
                 return 0
             c.keepdim = x is True
             p.kind, p.i, p.d = PT_PARAM_INT, c.keepdim, c.keepdim
+        elif letter == c'z' or letter == c'Z':
+            if not read_ints(c, p, x, letter):
+                return 0
+        elif letter == c'w':
+            if not read_word(c, p, x, k):
+                return 0
         elif type(x) is float and (letter == c'f' or letter == c's' or letter == c'g'):
             p.kind, p.d = PT_PARAM_FLOAT, <double>x
             p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
@@ -473,7 +480,7 @@ cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -
         p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
         p.d = <double>p.i
     elif letter == b'w':
-        names = _choices(op, k)
+        names = choices_of(op, k)
         if x not in names:
             known = ', '.join([repr(n) for n in names])
             raise ValueError(f"{info(op).name.decode()}: {arg_name(op, k)} must be one of {known}, got {x!r}")
@@ -493,15 +500,3 @@ cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -
     elif isinstance(x, complex):
         p.kind, p.d, p.im = PT_PARAM_COMPLEX, x.real, x.imag
     return 0
-
-
-_choice_table = {}
-
-
-cdef tuple _choices(int op, int k):
-    key = (op, k)
-    found = _choice_table.get(key)
-    if found is None:
-        from ptcore._ops import row
-        found = _choice_table[key] = row(info(op).row.decode()).args[k].choices
-    return found

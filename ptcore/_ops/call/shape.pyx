@@ -14,6 +14,7 @@ from ptcore._shape cimport is_dense, read_sizes, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops.call.call cimport *
+from ptcore._ops.call.shape_window cimport window_shape
 
 
 cdef inline void like(Call *c, int k, const pt_view *x, int dt) noexcept:
@@ -85,6 +86,23 @@ cdef bint scattered(Call *c) noexcept:
     return True
 
 
+cdef bint shaped(Call *c) noexcept:
+    """The sizes that are the last list of ints among the parameters."""
+    cdef Out *out = &c.outs[0]
+    cdef int k, j
+    for k in range(c.nparams - 1, -1, -1):
+        if c.params[k].kind == PT_PARAM_INTS:
+            break
+    else:
+        return False
+    for j in range(c.params[k].count):
+        if c.params[k].list[j] < 0:
+            return False
+        out.sizes[j] = c.params[k].list[j]
+    out.ndim, out.dt, out.laid = c.params[k].count, c.inputs[0].dtype, False
+    return True
+
+
 cdef bint joined(Call *c) noexcept:
     """``cat`` of tensors that differ in one dim at most."""
     cdef const pt_view *x = &c.inputs[0]
@@ -133,6 +151,7 @@ cdef bint shape(Call *c) noexcept:
     """Fills ``c.outs`` by the rule that the row names. False: its Python form has to say."""
     cdef int rule = c.o.rule
     cdef const pt_view *x = &c.inputs[0]
+    cdef int k
     if rule == RULE_SPEC or c.nin == 0 or x.dtype == PT_NONE:
         return False
     c.nout = 1
@@ -191,6 +210,27 @@ cdef bint shape(Call *c) noexcept:
         if c.inputs[1].ndim > 1 or not is_index(&c.inputs[1]):
             return False
         return replaced(c, x, c.params[0].i, c.inputs[1].numel)
+    elif rule == RULE_SHAPED:
+        return shaped(c)
+    elif rule == RULE_LIKE_EACH:
+        for k in range(c.nin):
+            like(c, k, &c.inputs[k], c.inputs[k].dtype)
+        c.nout = c.nin
+    elif rule == RULE_TAKEN:
+        if c.inputs[1].dtype != PT_INT64:
+            return False
+        like(c, 0, &c.inputs[1], x.dtype)
+    elif rule == RULE_OF_ROWS:
+        if x.ndim == 0:
+            return False
+        like(c, 0, x, x.dtype)
+        c.outs[0].ndim -= 1
+    elif rule == RULE_PUT:
+        if c.inputs[1].dtype != PT_INT64 or c.inputs[1].numel != c.inputs[2].numel:
+            return False
+        like(c, 0, x, x.dtype)
+    elif rule >= RULE_CONVOLVED:
+        return window_shape(c)
     else:
         return False
     return True
