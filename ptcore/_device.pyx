@@ -189,6 +189,11 @@ cdef device as_device(object value, const char *op):
     return device_of(d.column, number)
 
 
+def checked_device(value, str op):
+    """The device that an argument means; errors begin with the op's name."""
+    return as_device(value, op.encode())
+
+
 def column_of(str name):
     """The column of a device type in the kernel table."""
     if name not in _columns:

@@ -16,7 +16,6 @@ from ptcore._ops.functions import (
     cross_entropy_of_bits,
     cross_entropy_of_logits,
     cross_entropy_stats,
-    cumprod,
     cumsum,
     exp,
     expand,
@@ -31,6 +30,8 @@ from ptcore._ops.functions import (
     masked_fill,
     mean,
     minimum,
+    multi_margin,
+    multilabel_margin,
     nll_loss_stats,
     prelu_of,
     reshape,
@@ -401,15 +402,9 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
                            f"{target.dtype.name} of shape {list(target.shape)}")
     if weight is not None and tuple(weight.shape) != (classes,):
         raise ShapeError(f"{op}: weight must have shape [{classes}], got {list(weight.shape)}")
-    flat = reshape(target, (-1,))
-    own = gather(x, 1, unsqueeze(flat, 1))
-    loss = clamp_min(margin - own + x, 0)
-    if p == 2:
-        loss = loss * loss
-    if weight is not None:
-        loss = loss * unsqueeze(index_select(weight, 0, flat), 1)
-    at_target = unsqueeze(flat, 1) == arange(classes, device=x.device)
-    loss = sum(masked_fill(loss, at_target, 0), 1) / classes
+    if weight is not None and weight.dtype is not x.dtype:
+        raise DTypeError(f"{op}: weight must have input's dtype {x.dtype.name}, got {weight.dtype.name}")
+    loss = multi_margin(x, target if target.ndim == 1 else reshape(target, (-1,)), weight, int(p), margin)
     return _reduced(loss if input.ndim == 2 and target.ndim else reshape(loss, target.shape), reduction)
 
 
@@ -420,15 +415,8 @@ def multilabel_margin_loss(input, target, size_average, reduce, reduction):
     _same_shape(op, input, target)
     if target.dtype is not INT64:
         raise DTypeError(f"{op}: target must be int64, got {target.dtype.name}")
-    x, classes = _classes(op, input, target)
-    t = target if input.ndim == 2 else unsqueeze(target, 0)
-    valid = cumprod(t >= 0, 1) > 0      # labels stand before the first -1
-    safe = masked_fill(t, ~valid, 0)
-    hits = sum((unsqueeze(safe, 2) == arange(classes, device=x.device)) & unsqueeze(valid, 2), 1) > 0
-    own = gather(x, 1, safe)            # (N, label), against each class that is no label
-    gaps = clamp_min(1 - (unsqueeze(own, 2) - unsqueeze(x, 1)), 0)
-    counted = unsqueeze(valid, 2) & unsqueeze(~hits, 1)
-    loss = sum(masked_fill(gaps, ~counted, 0), (1, 2)) / classes
+    x, _ = _classes(op, input, target)
+    loss = multilabel_margin(x, target if input.ndim == 2 else unsqueeze(target, 0))
     return _reduced(loss if input.ndim == 2 else reshape(loss, ()), reduction)
 
 

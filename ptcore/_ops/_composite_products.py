@@ -14,6 +14,7 @@ from ptcore._ops.functions import (
     cat,
     clamp_min,
     clone,
+    cross_of,
     diagonal,
     dot,
     expand,
@@ -268,9 +269,8 @@ def _crossed(op, input, other, dim):
     dim = _wrap(op, dim, len(shape))
     if shape[dim] != 3:
         raise ShapeError(f"{op}: dim {dim} must have size 3, got shapes {list(input.shape)} and {list(other.shape)}")
-    a, b = expand(input, shape), expand(other, shape)
-    # (1, 2, 0) and (2, 0, 1)
-    return a.roll(-1, dim) * b.roll(-2, dim) - a.roll(-2, dim) * b.roll(-1, dim)
+    a = input if input.shape == shape else expand(input, shape)
+    return cross_of(a, other if other.shape == shape else expand(other, shape), dim)
 
 
 def cross(input, other, dim):

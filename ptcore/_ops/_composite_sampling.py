@@ -1,20 +1,18 @@
 """Functions of other ops behind the rows of sampling.py: draws and noise."""
-from math import prod
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _wrap
 from ptcore._ops._composite_window import _batched, _numbers
-from ptcore._ops._creation import arange, bernoulli, empty, full, rand, zeros_like
+from ptcore._ops._creation import bernoulli, empty, full, rand, zeros_like
 from ptcore._ops.functions import (
     all,
     any,
-    cat,
     clamp_max,
     cumsum,
     dropout_masked,
-    gather,
+    fractional_windows,
     leaky_relu,
     places_among,
     poisson_of,
@@ -204,21 +202,6 @@ def dropout3d(input, p, training, inplace):
 
 # -- pooling at random places ---------------------------------------------------------------------
 
-def _interval_starts(op, samples, size, out, kernel):
-    """Where the windows along one dim begin, for each sample: rounded multiples, moved by the sample."""
-    if kernel + out - 1 > size:
-        raise ShapeError(f"{op}: pool size {kernel} too large for {out} windows, expected at most {size - out + 1} for "
-                         f"an input of size {size}")
-    last = full((*samples.shape, 1), size - kernel, dtype=as_dtype("int64"), device=samples.device)
-    if out == 1:
-        return last
-    step = float(size - kernel) / (out - 1)
-    count = arange(out - 1, dtype=samples.dtype, device=samples.device)
-    step = full((), step, dtype=samples.dtype, device=samples.device)
-    begin = ((samples.unsqueeze(-1) + count) * step).long() - (samples * step).long().unsqueeze(-1)
-    return cat((begin, last), -1)
-
-
 def _fractional_max(op, n, input, kernel_size, output_size, output_ratio, samples):
     x, batched = _batched(op, input, n)
     if x.dtype.kind != "f":
@@ -242,22 +225,10 @@ def _fractional_max(op, n, input, kernel_size, output_size, output_ratio, sample
         raise ShapeError(f"{op}: _random_samples must have shape {list(shape)}, got {list(samples.shape)}")
     elif samples.dtype is not x.dtype:
         raise DTypeError(f"{op}: _random_samples must have input's dtype {x.dtype.name}, got {samples.dtype.name}")
-    # the flattened place of each number of each window, one dim after the other
-    places = 0
-    for d in range(n):
-        which = samples[:shape[0], :, n - 1 - d if n == 2 else d]
-        begin = _interval_starts(op, which, x.shape[2 + d], out[d], kernel[d])
-        steps = begin.unsqueeze(-1) + arange(kernel[d], device=x.device)
-        ones = [1] * (2 * n)
-        ones[d], ones[n + d] = out[d], kernel[d]
-        places = places * x.shape[2 + d] + reshape(steps, (*shape[:2], *ones))
-    places = reshape(places, (*shape[:2], prod(out), prod(kernel)))
-    flat = reshape(x, (*shape[:2], prod(x.shape[2:])))
-    values = gather(flat.detach(), 2, reshape(places, (*shape[:2], prod(out) * prod(kernel))))
-    best = reshape(values, places.shape).argmax(-1, True)
-    indices = gather(places, 3, best).squeeze(-1)
-    return [t if batched else t.squeeze(0) for t in (
-        reshape(gather(flat, 2, indices), (*shape[:2], *out)), reshape(indices, (*shape[:2], *out)))]
+    if samples.shape[0] > shape[0]:
+        samples = samples[:shape[0]]
+    values, indices = fractional_windows(x, samples.detach(), kernel, out)
+    return (values, indices) if batched else (values.squeeze(0), indices.squeeze(0))
 
 
 def fractional_max_pool2d(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):

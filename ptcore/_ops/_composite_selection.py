@@ -4,17 +4,14 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import _padding, _renormed, _rows, _wrap, embedding, embedding_function  # noqa: F401
 from ptcore._ops._creation import arange, full, ones_like, zeros
-from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes, index_dtype
 from ptcore._ops.functions import (
     abs,
-    clone,
-    cumsum,
     div,
     expand,
     gather,
-    index_select,
     masked_fill,
+    masked_write,
     places_among,
     reshape,
     scatter_amax,
@@ -178,35 +175,7 @@ def scatter(input, dim, index, src, reduce, value):
     return _scattered("scatter", input, dim, index, src, reduce, True)
 
 
-# -- flat positions -----------------------------------------------------------------------------
-
-def _flat(op, input, index):
-    """index with negative positions counted from the end, checked against input's elements."""
-    index_dtype(op, index)
-    n = input.numel()
-    index = index.to(INT64)
-    if index.numel() and has_values(index):
-        low, high = int(index.min()), int(index.max())
-        if low < -n or high >= n:
-            raise OutOfRangeError(f"{op}: index must be in [{-n}, {n - 1}], got {low if low < -n else high}")
-    return where(index < 0, index + n, index)
-
-
-def take(input, index):
-    index = _flat("take", input, index)
-    return reshape(index_select(reshape(input, (-1,)), 0, reshape(index, (-1,))), index.shape)
-
-
-def put(input, index, source, accumulate):
-    index_dtype("put", index)
-    _same_dtype("put", input, source, "source")
-    if source.numel() != index.numel():
-        raise OutOfRangeError(f"put: source must have as many elements as index, got shapes {list(source.shape)} "
-                              f"and {list(index.shape)}")
-    index = reshape(_flat("put", input, index), (-1,))
-    write = scatter_src if not accumulate else scatter_add_to if input.dtype.kind != "b" else scatter_amax
-    return reshape(write(reshape(input, (-1,)), 0, index, reshape(source, (-1,))), input.shape)
-
+# -- positions along a dim -----------------------------------------------------------------------------
 
 def take_along_dim(input, indices, dim):
     index_dtype("take_along_dim", indices, "indices")
@@ -233,16 +202,9 @@ def masked_scatter(input, mask, source):
         raise DTypeError(f"masked_scatter: mask must be bool, got {mask.dtype.name}")
     _same_dtype("masked_scatter", input, source, "source")
     shape = broadcast_shapes("masked_scatter", input.shape, mask.shape)
-    input, mask = expand(input, shape), expand(mask, shape)
-    flat = reshape(mask, (-1,))
-    count = cumsum(flat, 0)
-    if flat.numel() and has_values(mask) and int(count[-1]) > source.numel():
-        raise RuntimeError(f"masked_scatter: source must have an element for each of the {int(count[-1])} places "
-                           f"of mask, got {source.numel()}")
-    if not source.numel():
-        return clone(input)
-    picked = index_select(reshape(source, (-1,)), 0, masked_fill(count - 1, ~flat, 0))
-    return where(mask, reshape(picked, shape), input)
+    if input.shape != shape:
+        input = expand(input, shape)
+    return masked_write(input, mask if mask.shape == shape else expand(mask, shape), source)
 
 
 def argwhere(input):

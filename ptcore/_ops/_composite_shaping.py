@@ -2,11 +2,12 @@
 import itertools
 from builtins import slice as builtin_slice
 
+from ptcore._device import checked_device
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._composite import _divided, _wrap, movedim, split, stack
-from ptcore._ops._creation import arange, empty, full, zeros
+from ptcore._ops._composite import _divided, _wrap, split, stack
+from ptcore._ops._creation import arange, empty, zeros
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes
 from ptcore._ops.functions import (
@@ -20,12 +21,13 @@ from ptcore._ops.functions import (
     flip,
     index_select,
     mul,
+    overwritten,
     reshape,
     scatter_src,
     slice,
     split_by_slices,
-    sub,
     transpose,
+    triangle_places,
     unsqueeze,
 )
 from ptcore._ops.functions import sum as sum_of
@@ -415,15 +417,14 @@ def diag_embed(input, offset, dim1, dim2):
         raise ShapeError("diag_embed: input must have at most 63 dimensions, got 64")
     if a == b:
         raise RuntimeError(f"diag_embed: dim1 and dim2 must differ, got {dim1} and {dim2}")
-    n = input.shape[-1] + (offset if offset > 0 else -offset)
-    result = zeros(*input.shape[:-1], n, n, dtype=input.dtype, device=input.device)
-    columns = arange(input.shape[-1], device=input.device)
-    rows = columns - offset if offset < 0 else columns
-    columns = columns + offset if offset > 0 else columns
-    k = input.ndim - 1
-    # (rows, columns) as one flat position of the last two dims
-    flat = scatter_src(reshape(result, (*input.shape[:-1], n * n)), k, expand(rows * n + columns, input.shape), input)
-    return movedim(reshape(flat, result.shape), (k, k + 1), (a, b))
+    rest, n = list(input.shape[:-1]), input.shape[-1] + (offset if offset > 0 else -offset)
+    for d in sorted((a, b)):
+        rest.insert(d, n)
+    stride = _row_major(rest)
+    start = -offset * stride[a] if offset < 0 else offset * stride[b]
+    window = [s for d, s in enumerate(stride) if d not in (a, b)]
+    return overwritten(zeros(rest, dtype=input.dtype, device=input.device), input, (*window, stride[a] + stride[b]),
+                       start)
 
 
 def trace(input):
@@ -437,11 +438,21 @@ def _triangle(op, row, col, offset, dtype, device, lower):
     offset = _arguments.integer(op, "offset", offset)
     if row < 0 or col < 0:
         raise RuntimeError(f"{op}: row and col must not be negative, got {row} and {col}")
-    i, j = arange(row, device=device), arange(col, device=device)
-    gap = sub(unsqueeze(j, 0), unsqueeze(i, 1))
-    from ptcore._ops._methods import nonzero
-    found = nonzero(gap <= offset if lower else gap >= offset)
-    return transpose(found, 0, 1).contiguous().to(INT64 if dtype is None else _arguments.dtype(op, "dtype", dtype))
+    dtype = INT64 if dtype is None else _arguments.dtype(op, "dtype", dtype)
+    made = dtype if dtype.kind in "iuf" else INT64
+    device = checked_device(device, op)
+    count = _lower_count(row, col, offset) if lower else row * col - _lower_count(row, col, offset - 1)
+    found = triangle_places(empty(0, dtype=made, device=device), row, col, offset, lower, (2, count))
+    return found if made is dtype else found.to(dtype)
+
+
+def _lower_count(row, col, offset):
+    """How many elements of a matrix lie on a diagonal or below it: row i has i + offset + 1 of them, from 0 to col."""
+    first = -offset if offset < 0 else 0
+    whole = col - offset - 1 if col - offset - 1 > first else first     # from this row on all elements
+    growing = (row if row < whole else whole) - first
+    count = growing * (first + offset + 1) + growing * (growing - 1) // 2 if growing > 0 else 0
+    return count + (row - whole) * col if row > whole else count
 
 
 def tril_indices(row, col, offset, dtype, device, layout):
@@ -472,9 +483,13 @@ def one_hot(input, num_classes):
 
 # -- views written to -----------------------------------------------------------------------------
 
-def _along(places, shape, dim):
-    """A vector of positions along a dim, the same for every place of the other dims."""
-    return expand(reshape(places, [-1 if d == dim else 1 for d in range(len(shape))]), shape)
+def _row_major(shape):
+    """Strides of elements in row-major order."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return strides[::-1]
 
 
 def _fitting(op, src, shape, dtype):
@@ -489,9 +504,11 @@ def select_scatter(input, src, dim, index):
     n = input.shape[dim]
     if not -n <= index < n:
         raise OutOfRangeError(f"{op}: index must be in [{-n}, {n - 1}], got {index}")
-    src = unsqueeze(_fitting(op, src, input.shape[:dim] + input.shape[dim + 1:], input.dtype), dim)
-    places = full((1,), index % n, dtype=INT64, device=input.device)
-    return scatter_src(input, dim, _along(places, src.shape, dim), src)
+    shape = input.shape
+    src = _fitting(op, src, shape[:dim] + shape[dim + 1:], input.dtype)
+    stride = _row_major(shape)
+    start = index % n * stride[dim]
+    return overwritten(input, src, (*stride[:dim], *stride[dim + 1:]), start)
 
 
 def slice_scatter(input, src, dim, start, end, step):
@@ -502,9 +519,12 @@ def slice_scatter(input, src, dim, start, end, step):
         raise ValueError(f"{op}: step must be positive, got {step}")
     n = input.shape[dim]
     start, end, step = builtin_slice(*bounds, step).indices(n)
-    places = arange(start, end if end > start else start, step, device=input.device)
-    shape = [places.numel() if d == dim else k for d, k in enumerate(input.shape)]
-    return scatter_src(input, dim, _along(places, shape, dim), _fitting(op, src, shape, input.dtype))
+    shape, stride = list(input.shape), _row_major(input.shape)
+    shape[dim] = len(range(start, end, step))
+    src = _fitting(op, src, shape, input.dtype)
+    offset = start * stride[dim]
+    stride[dim] *= step
+    return overwritten(input, src, tuple(stride), offset)
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset):
@@ -520,6 +540,10 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
         storage_offset = _arguments.integer(op, "storage_offset", storage_offset)
     in_order = (not has_values(input) or _repeats(input.shape, input.stride())
                 or (input.is_contiguous() and (storage_offset is None or input.storage_offset() == 0)))
+    if in_order and has_values(input) and tuple(src.shape) == tuple(size) and not _repeats(size, stride):
+        offset, count = storage_offset or 0, input.numel()
+        if 0 <= offset and (not stride or min(stride) >= 0) and _end(size, stride, offset) <= count:
+            return overwritten(input, src.to(input.dtype), tuple(stride), offset)
     if in_order:
         strides, start, room = empty(input.shape, device="meta").stride(), 0, input.numel()
     else:
@@ -556,12 +580,10 @@ def diagonal_scatter(input, src, offset, dim1, dim2):
     op = "diagonal_scatter"
     a, b = _divided(op, dim1, input), _wrap(op, dim2, input.ndim, "dim2")
     src = _fitting(op, src, diagonal(input, offset, a, b).shape, input.dtype)
-    matrices = movedim(input, (a, b), (-2, -1))
-    m, n = matrices.shape[-2], matrices.shape[-1]
-    k = arange(src.shape[-1], device=input.device)
-    places = (k - offset if offset < 0 else k) * n + (k + offset if offset > 0 else k)
-    flat = scatter_src(reshape(matrices, (*matrices.shape[:-2], m * n)), input.ndim - 2, expand(places, src.shape), src)
-    return movedim(reshape(flat, matrices.shape), (-2, -1), (a, b))
+    stride = _row_major(input.shape)
+    start = -offset * stride[a] if offset < 0 else offset * stride[b]
+    window = [s for d, s in enumerate(stride) if d not in (a, b)]
+    return overwritten(input, src, (*window, stride[a] + stride[b]), start)
 
 
 # -- complex numbers ------------------------------------------------------------------------------

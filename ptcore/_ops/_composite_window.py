@@ -10,8 +10,9 @@ from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._composite import matmul
 from ptcore._ops._creation import linspace, zeros
-from ptcore._ops._window_shapes import convolved, convolved_transposed
+from ptcore._ops._window_shapes import convolved
 from ptcore._ops.functions import (
+    abs,
     clone,
     convolve,
     convolve_transposed,
@@ -24,6 +25,7 @@ from ptcore._ops.functions import (
     pad_constant,
     pad_edges,
     permute,
+    relu,
     resample,
     reshape,
     scatter_src,
@@ -40,6 +42,14 @@ _LARGEST = 2**40                # what is worked out of a few of these fits in 6
 
 def _numbers(op, name, value, n, least):
     """A tuple of n ints from one int or from n of them."""
+    if type(value) is int and least <= value <= _LARGEST:
+        return (value,) * n
+    if type(value) is tuple and len(value) == n:
+        for v in value:
+            if type(v) is not int or not least <= v <= _LARGEST:
+                break
+        else:
+            return value
     if type(value) is int:
         values = (_arguments.integer(op, name, value),) * n
     else:
@@ -77,15 +87,18 @@ def _word(op, name, value):
 
 # -- convolution --------------------------------------------------------------------------------
 
+def _operand(op, name, t, x):
+    if not isinstance(t, Tensor):
+        raise TypeError(f"{op}: {name} must be a Tensor, got {type(t).__name__}")
+    if t.dtype is not x.dtype:
+        raise DTypeError(f"{op}: {name} must have input's dtype {x.dtype.name}, got {t.dtype.name}")
+
+
 def _operands(op, n, x, weight, bias, groups):
-    for name, t in (("weight", weight), ("bias", bias)):
-        if t is None:
-            continue
-        if not isinstance(t, Tensor):
-            raise TypeError(f"{op}: {name} must be a Tensor, got {type(t).__name__}")
-        if t.dtype is not x.dtype:
-            raise DTypeError(f"{op}: {name} must have input's dtype {x.dtype.name}, got {t.dtype.name}")
-    if weight.ndim != n + 2 or 0 in weight.shape[2:]:
+    _operand(op, "weight", weight, x)
+    if bias is not None:
+        _operand(op, "bias", bias, x)
+    if weight.ndim != n + 2 or (weight.numel() == 0 and 0 in weight.shape[2:]):
         raise ShapeError(f"{op}: weight must have {n + 2} dimensions, none of the last {n} empty, got "
                          f"shape {list(weight.shape)}")
     if groups < 1:
@@ -98,13 +111,12 @@ def _convolution(op, n, input, weight, bias, stride, padding, dilation, groups):
     stride = _numbers(op, "stride", stride, n, 1)
     dilation = _numbers(op, "dilation", dilation, n, 1)
     shape, kernel = x.shape, weight.shape
-    sizes = shape[2:]
-    reach = tuple([d * (k - 1) for d, k in zip(dilation, kernel[2:])])
+    reach = [dilation[i] * (kernel[i + 2] - 1) for i in range(n)]
     if isinstance(padding, str):
         if padding == "same":
             if max(stride) != 1:
                 raise ShapeError(f"{op}: padding='same' needs a stride of 1, got {list(stride)}")
-            padding, size = tuple([r // 2 for r in reach]), tuple(sizes)
+            padding, size = tuple([r // 2 for r in reach]), tuple(shape[2:])
         elif padding == "valid":
             padding, size = (0,) * n, None
         else:
@@ -112,18 +124,17 @@ def _convolution(op, n, input, weight, bias, stride, padding, dilation, groups):
     else:
         padding, size = _numbers(op, "padding", padding, n, 0), None
     if size is None:
-        size = tuple([(m + 2 * p - r - 1) // s + 1 for m, p, r, s in zip(sizes, padding, reach, stride)])
+        size = tuple([(shape[i + 2] + 2 * padding[i] - reach[i] - 1) // stride[i] + 1 for i in range(n)])
         if min(size) < 1:
             raise ShapeError(f"{op}: the kernel must not be larger than the padded input, got kernel "
-                             f"{list(kernel[2:])} with dilation {list(dilation)} for sizes {list(sizes)} with "
+                             f"{list(kernel[2:])} with dilation {list(dilation)} for sizes {list(shape[2:])} with "
                              f"padding {list(padding)}")
-    if shape[1] != groups * kernel[1] or kernel[0] % groups or kernel[0] == 0 or bias is not None:
+    if kernel[0] == 0:
         convolved(op, x, weight, bias, stride, padding, dilation, groups, size)
-        if kernel[0] == 0:
-            raise ShapeError(f"{op}: weight must have at least one filter, got shape {list(kernel)}")
-    if (groups == 1 and kernel[1:] == shape[1:] and max(reach) > 0 and max(padding) == 0 and x.dtype == weight.dtype
-            and x.dtype.is_floating_point):
+        raise ShapeError(f"{op}: weight must have at least one filter, got shape {list(kernel)}")
+    if groups == 1 and kernel[1:] == shape[1:] and max(reach) > 0 and max(padding) == 0 and x.dtype.is_floating_point:
         # one result that every number of the input takes part in: a product of matrices
+        convolved(op, x, weight, bias, stride, padding, dilation, groups, size)
         length = math.prod(shape[1:])
         product = linear(reshape(x, (shape[0], length)), reshape(weight, (kernel[0], length)), bias)
         return _unbatched(reshape(product, (shape[0], kernel[0]) + (1,) * n), batched)
@@ -167,7 +178,6 @@ def _transposed(op, n, input, weight, bias, stride, padding, output_padding, gro
         x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)])
     if min(size) < 1:
         raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {list(size)}")
-    convolved_transposed(op, x, weight, bias, stride, padding, dilation, groups, size)
     return _unbatched(convolve_transposed(x, weight, bias, stride, padding, dilation, groups, size), batched)
 
 
@@ -193,16 +203,19 @@ def _pool_settings(op, n, x, kernel_size, stride, padding, dilation, ceil_mode):
         stride = _numbers(op, "stride", stride, n, 1)
     padding = _numbers(op, "padding", padding, n, 0)
     dilation = _numbers(op, "dilation", dilation, n, 1)
-    size = []
-    for m, k, s, p, d in zip(x.shape[2:], kernel, stride, padding, dilation):
-        if p > (d * (k - 1) + 1) // 2:
+    size, shape = [], x.shape
+    some = shape[1] > 0
+    for i in range(n):
+        m, s, p, reach = shape[i + 2], stride[i], padding[i], dilation[i] * (kernel[i] - 1)
+        if p and p > (reach + 1) // 2:
             raise ShapeError(f"{op}: padding must be at most half of the kernel, got {list(padding)} for "
                              f"kernel_size {list(kernel)} with dilation {list(dilation)}")
-        o = (m + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
+        o = (m + 2 * p - reach - 1 + (s - 1 if ceil_mode else 0)) // s + 1
         if ceil_mode and (o - 1) * s >= m + p:      # the last window begins inside the input
             o -= 1
+        some = some and o > 0 and m > 0
         size.append(o)
-    if min(size) < 1 or 0 in x.shape[1:]:
+    if not some:
         raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {size} for input of "
                          f"shape {list(x.shape)} and kernel_size {list(kernel)}")
     return kernel, stride, padding, dilation, tuple(size)
@@ -263,12 +276,16 @@ def _adaptive(op, n, input, output_size):
     elif output_size is None:
         output_size = list(x.shape[2:])
     size = _numbers(op, "output_size", output_size, n, 0)
-    if 0 in x.shape[1:]:
-        raise ShapeError(f"{op}: input must not be empty, got shape {list(x.shape)}")
-    kernel = ()
-    if all([o and m % o == 0 for m, o in zip(x.shape[2:], size)]):
-        kernel = tuple([m // o for m, o in zip(x.shape[2:], size)])
-    return x, batched, size, kernel
+    shape = x.shape
+    if x.numel() == 0 and 0 in shape[1:]:
+        raise ShapeError(f"{op}: input must not be empty, got shape {list(shape)}")
+    kernel = []
+    for i in range(n):
+        m, o = shape[i + 2], size[i]
+        if o == 0 or m % o:
+            return x, batched, size, ()
+        kernel.append(m // o)
+    return x, batched, size, tuple(kernel)
 
 
 def _adaptive_avg(op, n, input, output_size):
@@ -314,10 +331,7 @@ def adaptive_max_pool3d(input, output_size, return_indices):
 def _lp_pool(op, n, input, norm_type, kernel_size, stride, ceil_mode):
     kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
     out = _avg_pool(op, n, input ** norm_type, kernel, stride, 0, ceil_mode, True, None)
-    count = 1
-    for k in kernel:
-        count *= k
-    return (out.sign() * out.abs().relu() * count) ** (1.0 / norm_type)
+    return (out.sign() * relu(abs(out)) * math.prod(kernel)) ** (1.0 / norm_type)
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode):
@@ -375,7 +389,13 @@ def max_unpool3d(input, indices, kernel_size, stride, padding, output_size):
 # -- padding, windows as columns ------------------------------------------------------------------
 
 def pad(input, pad, mode, value):
-    pads = tuple(_arguments.integers("pad", "pad", pad))
+    pads = pad if type(pad) is tuple else tuple(pad) if type(pad) is list else ()
+    for p in pads:
+        if type(p) is not int or not -_LARGEST <= p <= _LARGEST:
+            pads = ()
+            break
+    if not pads:
+        pads = tuple(_arguments.integers("pad", "pad", pad))
     if len(pads) % 2 or len(pads) > 2 * input.ndim:
         raise ShapeError(f"pad: pad must have an even number of entries, at most 2 for each dim of an input "
                          f"of shape {list(input.shape)}, got {list(pads)}")
@@ -391,11 +411,11 @@ def pad(input, pad, mode, value):
     if not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
         raise NotImplementedError(f"pad: mode {mode!r} pads the last 1, 2 or 3 dims of (C, ...) or (N, C, ...), got "
                                   f"{list(pads)} for shape {list(input.shape)}")
-    x = input
-    for k in range(n):
-        x = _cut(x, x.ndim - 1 - k, pads[2 * k], pads[2 * k + 1])
-    pads = tuple([max(p, 0) for p in pads])
-    return pad_edges(x, pads, mode) if any(pads) else clone(x)
+    if min(pads) < 0:
+        for k in range(n):
+            input = _cut(input, input.ndim - 1 - k, pads[2 * k], pads[2 * k + 1])
+        pads = tuple([max(p, 0) for p in pads])
+    return pad_edges(input, pads, mode) if max(pads) > 0 else clone(input)
 
 
 def _cut(x, dim, left, right):

@@ -9,6 +9,7 @@ from ptcore._dtype import iinfo
 from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tuple
 from ptcore._shape cimport is_dense
 from ptcore._tensor cimport *
+from ptcore._ops._refill cimport drawn_into, is_wide
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops._table cimport *
@@ -518,6 +519,8 @@ cdef object refill(Tensor self, int op, tuple params, object generator, const ch
     if op != OP_INTEGERS and CATEGORY[self.dt] != 2:
         raise DTypeError(f"{name.decode()}: dtype must be floating point, got {dtype_of(self.dt).name}")
     check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
+    if drawn_into(self, op, params, generator, name):
+        return self
     values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
     return write_to(self, values)
 
@@ -573,6 +576,11 @@ def cauchy_(Tensor self not None, double median=0.0, double sigma=1.0, *, genera
     want_floats(self, b"cauchy_")
     if sigma <= 0:
         raise RuntimeError(f"cauchy_: sigma must be positive, got {sigma}")
+    if is_wide(self) and drawn_into(self, OP_UNIFORM, (0.0, 1.0), generator, b"cauchy_"):
+        self.sub_(0.5).mul_(3.141592653589793).tan_()
+        if sigma != 1:
+            self.mul_(sigma)
+        return self.add_(median) if median else self
     u = float_draws(self, OP_UNIFORM, (0.0, 1.0), generator, b"cauchy_")
     return transformed(self, ((u - 0.5) * 3.141592653589793).tan() * sigma + median)
 
@@ -582,6 +590,8 @@ def log_normal_(Tensor self not None, double mean=1.0, double std=2.0, *, genera
     want_floats(self, b"log_normal_")
     if std <= 0:
         raise RuntimeError(f"log_normal_: std must be positive, got {std}")
+    if is_wide(self) and drawn_into(self, OP_NORMAL, (mean, std), generator, b"log_normal_"):
+        return self.exp_()
     return transformed(self, float_draws(self, OP_NORMAL, (mean, std), generator, b"log_normal_").exp())
 
 
@@ -589,6 +599,8 @@ def geometric_(Tensor self not None, double p, *, generator=None):
     """Fills with numbers of trials up to the first success of probability p."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_: p must be in (0, 1), got {p}")
+    if is_wide(self) and drawn_into(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_"):
+        return self.div_(-log1p(-p)).ceil_().clamp_min_(1)
     waits = float_draws(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_")
     return transformed(self, (waits / -log1p(-p)).ceil().clamp_min(1))
 

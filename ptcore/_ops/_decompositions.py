@@ -6,15 +6,20 @@ signature order; results are those of the op, in another rounding.
 """
 from ptcore._ops._composite import _wrap, matmul
 from ptcore._ops._composite_attention import attention_backward, attention_stats
-from ptcore._ops._creation import zeros
+from ptcore._ops._creation import arange, zeros
 from ptcore._ops._decompositions_recurrent import recurrent_layer, recurrent_layer_backward
 from ptcore._ops._grid_by_ops import grid_sampled
+from ptcore._ops._record import has_values
 from ptcore._ops._shapes import stat_dtype
 from ptcore._ops.functions import (
+    clamp_min,
+    cumprod,
+    cumsum,
     exp,
     expand,
     gather,
     logsumexp,
+    masked_fill,
     mm,
     reshape,
     rsqrt,
@@ -23,6 +28,7 @@ from ptcore._ops.functions import (
     squeeze,
     transpose,
     unsqueeze,
+    where,
 )
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import mean as mean_of
@@ -55,6 +61,69 @@ def linear(input, weight, bias=None):
 
 
 # -- positions --------------------------------------------------------------------------------
+
+def _places(count, device, size, stride, offset):
+    """The places of a window among so many elements, as a vector."""
+    return reshape(arange(count, device=device).as_strided(size, stride, offset), (-1,))
+
+
+def overwritten(input, src, stride, offset):
+    places = _places(input.numel(), input.device, src.shape, stride, offset)
+    return reshape(scatter_src(reshape(input, (-1,)), 0, places, reshape(src, (-1,))), input.shape)
+
+
+def picked(input, size, stride, offset):
+    places = _places(input.numel(), input.device, size, stride, offset)
+    return reshape(gather(reshape(input, (-1,)), 0, places), size)
+
+
+def _positions(input, index):
+    """Positions of the flattened input as a vector, none of them negative."""
+    return reshape(where(index < 0, index + input.numel(), index), (-1,))
+
+
+def take(input, index):
+    return reshape(gather(reshape(input, (-1,)), 0, _positions(input, index)), index.shape)
+
+
+def put(input, index, source, accumulate=False):
+    write = scatter_add if accumulate else scatter_src
+    return reshape(write(reshape(input, (-1,)), 0, _positions(input, index), reshape(source, (-1,))), input.shape)
+
+
+def masked_write(input, mask, source):
+    flat = reshape(mask, (-1,))
+    count = cumsum(flat, 0)
+    if flat.numel() and has_values(mask) and int(count[-1]) > source.numel():
+        raise RuntimeError(f"masked_scatter: source must have an element for each of the {int(count[-1])} places of "
+                           f"mask, got {source.numel()}")
+    if not source.numel():
+        return input.clone()
+    chosen = gather(reshape(source, (-1,)), 0, masked_fill(count - 1, ~flat, 0))
+    return where(mask, reshape(chosen, input.shape), input)
+
+
+def masked_collect(input, mask, shape):
+    total = 1
+    for n in shape:
+        total *= n
+    flat = reshape(mask, (-1,))
+    # what is not held goes to a place behind the last one
+    places = where(flat, cumsum(flat, 0) - 1, total)
+    blank = expand(reshape(sum_of(input) * 0, (1,)), (total + 1,))
+    return reshape(scatter_src(blank, 0, places, reshape(input, (-1,)))[:total], shape)
+
+
+def triangle_places(input, rows, columns, offset, lower, shape):
+    gap = arange(columns, device=input.device) - unsqueeze(arange(rows, device=input.device), 1)
+    found = (gap <= offset if lower else gap >= offset).nonzero()
+    return transpose(found, 0, 1).to(input.dtype)
+
+
+def cross_of(input, other, dim):
+    # (1, 2, 0) and (2, 0, 1)
+    return input.roll(-1, dim) * other.roll(-2, dim) - input.roll(-2, dim) * other.roll(-1, dim)
+
 
 def _along(index, shape, dim):
     """A vector of positions along a dim, the same for every place of the other dims."""
@@ -242,8 +311,56 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
     return gx / total_weight if reduction == "mean" else gx
 
 
+# -- margins ------------------------------------------------------------------------------------
+
+def _gaps(input, target, margin):
+    """(how much each score exceeds that of the row's class less the margin, which is the class)."""
+    target = unsqueeze(target, 1)
+    gap = clamp_min(margin - gather(input, 1, target) + input, 0)
+    own = target == arange(input.shape[1], device=input.device)
+    return masked_fill(gap, own, 0), own
+
+
+def _shares(input, target, weight):
+    return 1 / input.shape[1] if weight is None else unsqueeze(select_rows(weight, 0, target), 1) / input.shape[1]
+
+
+def multi_margin(input, target, weight, p, margin):
+    gap, _ = _gaps(input, target, margin)
+    return sum_of((gap if p == 1 else gap * gap) * _shares(input, target, weight), 1)
+
+
+def multi_margin_slope(input, target, weight, p, margin):
+    gap, own = _gaps(input, target, margin)
+    slope = ((gap > 0).to(input.dtype) if p == 1 else gap * 2) * _shares(input, target, weight)
+    return where(own, -sum_of(slope, 1, True), slope)
+
+
+def _label_gaps(input, target):
+    """(gaps (N, label, class), which of them count, (N, label, class): whether the class is the label)."""
+    valid = cumprod(target >= 0, 1) > 0         # labels stand before the first -1
+    safe = masked_fill(target, ~valid, 0)
+    is_label = unsqueeze(safe, 2) == arange(input.shape[1], device=input.device)
+    hits = sum_of(is_label & unsqueeze(valid, 2), 1) > 0
+    gaps = clamp_min(1 - (unsqueeze(gather(input, 1, safe), 2) - unsqueeze(input, 1)), 0)
+    return gaps, unsqueeze(valid, 2) & unsqueeze(~hits, 1), is_label
+
+
+def multilabel_margin(input, target):
+    gaps, counted, _ = _label_gaps(input, target)
+    return sum_of(masked_fill(gaps, ~counted, 0), (1, 2)) / input.shape[1]
+
+
+def multilabel_margin_slope(input, target):
+    gaps, counted, is_label = _label_gaps(input, target)
+    up = ((gaps > 0) & counted).to(input.dtype)
+    return (sum_of(up, 1) - sum_of(sum_of(up, 2, True) * is_label, 1)) / input.shape[1]
+
+
 _FUNCTIONS = {f.__name__: f for f in (
-    t, addmm, linear, index_select, index_add, layer_norm_stats, layer_norm_backward,
+    t, addmm, linear, overwritten, picked, take, put, masked_write, masked_collect, cross_of,
+    triangle_places, index_select, index_add, layer_norm_stats, layer_norm_backward,
     batch_norm_stats, batch_norm_backward, group_norm_stats, group_norm_backward, nll_loss_stats,
     nll_loss_backward, cross_entropy_stats, cross_entropy_backward, attention_stats, attention_backward, grid_sampled,
-    recurrent_layer, recurrent_layer_backward)}
+    recurrent_layer, recurrent_layer_backward, multi_margin, multi_margin_slope, multilabel_margin,
+    multilabel_margin_slope)}

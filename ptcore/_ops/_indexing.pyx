@@ -10,7 +10,7 @@ from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
-from ptcore._shape cimport read_sizes, sizes_tuple
+from ptcore._shape cimport read_sizes, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.call.elementwise cimport overwrite, write_to
@@ -21,6 +21,8 @@ from ptcore._ops._table import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
 
 cdef int OP_INDEX_GET = op_id("index_get")
+cdef int OP_MASKED_COLLECT = op_id("masked_collect")
+cdef int OP_COUNT_NONZERO = op_id("count_nonzero")
 cdef int OP_INDEX_WRITE = op_id("index_write")
 cdef int OP_INDEX_ACCUMULATE = op_id("index_accumulate")
 cdef int OP_ASSIGN = op_id("assign")
@@ -75,11 +77,19 @@ cdef object getitem(Tensor x, object key):
             return r if r is not x else alias_view(x)
     if x.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
         return type(x).__torch_function__(Tensor.__getitem__, (type(x),), (x, key), {})
+    if type(key) is Tensor and is_mask_of(x, <Tensor>key):      # one pass, and a backward that keeps the mask alone
+        return call(OP_MASKED_COLLECT, (x, key, (int(call(OP_COUNT_NONZERO, (alias(<Tensor>key), None), None)),)), None)
     r, advanced = basic(x, key)
     if advanced is None:
         return r if r is not x else alias_view(x)
     indices, dims, shape = gather_plan(r, advanced)
     return call(OP_INDEX_GET, (r, indices, dims, shape), None)
+
+
+cdef bint is_mask_of(Tensor x, Tensor mask) noexcept:
+    """Whether a mask on the CPU stands for each element of x."""
+    return (mask.dt == PT_BOOL and x.rank > 0 and mask.rank == x.rank and same_sizes(x.rank, x.dims, mask.dims)
+            and not (x.flags | mask.flags | pt_tls.mode) & (PT_INTERPOSED | PT_NON_CPU | PT_SUBCLASS))
 
 
 cdef Tensor alias_view(Tensor x):

@@ -194,6 +194,20 @@ def gather_spec(op, x, dim, index):
     return (index.shape, x.dtype)
 
 
+def take_spec(op, x, index, *rest):
+    if index.dtype is not INT64:
+        raise DTypeError(f"{op}: index must be int64, got {index.dtype.name}")
+    return (index.shape, x.dtype)
+
+
+def put_spec(op, x, index, source, accumulate):
+    take_spec(op, x, index)
+    if source.numel() != index.numel():
+        raise OutOfRangeError(f"{op}: source must have as many elements as index, got shapes {list(source.shape)} "
+                              f"and {list(index.shape)}")
+    return like(x)
+
+
 def scatter_spec(op, x, dim, index, src):
     gather_spec(op, x, dim, index)
     if src.ndim != index.ndim or any([n > m for n, m in zip(index.shape, src.shape)]):
@@ -498,10 +512,8 @@ def _reduced_index(op, x, dim, keepdim):
 
 
 def _filled(op, *args):
-    """The sizes that an argument says, in the dtype that another one does or that of the first tensor."""
-    shape = next(a for a in args if type(a) is tuple)
-    dtype = next((a for a in args if type(a) is type(BOOL)), None)
-    return (shape, getattr(args[0], "dtype", None) if dtype is None else dtype)
+    """The sizes that an argument says, in the dtype that another one does."""
+    return (next(a for a in args if type(a) is tuple), next((a for a in args if type(a) is type(BOOL)), None))
 
 
 def _cross_entropy(op, x, target, weight, reduction, *rest):
@@ -545,8 +557,12 @@ NAMED = {
     "channels_backward": lambda op, g, x, *rest: channel_gradients(x),
     "cross_entropy": _cross_entropy,
     "nll_loss": lambda op, x, target, weight, reduction, *rest: nll_spec(x, target, weight, reduction),
-    "convolution": convolved,           # noqa: F405
-    "pad": lambda op, x, pad, *rest: padded(op, x, pad),       # noqa: F405
+    "taken": take_spec,
+    "of_rows": lambda op, x, *rest: (x.shape[:-1], x.dtype),
+    "put": put_spec,
+    "shaped": lambda op, x, *rest: (rest[-1], x.dtype),
+    "like_each": lambda op, *tensors: [like(t) for t in tensors],
+    **WINDOWS,  # noqa: F405
 }
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]

@@ -1,5 +1,8 @@
 """Shape rules of convolution, pooling and resampling; see ``_shapes.py``, which exports them."""
+from ptcore._dtype import as_dtype
 from ptcore._errors import ShapeError
+
+INT64 = as_dtype("int64")
 
 
 def spatial(op, x, name="input"):
@@ -83,7 +86,7 @@ def _pool(op, x, kernel, stride, padding, size):
         numbers(op, "padding", padding, n, 0)
 
 
-def max_pooled(op, x, kernel, stride, padding, dilation, size, index_dtype):
+def pooled_pair(op, x, kernel, stride, padding, dilation, size):
     _pool(op, x, kernel, stride, padding, size)
     if len(kernel):
         numbers(op, "dilation", dilation, len(size), 1)
@@ -91,15 +94,31 @@ def max_pooled(op, x, kernel, stride, padding, dilation, size, index_dtype):
         if n == 0 and o:
             raise ShapeError(f"{op}: input must not be empty, got shape {list(x.shape)}")
     shape = tuple(x.shape[:2]) + tuple(size)
-    return [(shape, x.dtype), (shape, index_dtype)]
+    return [(shape, x.dtype), (shape, INT64)]
 
 
-def mean_pooled(op, x, kernel, stride, padding, size):
+def fractional_windows(x, samples, kernel, size):
+    op = "fractional_max_pool"
+    n = len(spatial(op, x))
+    numbers(op, "kernel_size", kernel, n, 1)
+    numbers(op, "output_size", size, n, 1)
+    for k, o, m in zip(kernel, size, x.shape[2:]):
+        if k + o - 1 > m:
+            raise ShapeError(f"{op}{n}d: pool size {k} too large for {o} windows, expected at most {m - o + 1} for an "
+                             f"input of size {m}")
+    if tuple(samples.shape) != (x.shape[0], x.shape[1], n):
+        raise ShapeError(f"{op}{n}d: _random_samples must have shape {[x.shape[0], x.shape[1], n]}, got "
+                         f"{list(samples.shape)}")
+    shape = tuple(x.shape[:2]) + tuple(size)
+    return [(shape, x.dtype), (shape, INT64)]
+
+
+def pooled(op, x, kernel, stride, padding, size, *rest):
     _pool(op, x, kernel, stride, padding, size)
     return (tuple(x.shape[:2]) + tuple(size), x.dtype)
 
 
-def padded(op, x, pad):
+def padded(op, x, pad, *rest):
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise ShapeError(f"{op}: pad must have an even number of entries, at most 2 for each of "
                          f"{x.ndim} dims, got {list(pad)}")
@@ -155,14 +174,14 @@ def folded(op, x, kernel, dilation, padding, stride, blocks, size):
     return ((x.shape[0], x.shape[1] // taps) + tuple(size), x.dtype)
 
 
-def resampled(op, x, dim, size):
+def resampled(op, x, dim, size, *rest):
     if x.ndim == 0 or size < 1 or x.shape[dim] == 0:
         raise ShapeError(f"{op}: sizes must be positive, got {size} for dim {dim} of shape "
                          f"{list(x.shape)}")
     return (tuple([size if d == dim else n for d, n in enumerate(x.shape)]), x.dtype)
 
 
-def sampled_at(op, x, grid):
+def sampled_at(op, x, grid, *rest):
     if x.ndim not in (4, 5) or grid.ndim != x.ndim:
         raise ShapeError(f"{op}: input and grid must both have 4 or 5 dimensions, got shapes {list(x.shape)} and "
                          f"{list(grid.shape)}")
@@ -172,3 +191,8 @@ def sampled_at(op, x, grid):
     if 0 in x.shape[2:]:
         raise ShapeError(f"{op}: the spatial sizes of input must be positive, got shape {list(x.shape)}")
     return (tuple(x.shape[:2]) + tuple(grid.shape[1:-1]), x.dtype)
+
+
+# The rules that rows name; call/shape_window.pyx has them in C.
+WINDOWS = {f.__name__: f for f in (convolved, convolved_transposed, convolved_weight, pooled, pooled_pair, padded,
+                                   edge_padded, edge_unpadded, resampled, sampled_at)}

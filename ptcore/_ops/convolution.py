@@ -13,7 +13,7 @@ _GIVEN = "stride, padding, dilation, groups"
 structured(
     f"convolve(input, weight, bias: OptTensor, {_SETTINGS})", types=NUMERIC, promote="none",
     kernel="convolve", internal=True, called="conv2d", node="ConvolutionBackward0",
-    out="convolution",
+    out="convolved",
     vjp=[f"convolve_transposed(g, conj_of(y), None, {_GIVEN}, x.shape[2:])",
          f"convolve_weight(conj_of(x), g, {_GIVEN}, y.shape[2:])", "sum_of_channels(g)"],
     jvp=[f"convolve(t, y, None, {_GIVEN}, size)", f"convolve(x, t, None, {_GIVEN}, size)",
@@ -26,7 +26,7 @@ structured(
     f"convolve_transposed(input, weight, bias: OptTensor, {_SETTINGS})", types=NUMERIC, promote="none",
     kernel="convolve_transposed", internal=True, called="conv_transpose2d",
     node="ConvolutionBackward0",
-    out=f"convolved_transposed('convolve_transposed', input, weight, bias, {_GIVEN}, size)",
+    out="convolved_transposed",
     vjp=[f"convolve(g, conj_of(y), None, {_GIVEN}, x.shape[2:])",
          f"convolve_weight(g, conj_of(x), {_GIVEN}, y.shape[2:])", "sum_of_channels(g)"],
     jvp=[f"convolve_transposed(t, y, None, {_GIVEN}, size)",
@@ -38,7 +38,7 @@ structured(
 structured(
     f"convolve_weight(input, grad, {_SETTINGS})", types=NUMERIC, promote="none",
     kernel="convolve_weight", internal=True, called="conv2d",
-    out=f"convolved_weight('convolve_weight', input, grad, {_GIVEN}, size)",
+    out="convolved_weight",
     vjp=[f"convolve_transposed(conj_of(y), g, None, {_GIVEN}, x.shape[2:])",
          f"convolve(conj_of(x), g, None, {_GIVEN}, y.shape[2:])"],
     jvp=[f"convolve_weight(t, y, {_GIVEN}, size)", f"convolve_weight(x, t, {_GIVEN}, size)"],

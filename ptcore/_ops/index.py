@@ -1,10 +1,10 @@
 """Rows: reading and writing by integer positions."""
-from ptcore._ops._schema import ALL, NUMERIC, ORDERED, linear, nondifferentiable, structured
+from ptcore._ops._schema import ALL, INTEGRAL, NUMERIC, ORDERED, REAL, linear, nondifferentiable, structured
 
 linear(
     "gather(input, dim: Dim, index: Index)", kernel="gather",
     out="gather",
-    vjp=["scatter_add(zeros_for(g, x.shape), dim, index, g)", None],
+    vjp=["ungathered(g, x.shape, dim, index)", None],
     reference="_gather(x, dim, index)",
     doc="""Elements picked along ``dim``: ``out[i][j] = input[index[i][j]][j]`` for dim 0.
 
@@ -114,3 +114,60 @@ for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum"
              " / winners(x, dim, index, z, out)"],
         reference=f"_scatter_with({_function}, x, dim, index, src)",
         doc=f"The {_function} of ``input`` and ``src`` at positions along dim; equals share the gradient.")
+
+# -- windows, lists and masks of the whole tensor -------------------------------------------------
+
+structured(
+    "overwritten(input, src, stride: Ints, offset: Int)", node="SliceScatterBackward0", kernel="overwritten",
+    promote="none", internal=True, called="as_strided_scatter", out="like",
+    vjp=["overwritten(g, zeros_for(g, y.shape), stride, offset)", "picked(g, y.shape, stride, offset)"],
+    jvp="linear", batch="decompose", reference="_overwritten(x, src, stride, offset)",
+    doc="``input`` with ``src`` in a window of its elements in row-major order, where no two places meet.")
+
+linear(
+    "picked(input, size: Sizes, stride: Ints, offset: Int)", kernel="picked", layout="contiguous", internal=True,
+    called="as_strided", out="(size, input.dtype)",
+    vjp=["overwritten(zeros_for(g, x.shape), g, stride, offset)"], batch="decompose",
+    reference="_picked(x, size, stride, offset)", doc="The elements of such a window.")
+
+linear(
+    "take(input, index: Index)", kernel="take", out="taken",
+    vjp=["put(zeros_for(g, x.shape), index, g, True)", None], batch="decompose", reference="take(x, index)",
+    doc="""Elements of the flattened input; negative positions count from the end.
+
+>>> import ptcore
+>>> ptcore.take(ptcore.tensor([[1, 2], [3, 4]]), ptcore.tensor([0, -1]))
+tensor([1, 4])
+""")
+
+structured(
+    "put(input, index: Index, source, accumulate=False)", kernel="put", promote="none", out="put",
+    vjp=["kept_by_put(g, index, accumulate)", None, "reshape(take(g, index), z.shape)"], jvp="linear",
+    batch="decompose", inplace=True, updates=True, reference="_put(x, index, source, accumulate)",
+    out_argument=False,
+    doc="""A copy of ``input`` with ``source`` written (or added) at positions of the flattened tensor.
+
+>>> import ptcore
+>>> ptcore.put(ptcore.zeros(3), ptcore.tensor([-1]), ptcore.ones(1))
+tensor([0., 0., 1.])
+""")
+
+structured(
+    "masked_write(input, mask: Index, source)", node="MaskedScatterBackward0", kernel="masked_write", promote="none",
+    internal=True, called="masked_scatter", out="like",
+    vjp=["masked_fill(g, mask, 0)", None, "masked_collect(g, mask, z.shape)"], jvp="linear", batch="decompose",
+    reference="_masked_scatter(x, mask, source)",
+    doc="The elements of ``source``, one after another, where a mask of input's shape holds.")
+
+linear(
+    "masked_collect(input, mask: Index, shape: Sizes)", node="MaskedSelectBackward0", kernel="masked_collect",
+    layout="contiguous", internal=True, called="masked_select", out="shaped",
+    vjp=["masked_write(zeros_for(g, x.shape), mask, g)", None],
+    batch="decompose", reference="_masked_collect(x, mask, shape)",
+    doc="The elements where a mask of input's shape holds, one after another, then zeros up to a shape.")
+
+nondifferentiable(
+    "triangle_places(input, rows: Int, columns: Int, offset: Int, lower: Bool, shape: Sizes)",
+    types=(*INTEGRAL, *REAL), kernel="triangle", internal=True, called="tril_indices", out="shaped", batch="decompose",
+    reference="_triangle_places(rows, columns, offset, lower)",
+    doc="Rows and columns of a triangle of a matrix, as two rows of input's dtype; ``shape`` is (2, how many).")

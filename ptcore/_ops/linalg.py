@@ -81,3 +81,9 @@ structured(
     internal=True, called="linalg_svd", fields=("U", "S", "Vh"), out="svd_spec(A, full_matrices, compute_uv)",
     jvp="rule", autocast="high", reference="_svd(A, full_matrices, compute_uv)",
     doc="Factors ``U diag(S) Vh``, singular values in descending order; U and Vh empty unless compute_uv.")
+
+bilinear(
+    "cross_of(input, other, dim: Dim)", types=NUMERIC, kernel="cross_of", internal=True,
+    called="linalg_cross", node="LinalgCrossBackward0", out="like",
+    vjp=["cross_of(conj_of(y), g, dim)", "cross_of(g, conj_of(x), dim)"], batch="decompose",
+    reference="cross(x, y, axis=dim)", doc="Products of vectors of 3 elements along ``dim``, of tensors of one shape.")

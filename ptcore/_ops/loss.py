@@ -32,8 +32,23 @@ structured(
 structured(
     'nll_loss_backward(grad, target: Index, weight: OptTensor, total_weight: Index, '
     'reduction: "none|mean|sum", ignore_index: Int, shape: Sizes)', types=REAL, promote="none",
-    kernel="nll_loss_backward", internal=True, called="nll_loss", out="filled",
+    kernel="nll_loss_backward", internal=True, called="nll_loss", out="shaped",
     batch="decompose",
     jvp=["nll_loss_backward(t, target, weight, total_weight, reduction, ignore_index, shape)",
          None, None, None],
     reference="_nll_loss_backward", doc="Gradient of the negative log-likelihood.")
+
+for _name, _given, _reference, _doc in (
+        ("multi_margin", "weight: OptIndex, p: Int, margin: Float", "weight, p, margin",
+         "The margin loss of each row of scores and its class."),
+        ("multilabel_margin", "", "", "The margin loss of each row of scores and its labels, up to the first -1.")):
+    structured(
+        f"{_name}(input, target: Index{', ' * bool(_given)}{_given})", types=REAL, kernel=_name, layout="contiguous",
+        internal=True, called=f"{_name}_loss", node="MultiMarginLossBackward0", promote="none", out="of_rows",
+        batch="decompose", jvp="decompose", reference=f"_{_name}_rows(x, target{', ' * bool(_given)}{_reference})",
+        doc=_doc)
+    nondifferentiable(
+        f"{_name}_slope(input, target: Index{', ' * bool(_given)}{_given})", types=REAL, kernel=f"{_name}_slope",
+        layout="contiguous", internal=True, called=f"{_name}_loss", promote="none", out="like", batch="decompose",
+        reference=f"_{_name}_slope(x, target{', ' * bool(_given)}{_reference})",
+        doc="The derivative of such a loss by the scores of its row.")

@@ -3,7 +3,7 @@ from ptcore._ops._schema import ALL, BOOL, COMPLEX, REAL, linear, nondifferentia
 
 structured(
     "pad_constant(input, pad: Ints, value: Scalar)", kernel="pad_constant", internal=True, called="pad",
-    node="ConstantPadNdBackward0", out="pad",
+    node="ConstantPadNdBackward0", out="padded",
     vjp=["pad_constant(g, negated(pad), 0)"], jvp=["pad_constant(t, pad, 0)"],
     reference="_pad_constant(x, pad, value)",
     doc="``input`` with ``value`` around it: pairs for the last dims, the last dim first.")
@@ -13,7 +13,7 @@ for _name, _other, _spec in (("pad_edges", "pad_edges_transposed", "edge_padded"
     linear(
         f"{_name}(input, pad: Ints, mode: 'reflect|replicate|circular')",
         types=ALL if _name == "pad_edges" else (*REAL, *COMPLEX), kernel=_name, internal=True, called="pad",
-        node="PadEdgesBackward0", out=f"{_spec}('pad', input, pad, mode)", vjp=[f"{_other}(g, pad, mode)"],
+        node="PadEdgesBackward0", out=_spec, vjp=[f"{_other}(g, pad, mode)"],
         layout="any" if _name == "pad_edges" else "contiguous", reference=f"_{_name}(x, pad, mode)",
         doc="``input`` with its own elements around it: pairs for the last dims, the last dim first."
             if _name == "pad_edges" else "Elements added up where those of ``pad_edges`` came from.")
@@ -39,7 +39,7 @@ for _name, _other in (("resample", "resample_transposed"), ("resample_transposed
     linear(
         f"{_name}(input, {_HOW})", types=("uint8", *REAL), kernel=_name, internal=True,
         called="interpolate", node="UpsampleBackward0", layout="contiguous",
-        out=f"resampled('{_name}', input, dim, size)",
+        out="resampled",
         vjp=[f"{_other}(g, dim, x.shape[dim], mode, align_corners, scale)"],
         reference=f"_{_name}(x, dim, size, mode, align_corners, scale)",
         doc="``size`` numbers along a dim from those that are there"
@@ -49,7 +49,7 @@ _HOW = "mode: 'bilinear|nearest|bicubic', padding_mode: 'zeros|border|reflection
 structured(
     f"grid_sampled(input, grid, {_HOW})", types=REAL, promote="none", kernel="grid_sample", internal=True,
     called="grid_sample", node="GridSampler2DBackward0", batch="merge", jvp="decompose", autocast="widest",
-    out="sampled_at('grid_sample', input, grid)",
+    out="sampled_at",
     reference="_grid_sample(input, grid, mode, padding_mode, align_corners)",
     doc="``input`` (N, C, ...) at the positions of ``grid`` (N, ..., dims), which are in [-1, 1].")
 

@@ -36,12 +36,6 @@ _row("index_reduce(input, dim: Int, index: Index, source, reduce: Obj, *, includ
 ``input`` has there unless ``include_self=False``.""",
      'ptcore.index_reduce(ptcore.ones(2), 0, ptcore.tensor([0, 0]), ptcore.tensor([2., 3.]), "prod")',
      "tensor([6., 1.])", out_argument=True, inplace=True)
-_row("take(input, index: Index)", "take(x, index)",
-     "Elements of the flattened input; negative positions count from the end.",
-     "ptcore.take(ptcore.tensor([[1, 2], [3, 4]]), ptcore.tensor([0, -1]))", "tensor([1, 4])", out_argument=True)
-_row("put(input, index: Index, source, accumulate=False)", "_put(x, index, source, accumulate)",
-     "A copy of ``input`` with ``source`` written (or added) at positions of the flattened tensor.",
-     "ptcore.put(ptcore.zeros(3), ptcore.tensor([-1]), ptcore.ones(1))", "tensor([0., 0., 1.])", inplace=True)
 _row("take_along_dim(input, indices: Index, dim: Obj = None)", "take_along_axis(x, indices, dim)",
      "Elements picked along ``dim`` as by gather, the other dims broadcast; of the flattened input if ``dim`` is None.",
      "ptcore.take_along_dim(ptcore.tensor([[3, 5]]), ptcore.tensor([[1]]), 1)", "tensor([[5]])", out_argument=True)

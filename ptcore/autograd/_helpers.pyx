@@ -9,7 +9,7 @@ from ptcore._ops.functions import logical_and
 from ptcore._ops.functions import cat
 from ptcore._ops.functions import mm
 from ptcore._ops.functions import sum
-from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, reshape, select, slice,
+from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, scatter_add, select, slice,
                                    transpose, unsqueeze)
 
 
@@ -36,6 +36,11 @@ def differentiated():
     if pt_tls.grad_enabled:
         return True
     return pt_tls.mode & PT_INTERPOSED and any([getattr(i, "differentiates", False) for i in _interpreters.stack])
+
+
+def interposed():
+    """Whether an interpreter sees the backward: what a rule made itself it may then not write to in place."""
+    return (pt_tls.mode & PT_INTERPOSED) != 0
 
 
 cpdef object lift(object value, object g):
@@ -100,6 +105,17 @@ def select_backward(g, shape, dim, index):
     z = zeros_for(g, shape)
     select(z, dim, index).copy_(g)
     return z
+
+
+def ungathered(g, shape, dim, index):
+    """Zeros of a shape with g added where its elements were gathered from: in place unless that is recorded."""
+    z = zeros_for(g, shape)
+    return scatter_add(z, dim, index, g) if differentiated() or interposed() else z.scatter_add_(dim, index, g)
+
+
+def kept_by_put(g, index, accumulate):
+    """The gradient of what ``put`` writes to."""
+    return g if accumulate else put(g, index, zeros_for(g, index.shape))
 
 
 def slice_backward(g, shape, dim, start, end, step):

@@ -63,12 +63,9 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, pin_memory=False,
                   requires_grad=False):
     """``I0(beta sqrt(1 - x^2)) / I0(beta)`` with x from -1 to 1, n one larger if periodic; I0 is a Bessel function."""
-    from scipy.special import i0
-
     def formula(a):
         x = 1 - (a / math.pi - 1) ** 2
-        values = i0(beta * x.clamp(min=0).sqrt().cpu().numpy()) / i0(float(beta))
-        return ptcore.from_numpy(values).to(a.device)
+        return ptcore.i0(x.clamp_min(0).sqrt() * beta) / ptcore.i0(a.new_full((), beta))
 
     return _window("kaiser_window", window_length, periodic, dtype, device, layout, pin_memory, requires_grad,
                    formula)

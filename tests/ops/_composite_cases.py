@@ -188,7 +188,7 @@ TYPES = {
     "special_log_ndtr": REAL, "special_xlog1py": REAL, "isin": WIDE, "gradient": WIDE_COMPLEX, "histogram": WIDE,
     "histogramdd": WIDE, "unravel_index": ("int64",), "ldexp": REAL, "frexp": REAL,
     "float_power": (*_schema.INTEGRAL, *FLOATING),
-    "rsub": NUMERIC, "positive": NUMERIC, "put": NUMERIC, "scatter": _schema.ALL, "cross": NUMERIC,
+    "rsub": NUMERIC, "positive": NUMERIC, "scatter": _schema.ALL, "cross": NUMERIC,
     "linalg_cross": NUMERIC,
     **dict.fromkeys(PRODUCTS, NUMERIC), "outer": _schema.ALL, "kron": _schema.ALL, "linalg_diagonal": _schema.ALL,
     **dict.fromkeys(("norm", "linalg_vector_norm", "linalg_matrix_norm", "linalg_norm", "dist"), REAL),

@@ -145,6 +145,32 @@ def _put(x, index, source, accumulate):
     return flat.reshape(x.shape)
 
 
+def _window(x, size, stride, offset):
+    """A window of the elements of a contiguous array."""
+    return np.lib.stride_tricks.as_strided(x.reshape(-1)[offset:], size, [s * x.itemsize for s in stride])
+
+
+def _overwritten(x, src, stride, offset):
+    result = x.copy(order="C")
+    _window(result, src.shape, stride, offset)[...] = src
+    return result
+
+
+def _picked(x, size, stride, offset):
+    return _window(np.ascontiguousarray(x), size, stride, offset).copy()
+
+
+def _triangle_places(rows, columns, offset, lower):
+    return np.array((np.tril_indices if lower else np.triu_indices)(rows, offset, columns))
+
+
+def _masked_collect(x, mask, shape):
+    found = np.zeros(int(np.prod(shape)), x.dtype)
+    held = x[mask][:found.size]
+    found[:held.size] = held
+    return found.reshape(shape)
+
+
 def _masked_scatter(x, mask, source):
     result = x.copy()
     mask = np.broadcast_to(mask, x.shape)
@@ -363,6 +389,41 @@ def _multi_margin(x, target, p, margin, reduction):
     loss = np.array([sum(max(0, margin - row[t] + row[i])**p for i in range(len(row)) if i != t) / len(row)
                      for row, t in zip(rows, labels)])
     return _reduced(loss if target.ndim else loss[0], reduction)
+
+
+def _multi_margin_rows(x, target, weight, p, margin):
+    loss = _multi_margin(x, target, p, margin, "none")
+    return loss if weight is None else np.array([
+        weight[t] * sum(max(0, margin - row[t] + row[i])**p for i in range(len(row)) if i != t) / len(row)
+        for row, t in zip(x, target)])
+
+
+def _multi_margin_slope(x, target, weight, p, margin):
+    slope = np.zeros_like(x)
+    for row, t, out in zip(x, target, slope):
+        for i in range(len(row)):
+            gap = margin - row[t] + row[i]
+            if i != t and gap > 0:
+                d = (1 if p == 1 else 2 * gap) * (1 if weight is None else weight[t]) / len(row)
+                out[i] += d
+                out[t] -= d
+    return slope
+
+
+def _multilabel_margin_rows(x, target):
+    return _multilabel_margin(x, target, "none")
+
+
+def _multilabel_margin_slope(x, target):
+    slope = np.zeros_like(x)
+    for row, labels, out in zip(x, target, slope):
+        labels = list(itertools.takewhile(lambda t: t >= 0, labels))
+        for t in labels:
+            for i in range(len(row)):
+                if i not in labels and 1 - (row[t] - row[i]) > 0:
+                    out[i] += 1 / len(row)
+                    out[t] -= 1 / len(row)
+    return slope
 
 
 def _multilabel_margin(x, target, reduction):

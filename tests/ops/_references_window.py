@@ -131,6 +131,24 @@ def max_pool(x, kernel, stride, padding, dilation, size):
     return values, indices
 
 
+def fractional_windows(x, samples, kernel, size):
+    """Window o of a dim begins at int((o + u) * step) - int(u * step), the last where the input ends."""
+    n = x.ndim - 2
+    values, indices = np.zeros((*x.shape[:2], *size), x.dtype), np.zeros((*x.shape[:2], *size), np.int64)
+    numbers = np.arange(int(np.prod(x.shape[2:]))).reshape(x.shape[2:])
+    for which in np.ndindex(*x.shape[:2]):
+        starts = []
+        for d, (m, k, o) in enumerate(zip(x.shape[2:], kernel, size)):
+            u = float(samples[which][1 - d if n == 2 else d])
+            step = (m - k) / (o - 1) if o > 1 else 0
+            starts.append([int((i + u) * step) - int(u * step) for i in range(o - 1)] + [m - k])
+        for place in np.ndindex(*size):
+            window = tuple(slice(starts[d][i], starts[d][i] + kernel[d]) for d, i in enumerate(place))
+            values[(*which, *place)] = x[which][window].max()
+            indices[(*which, *place)] = numbers[window].reshape(-1)[x[which][window].argmax()]
+    return values, indices
+
+
 def _share(window, count, include_pad, divisor):
     return divisor or (count if include_pad else int(np.prod([len(a.reshape(-1)) for a in window])))
 
@@ -376,7 +394,7 @@ def _by_dims(make, *args):
 NAMES = {
     "_convolve": convolve, "_convolve_transposed": convolve_transposed, "_convolve_weight": convolve_weight,
     "_conv": conv, "_conv_tbc": conv_tbc, "_conv_transposed": conv_transposed,
-    "_max_pool": max_pool, "_mean_pool": mean_pool,
+    "_max_pool": max_pool, "_fractional_windows": fractional_windows, "_mean_pool": mean_pool,
     "_mean_pool_transposed": mean_pool_transposed, "_max_pool_of": _by_dims(max_pool_of),
     "_avg_pool_of": _by_dims(avg_pool_of), "_adaptive_avg": _by_dims(adaptive_of, False),
     "_adaptive_max": _by_dims(adaptive_of, True), "_lp_pool_of": _by_dims(lp_pool_of),

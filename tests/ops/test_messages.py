@@ -63,6 +63,13 @@ CALLS = {
     "as_strided_of": ("as_strided", lambda: pt.as_strided(X, (9,), (1,))),
     "scatter_src": ("scatter", lambda: X.scatter(0, WHOLE - 1, WHOLE)),
     "index_get": ("index", lambda: X[META]),
+    "multi_margin": ("multi_margin_loss", lambda: F.multi_margin_loss(pt.ones(1, 2), pt.tensor([2]))),
+    "multilabel_margin": ("multilabel_margin_loss",
+                          lambda: F.multilabel_margin_loss(pt.ones(1, 2), pt.tensor([[2, 0]]))),
+    "overwritten": ("select_scatter", lambda: pt.select_scatter(X, pt.ones(2, device="meta"), 0, 0)),
+    "masked_write": ("masked_scatter", lambda: X.masked_scatter(X > -9, pt.ones(1))),
+    "cross_of": ("cross", lambda: pt.cross(pt.ones(3, dtype=pt.bool), pt.ones(3, dtype=pt.bool))),
+    "fractional_windows": ("fractional_max_pool2d", lambda: F.fractional_max_pool2d(pt.ones(1, 4, 4), 2, 4)),
     "index_write": ("index_put", lambda: X.clone().index_put_((META,), pt.ones(1))),
     "index_accumulate": ("index_put", lambda: X.clone().index_put_((META,), pt.ones(1), accumulate=True)),
     "_linalg_svd": ("linalg_svd", lambda: pt.linalg.svd(pt.ones(2, 2, dtype=pt.int64))),
@@ -147,7 +154,8 @@ UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax
              "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "pad_edges_transposed",
              "resample_transposed",
              "to_dtype", "to_device", "conj_physical", "slice", "split_evenly", "split_by_slices",
-             "nonzero_of", "row_major"}
+             "nonzero_of", "row_major", "picked", "masked_collect", "triangle_places",
+             "multi_margin_slope", "multilabel_margin_slope"}
 
 
 def test_every_row_is_called_or_said_to_be_unreached():

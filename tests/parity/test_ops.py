@@ -33,7 +33,7 @@ DENSE = lambda dtype, layout: layout == "transposed"                        # no
 OTHER_STRIDES = {
     **dict.fromkeys(("logsigmoid", "flip", "fliplr", "flipud", "index_fill", "put", "renorm", "sort", "argsort",
                      "msort", "diff", "frexp", "addr", "glu", "matrix_power", "interpolate"), DENSE),
-    **dict.fromkeys(("rot90", "diag_embed", "select_scatter", "slice_scatter", "diagonal_scatter", "argwhere",
+    **dict.fromkeys(("rot90", "select_scatter", "slice_scatter", "diagonal_scatter", "argwhere",
                      "linalg_lu_factor", "linalg_lu_factor_ex", "lu", "linalg_solve_ex", "linalg_inv_ex",
                      "triangular_solve", "linalg_householder_product", "linalg_tensorinv", "orgqr", "ormqr",
                      "unravel_index", "linalg_solve", "linalg_solve_triangular", "linalg_inv", "inverse", "linalg_qr",

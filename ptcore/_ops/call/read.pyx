@@ -5,11 +5,8 @@ types. For others ``plain_arguments`` makes such, once, and they are read again.
 """
 from cpython.mem cimport PyMem_Malloc
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.string cimport memset
-
-from sys import intern
 
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, device, device_of
@@ -19,6 +16,7 @@ from ptcore._tensor cimport *
 from ptcore._ops import _arguments
 from ptcore._ops._table cimport *
 from ptcore._ops.call.call cimport *
+from ptcore._ops.call.lists cimport choices_of, read_ints, read_word
 
 cdef extern from "Python.h":
     int64_t PyLong_AsLongLongAndOverflow(object, int *) noexcept
@@ -197,6 +195,12 @@ cdef int read(Call *c) except -1:
                 return 0
             c.keepdim = x is True
             p.kind, p.i, p.d = PT_PARAM_INT, c.keepdim, c.keepdim
+        elif letter == c'z' or letter == c'Z':
+            if not read_ints(c, p, x, letter):
+                return 0
+        elif letter == c'w':
+            if not read_word(c, p, x, k):
+                return 0
         elif type(x) is float and (letter == c'f' or letter == c's' or letter == c'g'):
             p.kind, p.d = PT_PARAM_FLOAT, <double>x
             p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
@@ -212,14 +216,6 @@ cdef int read(Call *c) except -1:
                     return 0
                 p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
                 p.d = <double>p.i
-        elif letter == c'z' or letter == c'Z':
-            if not read_ints(c, p, x):
-                return 0
-        elif letter == c'w':
-            p.i = choice(c.op, k, x)
-            if p.i < 0:
-                return 0
-            p.kind, p.d = PT_PARAM_INT, <double>p.i
         elif letter == c'o' and lead is None:       # a device, or a generator of random numbers
             if type(x) is device:
                 c.column, c.number = (<device>x).column, (<device>x).number
@@ -249,37 +245,6 @@ cdef bint plain(Call *c) noexcept:
                     c.column != DEVICE_CPU and c.inputs[k].device_index != c.number)):
                 return False
     return True
-
-
-cdef bint read_ints(Call *c, pt_param *p, object x) noexcept:
-    """Several ints from an exact tuple of exact ints."""
-    cdef int64_t *ints = c.ints + c.nints
-    cdef int j, n, overflow = 0
-    if type(x) is not tuple or PyTuple_GET_SIZE(x) > 64 or PyTuple_GET_SIZE(x) + c.nints > INLINE_INTS:
-        return False
-    n = <int>PyTuple_GET_SIZE(x)
-    for j in range(n):
-        item = <object>PyTuple_GET_ITEM(x, j)
-        if not PyLong_CheckExact(item):
-            return False
-        ints[j] = PyLong_AsLongLongAndOverflow(item, &overflow)
-        if overflow:
-            return False
-    p.kind, p.count, p.list = PT_PARAM_INTS, n, ints
-    c.nints += n
-    return True
-
-
-cdef int choice(int op, int k, object x) noexcept:
-    """The number of a word among those that an argument may be; -1 for anything else."""
-    cdef PyObject *names = _choices_of[op * MAX_ARGS + k]
-    cdef int i
-    if names == NULL:               # its row is not read yet
-        return -1
-    for i in range(<int>PyTuple_GET_SIZE(<object>names)):
-        if PyTuple_GET_ITEM(<object>names, i) == <PyObject *>x:
-            return i
-    return -1
 
 
 cdef bint read_dims(Call *c, pt_param *p, object x, int rank) noexcept:
@@ -527,7 +492,7 @@ cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -
         p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
         p.d = <double>p.i
     elif letter == b'w':
-        names = _choices(op, k)
+        names = choices_of(op, k)
         if x not in names:
             known = ', '.join([repr(n) for n in names])
             raise ValueError(f"{info(op).name.decode()}: {arg_name(op, k)} must be one of {known}, got {x!r}")
@@ -547,17 +512,3 @@ cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -
     elif isinstance(x, complex):
         p.kind, p.d, p.im = PT_PARAM_COMPLEX, x.real, x.imag
     return 0
-
-
-cdef (PyObject *)[4096 * 20] _choices_of      # by op and argument: a tuple of interned words
-
-
-cdef tuple _choices(int op, int k):
-    cdef PyObject **place = &_choices_of[op * MAX_ARGS + k]
-    cdef tuple found
-    if place[0] == NULL:
-        from ptcore._ops import row
-        found = tuple([intern(word) for word in row(info(op).row.decode()).args[k].choices])
-        Py_INCREF(found)
-        place[0] = <PyObject *>found
-    return <tuple>place[0]

@@ -142,7 +142,8 @@ cdef tuple metas_of(PyObject **tensors, int n):
     if len(_last_metas) == n:
         for i in range(n):
             m, t = <TensorMeta>PyTuple_GET_ITEM(_last_metas, i), <Tensor>tensors[i]
-            if (m.rank != t.rank or m.rank > 5 or m.layout != t.layout_code or m.dt != t.dt or m.column != t.storage.device
+            if (m.rank != t.rank or m.rank > 5 or m.layout != t.layout_code or m.dt != t.dt
+                    or m.column != t.storage.device
                     or m.number != t.storage.device_index or not same_sizes(t.rank, m.sizes, t.dims)):
                 break
         else:

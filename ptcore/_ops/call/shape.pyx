@@ -13,8 +13,7 @@ from ptcore._shape cimport is_dense, read_sizes, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops.call.call cimport *
-
-cdef int64_t MAX_PAD = <int64_t>1 << 48
+from ptcore._ops.call.shape_window cimport window_shape
 
 
 cdef inline void like(Call *c, int k, const pt_view *x, int dt) noexcept:
@@ -86,6 +85,23 @@ cdef bint scattered(Call *c) noexcept:
     return True
 
 
+cdef bint shaped(Call *c) noexcept:
+    """The sizes that are the last list of ints among the parameters."""
+    cdef Out *out = &c.outs[0]
+    cdef int k, j
+    for k in range(c.nparams - 1, -1, -1):
+        if c.params[k].kind == PT_PARAM_INTS:
+            break
+    else:
+        return False
+    for j in range(c.params[k].count):
+        if c.params[k].list[j] < 0:
+            return False
+        out.sizes[j] = c.params[k].list[j]
+    out.ndim, out.dt, out.laid = c.params[k].count, c.inputs[0].dtype, False
+    return True
+
+
 cdef bint joined(Call *c) noexcept:
     """``cat`` of tensors that differ in one dim at most."""
     cdef const pt_view *x = &c.inputs[0]
@@ -147,15 +163,11 @@ cdef inline void sized(Call *c, int k, int ndim, const int64_t *sizes, int dt) n
     memcpy(out.sizes, sizes, ndim * sizeof(int64_t))
 
 
-cdef bint filled(Call *c, int dt) noexcept:
-    """The output has the sizes that an argument says."""
-    cdef int k, n = 0
+cdef bint filled(Call *c) noexcept:
+    """The output has the sizes and the dtype that arguments say."""
+    cdef int j, k, n = 0, dt = -1
     for k in range(c.n):
-        if c.o.letters[k] in b"TOIJL":
-            continue
-        if c.o.letters[k] == c't':
-            if c.params[n].kind != PT_PARAM_INT:
-                return False
+        if c.o.letters[k] == c't' and c.params[n].kind == PT_PARAM_INT:
             dt = <int>c.params[n].i
         elif c.o.letters[k] == c'z':
             for j in range(c.params[n].count):
@@ -164,7 +176,7 @@ cdef bint filled(Call *c, int dt) noexcept:
             sized(c, 0, c.params[n].count, c.params[n].list, dt)
         n += 1
     c.outs[0].dt = dt
-    return True
+    return dt >= 0
 
 
 cdef bint layer_normalized(Call *c) noexcept:
@@ -189,7 +201,7 @@ cdef bint layer_normalized(Call *c) noexcept:
 
 
 cdef bint layer_gradients(Call *c) noexcept:
-    """Those of the input, the second tensor, and of weight and bias, which have its last sizes: where the mean has 1."""
+    """Those of the input, the second tensor, and of weight and bias, which have its last sizes (the mean has 1)."""
     cdef const pt_view *x = &c.inputs[1]
     cdef const pt_view *mean = &c.inputs[2]
     cdef int n = x.ndim, k
@@ -258,39 +270,6 @@ cdef bint classified(Call *c, bint with_lse) noexcept:
     return True
 
 
-cdef bint is_setting(const pt_param *p, int n, int64_t least) noexcept:
-    """Whether a setting of a window has n numbers, all of them large enough."""
-    cdef int i
-    if p.kind != PT_PARAM_INTS or p.count != n:
-        return False
-    for i in range(n):
-        if p.list[i] < least:
-            return False
-    return True
-
-
-cdef bint convolved(Call *c) noexcept:
-    """(N, C, ...) by (filters, C / groups, ...) and a bias (filters)."""
-    cdef const pt_view *x = &c.inputs[0]
-    cdef const pt_view *weight = &c.inputs[1]
-    cdef const pt_param *p = c.params           # stride, padding, dilation, groups, size
-    cdef int n = x.ndim - 2
-    if not 1 <= n <= 3 or weight.ndim != x.ndim or p[3].i < 1:
-        return False
-    if not (is_setting(&p[0], n, 1) and is_setting(&p[1], n, 0) and is_setting(&p[2], n, 1)
-            and is_setting(&p[4], n, 0)):
-        return False
-    if p[3].i > x.sizes[1] + 1 or x.sizes[1] != p[3].i * weight.sizes[1] or weight.sizes[0] % p[3].i:
-        return False
-    if not is_vector(&c.inputs[2], weight.sizes[0]):
-        return False
-    sized(c, 0, 2, x.sizes, x.dtype)
-    c.outs[0].sizes[1] = weight.sizes[0]
-    memcpy(c.outs[0].sizes + 2, p[4].list, n * sizeof(int64_t))
-    c.outs[0].ndim = x.ndim
-    return True
-
-
 cdef bint added_product(Call *c) noexcept:
     """``addmm``: a matrix product, to which the first tensor broadcasts."""
     cdef const pt_view *input = &c.inputs[0]
@@ -322,34 +301,16 @@ cdef bint added_at(Call *c) noexcept:
     return True
 
 
-cdef bint padded(Call *c) noexcept:
-    """``pad``: two numbers for each dim from the last one on."""
-    cdef const pt_view *x = &c.inputs[0]
-    cdef const pt_param *p = &c.params[0]
-    cdef int k, d
-    cdef int64_t n
-    if p.kind != PT_PARAM_INTS or p.count % 2 or p.count > 2 * x.ndim:
-        return False
-    like(c, 0, x, x.dtype)
-    for k in range(p.count // 2):
-        d = x.ndim - 1 - k
-        n = x.sizes[d]
-        if (p.list[2 * k] < -n or p.list[2 * k + 1] < -n or p.list[2 * k] > MAX_PAD or p.list[2 * k + 1] > MAX_PAD
-                or n + p.list[2 * k] + p.list[2 * k + 1] < 0):
-            return False
-        c.outs[0].sizes[d] = n + p.list[2 * k] + p.list[2 * k + 1]
-    return True
-
-
 cdef bint shape(Call *c) noexcept:
     """Fills ``c.outs`` by the rule that the row names. False: its Python form has to say."""
     cdef int rule = c.o.rule
     cdef const pt_view *x = &c.inputs[0]
+    cdef int k
     if rule == RULE_SPEC:
         return False
     c.nout = 1
     if rule == RULE_FILLED:
-        return filled(c, c.dt)
+        return filled(c)
     if c.nin == 0 or x.dtype == PT_NONE:
         return False
     if rule == RULE_LIKE:
@@ -445,10 +406,27 @@ cdef bint shape(Call *c) noexcept:
         return classified(c, True)
     elif rule == RULE_NLL_LOSS:
         return classified(c, False)
-    elif rule == RULE_CONVOLUTION:
-        return convolved(c)
-    elif rule == RULE_PAD:
-        return padded(c)
+    elif rule == RULE_SHAPED:
+        return shaped(c)
+    elif rule == RULE_LIKE_EACH:
+        for k in range(c.nin):
+            like(c, k, &c.inputs[k], c.inputs[k].dtype)
+        c.nout = c.nin
+    elif rule == RULE_TAKEN:
+        if c.inputs[1].dtype != PT_INT64:
+            return False
+        like(c, 0, &c.inputs[1], x.dtype)
+    elif rule == RULE_OF_ROWS:
+        if x.ndim == 0:
+            return False
+        like(c, 0, x, x.dtype)
+        c.outs[0].ndim -= 1
+    elif rule == RULE_PUT:
+        if c.inputs[1].dtype != PT_INT64 or c.inputs[1].numel != c.inputs[2].numel:
+            return False
+        like(c, 0, x, x.dtype)
+    elif rule >= RULE_CONVOLVED:
+        return window_shape(c)
     else:
         return False
     return True

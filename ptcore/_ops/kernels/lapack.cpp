@@ -209,6 +209,23 @@ int eigh(pt_call *call) {
 
 /* ---- determinants --------------------------------------------------------------------------- */
 
+/* getrf of a matrix so small that LAPACK's calls would take most of the time; 1-based pivots, columns in order */
+template <class T>
+inline void eliminate(T *a, int64_t n, int *pivots) {
+    for (int64_t k = 0; k < n; ++k) {
+        int64_t best = k;
+        for (int64_t i = k + 1; i < n; ++i)
+            if (pt::abs(a[k * n + i]) > pt::abs(a[k * n + best])) best = i;
+        pivots[k] = int(best + 1);
+        if (pt::abs(a[k * n + best]) == 0) continue;
+        if (best != k)
+            for (int64_t j = 0; j < n; ++j) std::swap(a[j * n + k], a[j * n + best]);
+        for (int64_t i = k + 1; i < n; ++i) a[k * n + i] = a[k * n + i] / a[k * n + k];
+        for (int64_t j = k + 1; j < n; ++j)
+            for (int64_t i = k + 1; i < n; ++i) a[j * n + i] = a[j * n + i] - a[k * n + i] * a[j * n + k];
+    }
+}
+
 template <class T>
 struct eliminator {
     pt_call *call;
@@ -221,7 +238,8 @@ struct eliminator {
     int run(int64_t number, const int64_t *offset) {
         int info = 0, in = int(n);
         load_columns(a.data, call->in[0], stack(call->in[0]), offset[0]);
-        if (n) routine<T>(PT_GETRF, &in, &in, a.data, &in, pivots.data, &info);
+        if (n <= 8) eliminate(a.data, n, pivots.data);
+        else routine<T>(PT_GETRF, &in, &in, a.data, &in, pivots.data, &info);
         if (info < 0) return info;
         T product = convert<T>(1);
         double sum = 0;

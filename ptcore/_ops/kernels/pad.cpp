@@ -97,16 +97,38 @@ struct frame {
         before = begin[ndim - 1];
         inside = inner[ndim - 1];
     }
-    /* where row r begins in the inner tensor */
-    int64_t row(int64_t r) const {
-        int64_t at = 0;
-        for (int d = ndim - 2; d >= 0; --d) {
-            at += source(r % size[d] - begin[d], inner[d], mode) * stride[d];
-            r /= size[d];
-        }
-        return at;
+    /* where a column of the padded dim, before or behind the inner ones, comes from */
+    bool columns(scratch<int64_t> &of) const {
+        if (!of) return false;
+        for (int64_t j = 0; j < before; ++j) of[j] = column(j);
+        for (int64_t j = before + inside; j < width; ++j) of[j - inside] = column(j);
+        return true;
     }
     int64_t column(int64_t j) const { return source(j - before, inside, mode); }
+};
+
+/* The rows of a frame one after another: where each begins in the inner tensor. */
+struct frame_row {
+    const frame &in;
+    int64_t index[PT_MAX_DIM], part[PT_MAX_DIM], at = 0;
+
+    frame_row(const frame &f, int64_t r) : in(f) {
+        for (int d = f.ndim - 2; d >= 0; --d) {
+            index[d] = r % f.size[d];
+            r /= f.size[d];
+            at += part[d] = place(d);
+        }
+    }
+    int64_t place(int d) const { return source(index[d] - in.begin[d], in.inner[d], in.mode) * in.stride[d]; }
+    void next() {
+        for (int d = in.ndim - 2; d >= 0; --d) {
+            const bool again = ++index[d] == in.size[d];
+            if (again) index[d] = 0;
+            at -= part[d];
+            at += part[d] = place(d);
+            if (!again) return;
+        }
+    }
 };
 
 inline int check_edges(pt_call *call, const pt_view &small, const pt_view &large) {
@@ -127,17 +149,20 @@ int edges_kernel(pt_call *call) {
     if (int status = check_edges(call, x, y)) return status;
     if (y.numel == 0) return PT_OK;
     const frame f(x, x.strides, y, call->params[0], call->params[1].i);
-    const int64_t step = x.strides[x.ndim - 1];
+    const int64_t step = x.strides[x.ndim - 1], end_of_row = f.width - f.inside;
+    scratch<int64_t> from_column(end_of_row);
+    if (!f.columns(from_column)) return no_memory(call, 8 * end_of_row);
     return visit_size(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         parallel_for(f.rows, grain_rows(f.width), [&](int64_t begin, int64_t end) {
-            for (int64_t r = begin; r < end; ++r) {
-                const T *from = input<T>(call) + f.row(r);
+            frame_row row(f, begin);
+            for (int64_t r = begin; r < end; ++r, row.next()) {
+                const T *from = input<T>(call) + row.at;
                 T *to = output<T>(call) + r * f.width;
-                for (int64_t j = 0; j < f.before; ++j) to[j] = from[f.column(j) * step];
+                for (int64_t j = 0; j < f.before; ++j) to[j] = from[from_column[j] * step];
                 if (step == 1) copy_run(to + f.before, from, size_t(f.inside) * sizeof(T));
                 else load(to + f.before, from, step, f.inside);
-                for (int64_t j = f.before + f.inside; j < f.width; ++j) to[j] = from[f.column(j) * step];
+                for (int64_t j = f.before; j < end_of_row; ++j) to[j + f.inside] = from[from_column[j] * step];
             }
         });
         return int(PT_OK);
@@ -149,6 +174,9 @@ int edges_transposed_kernel(pt_call *call) {
     if (int status = check_edges(call, y, x)) return status;
     if (y.numel == 0) return PT_OK;
     const frame f(y, y.strides, x, call->params[0], call->params[1].i);
+    const int64_t end_of_row = f.width - f.inside;
+    scratch<int64_t> to_column(end_of_row);
+    if (!f.columns(to_column)) return no_memory(call, 8 * end_of_row);
     /* what is in front of the padded dims is split, so that nothing is added to by two threads */
     const int padded = call->params[0].count / 2;
     int64_t parts = 1, part = 1;
@@ -165,12 +193,13 @@ int edges_transposed_kernel(pt_call *call) {
         const int64_t each = padded < y.ndim ? f.rows / parts : f.rows, count = padded < y.ndim ? parts : 1;
         parallel_for(count, grain_rows(each * f.width), [&](int64_t begin, int64_t end) {
             for (int64_t i = begin * part; i < end * part; ++i) sums[i] = E{};
-            for (int64_t r = begin * each; r < end * each; ++r) {
+            frame_row row(f, begin * each);
+            for (int64_t r = begin * each; r < end * each; ++r, row.next()) {
                 const T *from = input<T>(call) + r * f.width;
-                E *PT_RESTRICT to = sums + f.row(r);
-                for (int64_t j = 0; j < f.before; ++j) to[f.column(j)] = to[f.column(j)] + convert<E>(from[j]);
+                E *PT_RESTRICT to = sums + row.at;
+                for (int64_t j = 0; j < f.before; ++j) to[to_column[j]] = to[to_column[j]] + convert<E>(from[j]);
                 for (int64_t j = 0; j < f.inside; ++j) to[j] = to[j] + convert<E>(from[f.before + j]);
-                for (int64_t j = f.before + f.inside; j < f.width; ++j) to[f.column(j)] = to[f.column(j)] + convert<E>(from[j]);
+                for (int64_t j = f.before; j < end_of_row; ++j) to[to_column[j]] = to[to_column[j]] + convert<E>(from[j + f.inside]);
             }
             if constexpr (!is_same<E, T>) store(output<T>(call) + begin * part, sums + begin * part, (end - begin) * part);
         });

@@ -1,6 +1,7 @@
 /* Windows of the spatial dims reduced: maximum with its position, mean, and the mean's transpose.
  *
  *    max_pool(input; kernel, stride, padding, dilation, size) -> values, indices
+ *    fractional_max(input, samples; kernel, size) -> values, indices
  *    mean_pool(input; kernel, stride, padding, size, include_pad, divisor) -> out
  *    mean_pool_transposed(input; the same) -> out
  *
@@ -215,6 +216,70 @@ int max_pool_kernel(pt_call *call) {
     });
 }
 
+/* ---- maximum at random places ----------------------------------------------------------------- */
+
+/* Where window o of `out` begins: a multiple of the step, moved by the sample, each step rounded to T. The last one
+ * ends where the input does. */
+template <class T>
+inline int64_t fractional_start(T sample, int64_t o, int64_t out, int64_t in, int64_t kernel) {
+    using E = compute<T>;
+    if (o == out - 1) return in - kernel;
+    const E step = convert<E>(convert<T>(double(in - kernel) / double(out - 1))), u = convert<E>(sample);
+    const E end = convert<E>(convert<T>(convert<E>(convert<T>(E(u + E(o)))) * step)), begin = convert<E>(convert<T>(u * step));
+    if (!(end >= 0 && end < E(in) * 2 && begin >= 0 && begin < E(in) * 2)) return 0;      /* samples beyond [0, 1) */
+    return min64(max64(int64_t(end) - int64_t(begin), 0), in - kernel);
+}
+
+int fractional_kernel(pt_call *call) {
+    const pt_view &input = call->in[0], &samples = call->in[1];
+    const int n = input.ndim - 2;
+    if (n < 1 || n > 3 || samples.ndim != 3 || samples.sizes[2] != n || samples.sizes[0] != input.sizes[0] || samples.sizes[1] != input.sizes[1])
+        return fail(call, PT_RUNTIME_ERROR, "expected (N, C, ...) and samples (N, C, %d)", n);
+    const batch_view x(input), y(call->out[0]);
+    int64_t kernel[3];
+    for (int d = 0; d < 3; ++d) {
+        kernel[d] = setting(call, 0, d, 1);
+        if (kernel[d] < 1 || kernel[d] + y.size[d + 2] - 1 > x.size[d + 2]) return fail(call, PT_RUNTIME_ERROR, "windows do not fit in the input");
+    }
+    const int64_t *out = y.size + 2, *in = x.size + 2, windows = out[0] + out[1] + out[2], channels = x.size[1], results = out[0] * out[1] * out[2];
+    if (call->out[0].numel == 0) return PT_OK;
+    return visit<FLOATS>(call, input.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        using E = compute<T>;
+        std::atomic<bool> enough(true);
+        const int64_t taps = kernel[0] * kernel[1] * kernel[2];
+        const int status = each_plane<E, T, T>(call, in[0] * in[1] * in[2] + results * taps, [&](int64_t plane, const E *from, E *values) {
+            scratch<int64_t> starts(windows);
+            if (!starts) {
+                enough = false;
+                return;
+            }
+            const T *sample = reinterpret_cast<const T *>(samples.data) + plane / channels * samples.strides[0] + plane % channels * samples.strides[1];
+            int64_t *start[3] = {starts.data, starts.data + out[0], starts.data + out[0] + out[1]};
+            for (int d = 0; d < 3; ++d)
+                for (int64_t o = 0; o < out[d]; ++o) {
+                    const int k = d - 3 + n;            /* the dim among those there are; two have their samples in turn */
+                    start[d][o] = k < 0 ? 0 : fractional_start(sample[(n == 2 ? 1 - k : k) * samples.strides[2]], o, out[d], in[d], kernel[d]);
+                }
+            int64_t *indices = output<int64_t>(call, 1) + plane * results;
+            for (int64_t i = 0; i < out[0]; ++i)
+                for (int64_t j = 0; j < out[1]; ++j)
+                    for (int64_t o = 0; o < out[2]; ++o) {
+                        int64_t place = -1;
+                        for (int64_t u = start[0][i]; u < start[0][i] + kernel[0]; ++u)
+                            for (int64_t v = start[1][j]; v < start[1][j] + kernel[1]; ++v)
+                                for (int64_t w = start[2][o]; w < start[2][o] + kernel[2]; ++w) {
+                                    const int64_t at = (u * in[1] + v) * in[2] + w;
+                                    if (place < 0 || from[at] > from[place] || from[at] != from[at]) place = at;
+                                }
+                        *values++ = from[place];
+                        *indices++ = place;
+                    }
+        });
+        return enough ? status : no_memory(call, windows * 8);
+    });
+}
+
 /* ---- mean -------------------------------------------------------------------------------- */
 
 template <class E, bool TRANSPOSED>
@@ -282,6 +347,7 @@ int mean_kernel(pt_call *call) {
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_pooling_, PT_ISA)[] = {
     {"max_pool", max_pool_kernel},
+    {"fractional_max", fractional_kernel},
     {"mean_pool", mean_kernel<false>},
     {"mean_pool_transposed", mean_kernel<true>},
     {nullptr, nullptr},

@@ -1,5 +1,13 @@
 """Rules of losses."""
-from ptcore._ops.functions import cross_entropy_backward, reshape, scatter_src, softmax, unsqueeze
+from ptcore._ops.functions import (
+    cross_entropy_backward,
+    multi_margin_slope,
+    multilabel_margin_slope,
+    reshape,
+    scatter_src,
+    softmax,
+    unsqueeze,
+)
 from ptcore._ops.functions import nll_loss_backward as nll_gradient
 from ptcore._ops.functions import nll_loss_stats as nll_of
 from ptcore.autograd._helpers import differentiated, zeros_for
@@ -62,3 +70,18 @@ def cross_entropy_stats(gs, input, target, weight, out1, out2, reduction, ignore
 
 def unsqueeze_like(g, axis, reduction):
     return unsqueeze(g, axis) if reduction == "none" else g
+
+
+@vjp("multi_margin")
+def multi_margin(g, input, target, weight, p, margin):
+    if p == 1 or not differentiated():
+        slope = multi_margin_slope(input, target, weight, p, margin)
+    else:                               # which has a slope itself
+        from ptcore._ops._decompositions import multi_margin_slope as slope_by_ops
+        slope = slope_by_ops(input, target, weight, p, margin)
+    return unsqueeze(g, 1) * slope, None, None
+
+
+@vjp("multilabel_margin")
+def multilabel_margin(g, input, target):
+    return unsqueeze(g, 1) * multilabel_margin_slope(input, target), None

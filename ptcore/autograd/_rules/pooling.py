@@ -1,28 +1,28 @@
 """Rules of pooling: a gradient goes back to where the largest element stood."""
-from ptcore._ops.functions import gather, reshape, scatter_add
-from ptcore.autograd._helpers import zeros_for
+from ptcore._ops.functions import gather, reshape
+from ptcore.autograd._helpers import ungathered
 from ptcore.autograd._rules import jvp, vjp
 
 
 def flat(x):
     """(N, C, positions)."""
-    shape = x.shape
-    positions = 1
-    for n in shape[2:]:
-        positions *= n
-    return reshape(x, (shape[0], shape[1], positions))
+    return reshape(x, (x.shape[0], x.shape[1], -1 if x.numel() else 0))
 
 
 @vjp("max_pool_windows")
 def max_pool_windows(gs, input, out1):
-    g, shape = gs[0], input.shape
+    shape = input.shape
     positions = 1
     for n in shape[2:]:
         positions *= n
-    zeros = zeros_for(g, (shape[0], shape[1], positions))
-    return reshape(scatter_add(zeros, 2, flat(out1), flat(g)), shape)
+    return reshape(ungathered(flat(gs[0]), (shape[0], shape[1], positions), 2, flat(out1)), shape)
 
 
-@jvp("max_pool_windows")
+@vjp("fractional_windows")
+def fractional_windows(gs, input, out1):
+    return max_pool_windows(gs, input, out1), None
+
+
+@jvp("max_pool_windows", "fractional_windows")
 def max_pool_forward(t, out1):
     return reshape(gather(flat(t), 2, flat(out1)), out1.shape), None

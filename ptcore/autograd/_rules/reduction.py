@@ -1,10 +1,10 @@
 """Rules of reductions."""
 from ptcore._ops._shapes import reduced_shape
-from ptcore._ops.functions import abs, exp, expand, masked_fill, pow, reshape, scatter_src, sgn, unsqueeze, where
+from ptcore._ops.functions import abs, exp, expand, masked_fill, pow, reshape, sgn, unsqueeze, where
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import prod_dims as prod_of
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd._helpers import conj_of, zeros_for
+from ptcore.autograd._helpers import conj_of, ungathered, zeros_for
 from ptcore.autograd._rules import vjp
 
 
@@ -60,7 +60,7 @@ def max_dim(gs, input, out1, dim, keepdim):
         return g
     if not keepdim:
         g, index = unsqueeze(g, dim), unsqueeze(index, dim)
-    return scatter_src(zeros_for(g, input.shape), dim, index, g)
+    return ungathered(g, input.shape, dim, index)
 
 
 @vjp("var_dims")

@@ -10,13 +10,12 @@ from ptcore._ops.functions import (
     log,
     masked_fill,
     real,
-    scatter_add,
     unbind,
     where,
 )
 from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
-from ptcore.autograd._helpers import conj_of, differentiated, zeros_for
+from ptcore.autograd._helpers import conj_of, differentiated, ungathered
 from ptcore.autograd._rules import jvp, vjp
 
 
@@ -74,7 +73,7 @@ def cumprod_forward(t, input, out, dim):
 @vjp("cummax", "cummin")
 def cummax(gs, input, out1, dim):
     g = gs[0]
-    return scatter_add(zeros_for(g, input.shape), dim, out1, g) if input.shape else g
+    return ungathered(g, input.shape, dim, out1) if input.shape else g
 
 
 @jvp("cummax", "cummin")

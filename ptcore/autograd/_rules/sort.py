@@ -1,13 +1,13 @@
 """Rules of sorting and selecting: a gradient goes back to where its value came from."""
-from ptcore._ops.functions import gather, scatter_src
-from ptcore.autograd._helpers import zeros_for
+from ptcore._ops.functions import gather
+from ptcore.autograd._helpers import ungathered
 from ptcore.autograd._rules import jvp, vjp
 
 
 @vjp("sort", "topk")
 def sort(gs, input, out1, dim):
     g = gs[0]
-    return scatter_src(zeros_for(g, input.shape), dim, out1, g) if input.shape else g
+    return ungathered(g, input.shape, dim, out1) if input.shape else g
 
 
 @jvp("sort", "topk")
