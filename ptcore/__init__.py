@@ -103,12 +103,12 @@ def _check_cuda(index):
 _device.set_check("cuda", _check_cuda)
 
 
-def _find_room(nbytes):
-    from ptcore.multiprocessing._shared_memory import find_room
-    return find_room(nbytes)
+def _allocate_shared(nbytes):
+    from ptcore.multiprocessing._shared_memory import allocate
+    return allocate(nbytes)
 
 
-_untyped_storage.set_shared_memory(_find_room)
+_untyped_storage.set_shared_memory(_allocate_shared)
 
 newaxis = None
 inf = _d.INF

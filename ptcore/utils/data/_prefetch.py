@@ -245,7 +245,7 @@ class Prefetching:
             batch = self._arrived.pop(number)
             worker = self._owner.pop(number)
             new = not isinstance(batch, Ended) and self._is_new(worker)
-            self._pass_over(number, worker)
+            self._skip_batch(number, worker)
             if not new:
                 continue
             self._position.given += 1
@@ -277,7 +277,7 @@ class Prefetching:
         self._counts[worker] += 1
         return True
 
-    def _pass_over(self, number, worker):
+    def _skip_batch(self, number, worker):
         """Notes that a batch has gone, and comes to the first one that has not."""
         self._early[number] = worker
         while (worker := self._early.pop(self._next, None)) is not None:

@@ -53,7 +53,7 @@ class Ring:
         step = max(4096, 1 << (nbytes.bit_length() - 3))        # four sizes a power of two: others find room there
         size = -(-nbytes // step) * step
         while self.ended:
-            self._come_back(self.ended.pop(), 0)
+            self._release(self.ended.pop(), 0)
         if self._free.get(size):
             segment = self._free[size].pop()[1]
         else:
@@ -63,7 +63,7 @@ class Ring:
         self.segments[segment.number] = segment
         return segment.storage(segment.first, nbytes)
 
-    def _come_back(self, number, answered):
+    def _release(self, number, answered):
         segment = self.segments.get(number)
         if segment is not None:
             segment.away -= answered
@@ -79,7 +79,7 @@ class Ring:
         """What ``Reader.answered`` told."""
         self._messages += 1
         for number, count in answered.items():
-            self._come_back(number, count) if count else self.give_up(number)
+            self._release(number, count) if count else self.give_up(number)
         for found in self._free.values():
             while found and found[0][0] + _IDLE < self._messages:
                 self._gone.append(found.pop(0)[1].number)
