@@ -103,12 +103,12 @@ def _check_cuda(index):
 _device.set_check("cuda", _check_cuda)
 
 
-def _find_room(nbytes):
-    from ptcore.multiprocessing._shared_memory import find_room
-    return find_room(nbytes)
+def _allocate_shared(nbytes):
+    from ptcore.multiprocessing._shared_memory import allocate
+    return allocate(nbytes)
 
 
-_untyped_storage.set_shared_memory(_find_room)
+_untyped_storage.set_shared_memory(_allocate_shared)
 
 newaxis = None
 inf = _d.INF
@@ -130,7 +130,8 @@ _LATER = {
     "utils._rare": ("binomial", "constant_pad_nd", "empty_permuted", "get_num_interop_threads", "logspace",
                     "norm_except_dim", "pca_lowrank", "range", "scalar_tensor", "set_default_tensor_type",
                     "set_flush_denormal", "set_num_interop_threads", "svd_lowrank"),
-    "utils._segments": ("lobpcg", "segment_reduce"),
+    "utils._lobpcg": ("lobpcg",),
+    "utils._segment_reduce": ("segment_reduce",),
     "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
                         "is_deterministic_algorithms_warn_only_enabled", "set_float32_matmul_precision",
                         "use_deterministic_algorithms"),

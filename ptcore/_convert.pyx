@@ -444,14 +444,14 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             [3, 4]])
     """
     r = _placed(_copied(data, dtype, device, True, "tensor"),
-                device if device is not None else _ambient(), requires_grad and pin_memory is False)
+                device if device is not None else _default_device(), requires_grad and pin_memory is False)
     if pin_memory is False:
         return r
     from ptcore._host_memory import pinned
     return _placed(pinned(r, "tensor", pin_memory), None, requires_grad)
 
 
-cdef object _ambient():
+cdef object _default_device():
     from ptcore._device import get_default_device
     d = get_default_device()
     return None if d is CPU else d

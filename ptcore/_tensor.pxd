@@ -39,7 +39,7 @@ cdef class Tensor:
     cdef PyObject *attributes           # the user's own: a dict, or NULL; see _instance_dict.h
     cdef object __weakref__
 
-# Slots of the table that the dispatch floor fills. The ground knows no op by name.
+# Slots of the table that dispatch fills. The core knows no op by name.
 cdef enum:
     SLOT_ADD, SLOT_SUB, SLOT_MUL, SLOT_DIV, SLOT_FLOORDIV, SLOT_MOD, SLOT_POW, SLOT_MATMUL
     SLOT_AND, SLOT_OR, SLOT_XOR, SLOT_LSHIFT, SLOT_RSHIFT, SLOT_NEG, SLOT_INVERT, SLOT_ABS

@@ -10,7 +10,7 @@ Invariants:
 (e) the address is read through the storage at each use, never cached: memory can move;
 (f) compiled code reads C fields, never attributes that a user could overwrite.
 
-Methods are attached by the floors above (see each floor's visible list); only the number,
+Methods are attached by the layers above (see each layer's visible list); only the number,
 mapping and comparison slots stand here, and call through the table that dispatch fills.
 """
 cimport cython

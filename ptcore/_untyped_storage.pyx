@@ -146,13 +146,13 @@ cdef Tensor bytes_of(UntypedStorage u):
 
 # -- memory that other processes can show -----------------------------------------------------
 
-cdef object _find_room = None
+cdef object _allocate_shared = None
 
 
-def set_shared_memory(find_room):
-    """``find_room(nbytes)`` gives (Segment, offset) of bytes that no storage has had."""
-    global _find_room
-    _find_room = find_room
+def set_shared_memory(allocate):
+    """``allocate(nbytes)`` gives (Segment, offset) of bytes that no storage has had."""
+    global _allocate_shared
+    _allocate_shared = allocate
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -254,7 +254,7 @@ cdef int share(pt_storage *s) except -1:
                           "its address must not change; share a clone()")
     if s.data == NULL:
         raise RuntimeError("share_memory_: the storage was never made")
-    segment, offset = _find_room(s.nbytes)
+    segment, offset = _allocate_shared(s.nbytes)
     return move_into(s, segment, offset)
 
 

@@ -1,4 +1,4 @@
-"""Imports only go down: floor 0 (the ground), 1 (ops, cuda), 2 (autograd), 3 (the rest).
+"""Imports only go down: layer 0 (the core), 1 (ops, cuda), 2 (autograd), 3 (the rest).
 
 Parses every import and cimport of the package, function bodies included, and fails on an edge
 that climbs.
@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ptcore"
 IMPORT = re.compile(r"^\s*(?:from\s+(ptcore[\w.]*)\s+c?import\s+(\([^)]*\)|[^#\n]*)|c?import\s+(ptcore[\w.]+))", re.M)
 
 
-def floor(module):
+def layer(module):
     parts = module.split(".")
     if len(parts) == 1:
         return 3
@@ -57,7 +57,7 @@ def test_no_import_climbs():
         here = module_of(path)
         name = path.relative_to(PACKAGE).as_posix()
         for target in targets(path.read_text()):
-            if floor(target) > floor(here):
+            if layer(target) > layer(here):
                 climbing.append(f"{name} imports {target}")
     assert not climbing, "\n".join(climbing)
 

@@ -8,7 +8,7 @@ import numpy
 
 from ptcore import accelerator as accelerator, autograd as autograd, func as func, linalg as linalg, nn as nn, optim as optim, ops as ops, profiler as profiler, utils as utils, version as version
 from ptcore.autograd.graph import Node
-from ptcore.autograd._hooks import RemovableHandle
+from ptcore.autograd._tensor_hooks import RemovableHandle
 
 # ptcore.int, .float, .bool, .dtype and .device are names of this module.
 _int: TypeAlias = builtins.int

@@ -444,7 +444,7 @@ def through_hooks(t, g):
     """What a leaf's hooks make of its gradient."""
     hooks = t._extras.hooks
     if hooks:
-        from ptcore.autograd._hooks import replaced
+        from ptcore.autograd._tensor_hooks import replaced
         for hook in list(hooks.values()):
             g = replaced(hook, g, hook(g))
     return g

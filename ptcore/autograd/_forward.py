@@ -162,12 +162,12 @@ def _sum_of_texts(row, texts, args, tangents, out):
     spec = ops.arguments(row)
     scope = {}
     names = iter(_expr.TENSOR_NAMES)
-    lead = next(t for t in tangents if t is not None)
+    like = next(t for t in tangents if t is not None)
     first = out[0] if isinstance(out, tuple) else out
     for a, x in zip(spec, ops.wrapped(row, args)):
         if a.is_tensor:
             if x is not None and not isinstance(x, (Tensor, tuple)):
-                x = full((), x, dtype=lead.dtype, device=lead.device)       # texts call ops on it
+                x = full((), x, dtype=like.dtype, device=like.device)       # texts call ops on it
             elif a.letter in "TO" and isinstance(x, Tensor) and not (row.promote == "where" and x is args[0]):
                 x = _promoted(x, first.dtype)
             scope[next(names, a.name)] = x

@@ -53,16 +53,16 @@ cpdef object lift(object value, object g):
 def sum_to(g, shape):
     """g summed over the dims by which ``shape`` was broadcast to it."""
     cdef Tensor t = <Tensor>g
-    cdef int lead = t.rank - len(shape), i
-    if lead == 0 and tuple(shape_of(t)) == tuple(shape):
+    cdef int extra = t.rank - len(shape), i
+    if extra == 0 and tuple(shape_of(t)) == tuple(shape):
         return g
-    dims = list(range(lead))
+    dims = list(range(extra))
     for i in range(len(shape)):
-        if shape[i] == 1 and t.dims[lead + i] != 1:
-            dims.append(lead + i)
+        if shape[i] == 1 and t.dims[extra + i] != 1:
+            dims.append(extra + i)
     if dims:
         g = sum(g, tuple(dims), True)
-    return reshape(g, shape) if lead else g
+    return reshape(g, shape) if extra else g
 
 
 def reduce_to(g, spec):

@@ -24,20 +24,20 @@ def register_hook(self, hook):
     handle
         Its ``remove()`` takes the hook off.
     """
-    from ptcore.autograd import _hooks
-    return _hooks.register_tensor_hook(self, hook)
+    from ptcore.autograd import _tensor_hooks
+    return _tensor_hooks.register_tensor_hook(self, hook)
 
 
 def register_post_accumulate_grad_hook(self, hook):
     """Calls ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
-    from ptcore.autograd import _hooks
-    return _hooks.register_post_hook(self, hook)
+    from ptcore.autograd import _tensor_hooks
+    return _tensor_hooks.register_post_hook(self, hook)
 
 
 def retain_grad(self):
     """Keeps ``.grad`` of this non-leaf tensor in backward."""
-    from ptcore.autograd import _hooks
-    _hooks.retain_grad(self)
+    from ptcore.autograd import _tensor_hooks
+    _tensor_hooks.retain_grad(self)
 
 
 for _f in (tensor_backward, requires_grad_, register_hook, register_post_accumulate_grad_hook,
@@ -48,15 +48,15 @@ for _f in (tensor_backward, requires_grad_, register_hook, register_post_accumul
 def register_node_hook(self, hook):
     """Calls ``hook(grad_inputs, grad_outputs)`` after this node's rule has run; what it
     returns, if not None, takes the place of ``grad_inputs``."""
-    from ptcore.autograd import _hooks
-    return _hooks.register_node_hook(self, hook)
+    from ptcore.autograd import _tensor_hooks
+    return _tensor_hooks.register_node_hook(self, hook)
 
 
 def register_node_prehook(self, hook):
     """Calls ``hook(grad_outputs)`` before this node's rule runs; what it returns, if not None,
     takes the place of ``grad_outputs``."""
-    from ptcore.autograd import _hooks
-    return _hooks.register_node_prehook(self, hook)
+    from ptcore.autograd import _tensor_hooks
+    return _tensor_hooks.register_node_prehook(self, hook)
 
 
 Node.name = node_name

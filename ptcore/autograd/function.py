@@ -106,8 +106,8 @@ class _Rule:
         if spec is None or (r.shape == spec[0] and r.dtype is spec[1]):
             return r
         shape = spec[0]
-        lead = r.ndim - len(shape)
-        if lead < 0 or any(n not in (1, m) for n, m in zip(shape, r.shape[lead:])):
+        extra = r.ndim - len(shape)
+        if extra < 0 or any(n not in (1, m) for n, m in zip(shape, r.shape[extra:])):
             raise RuntimeError(f"{self.__name__}: gradient {i} must have a shape that reduces to "
                                f"{list(shape)}, got {list(r.shape)}")
         return reduce_to(r, spec)

@@ -41,7 +41,7 @@ cdef extern from *:
     #endif
     union pt_control {
         struct cmsghdr head;
-        char room[CMSG_SPACE(PT_AT_ONCE * sizeof(int))];
+        char buffer[CMSG_SPACE(PT_AT_ONCE * sizeof(int))];
     };
     /* Both: how many bytes, or the negative errno. */
     static Py_ssize_t pt_socket_send(int fd, const char *data, size_t n, const int *fds, int count, int wait) {
@@ -117,13 +117,13 @@ cdef class Descriptors:
         PyMem_Free(self.fds)
 
     cdef int add(self, const int *fds, int count) except -1:
-        cdef int *room = <int *>PyMem_Realloc(self.fds, (self.count + count) * sizeof(int))
-        if room == NULL:
+        cdef int *buffer = <int *>PyMem_Realloc(self.fds, (self.count + count) * sizeof(int))
+        if buffer == NULL:
             for i in range(count):
                 pt_socket_close(fds[i])
             raise MemoryError()
-        self.fds = room
-        memcpy(room + self.count, fds, count * sizeof(int))
+        self.fds = buffer
+        memcpy(buffer + self.count, fds, count * sizeof(int))
         self.count += count
         return 0
 
@@ -188,14 +188,14 @@ def send(int fd, data, list descriptors not None, bint wait):
 cdef int read(int fd, char *to, Py_ssize_t size, Descriptors descriptors) except -1:
     """Waits for so many bytes; the descriptors that come beside them are added."""
     cdef int[PT_AT_ONCE] fds
-    cdef int *room = fds
+    cdef int *buffer = fds
     cdef int count = 0
     cdef Py_ssize_t done = 0, some
     if descriptors is None:
-        room = NULL
+        buffer = NULL
     while done < size:
         with nogil:
-            some = pt_socket_receive(fd, to + done, size - done, room, &count)
+            some = pt_socket_receive(fd, to + done, size - done, buffer, &count)
         if some == -EINTR:
             PyErr_CheckSignals()
             continue

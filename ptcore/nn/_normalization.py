@@ -31,7 +31,7 @@ def _like(input, *tensors):
     return [t if t is None else t.to(input.dtype) for t in tensors]
 
 
-def _beside(t, input):
+def _per_channel(t, input):
     return t.reshape(1, -1, *[1] * (input.ndim - 2))
 
 
@@ -51,8 +51,8 @@ def _apply(input, mean, var, weight, bias, eps):
     scale = (var + eps).rsqrt()
     if weight is not None:
         scale = scale * weight
-    out = (input - _beside(mean, input)) * _beside(scale, input)
-    return (out if bias is None else out + _beside(bias, input)).to(input.dtype)
+    out = (input - _per_channel(mean, input)) * _per_channel(scale, input)
+    return (out if bias is None else out + _per_channel(bias, input)).to(input.dtype)
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -172,8 +172,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     _update(running_mean, running_var, mean, var, count, momentum)
     out = out.view(input.shape)
     if weight is not None:
-        out = out * _beside(weight, input)
-    return out if bias is None else out + _beside(bias, input)
+        out = out * _per_channel(weight, input)
+    return out if bias is None else out + _per_channel(bias, input)
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):

@@ -57,7 +57,7 @@ def layers(x, batch_sizes, hidden, weights, mode, bidirectional, dropout, traini
         Stacked final states; those of the cells too where there are any.
     """
     directions = 2 if bidirectional else 1
-    lead = x.shape[:-1]
+    sizes = x.shape[:-1]
     hx, cx = hidden if mode == "lstm" else (hidden, None)
     batch = hx.shape[1]
     hs, cs = [], []
@@ -73,7 +73,7 @@ def layers(x, batch_sizes, hidden, weights, mode, bidirectional, dropout, traini
         x = outs[0] if directions == 1 else cat(outs, 1)
         if dropout and training and layer + 1 < len(weights) // directions:
             x = F.dropout(x, dropout, True)
-        x = x.reshape(*lead, x.shape[-1])
+        x = x.reshape(*sizes, x.shape[-1])
     return x, [stack(hs), stack(cs)] if cx is not None else [stack(hs)]
 
 

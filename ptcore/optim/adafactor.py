@@ -18,7 +18,7 @@ class Adafactor(ByParameter):
     beta2_decay : float, default: -0.8
         Power of the step with which a new gradient's share of the means falls.
     eps : tuple of float or None and float, default: (None, 1e-3)
-        The smallest root mean square of a gradient (None: the dtype's eps) and that of a parameter.
+        The smallest_param root mean square of a gradient (None: the dtype's eps) and that of a parameter.
     d : float, default: 1.0
         Largest root mean square of a step before the learning rate.
     weight_decay : float, default: 0.0
@@ -61,28 +61,28 @@ class Adafactor(ByParameter):
     def _begin(self, param, state, group):
         state["step"] = new_step()
         if param.ndim > 1:
-            *lead, rows, columns = param.shape
-            state["row_var"] = param.new_zeros((*lead, rows, 1))
-            state["col_var"] = param.new_zeros((*lead, 1, columns))
+            *batch, rows, columns = param.shape
+            state["row_var"] = param.new_zeros((*batch, rows, 1))
+            state["col_var"] = param.new_zeros((*batch, 1, columns))
         else:
             state["variance"] = ptcore.zeros_like(param)
 
     def _update(self, param, grad, state, group):
         step, lr = count(state), float(group["lr"])
-        floor, smallest = group["eps"]
-        if floor is None:
-            floor = ptcore.finfo(param.dtype).eps
+        smallest_grad, smallest_param = group["eps"]
+        if smallest_grad is None:
+            smallest_grad = ptcore.finfo(param.dtype).eps
         share = step ** group["beta2_decay"]
-        size = max(smallest, param.norm(2).item() / param.numel() ** 0.5) * min(lr, step**-0.5)
+        size = max(smallest_param, param.norm(2).item() / param.numel() ** 0.5) * min(lr, step**-0.5)
         if group["weight_decay"]:
             param.mul_(1 - lr * group["weight_decay"])
         square = grad * grad
         if "row_var" in state:
             rows = state["row_var"].lerp_(square.mean(-1, keepdim=True), share)
             columns = state["col_var"].lerp_(square.mean(-2, keepdim=True), share)
-            variance = rows @ columns / rows.mean(-2, keepdim=True).clamp_(min=floor)
+            variance = rows @ columns / rows.mean(-2, keepdim=True).clamp_(min=smallest_grad)
         else:
             variance = state["variance"].lerp_(square, share)
-        update = variance.clamp(min=floor * floor).rsqrt_().mul_(grad)
+        update = variance.clamp(min=smallest_grad * smallest_grad).rsqrt_().mul_(grad)
         scale = max(1.0, update.norm(2).item() / (update.numel() ** 0.5 * group["d"]))
         param.add_(update, alpha=-size / scale)

@@ -489,16 +489,16 @@ class Compare:
         digits = {id(m): math.ceil(math.log10(m.median / scale)) for m in there}
         decimals = min(max(m.significant_figures - digits[id(m)], 0) for m in there) if self._trim else 1
         width = max(digits.values()) + decimals + (decimals > 0)
-        room = 7 if self._highlight and any(m.has_warnings for m in there) else 0
+        margin = 7 if self._highlight and any(m.has_warnings for m in there) else 0
 
         def text(m):
             if m is None:
-                return " " * len(f"{1:>{width}.{decimals}f}{'':>{room}}")
+                return " " * len(f"{1:>{width}.{decimals}f}{'':>{margin}}")
             value = m.median / scale
             if self._trim:
                 value = trim_sigfig(value, m.significant_figures)
-            note = f" (! {m.iqr / m.median * 100:.0f}%)" if room and m.has_warnings else ""
-            return f"{value:>{width}.{decimals}f}{note:>{room}}"
+            note = f" (! {m.iqr / m.median * 100:.0f}%)" if margin and m.has_warnings else ""
+            return f"{value:>{width}.{decimals}f}{note:>{margin}}"
 
         return [text(m) for m in results]
 

@@ -99,7 +99,7 @@ class Restart:
             yield self.epoch
             self.epoch += 1
             self._passed = False
-            self._heed()
+            self._check_signal()
 
     def batches(self, loader):
         """Iterate over the batches that are left of a loader's pass, once in an epoch; each is a step.
@@ -124,10 +124,10 @@ class Restart:
                 self._stepping = False
             if self.every is not None and self.step % self.every == 0:
                 self.save()
-            self._heed()
+            self._check_signal()
         self._passed = True
 
-    def _heed(self):
+    def _check_signal(self):
         if self._guard is not None:
             self._guard.check()
 

@@ -435,9 +435,9 @@ def test_long_batches_are_pinned(monkeypatch):
             batch = next(batches)
             assert batch == b"b" * 100_000 if i % 4 else value_of(batch) == i
     assert pinned.count(np.ndarray) == pinned.count(bytes) == 3
-    crew = weakref.ref(batches._crew)
+    workers = weakref.ref(batches._workers)
     del batches, batch
-    assert crew() is None
+    assert workers() is None
 
 
 class Bad:
@@ -485,6 +485,6 @@ def test_what_cannot_be_sent_is_told_at_its_turn(way):
             assert value_of(array) == value_of(records) == number == i
             assert bool((tensor == i).all())
             assert data == b"b" * 50_000
-    crew = weakref.ref(batches._crew)
+    workers = weakref.ref(batches._workers)
     del batches, loader
-    assert crew() is None               # no error holds a frame that holds it
+    assert workers() is None               # no error holds a frame that holds it

@@ -61,7 +61,7 @@ def test_dear_tasks_are_as_many_as_the_factor_says():
 
 def late(it, which):
     """Answers of which some seem to have taken half a millisecond a batch."""
-    receive, count = it._crew.receive, 0
+    receive, count = it._workers.receive, 0
 
     def tampered(timeout):
         nonlocal count
@@ -69,7 +69,7 @@ def late(it, which):
         count += 1
         return worker, ((5e-4 if which(count) else 1e-5) * len(numbers), numbers, batches)
 
-    it._crew.receive = tampered
+    it._workers.receive = tampered
     return it
 
 
@@ -109,7 +109,7 @@ def test_lists_of_other_lengths(lists, most, last, monkeypatch):
 
 def test_batches_that_become_smaller_are_more_at_once_again():
     it = iter(DataLoader(Numbers(6000), batch_size=None, num_workers=2))
-    receive, count, steps = it._crew.receive, 0, [1]
+    receive, count, steps = it._workers.receive, 0, [1]
 
     def tampered(timeout):
         nonlocal count
@@ -122,7 +122,7 @@ def test_batches_that_become_smaller_are_more_at_once_again():
             steps.append(it._at_once)
         return worker, (1e-5 * len(numbers), numbers, batches)
 
-    it._crew.receive = tampered
+    it._workers.receive = tampered
     for _ in it:
         pass
     assert steps == [1, 2, 4, 2, 1, 2, 4]

@@ -248,7 +248,7 @@ def test_timeout():
         list(DataLoader(Acts("sleep", 0), num_workers=1, timeout=0.3, multiprocessing_context="thread"))
     loader = DataLoader(Acts("sleep", 0), num_workers=1, timeout=0.3)
     it = iter(loader)
-    pids = it._crew.pids()
+    pids = it._workers.pids()
     with pytest.raises(RuntimeError, match="timed out"):
         next(it)
     for pid in pids:
@@ -309,7 +309,7 @@ def test_what_cannot_be_sent():
                                            ("terminate", r"was killed by signal 15 \(SIGTERM\)")])
 def test_dead_workers(act, text):
     it = iter(DataLoader(Acts(act), batch_size=2, num_workers=2))
-    pids = it._crew.pids()
+    pids = it._workers.pids()
     start = time.monotonic()
     with pytest.raises(RuntimeError, match=rf"DataLoader worker \(pid {pids[1]}\), number 1, {text} unexpectedly"):
         list(it)
@@ -322,7 +322,7 @@ def test_a_worker_that_dies_idle():
     """It is told at the next batch, though that one may be there already."""
     it = iter(DataLoader(Squares(), num_workers=2))
     next(it)
-    os.kill(it._crew.pids()[0], signal.SIGKILL)
+    os.kill(it._workers.pids()[0], signal.SIGKILL)
     time.sleep(0.2)
     with pytest.raises(RuntimeError, match="SIGKILL"):
         next(it)
@@ -335,7 +335,7 @@ def test_nothing_is_left():
         loader = DataLoader(Acts("kill" if k % 4 == 3 else "value" if k % 4 == 2 else "lambda", 99 if k % 4 < 2 else 7),
                             num_workers=2, multiprocessing_context="thread" if k % 8 == 0 else None)
         it = iter(loader)
-        pids = it._crew.pids()
+        pids = it._workers.pids()
         try:
             for n, _ in enumerate(it):
                 if k % 4 == 1 and n == 3:
@@ -365,7 +365,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     loader = DataLoader(Squares(10**6), num_workers=3, multiprocessing_context={context!r})
     it = iter(loader)
-    print(*it._crew.pids(), flush=True)
+    print(*it._workers.pids(), flush=True)
     try:
         while True:
             next(it)
@@ -558,8 +558,8 @@ def test_small_batches_travel_together():
     def messages(**options):
         loader = DataLoader(Squares(2000), batch_size=None, num_workers=2, **options)
         it = iter(loader)
-        counted, give = [], it._crew.give
-        it._crew.give = lambda worker, message: (counted.append(len(message[2])), give(worker, message))
+        counted, give = [], it._workers.give
+        it._workers.give = lambda worker, message: (counted.append(len(message[2])), give(worker, message))
         assert [b[0].item() for b in it] == list(range(2000))
         assert sum(counted) == 2000
         assert max(counted) <= 16
@@ -579,7 +579,7 @@ def test_dear_batches_travel_alone():
 def test_a_dead_worker_is_told_within_a_second(context):
     """While the loop waits for its batch, and without a timeout."""
     it = iter(DataLoader(Acts("sleep", 0), num_workers=2, multiprocessing_context=context))
-    pid, died = it._crew.pids()[0], []
+    pid, died = it._workers.pids()[0], []
 
     def kill():
         time.sleep(0.5)
@@ -684,9 +684,9 @@ def long_batches(count, size):
 
 def in_threads(monkeypatch):
     """What systems without these pipes do."""
-    from ptcore.utils.data import _crew
+    from ptcore.utils.data import _workers
 
-    monkeypatch.setattr(_crew._shared_memory, "STRATEGIES", ("file_system",))
+    monkeypatch.setattr(_workers._shared_memory, "STRATEGIES", ("file_system",))
 
 
 @pytest.mark.timeout(60)
@@ -713,9 +713,9 @@ def test_a_pass_that_is_left_while_both_send(way, monkeypatch):
     loader = DataLoader(Sentences(), batch_sampler=long_batches(12, 60_000), num_workers=2)
     it = iter(loader)
     next(it)
-    pids = it._crew.pids()
+    pids = it._workers.pids()
     began = time.monotonic()
-    it._crew.close()
+    it._workers.close()
     assert time.monotonic() - began < 10
     for pid in pids:
         with pytest.raises(ProcessLookupError):

@@ -2,7 +2,7 @@
 same meaning in :mod:`ptcore.nn.functional`."""
 
 from ptcore.nn import functional as F
-from ptcore.nn.modules._arguments import need_tensor
+from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules._described import Described, Elementwise, InPlace
 from ptcore.nn.modules.module import Module
 

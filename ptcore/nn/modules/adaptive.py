@@ -4,7 +4,7 @@ from collections import namedtuple
 import ptcore
 from ptcore._errors import ShapeError
 from ptcore.nn import functional as F
-from ptcore.nn.modules._arguments import need_tensor
+from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.linear import Linear
 from ptcore.nn.modules.module import Module

@@ -3,7 +3,7 @@ from ptcore import empty
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn._attention import additive_mask
-from ptcore.nn.modules._arguments import need_tensor, size
+from ptcore.nn.modules._checks import need_tensor, size
 from ptcore.nn.modules.linear import NonDynamicallyQuantizableLinear
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter

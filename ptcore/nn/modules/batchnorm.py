@@ -7,7 +7,7 @@ and ``num_batches_tracked`` if `track_running_stats`, else None.
 import ptcore
 from ptcore._errors import ShapeError
 from ptcore.nn import functional as F
-from ptcore.nn.modules._arguments import need_tensor
+from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules._described import Scaled
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",

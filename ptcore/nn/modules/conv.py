@@ -146,26 +146,26 @@ class _ConvTranspose(_ConvNd):
     def _extra(self, input, output_size):
         if output_size is None:
             return self.output_padding
-        n, lead = self._n, input.ndim - self._n
+        n, leading = self._n, input.ndim - self._n
         output_size = list(output_size)
-        if len(output_size) == n + lead:
-            output_size = output_size[lead:]
+        if len(output_size) == n + leading:
+            output_size = output_size[leading:]
         if len(output_size) != n:
             raise ValueError(
                 f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have {n} or "
-                f"{n + lead} elements (got {len(output_size)})"
+                f"{n + leading} elements (got {len(output_size)})"
             )
         least = [
             (m - 1) * s - 2 * p + d * (k - 1) + 1
             for m, s, p, d, k in zip(
-                input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size
+                input.shape[leading:], self.stride, self.padding, self.dilation, self.kernel_size
             )
         ]
         most = [m + s - 1 for m, s in zip(least, self.stride)]
         if any(not a <= o <= b for a, o, b in zip(least, output_size, most)):
             raise ValueError(
                 f"requested an output size of {output_size}, but valid sizes range from {least} "
-                f"to {most} (for an input of {list(input.shape[lead:])})"
+                f"to {most} (for an input of {list(input.shape[leading:])})"
             )
         return [o - m for o, m in zip(output_size, least)]
 

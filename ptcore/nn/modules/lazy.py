@@ -6,7 +6,7 @@ initialises them and turns the module into an object of the ordinary class.
 
 import ptcore
 from ptcore._errors import ShapeError
-from ptcore.nn.modules._arguments import need_tensor
+from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,

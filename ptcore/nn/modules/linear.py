@@ -5,7 +5,7 @@ import math
 import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn import init
-from ptcore.nn.modules._arguments import size
+from ptcore.nn.modules._checks import size
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 

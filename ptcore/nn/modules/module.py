@@ -5,12 +5,12 @@
     an ordinary attribute look-up (see ``_registry``).
 (b) A name is in at most one registry, and a plain attribute never stands
     beside a registered one of the same name.
-(c) A call without hooks makes one test and calls ``forward`` (see ``_hooks``).
+(c) A call without hooks makes one test and calls ``forward`` (see ``_module_hooks``).
 """
 
 import ptcore
 from ptcore import Tensor
-from ptcore.nn.modules._hooks import (
+from ptcore.nn.modules._module_hooks import (
     ModuleHooks,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -22,7 +22,7 @@ from ptcore.nn.modules._hooks import (
     run_registration_hooks,
 )
 from ptcore.nn.modules._registry import Registry
-from ptcore.nn.modules._state import ModuleState, is_tensor_like
+from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
 from ptcore.nn.parameter import Buffer, Parameter
 
 __all__ = [

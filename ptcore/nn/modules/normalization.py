@@ -3,7 +3,7 @@
 import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn import init
-from ptcore.nn.modules._arguments import need_tensor, size
+from ptcore.nn.modules._checks import need_tensor, size
 from ptcore.nn.modules._described import Scaled
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter

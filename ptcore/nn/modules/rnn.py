@@ -7,7 +7,7 @@ import ptcore
 from ptcore._errors import ShapeError
 from ptcore._state import interpreters
 from ptcore.nn import _recurrent, init
-from ptcore.nn.modules._arguments import need_tensor
+from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 

@@ -5,7 +5,7 @@ from ptcore import full, triu
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn._attention import additive_mask
-from ptcore.nn.modules._arguments import need_tensor
+from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules.activation import GELU, ReLU
 from ptcore.nn.modules.attention import MultiheadAttention
 from ptcore.nn.modules.container import ModuleList

@@ -8,7 +8,7 @@ import numbers
 from collections.abc import Iterable
 
 import ptcore
-from ptcore.nn.utils._hooks import hooks_of, take_hook
+from ptcore.nn.utils._parameter_hooks import hooks_of, take_hook
 from ptcore.nn.utils.convert_parameters import parameters_to_vector
 
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",

@@ -243,9 +243,9 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     places, _ = _places(lengths, order, batch_first, steps, data.device)
     padded = ptcore.full((steps * batch, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
     padded = padded.index_copy(0, places, data)
-    lead = (batch, steps) if batch_first else (steps, batch)
+    leading = (batch, steps) if batch_first else (steps, batch)
     count = ptcore.tensor(lengths, dtype=ptcore.int64)
-    return padded.reshape(*lead, *data.shape[1:]), count if back is None else count[back.to("cpu")]
+    return padded.reshape(*leading, *data.shape[1:]), count if back is None else count[back.to("cpu")]
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):

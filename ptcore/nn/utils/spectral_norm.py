@@ -3,7 +3,7 @@ import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ptcore.nn.parameter import Parameter
-from ptcore.nn.utils._hooks import refuse_lazy, refuse_second, take_hook
+from ptcore.nn.utils._parameter_hooks import refuse_lazy, refuse_second, take_hook
 
 __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
            "spectral_norm"]

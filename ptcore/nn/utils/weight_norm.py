@@ -1,6 +1,6 @@
 """Weight normalisation: a weight as a length and a direction, by a hook before each forward pass."""
 from ptcore.nn.parameter import Parameter
-from ptcore.nn.utils._hooks import refuse_lazy, refuse_second, take_hook
+from ptcore.nn.utils._parameter_hooks import refuse_lazy, refuse_second, take_hook
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 

@@ -11,7 +11,7 @@ back together: as many as it makes in less than two milliseconds, and no more th
 import time
 import weakref
 
-from ptcore.utils.data import _state
+from ptcore.utils.data import _loader_state
 from ptcore.utils.data._ring import Packed
 from ptcore.utils.data._worker import BEGIN, STATES, TASKS, Ended, Failure, width_of
 from ptcore.utils.data.dataset import IterableDataset
@@ -19,7 +19,7 @@ from ptcore.utils.data.dataset import IterableDataset
 __all__ = ["Prefetching"]
 
 _NONE = object()
-_CHEAP, _DEAR = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
+_SHORT, _LONG = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
 _MOST_AT_ONCE = 16
 _INDICES = 4096                 # of a message, about: each takes 36 bytes of the loader and the worker until it is used
 _LARGE = 5 << 20                # bytes of an answer above which half as many tasks go at once
@@ -44,25 +44,25 @@ class Prefetching:
         self._loader = None if self._stays else loader      # which holds on to workers that stay
         self._sampler = loader._index_sampler
         self._begin(loader)
-        self._crew = self._start(loader)
+        self._workers = self._start(loader)
 
     def _start(self, loader):
         kind = "thread" if self._threads else "process"
         tasks = [(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last, loader.worker_init_fn, k,
                   self._count, self._position.seed + k, self._states_of(k), kind)
                  for k in range(self._count)]
-        from ptcore.utils.data import _crew
+        from ptcore.utils.data import _workers
 
         if self._threads:
-            return _crew.Threads(tasks)
-        return _crew.Processes(_context(loader.multiprocessing_context), tasks)
+            return _workers.Threads(tasks)
+        return _workers.Processes(_context(loader.multiprocessing_context), tasks)
 
     def _begin(self, loader):
         """Begins a pass, or goes on with the one that was loaded."""
-        self._position, self._indices, _ = _state.begin(loader)
+        self._position, self._indices, _ = _loader_state.begin(loader)
         self._position.workers = weakref.WeakMethod(self._get_states)
         if self._stream:
-            self._size, self._name = _state.said_length(loader), str(loader.dataset)
+            self._size, self._name = _loader_state.said_length(loader), str(loader.dataset)
         # A stream is read again from its start; of others the sampler has left out what was given before all others.
         at = self._position
         self._left_out = at.leading
@@ -105,7 +105,7 @@ class Prefetching:
             self._take(None)
         self._begin(loader)
         for k in range(self._count):
-            self._crew.give(k, (BEGIN, self._position.seed + k, self._states_of(k)))
+            self._workers.give(k, (BEGIN, self._position.seed + k, self._states_of(k)))
         return self
 
     def _get_states(self):
@@ -117,9 +117,9 @@ class Prefetching:
         deadline = self._deadline()
         self._asked += 1                # an answer that comes too late is none to the next question
         for k in range(self._count):
-            self._crew.give(k, (STATES, first + (k - self._left_out - first) % self._count, self._asked))
+            self._workers.give(k, (STATES, first + (k - self._left_out - first) % self._count, self._asked))
         while any(states is None for states in found):
-            answer = self._crew.receive(_left(deadline))
+            answer = self._workers.receive(_left(deadline))
             if answer is None:
                 raise RuntimeError(f"state_dict: DataLoader timed out after {self._timeout} seconds")
             if answer[1][0] != STATES:
@@ -174,11 +174,11 @@ class Prefetching:
         self._unsent -= len(numbers)
         self._busy[worker] += len(numbers)
         self._width = max(1, *map(width_of, indices))
-        self._crew.give(worker, (TASKS, numbers, indices, self._skip, self._next))
+        self._workers.give(worker, (TASKS, numbers, indices, self._skip, self._next))
 
     def _take(self, timeout):
         """Notes one answer of a worker; False if none came in time."""
-        answer = self._crew.receive(timeout)
+        answer = self._workers.receive(timeout)
         if answer is None:
             return False
         if answer[1][0] != STATES:      # else who asked for it went away when its time was over
@@ -209,11 +209,11 @@ class Prefetching:
             self._cost = min(seconds / made, self._cost + (seconds / made - self._cost) / 8)
             expected, number = self._cost * self._at_once, self._at_once
             most = min(_MOST_AT_ONCE, max(1, _INDICES // self._width))
-            if expected > _DEAR or number * self._nbytes > _LARGE:
+            if expected > _LONG or number * self._nbytes > _LARGE:
                 self._send_at_once(max(1, number // 2))
             elif number > most:
                 self._send_at_once(most)
-            elif expected < _CHEAP and 2 * number * self._nbytes <= _LARGE and made >= number:
+            elif expected < _SHORT and 2 * number * self._nbytes <= _LARGE and made >= number:
                 self._send_at_once(min(2 * number, most))
 
     def _chosen(self):
@@ -226,7 +226,7 @@ class Prefetching:
         if self._position.done:         # the workers may have gone
             raise StopIteration
         if (now := time.monotonic()) > self._looked + _LOOK:        # who waits for a batch is told of it at once
-            self._crew.check()
+            self._workers.check()
             self._looked = now
         if self._pin is not None:
             while any(self._busy) and self._take(0):        # it can be pinned while the loop works on this one
@@ -245,7 +245,7 @@ class Prefetching:
             batch = self._arrived.pop(number)
             worker = self._owner.pop(number)
             new = not isinstance(batch, Ended) and self._is_new(worker)
-            self._pass_over(number, worker)
+            self._skip_batch(number, worker)
             if not new:
                 continue
             self._position.given += 1
@@ -253,7 +253,7 @@ class Prefetching:
                 batch = self._pin.finish(batch)
             batch = self._opened(batch)
             if self._stream:
-                _state.check_length(self._size, self._name, self._position.given)
+                _loader_state.check_length(self._size, self._name, self._position.given)
             return batch
 
     @staticmethod
@@ -277,7 +277,7 @@ class Prefetching:
         self._counts[worker] += 1
         return True
 
-    def _pass_over(self, number, worker):
+    def _skip_batch(self, number, worker):
         """Notes that a batch has gone, and comes to the first one that has not."""
         self._early[number] = worker
         while (worker := self._early.pop(self._next, None)) is not None:
@@ -290,7 +290,7 @@ class Prefetching:
     def _finish(self):
         self._position.done = True
         if not self._stays:
-            self._crew.close()
+            self._workers.close()
         raise StopIteration
 
 

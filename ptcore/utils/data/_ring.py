@@ -39,21 +39,21 @@ class Ring:
         self._new, self._gone, self._outgoing = {}, [], []      # for the next message
         _ends.add(self)
 
-    def room_for(self, tensors):
+    def output_for(self, tensors):
         """Where these are to be stacked; None where that does not matter, or is not known."""
         first = tensors[0]
         nbytes = len(tensors) * first.numel() * first.element_size()
         if (nbytes <= _SMALL or threading.get_ident() != self._thread or first.device.type != "cpu"
                 or {(type(t), t.dtype, t.requires_grad) for t in tensors} != {(Tensor, first.dtype, False)}):
             return None
-        return ptcore.empty(0, dtype=first.dtype).set_(self._room(nbytes), 0, (len(tensors), *first.shape))
+        return ptcore.empty(0, dtype=first.dtype).set_(self._storage(nbytes), 0, (len(tensors), *first.shape))
 
-    def _room(self, nbytes):
+    def _storage(self, nbytes):
         """A storage in a segment that nobody shows."""
         step = max(4096, 1 << (nbytes.bit_length() - 3))        # four sizes a power of two: others find room there
         size = -(-nbytes // step) * step
         while self.ended:
-            self._come_back(self.ended.pop(), 0)
+            self._release(self.ended.pop(), 0)
         if self._free.get(size):
             segment = self._free[size].pop()[1]
         else:
@@ -63,7 +63,7 @@ class Ring:
         self.segments[segment.number] = segment
         return segment.storage(segment.first, nbytes)
 
-    def _come_back(self, number, answered):
+    def _release(self, number, answered):
         segment = self.segments.get(number)
         if segment is not None:
             segment.away -= answered
@@ -79,13 +79,13 @@ class Ring:
         """What ``Reader.answered`` told."""
         self._messages += 1
         for number, count in answered.items():
-            self._come_back(number, count) if count else self.give_up(number)
+            self._release(number, count) if count else self.give_up(number)
         for found in self._free.values():
             while found and found[0][0] + _IDLE < self._messages:
                 self._gone.append(found.pop(0)[1].number)
 
-    def reduce(self, tensor, rooms):
-        """What a pickle has in a tensor's place; NotImplemented where that is what any message has. ``rooms``: where
+    def reduce(self, tensor, copies):
+        """What a pickle has in a tensor's place; NotImplemented where that is what any message has. ``copies``: where
         the batch's storages lie by now, so that tensors of one still share it."""
         nbytes = tensor.numel() * tensor.element_size()
         if (nbytes == 0 or tensor.requires_grad or tensor.device.type != "cpu" or tensor.grad is not None
@@ -96,27 +96,27 @@ class Ring:
         storage = tensor.untyped_storage()
         place = storage._place
         if place is not None and self.segments.get(place[0].number) is place[0]:
-            rooms[storage] = storage
-        elif storage not in rooms:
+            copies[storage] = storage
+        elif storage not in copies:
             if storage.nbytes() > 2 * nbytes:                   # not all that it is a part of
                 tensor = tensor.clone()
                 storage = tensor.untyped_storage()
-            rooms[storage] = self._room(storage.nbytes())
-            whole, copy = (ptcore.empty(0, dtype=ptcore.uint8).set_(s) for s in (storage, rooms[storage]))
+            copies[storage] = self._storage(storage.nbytes())
+            whole, copy = (ptcore.empty(0, dtype=ptcore.uint8).set_(s) for s in (storage, copies[storage]))
             copy.copy_(whole)
-        return _rebuild, (rooms[storage]._place[0].number, tensor.dtype.name, tuple(tensor.shape),
+        return _rebuild, (copies[storage]._place[0].number, tensor.dtype.name, tuple(tensor.shape),
                           tuple(tensor.stride()), tensor.storage_offset())
 
     def pack(self, batch):
         """(pickle of a batch as it is now, {number of a segment that it names: bytes})"""
-        file, rooms = io.BytesIO(), {}
+        file, copies = io.BytesIO(), {}
         pickler = _Pickler(file, 5)
-        pickler.reduce = lambda tensor: self.reduce(tensor, rooms)
+        pickler.reduce = lambda tensor: self.reduce(tensor, copies)
         with packing(self._outgoing):
             pickler.dump(batch)
-        for room in rooms.values():
-            room._place[0].away += 1
-        return file.getvalue(), {room._place[0].number: room.nbytes() for room in rooms.values()}
+        for copy in copies.values():
+            copy._place[0].away += 1
+        return file.getvalue(), {copy._place[0].number: copy.nbytes() for copy in copies.values()}
 
     def send(self, connection, head, batches):
         """Sends batches, packed or not, and ``head``, a tuple."""
@@ -191,7 +191,7 @@ def _before_fork():
 
 
 def _in_child():
-    collate.room = None
+    collate.output_for = None
     for end in list(_ends):
         end.segments.clear()            # what is mapped in vain would keep its memory for as long as the child lives
 

@@ -301,7 +301,7 @@ def run_in_process(task, connection, others):
     parent = os.getppid() if hasattr(os, "getppid") else None
     watch = Watch([connection, parent_process().sentinel])
     ring = _ring.Ring()
-    collate.room = ring.room_for
+    collate.output_for = ring.output_for
     waiting = deque()               # messages that were read, and not heeded yet
 
     def read():

@@ -8,7 +8,7 @@ sample after the other. All give equal batches.
 from numbers import Real
 
 import ptcore
-from ptcore.utils.data import _state
+from ptcore.utils.data import _loader_state
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data._worker import get_worker_info
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
@@ -267,7 +267,7 @@ class DataLoader:
         >>> all(bool((a == b).all()) for a, b in zip(batches, other, strict=True))
         True
         """
-        return _state.state_dict(self)
+        return _loader_state.state_dict(self)
 
     def load_state_dict(self, state_dict):
         """Let the next pass be the rest of the one that the state was taken in.
@@ -278,7 +278,7 @@ class DataLoader:
             If it is no loader's state, or the batch size, the number of batches or (with
             ``in_order=False``) of workers differs from the saved one's.
         """
-        _state.load_state_dict(self, state_dict)
+        _loader_state.load_state_dict(self, state_dict)
 
 
 def _check_kinds(**options):
@@ -357,10 +357,10 @@ class _LoaderIterator:
         self._collate = loader.collate_fn
         self._batched = loader._auto_collation
         self._drop_last = loader.drop_last
-        self._position, self._indices, self._samples = _state.begin(loader)
+        self._position, self._indices, self._samples = _loader_state.begin(loader)
         self._dataset, self._pin = loader.dataset, loader._pin
         self._gather = None
-        self._size = None if self._samples is None else _state.said_length(loader)
+        self._size = None if self._samples is None else _loader_state.said_length(loader)
         if self._samples is None and self._batched and loader.collate_fn is default_collate:
             self._gather = getattr(loader.dataset, "_gather", None)
 
@@ -405,5 +405,5 @@ class _LoaderIterator:
                 raise StopIteration
         else:
             data = next(self._samples)
-        _state.check_length(self._size, self._dataset, self._position.given + 1)
+        _loader_state.check_length(self._size, self._dataset, self._position.given + 1)
         return self._collate(data)

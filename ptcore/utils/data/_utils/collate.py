@@ -134,11 +134,11 @@ def collate(batch, *, collate_fn_map=None):
     raise _unsupported(type(first))
 
 
-room = None         # in a worker: an empty tensor for a list of them, where their batch can be sent as it is, or None
+output_for = None   # in a worker: an empty tensor for a list of them, where their batch can be sent as it is, or None
 
 
 def _collate_tensors(batch, *, collate_fn_map=None):
-    return ptcore.stack(batch, out=None if room is None else room(batch))
+    return ptcore.stack(batch, out=None if output_for is None else output_for(batch))
 
 
 def _collate_numpy(batch, collate_fn_map):

@@ -1,7 +1,7 @@
 """The workers of a loader as it sees them: processes with a connection each, or threads.
 
 No lock and no queue is shared between processes, so that one that is killed leaves nothing locked. The loader never
-waits until a worker takes what it sends: one that sends a large answer itself waits for the loader. A crew is closed
+waits until a worker takes what it sends: one that sends a large answer itself waits for the loader. They are closed
 when its iterator is dropped and at the interpreter's end.
 """
 
@@ -93,7 +93,7 @@ def _posts(context):
 
 
 def _end(processes, outboxes):
-    """Ends the processes of a crew, also if Ctrl-C comes meanwhile."""
+    """Ends the worker processes, also if Ctrl-C comes meanwhile."""
     try:
         for outbox in outboxes:
             try:
