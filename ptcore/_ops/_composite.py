@@ -217,19 +217,21 @@ def stack(tensors, dim, out=None):
 
 
 def flatten(input, start_dim, end_dim):
-    if input.ndim == 0:
+    sizes = tuple(input.shape)
+    ndim = len(sizes)
+    if ndim == 0:
         return reshape(input, (1,))
-    start = _wrap("flatten", start_dim, input.ndim, "start_dim")
-    end = _wrap("flatten", end_dim, input.ndim, "end_dim")
+    start = _wrap("flatten", start_dim, ndim, "start_dim")
+    end = _wrap("flatten", end_dim, ndim, "end_dim")
     if start > end:
         raise RuntimeError(f"flatten: start_dim must not come after end_dim, got {start_dim} and "
                            f"{end_dim}")
     if start == end:
         return input
     n = 1
-    for size in input.shape[start:end + 1]:
+    for size in sizes[start:end + 1]:
         n *= size
-    return reshape(input, input.shape[:start] + (n,) + input.shape[end + 1:])
+    return reshape(input, (*sizes[:start], n, *sizes[end + 1:]))
 
 
 def unflatten(input, dim, sizes):
