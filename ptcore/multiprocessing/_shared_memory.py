@@ -58,7 +58,7 @@ class _Release:
 late = _Release()
 
 
-def find_room(nbytes):
+def allocate(nbytes):
     """(segment, offset) of bytes that nobody has had."""
     with _lock, late:
         kind = Anonymous if strategy == "file_descriptor" else Named

@@ -10,7 +10,7 @@ from ptcore import Tensor
 from ptcore._copying import rebuild
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.multiprocessing._connection import transit
-from ptcore.multiprocessing._shared_memory import Anonymous, Named, find_room
+from ptcore.multiprocessing._shared_memory import Anonymous, Named, allocate
 from ptcore.nn.parameter import Buffer, Parameter
 
 FORKSERVER_FDS = 200    # the others are fetched from this process
@@ -81,7 +81,7 @@ def _shared(tensor):
 def _copy(tensor):
     """The elements in shared memory, in the order that they have."""
     strides = ptcore.empty_like(tensor.detach(), device="meta").stride()
-    segment, offset = find_room(tensor.numel() * tensor.element_size())
+    segment, offset = allocate(tensor.numel() * tensor.element_size())
     storage = segment.storage(offset, tensor.numel() * tensor.element_size())
     copy = rebuild(Tensor, tensor.dtype.name, tuple(tensor.shape), tuple(strides), 0, storage, False, None)
     with ptcore.no_grad():

@@ -56,6 +56,7 @@ DECLARE
 VISIBLE const pt_kernel_entry *test_tables[] = {LIST};
 VISIBLE void test_set_threads(int n) { pt_set_num_threads(n); }
 VISIBLE pt_blas_table *test_blas(void) { return &pt_blas; }
+VISIBLE const size_t test_layouts[] = {sizeof(pt_view), sizeof(pt_param), sizeof(pt_call)};
 }
 """
 
@@ -63,7 +64,8 @@ VISIBLE pt_blas_table *test_blas(void) { return &pt_blas; }
 class View(C.Structure):
     _fields_ = [("data", C.c_void_p), ("sizes", C.POINTER(C.c_int64)), ("strides", C.POINTER(C.c_int64)),
                 ("numel", C.c_int64), ("ndim", C.c_int32), ("dtype", C.c_uint8), ("contiguous", C.c_uint8),
-                ("device", C.c_uint8), ("reserved", C.c_uint8)]
+                ("device", C.c_uint8), ("device_index", C.c_int8),
+                ("layout", C.c_uint8), ("reserved", C.c_uint8 * 7)]
 
 
 class Param(C.Structure):
@@ -152,6 +154,8 @@ class Library:
         self.dll = C.CDLL(str(path))
         self.dll.test_blas.restype = C.POINTER(Blas)
         self.kernels = {}
+        layouts = (C.c_size_t * 3).in_dll(self.dll, "test_layouts")
+        assert list(layouts) == [C.sizeof(View), C.sizeof(Param), C.sizeof(Call)], "kernel.h has other structures"
         for table in (C.POINTER(Entry) * len(FAMILIES)).in_dll(self.dll, "test_tables"):
             i = 0
             while table[i].name:
