@@ -12,12 +12,16 @@ from ptcore._ops._grid_by_ops import grid_sampled
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import stat_dtype
 from ptcore._ops.functions import (
+    cat,
     clamp_min,
+    cummax,
     cumprod,
     cumsum,
     exp,
     expand,
+    floor_divide,
     gather,
+    isnan,
     logsumexp,
     masked_fill,
     mm,
@@ -25,6 +29,8 @@ from ptcore._ops.functions import (
     rsqrt,
     scatter_add,
     scatter_src,
+    slice,
+    sort,
     squeeze,
     transpose,
     unsqueeze,
@@ -123,6 +129,51 @@ def triangle_places(input, rows, columns, offset, lower, shape):
 def cross_of(input, other, dim):
     # (1, 2, 0) and (2, 0, 1)
     return input.roll(-1, dim) * other.roll(-2, dim) - input.roll(-2, dim) * other.roll(-1, dim)
+
+
+# -- order statistics ---------------------------------------------------------------------------
+
+def _of_lines(input, dim, keepdim, place):
+    """What ``place(sorted lines, dim, their length)`` stands at in each sorted line, and where it was."""
+    x, dim = (input, dim % input.ndim) if input.ndim else (reshape(input, (1,)), 0)
+    values, indices = sort(x, dim)
+    at = place(values, dim, x.shape[dim])
+    if isinstance(at, int):
+        at = expand(zeros((), dtype=indices.dtype, device=x.device) + at,
+                    [1 if d == dim else n for d, n in enumerate(x.shape)])
+    values, indices = gather(values, dim, at), gather(indices, dim, at)
+    if keepdim and input.ndim:
+        return values, indices
+    return squeeze(values, (dim,)), squeeze(indices, (dim,))
+
+
+def kthvalue(input, k, dim=-1, keepdim=False):
+    return _of_lines(input, dim, keepdim, lambda values, dim, n: k - 1)
+
+
+def median_along(input, skip_nan, dim, keepdim):
+    def place(values, dim, n):
+        if values.dtype.kind != "f":
+            return (n - 1) // 2
+        missing = sum_of(isnan(values), dim, True)
+        if skip_nan:
+            return floor_divide(clamp_min(n - missing - 1, 0), 2)
+        return where(missing > 0, n - missing, (n - 1) // 2)        # NaN are the last: the first of them
+
+    return _of_lines(input, dim, keepdim, place)
+
+
+def mode(input, dim=-1, keepdim=False):
+    def place(values, dim, n):
+        at = expand(reshape(arange(n, device=values.device), [n if d == dim else 1 for d in range(values.ndim)]),
+                    values.shape)
+        begins = slice(at, dim, 0, 1, 1) == 0
+        if n > 1:
+            begins = cat([begins, slice(values, dim, 1, n, 1) != slice(values, dim, 0, n - 1, 1)], dim)
+        run = at - cummax(where(begins, at, 0), dim)[0]
+        return (run * n + (n - 1 - at)).argmax(dim, True)           # the longest run, of equal ones the first
+
+    return _of_lines(input, dim, keepdim, place)
 
 
 def _along(index, shape, dim):
@@ -359,7 +410,7 @@ def multilabel_margin_slope(input, target):
 
 _FUNCTIONS = {f.__name__: f for f in (
     t, addmm, linear, overwritten, picked, take, put, masked_write, masked_collect, cross_of,
-    triangle_places, index_select, index_add, layer_norm_stats, layer_norm_backward,
+    kthvalue, median_along, mode, triangle_places, index_select, index_add, layer_norm_stats, layer_norm_backward,
     batch_norm_stats, batch_norm_backward, group_norm_stats, group_norm_backward, nll_loss_stats,
     nll_loss_backward, cross_entropy_stats, cross_entropy_backward, attention_stats, attention_backward, grid_sampled,
     recurrent_layer, recurrent_layer_backward, multi_margin, multi_margin_slope, multilabel_margin,

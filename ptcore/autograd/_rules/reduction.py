@@ -53,7 +53,7 @@ def amax(g, input, out, dim, keepdim):
     return hit / sum_of(hit, dim, True) * restored(g, input.shape, dim, keepdim)
 
 
-@vjp("max_dim", "min_dim")
+@vjp("max_dim", "min_dim", "kthvalue", "median_along", "mode")
 def max_dim(gs, input, out1, dim, keepdim):
     g, index = gs[0], out1
     if not input.shape:
