@@ -12,6 +12,7 @@ from ptcore._ops._grid_by_ops import grid_sampled
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import stat_dtype
 from ptcore._ops.functions import (
+    abs,
     cat,
     clamp_min,
     cummax,
@@ -25,15 +26,18 @@ from ptcore._ops.functions import (
     logsumexp,
     masked_fill,
     mm,
+    pow,
     reshape,
     rsqrt,
     scatter_add,
     scatter_src,
+    sgn,
     slice,
     sort,
     squeeze,
     transpose,
     unsqueeze,
+    vector_norm,
     where,
 )
 from ptcore._ops.functions import index_select as select_rows
@@ -64,6 +68,60 @@ def addmm(input, mat1, mat2, beta=1, alpha=1):
 def linear(input, weight, bias=None):
     result = matmul(input, weight if weight.ndim == 1 else transpose(weight, 0, 1))
     return result if bias is None else result + bias
+
+
+# -- norms and distances -----------------------------------------------------------------------
+
+def norm_slope(g, input, out, ord, dim):
+    """The gradient of ``out``, a norm of input over dims that g and out keep."""
+    if ord == 0:
+        return input * 0
+    if ord == 1:
+        return g * sgn(input)
+    if ord == 2:
+        return input * masked_fill(g / out, out == 0, 0)
+    if ord in (float("inf"), float("-inf")):
+        hit = (abs(input) == out).to(g.dtype)
+        return sgn(input) * hit * (g / sum_of(hit, dim, True))
+    scale = masked_fill(g / pow(out, ord - 1), out == 0, 0)
+    size = abs(input)
+    if ord < 2:
+        power = masked_fill(pow(masked_fill(size, size == 0, 1), ord - 1), size == 0, 0)
+    else:
+        power = pow(size, ord - 1)
+    return sgn(input) * power * scale
+
+
+def pair_distances(x1, x2, p):
+    gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
+    return vector_norm(gap, p, -1) if x1.shape[-1] else sum_of(gap, -1)
+
+
+def pair_distances_slope(g, x1, x2, dist, p):
+    gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
+    return sum_of(norm_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p, (-1,)), -2)
+
+
+def _pairs(input):
+    """Two rows of positions, of all pairs of rows."""
+    n = input.shape[0]
+    rows = arange(n, device=input.device)
+    return transpose((unsqueeze(rows, 1) < rows).nonzero(), 0, 1)
+
+
+def row_distances(input, p):
+    first, second = _pairs(input)
+    return pair_distances(unsqueeze(select_rows(input, 0, first), -2), unsqueeze(select_rows(input, 0, second), -2),
+                          p).reshape((-1,))
+
+
+def row_distances_slope(g, input, dist, p):
+    first, second = _pairs(input)
+    gap = select_rows(input, 0, first) - select_rows(input, 0, second)
+    slope = norm_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p, (-1,))
+    none = input * 0
+    return (scatter_add(none, 0, expand(unsqueeze(first, 1), slope.shape), slope)
+            - scatter_add(none, 0, expand(unsqueeze(second, 1), slope.shape), slope))
 
 
 # -- positions --------------------------------------------------------------------------------
@@ -410,6 +468,7 @@ def multilabel_margin_slope(input, target):
 
 _FUNCTIONS = {f.__name__: f for f in (
     t, addmm, linear, overwritten, picked, take, put, masked_write, masked_collect, cross_of,
+    pair_distances, pair_distances_slope, row_distances, row_distances_slope,
     kthvalue, median_along, mode, triangle_places, index_select, index_add, layer_norm_stats, layer_norm_backward,
     batch_norm_stats, batch_norm_backward, group_norm_stats, group_norm_backward, nll_loss_stats,
     nll_loss_backward, cross_entropy_stats, cross_entropy_backward, attention_stats, attention_backward, grid_sampled,

@@ -318,9 +318,29 @@ def _cosine_similarity(x1, x2, dim, eps):
     return np.sum(x1 * x2, axis=dim) / (np.maximum(a, eps) * np.maximum(b, eps))
 
 
+def _pair_distances_slope(g, x1, x2, p):
+    """By differences from both sides."""
+    result = np.empty_like(x1)
+    for at in np.ndindex(*x1.shape):
+        step = np.zeros_like(x1)
+        step[at] = 1e-6
+        up, down = (np.linalg.norm((x1 + s)[..., :, None, :] - x2[..., None, :, :], p, axis=-1) for s in (step, -step))
+        result[at] = (g * (up - down)).sum() / 2e-6
+    return result
+
+
+def _row_distances_slope(g, x, p):
+    result = np.empty_like(x)
+    for at in np.ndindex(*x.shape):
+        step = np.zeros_like(x)
+        step[at] = 1e-6
+        result[at] = (g * (_pdist(x + step, p) - _pdist(x - step, p))).sum() / 2e-6
+    return result
+
+
 def _pdist(x, p):
-    from scipy.spatial.distance import pdist
-    return pdist(x, "minkowski", p=p)
+    first, second = np.triu_indices(len(x), 1)
+    return np.linalg.norm(x[first] - x[second], p, axis=-1)
 
 
 # -- neural ------------------------------------------------------------------------------------

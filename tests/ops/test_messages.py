@@ -156,7 +156,8 @@ UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax
              "resample_transposed",
              "to_dtype", "to_device", "conj_physical", "slice", "split_evenly", "split_by_slices",
              "nonzero_of", "row_major", "picked", "masked_collect", "triangle_places",
-             "multi_margin_slope", "multilabel_margin_slope"}
+             "multi_margin_slope", "multilabel_margin_slope", "pair_distances", "pair_distances_slope",
+             "row_distances", "row_distances_slope"}
 
 
 def test_every_row_is_called_or_said_to_be_unreached():
