@@ -52,6 +52,11 @@ tensor(3)
 """)
 
 nondifferentiable(
+    "is_among(input, tests, invert: Bool)", types=(*INTEGRAL, *REAL), kernel="isin", internal=True, called="isin",
+    layout="contiguous", out="(input.shape, BOOL)", batch="decompose", reference="isin(x, y, invert=invert)",
+    doc="Whether each element is among those of another tensor, or is not.")
+
+nondifferentiable(
     "places_among(sorted_sequence, input, right: Bool)", types=ORDERED, kernel="places_among", internal=True,
     called="searchsorted",
     layout="contiguous", out="(input.shape, INT64)", reference="_places_among(x, y, right)",

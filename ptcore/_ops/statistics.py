@@ -19,9 +19,6 @@ for _name, _text, _values in (("std_mean", "Standard deviation", "(tensor(1.4142
          f"_{_name}(x, dim, correction)",
          f"{_text} and mean over ``dim`` (all dims if None); the divisor is ``n - correction``, with 1 unless given.",
          f"ptcore.{_name}(ptcore.tensor([1., 3.]))", _values, method=False, returns="tuple[Tensor, Tensor]")
-_row("nansum(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nansum(x, axis=dim, keepdims=keepdim)",
-     "Sum over ``dim`` (all dims if None) of the elements that are not NaN.",
-     "ptcore.nansum(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
 _row("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nanmean(x, axis=dim, keepdims=keepdim)",
      "Mean over ``dim`` (all dims if None) of the elements that are not NaN.",
      "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
