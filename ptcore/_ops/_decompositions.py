@@ -4,11 +4,11 @@ Where a row's ``batch`` or ``jvp`` column says "decompose", a transformation run
 the op's name here in place of the op, and sees the ops that it calls. Arguments come in
 signature order; results are those of the op, in another rounding.
 """
+from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, zeros
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import stat_dtype
 from ptcore._ops.attention.bodies import attention_backward, attention_stats
-from ptcore._ops.composite.bodies import _wrap, matmul
 from ptcore._ops.functions import (
     clamp_min,
     cumprod,
@@ -31,6 +31,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.product.bodies import matmul
 from ptcore._ops.recurrent.decompositions import recurrent_layer, recurrent_layer_backward
 from ptcore._ops.resample.grid_by_ops import grid_sampled
 

@@ -1,5 +1,16 @@
-"""Rows: arithmetic between tensors and numbers, powers, rounding, minima and maxima."""
-from ptcore._ops.table.schema import ALL, FLOATING, INTEGRAL, NUMERIC, ORDERED, REAL, elementwise, uniform
+"""Rows: arithmetic between tensors and numbers, powers, rounding, minima, maxima and limits."""
+from ptcore._ops.table.schema import (
+    ALL,
+    FLOATING,
+    INTEGRAL,
+    NUMERIC,
+    ORDERED,
+    REAL,
+    composite,
+    elementwise,
+    made,
+    uniform,
+)
 
 elementwise(
     "add(input, other, *, alpha: Scalar = 1)",
@@ -318,3 +329,153 @@ elementwise(
     partial=["0", "1"],
     internal=True, called="copy", reference="broadcast_to(y, x.shape)",
     doc="``other`` in the dtype of ``input``; its in-place form is ``copy_``.")
+
+elementwise(
+    "nan_replaced(input, nan: Scalar, posinf: Scalar, neginf: Scalar)", types=REAL, internal=True, called="nan_to_num",
+    formula="nan if isnan(x) else ((posinf if x > 0 else neginf) if isinf(x) else x)",
+    partial=["where(isfinite(x), 1.0, 0.0)"], reference="nan_to_num(x, True, nan, posinf, neginf)",
+    doc="Numbers in the place of NaN and the infinities.")
+
+# -- of two ------------------------------------------------------------------------------------
+elementwise(
+    "atan2(input, other)", types=REAL, promote="float", formula="atan2(x, y)",
+    partial=["where((x == 0) and (y == 0), 0.0, y / (x * x + y * y))",
+             "where((x == 0) and (y == 0), 0.0, -x / (x * x + y * y))"],
+    cost=16, reference="arctan2(x, y)", alias=("arctan2",), autocast="widest",
+    doc="""Angle of the points ``(other, input)``, in (-pi, pi].
+
+>>> import ptcore
+>>> ptcore.atan2(ptcore.tensor([1., 1.]), ptcore.tensor([1., -1.]))
+tensor([0.7854, 2.3562])
+""")
+
+elementwise(
+    "hypot(input, other)", types=REAL, formula="hypot(x, y)", partial=["x / out", "y / out"], cost=8,
+    reference="hypot(x, y)",
+    doc="""``sqrt(input**2 + other**2)`` without overflow on the way.
+
+>>> import ptcore
+>>> ptcore.hypot(ptcore.tensor([3.]), ptcore.tensor([4.]))
+tensor([5.])
+""")
+
+elementwise(
+    "copysign(input, other)", types=REAL, promote="float", formula="copysign(x, y)",
+    partial=["where(x == 0, 0.0, out / x)", "0"], reference="copysign(x, y)",
+    doc="""The magnitude of ``input`` with the sign of ``other``, that of zeros included.
+
+>>> import ptcore
+>>> ptcore.copysign(ptcore.tensor([1., -2.]), -0.)
+tensor([-1., -2.])
+""")
+
+elementwise(
+    "nextafter(input, other)", types=("float32", "float64"), formula="nextafter(x, y)", partial=["1", "0"],
+    cost=8, reference="nextafter(x, y)",
+    doc="""The next number of the dtype from ``input`` towards ``other``.
+
+>>> import ptcore
+>>> bool(ptcore.nextafter(ptcore.tensor(1.), ptcore.tensor(2.)) > 1)
+True
+""")
+
+elementwise(
+    "heaviside(input, values)", types=ORDERED, formula="where(x == 0, y, where(x > 0, 1, 0))",
+    partial=["0", "where(x == 0, 1.0, 0.0)"], reference="_heaviside(x, y)",
+    doc="""The step function: 0 below zero, 1 above, ``values`` at it.
+
+>>> import ptcore
+>>> ptcore.heaviside(ptcore.tensor([-1., 0., 2.]), ptcore.tensor([0.5]))
+tensor([0.0000, 0.5000, 1.0000])
+""")
+
+for _name, _sign, _text in (("fmax", ">=", "larger"), ("fmin", "<=", "smaller")):
+    elementwise(
+        f"{_name}(input, other)", types=ORDERED, formula=f"{_name}(x, y)",
+        partial=[f"where((x {_sign} y) or (y != y), 1.0, 0.0)", f"where((x {_sign} y) or (y != y), 0.0, 1.0)"],
+        reference=f"{_name}(x, y)",
+        doc=f"""The {_text} of two elements; where one is NaN, the other.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([1., float("nan")]), ptcore.tensor([1., 2.]))
+tensor([1., 2.])
+""")
+
+for _name, _text in (("gcd", "Greatest common divisor"), ("lcm", "Least common multiple")):
+    elementwise(
+        f"{_name}(input, other)", types=INTEGRAL, formula=f"{_name}(x, y)", partial=None, cost=32,
+        reference=f"{_name}(x, y)",
+        doc=f"""{_text} of the absolute values of integers.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([6]), ptcore.tensor([6]))
+tensor([6])
+""")
+
+# -- of three ----------------------------------------------------------------------------------
+elementwise(
+    "addcmul(input, tensor1, tensor2, *, value: Scalar = 1)", types=NUMERIC, formula="x + value * y * z",
+    partial=["1", "value * z", "value * y"], reference="x + value * y * z", autocast="widest",
+    doc="""``input + value * tensor1 * tensor2``.
+
+>>> import ptcore
+>>> ptcore.addcmul(ptcore.tensor([1.]), ptcore.tensor([2.]), ptcore.tensor([3.]), value=10)
+tensor([61.])
+""")
+
+elementwise(
+    "addcdiv(input, tensor1, tensor2, *, value: Scalar = 1)", types=FLOATING, formula="x + value * (y / z)",
+    partial=["1", "value / z", "-value * (y / z) / z"], sample=uniform(0.5, 3), reference="x + value * (y / z)",
+    autocast="widest",
+    doc="""``input + value * tensor1 / tensor2``.
+
+>>> import ptcore
+>>> ptcore.addcdiv(ptcore.tensor([1.]), ptcore.tensor([6.]), ptcore.tensor([3.]), value=10)
+tensor([21.])
+""")
+
+elementwise(
+    "lerp(input, end, weight)", types=REAL,
+    formula="x + z * (y - x) if abs(z) < 0.5 else y - (y - x) * (1 - z)",
+    partial=["1 - z", "z", "y - x"], reference="_lerp(x, y, z)",
+    doc="""Linear interpolation ``input + weight * (end - input)``.
+
+>>> import ptcore
+>>> ptcore.lerp(ptcore.tensor([0., 10.]), ptcore.tensor([4., 20.]), 0.5)
+tensor([ 2., 15.])
+""")
+
+composite(
+    "clamp(input, min: Obj = None, max: Obj = None)", out_argument="inside",
+    alias=("clip",), reference="clip(x, min, max)",
+    inplace="inside",
+    doc="""Elements limited to ``[min, max]``; either bound may be absent, a number or a tensor.
+
+>>> import ptcore
+>>> ptcore.clamp(ptcore.tensor([-1., 0.5, 2.]), 0, 1)
+tensor([0.0000, 0.5000, 1.0000])
+""")
+
+# -- numbers ----------------------------------------------------------------------------------------
+made("nan_to_num(input, nan: Obj = None, posinf: Obj = None, neginf: Obj = None)",
+     "nan_to_num(x, True, nan or 0.0, posinf, neginf)",
+     "Numbers in the place of NaN (0) and the infinities (the dtype's largest and lowest).",
+     "ptcore.nan_to_num(ptcore.tensor([float('nan'), 1.]))", "tensor([0., 1.])", out_argument="inside", inplace=True)
+
+made("ldexp(input, other: Obj)", "ldexp(x, other)", "``input * 2**other``.",
+     "ptcore.ldexp(ptcore.tensor([3.]), ptcore.tensor([2]))", "tensor([12.])", out_argument=True, inplace=True)
+
+made("frexp(input)", "_frexp(x)",
+     "``mantissa`` in [0.5, 1) and int32 ``exponent`` with ``input = mantissa * 2**exponent``.",
+     "ptcore.frexp(ptcore.tensor([3.])).exponent", "tensor([2], dtype=ptcore.int32)", out_argument=True,
+     returns="tuple[Tensor, Tensor]")
+
+made("float_power(input: Obj, exponent: Obj)", "power(input * 1.0, exponent)",
+     "Power in float64 (complex128 for complex arguments); negative exponents of integers are fractions.",
+     "ptcore.float_power(ptcore.tensor([2]), -1)", "tensor([0.5000], dtype=ptcore.float64)", out_argument=True)
+
+made("rsub(input, other: Obj, *, alpha: Scalar = 1)", "other - alpha * x", "``other - alpha * input``.",
+     "ptcore.rsub(ptcore.tensor([1.]), 3)", "tensor([2.])")
+
+made("positive(input)", "x", "The tensor itself, unless it is bool.", "ptcore.positive(ptcore.tensor([-1.]))",
+     "tensor([-1.])")

@@ -6,10 +6,10 @@ from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._creation import ones, randint, zeros
 from ptcore._ops._shapes import broadcast_shapes, stat_dtype
-from ptcore._ops.composite.bodies import matmul
 from ptcore._ops.functions import amax, exp, expand, keep_mask, log, reshape, squeeze, transpose, unsqueeze
 from ptcore._ops.functions import attention_stats as attention_of
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.product.bodies import matmul
 from ptcore._tensor import Tensor
 
 _NAME = "scaled_dot_product_attention"
@@ -124,7 +124,6 @@ def _per_group(t, held):
 
 
 # -- what derivatives of higher order, forward mode and batching are made of -----------------------
-
 def _scores(query, key, mask, keep, is_causal, scale):
     dtype = stat_dtype(query)
     scores = matmul(query.to(dtype) * scale, transpose(_repeated(key, query.shape[1]), -1, -2).to(dtype))

@@ -1,5 +1,5 @@
 """Rows: comparisons, logic, bits and tests of floating-point class."""
-from ptcore._ops.table.schema import ALL, BOOL, FLOATING, INTEGRAL, ORDERED, REAL, elementwise
+from ptcore._ops.table.schema import ALL, BOOL, FLOATING, INTEGRAL, ORDERED, REAL, composite, elementwise, made
 
 for _name, _sign, _types, _alias in (
         ("lt", "<", ORDERED, "less"), ("le", "<=", ORDERED, "less_equal"),
@@ -116,3 +116,35 @@ elementwise(
 >>> ptcore.signbit(ptcore.tensor([-0., 0.]))
 tensor([ True, False])
 """)
+
+composite(
+    "allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)", returns="bool",
+    reference="allclose(x, y, rtol, atol)",
+    doc="""Whether all elements agree within ``atol + rtol * abs(other)``.
+
+>>> import ptcore
+>>> ptcore.allclose(ptcore.tensor([1.]), ptcore.tensor([1. + 1e-7]))
+True
+""")
+
+composite(
+    "isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)",
+    reference="isclose(x, y, rtol, atol)",
+    doc="""Which elements agree within ``atol + rtol * abs(other)``.
+
+>>> import ptcore
+>>> ptcore.isclose(ptcore.tensor([1., 2.]), ptcore.tensor([1., 3.]))
+tensor([ True, False])
+""")
+
+composite(
+    "equal(input, other)", reference="array_equal(x, y)", returns="bool",
+    doc="""Whether two tensors have the same shape and elements, as a Python bool.
+
+>>> import ptcore
+>>> ptcore.equal(ptcore.tensor([1]), ptcore.tensor([1]))
+True
+""")
+
+made("isreal(input)", "isreal(x)", "Whether each element has no imaginary part.",
+     "ptcore.isreal(ptcore.tensor([1.]))", "tensor([True])")

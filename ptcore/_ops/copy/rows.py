@@ -1,4 +1,4 @@
-"""Rows: copies, casts and the joining of tensors."""
+"""Rows: copies and casts."""
 from ptcore._ops.table.schema import linear
 
 linear(
@@ -27,36 +27,3 @@ linear(
     "row_major(input)", node="CloneBackward0", internal=True, called="contiguous", kernel="copy", out="like",
     vjp=["g"], batch="whole", reference="x + 0", out_argument=False,
     doc="A copy in row-major order.")
-
-linear(
-    "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat",
-    alias=("concat", "concatenate"), method=False, autocast="widest", reference="_cat(x, dim)",
-    doc="""Tensors one after another along ``dim``.
-
->>> import ptcore
->>> ptcore.cat([ptcore.tensor([1., 2.]), ptcore.tensor([3.])])
-tensor([1., 2., 3.])
-""")
-
-linear(
-    "flip(input, dims: Dims)", kernel="flip", out="like", vjp=["flip(g, dims)"],
-    varargs="dims", reference="flip(x, axis=dims)",
-    doc="""Reversed along ``dims``, as a copy.
-
->>> import ptcore
->>> ptcore.flip(ptcore.tensor([1, 2, 3]), (0,))
-tensor([3, 2, 1])
-""")
-
-for _name, _text in (("tril", "Lower"), ("triu", "Upper")):
-    linear(
-        f"{_name}(input, diagonal=0)", kernel=_name,
-        out="like_matrix",
-        vjp=[f"{_name}(g, diagonal)"], reference=f"{_name}(x, diagonal)",
-        inplace=True,
-        doc=f"""{_text} triangle of matrices; zero elsewhere.
-
->>> import ptcore
->>> ptcore.{_name}(ptcore.ones(2, 2)).sum()
-tensor(3.)
-""")

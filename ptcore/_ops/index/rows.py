@@ -1,5 +1,5 @@
-"""Rows: reading and writing by integer positions."""
-from ptcore._ops.table.schema import ALL, INTEGRAL, NUMERIC, ORDERED, REAL, linear, nondifferentiable, structured
+"""Rows: reading and writing by positions and masks."""
+from ptcore._ops.table.schema import ALL, INTEGRAL, NUMERIC, ORDERED, REAL, linear, made, nondifferentiable, structured
 
 linear(
     "gather(input, dim: Dim, index: Index)", kernel="gather",
@@ -116,7 +116,6 @@ for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum"
         doc=f"The {_function} of ``input`` and ``src`` at positions along dim; equals share the gradient.")
 
 # -- windows, lists and masks of the whole tensor -------------------------------------------------
-
 structured(
     "overwritten(input, src, stride: Ints, offset: Int)", node="SliceScatterBackward0", kernel="overwritten",
     promote="none", internal=True, called="as_strided_scatter", out="like",
@@ -171,3 +170,70 @@ nondifferentiable(
     types=(*INTEGRAL, *REAL), kernel="triangle", internal=True, called="tril_indices", out="shaped", batch="decompose",
     reference="_triangle_places(rows, columns, offset, lower)",
     doc="Rows and columns of a triangle of a matrix, as two rows of input's dtype; ``shape`` is (2, how many).")
+
+made("scatter(input, dim: Int, index: Obj, src: Obj = None, *, reduce: Obj = None, value: Obj = None)",
+     "_scatter(x, dim, index, src)",
+     """``input`` with ``src`` (a tensor or a number) written at positions along ``dim``, or combined with what is
+there: ``reduce`` is None, "add" or "multiply".""",
+     "ptcore.scatter(ptcore.zeros(3), 0, ptcore.tensor([2]), 5.)", "tensor([0., 0., 5.])", out_argument=True,
+     inplace=True)
+
+made("scatter_reduce(input, dim: Int, index: Index, src, reduce: Obj, *, include_self=True)",
+     "_scatter_reduce(x, dim, index, src, reduce, include_self)",
+     """``src`` combined at positions along ``dim`` by "sum", "prod", "mean", "amax" or "amin"; with what ``input`` has
+there unless ``include_self=False``.""",
+     'ptcore.scatter_reduce(ptcore.zeros(2), 0, ptcore.tensor([0, 0]), ptcore.tensor([2., 3.]), "amax")',
+     "tensor([3., 0.])", out_argument=True, inplace=True)
+
+made("index_copy(input, dim: Int, index: Index, source)", "_index_copy(x, dim, index, source)",
+     "``input`` with slices of ``source`` written at positions along ``dim``.",
+     "ptcore.index_copy(ptcore.zeros(3), 0, ptcore.tensor([2]), ptcore.ones(1))", "tensor([0., 0., 1.])",
+     out_argument=True, inplace=True)
+
+made("index_fill(input, dim: Int, index: Index, value: Obj)", "_index_fill(x, dim, index, value)",
+     "``input`` with one value written to slices along ``dim``.",
+     "ptcore.index_fill(ptcore.zeros(3), 0, ptcore.tensor([2]), 5)", "tensor([0., 0., 5.])", inplace=True)
+
+made("index_reduce(input, dim: Int, index: Index, source, reduce: Obj, *, include_self=True)",
+     "_index_reduce(x, dim, index, source, reduce, include_self)",
+     """Slices of ``source`` combined at positions along ``dim`` by "prod", "mean", "amax" or "amin"; with what
+``input`` has there unless ``include_self=False``.""",
+     'ptcore.index_reduce(ptcore.ones(2), 0, ptcore.tensor([0, 0]), ptcore.tensor([2., 3.]), "prod")',
+     "tensor([6., 1.])", out_argument=True, inplace=True)
+
+made("take_along_dim(input, indices: Index, dim: Obj = None)", "take_along_axis(x, indices, dim)",
+     "Elements picked along ``dim`` as by gather, the other dims broadcast; of the flattened input if ``dim`` is None.",
+     "ptcore.take_along_dim(ptcore.tensor([[3, 5]]), ptcore.tensor([[1]]), 1)", "tensor([[5]])", out_argument=True)
+
+made("masked_scatter(input, mask, source)", "_masked_scatter(x, mask, source)",
+     "The elements of ``source``, one after another, where ``mask`` holds; ``input`` elsewhere.",
+     "ptcore.masked_scatter(ptcore.zeros(3), ptcore.tensor([True, False, True]), ptcore.tensor([1., 2.]))",
+     "tensor([1., 0., 2.])", inplace=True)
+
+made("argwhere(input)", "argwhere(x)", "The coordinates of the nonzero elements, ``(count, ndim)``.",
+     "ptcore.argwhere(ptcore.tensor([0, 3]))", "tensor([[1]])")
+
+made("renorm(input, p: Float, dim: Int, maxnorm: Float)", "_renorm(x, p, dim, maxnorm)",
+     "The slices along ``dim`` whose p-norm exceeds ``maxnorm`` made that long.",
+     "ptcore.renorm(ptcore.tensor([[3., 4.]]), 2, 0, 1)", "tensor([[0.6000, 0.8000]])", out_argument=True, inplace=True,
+     autocast="high")
+
+made("embedding(weight, indices: Index, padding_idx=-1, scale_grad_by_freq=False, sparse=False)", "take(x, y, axis=0)",
+     """The rows of a matrix at the positions in ``indices``; the row ``padding_idx`` (-1: none) gets no gradient,
+with ``scale_grad_by_freq`` the others theirs over how often they occur. ``sparse`` must be False.""",
+     "ptcore.embedding(ptcore.tensor([[1., 2.], [3., 4.]]), ptcore.tensor([1]))", "tensor([[3., 4.]])", method=False)
+
+made("embedding_function(input, weight, padding_idx: Obj = None, max_norm: Obj = None, norm_type: Float = 2.0, "
+     "scale_grad_by_freq=False, sparse=False)", "take(weight, input, axis=0)",
+     """The rows of ``weight`` at the positions in ``input``. The row ``padding_idx`` gets no gradient; rows that are
+used and longer than ``max_norm`` are first made that long, in place. ``sparse`` must be False.""",
+     "ptcore.nn.functional.embedding(ptcore.tensor([1]), ptcore.tensor([[1., 2.], [3., 4.]]))", "tensor([[3., 4.]])",
+     public=["nn.functional.embedding"], called="embedding", method=False)
+
+made("embedding_bag(input, weight, offsets: Obj = None, max_norm: Obj = None, norm_type: Float = 2.0, "
+     'scale_grad_by_freq=False, mode: Obj = "mean", sparse=False, per_sample_weights: Obj = None, '
+     "include_last_offset=False, padding_idx: Obj = None)", "_embedding_bag(input, weight, mode)",
+     """The rows of ``weight`` summed, averaged or maximised within bags of positions: the rows of a matrix ``input``,
+or the stretches of a vector that begin at ``offsets``. ``sparse`` must be False.""",
+     'ptcore.nn.functional.embedding_bag(ptcore.tensor([[0, 1]]), ptcore.tensor([[1.], [3.]]), mode="sum")',
+     "tensor([[4.]])", public=["nn.functional.embedding_bag"], method=False)

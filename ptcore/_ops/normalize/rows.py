@@ -1,5 +1,5 @@
 """Rows: softmax and normalisation over dims."""
-from ptcore._ops.table.schema import REAL, nondifferentiable, structured
+from ptcore._ops.table.schema import REAL, composite, draw, network, nondifferentiable, structured
 
 for _name, _formula, _jvp in (
         ("softmax", "exp(input) / sum(exp(input))", "(t - sum(t * out, dim, True)) * out"),
@@ -66,3 +66,30 @@ nondifferentiable(
     fields=("input", "weight", "bias"), out="channels_backward", batch="decompose",
     reference="_group_norm_backward(g, input, mean, rstd, weight, num_groups)",
     doc="The fused gradient of group normalisation for a backward that is not recorded.")
+
+network("softmin(input, dim: Obj = None, _stacklevel=3, dtype: DType = None)", "special.softmax(-x, axis=dim)",
+        "``softmax(-input)`` along ``dim``.", "F.softmin(ptcore.zeros(2), 0)", "tensor([0.5000, 0.5000])",
+        autocast="high")
+
+for _name, _text, _result in (("softmax", "exp(input) / sum(exp(input))", "tensor([0.5000, 0.5000])"),
+                              ("log_softmax", "log(softmax(input))", "tensor([-0.6931, -0.6931])")):
+    composite(f"{_name}_function(input, dim: Obj = None, _stacklevel=3, dtype: DType = None)", called=_name,
+              public=[f"nn.functional.{_name}"], method=False, autocast="high",
+              reference=f"special.{_name}(x, axis=dim)",
+              doc=f"""``{_text}`` along ``dim``, without overflow; without ``dim`` along that of PyTorch's first years.
+
+>>> import ptcore
+>>> ptcore.nn.functional.{_name}(ptcore.zeros(2), dim=0)
+{_result}
+""")
+
+network("layer_norm(input, normalized_shape: Sizes, weight: OptTensor = None, bias: OptTensor = None, "
+        "eps: Float = 1e-05)",
+        "_layer_norm(x, weight, bias, len(normalized_shape), eps)[0]",
+        "``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, whose sizes are ``normalized_shape``.",
+        "F.layer_norm(ptcore.tensor([[1., 3.]]), (2,))", "tensor([[-1.0000,  1.0000]])", autocast="high")
+
+draw("gumbel_softmax(logits, tau: Float = 1.0, hard=False, eps: Float = 1e-10, dim=-1)",
+     """Softmax along ``dim`` of logits with Gumbel noise over ``tau``; with ``hard`` one-hot vectors that have
+the gradient of the soft ones.""", "ptcore.nn.functional.gumbel_softmax(ptcore.zeros(1))", "tensor([1.])",
+     public=["nn.functional.gumbel_softmax"], method=False)

@@ -1,38 +1,78 @@
-"""Functions of other ops behind the rows of products.py: matrix products, norms and distances."""
-from ptcore._dtype import get_default_dtype
+"""Bodies: products of matrices and vectors."""
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
+from ptcore._ops._common import _wrap
 from ptcore._ops._creation import eye
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes
-from ptcore._ops.composite.bodies import _dims, _wrap, linalg_svdvals, matmul, movedim
 from ptcore._ops.functions import (
-    abs,
-    amax,
-    amin,
     bmm,
-    cat,
-    clamp_min,
     clone,
     cross_of,
     diagonal,
     dot,
     expand,
-    maximum,
     mm,
     mul,
     mv,
     permute,
     reshape,
-    root_of_variance,
-    sum,
     transpose,
     unsqueeze,
-    vector_norm,
 )
+from ptcore._ops.product.einsum import einsum  # noqa: F401
+from ptcore._ops.view.bodies import movedim
 from ptcore._tensor import Tensor
 
-_INFINITY = float("inf")
+
+def _matmul_error(x, y):
+    return ShapeError(f"matmul: inner sizes must agree and batches broadcast, got shapes "
+                      f"{list(x.shape)} and {list(y.shape)}")
+
+
+def matmul(x, y, out=None):
+    if x.ndim == 2 and y.ndim == 2:
+        return mm(x, y, out=out)
+    if x.ndim == 0 or y.ndim == 0:
+        raise ShapeError(f"matmul: both arguments need at least one dimension, got shapes "
+                         f"{list(x.shape)} and {list(y.shape)}")
+    if x.ndim == 1 and y.ndim == 1:
+        return dot(x, y, out=out)
+    if x.ndim == 2 and y.ndim == 1:
+        return mv(x, y, out=out)
+    if x.ndim == 1:
+        if y.ndim == 2:
+            return mv(transpose(y, 0, 1), x)
+        return reshape(matmul(unsqueeze(x, 0), y), y.shape[:-2] + y.shape[-1:])
+    if y.ndim == 1:
+        return reshape(mv(reshape(x, (-1, x.shape[-1])), y), x.shape[:-1]) if x.numel() else \
+            matmul(x, unsqueeze(y, 1)).squeeze(-1)
+    if x.shape[-1] != y.shape[-2]:
+        raise _matmul_error(x, y)
+    if y.ndim == 2 and x.numel():       # one matrix for all batches: one large product
+        return reshape(mm(reshape(x, (-1, x.shape[-1])), y), x.shape[:-1] + y.shape[-1:])
+    batch = _broadcast("matmul", x.shape[:-2], y.shape[:-2])
+    n = 1
+    for size in batch:
+        n *= size
+    x3 = reshape(expand(x, (*batch, *x.shape[-2:])), (n, *x.shape[-2:]))
+    y3 = reshape(expand(y, (*batch, *y.shape[-2:])), (n, *y.shape[-2:]))
+    return reshape(bmm(x3, y3), (*batch, x.shape[-2], y.shape[-1]))
+
+
+def _broadcast(op, a, b):
+    result = []
+    for i in range(-builtin_max(len(a), len(b)), 0):
+        m = a[i] if -i <= len(a) else 1
+        n = b[i] if -i <= len(b) else 1
+        if m != n and m != 1 and n != 1:
+            raise ShapeError(f"{op}: batch shapes must broadcast, got {list(a)} and {list(b)}")
+        result.append(n if m == 1 else m)
+    return tuple(result)
+
+
+def builtin_max(a, b):
+    return a if a > b else b
 
 
 def _conj(x):
@@ -46,7 +86,6 @@ def _vectors(op, a, b):
 
 
 # -- sums with products ---------------------------------------------------------------------------
-
 def outer(input, vec2, out=None):
     _vectors("outer", input, vec2)
     return mul(unsqueeze(input, 1), unsqueeze(vec2, 0), out=out)
@@ -97,7 +136,6 @@ def addbmm(input, batch1, batch2, beta, alpha):
 
 
 # -- products --------------------------------------------------------------------------------------
-
 def vdot(input, other):
     _vectors("vdot", input, other)
     return dot(_conj(input), other)
@@ -292,182 +330,6 @@ def linalg_cross(input, other, dim):
 def linalg_diagonal(A, offset, dim1, dim2):
     return diagonal(A, offset, _wrap("linalg_diagonal", dim1, A.ndim, "dim1"),
                     _wrap("linalg_diagonal", dim2, A.ndim, "dim2"))
-
-
-# -- norms -------------------------------------------------------------------------------------------
-
-_NORMS = {"fro": 2.0, None: 2.0, "inf": _INFINITY, "-inf": -_INFINITY}
-
-
-def _numbers(op, input, dtype):
-    """Data that a norm can be taken of: real and floating-point."""
-    if dtype is not None:
-        if dtype.kind not in "fc":
-            raise DTypeError(f"{op}: dtype must be floating-point or complex, got {dtype.name}")
-        input = input.to(dtype)
-    if input.dtype.kind not in "fc":
-        raise DTypeError(f"{op}: dtype must be floating-point or complex, got {input.dtype.name}")
-    return abs(input) if input.dtype.is_complex else input
-
-
-def norm(input, p, dim, keepdim, dtype):
-    if isinstance(p, str) and p == "nuc":
-        return _matrix_norm("norm", input, "nuc", (0, 1) if dim is None else dim, keepdim, dtype)
-    if p is None or isinstance(p, str):
-        if p not in _NORMS:
-            raise RuntimeError(f"norm: p must be a number, 'fro', 'nuc', 'inf' or '-inf', got {p!r}")
-        order = _NORMS[p]
-    else:
-        order = _arguments.real("norm", "p", p)
-    return _vector_norm("norm", input, order, dim, keepdim, dtype)
-
-
-def _vector_norm(op, input, order, dim, keepdim, dtype):
-    input = _numbers(op, input, dtype)
-    dims = _dims(op, dim, input.ndim)
-    empty = input.numel() == 0 if not dims else 0 in [input.shape[d] for d in dims] if input.ndim else False
-    if empty and (order < 0 or order == _INFINITY) and order != 0:
-        raise RuntimeError(f"{op}: the norm of order {order} needs elements, got shape {list(input.shape)}")
-    return vector_norm(input, order, dims, keepdim)
-
-
-def linalg_vector_norm(x, ord, dim, keepdim, dtype):
-    return _vector_norm("linalg_vector_norm", x, ord, dim, keepdim, dtype)
-
-
-def _two(op, dim, ndim):
-    dims = _arguments.integers(op, "dim", dim)
-    if len(dims) != 2:
-        raise RuntimeError(f"{op}: dim must be two dims, got {dim!r}")
-    a, b = [_wrap(op, d, ndim) for d in dims]
-    if a == b:
-        raise RuntimeError(f"{op}: the two dims must differ, got {dim!r}")
-    return a, b
-
-
-def _matrix_norm(op, A, order, dim, keepdim, dtype):
-    if A.ndim < 2:
-        raise ShapeError(f"{op}: A must have at least 2 dimensions, got shape {list(A.shape)}")
-    a, b = _two(op, dim, A.ndim)
-    if isinstance(order, str):
-        if order not in ("fro", "nuc"):
-            raise RuntimeError(f"{op}: ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got {order!r}")
-    else:
-        order = _arguments.real(op, "ord", order)
-        if order not in (1, -1, 2, -2, _INFINITY, -_INFINITY):
-            raise RuntimeError(f"{op}: ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got {order}")
-    if order == "fro":
-        return _vector_norm(op, A, 2.0, (a, b), keepdim, dtype)
-    if order == "nuc" or order in (2, -2):
-        if dtype is not None:
-            A = A.to(dtype)
-        _numbers(op, A, None)
-        s = linalg_svdvals(movedim(A, (a, b), (-2, -1)), None)
-        result = sum(s, -1) if order == "nuc" else (amax if order > 0 else amin)(s, -1)
-        if not keepdim:
-            return result
-        return reshape(result, [1 if d in (a, b) else n for d, n in enumerate(A.shape)])
-    x = abs(_numbers(op, A, dtype))
-    along, over = (a, b) if order in (1, -1) else (b, a)
-    extreme = amax if order > 0 else amin
-    if keepdim:
-        return extreme(sum(x, along, True), over, True)
-    return extreme(sum(x, along), over - (1 if over > along else 0))
-
-
-def linalg_matrix_norm(A, ord, dim, keepdim, dtype):
-    return _matrix_norm("linalg_matrix_norm", A, ord, dim, keepdim, dtype)
-
-
-def linalg_norm(A, ord, dim, keepdim, dtype):
-    op = "linalg_norm"
-    several = dim is not None and len(_arguments.integers(op, "dim", dim)) == 2
-    if ord is None:
-        return _vector_norm(op, A, 2.0, dim, keepdim, dtype)
-    if several or (dim is None and A.ndim == 2):
-        return _matrix_norm(op, A, ord, (0, 1) if dim is None else dim, keepdim, dtype)
-    if dim is None and A.ndim != 1:
-        raise ShapeError(f"{op}: input must be a vector or a matrix when dim is None and ord is given, got shape "
-                         f"{list(A.shape)}")
-    if isinstance(ord, str):
-        raise RuntimeError(f"{op}: the order {ord!r} is one of matrices, which two dims must name, got dim={dim!r}")
-    return _vector_norm(op, A, _arguments.real(op, "ord", ord), dim, keepdim, dtype)
-
-
-def dist(input, other, p):
-    return _vector_norm("dist", input - other, p, None, False, None)
-
-
-# -- distances ---------------------------------------------------------------------------------------
-
-def pairwise_distance(x1, x2, p, eps, keepdim):
-    broadcast_shapes("pairwise_distance", x1.shape, x2.shape)
-    gap = x1 - x2 + eps
-    return _vector_norm("pairwise_distance", gap, p, -1, keepdim, None)
-
-
-def cosine_similarity(x1, x2, dim, eps):
-    op = "cosine_similarity"
-    shape = broadcast_shapes(op, x1.shape, x2.shape)
-    for x in (x1, x2):
-        if x.dtype.is_complex or x.dtype.kind == "b":
-            raise DTypeError(f"{op}: both arguments must be real, got {x.dtype.name}")
-    dim = _wrap(op, dim, len(shape))
-    a, b = [expand(x if x.dtype.kind == "f" else x.to(get_default_dtype()), shape) for x in (x1, x2)]
-    # each norm is held at eps at least, as a divisor without a gradient below it
-    a = a / maximum(vector_norm(a, 2.0, dim, True), clamp_min(vector_norm(a.detach(), 2.0, dim, True) * 0, eps))
-    b = b / maximum(vector_norm(b, 2.0, dim, True), clamp_min(vector_norm(b.detach(), 2.0, dim, True) * 0, eps))
-    return sum(a * b, dim)
-
-
-def normalize(input, p, dim, eps):
-    length = _vector_norm("normalize", input, p, dim, True, None)
-    return input / clamp_min(length, eps)
-
-
-def cdist(x1, x2, p, compute_mode):
-    op = "cdist"
-    for x in (x1, x2):
-        if x.ndim < 2:
-            raise ShapeError(f"{op}: both arguments must be batches of rows, got shapes {list(x1.shape)} and "
-                             f"{list(x2.shape)}")
-        if x.dtype.kind != "f":
-            raise DTypeError(f"{op}: both arguments must be real floating-point, got {x.dtype.name}")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise ShapeError(f"{op}: rows must have one length, got shapes {list(x1.shape)} and {list(x2.shape)}")
-    if p < 0:
-        raise RuntimeError(f"{op}: p must not be negative, got {p}")
-    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
-    _arguments.word(op, "compute_mode", compute_mode, modes)
-    m, n = x1.shape[-2], x2.shape[-2]
-    broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
-    if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and (m > 25 or n > 25))):
-        return _euclidean(x1, x2)
-    gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
-    if not x1.shape[-1]:
-        return sum(gap, -1)
-    return vector_norm(gap, p, -1)
-
-
-def _euclidean(x1, x2):
-    """By ``|a|^2 - 2 a b + |b|^2`` in one product of rows (-2 a, |a|^2, 1) and (b, 1, |b|^2)."""
-    a2, b2 = sum(x1 * x1, -1, True), sum(x2 * x2, -1, True)
-    left = cat([x1 * -2, a2, a2 * 0 + 1], -1)
-    right = cat([x2, b2 * 0 + 1, b2], -1)
-    return root_of_variance(clamp_min(matmul(left, transpose(right, -2, -1)), 0))
-
-
-def pdist(input, p):
-    if input.ndim != 2:
-        raise ShapeError(f"pdist: input must be a matrix, got shape {list(input.shape)}")
-    if input.dtype.kind != "f":
-        raise DTypeError(f"pdist: input must be real floating-point, got {input.dtype.name}")
-    if p < 0:
-        raise RuntimeError(f"pdist: p must not be negative, got {p}")
-    from ptcore._ops.shaping.bodies import triu_indices
-    n = input.shape[0]
-    pairs = triu_indices(n, n, 1, None, "cpu", None).to(input.device)
-    return vector_norm(input[pairs[0]] - input[pairs[1]], p, -1)
 
 
 def bilinear(input1, input2, weight, bias):

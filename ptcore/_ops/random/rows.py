@@ -1,6 +1,5 @@
-"""Rows: creation by kernel and random fills. Shape, dtype and device follow the kernel's own
-parameters; the generator comes last."""
-from ptcore._ops.table.schema import ALL, NUMERIC, REAL, nondifferentiable, structured
+"""Rows: creation by kernel, random fills, draws from distributions, dropout."""
+from ptcore._ops.table.schema import ALL, NUMERIC, REAL, draw, nondifferentiable, structured
 
 for _name, _params, _numbers in (
         ("arange", "start: Scalar, end: Scalar, step: Scalar", "start, end, step"),
@@ -42,3 +41,35 @@ structured(
     internal=True, called="dropout", random=True, layout="contiguous", fields=("out", "mask"),
     out="like_mask",
     jvp="rule", reference="dropout", doc="Elements zeroed with probability p, the rest scaled by 1 / (1 - p).")
+
+draw("multinomial(input, num_samples: Int, replacement=False, *, generator: Obj = None)",
+     "Positions drawn with the probabilities, up to a factor, that each row of ``input`` holds.",
+     "ptcore.multinomial(ptcore.tensor([0., 1.]), 1)", "tensor([1])", out_argument=True)
+
+draw("poisson(input, generator: Obj = None)", "Counts with the Poisson rate that each element says.",
+     "ptcore.poisson(ptcore.zeros(2))", "tensor([0., 0.])", method=False)
+
+for _name, _text in (("dropout", "Elements"), ("feature_dropout", "Whole channels (dim 1)")):
+    draw(f"{_name}(input, p: Float, train: Bool)",
+         f"{_text} zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)`` when ``train``.",
+         f"ptcore.{_name}(ptcore.ones(1, 2), 0.5, False)", "tensor([[1., 1.]])", method=False, inplace=True)
+
+draw("dropout_function(input, p: Float = 0.5, training=True, inplace=False)",
+     "Elements zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)`` when ``training``.",
+     "ptcore.nn.functional.dropout(ptcore.ones(3), training=False)", "tensor([1., 1., 1.])",
+     public=["nn.functional.dropout"], called="dropout", method=False)
+
+for _name, _text in (("alpha_dropout", "Elements"), ("feature_alpha_dropout", "Whole channels (dim 1)")):
+    draw(f"{_name}(input, p: Float, train: Bool)",
+         f"{_text} set to selu's lower limit with probability ``p`` when ``train``; mean and variance are kept.",
+         f"ptcore.{_name}(ptcore.ones(1, 2), 0.5, False)", "tensor([[1., 1.]])", method=False, inplace=True)
+    draw(f"{_name}_function(input, p: Float = 0.5, training=False, inplace=False)",
+         f"{_text} set to selu's lower limit with probability ``p`` when ``training``; mean and variance are kept.",
+         f"ptcore.nn.functional.{_name}(ptcore.ones(1, 2))", "tensor([[1., 1.]])",
+         public=[f"nn.functional.{_name}"], called=_name, method=False)
+
+for _k in (1, 2, 3):
+    draw(f"dropout{_k}d(input, p: Float = 0.5, training=True, inplace=False)",
+         f"Whole channels zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)``; {_k} spatial dims.",
+         f"ptcore.nn.functional.dropout{_k}d(ptcore.ones(1, 2, {', '.join('1' * _k)}), training=False).numel()", "2",
+         public=[f"nn.functional.dropout{_k}d"], method=False)

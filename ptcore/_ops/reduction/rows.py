@@ -1,5 +1,16 @@
 """Rows: reductions over one, several or all dims."""
-from ptcore._ops.table.schema import ALL, FLOATING, ORDERED, REAL, linear, nondifferentiable, structured, uniform
+from ptcore._ops.table.schema import (
+    ALL,
+    FLOATING,
+    ORDERED,
+    REAL,
+    composite,
+    linear,
+    made,
+    nondifferentiable,
+    structured,
+    uniform,
+)
 
 linear(
     "sum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)",
@@ -112,3 +123,70 @@ structured(
     sample=uniform(0.2, 3), reference="_vector_norm(x, ord, dim, keepdim)", jvp="reduced",
     autocast="high",
     doc="Norm of the elements over dims.")
+
+composite(
+    "max(input, dim: Obj = None, keepdim=False)", out_argument=True,
+    reference="max(x, axis=dim)", numpy="amax",
+    doc="""The largest element; with ``dim`` a pair (values, indices), with a tensor in its
+place the elementwise maximum.
+
+>>> import ptcore
+>>> ptcore.max(ptcore.tensor([[1, 5], [7, 2]]), 1).indices
+tensor([1, 0])
+""")
+
+composite(
+    "min(input, dim: Obj = None, keepdim=False)", out_argument=True,
+    reference="min(x, axis=dim)", numpy="amin",
+    doc="""The smallest element; with ``dim`` a pair (values, indices), with a tensor in its
+place the elementwise minimum.
+
+>>> import ptcore
+>>> ptcore.min(ptcore.tensor([[1, 5], [7, 2]]), 1).values
+tensor([1, 2])
+""")
+
+composite(
+    "prod(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", out_argument=True,
+    autocast="high", reference="prod(x, axis=dim)",
+    doc="""Product over ``dim`` (all dims if None).
+
+>>> import ptcore
+>>> ptcore.prod(ptcore.tensor([2., 3.]))
+tensor(6.)
+""")
+
+for _name, _text in (("var", "Variance"), ("std", "Standard deviation")):
+    composite(
+        f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None, "
+        "dtype: DType = None, ddof: Obj = None)", out_argument=True,
+        reference=f"{_name}(x, axis=dim, ddof=1)",
+        doc=f"""{_text} over ``dim`` (all dims if None) with the divisor ``n - correction``
+(correction is 1 unless given). As NumPy has them: ``ddof``, another name of
+``correction``, and ``dtype``, that to compute in.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([1., 1.]))
+tensor(0.)
+""")
+
+# -- moments ------------------------------------------------------------------------------------
+for _name, _text, _values in (("std_mean", "Standard deviation", "(tensor(1.4142), tensor(2.))"),
+                              ("var_mean", "Variance", "(tensor(2.), tensor(2.))")):
+    made(f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None)",
+         f"_{_name}(x, dim, correction)",
+         f"{_text} and mean over ``dim`` (all dims if None); the divisor is ``n - correction``, with 1 unless given.",
+         f"ptcore.{_name}(ptcore.tensor([1., 3.]))", _values, method=False, returns="tuple[Tensor, Tensor]")
+
+made("nansum(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nansum(x, axis=dim, keepdims=keepdim)",
+     "Sum over ``dim`` (all dims if None) of the elements that are not NaN.",
+     "ptcore.nansum(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
+
+made("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nanmean(x, axis=dim, keepdims=keepdim)",
+     "Mean over ``dim`` (all dims if None) of the elements that are not NaN.",
+     "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
+
+# -- order --------------------------------------------------------------------------------------
+made("aminmax(input, *, dim: Obj = None, keepdim=False)", "_aminmax(x, dim, keepdim)",
+     "The smallest and the largest value along ``dim``, or of all elements; equal ones share the gradient.",
+     "ptcore.aminmax(ptcore.tensor([3, 1, 2])).max", "tensor(3)", out_argument=True, returns="tuple[Tensor, Tensor]")

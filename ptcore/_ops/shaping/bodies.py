@@ -1,4 +1,4 @@
-"""Functions of other ops behind the rows of shaping.py: repeats, joins, parts, diagonals, turns."""
+"""Bodies: joins, repeats, diagonals, triangles, turns: copies in another shape."""
 import itertools
 from builtins import slice as builtin_slice
 
@@ -6,10 +6,10 @@ from ptcore._device import checked_device
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
+from ptcore._ops._common import _divided, _wrap
 from ptcore._ops._creation import arange, empty, zeros
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes
-from ptcore._ops.composite.bodies import _divided, _wrap, split, stack
 from ptcore._ops.functions import (
     amax,
     amin,
@@ -25,13 +25,25 @@ from ptcore._ops.functions import (
     reshape,
     scatter_src,
     slice,
-    split_by_slices,
     transpose,
     triangle_places,
     unsqueeze,
 )
 from ptcore._ops.functions import sum as sum_of
 from ptcore._tensor import Tensor
+
+
+def stack(tensors, dim, out=None):
+    tensors = _arguments.tensors("stack", "tensors", tensors)
+    if not tensors:
+        raise ShapeError("stack: tensors must not be empty")
+    for t in tensors:
+        if t.shape != tensors[0].shape:
+            raise ShapeError(f"stack: all tensors must have one shape, got "
+                             f"{list(tensors[0].shape)} and {list(t.shape)}")
+    dim = _wrap("stack", dim, tensors[0].ndim + 1)
+    return cat([unsqueeze(t, dim) for t in tensors], dim, out=out)
+
 
 INT64 = as_dtype("int64")
 
@@ -51,7 +63,6 @@ def _several(op, tensors):
 
 
 # -- repeats ------------------------------------------------------------------------------------
-
 def _repeated(op, input, repeats):
     for n in repeats:
         if n < 0:
@@ -198,7 +209,6 @@ def flipud(input):
 
 
 # -- joins --------------------------------------------------------------------------------------
-
 def atleast_1d(tensors):
     return _at_least("atleast_1d", tensors, _one_dim)
 
@@ -324,75 +334,7 @@ def combinations(input, r, with_replacement):
     return stack([index_select(input, 0, c) for c in chosen], 1)
 
 
-def swapaxes(input, axis0, axis1):
-    axis0 = _wrap("swapaxes", axis0, input.ndim, "axis0")
-    return transpose(input, axis0, _wrap("swapaxes", axis1, input.ndim, "axis1"))
-
-
-# -- parts --------------------------------------------------------------------------------------
-
-def _parts(op, input, indices_or_sections, dim):
-    n = input.shape[dim]
-    sections = indices_or_sections
-    if isinstance(sections, Tensor):
-        if sections.ndim > 1 or sections.dtype.kind not in "iu":
-            raise RuntimeError(f"{op}: indices_or_sections must be an integer or a vector of integers, got "
-                               f"{sections.dtype.name} of shape {list(sections.shape)}")
-        sections = sections.tolist()
-    if isinstance(sections, (tuple, list)):
-        points = _arguments.integers(op, "indices_or_sections", sections)
-        points = [min(max(p + n if p < 0 else p, 0), n) for p in points]
-        starts, ends = [0, *points], [*points, n]
-        if any([s > e for s, e in zip(starts, ends)]):              # parts that overlap
-            return tuple([slice(input, dim, s, e, 1) for s, e in zip(starts, ends)])
-        return split_by_slices(input, [e - s for s, e in zip(starts, ends)], dim)
-    sections = _arguments.integer(op, "indices_or_sections", sections)
-    if sections < 1:
-        raise RuntimeError(f"{op}: the number of sections must be positive, got {sections}")
-    if sections > 2**24:
-        raise RuntimeError(f"{op}: the number of sections must be at most {2**24}, got {sections}")
-    small, larger = n // sections, n % sections
-    return split_by_slices(input, [small + 1 if k < larger else small for k in range(sections)], dim)
-
-
-def tensor_split(input, indices_or_sections, dim):
-    return _parts("tensor_split", input, indices_or_sections, _divided("tensor_split", dim, input))
-
-
-def _evenly(op, input, indices_or_sections, dim):
-    if isinstance(indices_or_sections, int) and indices_or_sections > 0 and input.shape[dim] % indices_or_sections:
-        raise RuntimeError(f"{op}: the size {input.shape[dim]} of dim {dim} must be a multiple of "
-                           f"{indices_or_sections}")
-    return _parts(op, input, indices_or_sections, dim)
-
-
-def _need(op, input, ndim):
-    if input.ndim < ndim:
-        raise ShapeError(f"{op}: input must have at least {ndim} dimension{'s' if ndim > 1 else ''}, got shape "
-                         f"{list(input.shape)}")
-
-
-def hsplit(input, indices_or_sections):
-    _need("hsplit", input, 1)
-    return _evenly("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1)
-
-
-def vsplit(input, indices_or_sections):
-    _need("vsplit", input, 2)
-    return _evenly("vsplit", input, indices_or_sections, 0)
-
-
-def dsplit(input, indices_or_sections):
-    _need("dsplit", input, 3)
-    return _evenly("dsplit", input, indices_or_sections, 2)
-
-
-def ravel(input):
-    return reshape(input, (-1,))
-
-
 # -- diagonals ----------------------------------------------------------------------------------
-
 def diag(input, diagonal):
     if input.ndim == 1:
         return diag_embed(input, diagonal, 0, 1)
@@ -482,7 +424,6 @@ def one_hot(input, num_classes):
 
 
 # -- views written to -----------------------------------------------------------------------------
-
 def _row_major(shape):
     """Strides of elements in row-major order."""
     strides, step = [], 1
@@ -572,10 +513,6 @@ def _end(shape, strides, start):
     return start + 1 + sum([(n - 1) * s for n, s in zip(shape, strides) if n and s > 0])
 
 
-def split_with_sizes(input, split_sizes, dim):
-    return split(input, _arguments.integers("split_with_sizes", "split_sizes", split_sizes), dim)
-
-
 def diagonal_scatter(input, src, offset, dim1, dim2):
     op = "diagonal_scatter"
     a, b = _divided(op, dim1, input), _wrap(op, dim2, input.ndim, "dim2")
@@ -587,7 +524,6 @@ def diagonal_scatter(input, src, offset, dim1, dim2):
 
 
 # -- complex numbers ------------------------------------------------------------------------------
-
 def complex_of(real, imag):
     if real.dtype is not imag.dtype or real.dtype.name not in ("float32", "float64", "float16"):
         raise DTypeError(f"complex: real and imag must both be float32 or float64, got {real.dtype.name} and "
@@ -602,5 +538,3 @@ def polar(abs, angle):
         raise DTypeError(f"polar: abs and angle must both be float32 or float64, got {abs.dtype.name} and "
                          f"{angle.dtype.name}")
     return complex_of(abs * cos(angle), abs * sin(angle))
-
-

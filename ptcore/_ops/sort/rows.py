@@ -1,5 +1,5 @@
-"""Rows: sorting and selecting along a dim, values and indices."""
-from ptcore._ops.table.schema import ORDERED, nondifferentiable, structured
+"""Rows: sorting, selecting along a dim, searching, sets."""
+from ptcore._ops.table.schema import ORDERED, composite, made, nondifferentiable, structured
 
 structured(
     "sort(input, dim: Dim = -1, descending=False, *, stable=False)", types=ORDERED, kernel="sort",
@@ -31,3 +31,48 @@ nondifferentiable(
     layout="contiguous", out="(input.shape, INT64)", reference="_places_among(x, y, right)",
     batch="refused: a sequence of one dim and one with the dims of input are read differently",
     doc="Where elements go among the rising ones of a vector, or of the last dim: see searchsorted.")
+
+composite(
+    "argsort(input, dim=-1, descending=False, *, stable=False)",
+    reference="_sort(x, dim, descending)[1]",
+    doc="""The indices that sort ``input`` along ``dim``; the order of equals is kept.
+
+>>> import ptcore
+>>> ptcore.argsort(ptcore.tensor([3, 1, 2]))
+tensor([1, 2, 0])
+""")
+
+made("msort(input)", "sort(x, axis=0) if x.ndim else x", "Sorted along dim 0.",
+     "ptcore.msort(ptcore.tensor([3, 1, 2]))", "tensor([1, 2, 3])", out_argument=True)
+
+# -- values that occur ----------------------------------------------------------------------------
+made("unique(input, sorted=True, return_inverse=False, return_counts=False, dim: Obj = None)",
+     "_unique(x, return_inverse, return_counts, dim)",
+     """The different elements in rising order, or the different slices along ``dim``; with ``return_inverse`` also
+where each element went, with ``return_counts`` how often each came.""",
+     "ptcore.unique(ptcore.tensor([3, 1, 3]))", "tensor([1, 3])", returns="Tensor | tuple[Tensor, ...]")
+
+made("unique_consecutive(input, return_inverse=False, return_counts=False, dim: Obj = None)",
+     "_unique_consecutive(x)",
+     "Of equal neighbours the first; ``return_inverse`` and ``return_counts`` as for unique.",
+     "ptcore.unique_consecutive(ptcore.tensor([3, 3, 1, 3]))", "tensor([3, 1, 3])",
+     returns="Tensor | tuple[Tensor, ...]")
+
+# -- sets, counts and slopes -------------------------------------------------------------------------
+made("isin(elements: Obj, test_elements: Obj, *, assume_unique=False, invert=False)",
+     "isin(elements, test_elements, invert=invert)",
+     "Whether each element is among the test elements, or is not if ``invert``.",
+     "ptcore.isin(ptcore.tensor([1, 2]), ptcore.tensor([2, 3]))", "tensor([False,  True])", method=False,
+     out_argument=True)
+
+made("searchsorted(sorted_sequence, input: Obj, *, out_int32=False, right=False, side: Obj = None, sorter: Obj = None)",
+     "_places_among(x, input, right)",
+     """Where elements go among sorted ones to keep them sorted: before equals, or behind them with ``right=True`` or
+``side="right"``. A vector serves all of ``input``; else rows of the last dims go together.""",
+     "ptcore.searchsorted(ptcore.tensor([1, 3, 5]), ptcore.tensor([3, 6]))", "tensor([1, 3])", out_argument=True,
+     method=False)
+
+made("bucketize(input: Obj, boundaries, *, out_int32=False, right=False)", "_places_among(boundaries, input, right)",
+     "The number of the interval between sorted boundaries that each element lies in.",
+     "ptcore.bucketize(ptcore.tensor([0., 2.]), ptcore.tensor([1., 3.]))", "tensor([0, 1])", out_argument=True,
+     method=False)

@@ -1,18 +1,17 @@
-"""Functions of other ops behind the rows of statistics.py: moments, order statistics, counts, differences."""
-from ptcore._dtype import as_dtype, finfo, get_default_dtype
+"""Bodies: order statistics, counts, differences and integrals."""
+from builtins import range as builtin_range
+
+from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
+from ptcore._ops._common import _wrap
+from ptcore._ops._creation import arange, full, linspace, ones_like, zeros, zeros_like
 from ptcore._ops._record import has_values
-from ptcore._ops.call.operands import result_type
-from ptcore._ops.composite.bodies import _dims, _variance, _wrap
 from ptcore._ops.functions import (
-    abs,
     add,
     all,
     amax,
     amin,
-    any,
     cat,
     clamp_max,
     clamp_min,
@@ -20,23 +19,18 @@ from ptcore._ops.functions import (
     cummax,
     cumsum,
     diagonal,
-    exp2,
     expand,
     floor,
     floor_divide,
     gather,
     index_add,
     isnan,
-    log,
-    log1p,
     logical_xor,
     masked_fill,
     mean,
     mm,
     mul,
     reshape,
-    root_of_variance,
-    scatter_src,
     slice,
     sort,
     sum,
@@ -44,48 +38,11 @@ from ptcore._ops.functions import (
     unsqueeze,
     where,
 )
-from ptcore._ops.statistics.counts import gradient, histogram, histogramdd, isin, unravel_index  # noqa: F401
+from ptcore._ops.sort.bodies import searchsorted
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
-INFINITY = float("inf")
-
-
-# -- moments ------------------------------------------------------------------------------------
-
-def std_mean(input, dim, unbiased, keepdim, correction):
-    variance, middle = _with_mean("std_mean", input, dim, unbiased, keepdim, correction)
-    return root_of_variance(variance), middle
-
-
-def var_mean(input, dim, unbiased, keepdim, correction):
-    return _with_mean("var_mean", input, dim, unbiased, keepdim, correction)
-
-
-def _with_mean(op, input, dim, unbiased, keepdim, correction):
-    if input.dtype.kind not in "fc":
-        raise DTypeError(f"{op}: input must be floating-point, got {input.dtype.name}")
-    variance = _variance(op, input, dim, unbiased, keepdim, correction, None, None)
-    return variance, mean(input, None if isinstance(dim, bool) else _dims(op, dim, input.ndim), keepdim)
-
-
-def nansum(input, dim, keepdim, dtype):
-    if input.dtype.is_complex:
-        raise DTypeError(f"nansum: input must be real, got {input.dtype.name}")
-    dims = _dims("nansum", dim, input.ndim)
-    if input.dtype.kind == "f":
-        input = masked_fill(input, isnan(input), 0)
-    return sum(input, dims, keepdim, dtype=dtype)
-
-
-def nanmean(input, dim, keepdim, dtype):
-    if input.dtype.kind != "f":
-        raise DTypeError(f"nanmean: input must be real floating-point, got {input.dtype.name}")
-    dims = _dims("nanmean", dim, input.ndim)
-    missing = isnan(input)
-    total = sum(masked_fill(input, missing, 0), dims, keepdim, dtype=dtype)
-    return total / sum(~missing, dims, keepdim).to(total.dtype)
 
 
 def _observations(op, input):
@@ -132,17 +89,6 @@ def corrcoef(input):
     spread = diagonal(c).real.sqrt() if c.dtype.is_complex else diagonal(c).sqrt()
     c = c / unsqueeze(spread, 1) / unsqueeze(spread, 0)
     return c if c.dtype.is_complex else clamp_max(clamp_min(c, -1), 1) if input.ndim == 2 else reshape(c, ())
-
-
-# -- order --------------------------------------------------------------------------------------
-
-def aminmax(input, dim, keepdim):
-    dims = None if dim is None else _wrap("aminmax", dim, input.ndim)
-    return _results.aminmax((amin(input, dims, keepdim), amax(input, dims, keepdim)))
-
-
-def msort(input):
-    return sort(input, 0)[0] if input.ndim else clone(input)
 
 
 def _real_only(op, input):
@@ -294,78 +240,7 @@ def nanquantile(input, q, dim, keepdim, interpolation):
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
-# -- values that occur -----------------------------------------------------------------------------
-
-def _runs(values):
-    """Which elements of a vector differ from the one before; the first does."""
-    first = ones_like(values[:1], dtype=as_dtype("bool"))
-    return cat([first, values[1:] != values[:-1]], 0) if values.numel() > 1 else first
-
-
-def _counted_runs(new, n, device):
-    starts = new.nonzero().reshape(-1)
-    ends = cat([starts[1:], full((1,), n, dtype=INT64, device=device)], 0) if starts.numel() else starts
-    return ends - starts
-
-
-def unique(input, sorted, return_inverse, return_counts, dim):
-    input = input.detach()
-    if dim is not None:
-        return _unique_slices("unique", input, dim, return_inverse, return_counts, True)
-    flat = reshape(input, (-1,))
-    values, order = sort(flat, 0)
-    new = _runs(values)
-    result = [values[new]]
-    if return_inverse:
-        number = cumsum(new, 0) - 1
-        inverse = scatter_src(zeros_like(order), 0, order, number)
-        result.append(reshape(inverse, input.shape))
-    if return_counts:
-        result.append(_counted_runs(new, flat.numel(), flat.device))
-    return tuple(result) if len(result) > 1 else result[0]
-
-
-def unique_consecutive(input, return_inverse, return_counts, dim):
-    input = input.detach()
-    if dim is not None:
-        return _unique_slices("unique_consecutive", input, dim, return_inverse, return_counts, False)
-    flat = reshape(input, (-1,))
-    new = _runs(flat)
-    result = [flat[new]]
-    if return_inverse:
-        result.append(reshape(cumsum(new, 0) - 1, input.shape))
-    if return_counts:
-        result.append(_counted_runs(new, flat.numel(), flat.device))
-    return tuple(result) if len(result) > 1 else result[0]
-
-
-def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
-    dim = _wrap(op, dim, input.ndim)
-    x = input if input.ndim else reshape(input, (1,))
-    n = x.shape[dim]
-    rows = transpose(x, 0, dim).reshape(n, -1) if x.numel() else zeros((n, 0), dtype=x.dtype)
-    order = arange(n, device=x.device)
-    if ordered:                         # stable sorts by each column, the last first
-        for k in range(rows.shape[1] - 1, -1, -1):
-            order = order[sort(rows[:, k][order], 0, stable=True)[1]]
-        rows = rows[order]
-    if n > 1:
-        differ = any(rows[1:] != rows[:-1], 1) if rows.shape[1] else zeros(n - 1, dtype=as_dtype("bool"))
-        new = cat([full((1,), True, device=x.device), differ], 0)
-    else:
-        new = full((n,), True, device=x.device)
-    kept = order[new]
-    result = [x.index_select(dim, kept)]
-    if return_inverse:
-        number = cumsum(new, 0) - 1
-        result.append(scatter_src(zeros_like(order), 0, order, number))
-    if return_counts:
-        result.append(_counted_runs(new, n, x.device))
-    return tuple(result) if len(result) > 1 else result[0]
-
-
 # -- counts ---------------------------------------------------------------------------------------
-
 def bincount(input, weights, minlength):
     if input.ndim != 1 or input.dtype.kind not in "iu":
         raise UnsupportedDTypeError(f"bincount: input must be a vector of non-negative integers, got "
@@ -415,7 +290,6 @@ def histc(input, bins, min, max):
 
 
 # -- differences and integrals ------------------------------------------------------------------------
-
 def diff(input, n, dim, prepend, append):
     if not input.ndim:
         raise ShapeError("diff: input must have at least one dimension, got shape []")
@@ -485,153 +359,166 @@ def cumulative_trapezoid(y, x, dx, dim):
     return cumsum(areas, dim)
 
 
-# -- numbers in place of others, exponents, powers --------------------------------------------------------
-
-def nan_to_num(input, nan, posinf, neginf, out=None):
-    if input.dtype.kind not in "f":
-        if input.dtype.is_complex:
-            from ptcore._ops.shaping.bodies import complex_of
-            return complex_of(nan_to_num(input.real, nan, posinf, neginf), nan_to_num(input.imag, nan, posinf, neginf))
-        return clone(input)
-    from ptcore._ops.functions import nan_replaced
-    info = finfo(input.dtype)
-    numbers = [_arguments.real("nan_to_num", name, value if value is not None else default)
-               for name, value, default in (("nan", nan, 0.0), ("posinf", posinf, info.max),
-                                            ("neginf", neginf, info.min))]
-    return nan_replaced(input, *numbers, out=out)
+INFINITY = float("inf")
 
 
-def logit(input, eps):
-    from ptcore._ops.functions import logit_of
-    if input.dtype.kind in "iub":
-        input = input.to(get_default_dtype())
-    if eps is not None:
-        eps = _arguments.real("logit", "eps", eps)
-        input = clamp_max(clamp_min(input, eps), 1 - eps)
-    return logit_of(input)
-
-
-def polygamma_function(n, input):
-    from ptcore._ops.functions import polygamma_of
-    if n < 0:
-        raise RuntimeError(f"polygamma: n must not be negative, got {n}")
-    return polygamma_of(input, float(n))
-
-
-def ldexp(input, other):
-    if not isinstance(other, Tensor):
-        other = _arguments.real("ldexp", "other", other)
-        other = 1e5 if other > 1e5 else -1e5 if other < -1e5 else other         # beyond these it is inf or 0
-        other = full((), other, dtype=get_default_dtype(), device=input.device)
-    return mul(input, exp2(other)).to(input.dtype if input.dtype.kind in "fc" else get_default_dtype())
-
-
-def frexp(input):
-    """``input = mantissa * 2**exponent`` with a mantissa in [0.5, 1): read from the bits, in float64."""
-    if input.dtype.kind != "f":
-        raise DTypeError(f"frexp: input must be real floating-point, got {input.dtype.name}")
-    with no_grad():
-        x = input.detach().to(as_dtype("float64"))
-        tiny = abs(x) < 2.0**-1022
-        bits = (where(tiny, x * 2.0**54, x) + 0).contiguous().view(INT64)
-        exponent = ((bits >> 52) & 0x7FF) - 1022 - where(tiny, 54, 0)
-        exponent = masked_fill(exponent, (x == 0) | ~x.isfinite(), 0)
-        half = floor_divide(-exponent, 2)
-        # in two steps: 2**-exponent alone may overflow
-        a, b = exp2(half.to(x.dtype)), exp2((-exponent - half).to(x.dtype))
-        wide = input.dtype.name in ("float16", "bfloat16")
-    if wide:
-        mantissa = (input.to(as_dtype("float64")) * a * b).to(input.dtype)
-    elif input.dtype.name == "float64":
-        mantissa = input * a * b
+def gradient(input, spacing, dim, edge_order):
+    op = "gradient"
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"{op}: edge_order must be 1 or 2, got {edge_order}")
+    dims = list(range(input.ndim)) if dim is None else [
+        _wrap(op, d, input.ndim) for d in _arguments.integers(op, "dim", dim)]
+    if isinstance(spacing, (list, tuple)):
+        if len(spacing) != len(dims):
+            raise RuntimeError(f"{op}: spacing must have one entry for each of {len(dims)} dims, got {len(spacing)}")
     else:
-        mantissa = (input.to(x.dtype) * a * b).to(input.dtype)
-    return _results.frexp((mantissa, exponent.int()))
+        spacing = [spacing] * len(dims)
+    for d in dims:
+        if input.shape[d] <= edge_order:
+            raise RuntimeError(f"{op}: each dim must have more than {edge_order} elements, got shape "
+                               f"{list(input.shape)}")
+    return tuple([_slopes(op, input, h, d, edge_order) for h, d in zip(spacing, dims)])
 
 
-def float_power(input, exponent):
-    for name, x in (("input", input), ("exponent", exponent)):
-        if not isinstance(x, (Tensor, int, float, complex)):
-            _arguments.tensor("float_power", name, x)
-    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
-        _arguments.tensor("float_power", "input", input)
-    complex_ = builtin_any([isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.is_complex)
-                            for x in (input, exponent)])
-    wide = as_dtype("complex128" if complex_ else "float64")
-    a, b = [x.to(wide) if isinstance(x, Tensor) else x for x in (input, exponent)]
-    if isinstance(a, Tensor):
-        return a ** b
-    return full((), complex(a) if complex_ else _arguments.real("float_power", "input", a), dtype=wide,
-                device=b.device) ** b
+def _slopes(op, x, spacing, dim, edge_order):
+    n = x.shape[dim]
+    if isinstance(spacing, Tensor) and spacing.ndim:
+        if tuple(spacing.shape) != (n,):
+            raise ShapeError(f"{op}: coordinates of dim {dim} must have shape {[n]}, got {list(spacing.shape)}")
+        gaps = reshape(spacing, [n if d == dim else 1 for d in range(x.ndim)])
+        gaps = slice(gaps, dim, 1, n, 1) - slice(gaps, dim, 0, n - 1, 1)
+    else:
+        spacing = _arguments.number(op, "spacing", spacing)
+        gaps = None
+
+    def at(values, first, last):
+        return slice(values, dim, first, last, 1)
+
+    def gap(k):
+        return spacing if gaps is None else at(gaps, k, k + 1)
+
+    if gaps is None:
+        middle = (at(x, 2, n) - at(x, 0, n - 2)) / (2 * spacing)
+    else:
+        before, behind = at(gaps, 0, n - 2), at(gaps, 1, n - 1)
+        middle = ((at(x, 1, n - 1) - at(x, 0, n - 2)) * behind / before
+                  + (at(x, 2, n) - at(x, 1, n - 1)) * before / behind) / (before + behind)
+    first, last = (at(x, 1, 2) - at(x, 0, 1)) / gap(0), (at(x, n - 1, n) - at(x, n - 2, n - 1)) / gap(n - 2)
+    if edge_order == 2:
+        second, other = (at(x, 2, 3) - at(x, 1, 2)) / gap(1), (at(x, n - 2, n - 1) - at(x, n - 3, n - 2)) / gap(n - 3)
+        first = first + (first - second) * gap(0) / (gap(0) + gap(1))
+        last = last + (last - other) * gap(n - 2) / (gap(n - 2) + gap(n - 3))
+    return cat([first, middle, last], dim)
 
 
-def builtin_any(flags):
-    for flag in flags:
-        if flag:
-            return True
-    return False
+def _edges(op, x, bins, low_high):
+    """The edges of bins: those given, or that many between the extremes or the limits given."""
+    if isinstance(bins, Tensor):
+        if bins.ndim != 1:
+            raise ShapeError(f"{op}: bins must be a number or a vector of edges, got shape {list(bins.shape)}")
+        if bins.dtype is not x.dtype:
+            raise DTypeError(f"{op}: bins must have input's dtype {x.dtype.name}, got {bins.dtype.name}")
+        return bins
+    bins = _arguments.integer(op, "bins", bins)
+    if bins < 1:
+        raise RuntimeError(f"{op}: bins must be positive, got {bins}")
+    if low_high is None:
+        low, high = (float(amin(x)), float(amax(x))) if x.numel() else (0.0, 1.0)
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+    else:
+        low, high = low_high
+    if not low < high or high - low == INFINITY:
+        raise RuntimeError(f"{op}: range must be finite and rise, got {low} and {high}")
+    return linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
 
 
-def rsub(input, other, alpha):
-    if input.dtype.kind == "b" or isinstance(other, bool) or (isinstance(other, Tensor) and other.dtype.kind == "b"):
-        raise DTypeError("rsub: subtraction of bool tensors is not supported; use bitwise_xor or logical_xor")
-    if not isinstance(other, Tensor):
-        other = _arguments.number("rsub", "other", other)
-    return other - (input if alpha == 1 else input * alpha)
+def _counted(op, rows, bins, ranges, weight, density):
+    """(counts, edges of each column) of rows of coordinates."""
+    n, k = rows.shape
+    edges = [_edges(op, rows[:, i], bins[i], ranges[i]) for i in range(k)]
+    place, inside = zeros(n, dtype=INT64, device=rows.device), ones_like(rows[:, 0], dtype=as_dtype("bool"))
+    for i, edge in enumerate(edges):
+        x, m = rows[:, i].contiguous(), edge.numel() - 1
+        if m < 1:
+            raise RuntimeError(f"{op}: bins must have at least 2 edges, got {m + 1}")
+        at = searchsorted(edge, x, False, True, None, None) - 1
+        at = where(x == edge[m], m - 1, at)
+        inside = inside & (x >= edge[0]) & (x <= edge[m])
+        place = place * m + at
+    shape = [e.numel() - 1 for e in edges]
+    total = 1
+    for m in shape:
+        total *= m
+    weights = ones_like(rows[:, 0]) if weight is None else reshape(weight, (-1,))
+    counts = index_add(zeros(total, dtype=rows.dtype, device=rows.device), 0, place[inside], weights[inside])
+    counts = reshape(counts, shape)
+    if density:
+        counts = counts / sum(counts)
+        for i, edge in enumerate(edges):
+            width = edge[1:] - edge[:-1]
+            counts = counts / reshape(width, [-1 if d == i else 1 for d in range(k)])
+    return counts, edges
 
 
-def positive(input):
-    if input.dtype.kind == "b":
-        raise DTypeError("positive: input must be numbers, got bool")
-    return input
+def _weighted(op, input, weight, shape):
+    if input.dtype.kind != "f" or input.dtype.itemsize == 2:
+        raise UnsupportedDTypeError(f"{op}: input must be float32 or float64, got {input.dtype.name}")
+    if weight is not None:
+        if not isinstance(weight, Tensor):
+            _arguments.tensor(op, "weight", weight)
+        if tuple(weight.shape) != shape or weight.dtype is not input.dtype:
+            raise ShapeError(f"{op}: weight must have shape {list(shape)} and dtype {input.dtype.name}, got "
+                             f"{list(weight.shape)} and {weight.dtype.name}")
+        return weight.detach()
+    return None
 
 
-def isreal(input):
-    return input.imag == 0 if input.dtype.is_complex else ones_like(input, dtype=as_dtype("bool"))
+def histogram(input, bins, range, weight, density):
+    op = "histogram"
+    weight = _weighted(op, input, weight, tuple(input.shape))
+    if range is not None:
+        range = _limits(op, range, 1)[0]
+    counts, edges = _counted(op, reshape(input.detach(), (-1, 1)), [bins], [range], weight, density)
+    return _results.histogram((counts, edges[0]))
 
 
-# -- special functions --------------------------------------------------------------------------------
-
-def _floats(op, input):
-    if input.dtype.is_complex:
-        raise DTypeError(f"{op}: input must be real, got {input.dtype.name}")
-    return input if input.dtype.kind == "f" else input.to(get_default_dtype())
-
-
-def mvlgamma(input, p):
-    from ptcore._ops.functions import lgamma
-    if p < 1:
-        raise RuntimeError(f"mvlgamma: p must be positive, got {p}")
-    input = _floats("mvlgamma", input)
-    steps = arange(p, dtype=input.dtype, device=input.device) * -0.5
-    total = sum(lgamma(unsqueeze(input, -1) + steps), -1) + p * (p - 1) * 0.28618247146235004
-    return total.to(input.dtype)
+def _limits(op, range, k):
+    if not isinstance(range, (tuple, list)):
+        raise TypeError(f"{op}: range must be a tuple of numbers, got {type(range).__name__}")
+    numbers = [_arguments.real(op, "range", r) for r in range]
+    if len(numbers) != 2 * k:
+        raise RuntimeError(f"{op}: range must have {2 * k} numbers, got {len(numbers)}")
+    return [(numbers[2 * i], numbers[2 * i + 1]) for i in builtin_range(k)]
 
 
-def special_entr(input):
-    input = _floats("special.entr", input)
-    positive_ = input > 0
-    inside = -input * log(where(positive_, input, 1))
-    return where(positive_, inside, where(input == 0, 0.0, where(input < 0, -INFINITY, input)).to(input.dtype))
+def histogramdd(input, bins, range, weight, density):
+    op = "histogramdd"
+    if input.ndim < 2:
+        raise ShapeError(f"{op}: input must have at least 2 dimensions, got shape {list(input.shape)}")
+    k = input.shape[-1]
+    weight = _weighted(op, input, weight, tuple(input.shape[:-1]))
+    if not isinstance(bins, (tuple, list)):
+        bins = [bins] * k
+    if len(bins) != k:
+        raise RuntimeError(f"{op}: bins must have one entry for each of {k} coordinates, got {len(bins)}")
+    ranges = [None] * k if range is None else _limits(op, range, k)
+    counts, edges = _counted(op, reshape(input.detach(), (-1, k)), bins, ranges, weight, density)
+    return _results.histogramdd((counts, tuple(edges)))
 
 
-def special_ndtr(input):
-    from ptcore._ops.functions import erfc
-    return erfc(_floats("special.ndtr", input) * -0.7071067811865476) * 0.5
-
-
-def special_log_ndtr(input):
-    """Below -1 by erfcx, which does not underflow."""
-    from ptcore._ops.functions import erfc, erfcx
-    x = _floats("special.log_ndtr", input)
-    low = x < -1
-    a, b = where(low, x, -1), where(low, 1, x)
-    far = log(erfcx(a * -0.7071067811865476) * 0.5) - a * a * 0.5
-    return where(low, far, log1p(erfc(b * 0.7071067811865476) * -0.5))
-
-
-def special_xlog1py(input, other):
-    zero = (input == 0) & isnan(other).logical_not()
-    result = where(zero, 0, input * log1p(where(zero, 0, other)))
-    dtype = result_type(input, other)
-    return result.to(dtype if dtype.kind in "fc" else get_default_dtype())
+def unravel_index(indices, shape):
+    op = "unravel_index"
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
+    sizes = _arguments.integers(op, "shape", shape)
+    total = 1
+    for n in sizes:
+        if n < 0:
+            raise ValueError(f"{op}: shape must not have negative sizes, got {sizes}")
+        total *= n
+    parts = []
+    for n in sizes:
+        total //= n if n else 1
+        parts.append(floor_divide(indices, total) % n if total and n else indices)
+    return tuple(parts)

@@ -299,6 +299,35 @@ def composite(signature, **columns):
     return _row("composite", signature, **columns)
 
 
+def made(signature, reference, text, example, result, **columns):
+    """A composite row whose docstring is a text and an example."""
+    composite(signature, reference=reference, doc=f"""{text}
+
+>>> import ptcore
+>>> {example}
+{result}
+""", **columns)
+
+
+def draw(signature, text, example, result, **columns):
+    """The same for an op whose result is random."""
+    made(signature, "random", text, example, result, random=True, **columns)
+
+
+def network(signature, reference, text, example, result, *, public=(), method=False, **columns):
+    """The same for a function of nn.functional, which is ``F`` in the example."""
+    name = signature.partition("(")[0]
+    made(signature, reference, text, f"F = ptcore.nn.functional\n>>> {example}", result,
+          public=[*public, f"nn.functional.{name}"], method=method, **columns)
+
+
+def functional(signature, doc, reference, also_top=True, **columns):
+    """A composite row of nn.functional, and of the package itself if ``also_top``."""
+    name = signature.partition("(")[0]
+    columns.setdefault("public", [f"nn.functional.{name}"] + ([name] if also_top else []))
+    composite(signature, method=False, reference=reference, doc=doc, **columns)
+
+
 def nondifferentiable(signature, **columns):
     """A structured op without a gradient (integer results, random fills, creation)."""
     return _row("nondifferentiable", signature, **columns)

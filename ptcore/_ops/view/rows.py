@@ -1,6 +1,6 @@
 """Rows: windows of a tensor's memory. The function of each row's name in _views.pyx works out
 sizes, strides and offset; the derivative is the inverse window."""
-from ptcore._ops.table.schema import view
+from ptcore._ops.table.schema import composite, made, view
 
 view(
     "view(input, shape: Sizes)", vjp=["reshape(g, x.shape)"], varargs="shape", public=[],
@@ -186,3 +186,82 @@ view(
 >>> ptcore.diagonal(ptcore.tensor([[1, 2], [3, 4]]))
 tensor([1, 4])
 """)
+
+composite(
+    "flatten(input, start_dim=0, end_dim=-1)", reference="_flatten(x, start_dim, end_dim)",
+    doc="""The dims from start_dim to end_dim made one.
+
+>>> import ptcore
+>>> ptcore.flatten(ptcore.ones(2, 3, 4), 1).shape
+ptcore.Size([2, 12])
+""")
+
+composite(
+    "unflatten(input, dim: Int, sizes: Obj)", reference="_unflatten(x, dim, sizes)",
+    doc="""One dim split into several; one size may be -1.
+
+>>> import ptcore
+>>> ptcore.unflatten(ptcore.ones(2, 12), 1, (3, -1)).shape
+ptcore.Size([2, 3, 4])
+""")
+
+composite(
+    "movedim(input, source: Obj, destination: Obj)", alias=("moveaxis",),
+    reference="moveaxis(x, source, destination)",
+    doc="""Dims moved to other positions, the others keeping their order.
+
+>>> import ptcore
+>>> ptcore.movedim(ptcore.ones(2, 3, 4), 0, -1).shape
+ptcore.Size([3, 4, 2])
+""")
+
+composite(
+    "narrow(input, dim: Int, start: Obj, length: Int)", reference="_narrow(x, dim, start, length)",
+    doc="""``length`` elements of ``dim`` from ``start`` on, as a view.
+
+>>> import ptcore
+>>> ptcore.narrow(ptcore.arange(5), 0, 1, 2)
+tensor([1, 2])
+""")
+
+composite(
+    "split(tensor, split_size_or_sections: Obj, dim=0)", reference="_split(x, split_size_or_sections, dim)",
+    returns="tuple[Tensor, ...]",
+    doc="""Views of consecutive parts: of one size, or of the sizes listed.
+
+>>> import ptcore
+>>> ptcore.split(ptcore.arange(5), 2)
+(tensor([0, 1]), tensor([2, 3]), tensor([4]))
+""")
+
+composite(
+    "chunk(input, chunks: Int, dim=0)", reference="_chunk(x, chunks, dim)", returns="tuple[Tensor, ...]",
+    doc="""Views of at most ``chunks`` equal parts.
+
+>>> import ptcore
+>>> ptcore.chunk(ptcore.arange(4), 2)
+(tensor([0, 1]), tensor([2, 3]))
+""")
+
+made("ravel(input)", "ravel(x)", "All elements as one dim; a view where strides allow.",
+     "ptcore.ravel(ptcore.ones(2, 2)).shape", "ptcore.Size([4])")
+
+made("swapaxes(input, axis0: Int, axis1: Int)", "swapaxes(x, axis0, axis1)", "Two dims exchanged, under NumPy's name.",
+     "ptcore.swapaxes(ptcore.tensor([[1, 2]]), 0, 1)", "tensor([[1],\n        [2]])")
+
+# -- parts --------------------------------------------------------------------------------------
+made("tensor_split(input, indices_or_sections: Obj, dim=0)", "_array_split(x, indices_or_sections, dim)",
+     "Views of parts: that many of nearly equal size, or cut at the positions listed.",
+     "ptcore.tensor_split(ptcore.arange(3), 2)", "(tensor([0, 1]), tensor([2]))", returns="tuple[Tensor, ...]")
+
+for _name, _dim, _example in (("hsplit", "1 (0 of vectors)", "ptcore.hsplit(ptcore.arange(4), 2)"),
+                              ("vsplit", "0", "ptcore.vsplit(ptcore.ones(2, 1), 2)[0].shape"),
+                              ("dsplit", "2", "ptcore.dsplit(ptcore.ones(1, 1, 4), 2)[0].shape")):
+    made(f"{_name}(input, indices_or_sections: Obj)", f"_{_name}(x, indices_or_sections)",
+         f"Views of parts along dim {_dim}: that many of equal size, or cut at the positions listed.", _example,
+         {"hsplit": "(tensor([0, 1]), tensor([2, 3]))", "vsplit": "ptcore.Size([1, 1])",
+          "dsplit": "ptcore.Size([1, 1, 2])"}[_name], returns="tuple[Tensor, ...]")
+
+made("split_with_sizes(input, split_sizes: Obj, dim=0)", "_split(x, split_sizes, dim)",
+     "Views of consecutive parts of the sizes listed.", "ptcore.split_with_sizes(ptcore.arange(3), [1, 2])",
+     "(tensor([0]), tensor([1, 2]))", returns="tuple[Tensor, ...]")

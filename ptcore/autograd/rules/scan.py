@@ -1,5 +1,4 @@
 """Rules of cumulative operations."""
-from ptcore._ops.composite.bodies import stack
 from ptcore._ops.functions import (
     abs,
     any,
@@ -15,6 +14,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
+from ptcore._ops.shaping.bodies import stack
 from ptcore.autograd._helpers import conj_of, differentiated, ungathered
 from ptcore.autograd.rules import jvp, vjp
 

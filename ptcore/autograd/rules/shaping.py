@@ -1,4 +1,4 @@
-"""Rules of copies and joins."""
+"""Rules of joins."""
 from ptcore._ops.functions import split_by_slices
 from ptcore.autograd.rules import vjp
 

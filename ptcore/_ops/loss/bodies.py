@@ -1,11 +1,10 @@
-"""Functions of other ops behind the rows of neural.py: losses and activations of several elements."""
+"""Bodies: losses."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
 from ptcore._ops._creation import arange, full, zeros
 from ptcore._ops._record import has_values
 from ptcore._ops._shapes import broadcast_shapes
-from ptcore._ops.composite.bodies import _divided, _wrap, stack
 from ptcore._ops.functions import (
     abs,
     absolute_difference,
@@ -21,7 +20,6 @@ from ptcore._ops.functions import (
     gather,
     huber_of,
     index_select,
-    layer_norm_stats,
     log,
     log_softmax,
     logsigmoid,
@@ -32,80 +30,24 @@ from ptcore._ops.functions import (
     multi_margin,
     multilabel_margin,
     nll_loss_stats,
-    prelu_of,
     reshape,
     select,
-    sigmoid,
     slice,
-    softmax,
     squared_difference,
     sum,
     unsqueeze,
     where,
     xlogy,
 )
-from ptcore._ops.product.bodies import cosine_similarity, pairwise_distance
+from ptcore._ops.norm.bodies import cosine_similarity, pairwise_distance
+from ptcore._ops.shaping.bodies import stack
 from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
 
 
-# -- activations --------------------------------------------------------------------------------
-
-def glu(input, dim):
-    dim = _divided("glu", dim, input)
-    n = input.shape[dim]
-    if n % 2:
-        raise RuntimeError(f"glu: the size of dim {dim} must be even, got {n}")
-    return slice(input, dim, 0, n // 2, 1) * sigmoid(slice(input, dim, n // 2, n, 1))
-
-
-def prelu(input, weight):
-    if weight.ndim > 1 or (weight.numel() != 1 and (input.ndim < 2 or weight.numel() != input.shape[1])):
-        raise ShapeError(f"prelu: weight must have one element or one for each channel (dim 1), got shapes "
-                         f"{list(weight.shape)} and {list(input.shape)}")
-    if weight.dtype is not input.dtype:
-        raise DTypeError(f"prelu: weight must have the dtype {input.dtype.name} of input, got {weight.dtype.name}")
-    shape = [1] * input.ndim
-    if weight.numel() != 1:
-        shape[1] = -1
-    return prelu_of(input, reshape(weight, shape))
-
-
-def softmin(input, dim, _stacklevel, dtype):
-    if dim is None:
-        dim = 0 if input.ndim in (0, 1, 3) else 1
-    return softmax(-input, _wrap("softmin", dim, input.ndim), dtype=dtype)
-
-
-def _implicit_dim(op, dim, input):
-    """The dim of PyTorch's first years where none is given."""
-    if dim is None:
-        warn(f"{op}: the implicit dim is deprecated; pass dim")
-        return 0 if input.ndim in (0, 1, 3) else 1
-    return dim
-
-
-def softmax_function(input, dim, _stacklevel, dtype):
-    return softmax(input, _implicit_dim("softmax", dim, input), dtype)
-
-
-def log_softmax_function(input, dim, _stacklevel, dtype):
-    return log_softmax(input, _implicit_dim("log_softmax", dim, input), dtype)
-
-
-def layer_norm(input, normalized_shape, weight, bias, eps):
-    shape = _arguments.integers("layer_norm", "normalized_shape", normalized_shape)
-    n = len(shape)
-    if n == 0 or n > input.ndim or input.shape[input.ndim - n:] != tuple(shape):
-        raise ShapeError(f"layer_norm: the last sizes of input must be normalized_shape {shape}, got shape "
-                         f"{list(input.shape)}")
-    return layer_norm_stats(input, weight, bias, n, eps)[0]
-
-
 # -- losses -------------------------------------------------------------------------------------
-
 def _reduction(op, reduction, size_average, reduce):
     """"none", "mean" or "sum", from today's parameter or the two older ones."""
     if size_average is not None or reduce is not None:
@@ -433,7 +375,6 @@ def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, red
 
 
 # -- connectionist temporal classification ------------------------------------------------------------
-
 def _lengths(op, name, lengths, n, device):
     if isinstance(lengths, (tuple, list)):
         from ptcore._convert import tensor

@@ -1,29 +1,20 @@
-"""Functions of other ops behind the rows of sampling.py: draws and noise."""
-
+"""Bodies: creation by kernel, random fills, draws from distributions, dropout."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops import _arguments
-from ptcore._ops._creation import bernoulli, empty, full, rand, zeros_like
-from ptcore._ops.composite.bodies import _wrap
+from ptcore._ops._creation import bernoulli, empty, full, rand
 from ptcore._ops.functions import (
     all,
     any,
     clamp_max,
     cumsum,
     dropout_masked,
-    fractional_windows,
-    leaky_relu,
     places_among,
     poisson_of,
     reshape,
-    scatter_src,
-    softmax,
     sum,
     topk,
     unsqueeze,
-    where,
 )
-from ptcore._ops.window.bodies import _batched, _numbers
 
 
 def multinomial(input, num_samples, replacement, generator):
@@ -62,39 +53,7 @@ def poisson(input, generator):
     return poisson_of(input, generator)
 
 
-def rrelu(input, lower, upper, training, generator):
-    op = "rrelu"
-    if input.dtype.kind != "f":
-        raise DTypeError(f"{op}: input must be real floating-point, got {input.dtype.name}")
-    lower, upper = _arguments.real(op, "lower", lower), _arguments.real(op, "upper", upper)
-    if lower > upper:
-        raise RuntimeError(f"{op}: lower must not exceed upper, got {lower} and {upper}")
-    if not training:
-        return leaky_relu(input, (lower + upper) / 2)
-    slopes = empty(input.shape, dtype=input.dtype, device=input.device).uniform_(lower, upper, generator=generator)
-    return where(input > 0, input, input * slopes)
-
-
-def rrelu_function(input, lower, upper, training, inplace):
-    out = rrelu(input, lower, upper, training, None)
-    return input.copy_(out) if inplace else out
-
-
-def gumbel_softmax(logits, tau, hard, eps, dim):
-    if logits.dtype.kind != "f":
-        raise DTypeError(f"gumbel_softmax: logits must be real floating-point, got {logits.dtype.name}")
-    dim = _wrap("gumbel_softmax", dim, logits.ndim)
-    noise = -empty(logits.shape, dtype=logits.dtype, device=logits.device).exponential_().log()
-    soft = softmax((logits + noise) / tau, dim)
-    if not hard:
-        return soft
-    best = soft.argmax(dim, True)
-    one = full(best.shape, 1, dtype=logits.dtype, device=logits.device)
-    return scatter_src(zeros_like(soft).detach(), dim, best, one) - soft.detach() + soft
-
-
 # -- dropout ------------------------------------------------------------------------------------
-
 def _probability(op, p):
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"{op}: p must be in [0, 1], got {p}")
@@ -198,54 +157,3 @@ def dropout2d(input, p, training, inplace):
 
 def dropout3d(input, p, training, inplace):
     return _dropped_channels("dropout3d", input, p, training, inplace, 3, True)
-
-
-# -- pooling at random places ---------------------------------------------------------------------
-
-def _fractional_max(op, n, input, kernel_size, output_size, output_ratio, samples):
-    x, batched = _batched(op, input, n)
-    if x.dtype.kind != "f":
-        raise DTypeError(f"{op}: input must be real floating-point, got {x.dtype.name}")
-    if 0 in x.shape[1:]:
-        raise ShapeError(f"{op}: input must not be empty but for its batch, got shape {list(input.shape)}")
-    if output_size is None and output_ratio is None:
-        raise ValueError(f"{op}: requires specifying either an output_size or an output_ratio, got None of both")
-    kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
-    if output_size is None:
-        ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
-        if len(ratios) != n:
-            raise ValueError(f"{op}: output_ratio must be a number or {n} numbers, got {output_ratio!r}")
-        ratios = [_arguments.real(op, "output_ratio", ratio) for ratio in ratios]
-        output_size = [int(size * ratio) for size, ratio in zip(x.shape[2:], ratios)]
-    out = _numbers(op, "output_size", output_size, n, 1)
-    shape = (*x.shape[:2], n)
-    if samples is None:
-        samples = rand(*shape, dtype=x.dtype, device=x.device)
-    elif samples.ndim != 3 or samples.shape[0] < shape[0] or samples.shape[1:] != shape[1:]:
-        raise ShapeError(f"{op}: _random_samples must have shape {list(shape)}, got {list(samples.shape)}")
-    elif samples.dtype is not x.dtype:
-        raise DTypeError(f"{op}: _random_samples must have input's dtype {x.dtype.name}, got {samples.dtype.name}")
-    if samples.shape[0] > shape[0]:
-        samples = samples[:shape[0]]
-    values, indices = fractional_windows(x, samples.detach(), kernel, out)
-    return (values, indices) if batched else (values.squeeze(0), indices.squeeze(0))
-
-
-def fractional_max_pool2d(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
-    values, indices = _fractional_max("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
-                                      _random_samples)
-    return (values, indices) if return_indices else values
-
-
-def fractional_max_pool3d(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
-    values, indices = _fractional_max("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
-                                      _random_samples)
-    return (values, indices) if return_indices else values
-
-
-def fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
-    return fractional_max_pool2d(input, kernel_size, output_size, output_ratio, True, _random_samples)
-
-
-def fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
-    return fractional_max_pool3d(input, kernel_size, output_size, output_ratio, True, _random_samples)

@@ -1,15 +1,17 @@
-"""Functions of other ops behind the rows of selection.py: reading and writing by positions and masks."""
+"""Bodies: reading and writing by positions and masks."""
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
+from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, full, ones_like, zeros
 from ptcore._ops._shapes import broadcast_shapes, index_dtype
-from ptcore._ops.composite.bodies import _padding, _renormed, _rows, _wrap, embedding, embedding_function  # noqa: F401
 from ptcore._ops.functions import (
     abs,
+    cat,
     div,
     expand,
     gather,
+    index_select,
     masked_fill,
     masked_write,
     places_among,
@@ -24,6 +26,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import index_add as index_add_to
 from ptcore._ops.functions import scatter_add as scatter_add_to
+from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -51,7 +54,6 @@ def _dim_of(op, input, dim):
 
 
 # -- whole slices -------------------------------------------------------------------------------
-
 def _vector(op, input, dim, index):
     """index as a vector of positions of dim, checked."""
     index_dtype(op, index)
@@ -104,7 +106,6 @@ def index_reduce(input, dim, index, source, reduce, include_self):
 
 
 # -- scatter ------------------------------------------------------------------------------------
-
 _SCATTERS = {"sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "mean": "mean", "amax": "amax",
              "amin": "amin"}
 
@@ -176,7 +177,6 @@ def scatter(input, dim, index, src, reduce, value):
 
 
 # -- positions along a dim -----------------------------------------------------------------------------
-
 def take_along_dim(input, indices, dim):
     index_dtype("take_along_dim", indices, "indices")
     if dim is None:
@@ -196,7 +196,6 @@ def take_along_dim(input, indices, dim):
 
 
 # -- masks --------------------------------------------------------------------------------------
-
 def masked_scatter(input, mask, source):
     if mask.dtype.kind != "b":
         raise DTypeError(f"masked_scatter: mask must be bool, got {mask.dtype.name}")
@@ -212,48 +211,7 @@ def argwhere(input):
     return nonzero(input)
 
 
-# -- sorted sequences ---------------------------------------------------------------------------
-
-def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
-    op = "searchsorted"
-    if side is not None:
-        _arguments.word(op, "side", side, ("left", "right"), RuntimeError)
-        if side == "left" and right:
-            raise RuntimeError(f"{op}: side='left' and right=True contradict each other")
-        right = side == "right"
-    if not isinstance(input, Tensor):
-        input = full((), _arguments.number(op, "input", input), dtype=sorted_sequence.dtype,
-                     device=sorted_sequence.device)
-        if sorted_sequence.ndim != 1:
-            raise ShapeError(f"{op}: sorted_sequence must be a vector for a number, got shape "
-                             f"{list(sorted_sequence.shape)}")
-    if not sorted_sequence.ndim or (sorted_sequence.ndim > 1 and (
-            sorted_sequence.ndim != input.ndim or sorted_sequence.shape[:-1] != input.shape[:-1])):
-        raise ShapeError(f"{op}: sorted_sequence must be a vector or have input's sizes but the last, got shapes "
-                         f"{list(sorted_sequence.shape)} and {list(input.shape)}")
-    if sorter is not None:
-        if not isinstance(sorter, Tensor):
-            _arguments.tensor(op, "sorter", sorter)
-        if sorter.shape != sorted_sequence.shape:
-            raise ShapeError(f"{op}: sorter must have sorted_sequence's shape {list(sorted_sequence.shape)}, got "
-                             f"{list(sorter.shape)}")
-        sorted_sequence = gather(sorted_sequence, -1, sorter)
-    _same_dtype(op, sorted_sequence, input, "input")
-    found = places_among(sorted_sequence.detach(), input.detach(), right)
-    return found.int() if out_int32 else found
-
-
-def bucketize(input, boundaries, out_int32, right):
-    if boundaries.ndim != 1:
-        raise ShapeError(f"bucketize: boundaries must be a vector, got shape {list(boundaries.shape)}")
-    if not isinstance(input, Tensor):
-        input = full((), _arguments.number("bucketize", "input", input), dtype=boundaries.dtype,
-                     device=boundaries.device)
-    return searchsorted(boundaries, input, out_int32, right, None, None)
-
-
 # -- embedding ----------------------------------------------------------------------------------
-
 def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
                   include_last_offset, padding_idx):
     op = "embedding_bag"
@@ -324,3 +282,68 @@ def renorm(input, p, dim, maxnorm):
     norms = vector_norm(abs(input) if input.dtype.is_complex else input, p, rest, True)
     return input * where(norms > maxnorm, maxnorm / (norms + 1e-7), ones_like(norms))
 
+
+# -- embedding ----------------------------------------------------------------------------------
+def _rows(op, weight, indices, sparse):
+    if sparse:
+        raise NotImplementedError(f"{op}: sparse must be False, got True: gradients are dense")
+    if weight.ndim != 2:
+        raise ShapeError(f"{op}: weight must have 2 dimensions, got shape {list(weight.shape)}")
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
+
+
+def _padding(op, padding_idx, n):
+    """padding_idx as a position, -1 for none."""
+    if padding_idx is None:
+        return -1
+    padding_idx = _arguments.integer(op, "padding_idx", padding_idx)
+    if not -n <= padding_idx < n:
+        raise RuntimeError(f"{op}: padding_idx must be in [{-n}, {n - 1}], got {padding_idx}")
+    return padding_idx % n
+
+
+def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
+    _rows("embedding", weight, indices, sparse)
+    if indices.dtype is not INT64:
+        indices = indices.to(INT64)
+    flat = reshape(indices, (-1,)) if indices.ndim != 1 else indices
+    source = weight
+    if scale_grad_by_freq and weight.requires_grad:
+        ones = full(flat.shape, 1, dtype=weight.dtype, device=weight.device)
+        none = zeros(weight.shape[0], dtype=weight.dtype, device=weight.device)
+        count = scatter_add_to(none, 0, flat, ones)
+        share = unsqueeze(1 / masked_fill(count, count == 0, 1), 1)
+        source = weight.detach() + (weight - weight.detach()) * share
+    rows = index_select(source, 0, flat)
+    if padding_idx >= 0:                # the padding row is a constant
+        rows = where(unsqueeze(flat == padding_idx, 1), rows.detach(), rows)
+    return reshape(rows, (*indices.shape, weight.shape[1]))
+
+
+def _renormed(op, weight, indices, max_norm, norm_type):
+    """Shrinks in place the rows of weight that are used and longer than max_norm."""
+    max_norm, norm_type = _arguments.real(op, "max_norm", max_norm), _arguments.real(op, "norm_type", norm_type)
+    with no_grad():
+        used = _unique(reshape(indices, (-1,)))
+        rows = index_select(weight, 0, used)
+        norms = vector_norm(rows, norm_type, 1, True)
+        shrunk = where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
+        weight[used] = shrunk
+
+
+def _unique(flat):
+    from ptcore._ops.functions import sort
+    values = sort(flat.to(INT64), 0)[0]
+    if values.numel() < 2:
+        return values
+    new = cat([ones_like(values[:1]).bool(), values[1:] != values[:-1]], 0)
+    return values[new]
+
+
+def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
+    _rows("embedding", weight, input, sparse)
+    padding_idx = _padding("embedding", padding_idx, weight.shape[0])
+    if max_norm is not None:
+        _renormed("embedding", weight, input, max_norm, norm_type)
+    return embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)

@@ -1,10 +1,11 @@
-"""Functions behind the rows of factor.py."""
+"""Bodies: systems of equations, factors and inverses of matrices, and what is worked out from them."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
+from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, empty, eye, full, ones, zeros
+from ptcore._ops._record import has_values
 from ptcore._ops._shapes import INT32, broadcast_shapes, householder_spec
-from ptcore._ops.composite.bodies import _wrap, differentiated, linalg_svdvals, matmul, movedim
 from ptcore._ops.functions import (
     _geqrf,
     _linalg_cholesky,
@@ -36,7 +37,6 @@ from ptcore._ops.functions import (
     masked_fill,
     maximum,
     reshape,
-    select,
     slice,
     squeeze,
     sum,
@@ -46,11 +46,38 @@ from ptcore._ops.functions import (
     unsqueeze,
     where,
 )
-from ptcore._ops.product.bodies import _matrix_norm, _square, product_of
-from ptcore._state import no_grad
+from ptcore._ops.product.bodies import _square, matmul, product_of
+from ptcore._ops.view.bodies import movedim
+from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 
-_INFINITY = float("inf")
+
+def linalg_svd(A, full_matrices, driver):
+    if driver is not None:
+        raise RuntimeError(f"linalg_svd: driver must be None on {A.device.type}, got {driver!r}")
+    return _results.packed(_results.linalg_svd, _linalg_svd(A, full_matrices, True))
+
+
+def differentiated(x):
+    """Whether a derivative of what is worked out of x may be asked for: it is recorded, or an interpreter's."""
+    return (x.requires_grad and is_grad_enabled()) or not has_values(x) or bool(interpreters.stack)
+
+
+def linalg_svdvals(A, driver):
+    """The derivative needs the vectors; without one they are not worked out."""
+    if driver is not None:
+        raise RuntimeError(f"linalg_svdvals: driver must be None on {A.device.type}, got {driver!r}")
+    return _linalg_svd(A, False, differentiated(A))[1]
+
+
+def svd(input, some, compute_uv):
+    if compute_uv:
+        u, s, vh = _linalg_svd(input, not some, True)
+        return _results.svd((u, s, vh.mH))
+    s = linalg_svdvals(input, None)
+    batch, m, n = input.shape[:-2], input.shape[-2], input.shape[-1]
+    return _results.svd((zeros((*batch, m, m), dtype=input.dtype, device=input.device), s,
+                         zeros((*batch, n, n), dtype=input.dtype, device=input.device)))
 
 
 def _numbers(op, x):
@@ -96,7 +123,6 @@ def adjoint(x):
 
 
 # -- equations ---------------------------------------------------------------------------------------
-
 def _equation(op, A, B, left):
     """(A, B, whether B was a vector for each matrix) with the batch dims broadcast."""
     _square(op, A)
@@ -198,7 +224,6 @@ def max_of(a, b):
 
 
 # -- inverses and determinants -----------------------------------------------------------------------
-
 def linalg_inv(A):
     _square("linalg_inv", A)
     _numbers("linalg_inv", A)
@@ -304,7 +329,6 @@ def pinverse(input, rcond):
 
 
 # -- factors -----------------------------------------------------------------------------------------
-
 def linalg_cholesky(A, upper):
     _square("linalg_cholesky", A)
     _numbers("linalg_cholesky", A)
@@ -364,7 +388,6 @@ def linalg_eigvalsh(A, UPLO):
 
 
 # -- numbers -----------------------------------------------------------------------------------------
-
 def linalg_matrix_rank(A, tol, hermitian, atol, rtol):
     op = "linalg_matrix_rank"
     _matrices(op, "A", A)
@@ -381,31 +404,7 @@ def linalg_matrix_rank(A, tol, hermitian, atol, rtol):
     return sum(s > _limit(op, A, amax(s, -1, True), atol, rtol), -1)
 
 
-def linalg_cond(A, p):
-    op = "linalg_cond"
-    _matrices(op, "A", A)
-    _numbers(op, A)
-    if p is not None and not isinstance(p, str):
-        p = _arguments.real(op, "p", p)
-    if p is None or p in (2, -2):
-        s = linalg_svdvals(A, None)
-        if s.shape[-1] == 0:
-            return zeros(s.shape[:-1], dtype=s.dtype, device=s.device)
-        largest, smallest = select(s, -1, 0), select(s, -1, s.shape[-1] - 1)
-        return smallest / largest if p == -2 else largest / smallest
-    if p not in ("fro", "nuc", 1, -1, _INFINITY, -_INFINITY):
-        raise RuntimeError(f"{op}: p must be None, 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got {p!r}")
-    _square(op, A)
-    if A.numel() == 0:
-        return zeros(A.shape[:-2], dtype=abs(A).dtype, device=A.device)
-    singular = linalg_det(A.detach()) == 0
-    safe = where(unsqueeze(unsqueeze(singular, -1), -1), _identity(A), A)
-    size = _matrix_norm(op, A, p, (-2, -1), False, None)
-    return masked_fill(size * _matrix_norm(op, linalg_inv(safe), p, (-2, -1), False, None), singular, _INFINITY)
-
-
 # -- elimination -------------------------------------------------------------------------------------
-
 def _pivoting(op, A, pivot):
     _matrices(op, "A", A)
     _numbers(op, A)
@@ -521,7 +520,6 @@ def linalg_ldl_solve(LD, pivots, B, hermitian):
 
 
 # -- eigenvalues, reflectors, exponentials -----------------------------------------------------------
-
 def linalg_eig(A):
     _square("linalg_eig", A)
     _numbers("linalg_eig", A)
@@ -594,7 +592,6 @@ def matrix_exp(input):
 
 
 # -- arrays ------------------------------------------------------------------------------------------
-
 def linalg_tensorinv(A, ind):
     op = "linalg_tensorinv"
     if ind <= 0:
