@@ -93,7 +93,7 @@ def derivatives(family, ops, by_name):
         if op.rule[0] == "function":
             modules.add(op.rule[1])
         else:
-            needed |= {name for t in op.rule[1] if t for name in expr.called(t) if name in by_name}
+            needed |= {name for t in op.rule[1] if t for name in expr.called(expr.to_python(t, op.name)) if name in by_name}
     text += [f"from ptcore.autograd.rules import {module} as _{module}" for module in sorted(modules)]
     helpers = {n for op in ops if op.rule[0] == "text" for t in op.rule[1] if t
                for n in expr.called(t)} - set(by_name) - {"conj_of"}
