@@ -57,7 +57,7 @@ DECLARE
 VISIBLE const pt_kernel_entry *test_tables[] = {LIST};
 VISIBLE void test_set_threads(int n) { pt_set_num_threads(n); }
 VISIBLE pt_blas_table *test_blas(void) { return &pt_blas; }
-VISIBLE const size_t test_layouts[] = {sizeof(pt_view), sizeof(pt_param), sizeof(pt_call)};
+VISIBLE size_t test_layouts[] = {sizeof(pt_view), sizeof(pt_param), sizeof(pt_call)};
 }
 """
 
