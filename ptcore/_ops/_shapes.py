@@ -505,6 +505,14 @@ def _reduced_pair(op, x, dim, keepdim):
     return [reduced(x, dim, keepdim), reduced(x, dim, keepdim, INT64)]
 
 
+def _kth_pair(op, x, k, dim, keepdim):
+    nonempty(op, x, dim)
+    n = x.shape[dim] if x.ndim else 1
+    if not 1 <= k <= n:
+        raise RuntimeError(f"{op}: k must be in [1, {n}], got {k}")
+    return _reduced_pair(op, x, dim, keepdim)
+
+
 def _reduced_index(op, x, dim, keepdim):
     dim = tuple(range(x.ndim)) if dim is None else dim
     nonempty(op, x, dim)
@@ -532,7 +540,8 @@ NAMED = {
     "reduced_sum": lambda op, x, dim, keepdim, dtype: reduced(x, dim, keepdim, summed_dtype(x, dtype)),
     "reduced_nonempty": _reduced_nonempty,
     "reduced_bool": lambda op, x, dim, keepdim: reduced(x, dim, keepdim, BOOL),
-    "reduced_pair": _reduced_pair,
+    "reduced_pair": lambda op, x, *rest: _reduced_pair(op, x, *rest[-2:]),
+    "kth_pair": _kth_pair,
     "reduced_index": _reduced_index,
     "mm": mm_spec,
     "bmm": bmm_spec,

@@ -340,8 +340,10 @@ cdef bint shape(Call *c) noexcept:
         reduced(c, 0, x.dtype)
     elif rule == RULE_REDUCED_BOOL:
         reduced(c, 0, PT_BOOL)
-    elif rule == RULE_REDUCED_PAIR:
+    elif rule == RULE_REDUCED_PAIR or rule == RULE_KTH_PAIR:
         if x.numel == 0:
+            return False
+        if rule == RULE_KTH_PAIR and not 1 <= c.params[0].i <= (x.sizes[c.params[1].i] if x.ndim else 1):
             return False
         reduced(c, 0, x.dtype)
         reduced(c, 1, PT_INT64)

@@ -14,8 +14,10 @@ from ptcore._ops.functions import (
     expand,
     masked_fill,
     maximum,
+    pair_distances,
     reshape,
     root_of_variance,
+    row_distances,
     select,
     sum,
     transpose,
@@ -172,13 +174,12 @@ def cdist(x1, x2, p, compute_mode):
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     _arguments.word(op, "compute_mode", compute_mode, modes)
     m, n = x1.shape[-2], x2.shape[-2]
-    broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
+    batch = broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and (m > 25 or n > 25))):
         return _euclidean(x1, x2)
-    gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
-    if not x1.shape[-1]:
-        return sum(gap, -1)
-    return vector_norm(gap, p, -1)
+    if x1.ndim != 2 or x2.ndim != 2:
+        x1, x2 = expand(x1, (*batch, *x1.shape[-2:])), expand(x2, (*batch, *x2.shape[-2:]))
+    return pair_distances(x1, x2, p)
 
 
 def _euclidean(x1, x2):
@@ -196,10 +197,7 @@ def pdist(input, p):
         raise DTypeError(f"pdist: input must be real floating-point, got {input.dtype.name}")
     if p < 0:
         raise RuntimeError(f"pdist: p must not be negative, got {p}")
-    from ptcore._ops.shaping.bodies import triu_indices
-    n = input.shape[0]
-    pairs = triu_indices(n, n, 1, None, "cpu", None).to(input.device)
-    return vector_norm(input[pairs[0]] - input[pairs[1]], p, -1)
+    return row_distances(input, p)
 
 
 def linalg_cond(A, p):

@@ -1,5 +1,5 @@
 """Rows: norms, condition numbers and distances."""
-from ptcore._ops.table.schema import made
+from ptcore._ops.table.schema import REAL, made, nondifferentiable, structured
 
 # -- norms -------------------------------------------------------------------------------------------
 made('norm(input, p: Obj = "fro", dim: Obj = None, keepdim=False, *, dtype: DType = None)', "_norm(x, p, dim, keepdim)",
@@ -53,6 +53,30 @@ from a matrix product, as ``compute_mode`` says.""",
 made("pdist(input, p: Float = 2.0)", "_pdist(x, p)", "The p-norm distances of all pairs of rows, as a vector.",
      "ptcore.nn.functional.pdist(ptcore.tensor([[0., 0.], [3., 4.]]))", "tensor([5.])",
      public=["pdist", "nn.functional.pdist"], method=False, autocast="high")
+
+# -- distances of rows, of which the differences are never held ---------------------------------------
+structured(
+    "pair_distances(x1, x2, p: Float)", types=REAL, kernel="pair_distances", layout="contiguous",
+    internal=True, called="cdist", node="CdistBackward0", out="((*x1.shape[:-1], x2.shape[-2]), x1.dtype)",
+    vjp=["pair_slope(g, x, y, out, p)", "pair_slope(g.mT, y, x, out.mT, p)"], batch="decompose", jvp="decompose",
+    reference="_vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1, False)",
+    doc="The p-norm distance of each row of x1 (*, m, d) from each of x2 (*, n, d).")
+
+nondifferentiable(
+    "pair_distances_slope(g, x1, x2, dist, p: Float)", types=REAL, promote="none", kernel="pair_distances_slope",
+    layout="contiguous", internal=True, called="cdist", out="like_second", batch="decompose",
+    reference="_pair_distances_slope(g, x1, x2, p)", doc="The gradient of such distances by x1.")
+
+structured(
+    "row_distances(input, p: Float)", types=REAL, kernel="row_distances", layout="contiguous", internal=True,
+    called="pdist", node="PdistBackward0", out="((input.shape[0] * (input.shape[0] - 1) // 2,), input.dtype)",
+    vjp=["row_slope(g, x, out, p)"], batch="decompose", jvp="decompose", reference="_pdist(x, p)",
+    doc="The p-norm distances of all pairs of rows of a matrix.")
+
+nondifferentiable(
+    "row_distances_slope(g, input, dist, p: Float)", types=REAL, promote="none", kernel="row_distances_slope",
+    layout="contiguous", internal=True, called="pdist", out="like_second", batch="decompose",
+    reference="_row_distances_slope(g, input, p)", doc="The gradient of such distances by the matrix.")
 
 made("linalg_cond(A, p: Obj = None)", "_linalg_cond",
      """Condition numbers: the norm of a matrix times that of its inverse, in the norm ``p`` of

@@ -1,7 +1,7 @@
 """Bodies: sorting, selecting along a dim, searching, sets."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import ShapeError, UnsupportedDTypeError
-from ptcore._ops import _arguments
+from ptcore._ops import _arguments, _results
 from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
 from ptcore._ops.functions import (
@@ -11,6 +11,7 @@ from ptcore._ops.functions import (
     clone,
     cumsum,
     gather,
+    median_along,
     places_among,
     reshape,
     scatter_src,
@@ -31,6 +32,25 @@ INT64 = as_dtype("int64")
 
 def msort(input):
     return sort(input, 0)[0] if input.ndim else clone(input)
+
+
+def _middle(op, result, input, dim, keepdim, skip_nan):
+    if dim is not None:
+        return _results.packed(result, median_along(input, skip_nan, _wrap(op, dim, input.ndim), keepdim))
+    flat = reshape(input, (-1,))
+    if not flat.numel():
+        if input.dtype.kind != "f":
+            raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
+        return full((), float("nan"), dtype=input.dtype, device=input.device)
+    return median_along(flat, skip_nan, 0, False)[0]
+
+
+def median(input, dim, keepdim):
+    return _middle("median", _results.median, input, dim, keepdim, False)
+
+
+def nanmedian(input, dim, keepdim):
+    return _middle("nanmedian", _results.nanmedian, input, dim, keepdim, True)
 
 
 # -- values that occur -----------------------------------------------------------------------------

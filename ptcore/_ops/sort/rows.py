@@ -1,5 +1,5 @@
 """Rows: sorting, selecting along a dim, searching, sets."""
-from ptcore._ops.table.schema import ORDERED, composite, made, nondifferentiable, structured
+from ptcore._ops.table.schema import INTEGRAL, ORDERED, REAL, composite, made, nondifferentiable, structured
 
 structured(
     "sort(input, dim: Dim = -1, descending=False, *, stable=False)", types=ORDERED, kernel="sort",
@@ -25,6 +25,32 @@ whatever ``sorted`` says; of equals the first.
 tensor([0, 2])
 """)
 
+structured(
+    "kthvalue(input, k: Int, dim: Dim = -1, keepdim=False)", types=(*INTEGRAL, *REAL), kernel="kth",
+    fields=("values", "indices"), out="kth_pair", reference="_kthvalue(x, k, dim, keepdim)", jvp="decompose",
+    doc="""The ``k``-th smallest value along ``dim``, counted from 1, and where it was.
+
+>>> import ptcore
+>>> ptcore.kthvalue(ptcore.tensor([3, 1, 2]), 1).indices
+tensor(1)
+""")
+
+structured(
+    "median_along(input, skip_nan: Bool, dim: Dim, keepdim: Bool)", types=(*INTEGRAL, *REAL), kernel="median",
+    internal=True, called="median", node="MedianBackward1", fields=("values", "indices"), out="reduced_pair",
+    reference="_median_along(x, skip_nan, dim, keepdim)", jvp="decompose",
+    doc="The lower median along a dim and where it was: the first NaN if there is one, or NaN left out.")
+
+structured(
+    "mode(input, dim: Dim = -1, keepdim=False)", types=ORDERED, kernel="mode", fields=("values", "indices"),
+    out="reduced_pair", reference="_mode(x, dim, keepdim)", jvp="decompose",
+    doc="""The most frequent value along ``dim``, the smallest of equally frequent ones, and where it was last.
+
+>>> import ptcore
+>>> ptcore.mode(ptcore.tensor([3, 1, 3])).values
+tensor(3)
+""")
+
 nondifferentiable(
     "places_among(sorted_sequence, input, right: Bool)", types=ORDERED, kernel="places_among", internal=True,
     called="searchsorted",
@@ -44,6 +70,12 @@ tensor([1, 2, 0])
 
 made("msort(input)", "sort(x, axis=0) if x.ndim else x", "Sorted along dim 0.",
      "ptcore.msort(ptcore.tensor([3, 1, 2]))", "tensor([1, 2, 3])", out_argument=True)
+
+for _name, _text in (("median", "The lower median of all elements, or along ``dim`` with where it was. NaN wins."),
+                     ("nanmedian",
+                      "The lower median of the elements that are not NaN, or along ``dim`` with where it was.")):
+    made(f"{_name}(input, dim: Obj = None, keepdim=False)", f"_{_name}(x, dim, keepdim)", _text,
+         f"ptcore.{_name}(ptcore.tensor([3., 1., 2., 4.]))", "tensor(2.)", out_argument=True)
 
 # -- values that occur ----------------------------------------------------------------------------
 made("unique(input, sorted=True, return_inverse=False, return_counts=False, dim: Obj = None)",

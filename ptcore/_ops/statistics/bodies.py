@@ -5,7 +5,7 @@ from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._common import _wrap
-from ptcore._ops._creation import arange, full, linspace, ones_like, zeros, zeros_like
+from ptcore._ops._creation import full, linspace, ones_like, zeros, zeros_like
 from ptcore._ops._record import has_values
 from ptcore._ops.functions import (
     add,
@@ -16,10 +16,8 @@ from ptcore._ops.functions import (
     clamp_max,
     clamp_min,
     clone,
-    cummax,
     cumsum,
     diagonal,
-    expand,
     floor,
     floor_divide,
     gather,
@@ -39,7 +37,6 @@ from ptcore._ops.functions import (
     where,
 )
 from ptcore._ops.sort.bodies import searchsorted
-from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -89,94 +86,6 @@ def corrcoef(input):
     spread = diagonal(c).real.sqrt() if c.dtype.is_complex else diagonal(c).sqrt()
     c = c / unsqueeze(spread, 1) / unsqueeze(spread, 0)
     return c if c.dtype.is_complex else clamp_max(clamp_min(c, -1), 1) if input.ndim == 2 else reshape(c, ())
-
-
-def _real_only(op, input):
-    if input.dtype.is_complex or input.dtype.kind == "b":
-        raise DTypeError(f"{op}: input must be real numbers, got {input.dtype.name}")
-
-
-def _at(values, indices, dim, keepdim, place):
-    """Element ``place`` of each sorted line: a number, or one for each line with its dim kept."""
-    if isinstance(place, int):
-        place = full([1 if d == dim else n for d, n in enumerate(values.shape)], place, dtype=INT64,
-                     device=values.device)
-    values, indices = gather(values, dim, place), gather(indices, dim, place)
-    if keepdim:
-        return values, indices
-    return values.squeeze(dim), indices.squeeze(dim)
-
-
-def _lines(op, input, dim):
-    """(dim, length of its lines); a 0-d tensor is one line of one element."""
-    dim = _wrap(op, dim, input.ndim)
-    n = input.shape[dim] if input.ndim else 1
-    if n == 0:
-        raise IndexError(f"{op}: dim {dim} has size 0, but a value for it is needed")
-    return dim, n
-
-
-def kthvalue(input, k, dim, keepdim):
-    _real_only("kthvalue", input)
-    dim, n = _lines("kthvalue", input, dim)
-    if not 1 <= k <= n:
-        raise RuntimeError(f"kthvalue: k must be in [1, {n}], got {k}")
-    if not input.ndim:
-        return _results.kthvalue((clone(input), zeros((), dtype=INT64, device=input.device)))
-    values, indices = sort(input, dim)
-    return _results.kthvalue(_at(values, indices, dim, keepdim, k - 1))
-
-
-def _middle(op, result, input, dim, keepdim, skip_nan):
-    _real_only(op, input)
-    if dim is None:
-        flat = reshape(input, (-1,))
-        if not flat.numel():
-            if input.dtype.kind != "f":
-                raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
-            return full((), float("nan"), dtype=input.dtype, device=input.device)
-        return _middle(op, tuple, flat, 0, False, skip_nan)[0]
-    dim, n = _lines(op, input, dim)
-    if not input.ndim:
-        return result((clone(input), zeros((), dtype=INT64, device=input.device)))
-    values, indices = sort(input, dim)
-    place = (n - 1) // 2
-    if input.dtype.kind == "f":
-        missing = sum(isnan(input), dim, True)
-        if skip_nan:
-            place = floor_divide(clamp_min(n - missing - 1, 0), 2)
-        else:                           # NaN are the last of a sorted line: the first of them wins
-            place = where(missing > 0, n - missing, place)
-    return result(_at(values, indices, dim, keepdim, place))
-
-
-def median(input, dim, keepdim):
-    return _middle("median", _results.median, input, dim, keepdim, False)
-
-
-def nanmedian(input, dim, keepdim):
-    return _middle("nanmedian", _results.nanmedian, input, dim, keepdim, True)
-
-
-def mode(input, dim, keepdim):
-    """The longest run of each sorted line, the first of equally long ones; the index of its last element."""
-    _real_only("mode", input) if input.dtype.kind != "b" else None
-    dim, n = _lines("mode", input, dim)
-    if not input.ndim:
-        return _results.mode((clone(input), zeros((), dtype=INT64, device=input.device)))
-    values, indices = sort(input, dim)
-    with no_grad():
-        v = values.detach()
-        place = expand(reshape(arange(n, device=v.device), [n if d == dim else 1 for d in range(v.ndim)]), v.shape)
-        first = slice(place, dim, 0, 1, 1) == 0
-        if n > 1:
-            new = slice(v, dim, 1, n, 1) != slice(v, dim, 0, n - 1, 1)
-            first = cat([first, new], dim)
-        start = cummax(where(first, place, 0), dim)[0]
-        length = place - start
-        # the largest length; of equal ones the first
-        best = (length * n + (n - 1 - place)).argmax(dim, True)
-    return _results.mode(_at(values, indices, dim, keepdim, best))
 
 
 def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):

@@ -9,21 +9,6 @@ made("cov(input, *, correction=1, fweights: Obj = None, aweights: Obj = None)", 
 made("corrcoef(input)", "corrcoef(x)", "Correlation coefficients of variables (rows) over observations (columns).",
      "ptcore.corrcoef(ptcore.tensor([[0., 2.], [2., 0.]])).shape", "ptcore.Size([2, 2])")
 
-made("kthvalue(input, k: Int, dim=-1, keepdim=False)", "_kthvalue(x, k, dim, keepdim)",
-     "The ``k``-th smallest value along ``dim``, counted from 1, and where it was.",
-     "ptcore.kthvalue(ptcore.tensor([3, 1, 2]), 1).indices", "tensor(1)", out_argument=True,
-     returns="tuple[Tensor, Tensor]")
-
-for _name, _text in (("median", "The lower median of all elements, or along ``dim`` with where it was. NaN wins."),
-                     ("nanmedian",
-                      "The lower median of the elements that are not NaN, or along ``dim`` with where it was.")):
-    made(f"{_name}(input, dim: Obj = None, keepdim=False)", f"_{_name}(x, dim, keepdim)", _text,
-         f"ptcore.{_name}(ptcore.tensor([3., 1., 2., 4.]))", "tensor(2.)", out_argument=True)
-
-made("mode(input, dim=-1, keepdim=False)", "_mode(x, dim, keepdim)",
-     "The most frequent value along ``dim``, the smallest of equally frequent ones, and where it was last.",
-     "ptcore.mode(ptcore.tensor([3, 1, 3])).values", "tensor(3)", out_argument=True, returns="tuple[Tensor, Tensor]")
-
 for _name, _text in (("quantile", "Quantiles of all elements, or along ``dim``; NaN where there is one."),
                      ("nanquantile", "Quantiles of the elements that are not NaN, of all or along ``dim``.")):
     made(f'{_name}(input, q: Obj, dim: Obj = None, keepdim=False, *, interpolation: Obj = "linear")',

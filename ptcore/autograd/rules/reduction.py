@@ -1,10 +1,11 @@
 """Rules of reductions."""
+from ptcore._ops._decompositions import norm_slope
 from ptcore._ops._shapes import reduced_shape
-from ptcore._ops.functions import abs, exp, expand, masked_fill, pow, reshape, sgn, unsqueeze, where
+from ptcore._ops.functions import exp, expand, masked_fill, reshape, unsqueeze, where
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import prod_dims as prod_of
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd._helpers import conj_of, ungathered, zeros_for
+from ptcore.autograd._helpers import conj_of, ungathered
 from ptcore.autograd.rules import vjp
 
 
@@ -82,19 +83,4 @@ def logsumexp(g, input, out, dim, keepdim):
 def vector_norm(g, input, out, ord, dim, keepdim):
     g = restored(g, input.shape, dim, keepdim)
     out = restored(out, input.shape, dim, keepdim)
-    if ord == 0:
-        return zeros_for(g, input.shape)
-    if ord == 1:
-        return g * sgn(input)
-    if ord == 2:
-        return input * masked_fill(g / out, out == 0, 0)
-    if ord in (float("inf"), float("-inf")):
-        hit = (abs(input) == out).to(g.dtype)
-        return sgn(input) * hit * (g / sum_of(hit, dim, True))
-    scale = masked_fill(g / pow(out, ord - 1), out == 0, 0)
-    size = abs(input)
-    if ord < 2:
-        power = masked_fill(pow(masked_fill(size, size == 0, 1), ord - 1), size == 0, 0)
-    else:
-        power = pow(size, ord - 1)
-    return sgn(input) * power * scale
+    return norm_slope(g, input, out, ord, dim)

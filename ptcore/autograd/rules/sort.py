@@ -2,6 +2,7 @@
 from ptcore._ops.functions import gather
 from ptcore.autograd._helpers import ungathered
 from ptcore.autograd.rules import jvp, vjp
+from ptcore.autograd.rules.reduction import max_dim
 
 
 @vjp("sort", "topk")
@@ -13,3 +14,8 @@ def sort(gs, input, out1, dim):
 @jvp("sort", "topk")
 def sort_forward(t, out1, dim):
     return gather(t, dim, out1) if t.shape else t, None
+
+
+@vjp("kthvalue", "median_along", "mode")
+def kthvalue(gs, input, out1, dim, keepdim):
+    return max_dim(gs, input, out1, dim, keepdim)
