@@ -86,7 +86,7 @@ def extra(op, role):
     if role == signature.METHOD and row.numpy:
         return row.numpy
     if row.kind == "composite":
-        return f"{schema.bodies(op.family)}:{row.name}"
+        return f"{op.family}.bodies:{row.name}"
     if row.absent:
         return row.absent[1]
     for choice in (row.select or {}).values():

@@ -40,7 +40,7 @@ enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 9 };
 typedef struct pt_opinfo {
     const char *name;           /* in messages: what the user called */
     const char *row;            /* unique: the row's own */
-    const char *letters;        /* one per parameter: see _schema.py */
+    const char *letters;        /* one per parameter: see table/schema.py */
     const char *argnames;       /* comma-separated */
     const char *kernel;         /* NULL: none */
     const char *family;

@@ -6,19 +6,21 @@ interposition and the ``ops`` mapping like a built one.
 """
 from ptcore._device import column_of
 from ptcore._ops import _rows as _known
-from ptcore._ops import _schema, _signature, _table, functions
+from ptcore._ops import _table, functions
+from ptcore._ops.table import schema
+from ptcore._ops.table import signature as _signature
 
 _PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
 
 
-def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", vjp=None, jvp=None,
+def register(signature, *, spec, kernels, types=schema.ALL, promote="default", vjp=None, jvp=None,
              saves=(), fields=None, batch=None, autocast=None, sample=None, reference=None, doc=None):
     """Registers an op and returns the function that calls it.
 
     Parameters
     ----------
     signature : str
-        As in a row: ``"scaled_sum(input, scale=1.0)"`` (see ``_ops/_schema.py``).
+        As in a row: ``"scaled_sum(input, scale=1.0)"`` (see ``_ops/table/schema.py``).
     spec : callable
         Takes the arguments, returns ``(shape, dtype)`` or a list of them; raises for shapes that
         do not fit.
@@ -79,7 +81,7 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
     >>> triple(ptcore.tensor([1., 2.]))
     tensor([3., 6.])
     """
-    row = _schema.Row("structured" if vjp else "nondifferentiable", signature, types=types,
+    row = schema.Row("structured" if vjp else "nondifferentiable", signature, types=types,
                       promote=promote, out="spec", fields=fields, autocast=autocast,
                       jvp=jvp, batch=batch or "refused: it was registered without one",
                       sample=sample, reference=reference, doc=doc, internal=True)
@@ -109,7 +111,7 @@ def register(signature, *, spec, kernels, types=_schema.ALL, promote="default", 
     op = _table.register_row(
         row.name, row.letters, ",".join(names), "registered",
         sum(not a.keyword_only for a in row.args), len(fields or ("out",)),
-        sum(1 << _schema.DTYPES.index(t) for t in types), _PROMOTE[promote], grad_mask, saved)
+        sum(1 << schema.DTYPES.index(t) for t in types), _PROMOTE[promote], grad_mask, saved)
     _table.set_spec(op, spec)
     for device, kernel in kernels.items():
         register_kernel(row.name, device, kernel)

@@ -57,6 +57,11 @@ cdef str arg_name(int op, int k):
     return INFO[op].argnames.decode().split(",")[k]
 
 
+def families():
+    """The families of the built ops, in the order of ids."""
+    return list(dict.fromkeys([INFO[i].family.decode() for i in range(PT_N_BUILTIN_OPS)]))
+
+
 # -- registration ---------------------------------------------------------------------------
 
 cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1:

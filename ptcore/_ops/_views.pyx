@@ -111,7 +111,7 @@ cdef object view(int op, object input, object shape):
     cdef int ndim
     x = enter(op, input)
     if not isinstance(shape, (tuple, list, int)):
-        from ptcore._ops._composite import view_dtype
+        from ptcore._ops.view.bodies import view_dtype
         return view_dtype(x, shape)
     ndim = read_sizes(shape, sizes, b"view", b"shape")
     infer_size(ndim, sizes, x.count, b"view")

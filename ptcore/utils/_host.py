@@ -10,10 +10,11 @@ import inspect
 import numpy as np
 
 from ptcore import Tensor, float64, from_numpy, full, result_type
-from ptcore._ops import _schema, _table
+from ptcore._ops import _table
 from ptcore._ops._register import register
 from ptcore._ops._shapes import broadcast_shapes, laid_like
 from ptcore._ops.call.run import call_op
+from ptcore._ops.table import schema
 from ptcore.autograd._forward import _evaluated
 from ptcore.autograd._helpers import sum_to
 
@@ -26,8 +27,8 @@ def hosted(*partial, place="special", numbers=()):
     Parameters
     ----------
     *partial : str or None
-        The derivative by each tensor argument, in the language of rows (``_ops/_expr.py``): ``x`` and ``y`` are the
-        tensors, ``out`` the result. None: it is not known, and asking for it raises.
+        The derivative by each tensor argument, in the language of rows (``_ops/table/expr.py``): ``x`` and ``y`` are
+        the tensors, ``out`` the result. None: it is not known, and asking for it raises.
     place : str
         The module that the function is public in.
     numbers : tuple of str
@@ -71,7 +72,7 @@ def hosted(*partial, place="special", numbers=()):
                 found = compute(*[x.to(float64).numpy() if isinstance(x, Tensor) else x for x in args])
             out.copy_(from_numpy(np.array(found, np.float64)))
 
-        register(f"{name}({annotated})", spec=spec, kernels={"cpu": kernel}, types=_schema.REAL, promote="float",
+        register(f"{name}({annotated})", spec=spec, kernels={"cpu": kernel}, types=schema.REAL, promote="float",
                  vjp=vjp, jvp=jvp, saves=(*tensors, "out"), batch="broadcast", doc=compute.__doc__)
         op = _table.op_id(name)
 
