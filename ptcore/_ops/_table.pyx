@@ -149,7 +149,7 @@ _kept = []                          # the bytes that run-time entries of INFO po
 
 def register_row(str name, str letters, str argnames, str family, int npositional, int nout,
                  int types, int promote, int grad_mask, list saved):
-    """Enters an op behind the built ones and returns its id (see _register.py).
+    """Enters an op behind the built ones and returns its id (see table/register.py).
 
     Parameters
     ----------

@@ -9,16 +9,28 @@ import inspect
 
 import numpy as np
 
-from ptcore import Tensor, float64, from_numpy, full, result_type
+from ptcore._convert import from_numpy
 from ptcore._ops import _table
-from ptcore._ops._register import register
+from ptcore._ops._creation import full
 from ptcore._ops._shapes import broadcast_shapes, laid_like
+from ptcore._ops.call.operands import result_type
 from ptcore._ops.call.run import call_op
 from ptcore._ops.table import schema
-from ptcore.autograd._forward import _evaluated
-from ptcore.autograd._helpers import sum_to
+from ptcore._ops.table.evaluate import evaluated
+from ptcore._ops.table.register import register
+from ptcore._ops.view.plain import sum_to_size
+from ptcore._tensor import Tensor
 
 _NAMES = ("x", "y")
+
+
+class _Helpers:
+    """What texts call beside ops."""
+
+    @staticmethod
+    def lift(value, beside):
+        """A number as a tensor of another's dtype."""
+        return value if isinstance(value, Tensor) else full((), value, dtype=beside.dtype, device=beside.device)
 
 
 def hosted(*partial, place="special", numbers=()):
@@ -47,12 +59,12 @@ def hosted(*partial, place="special", numbers=()):
         def term(k, t, scope):
             if partial[k] is None:
                 raise NotImplementedError(f"{name}: the derivative by {tensors[k]} is not implemented")
-            return _evaluated(f"t * ({partial[k]})", numbers, {**scope, "t": t})
+            return evaluated(f"t * ({partial[k]})", numbers, {**scope, "t": t}, _Helpers)
 
         def vjp(g, saved, params, needs):
             values = [saved[n] for n in tensors]
             scope = scope_of([*values, *params], saved["out"])
-            return tuple([sum_to(term(k, g, scope), x.shape) if need else None
+            return tuple([sum_to_size(term(k, g, scope), x.shape) if need else None
                           for k, (x, need) in enumerate(zip(values, needs))])
 
         def jvp(args, tangents, out):
@@ -69,7 +81,7 @@ def hosted(*partial, place="special", numbers=()):
 
         def kernel(*args, out):
             with np.errstate(all="ignore"):
-                found = compute(*[x.to(float64).numpy() if isinstance(x, Tensor) else x for x in args])
+                found = compute(*[x.to("float64").numpy() if isinstance(x, Tensor) else x for x in args])
             out.copy_(from_numpy(np.array(found, np.float64)))
 
         register(f"{name}({annotated})", spec=spec, kernels={"cpu": kernel}, types=schema.REAL, promote="float",

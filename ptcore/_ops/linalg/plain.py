@@ -1,7 +1,19 @@
-"""``lobpcg``."""
-from ptcore import Tensor, cat, linalg, matmul, no_grad, randn, stack, zeros
+"""Factors of low rank and extreme eigenvalues, by iteration."""
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
+from ptcore._ops._creation import randn, zeros
+from ptcore._ops.functions import (
+    cat,
+    linalg_cholesky,
+    linalg_eigh,
+    linalg_qr,
+    linalg_solve_triangular,
+    linalg_svd,
+    matmul,
+    stack,
+)
+from ptcore._state import no_grad
+from ptcore._tensor import Tensor
 
 
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
@@ -92,11 +104,11 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
 def _decomposed(A, B, k, largest):
     A = (A + A.mT) / 2
     if B is not None:
-        L = linalg.cholesky(B)
-        A = linalg.solve_triangular(L, linalg.solve_triangular(L, A, upper=False).mT, upper=False)
-    E, V = linalg.eigh(A)
+        L = linalg_cholesky(B)
+        A = linalg_solve_triangular(L, linalg_solve_triangular(L, A, upper=False).mT, upper=False)
+    E, V = linalg_eigh(A)
     if B is not None:
-        V = linalg.solve_triangular(L.mT, V, upper=True)
+        V = linalg_solve_triangular(L.mT, V, upper=True)
     return (E[..., -k:].flip(-1), V[..., -k:].flip(-1)) if largest else (E[..., :k], V[..., :k])
 
 
@@ -105,7 +117,7 @@ def _orthonormal(S, B):
     for _ in range(2):
         S = S / S.norm(2, 0, keepdim=True).clamp(min=1e-300 if S.dtype.itemsize == 8 else 1e-37)
         gram = S.mT @ (S if B is None else B @ S)
-        sizes, turns = linalg.eigh((gram + gram.mT) / 2)
+        sizes, turns = linalg_eigh((gram + gram.mT) / 2)
         keep = sizes > sizes[-1] * sizes.numel() * (1e-15 if S.dtype.itemsize == 8 else 1e-6)
         S = matmul(S, turns[:, keep] / sizes[keep].sqrt())
     return S
@@ -117,7 +129,7 @@ def _iterated(A, B, X, iK, k, niter, tol, largest):
     while True:
         S = _orthonormal(S, B)
         small = S.mT @ A @ S
-        E, turns = linalg.eigh((small + small.mT) / 2)
+        E, turns = linalg_eigh((small + small.mT) / 2)
         if largest:
             E, turns = E.flip(-1), turns.flip(-1)
         before, X, E = X, S @ turns[:, :n], E[:n]
@@ -132,3 +144,70 @@ def _iterated(A, B, X, iK, k, niter, tol, largest):
             P = X - before @ (before.mT @ BX)           # how the vectors moved
         S = cat([X, W] if P is None else [X, W, P], 1)
         step += 1
+
+
+def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V of a matrix of rank ``q`` near A (less M, if given), by products with random vectors.
+
+    Parameters
+    ----------
+    A : Tensor
+        Matrices ``(*, m, n)``.
+    q : int
+        The rank, somewhat above that of A.
+    niter : int
+        How often the vectors are multiplied with A and its adjoint in turn.
+    M : Tensor, optional
+        What is subtracted from A.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> U, S, V = ptcore.svd_lowrank(ptcore.ones(4, 3), 2)
+    >>> S.shape
+    ptcore.Size([2])
+    """
+    _arguments.need_tensors("svd_lowrank", A=A, **({} if M is None else {"M": M}))
+    if A.ndim < 2:
+        raise ShapeError(f"svd_lowrank: A must have at least 2 dimensions, got shape {list(A.shape)}")
+    q, niter = _arguments.integer("svd_lowrank", "q", q), _arguments.integer("svd_lowrank", "niter", niter)
+    m, n = A.shape[-2:]
+    if not 0 <= q <= min(m, n):
+        raise ValueError(f"svd_lowrank: q must be in [0, {min(m, n)}], got {q}")
+    if niter < 0:
+        raise ValueError(f"svd_lowrank: niter must be non-negative, got {niter}")
+    if M is not None:
+        A = A - M
+    turned = m < n
+    if turned:
+        A = A.mH
+    Q = linalg_qr(A @ randn(*A.shape[:-2], A.shape[-1], q, dtype=A.dtype, device=A.device)).Q
+    for _ in range(niter):
+        Q = linalg_qr(A.mH @ Q).Q
+        Q = linalg_qr(A @ Q).Q
+    U, S, Vh = linalg_svd(Q.mH @ A, full_matrices=False)
+    U, V = Q @ U, Vh.mH
+    return (V, S, U) if turned else (U, S, V)
+
+
+def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor]:
+    """Principal components: :func:`ptcore.svd_lowrank` of a matrix whose columns are centred.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> U, S, V = ptcore.pca_lowrank(ptcore.eye(4, 3), 2)
+    >>> V.shape
+    ptcore.Size([3, 2])
+    """
+    _arguments.need_tensors("pca_lowrank", A=A)
+    niter = _arguments.integer("pca_lowrank", "niter", niter)
+    if A.ndim < 2:
+        raise ShapeError(f"pca_lowrank: A must have at least 2 dimensions, got shape {list(A.shape)}")
+    m, n = A.shape[-2:]
+    q = min(6, m, n) if q is None else _arguments.integer("pca_lowrank", "q", q)
+    if not 0 <= q <= min(m, n):
+        raise ValueError(f"pca_lowrank: q must be in [0, {min(m, n)}], got {q}")
+    if niter < 0:
+        raise ValueError(f"pca_lowrank: niter must be non-negative, got {niter}")
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)

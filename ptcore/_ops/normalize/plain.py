@@ -1,10 +1,9 @@
 """``batch_norm``, ``instance_norm``, ``group_norm``, ``rms_norm`` and ``local_response_norm`` of ``nn.functional``."""
+from ptcore._dtype import finfo
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops.functions import batch_norm_stats, group_norm_stats
+from ptcore._ops.functions import batch_norm_stats, cat, group_norm_stats
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
-
-__all__ = ["batch_norm", "group_norm", "instance_norm", "local_response_norm", "rms_norm"]
 
 
 def _check(op, input, least=2):
@@ -259,11 +258,10 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
         raise TypeError(f"rms_norm: weight must be a Tensor or None, got {type(weight).__name__}")
     if weight is not None and tuple(weight.shape) != shape:
         raise ShapeError(f"rms_norm: weight must have shape {list(shape)}, got {list(weight.shape)}")
-    import ptcore
     wide = input.float() if input.dtype.itemsize == 2 else input
     dims = tuple(range(-len(shape), 0))
     if eps is None:
-        eps = ptcore.finfo(wide.dtype).eps
+        eps = finfo(wide.dtype).eps
     out = wide * ((wide * wide).mean(dims, True) + eps).rsqrt()
     if weight is not None:
         out = out * weight
@@ -292,12 +290,11 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     tensor([[[0.5000]]])
     """
     _check("local_response_norm", input, 3)
-    import ptcore
     square = input * input
     before, after = size // 2, (size - 1) // 2
     zero = square.new_zeros
-    padded = ptcore.cat([zero(square.shape[0], before, *square.shape[2:]), square,
-                         zero(square.shape[0], after, *square.shape[2:])], 1)
+    padded = cat([zero(square.shape[0], before, *square.shape[2:]), square,
+                  zero(square.shape[0], after, *square.shape[2:])], 1)
     total = padded[:, :square.shape[1]]
     for i in range(1, size):
         total = total + padded[:, i:i + square.shape[1]]

@@ -7,8 +7,6 @@ from ptcore._ops.functions import cat, dropout, linear, pad, scaled_dot_product_
 from ptcore._ops.functions import softmax as _softmax
 from ptcore._tensor import Tensor
 
-__all__ = ["multi_head_attention_forward"]
-
 _OP = "multi_head_attention_forward"
 
 

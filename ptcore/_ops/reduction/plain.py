@@ -1,6 +1,8 @@
 """``segment_reduce``."""
-from ptcore import Tensor, arange, cat, cumsum, full, searchsorted, zeros
 from ptcore._ops import _arguments
+from ptcore._ops._creation import arange, full, zeros
+from ptcore._ops.functions import cat, cumsum, searchsorted
+from ptcore._tensor import Tensor
 
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf")}
 _REDUCE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin"}

@@ -2,7 +2,7 @@
 import numpy as np
 from scipy import special
 
-from ptcore.utils._host import hosted
+from ptcore._ops.table.host import hosted
 
 # -- Bessel functions --------------------------------------------------------------------------------
 

@@ -1,29 +1,31 @@
 """Window functions of signal processing."""
 import math
 
-import ptcore
+from ptcore._dtype import as_dtype, get_default_dtype
+from ptcore._ops._arguments import integer
+from ptcore._ops._creation import arange, empty, ones
+from ptcore._ops.functions import i0
 
 
 def _angles(op, window_length, periodic, dtype, device, layout, pin_memory):
     """0 to 2 pi in ``window_length`` steps, the last one left out if periodic."""
-    from ptcore._ops._arguments import integer
     n = integer(op, "window_length", window_length)
     if n < 0:
         raise RuntimeError(f"{op}: requires non-negative window_length, got window_length={n}")
-    dtype = ptcore.get_default_dtype() if dtype is None else dtype
+    dtype = get_default_dtype() if dtype is None else dtype
     if not dtype.is_floating_point:
         raise RuntimeError(f"{op}: expects floating point dtypes, got: {dtype}")
-    ptcore.empty(0, dtype=dtype, device=device, layout=layout, pin_memory=pin_memory)     # refuses what it must
+    empty(0, dtype=dtype, device=device, layout=layout, pin_memory=pin_memory)     # refuses what it must
     if n <= 1:
-        return ptcore.ones(n, dtype=dtype, device=device), None
+        return ones(n, dtype=dtype, device=device), None
     steps = n if periodic else n - 1
-    return None, ptcore.arange(n, dtype=ptcore.float64, device=device) * (2 * math.pi / steps)
+    return None, arange(n, dtype=as_dtype("float64"), device=device) * (2 * math.pi / steps)
 
 
 def _window(op, window_length, periodic, dtype, device, layout, pin_memory, requires_grad, formula):
     done, angles = _angles(op, window_length, periodic, dtype, device, layout, pin_memory)
     if done is None:
-        done = formula(angles).to(ptcore.get_default_dtype() if dtype is None else dtype)
+        done = formula(angles).to(get_default_dtype() if dtype is None else dtype)
     return done.requires_grad_() if requires_grad else done
 
 
@@ -65,7 +67,7 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout
     """``I0(beta sqrt(1 - x^2)) / I0(beta)`` with x from -1 to 1, n one larger if periodic; I0 is a Bessel function."""
     def formula(a):
         x = 1 - (a / math.pi - 1) ** 2
-        return ptcore.i0(x.clamp_min(0).sqrt() * beta) / ptcore.i0(a.new_full((), beta))
+        return i0(x.clamp_min(0).sqrt() * beta) / i0(a.new_full((), beta))
 
     return _window("kaiser_window", window_length, periodic, dtype, device, layout, pin_memory, requires_grad,
                    formula)

@@ -1,4 +1,4 @@
-"""The constructors of PyTorch's first years: ``FloatTensor(2, 3)``, ``LongTensor([1, 2])``; small methods.
+"""The constructors of PyTorch's first years: ``FloatTensor(2, 3)``, ``LongTensor([1, 2])``.
 
 Each constructor is a class whose instances are the tensors of a dtype: sizes make uninitialised memory, a sequence
 data. New programs call ``ptcore.tensor`` and ``ptcore.empty``.
@@ -6,7 +6,6 @@ data. New programs call ``ptcore.tensor`` and ``ptcore.empty``.
 from ptcore._convert import tensor
 from ptcore._dtype import as_dtype
 from ptcore._ops._creation import empty
-from ptcore._ops._results import Later
 from ptcore._tensor import Tensor
 
 
@@ -34,15 +33,6 @@ class _TensorType(type):
             if not isinstance(size, int):
                 raise TypeError(f"{cls.__name__}: sizes must be int, got {type(size).__name__}")
         return empty(*args, dtype=cls.dtype) if args else empty(0, dtype=cls.dtype)
-
-
-for _name in ("apply_", "bernoulli", "conj_physical", "conj_physical_", "fill_diagonal_", "float_power_", "get_device",
-              "is_conj", "is_neg", "is_nonzero", "is_same_size", "map2_", "map_",
-              "narrow_copy", "new_empty_strided", "polygamma", "polygamma_", "resize_as_", "resolve_conj",
-              "resolve_neg", "sum_to_size", "to_dense"):
-    Later(Tensor, _name, "ptcore._ops._small_methods")
-for _name in ("is_pinned", "pin_memory", "record_stream"):
-    Later(Tensor, _name, "ptcore._host_memory")
 
 
 def _cuda_array_interface(self):
