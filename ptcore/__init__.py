@@ -8,10 +8,10 @@ _core.install(_core.__file__)
 
 from ptcore import _device, _lazy, _random, _untyped_storage  # noqa: E402
 from ptcore import _dtype as _d  # noqa: E402
-from ptcore._convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
-from ptcore._dlpack import from_dlpack  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
+from ptcore._exchange.convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
+from ptcore._exchange.dlpack import from_dlpack  # noqa: E402
 from ptcore._memory_format import (  # noqa: E402
     channels_last,
     channels_last_3d,
@@ -56,7 +56,7 @@ globals().update(_tensor_types.TYPES)
 _lazy.attach(Tensor)
 _run.set_random_source(_random.next_random)
 
-from ptcore import _print  # noqa: E402
+from ptcore._exchange.printing import set_printoptions  # noqa: E402
 from ptcore._names import methods as _tensor_ops  # noqa: E402
 from ptcore._names.root import *  # noqa: E402, F403
 from ptcore._ops._creation import (  # noqa: E402
@@ -92,7 +92,6 @@ from ptcore._ops._methods import (  # noqa: E402
     nonzero,
 )
 from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
-from ptcore._print import set_printoptions  # noqa: E402
 from ptcore.autograd import _tensor_methods  # noqa: E402
 
 

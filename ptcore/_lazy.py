@@ -30,7 +30,7 @@ TABLE = {
                             "set_num_interop_threads", "use_deterministic_algorithms"),
     },
     "ptcore.Tensor": {
-        "_host_memory": ("is_pinned", "pin_memory", "record_stream"),
+        "_memory.host": ("is_pinned", "pin_memory", "record_stream"),
         "_ops.arithmetic.plain": ("apply_", "float_power_", "map2_", "map_"),
         "_ops.compare.plain": ("get_device", "is_nonzero", "is_same_size"),
         "_ops.creation.plain": ("new_empty_strided", "resize_as_"),

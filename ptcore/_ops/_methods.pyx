@@ -386,7 +386,7 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
     out = kwargs.get("out")
     from ptcore._names import root
     if method == "__call__" and not kwargs and hasattr(root, name):
-        from ptcore._convert import as_tensor
+        from ptcore._exchange.convert import as_tensor
         tensors = [x if isinstance(x, (Tensor, int, float, complex)) else as_tensor(x)
                    for x in inputs]
         return getattr(root, name)(*tensors)
@@ -399,7 +399,7 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
             if isinstance(x, Tensor):
                 count_write(<Tensor>x)
         return out[0] if len(out) == 1 else out
-    from ptcore._convert import as_tensor
+    from ptcore._exchange.convert import as_tensor
     if isinstance(result, tuple):
         return tuple([as_tensor(r) for r in result])
     return as_tensor(result) if isinstance(result, (numpy.ndarray, numpy.generic)) else result
@@ -411,7 +411,7 @@ cdef object matmul_operator(object x, object y):
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
         if not (hasattr(x, "__array__") and hasattr(y, "__array__")):
             return NotImplemented
-        from ptcore._convert import as_tensor
+        from ptcore._exchange.convert import as_tensor
         x, y = as_tensor(x), as_tensor(y)
     if (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
         operands[0], operands[1] = <PyObject *>x, <PyObject *>y

@@ -4,7 +4,7 @@ A kernel writes to ``out=`` itself where it could not tell it from a new tensor:
 the result, and no argument shows the same memory. Elsewhere the result is made beside it and copied.
 """
 from ptcore._types cimport *
-from ptcore._allocate cimport allocate_pinned
+from ptcore._memory.allocate cimport allocate_pinned
 from ptcore._device cimport BACKENDS, backend_error, memory_failure
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport same_sizes

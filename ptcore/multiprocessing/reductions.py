@@ -7,7 +7,7 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 
 import ptcore
 from ptcore import Tensor
-from ptcore._copying import rebuild
+from ptcore._exchange.copying import rebuild
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.multiprocessing._connection import transit
 from ptcore.multiprocessing._shared_memory import Anonymous, Named, allocate

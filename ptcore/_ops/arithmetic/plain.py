@@ -1,6 +1,6 @@
 """Methods that are short and rarely called: powers in place, Python functions of elements."""
-from ptcore._convert import tensor
 from ptcore._errors import DTypeError
+from ptcore._exchange.convert import tensor
 from ptcore._tensor import Tensor
 
 

@@ -14,7 +14,7 @@ from ptcore._tensor cimport *
 from ptcore._ops._table cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.read cimport as_tensor_like, common_device
-from ptcore._convert import int_of
+from ptcore._exchange.convert import int_of
 from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
 
 cdef enum:

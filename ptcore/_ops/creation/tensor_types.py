@@ -3,8 +3,8 @@
 Each constructor is a class whose instances are the tensors of a dtype: sizes make uninitialised memory, a sequence
 data. New programs call ``ptcore.tensor`` and ``ptcore.empty``.
 """
-from ptcore._convert import tensor
 from ptcore._dtype import as_dtype
+from ptcore._exchange.convert import tensor
 from ptcore._ops._creation import empty
 from ptcore._tensor import Tensor
 
@@ -39,7 +39,7 @@ def _cuda_array_interface(self):
     """The memory of a tensor on a CUDA device as CuPy and Numba read it; other tensors have no such attribute."""
     if not self.is_cuda:
         raise AttributeError(f"__cuda_array_interface__: the tensor must be on a CUDA device, got {self.device}")
-    from ptcore._cuda_array import describe
+    from ptcore._exchange.cuda_array import describe
     return describe(self)
 
 

@@ -377,7 +377,7 @@ def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, red
 # -- connectionist temporal classification ------------------------------------------------------------
 def _lengths(op, name, lengths, n, device):
     if isinstance(lengths, (tuple, list)):
-        from ptcore._convert import tensor
+        from ptcore._exchange.convert import tensor
         lengths = tensor(_arguments.integers(op, name, lengths), dtype=INT64, device=device)
     if not isinstance(lengths, Tensor) or lengths.dtype.kind not in "iu":
         raise TypeError(f"{op}: {name} must be integers, got "

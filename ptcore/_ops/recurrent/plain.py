@@ -1,6 +1,6 @@
 """Recurrent layers over padded and packed sequences, as functions of their weights."""
 
-from ptcore._convert import tensor
+from ptcore._exchange.convert import tensor
 from ptcore._ops import _arguments
 from ptcore._ops._creation import zeros
 from ptcore._ops.functions import cat, dropout_function, linear, recurrent_layer, stack

@@ -122,7 +122,7 @@ def repeat_interleave(input, repeats, dim, output_size):
     n = input.shape[dim]
     if not isinstance(repeats, Tensor):
         if isinstance(repeats, (tuple, list)):
-            from ptcore._convert import tensor
+            from ptcore._exchange.convert import tensor
             repeats = tensor(_arguments.integers(op, "repeats", repeats), dtype=INT64, device=input.device)
         else:
             repeats = _arguments.integer(op, "repeats", repeats)

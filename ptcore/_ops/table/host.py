@@ -9,7 +9,7 @@ import inspect
 
 import numpy as np
 
-from ptcore._convert import from_numpy
+from ptcore._exchange.convert import from_numpy
 from ptcore._ops import _table
 from ptcore._ops._creation import full
 from ptcore._ops._shapes import broadcast_shapes, laid_like

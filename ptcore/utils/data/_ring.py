@@ -19,7 +19,7 @@ from multiprocessing.reduction import ForkingPickler
 
 import ptcore
 from ptcore import Tensor
-from ptcore._copying import rebuild
+from ptcore._exchange.copying import rebuild
 from ptcore.multiprocessing import _shared_memory
 from ptcore.multiprocessing._connection import packing, transit, unpacking
 from ptcore.utils.data._utils import collate

@@ -1,4 +1,4 @@
-# Memory for storages. See _allocate.pyx.
+# Memory for storages. See allocate.pyx.
 from ptcore._types cimport *
 
 cdef pt_storage *allocate(int64_t nbytes, int column, int number) except NULL

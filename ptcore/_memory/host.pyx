@@ -4,7 +4,7 @@ Copies between such memory and a device need not wait: ``to``, ``cuda`` and ``co
 the op ``to_device``.
 """
 from ptcore._types cimport *
-from ptcore._allocate cimport allocate_pinned
+from ptcore._memory.allocate cimport allocate_pinned
 from ptcore._device cimport BACKENDS, as_device, backend_error, backend_pointer
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._errors import DeviceError

@@ -1,7 +1,7 @@
 """``__cuda_array_interface__``, version 3: how CuPy, Numba and others describe memory of CUDA devices."""
 from ptcore._device import current_stream, device, device_of_address, wait_stream
-from ptcore._dlpack import over_memory
 from ptcore._dtype import ALL
+from ptcore._exchange.dlpack import over_memory
 
 COLUMN = 1
 _LEGACY = 1                             # their number for the default stream

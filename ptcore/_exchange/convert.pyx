@@ -389,7 +389,7 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
     if isinstance(data, (list, tuple, int, float, complex)):
         return from_sequence(data, code)
     if not is_ndarray(data) and hasattr(data, "__cuda_array_interface__"):
-        from ptcore._cuda_array import tensor_over
+        from ptcore._exchange.cuda_array import tensor_over
         return _copied(tensor_over(data), dtype_arg, device, copy, op)
     if is_ndarray(data) or hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
         a = data
@@ -447,7 +447,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
                 device if device is not None else _default_device(), requires_grad and pin_memory is False)
     if pin_memory is False:
         return r
-    from ptcore._host_memory import pinned
+    from ptcore._memory.host import pinned
     return _placed(pinned(r, "tensor", pin_memory), None, requires_grad)
 
 

@@ -7,7 +7,7 @@ strides and the bytes from its first element in memory to its last, not the rest
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
-from ptcore._allocate cimport allocate
+from ptcore._memory.allocate cimport allocate
 from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._shape cimport count, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
