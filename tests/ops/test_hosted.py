@@ -1,5 +1,7 @@
 """Functions that SciPy computes on the host (_ops/table/host.py): values against integrals, sums and recurrences,
-and all that an op does: dtypes, layouts, out=, meta, gradients of every order, forward mode, batching, tracing, errors."""
+and all that an op does: dtypes, layouts, out=, meta, gradients of every order, forward mode, batching, tracing,
+errors.
+"""
 import math
 import pickle
 
