@@ -46,6 +46,20 @@ TABLE = {
         "autograd.function": ("Function",),
         "autograd.variable": ("Variable",),
     },
+    "ptcore.cuda": {
+        "cuda._properties": ("get_device_properties",),
+        "cuda.memory": ("caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "get_allocator_backend",
+                        "get_per_process_memory_fraction", "host_memory_stats", "host_memory_stats_as_nested_dict",
+                        "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
+                        "memory_reserved", "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict",
+                        "memory_summary", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
+                        "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
+                        "reset_peak_memory_stats", "set_per_process_memory_fraction"),
+        "cuda.random": ("default_generators", "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed",
+                        "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all"),
+        "cuda.streams": ("Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
+                         "set_stream", "stream"),
+    },
     "ptcore.nn.functional": {
         "_ops.activation.plain": ("rrelu_",),
         "_ops.loss.plain": ("linear_cross_entropy",),
@@ -72,6 +86,7 @@ MODULES = {
                "utils", "version"),
     "ptcore.autograd": ("function", "functional", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
+    "ptcore.cuda": ("memory", "random", "streams"),
     "ptcore.nn": ("attention", "grad", "utils"),
     "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
     "ptcore.utils": ("benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"),
@@ -92,12 +107,13 @@ def names(package, methods=()):
             return import_module(f"{package}.{name}")
         if name in methods:
             found = as_function(name)
-            setattr(sys.modules[package], name, found)
-            return found
-        for file, its in table.items():
-            if name in its:
-                return getattr(import_module(f"ptcore.{file}"), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        else:
+            file = next((file for file, its in table.items() if name in its), None)
+            if file is None:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            found = getattr(import_module(f"ptcore.{file}"), name)
+        setattr(sys.modules[package], name, found)
+        return found
 
     def __dir__():
         return sorted({*vars(sys.modules[package]), *modules, *methods, *[n for its in table.values() for n in its]})
