@@ -181,7 +181,7 @@ def broadcast_shapes(*shapes):
     ptcore.Size([2, 3])
     """
     from ptcore._ops._arguments import integers
-    from ptcore._ops._shapes import broadcast_shapes as of
+    from ptcore._ops.table.shapes import broadcast_shapes as of
     return Size(of("broadcast_shapes", *[integers("broadcast_shapes", "shapes", s) for s in shapes] or [()]))
 
 

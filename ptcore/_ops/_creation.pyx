@@ -12,12 +12,12 @@ from ptcore._tensor cimport *
 from ptcore._ops._refill cimport drawn_into, is_wide
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.elementwise cimport write_to
 from ptcore._ops.call.operands cimport fitting
-from ptcore._ops._table import op_id
-from ptcore._ops._shapes import arange_length
+from ptcore._ops.table.ids import op_id
+from ptcore._ops.table.shapes import arange_length
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._memory_format import preserve_format
 from ptcore._tensor import strided

@@ -17,7 +17,7 @@ from ptcore._ops.call.elementwise cimport overwrite, write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops cimport _views
 from ptcore._ops._record import has_values
-from ptcore._ops._table import op_id
+from ptcore._ops.table.ids import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
 
 cdef int OP_INDEX_GET = op_id("index_get")
@@ -258,7 +258,7 @@ cdef tuple gather_plan(Tensor x, list advanced):
     cdef int i, first
     cdef bint adjacent = True
     cdef tuple shape = None
-    from ptcore._ops._shapes import broadcast_shapes
+    from ptcore._ops.table.shapes import broadcast_shapes
     try:
         shape = broadcast_shapes("index", *[tuple(t.shape) for _, t in advanced])
     except ShapeError as e:
@@ -299,7 +299,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
         else:
             write(r, advanced, value, False)
     except RuntimeError as e:
-        from ptcore._ops._table import called_as
+        from ptcore._ops.table.ids import called_as
         called_as(e, "index")
         raise
     return 0

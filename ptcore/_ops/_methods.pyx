@@ -14,9 +14,9 @@ from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call as call_bound
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
-from ptcore._ops._table import op_id
+from ptcore._ops.table.ids import op_id
 from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
                                    unsqueeze)
 from ptcore._ops.functions import where as _where
@@ -318,7 +318,7 @@ cdef object written(Tensor value, object out, const char *op):
 
 def masked_select(Tensor input not None, Tensor mask not None, *, out=None):
     """The elements of input where mask holds, as a vector; the two broadcast."""
-    from ptcore._ops._shapes import broadcast_shapes
+    from ptcore._ops.table.shapes import broadcast_shapes
     if mask.dt != PT_BOOL:
         from ptcore._errors import DTypeError
         raise DTypeError(f"masked_select: mask must have dtype bool, got {dtype_of(mask.dt).name}")

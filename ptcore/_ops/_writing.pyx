@@ -10,7 +10,7 @@ from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._record cimport check_inplace
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 
 cdef extern from "ptcore/elementwise.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)

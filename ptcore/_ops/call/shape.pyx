@@ -11,7 +11,7 @@ from ptcore._device cimport as_device, device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code
 from ptcore._shape cimport is_dense, read_sizes, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.shape_window cimport window_shape
 

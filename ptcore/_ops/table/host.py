@@ -10,14 +10,14 @@ import inspect
 import numpy as np
 
 from ptcore._exchange.convert import from_numpy
-from ptcore._ops import _table
 from ptcore._ops._creation import full
-from ptcore._ops._shapes import broadcast_shapes, laid_like
 from ptcore._ops.call.operands import result_type
 from ptcore._ops.call.run import call_op
+from ptcore._ops.table import ids as _table
 from ptcore._ops.table import schema
 from ptcore._ops.table.evaluate import evaluated
 from ptcore._ops.table.register import register
+from ptcore._ops.table.shapes import broadcast_shapes, laid_like
 from ptcore._ops.view.plain import sum_to_size
 from ptcore._tensor import Tensor
 

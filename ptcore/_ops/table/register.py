@@ -6,7 +6,8 @@ interposition and the ``ops`` mapping like a built one.
 """
 from ptcore._device import column_of
 from ptcore._ops import _rows as _known
-from ptcore._ops import _table, functions
+from ptcore._ops import functions
+from ptcore._ops.table import ids as _table
 from ptcore._ops.table import schema
 from ptcore._ops.table import signature as _signature
 

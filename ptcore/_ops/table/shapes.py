@@ -7,7 +7,7 @@ tensors and on symbolic ints. Dims arrive wrapped and sorted out by dispatch; a 
 """
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
-from ptcore._ops._window_shapes import *  # noqa: F403
+from ptcore._ops.table.window_shapes import *  # noqa: F403
 
 _INFINITY = float("inf")
 
