@@ -1,4 +1,4 @@
-"""Shape rules of convolution, pooling and resampling; see ``_shapes.py``, which exports them."""
+"""Shape rules of convolution, pooling and resampling; see ``shapes.py``, which exports them."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import ShapeError
 
