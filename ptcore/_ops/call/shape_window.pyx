@@ -1,4 +1,4 @@
-"""Shape rules of convolution, pooling, padding and resampling in C; see shape.pyx. table/window_shapes.py has their errors.
+"""Shape rules of convolution, pooling, padding and resampling in C; see shape.pyx. Their errors: window_shapes.py.
 
 What a rule does not take for granted, such as a window that does not fit, it leaves to its Python form.
 """
