@@ -11,7 +11,6 @@ from ptcore import _dtype as _d  # noqa: E402
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
 from ptcore._exchange.convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
-from ptcore._exchange.dlpack import from_dlpack  # noqa: E402
 from ptcore._memory_format import (  # noqa: E402
     channels_last,
     channels_last_3d,
@@ -22,7 +21,6 @@ from ptcore._memory_format import (  # noqa: E402
 from ptcore._ops import _indexing, _select  # noqa: E402
 from ptcore._ops.call import run as _run  # noqa: E402
 from ptcore._ops.call.operands import result_type  # noqa: E402
-from ptcore._ops.creation import tensor_types as _tensor_types  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
     default_generator,
@@ -52,11 +50,9 @@ short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 bool = _d.as_dtype("bool")
 
-globals().update(_tensor_types.TYPES)
 _lazy.attach(Tensor)
 _run.set_random_source(_random.next_random)
 
-from ptcore._exchange.printing import set_printoptions  # noqa: E402
 from ptcore._names import methods as _tensor_ops  # noqa: E402
 from ptcore._names.root import *  # noqa: E402, F403
 from ptcore._ops._creation import (  # noqa: E402

@@ -10,7 +10,11 @@ from importlib import import_module
 TABLE = {
     "ptcore": {
         "_errors": ("OutOfMemoryError",),
+        "_exchange.dlpack": ("from_dlpack",),
+        "_exchange.printing": ("set_printoptions",),
         "_ops.creation.plain": ("empty_permuted", "logspace", "range", "scalar_tensor"),
+        "_ops.creation.tensor_types": ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor",
+                                       "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),
         "_ops.linalg.plain": ("lobpcg", "pca_lowrank", "svd_lowrank"),
         "_ops.loss.toplevel": ("binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss",
                                "hinge_embedding_loss", "kl_div", "margin_ranking_loss", "poisson_nll_loss",
@@ -30,6 +34,9 @@ TABLE = {
                             "set_num_interop_threads", "use_deterministic_algorithms"),
     },
     "ptcore.Tensor": {
+        "_exchange.copying": ("__copy__", "__deepcopy__", "__reduce_ex__"),
+        "_exchange.dlpack": ("__dlpack__", "__dlpack_device__"),
+        "_exchange.printing": ("__repr__",),
         "_memory.host": ("is_pinned", "pin_memory", "record_stream"),
         "_ops.arithmetic.plain": ("apply_", "float_power_", "map2_", "map_"),
         "_ops.compare.plain": ("get_device", "is_nonzero", "is_same_size"),

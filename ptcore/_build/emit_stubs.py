@@ -137,10 +137,13 @@ def lazy(name):
     return literal(body_of(PACKAGE / "_lazy.py"), name, {})
 
 
-def later(namespace):
-    """Stubs of what the lazy table says is in other files."""
+def later(namespace, known=()):
+    """Stubs of what the lazy table says is in other files, unless it is known."""
     lines = []
     for file, names in lazy("TABLE").get(namespace, {}).items():
+        names = [name for name in names if name not in known]
+        if not names:
+            continue
         path = PACKAGE / file.replace(".", "/")
         found = {n.name: n for n in body_of(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
                  if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
@@ -167,8 +170,10 @@ def methods_as_functions(ops, text):
 def package(ops, base):
     """ptcore/__init__.pyi."""
     text = Path(base).read_text()
+    known = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)} | {
+        n.name for n in ast.parse(text).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
     return text.replace("    # {methods}\n", "\n".join(methods(ops)) + "\n").replace(
-        "# {functions}\n", "\n".join([*functions(ops, ""), *later("ptcore"), *methods_as_functions(ops, text)])
+        "# {functions}\n", "\n".join([*functions(ops, ""), *later("ptcore", known), *methods_as_functions(ops, text)])
         + "\n")
 
 

@@ -130,8 +130,3 @@ cdef Tensor copied_storage(Tensor x):
     if x.storage.device == DEVICE_CPU and n:
         memcpy(address(r), x.storage.data, n)
     return r
-
-
-# What this module adds to Tensor.
-for _f in (__reduce_ex__, __copy__, __deepcopy__):
-    setattr(Tensor, _f.__name__, _f)

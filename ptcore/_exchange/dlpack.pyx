@@ -404,7 +404,3 @@ def over_memory(size_t data, device, dtype, shape, strides, owner, bint readonly
     t = over(&d, <void *>owner, release_object, PT_STORAGE_READONLY if readonly else 0)
     Py_INCREF(owner)
     return t
-
-
-Tensor.__dlpack__ = __dlpack__
-Tensor.__dlpack_device__ = __dlpack_device__

@@ -236,9 +236,5 @@ def _prefix(t):
     return type(t).__name__
 
 
-def _repr(self):
+def __repr__(self):
     return _tensor_text(self)
-
-
-# What this module adds to Tensor.
-Tensor.__repr__ = _repr

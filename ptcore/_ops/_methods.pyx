@@ -487,6 +487,14 @@ def as_strided_(Tensor self not None, size, stride, storage_offset=None):
     return in_place(self, b"as_strided_", as_strided, (size, stride, storage_offset))
 
 
+def cuda_array_interface(self):
+    """The memory of a tensor on a CUDA device as CuPy and Numba read it; other tensors have no such attribute."""
+    if not self.is_cuda:
+        raise AttributeError(f"__cuda_array_interface__: the tensor must be on a CUDA device, got {self.device}")
+    from ptcore._exchange.cuda_array import describe
+    return describe(self)
+
+
 # What this module adds to Tensor.
 for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_,
            detach, detach_, to, cpu, cuda, type_as, new, size, as_strided, view_as, reshape_as,
@@ -508,3 +516,6 @@ Tensor.__iter__ = iterate
 Tensor.__contains__ = contains
 Tensor.__format__ = format_
 Tensor.__array_ufunc__ = array_ufunc
+Tensor.__cuda_array_interface__ = property(cuda_array_interface)
+for _n in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
+    setattr(Tensor, _n, property(lambda self: False, doc="False: tensors are dense."))

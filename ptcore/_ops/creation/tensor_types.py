@@ -35,18 +35,6 @@ class _TensorType(type):
         return empty(*args, dtype=cls.dtype) if args else empty(0, dtype=cls.dtype)
 
 
-def _cuda_array_interface(self):
-    """The memory of a tensor on a CUDA device as CuPy and Numba read it; other tensors have no such attribute."""
-    if not self.is_cuda:
-        raise AttributeError(f"__cuda_array_interface__: the tensor must be on a CUDA device, got {self.device}")
-    from ptcore._exchange.cuda_array import describe
-    return describe(self)
-
-
-Tensor.__cuda_array_interface__ = property(_cuda_array_interface)
-for _name in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
-    setattr(Tensor, _name, property(lambda self: False, doc="False: tensors are dense."))
-
 NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
          "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
          "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
@@ -54,3 +42,4 @@ TYPES = {f"{word}Tensor": _TensorType(f"{word}Tensor", (), {
     "dtype": as_dtype(name), "__module__": "ptcore",
     "__doc__": f"Tensors of dtype {name} on the CPU; calling it makes one from sizes or data."})
     for word, name in NAMES.items() if not word.startswith("Complex")}
+globals().update(TYPES)
