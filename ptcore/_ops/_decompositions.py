@@ -5,12 +5,13 @@ the op's name here in place of the op, and sees the ops that it calls. Arguments
 signature order; results are those of the op, in another rounding.
 """
 from ptcore._ops._common import _wrap
-from ptcore._ops._creation import arange, zeros
+from ptcore._ops._creation import arange, full, zeros
 from ptcore._ops._record import has_values
 from ptcore._ops.attention.bodies import attention_backward, attention_stats
 from ptcore._ops.functions import (
     abs,
     cat,
+    clamp_max,
     clamp_min,
     cummax,
     cumprod,
@@ -23,6 +24,7 @@ from ptcore._ops.functions import (
     logsumexp,
     masked_fill,
     mm,
+    places_among,
     pow,
     reshape,
     rsqrt,
@@ -37,13 +39,14 @@ from ptcore._ops.functions import (
     vector_norm,
     where,
 )
+from ptcore._ops.functions import any as any_of
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.product.bodies import matmul
 from ptcore._ops.recurrent.decompositions import recurrent_layer, recurrent_layer_backward
 from ptcore._ops.resample.grid_by_ops import grid_sampled
-from ptcore._ops.table.shapes import stat_dtype
+from ptcore._ops.table.shapes import BOOL, stat_dtype
 
 
 def function(op):
@@ -91,6 +94,11 @@ def norm_slope(g, input, out, ord, dim):
     else:
         power = pow(size, ord - 1)
     return sgn(input) * power * scale
+
+
+def nansum(input, dim=None, keepdim=False, dtype=None):
+    known = masked_fill(input, isnan(input), 0) if input.dtype.kind == "f" else input
+    return sum_of(known, dim, keepdim, dtype=dtype)
 
 
 def pair_distances(x1, x2, p):
@@ -233,6 +241,34 @@ def mode(input, dim=-1, keepdim=False):
         return (run * n + (n - 1 - at)).argmax(dim, True)           # the longest run, of equal ones the first
 
     return _of_lines(input, dim, keepdim, place)
+
+
+def _written(input, dim, index, source):
+    if input.ndim == 0:
+        return reshape(_written(reshape(input, (1,)), 0, index, reshape(source, (1,))), ())
+    shape = list(input.shape)
+    shape[dim] = index.numel()
+    return scatter_src(input, dim, _along(reshape(index, (-1,)), shape, dim), expand(source, shape))
+
+
+def index_copy(input, dim, index, source):
+    return _written(input, _wrap("index_copy", dim, input.ndim), index, source)
+
+
+def index_filled(input, dim, index, value):
+    return _written(input, _wrap("index_fill", dim, input.ndim), index, value)
+
+
+def is_among(input, tests, invert):
+    if not tests.numel():
+        return full(input.shape, invert, dtype=BOOL, device=input.device)
+    tests = reshape(tests, (-1,))
+    if not (has_values(input) and has_values(tests)):
+        return any_of(unsqueeze(input, input.ndim) == tests, input.ndim) ^ invert
+    tests = sort(tests, 0)[0]
+    place = clamp_max(places_among(tests, input, False), tests.numel() - 1)
+    found = reshape(select_rows(tests, 0, reshape(place, (-1,))), input.shape) == input
+    return ~found if invert else found
 
 
 def _along(index, shape, dim):
@@ -469,8 +505,9 @@ def multilabel_margin_slope(input, target):
 
 _FUNCTIONS = {f.__name__: f for f in (
     t, addmm, linear, overwritten, picked, take, put, masked_write, masked_collect, cross_of,
-    pair_distances, pair_distances_slope, row_distances, row_distances_slope,
-    kthvalue, median_along, mode, triangle_places, index_select, index_add, layer_norm_stats, layer_norm_backward,
+    nansum, pair_distances, pair_distances_slope, row_distances, row_distances_slope,
+    index_copy, index_filled, is_among, kthvalue, median_along, mode, triangle_places, index_select, index_add,
+    layer_norm_stats, layer_norm_backward,
     batch_norm_stats, batch_norm_backward, group_norm_stats, group_norm_backward, nll_loss_stats,
     nll_loss_backward, cross_entropy_stats, cross_entropy_backward, attention_stats, attention_backward, grid_sampled,
     recurrent_layer, recurrent_layer_backward, multi_margin, multi_margin_slope, multilabel_margin,

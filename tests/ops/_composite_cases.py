@@ -56,7 +56,6 @@ SELECTION = {
     "scatter_prod": [[F(3, 3), 1, PLACES, F(2, 3)], [F(3, 3), 0, PLACES, F(3, 4)]],
     "scatter_amax": [[F(3, 3), 1, PLACES, F(2, 3)], [F(3, 3), 0, PLACES, F(3, 4)]],
     "scatter_amin": [[F(3, 3), 1, PLACES, F(2, 3)]],
-    "index_copy": [[F(4, 3), 0, I([3, 0]), F(2, 3)], [F(2, 4), 1, I([1, 2]), F(2, 2)]],
     "index_fill": [[F(4, 3), 0, I([3, 0]), 1], [F(2, 4), -1, I([1, 1]), 0]],
     "index_reduce": [[F(4, 3), 0, I([3, 0, 0]), F(3, 3), reduce, own] for reduce in ("prod", "mean", "amax", "amin")
                      for own in (True, False)],
@@ -179,7 +178,7 @@ TYPES = {
     "complex_of": WIDE, "polar": WIDE, "one_hot": ("int64",), "tril_indices": ("int64",), "triu_indices": ("int64",),
     "view_as_real": schema.COMPLEX, "view_as_complex": WIDE,
     "scatter_reduce": REAL, "index_reduce": REAL, "renorm": REAL, "embedding_bag": REAL,
-    "std_mean": REAL, "var_mean": REAL, "nansum": (*schema.INTEGRAL, *REAL), "nanmean": REAL,
+    "std_mean": REAL, "var_mean": REAL, "nanmean": REAL,
     "cov": WIDE_COMPLEX, "corrcoef": WIDE, "aminmax": ORDERED, "msort": ORDERED, "nanquantile": WIDE, "quantile": WIDE,
     "median": (*schema.INTEGRAL, *REAL), "nanmedian": (*schema.INTEGRAL, *REAL), "unique": ORDERED,
     "bincount": ("int64",), "histc": WIDE, "diff": NUMERIC, "trapezoid": WIDE_COMPLEX,

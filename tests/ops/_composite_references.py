@@ -125,6 +125,8 @@ def _index_reduce(x, dim, index, source, reduce, include_self):
 
 
 def _index_copy(x, dim, index, source):
+    if x.ndim == 0:
+        return source
     result = x.copy()
     np.moveaxis(result, dim, 0)[index] = np.moveaxis(source, dim, 0)
     return result

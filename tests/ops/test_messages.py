@@ -64,6 +64,8 @@ CALLS = {
     "as_strided_of": ("as_strided", lambda: pt.as_strided(X, (9,), (1,))),
     "scatter_src": ("scatter", lambda: X.scatter(0, WHOLE - 1, WHOLE)),
     "index_get": ("index", lambda: X[META]),
+    "is_among": ("isin", lambda: pt.isin(COMPLEX, COMPLEX)),
+    "index_filled": ("index_fill", lambda: X.index_fill(0, pt.tensor([7]), 1)),
     "median_along": ("nanmedian", lambda: pt.nanmedian(pt.ones(2, 0), 1)),
     "multi_margin": ("multi_margin_loss", lambda: F.multi_margin_loss(pt.ones(1, 2), pt.tensor([2]))),
     "multilabel_margin": ("multilabel_margin_loss",

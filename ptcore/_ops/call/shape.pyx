@@ -294,6 +294,8 @@ cdef bint added_at(Call *c) noexcept:
     cdef int i
     if c.inputs[1].ndim > 1 or not is_index(&c.inputs[1]) or source.ndim != x.ndim:
         return False
+    if x.ndim == 0 and c.inputs[1].numel != 1:
+        return False
     for i in range(x.ndim):
         if source.sizes[i] != (c.inputs[1].numel if i == c.params[0].i else x.sizes[i]):
             return False

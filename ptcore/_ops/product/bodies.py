@@ -16,12 +16,12 @@ from ptcore._ops.functions import (
     mv,
     permute,
     reshape,
+    sum,
     transpose,
     unsqueeze,
 )
 from ptcore._ops.product.einsum import einsum  # noqa: F401
 from ptcore._ops.table.shapes import broadcast_shapes
-from ptcore._ops.view.bodies import movedim
 from ptcore._tensor import Tensor
 
 
@@ -146,6 +146,10 @@ def inner(input, other):
         return input * other
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last sizes must agree, got shapes {list(input.shape)} and {list(other.shape)}")
+    if input.ndim == 1 and other.ndim == 1:
+        return dot(input, other)
+    if input.ndim == 2 and other.ndim == 2:
+        return mm(input, transpose(other, 0, 1))
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -296,8 +300,7 @@ def linalg_vecdot(x, y, dim):
         return _conj(x) * y
     if len(shape) == 1 and x.shape == y.shape:
         return dot(_conj(x), y)
-    x, y = [movedim(expand(v, shape), dim, -1) for v in (_conj(x), y)]
-    return reshape(matmul(unsqueeze(x, -2), unsqueeze(y, -1)), x.shape[:-1])
+    return sum(_conj(x) * y, dim)
 
 
 def _crossed(op, input, other, dim):

@@ -5,13 +5,12 @@ from ptcore._ops._common import _dims, _wrap
 from ptcore._ops.functions import (
     amax,
     amin,
-    isnan,
-    masked_fill,
     max_dim,
     maximum,
     mean,
     min_dim,
     minimum,
+    nansum,
     prod_dims,
     root_of_variance,
     sum,
@@ -82,22 +81,12 @@ def _with_mean(op, input, dim, unbiased, keepdim, correction):
     return variance, mean(input, None if isinstance(dim, bool) else _dims(op, dim, input.ndim), keepdim)
 
 
-def nansum(input, dim, keepdim, dtype):
-    if input.dtype.is_complex:
-        raise DTypeError(f"nansum: input must be real, got {input.dtype.name}")
-    dims = _dims("nansum", dim, input.ndim)
-    if input.dtype.kind == "f":
-        input = masked_fill(input, isnan(input), 0)
-    return sum(input, dims, keepdim, dtype=dtype)
-
-
 def nanmean(input, dim, keepdim, dtype):
     if input.dtype.kind != "f":
         raise DTypeError(f"nanmean: input must be real floating-point, got {input.dtype.name}")
     dims = _dims("nanmean", dim, input.ndim)
-    missing = isnan(input)
-    total = sum(masked_fill(input, missing, 0), dims, keepdim, dtype=dtype)
-    return total / sum(~missing, dims, keepdim).to(total.dtype)
+    total = nansum(input, dims, keepdim, dtype=dtype)
+    return total / sum(input == input, dims, keepdim).to(total.dtype)
 
 
 # -- order --------------------------------------------------------------------------------------

@@ -25,6 +25,17 @@ tensor([4., 6.])
 """)
 
 structured(
+    "nansum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", types=ORDERED,
+    kernel="nansum", promote="dtype", out="reduced_sum", jvp="decompose",
+    reference="nansum(x, axis=dim, keepdims=keepdim)",
+    doc="""Sum over ``dim`` (all dims if None) of the elements that are not NaN.
+
+>>> import ptcore
+>>> ptcore.nansum(ptcore.tensor([1., float("nan")]))
+tensor(1.)
+""")
+
+structured(
     "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", node="ProdBackward0",
     internal=True, called="prod",
     kernel="prod", promote="dtype", out="reduced_sum",
@@ -177,10 +188,6 @@ for _name, _text, _values in (("std_mean", "Standard deviation", "(tensor(1.4142
          f"_{_name}(x, dim, correction)",
          f"{_text} and mean over ``dim`` (all dims if None); the divisor is ``n - correction``, with 1 unless given.",
          f"ptcore.{_name}(ptcore.tensor([1., 3.]))", _values, method=False, returns="tuple[Tensor, Tensor]")
-
-made("nansum(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nansum(x, axis=dim, keepdims=keepdim)",
-     "Sum over ``dim`` (all dims if None) of the elements that are not NaN.",
-     "ptcore.nansum(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
 
 made("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nanmean(x, axis=dim, keepdims=keepdim)",
      "Mean over ``dim`` (all dims if None) of the elements that are not NaN.",

@@ -1,13 +1,12 @@
 """Bodies: sorting, selecting along a dim, searching, sets."""
 from ptcore._dtype import as_dtype
-from ptcore._errors import ShapeError, UnsupportedDTypeError
+from ptcore._errors import ShapeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
 from ptcore._ops.functions import (
     any,
     cat,
-    clamp_max,
     clone,
     cumsum,
     gather,
@@ -19,7 +18,6 @@ from ptcore._ops.functions import (
     transpose,
 )
 from ptcore._ops.index.bodies import _same_dtype
-from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 
@@ -159,33 +157,3 @@ def bucketize(input, boundaries, out_int32, right):
         input = full((), _arguments.number("bucketize", "input", input), dtype=boundaries.dtype,
                      device=boundaries.device)
     return searchsorted(boundaries, input, out_int32, right, None, None)
-
-
-def isin(elements, test_elements, assume_unique, invert):
-    """By a search in the sorted test elements."""
-    op = "isin"
-    like = elements if isinstance(elements, Tensor) else test_elements
-    if not isinstance(like, Tensor):
-        _arguments.tensor(op, "elements", elements)
-    pair = []
-    for name, x in (("elements", elements), ("test_elements", test_elements)):
-        if not isinstance(x, Tensor):
-            value = _arguments.number(op, name, x)
-            try:
-                x = full((), value, device=like.device)
-            except (RuntimeError, OverflowError) as e:
-                raise type(e)(f"{op}: {e}") from None
-        if x.dtype.kind not in "iuf":
-            raise UnsupportedDTypeError(f"{op}: {name} must be integer or real floating-point, got {x.dtype.name}")
-        pair.append(x)
-    x, tests = pair
-    if x.dtype is not tests.dtype:
-        dtype = (reshape(x, (-1,))[:0] + reshape(tests, (-1,))[:0]).dtype
-        x, tests = x.to(dtype), tests.to(dtype)
-    with no_grad():
-        found = zeros(x.shape, dtype=as_dtype("bool"), device=x.device)
-        if tests.numel():
-            tests = sort(reshape(tests.detach(), (-1,)), 0)[0]
-            place = clamp_max(searchsorted(tests, x.detach(), False, False, None, None), tests.numel() - 1)
-            found = tests[place] == x
-    return found.logical_not() if invert else found

@@ -52,6 +52,11 @@ tensor(3)
 """)
 
 nondifferentiable(
+    "is_among(input, tests, invert: Bool)", types=(*INTEGRAL, *REAL), kernel="isin", internal=True, called="isin",
+    layout="contiguous", out="(input.shape, BOOL)", batch="decompose", reference="isin(x, y, invert=invert)",
+    doc="Whether each element is among those of another tensor, or is not.")
+
+nondifferentiable(
     "places_among(sorted_sequence, input, right: Bool)", types=ORDERED, kernel="places_among", internal=True,
     called="searchsorted",
     layout="contiguous", out="(input.shape, INT64)", reference="_places_among(x, y, right)",
@@ -89,13 +94,6 @@ made("unique_consecutive(input, return_inverse=False, return_counts=False, dim: 
      "Of equal neighbours the first; ``return_inverse`` and ``return_counts`` as for unique.",
      "ptcore.unique_consecutive(ptcore.tensor([3, 3, 1, 3]))", "tensor([3, 1, 3])",
      returns="Tensor | tuple[Tensor, ...]")
-
-# -- sets, counts and slopes -------------------------------------------------------------------------
-made("isin(elements: Obj, test_elements: Obj, *, assume_unique=False, invert=False)",
-     "isin(elements, test_elements, invert=invert)",
-     "Whether each element is among the test elements, or is not if ``invert``.",
-     "ptcore.isin(ptcore.tensor([1, 2]), ptcore.tensor([2, 3]))", "tensor([False,  True])", method=False,
-     out_argument=True)
 
 made("searchsorted(sorted_sequence, input: Obj, *, out_int32=False, right=False, side: Obj = None, sorter: Obj = None)",
      "_places_among(x, input, right)",

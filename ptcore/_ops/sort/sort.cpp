@@ -4,6 +4,7 @@
  *    topk(input; k, dim, largest, sorted)      always sorted, of equals the earlier ones
  *    kth(input; k, dim, keepdim)               the k-th smallest, counted from 1
  *    median(input; skip_nan, dim, keepdim)     the lower one; the first NaN if there is one, or NaN left out
+ *    isin(input, tests; invert)                whether each element is among those of another tensor
  *    mode(input; dim, keepdim)                 the smallest of the most frequent ones, and where it is last
  *
  * Every element becomes an unsigned key whose order is the wanted one: floats by their bits with the sign
@@ -306,6 +307,37 @@ int mode_kernel(pt_call *call) {
     });
 }
 
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+/* NaN are equal to nothing: they are left out of the tests, and no number has their key. */
+template <class T>
+int among(pt_call *call, bool invert) {
+    using K = typename sort_key<T>::type;
+    const pt_view &x = call->in[0], &tests = call->in[1];
+    constexpr K missing = K(~K(0));         /* of NaN */
+    scratch<K> keys(tests.numel);
+    if (!keys) return no_memory(call, tests.numel * int64_t(sizeof(K)));
+    int64_t n = 0;
+    for (int64_t i = 0; i < tests.numel; ++i) {
+        const K key = sort_key<T>::of(input<T>(call, 1)[i]);
+        if (!is_float<T> || key != missing) keys[n++] = key;
+    }
+    if (n > 8) std::sort(keys.data, keys.data + n);
+    parallel_for(x.numel, grain_rows(n > 8 ? 32 : n + 1), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const K key = sort_key<T>::of(input<T>(call)[i]);
+            const bool found = n > 8 ? std::binary_search(keys.data, keys.data + n, key)
+                                     : std::find(keys.data, keys.data + n, key) != keys.data + n;
+            output<uint8_t>(call)[i] = found != invert;
+        }
+    });
+    return PT_OK;
+}
+
+int isin_kernel(pt_call *call) {
+    return visit<INTEGERS | FLOATS>(call, call->in[0].dtype, [&](auto tag) { return among<PT_TYPE(tag)>(call, call->params[0].i != 0); });
+}
+
 int sort_kernel(pt_call *call) { return order_along(call, call->params[0], -1, call->params[1].i != 0); }
 
 int topk_kernel(pt_call *call) {
@@ -322,5 +354,6 @@ extern "C" const pt_kernel_entry PT_CAT(pt_kernels_sort_, PT_ISA)[] = {
     {"kth", kth_kernel},
     {"median", median_kernel},
     {"mode", mode_kernel},
+    {"isin", isin_kernel},
     {nullptr, nullptr},
 };

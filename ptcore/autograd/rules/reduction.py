@@ -1,6 +1,6 @@
 """Rules of reductions."""
 from ptcore._ops._decompositions import norm_slope
-from ptcore._ops.functions import exp, expand, masked_fill, reshape, unsqueeze, where
+from ptcore._ops.functions import exp, expand, isnan, masked_fill, reshape, unsqueeze, where
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import prod_dims as prod_of
 from ptcore._ops.functions import sum as sum_of
@@ -25,6 +25,12 @@ def size_of(shape, dim):
 def sum(g, input, dim, keepdim):
     shape = input.shape
     return expand(restored(g, shape, dim, keepdim), shape)
+
+
+@vjp("nansum")
+def nansum(g, input, dim, keepdim):
+    shape = input.shape
+    return masked_fill(expand(restored(g, shape, dim, keepdim), shape), isnan(input), 0)
 
 
 @vjp("mean")
