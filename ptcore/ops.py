@@ -10,7 +10,7 @@ from types import ModuleType
 
 from ptcore import _ops
 from ptcore._device import register_backend
-from ptcore._ops._register import register, register_kernel
+from ptcore._ops.table.register import register, register_kernel
 
 __all__ = ["register", "register_backend", "register_kernel"]
 

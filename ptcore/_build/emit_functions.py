@@ -165,7 +165,7 @@ def table(ops):
 def shape_rules(ops):
     """_shape_rules.pyx: the `out` column of each row as a function of its arguments, equal ones once."""
     text = ['"""Generated from the `out` columns: the shape and dtype rule of each structured op."""',
-            "from ptcore._ops._shapes import *", "from ptcore._ops._table import set_spec", ""]
+            "from ptcore._ops.table.shapes import *", "from ptcore._ops.table.ids import set_spec", ""]
     known, register = {}, []
     for op in ops:
         row = op.row

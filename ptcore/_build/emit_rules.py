@@ -86,7 +86,7 @@ def derivatives(family, ops, by_name):
     text = [f'"""Generated: derivatives of _ops/{family}/rows.py, from row texts and rule files."""',
             "from ptcore._node cimport Node",
             "from ptcore._ops.call.elementwise cimport elementwise_of",
-            "from ptcore._ops._table import set_vjp",
+            "from ptcore._ops.table.ids import set_vjp",
             "from ptcore.autograd._helpers cimport conj_of, fusible, lift"]
     modules, needed = set(), set()
     for op in ops:

@@ -28,8 +28,7 @@ def write(path, text):
 
 def write_stubs(output, ops):
     package = tables.PACKAGE
-    write(output / "__init__.pyi", emit_stubs.package(ops, package / "_build" / "stub_base.pyi",
-                                                    package / "__init__.py"))
+    write(output / "__init__.pyi", emit_stubs.package(ops, package / "_build" / "stub_base.pyi"))
     write(output / "functional.pyi",
           emit_stubs.python_module(package / "nn" / "functional.py", ops, "nn.functional"))
     write(output / "linalg.pyi",

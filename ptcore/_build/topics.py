@@ -1,7 +1,7 @@
 """What the folders say: the topics of ops, their bodies and kernels, the rules. Printed for meson.build.
 
-A folder of _ops that holds rows.py is a topic. Its other Python files are compiled, its C++ files are kernels; a
-file of autograd/rules holds the rules of the topic of its name.
+A folder of _ops that holds rows.py is a topic. Its C++ files are kernels, its Python files are compiled except those
+of PLAIN; a file of autograd/rules holds the rules of the topic of its name.
 
     python topics.py        lines "KIND NAME [FILE]"
 """
@@ -10,10 +10,14 @@ import levels
 import tables
 
 
+# Read, or called so rarely that they are left as they are. toplevel.py has what nn.functional has in another form.
+PLAIN = ("rows", "plain", "toplevel", "hosted")
+
+
 def bodies():
     """(topic, file) of the functions behind composite rows, and of what only they need."""
     return [(topic, path) for topic in tables.topics() for path in sorted((tables.OPS / topic).glob("*.py"))
-            if path.stem not in ("rows", "__init__")]
+            if path.stem not in PLAIN]
 
 
 def kernels():

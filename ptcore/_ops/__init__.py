@@ -7,7 +7,7 @@ _loaded = False
 
 def _load():
     global _loaded
-    from ptcore._ops import _table
+    from ptcore._ops.table import ids as _table
     from ptcore._ops.table import schema
     for family in _table.families():
         schema.collect(None)
@@ -33,7 +33,7 @@ def rows():
 
 def function(name, inplace=False):
     """The function that calls an op, or its in-place form."""
-    from ptcore._ops import _table
+    from ptcore._ops.table import ids as _table
     return _table.function_of(_table.op_id(name), inplace)
 
 

@@ -7,7 +7,6 @@ signature order; results are those of the op, in another rounding.
 from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, full, zeros
 from ptcore._ops._record import has_values
-from ptcore._ops._shapes import BOOL, stat_dtype
 from ptcore._ops.attention.bodies import attention_backward, attention_stats
 from ptcore._ops.functions import (
     abs,
@@ -47,6 +46,7 @@ from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.product.bodies import matmul
 from ptcore._ops.recurrent.decompositions import recurrent_layer, recurrent_layer_backward
 from ptcore._ops.resample.grid_by_ops import grid_sampled
+from ptcore._ops.table.shapes import BOOL, stat_dtype
 
 
 def function(op):

@@ -12,7 +12,7 @@ from ptcore._types cimport *
 from ptcore._device cimport BACKENDS
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._table cimport raise_status
+from ptcore._ops.table.ids cimport raise_status
 
 cdef extern from "optimizers.h" nogil:
     void pt_sgd_f32(float *p, const float *g, float *m, int64_t n, double lr, double momentum,

@@ -20,9 +20,9 @@ from ptcore._ops import _arguments
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, offer
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
-from ptcore._ops._table import op_id
+from ptcore._ops.table.ids import op_id
 
 cdef int OP_VIEW = op_id("view")
 cdef int OP_SELECT = op_id("select")

@@ -17,11 +17,11 @@ from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inpl
                                            unwritten)
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, asks, flags_of_all, offer
 from ptcore._ops.call.run cimport call, over_first
-from ptcore._ops._table cimport info
+from ptcore._ops.table.ids cimport info
 from ptcore._ops._writing cimport write_outs
 from ptcore._ops import _arguments, _results
 from ptcore._ops import _shape_rules  # no-cython-lint: it enters the rules
-from ptcore._ops._table import called_as, op_id, set_functions
+from ptcore._ops.table.ids import called_as, op_id, set_functions
 
 cdef extern from "Python.h":
     PyObject *PyUnicode_InternFromString(const char *) except NULL

@@ -10,11 +10,10 @@ import ptcore._ops as ops
 from ptcore._ops._creation import full, ones_like, zeros_like
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table import expr
+from ptcore._ops.table.evaluate import evaluated
 from ptcore._tensor import Tensor
 from ptcore.autograd import _helpers, rules
 from ptcore.autograd._helpers import conj_of
-
-_code = {}                              # (text, numbers) -> (compiled text, functions it calls)
 
 
 def jvp(op, args, tangents, out):
@@ -174,23 +173,12 @@ def _sum_of_texts(row, texts, args, tangents, out):
     for text, t in zip(texts, [t for a, t in zip(spec, tangents) if a.is_tensor]):
         if text is not None and t is not None:
             numbers = tuple([a.name for a in spec if a.letter in "fs"])
-            total = _plus(total, _evaluated(text, numbers, {**scope, "t": t}))
+            total = _plus(total, evaluated(text, numbers, {**scope, "t": t}, _helpers))
     return total
 
 
 def _plus(total, term):
     return term if total is None else total + term
-
-
-def _evaluated(text, numbers, scope):
-    """A text's value, ``numbers`` being the parameters in scope that are numbers."""
-    found = _code.get((text, numbers))
-    if found is None:
-        written = expr.to_python(text, "jvp", numbers, "t")
-        functions = {n: getattr(_helpers, n, None) or ops.function(n) for n in expr.called(written)}
-        code = compile(written, f"<jvp: {text}>", "eval")
-        found = _code[text, numbers] = code, {"__builtins__": {}, **functions}
-    return eval(found[0], found[1], scope)
 
 
 _RULES = {"linear": _linear, "bilinear": _bilinear, "reduced": _reduced, "rule": _by_rule,

@@ -8,8 +8,9 @@ from _references import NAMESPACE
 from test_gradient import has_rule, is_differentiable
 
 import ptcore
-from ptcore._ops import _batching, _decompositions, _shapes, function
+from ptcore._ops import _batching, _decompositions, function
 from ptcore._ops.table import schema
+from ptcore._ops.table import shapes as _shapes
 
 pytestmark = pytest.mark.core
 

@@ -5,11 +5,11 @@ from ptcore import _precision
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._creation import ones, randint, zeros
-from ptcore._ops._shapes import broadcast_shapes, stat_dtype
 from ptcore._ops.functions import amax, exp, expand, keep_mask, log, reshape, squeeze, transpose, unsqueeze
 from ptcore._ops.functions import attention_stats as attention_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.product.bodies import matmul
+from ptcore._ops.table.shapes import broadcast_shapes, stat_dtype
 from ptcore._tensor import Tensor
 
 _NAME = "scaled_dot_product_attention"

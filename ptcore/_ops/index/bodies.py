@@ -4,7 +4,6 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, full, ones_like, zeros
-from ptcore._ops._shapes import broadcast_shapes, index_dtype
 from ptcore._ops.functions import (
     abs,
     cat,
@@ -27,6 +26,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import index_add as index_add_to
 from ptcore._ops.functions import scatter_add as scatter_add_to
+from ptcore._ops.table.shapes import broadcast_shapes, index_dtype
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 

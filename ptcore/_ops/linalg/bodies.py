@@ -5,7 +5,6 @@ from ptcore._ops import _arguments, _results
 from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, empty, eye, full, ones, zeros
 from ptcore._ops._record import has_values
-from ptcore._ops._shapes import INT32, broadcast_shapes, householder_spec
 from ptcore._ops.functions import (
     _geqrf,
     _linalg_cholesky,
@@ -47,6 +46,7 @@ from ptcore._ops.functions import (
     where,
 )
 from ptcore._ops.product.bodies import _square, matmul, product_of
+from ptcore._ops.table.shapes import INT32, broadcast_shapes, householder_spec
 from ptcore._ops.view.bodies import movedim
 from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor

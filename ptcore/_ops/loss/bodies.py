@@ -4,7 +4,6 @@ from ptcore._errors import ChoiceError, DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
 from ptcore._ops._creation import arange, full, zeros
 from ptcore._ops._record import has_values
-from ptcore._ops._shapes import broadcast_shapes
 from ptcore._ops.functions import (
     abs,
     absolute_difference,
@@ -41,6 +40,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.norm.bodies import cosine_similarity, pairwise_distance
 from ptcore._ops.shaping.bodies import stack
+from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
 
@@ -377,7 +377,7 @@ def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, red
 # -- connectionist temporal classification ------------------------------------------------------------
 def _lengths(op, name, lengths, n, device):
     if isinstance(lengths, (tuple, list)):
-        from ptcore._convert import tensor
+        from ptcore._exchange.convert import tensor
         lengths = tensor(_arguments.integers(op, name, lengths), dtype=INT64, device=device)
     if not isinstance(lengths, Tensor) or lengths.dtype.kind not in "iu":
         raise TypeError(f"{op}: {name} must be integers, got "

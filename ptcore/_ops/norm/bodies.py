@@ -4,7 +4,6 @@ from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._common import _dims, _wrap
 from ptcore._ops._creation import zeros
-from ptcore._ops._shapes import broadcast_shapes
 from ptcore._ops.functions import (
     abs,
     amax,
@@ -27,6 +26,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.linalg.bodies import _identity, _matrices, _numbers, linalg_det, linalg_inv, linalg_svdvals
 from ptcore._ops.product.bodies import _square, matmul
+from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._ops.view.bodies import movedim
 
 _INFINITY = float("inf")

@@ -4,7 +4,6 @@ from ptcore._ops import _arguments
 from ptcore._ops._common import _wrap
 from ptcore._ops._creation import eye
 from ptcore._ops._record import has_values
-from ptcore._ops._shapes import broadcast_shapes
 from ptcore._ops.functions import (
     bmm,
     clone,
@@ -17,10 +16,12 @@ from ptcore._ops.functions import (
     mv,
     permute,
     reshape,
+    sum,
     transpose,
     unsqueeze,
 )
 from ptcore._ops.product.einsum import einsum  # noqa: F401
+from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._tensor import Tensor
 
 

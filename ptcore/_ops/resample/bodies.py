@@ -1,6 +1,6 @@
 """Bodies: other sizes by interpolation, sampling at positions, pixels as channels."""
-from ptcore._convert import tensor
 from ptcore._errors import DTypeError, ShapeError
+from ptcore._exchange.convert import tensor
 from ptcore._ops import _arguments
 from ptcore._ops._creation import linspace, zeros
 from ptcore._ops._spatial import _numbers, _word

@@ -9,7 +9,6 @@ from ptcore._ops import _arguments
 from ptcore._ops._common import _divided, _wrap
 from ptcore._ops._creation import arange, empty, zeros
 from ptcore._ops._record import has_values
-from ptcore._ops._shapes import broadcast_shapes
 from ptcore._ops.functions import (
     amax,
     amin,
@@ -30,6 +29,7 @@ from ptcore._ops.functions import (
     unsqueeze,
 )
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._tensor import Tensor
 
 
@@ -122,7 +122,7 @@ def repeat_interleave(input, repeats, dim, output_size):
     n = input.shape[dim]
     if not isinstance(repeats, Tensor):
         if isinstance(repeats, (tuple, list)):
-            from ptcore._convert import tensor
+            from ptcore._exchange.convert import tensor
             repeats = tensor(_arguments.integers(op, "repeats", repeats), dtype=INT64, device=input.device)
         else:
             repeats = _arguments.integer(op, "repeats", repeats)

@@ -1,6 +1,6 @@
 """Bodies: sorting, selecting along a dim, searching, sets."""
 from ptcore._dtype import as_dtype
-from ptcore._errors import ShapeError, UnsupportedDTypeError
+from ptcore._errors import ShapeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
@@ -10,7 +10,6 @@ from ptcore._ops.functions import (
     clone,
     cumsum,
     gather,
-    is_among,
     median_along,
     places_among,
     reshape,
@@ -158,22 +157,3 @@ def bucketize(input, boundaries, out_int32, right):
         input = full((), _arguments.number("bucketize", "input", input), dtype=boundaries.dtype,
                      device=boundaries.device)
     return searchsorted(boundaries, input, out_int32, right, None, None)
-
-
-def isin(elements, test_elements, assume_unique, invert):
-    op = "isin"
-    like = elements if isinstance(elements, Tensor) else test_elements
-    if not isinstance(like, Tensor):
-        _arguments.tensor(op, "elements", elements)
-    pair = []
-    for name, x in (("elements", elements), ("test_elements", test_elements)):
-        if not isinstance(x, Tensor):
-            value = _arguments.number(op, name, x)
-            try:
-                x = full((), value, device=like.device)
-            except (RuntimeError, OverflowError) as e:
-                raise type(e)(f"{op}: {e}") from None
-        if x.dtype.kind not in "iuf":
-            raise UnsupportedDTypeError(f"{op}: {name} must be integer or real floating-point, got {x.dtype.name}")
-        pair.append(x)
-    return is_among(*pair, invert)

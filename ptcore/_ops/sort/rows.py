@@ -95,13 +95,6 @@ made("unique_consecutive(input, return_inverse=False, return_counts=False, dim: 
      "ptcore.unique_consecutive(ptcore.tensor([3, 3, 1, 3]))", "tensor([3, 1, 3])",
      returns="Tensor | tuple[Tensor, ...]")
 
-# -- sets, counts and slopes -------------------------------------------------------------------------
-made("isin(elements: Obj, test_elements: Obj, *, assume_unique=False, invert=False)",
-     "isin(elements, test_elements, invert=invert)",
-     "Whether each element is among the test elements, or is not if ``invert``.",
-     "ptcore.isin(ptcore.tensor([1, 2]), ptcore.tensor([2, 3]))", "tensor([False,  True])", method=False,
-     out_argument=True)
-
 made("searchsorted(sorted_sequence, input: Obj, *, out_int32=False, right=False, side: Obj = None, sorter: Obj = None)",
      "_places_among(x, input, right)",
      """Where elements go among sorted ones to keep them sorted: before equals, or behind them with ``right=True`` or

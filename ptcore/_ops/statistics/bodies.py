@@ -22,6 +22,7 @@ from ptcore._ops.functions import (
     floor_divide,
     gather,
     index_add,
+    is_among,
     isnan,
     logical_xor,
     masked_fill,
@@ -269,6 +270,25 @@ def cumulative_trapezoid(y, x, dx, dim):
 
 
 INFINITY = float("inf")
+
+
+def isin(elements, test_elements, assume_unique, invert):
+    op = "isin"
+    like = elements if isinstance(elements, Tensor) else test_elements
+    if not isinstance(like, Tensor):
+        _arguments.tensor(op, "elements", elements)
+    pair = []
+    for name, x in (("elements", elements), ("test_elements", test_elements)):
+        if not isinstance(x, Tensor):
+            value = _arguments.number(op, name, x)
+            try:
+                x = full((), value, device=like.device)
+            except (RuntimeError, OverflowError) as e:
+                raise type(e)(f"{op}: {e}") from None
+        if x.dtype.kind not in "iuf":
+            raise UnsupportedDTypeError(f"{op}: {name} must be integer or real floating-point, got {x.dtype.name}")
+        pair.append(x)
+    return is_among(*pair, invert)
 
 
 def gradient(input, spacing, dim, edge_order):

@@ -38,6 +38,13 @@ made("cumulative_trapezoid(y, x: Obj = None, *, dx: Obj = None, dim=-1)", "_cumu
      "Running integral along ``dim`` by the trapezoidal rule.",
      "ptcore.cumulative_trapezoid(ptcore.tensor([1., 3., 3.]))", "tensor([2., 5.])", method=False)
 
+# -- sets, counts and slopes -------------------------------------------------------------------------
+made("isin(elements: Obj, test_elements: Obj, *, assume_unique=False, invert=False)",
+     "isin(elements, test_elements, invert=invert)",
+     "Whether each element is among the test elements, or is not if ``invert``.",
+     "ptcore.isin(ptcore.tensor([1, 2]), ptcore.tensor([2, 3]))", "tensor([False,  True])", method=False,
+     out_argument=True)
+
 made("gradient(input, *, spacing: Obj = 1, dim: Obj = None, edge_order=1)",
      "_gradient(x, spacing, dim, edge_order)",
      """Slopes along each dim in ``dim`` (all if None) by central differences, one-sided at the ends; ``spacing`` is a

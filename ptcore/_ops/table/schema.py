@@ -268,7 +268,7 @@ def elementwise(signature, **columns):
 def structured(signature, **columns):
     """An op with a kernel by name, a spec (shape and dtype rule) and vjp texts or functions.
 
-    Columns: ``out`` (the spec: an expression of calls to _shapes.py, a tuple for several
+    Columns: ``out`` (the spec: an expression of calls to shapes.py, a tuple for several
     outputs), ``kernel``, ``vjp`` (a text for each tensor; absent: the function that
     ``@vjp(name)`` marks in autograd/rules/), ``fields`` (names of several outputs),
     ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
