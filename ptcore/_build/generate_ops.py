@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import emit_cpp
 import emit_functions
 import emit_rules
+import emit_steps
 import emit_stubs
 import tables
 
@@ -57,6 +58,7 @@ def main():
     write(args.output / "_select.cpp", emit_cpp.select(ops, kernels))
     write(args.output / "_functions.h", emit_functions.table(ops))
     write(args.output / "_shape_rules.pyx", emit_functions.shape_rules(ops))
+    write(args.output / "steps.h", emit_steps.header())
     loops = emit_cpp.families(ops)
     for family in tables.FAMILIES:
         members = [op for op in ops if op.family == family]

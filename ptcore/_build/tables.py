@@ -28,6 +28,7 @@ for _name in ("ptcore", "ptcore._ops"):
     sys.modules.setdefault(_name, types.ModuleType(_name))
 schema = _load("ptcore._ops._schema", PACKAGE / "_ops" / "_schema.py")
 expr = _load("ptcore._ops._expr", PACKAGE / "_ops" / "_expr.py")
+steps = _load("ptcore._ops._steps", PACKAGE / "_ops" / "_steps.py")
 signature = _load("ptcore._ops._signature", PACKAGE / "_ops" / "_signature.py")
 
 
