@@ -62,13 +62,14 @@ cdef inline tuple group_of(Tensor t):
 cdef int call_many(const char *name, list written, list read, tuple shared=(), list own=None) except -1:
     """Calls a kernel over n tensors, or n for each of several operands; ``own`` holds a tuple of numbers for each.
 
-    Complex tensors are pairs of reals. Tensors that share memory go to the kernel one by one, in order. Versions are the caller's.
+    Complex tensors are pairs of reals. Tensors that share memory go to the kernel one by one, in order. Versions are
+    the caller's.
     """
     cdef Tensor t = <Tensor>(<list>written[0])[0]
     cdef int column = t.storage.device, status
     cdef int64_t one = 1
     cdef int i, k, n = len(<list>written[0]), nout = n * len(written), nin = len(read)
-    cdef tuple numbers = shared if own is None else sum(own, shared)
+    cdef list numbers = [*shared, *[x for of_tensor in own or () for x in of_tensor]]
     cdef int nparams = len(numbers)
     cdef pt_kernel kernel = BACKENDS[column].kernel(name)
     cdef pt_call c
@@ -98,7 +99,6 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
         for k in range(nparams):
             params[k].kind = PT_PARAM_FLOAT
             params[k].d = numbers[k]
-            params[k].i = <int64_t>params[k].d
         c.op = -1
         c.nin, c.nout, c.nparams = nin, nout, nparams
         (<const pt_view **>&c.inputs)[0] = views + nout
@@ -216,7 +216,7 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
     cdef bint single, fused
     cdef uint32_t key
     cdef Tensor p, x
-    cdef object state = None, counter
+    cdef object state = None
     cdef list held
     cdef dict groups = None
     if s == NULL or len(options) != s.options or len(names) + 1 != s.written or len(counters) != s.counters:
@@ -227,6 +227,9 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
     for k in range(s.options):
         given[k] = options[k]
     for i in range(len(params)):
+        p = params[i]
+        if not PT_FLOAT16 <= p.dt <= PT_COMPLEX128:
+            raise RuntimeError(f"{name}: parameters must be floating or complex, got {p.dtype}")
         if operands > 2 or s.counters:
             state = states[i]
         single = False
@@ -235,8 +238,7 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
         s.numbers(given, counted, single, numbers)
         for k in range(s.counters):
             write_counter(state[counters[k]], counted[k])
-        p = params[i]
-        key, fused = pt_tls.mode, PT_FLOAT16 <= p.dt <= PT_COMPLEX128 and dense(p)
+        key, fused = pt_tls.mode, dense(p)
         for k in range(operands):
             x = p if k == 0 else grads[i] if k == s.written else state[names[k - 1]]
             key |= x.flags
@@ -268,8 +270,8 @@ cdef int add(dict groups, const pt_step *s, list operands, const double *numbers
     cdef tuple key = group_of(<Tensor>operands[0])
     group = groups.get(key)
     if group is None:
-        group = groups[key] = ([[] for k in range(s.written)], [],
-                                       tuple([numbers[k] for k in range(s.shared)]), [])
+        shared = tuple([numbers[k] for k in range(s.shared)])
+        group = groups[key] = [[] for _ in range(s.written)], [], shared, []
     for k in range(s.written):
         group[0][k].append(operands[k])
     group[1].append(operands[s.written])

@@ -1,7 +1,7 @@
 """The programs: which kernel files are compiled, for which dtypes, and the text that NVRTC gets.
 
-A program is named as the host half names it, ``"softmax"``, ``"elementwise:add"`` or ``"step:adam"``, and compiled for a tuple of dtypes
-that its text sees as ``PT_T``, ``PT_U``, ``PT_V``, ``PT_W``.
+A program is named as the host half names it, ``"softmax"``, ``"elementwise:add"`` or ``"step:adam"``, and compiled for
+a tuple of dtypes that its text sees as ``PT_T``, ``PT_U``, ``PT_V``, ``PT_W``.
 """
 import re
 
