@@ -100,12 +100,16 @@ _AVERAGES = """
 """
 
 
-def _sgd(momentum):
-    return Step("p m" if momentum else "p", "lr momentum dampening weight_decay nesterov maximize first", "",
-                _DIRECTION + "keep = 1 - dampening", _GRADIENT + ("""
-                    m = d if first else momentum * m + keep * d
-                    p = p - lr * (d + momentum * m if nesterov else m)
-                """ if momentum else "p = p - lr * d"))
+# A buffer begins with the gradient: one of zeros takes it as it is.
+_SGD = """
+    keep = 0 if first else momentum
+    rest = 1 if first else 1 - dampening
+"""
+
+
+def _sgd(state, *update):
+    return Step("p " + state, "lr momentum dampening weight_decay maximize first", "", _DIRECTION + _SGD,
+                _GRADIENT + "\n".join(update))
 
 
 def _adam(amsgrad):
@@ -128,8 +132,9 @@ def _rmsprop(momentum, centered):
 
 
 STEPS = {
-    "sgd": _sgd(False),
-    "sgd_momentum": _sgd(True),
+    "sgd": _sgd("", "p = p - lr * d"),
+    "sgd_momentum": _sgd("m", "m = keep * m + rest * d", "p = p - lr * m"),
+    "sgd_nesterov": _sgd("m", "m = keep * m + rest * d", "p = p - lr * (d + momentum * m)"),
     "adam": _adam(False),
     "amsgrad": _adam(True),
     "rmsprop": _rmsprop(False, False),

@@ -96,20 +96,20 @@ class SGD(ByGroup):
             group["momentum"],
             group["dampening"],
             group["weight_decay"],
-            group["nesterov"],
             group["maximize"],
             False,
         )
         if group["momentum"] == 0:
             _optimizers.step_("sgd", options, params, grads, [], (), ())
             return
-        states, names = [self.state[p] for p in params], ("momentum_buffer",)
+        formula, names = "sgd_nesterov" if group["nesterov"] else "sgd_momentum", ("momentum_buffer",)
+        states = [self.state[p] for p in params]
         new = [s.get("momentum_buffer") is None for s in states]
         if True in new:
             for param, state in compress(zip(params, states, strict=True), new):
                 state["momentum_buffer"] = ptcore.zeros_like(param)
             chosen = [[*compress(x, new)] for x in (params, grads, states)]
-            _optimizers.step_("sgd_momentum", (*options[:-1], True), *chosen, names, ())
+            _optimizers.step_(formula, (*options[:-1], True), *chosen, names, ())
             begun = [not n for n in new]
             params, grads, states = ([*compress(x, begun)] for x in (params, grads, states))
-        _optimizers.step_("sgd_momentum", options, params, grads, states, names, ())
+        _optimizers.step_(formula, options, params, grads, states, names, ())
