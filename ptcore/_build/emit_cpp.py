@@ -88,7 +88,7 @@ def loops(family, ops):
 
 # Shape rules that rows name, in the order of pt_rule in _opinfo.h.
 RULES = ("", "like", "laid", "cast", "laid_cast", "summed", "like_pair", "reduced", "reduced_sum", "reduced_nonempty",
-         "reduced_bool", "reduced_pair", "reduced_index", "mm", "bmm", "linear", "cat", "gather", "scatter",
+         "reduced_bool", "reduced_pair", "kth_pair", "reduced_index", "mm", "bmm", "linear", "cat", "gather", "scatter",
          "index_select", "shaped", "like_each", "taken", "put", "of_rows", "filled", "like_second", "like_mask",
          "like_matrix", "counted", "mv", "dot", "addmm", "index_add", "layer_norm", "layer_norm_backward",
          "batch_norm", "group_norm", "channels_backward", "cross_entropy", "nll_loss", "convolved",

@@ -252,6 +252,12 @@ def unflatten(input, dim, sizes):
 
 
 def movedim(input, source, destination):
+    if type(source) is int and type(destination) is int:
+        source = _wrap("movedim", source, input.ndim, "source")
+        order = list(range(input.ndim))
+        if order:
+            order.insert(_wrap("movedim", destination, input.ndim, "destination"), order.pop(source))
+        return permute(input, order)
     source = _arguments.integers("movedim", "source", source)
     destination = _arguments.integers("movedim", "destination", destination)
     if len(source) != len(destination):

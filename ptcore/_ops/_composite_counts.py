@@ -7,8 +7,18 @@ from ptcore._ops import _arguments, _results
 from ptcore._ops._composite import _wrap
 from ptcore._ops._composite_selection import searchsorted
 from ptcore._ops._creation import full, linspace, ones_like, zeros
-from ptcore._ops.functions import amax, amin, cat, clamp_max, floor_divide, index_add, reshape, slice, sort, sum, where
-from ptcore._state import no_grad
+from ptcore._ops.functions import (
+    amax,
+    amin,
+    cat,
+    floor_divide,
+    index_add,
+    is_among,
+    reshape,
+    slice,
+    sum,
+    where,
+)
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -16,7 +26,6 @@ INFINITY = float("inf")
 
 
 def isin(elements, test_elements, assume_unique, invert):
-    """By a search in the sorted test elements."""
     op = "isin"
     like = elements if isinstance(elements, Tensor) else test_elements
     if not isinstance(like, Tensor):
@@ -32,17 +41,7 @@ def isin(elements, test_elements, assume_unique, invert):
         if x.dtype.kind not in "iuf":
             raise UnsupportedDTypeError(f"{op}: {name} must be integer or real floating-point, got {x.dtype.name}")
         pair.append(x)
-    x, tests = pair
-    if x.dtype is not tests.dtype:
-        dtype = (reshape(x, (-1,))[:0] + reshape(tests, (-1,))[:0]).dtype
-        x, tests = x.to(dtype), tests.to(dtype)
-    with no_grad():
-        found = zeros(x.shape, dtype=as_dtype("bool"), device=x.device)
-        if tests.numel():
-            tests = sort(reshape(tests.detach(), (-1,)), 0)[0]
-            place = clamp_max(searchsorted(tests, x.detach(), False, False, None, None), tests.numel() - 1)
-            found = tests[place] == x
-    return found.logical_not() if invert else found
+    return is_among(*pair, invert)
 
 
 def gradient(input, spacing, dim, edge_order):

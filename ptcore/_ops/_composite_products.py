@@ -22,9 +22,11 @@ from ptcore._ops.functions import (
     mm,
     mul,
     mv,
+    pair_distances,
     permute,
     reshape,
     root_of_variance,
+    row_distances,
     sum,
     transpose,
     unsqueeze,
@@ -108,6 +110,10 @@ def inner(input, other):
         return input * other
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last sizes must agree, got shapes {list(input.shape)} and {list(other.shape)}")
+    if input.ndim == 1 and other.ndim == 1:
+        return dot(input, other)
+    if input.ndim == 2 and other.ndim == 2:
+        return mm(input, transpose(other, 0, 1))
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -258,8 +264,7 @@ def linalg_vecdot(x, y, dim):
         return _conj(x) * y
     if len(shape) == 1 and x.shape == y.shape:
         return dot(_conj(x), y)
-    x, y = [movedim(expand(v, shape), dim, -1) for v in (_conj(x), y)]
-    return reshape(matmul(unsqueeze(x, -2), unsqueeze(y, -1)), x.shape[:-1])
+    return sum(_conj(x) * y, dim)
 
 
 def _crossed(op, input, other, dim):
@@ -440,13 +445,12 @@ def cdist(x1, x2, p, compute_mode):
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     _arguments.word(op, "compute_mode", compute_mode, modes)
     m, n = x1.shape[-2], x2.shape[-2]
-    broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
+    batch = broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and (m > 25 or n > 25))):
         return _euclidean(x1, x2)
-    gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
-    if not x1.shape[-1]:
-        return sum(gap, -1)
-    return vector_norm(gap, p, -1)
+    if x1.ndim != 2 or x2.ndim != 2:
+        x1, x2 = expand(x1, (*batch, *x1.shape[-2:])), expand(x2, (*batch, *x2.shape[-2:]))
+    return pair_distances(x1, x2, p)
 
 
 def _euclidean(x1, x2):
@@ -464,10 +468,7 @@ def pdist(input, p):
         raise DTypeError(f"pdist: input must be real floating-point, got {input.dtype.name}")
     if p < 0:
         raise RuntimeError(f"pdist: p must not be negative, got {p}")
-    from ptcore._ops._composite_shaping import triu_indices
-    n = input.shape[0]
-    pairs = triu_indices(n, n, 1, None, "cpu", None).to(input.device)
-    return vector_norm(input[pairs[0]] - input[pairs[1]], p, -1)
+    return row_distances(input, p)
 
 
 def bilinear(input1, input2, weight, bias):

@@ -10,6 +10,7 @@ from ptcore._ops.functions import (
     div,
     expand,
     gather,
+    index_filled,
     masked_fill,
     masked_write,
     places_among,
@@ -73,28 +74,21 @@ def _slices(op, input, dim, index, source):
     index = _vector(op, input, dim, index)
     shape = list(input.shape) or [1]
     expected = [*shape[:dim], index.numel(), *shape[dim + 1:]]
-    if source is not None:
-        _same_dtype(op, input, source, "source")
-        if (list(source.shape) or [1]) != expected:
-            raise OutOfRangeError(f"{op}: source must have shape {expected}, got {list(source.shape)}")
-        source = reshape(source, expected)
-    return dim, _along(index, expected, dim), source, shape
-
-
-def index_copy(input, dim, index, source):
-    dim, places, source, shape = _slices("index_copy", input, dim, index, source)
-    return reshape(scatter_src(reshape(input, shape), dim, places, source), input.shape)
+    _same_dtype(op, input, source, "source")
+    if (list(source.shape) or [1]) != expected:
+        raise OutOfRangeError(f"{op}: source must have shape {expected}, got {list(source.shape)}")
+    return dim, _along(index, expected, dim), reshape(source, expected), shape
 
 
 def index_fill(input, dim, index, value):
-    dim, places, _, shape = _slices("index_fill", input, dim, index, None)
+    dim, index = _dim_of("index_fill", input, dim), _vector("index_fill", input, dim, index)
     if isinstance(value, Tensor):
         if value.ndim:
             raise ShapeError(f"index_fill: value must be a number or a 0-d tensor, got shape {list(value.shape)}")
         value = value.to(input.dtype)
     else:
         value = full((), _number("index_fill", "value", value, input), dtype=input.dtype, device=input.device)
-    return reshape(scatter_src(reshape(input, shape), dim, places, expand(value, places.shape)), input.shape)
+    return index_filled(input, dim, index, value)
 
 
 def index_reduce(input, dim, index, source, reduce, include_self):
@@ -185,14 +179,16 @@ def take_along_dim(input, indices, dim):
         raise ShapeError(f"take_along_dim: input and indices must have equally many dimensions, got shapes "
                          f"{list(input.shape)} and {list(indices.shape)}")
     dim = _dim_of("take_along_dim", input, dim)
-    if not input.ndim:
-        return gather(input, 0, indices.to(INT64))
+    if indices.dtype is not INT64:
+        indices = indices.to(INT64)
+    if input.shape == indices.shape:
+        return gather(input, dim, indices)
     a, b = list(input.shape), list(indices.shape)
     a[dim] = b[dim] = 1
     shape = list(broadcast_shapes("take_along_dim", a, b))
     wide, places = list(shape), list(shape)
     wide[dim], places[dim] = input.shape[dim], indices.shape[dim]
-    return gather(expand(input, wide), dim, expand(indices.to(INT64), places))
+    return gather(expand(input, wide), dim, expand(indices, places))
 
 
 # -- masks --------------------------------------------------------------------------------------

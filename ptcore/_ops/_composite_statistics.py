@@ -18,11 +18,9 @@ from ptcore._ops.functions import (
     clamp_max,
     clamp_min,
     clone,
-    cummax,
     cumsum,
     diagonal,
     exp2,
-    expand,
     floor,
     floor_divide,
     gather,
@@ -33,8 +31,10 @@ from ptcore._ops.functions import (
     logical_xor,
     masked_fill,
     mean,
+    median_along,
     mm,
     mul,
+    nansum,
     reshape,
     root_of_variance,
     scatter_src,
@@ -70,22 +70,12 @@ def _with_mean(op, input, dim, unbiased, keepdim, correction):
     return variance, mean(input, None if isinstance(dim, bool) else _dims(op, dim, input.ndim), keepdim)
 
 
-def nansum(input, dim, keepdim, dtype):
-    if input.dtype.is_complex:
-        raise DTypeError(f"nansum: input must be real, got {input.dtype.name}")
-    dims = _dims("nansum", dim, input.ndim)
-    if input.dtype.kind == "f":
-        input = masked_fill(input, isnan(input), 0)
-    return sum(input, dims, keepdim, dtype=dtype)
-
-
 def nanmean(input, dim, keepdim, dtype):
     if input.dtype.kind != "f":
         raise DTypeError(f"nanmean: input must be real floating-point, got {input.dtype.name}")
     dims = _dims("nanmean", dim, input.ndim)
-    missing = isnan(input)
-    total = sum(masked_fill(input, missing, 0), dims, keepdim, dtype=dtype)
-    return total / sum(~missing, dims, keepdim).to(total.dtype)
+    total = nansum(input, dims, keepdim, dtype=dtype)
+    return total / sum(input == input, dims, keepdim).to(total.dtype)
 
 
 def _observations(op, input):
@@ -145,63 +135,15 @@ def msort(input):
     return sort(input, 0)[0] if input.ndim else clone(input)
 
 
-def _real_only(op, input):
-    if input.dtype.is_complex or input.dtype.kind == "b":
-        raise DTypeError(f"{op}: input must be real numbers, got {input.dtype.name}")
-
-
-def _at(values, indices, dim, keepdim, place):
-    """Element ``place`` of each sorted line: a number, or one for each line with its dim kept."""
-    if isinstance(place, int):
-        place = full([1 if d == dim else n for d, n in enumerate(values.shape)], place, dtype=INT64,
-                     device=values.device)
-    values, indices = gather(values, dim, place), gather(indices, dim, place)
-    if keepdim:
-        return values, indices
-    return values.squeeze(dim), indices.squeeze(dim)
-
-
-def _lines(op, input, dim):
-    """(dim, length of its lines); a 0-d tensor is one line of one element."""
-    dim = _wrap(op, dim, input.ndim)
-    n = input.shape[dim] if input.ndim else 1
-    if n == 0:
-        raise IndexError(f"{op}: dim {dim} has size 0, but a value for it is needed")
-    return dim, n
-
-
-def kthvalue(input, k, dim, keepdim):
-    _real_only("kthvalue", input)
-    dim, n = _lines("kthvalue", input, dim)
-    if not 1 <= k <= n:
-        raise RuntimeError(f"kthvalue: k must be in [1, {n}], got {k}")
-    if not input.ndim:
-        return _results.kthvalue((clone(input), zeros((), dtype=INT64, device=input.device)))
-    values, indices = sort(input, dim)
-    return _results.kthvalue(_at(values, indices, dim, keepdim, k - 1))
-
-
 def _middle(op, result, input, dim, keepdim, skip_nan):
-    _real_only(op, input)
-    if dim is None:
-        flat = reshape(input, (-1,))
-        if not flat.numel():
-            if input.dtype.kind != "f":
-                raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
-            return full((), float("nan"), dtype=input.dtype, device=input.device)
-        return _middle(op, tuple, flat, 0, False, skip_nan)[0]
-    dim, n = _lines(op, input, dim)
-    if not input.ndim:
-        return result((clone(input), zeros((), dtype=INT64, device=input.device)))
-    values, indices = sort(input, dim)
-    place = (n - 1) // 2
-    if input.dtype.kind == "f":
-        missing = sum(isnan(input), dim, True)
-        if skip_nan:
-            place = floor_divide(clamp_min(n - missing - 1, 0), 2)
-        else:                           # NaN are the last of a sorted line: the first of them wins
-            place = where(missing > 0, n - missing, place)
-    return result(_at(values, indices, dim, keepdim, place))
+    if dim is not None:
+        return _results.packed(result, median_along(input, skip_nan, _wrap(op, dim, input.ndim), keepdim))
+    flat = reshape(input, (-1,))
+    if not flat.numel():
+        if input.dtype.kind != "f":
+            raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
+        return full((), float("nan"), dtype=input.dtype, device=input.device)
+    return median_along(flat, skip_nan, 0, False)[0]
 
 
 def median(input, dim, keepdim):
@@ -210,27 +152,6 @@ def median(input, dim, keepdim):
 
 def nanmedian(input, dim, keepdim):
     return _middle("nanmedian", _results.nanmedian, input, dim, keepdim, True)
-
-
-def mode(input, dim, keepdim):
-    """The longest run of each sorted line, the first of equally long ones; the index of its last element."""
-    _real_only("mode", input) if input.dtype.kind != "b" else None
-    dim, n = _lines("mode", input, dim)
-    if not input.ndim:
-        return _results.mode((clone(input), zeros((), dtype=INT64, device=input.device)))
-    values, indices = sort(input, dim)
-    with no_grad():
-        v = values.detach()
-        place = expand(reshape(arange(n, device=v.device), [n if d == dim else 1 for d in range(v.ndim)]), v.shape)
-        first = slice(place, dim, 0, 1, 1) == 0
-        if n > 1:
-            new = slice(v, dim, 1, n, 1) != slice(v, dim, 0, n - 1, 1)
-            first = cat([first, new], dim)
-        start = cummax(where(first, place, 0), dim)[0]
-        length = place - start
-        # the largest length; of equal ones the first
-        best = (length * n + (n - 1 - place)).argmax(dim, True)
-    return _results.mode(_at(values, indices, dim, keepdim, best))
 
 
 def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):

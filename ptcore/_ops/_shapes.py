@@ -228,6 +228,8 @@ def index_select_spec(op, x, dim, index):
 
 def index_add_spec(op, x, dim, index, source):
     expected, _ = index_select_spec(op, x, dim, index)
+    if x.ndim == 0 and index.numel() != 1:
+        raise ShapeError(f"{op}: index must have one element for an input without dimensions, got {index.numel()}")
     if tuple(source.shape) != tuple(expected):
         raise ShapeError(f"{op}: source must have shape {list(expected)}, got "
                          f"{list(source.shape)}")
@@ -505,6 +507,14 @@ def _reduced_pair(op, x, dim, keepdim):
     return [reduced(x, dim, keepdim), reduced(x, dim, keepdim, INT64)]
 
 
+def _kth_pair(op, x, k, dim, keepdim):
+    nonempty(op, x, dim)
+    n = x.shape[dim] if x.ndim else 1
+    if not 1 <= k <= n:
+        raise RuntimeError(f"{op}: k must be in [1, {n}], got {k}")
+    return _reduced_pair(op, x, dim, keepdim)
+
+
 def _reduced_index(op, x, dim, keepdim):
     dim = tuple(range(x.ndim)) if dim is None else dim
     nonempty(op, x, dim)
@@ -532,7 +542,8 @@ NAMED = {
     "reduced_sum": lambda op, x, dim, keepdim, dtype: reduced(x, dim, keepdim, summed_dtype(x, dtype)),
     "reduced_nonempty": _reduced_nonempty,
     "reduced_bool": lambda op, x, dim, keepdim: reduced(x, dim, keepdim, BOOL),
-    "reduced_pair": _reduced_pair,
+    "reduced_pair": lambda op, x, *rest: _reduced_pair(op, x, *rest[-2:]),
+    "kth_pair": _kth_pair,
     "reduced_index": _reduced_index,
     "mm": mm_spec,
     "bmm": bmm_spec,
@@ -549,7 +560,7 @@ NAMED = {
     "mv": mv_spec,
     "dot": dot_spec,
     "addmm": lambda op, c, x, y, *rest: addmm_spec(op, c, x, y),
-    "index_add": lambda op, x, dim, index, source, alpha: index_add_spec(op, x, dim, index, source),
+    "index_add": lambda op, x, dim, index, source, *rest: index_add_spec(op, x, dim, index, source),
     "layer_norm": lambda op, x, weight, bias, n, eps: normalized(op, x, x.shape[x.ndim - n:], weight, bias),
     "layer_norm_backward": lambda op, g, x, mean, *rest: layer_norm_gradients(x, mean),
     "batch_norm": lambda op, x, weight, bias, eps: batch_normalized(x, weight, bias),

@@ -60,6 +60,25 @@ structured(
 tensor([0., 2., 0.])
 """)
 
+structured(
+    "index_copy(input, dim: Dim, index: Index, source)", kernel="index_copy", promote="none", out="index_add",
+    vjp=["index_filled(g, dim, index, zeros_for(g, ()))", None, "index_select(g, dim, index)"],
+    batch="shift input source", jvp="linear", reference="_index_copy(x, dim, index, source)", inplace=True,
+    updates=True,
+    doc="""``input`` with slices of ``source`` written at positions along ``dim``.
+
+>>> import ptcore
+>>> ptcore.index_copy(ptcore.zeros(3), 0, ptcore.tensor([2]), ptcore.ones(1))
+tensor([0., 0., 1.])
+""")
+
+structured(
+    "index_filled(input, dim: Dim, index: Index, value)", kernel="index_copy", promote="none", internal=True,
+    called="index_fill", node="IndexFillBackward0", out="like",
+    vjp=["index_filled(g, dim, index, zeros_for(g, ()))", None, "sum(g * index_filled(zeros_for(g, g.shape), dim, index, ones_like(sum(g))))"],
+    batch="decompose", jvp="linear", reference="_index_fill(x, dim, index, value)", inplace=True, updates=True,
+    doc="``input`` with the element of a 0-d tensor in slices at positions along ``dim``.")
+
 linear(
     "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", node="IndexBackward0", kernel="index_get",
     internal=True, called="index",

@@ -1,5 +1,5 @@
 """Rows: products of matrices and vectors, norms and distances, as functions of other ops."""
-from ptcore._ops._schema import FLOATING, composite
+from ptcore._ops._schema import FLOATING, REAL, composite, nondifferentiable, structured
 
 
 def _row(signature, reference, text, example, result, **columns):
@@ -124,3 +124,28 @@ _row("bilinear(input1, input2, weight, bias: OptTensor = None)", "_bilinear(inpu
      "``input1 @ weight[k] @ input2 + bias[k]`` for each k, over the last dims of the inputs.",
      "ptcore.bilinear(ptcore.tensor([1., 2.]), ptcore.tensor([3.]), ptcore.ones(1, 2, 1))", "tensor([9.])",
      public=["bilinear", "nn.functional.bilinear"], method=False, autocast="widest")
+
+# -- distances of rows, of which the differences are never held ---------------------------------------
+
+structured(
+    "pair_distances(x1, x2, p: Float)", types=REAL, kernel="pair_distances", layout="contiguous",
+    internal=True, called="cdist", node="CdistBackward0", out="((*x1.shape[:-1], x2.shape[-2]), x1.dtype)",
+    vjp=["pair_slope(g, x, y, out, p)", "pair_slope(g.mT, y, x, out.mT, p)"], batch="decompose", jvp="decompose",
+    reference="_vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1, False)",
+    doc="The p-norm distance of each row of x1 (*, m, d) from each of x2 (*, n, d).")
+
+nondifferentiable(
+    "pair_distances_slope(g, x1, x2, dist, p: Float)", types=REAL, promote="none", kernel="pair_distances_slope",
+    layout="contiguous", internal=True, called="cdist", out="like_second", batch="decompose",
+    reference="_pair_distances_slope(g, x1, x2, p)", doc="The gradient of such distances by x1.")
+
+structured(
+    "row_distances(input, p: Float)", types=REAL, kernel="row_distances", layout="contiguous", internal=True,
+    called="pdist", node="PdistBackward0", out="((input.shape[0] * (input.shape[0] - 1) // 2,), input.dtype)",
+    vjp=["row_slope(g, x, out, p)"], batch="decompose", jvp="decompose", reference="_pdist(x, p)",
+    doc="The p-norm distances of all pairs of rows of a matrix.")
+
+nondifferentiable(
+    "row_distances_slope(g, input, dist, p: Float)", types=REAL, promote="none", kernel="row_distances_slope",
+    layout="contiguous", internal=True, called="pdist", out="like_second", batch="decompose",
+    reference="_row_distances_slope(g, input, p)", doc="The gradient of such distances by the matrix.")

@@ -14,6 +14,17 @@ tensor([4., 6.])
 """)
 
 structured(
+    "nansum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", types=ORDERED,
+    kernel="nansum", promote="dtype", out="reduced_sum", jvp="decompose",
+    reference="nansum(x, axis=dim, keepdims=keepdim)",
+    doc="""Sum over ``dim`` (all dims if None) of the elements that are not NaN.
+
+>>> import ptcore
+>>> ptcore.nansum(ptcore.tensor([1., float("nan")]))
+tensor(1.)
+""")
+
+structured(
     "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", node="ProdBackward0",
     internal=True, called="prod",
     kernel="prod", promote="dtype", out="reduced_sum",

@@ -23,10 +23,6 @@ _row("scatter_reduce(input, dim: Int, index: Index, src, reduce: Obj, *, include
 there unless ``include_self=False``.""",
      'ptcore.scatter_reduce(ptcore.zeros(2), 0, ptcore.tensor([0, 0]), ptcore.tensor([2., 3.]), "amax")',
      "tensor([3., 0.])", out_argument=True, inplace=True)
-_row("index_copy(input, dim: Int, index: Index, source)", "_index_copy(x, dim, index, source)",
-     "``input`` with slices of ``source`` written at positions along ``dim``.",
-     "ptcore.index_copy(ptcore.zeros(3), 0, ptcore.tensor([2]), ptcore.ones(1))", "tensor([0., 0., 1.])",
-     out_argument=True, inplace=True)
 _row("index_fill(input, dim: Int, index: Index, value: Obj)", "_index_fill(x, dim, index, value)",
      "``input`` with one value written to slices along ``dim``.",
      "ptcore.index_fill(ptcore.zeros(3), 0, ptcore.tensor([2]), 5)", "tensor([0., 0., 5.])", inplace=True)

@@ -1,5 +1,5 @@
 """Rows: sorting and selecting along a dim, values and indices."""
-from ptcore._ops._schema import ORDERED, nondifferentiable, structured
+from ptcore._ops._schema import INTEGRAL, ORDERED, REAL, nondifferentiable, structured
 
 structured(
     "sort(input, dim: Dim = -1, descending=False, *, stable=False)", types=ORDERED, kernel="sort",
@@ -24,6 +24,37 @@ whatever ``sorted`` says; of equals the first.
 >>> ptcore.topk(ptcore.tensor([3, 1, 2]), 2).indices
 tensor([0, 2])
 """)
+
+structured(
+    "kthvalue(input, k: Int, dim: Dim = -1, keepdim=False)", types=(*INTEGRAL, *REAL), kernel="kth",
+    fields=("values", "indices"), out="kth_pair", reference="_kthvalue(x, k, dim, keepdim)", jvp="decompose",
+    doc="""The ``k``-th smallest value along ``dim``, counted from 1, and where it was.
+
+>>> import ptcore
+>>> ptcore.kthvalue(ptcore.tensor([3, 1, 2]), 1).indices
+tensor(1)
+""")
+
+structured(
+    "median_along(input, skip_nan: Bool, dim: Dim, keepdim: Bool)", types=(*INTEGRAL, *REAL), kernel="median",
+    internal=True, called="median", node="MedianBackward1", fields=("values", "indices"), out="reduced_pair",
+    reference="_median_along(x, skip_nan, dim, keepdim)", jvp="decompose",
+    doc="The lower median along a dim and where it was: the first NaN if there is one, or NaN left out.")
+
+structured(
+    "mode(input, dim: Dim = -1, keepdim=False)", types=ORDERED, kernel="mode", fields=("values", "indices"),
+    out="reduced_pair", reference="_mode(x, dim, keepdim)", jvp="decompose",
+    doc="""The most frequent value along ``dim``, the smallest of equally frequent ones, and where it was last.
+
+>>> import ptcore
+>>> ptcore.mode(ptcore.tensor([3, 1, 3])).values
+tensor(3)
+""")
+
+nondifferentiable(
+    "is_among(input, tests, invert: Bool)", types=(*INTEGRAL, *REAL), kernel="isin", internal=True, called="isin",
+    layout="contiguous", out="(input.shape, BOOL)", batch="decompose", reference="isin(x, y, invert=invert)",
+    doc="Whether each element is among those of another tensor, or is not.")
 
 nondifferentiable(
     "places_among(sorted_sequence, input, right: Bool)", types=ORDERED, kernel="places_among", internal=True,

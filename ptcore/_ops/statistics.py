@@ -19,9 +19,6 @@ for _name, _text, _values in (("std_mean", "Standard deviation", "(tensor(1.4142
          f"_{_name}(x, dim, correction)",
          f"{_text} and mean over ``dim`` (all dims if None); the divisor is ``n - correction``, with 1 unless given.",
          f"ptcore.{_name}(ptcore.tensor([1., 3.]))", _values, method=False, returns="tuple[Tensor, Tensor]")
-_row("nansum(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nansum(x, axis=dim, keepdims=keepdim)",
-     "Sum over ``dim`` (all dims if None) of the elements that are not NaN.",
-     "ptcore.nansum(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
 _row("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nanmean(x, axis=dim, keepdims=keepdim)",
      "Mean over ``dim`` (all dims if None) of the elements that are not NaN.",
      "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
@@ -39,18 +36,11 @@ _row("aminmax(input, *, dim: Obj = None, keepdim=False)", "_aminmax(x, dim, keep
      "ptcore.aminmax(ptcore.tensor([3, 1, 2])).max", "tensor(3)", out_argument=True, returns="tuple[Tensor, Tensor]")
 _row("msort(input)", "sort(x, axis=0) if x.ndim else x", "Sorted along dim 0.",
      "ptcore.msort(ptcore.tensor([3, 1, 2]))", "tensor([1, 2, 3])", out_argument=True)
-_row("kthvalue(input, k: Int, dim=-1, keepdim=False)", "_kthvalue(x, k, dim, keepdim)",
-     "The ``k``-th smallest value along ``dim``, counted from 1, and where it was.",
-     "ptcore.kthvalue(ptcore.tensor([3, 1, 2]), 1).indices", "tensor(1)", out_argument=True,
-     returns="tuple[Tensor, Tensor]")
 for _name, _text in (("median", "The lower median of all elements, or along ``dim`` with where it was. NaN wins."),
                      ("nanmedian",
                       "The lower median of the elements that are not NaN, or along ``dim`` with where it was.")):
     _row(f"{_name}(input, dim: Obj = None, keepdim=False)", f"_{_name}(x, dim, keepdim)", _text,
          f"ptcore.{_name}(ptcore.tensor([3., 1., 2., 4.]))", "tensor(2.)", out_argument=True)
-_row("mode(input, dim=-1, keepdim=False)", "_mode(x, dim, keepdim)",
-     "The most frequent value along ``dim``, the smallest of equally frequent ones, and where it was last.",
-     "ptcore.mode(ptcore.tensor([3, 1, 3])).values", "tensor(3)", out_argument=True, returns="tuple[Tensor, Tensor]")
 for _name, _text in (("quantile", "Quantiles of all elements, or along ``dim``; NaN where there is one."),
                      ("nanquantile", "Quantiles of the elements that are not NaN, of all or along ``dim``.")):
     _row(f'{_name}(input, q: Obj, dim: Obj = None, keepdim=False, *, interpolation: Obj = "linear")',

@@ -297,6 +297,14 @@ CASES = {
     "scatter_src": [[F(3, 3), 1, I([[0, 2], [2, 1]]), F(2, 2)],
                     [F(3, 3), 0, I([[0, 1, 2]]), F(2, 3)]],
     "multi_margin": [[F(3, 4), I([0, 3, 1]), None, 1, 1.0], [F(3, 4), I([0, 3, 1]), C(4), 2, 0.5]],
+    "index_copy": [[F(4, 3), 0, I([3, 0]), F(2, 3)], [F(2, 4), 1, I([1, 2]), F(2, 2)], [F(2, 4, 3), 1, I([3]), F(2, 1, 3)],
+                   [F(), 0, I([0]), F()]],
+    "index_filled": [[F(4, 3), 0, I([3, 0]), F()], [F(2, 4), -1, I([1, 1]), F()], [F(2, 3, 4), 1, I([2, 0]), F()]],
+    "is_among": [[F(3, 4), F(2), False], [F(3, 4), F(20), True]],
+    "pair_distances": [[F(3, 4), F(2, 4), p] for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf)]
+    + [[F(2, 3, 70), F(2, 2, 70), 1.0], [F(2, 3, 70), F(2, 2, 70), 2.0]],
+    "pair_distances_slope": [], "row_distances_slope": [],         # of distances that belong to rows: test_distances.py
+    "row_distances": [[F(4, 3), p] for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf)],
     "multi_margin_slope": [[F(3, 4), I([0, 3, 1]), None, 1, 1.0], [F(3, 4), I([0, 3, 1]), C(4), 2, 0.5]],
     "multilabel_margin": [[F(2, 4), I([[3, 0, -1, 1], [1, -1, 0, 2]])], [F(2, 3), I([[2, 2, 0], [-1, 0, 1]])]],
     "multilabel_margin_slope": [[F(2, 4), I([[3, 0, -1, 1], [1, -1, 0, 2]])], [F(2, 3), I([[2, 2, 0], [-1, 0, 1]])]],

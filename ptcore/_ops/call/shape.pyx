@@ -294,6 +294,8 @@ cdef bint added_at(Call *c) noexcept:
     cdef int i
     if c.inputs[1].ndim > 1 or not is_index(&c.inputs[1]) or source.ndim != x.ndim:
         return False
+    if x.ndim == 0 and c.inputs[1].numel != 1:
+        return False
     for i in range(x.ndim):
         if source.sizes[i] != (c.inputs[1].numel if i == c.params[0].i else x.sizes[i]):
             return False
@@ -340,8 +342,10 @@ cdef bint shape(Call *c) noexcept:
         reduced(c, 0, x.dtype)
     elif rule == RULE_REDUCED_BOOL:
         reduced(c, 0, PT_BOOL)
-    elif rule == RULE_REDUCED_PAIR:
+    elif rule == RULE_REDUCED_PAIR or rule == RULE_KTH_PAIR:
         if x.numel == 0:
+            return False
+        if rule == RULE_KTH_PAIR and not 1 <= c.params[0].i <= (x.sizes[c.params[1].i] if x.ndim else 1):
             return False
         reduced(c, 0, x.dtype)
         reduced(c, 1, PT_INT64)

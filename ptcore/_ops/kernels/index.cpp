@@ -1,4 +1,4 @@
-/* Indexing along one dim: gather, scatter, scatter_add, index_select, index_add, embedding and its
+/* Indexing along one dim: gather, scatter, scatter_add, index_select, index_add, index_copy, embedding and its
  * derivative.
  *
  * Indices are int64, not negative, and all of them are checked before anything is written. Where
@@ -197,6 +197,45 @@ int index_add_kernel(pt_call *call) {
     });
 }
 
+/* in[0] with slices of in[2], or with its one element, at the positions of in[1]; of equal ones the last stays */
+int index_copy_kernel(pt_call *call) {
+    const pt_view &x = call->in[0], &index = call->in[1];
+    pt_view src = call->in[2];
+    int64_t dim, sizes[PT_MAX_DIM], still[PT_MAX_DIM] = {};
+    if (int status = open_index(call, x, dim)) return status;
+    if (src.ndim == 0 && x.ndim) {
+        for (int d = 0; d < x.ndim; ++d) sizes[d] = d == dim ? index.numel : x.sizes[d];
+        src.ndim = x.ndim;
+        src.sizes = sizes;
+        src.strides = still;
+    }
+    const slices from(src, dim), into(x, dim);
+    if ((src.ndim ? src.ndim : 1) != (x.ndim ? x.ndim : 1) || from.n != index.numel || from.outer.numel() != into.outer.numel() ||
+        from.inner.numel() != into.inner.numel())
+        return fail(call, PT_RUNTIME_ERROR, "expected source like input with %lld entries along dim", (long long)index.numel);
+    space<1> rows = from.inner;
+    int64_t step[1];
+    const int64_t width = rows.pop(step), count = rows.numel(), inner = width * count, jump = index_step(index);
+    return visit_size(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        T *out = output<T>(call);
+        copy_unless_same(out, x);
+        if (from.n == 0) return int(PT_OK);
+        const int64_t *p = input<int64_t>(call, 1);
+        parallel_for(from.outer.numel(), grain_rows(from.n * inner), [&](int64_t begin, int64_t end) {
+            cursor<1> at(from.outer, begin);
+            for (int64_t o = begin; o < end; ++o, at.next())
+                for (int64_t k = 0; k < from.n; ++k) {
+                    cursor<1> row(rows, 0);
+                    for (int64_t r = 0; r < count; ++r, row.next())
+                        load(out + (o * into.n + p[k * jump]) * inner + r * width,
+                             input<T>(call, 2) + at.offset[0] + k * from.stride + row.offset[0], step[0], width);
+                }
+        });
+        return int(PT_OK);
+    });
+}
+
 /* ---- embedding --------------------------------------------------------------------------- */
 
 int embedding_kernel(pt_call *call) {
@@ -250,6 +289,7 @@ extern "C" const pt_kernel_entry PT_CAT(pt_kernels_index_, PT_ISA)[] = {
     {"scatter_add", scatter_add_kernel},
     {"index_select", index_select_kernel},
     {"index_add", index_add_kernel},
+    {"index_copy", index_copy_kernel},
     {"embedding", embedding_kernel},
     {"embedding_backward", embedding_backward_kernel},
     {nullptr, nullptr},

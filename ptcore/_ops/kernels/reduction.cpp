@@ -1,4 +1,4 @@
-/* Reductions that add up: sum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any, all.
+/* Reductions that add up: sum, nansum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any, all.
  *
  * Precision: float32 data is added in 64 lanes over at most 8192 elements and in float64 beyond;
  * half types are read as float32; integers wrap in 64 bits. An empty reduction gives the identity.
@@ -85,6 +85,32 @@ struct fold_op  {
             fold_columns<Fold>(acc, reinterpret_cast<const L *>(x), stride, rows, width);
             for (int64_t j = 0; j < width; ++j) s[j] = combine<Fold>(s[j], state(acc[j]));
         }
+    }
+};
+
+/* The sum of what is not NaN. */
+template <class E>
+struct known_sum_op {
+    using elem = E;
+    using state = double;
+    static state identity() { return 0; }
+    static void merge(state &a, const state &b) { a += b; }
+    static bool settled(const state &) { return false; }
+    void run(state &s, const E *x, int64_t n, int64_t) const {
+        E sum;
+        const auto zero = simd<E>::fill(E(0));
+        fold_lanes<add_fold, 1>(x, x, n, E(0), &sum, [=](auto v, auto) { return v == v ? v : zero; });
+        s += double(sum);
+    }
+    void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+        E acc[COLUMN_WIDTH];
+        for (int64_t j = 0; j < width; ++j) acc[j] = 0;
+        for (int64_t r = 0; r < rows; ++r) {
+            const E *p = x + r * stride;
+            PT_IVDEP
+            for (int64_t j = 0; j < width; ++j) acc[j] += p[j] == p[j] ? p[j] : E(0);
+        }
+        for (int64_t j = 0; j < width; ++j) s[j] += double(acc[j]);
     }
 };
 
@@ -346,6 +372,17 @@ int sum_kernel(pt_call *call) { return fold_kernel<add_fold>(call, false); }
 int mean_kernel(pt_call *call) { return fold_kernel<add_fold>(call, true); }
 int prod_kernel(pt_call *call) { return fold_kernel<multiply_fold>(call, false); }
 
+int nansum_kernel(pt_call *call) {
+    if (!in_set(FLOATS, call->in[0].dtype)) return sum_kernel(call);
+    reduction_plan plan;
+    if (int status = plan_dims(call, 0, plan)) return status;
+    return visit<FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        const known_sum_op<compute<T>> o;
+        return reduce(call, reducer_of(&o), source_of<compute<T>, T>(call->in[0]), plan, sink_of<T, double, fold_write>(call, 1));
+    });
+}
+
 /* doubles all strides: complex data seen as interleaved reals */
 inline void as_reals(reduction_plan &plan) {
     for (int d = 0; d < plan.kept.ndim; ++d) plan.kept.stride[0][d] *= 2;
@@ -477,6 +514,7 @@ int truth_kernel(pt_call *call) {
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_reduction_, PT_ISA)[] = {
     {"sum", sum_kernel},
     {"mean", mean_kernel},
+    {"nansum", nansum_kernel},
     {"prod", prod_kernel},
     {"var", var_kernel},
     {"vector_norm", vector_norm_kernel},

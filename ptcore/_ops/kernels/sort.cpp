@@ -1,7 +1,11 @@
-/* sort and topk along a dim: values and int64 indices.
+/* Sorting and order statistics along a dim: values and int64 indices.
  *
  *    sort(input; dim, descending, stable)      always stable
  *    topk(input; k, dim, largest, sorted)      always sorted, of equals the earlier ones
+ *    kth(input; k, dim, keepdim)               the k-th smallest, counted from 1
+ *    median(input; skip_nan, dim, keepdim)     the lower one; the first NaN if there is one, or NaN left out
+ *    isin(input, tests; invert)                whether each element is among those of another tensor
+ *    mode(input; dim, keepdim)                 the smallest of the most frequent ones, and where it is last
  *
  * Every element becomes an unsigned key whose order is the wanted one: floats by their bits with the sign
  * folded in, -0 equal to 0, every NaN equal and greatest; complemented for descending order. The key
@@ -10,6 +14,7 @@
  */
 #include "common.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 namespace {
@@ -38,6 +43,7 @@ struct short_entry {
     int64_t position() const { return int64_t(word & 0xffffffffu); }
     unsigned digit(int d) const { return unsigned(word >> (32 + 8 * d)) & 255u; }
     friend bool operator<(short_entry a, short_entry b) { return a.word < b.word; }
+    friend bool same_key(short_entry a, short_entry b) { return a.word >> 32 == b.word >> 32; }
 };
 struct long_entry {
     uint64_t key, index;
@@ -46,6 +52,7 @@ struct long_entry {
     int64_t position() const { return int64_t(index); }
     unsigned digit(int d) const { return unsigned(key >> (8 * d)) & 255u; }
     friend bool operator<(const long_entry &a, const long_entry &b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
+    friend bool same_key(const long_entry &a, const long_entry &b) { return a.key == b.key; }
 };
 
 template <class P>
@@ -195,6 +202,142 @@ inline int order_along(pt_call *call, const pt_param &dim_param, int64_t k, bool
     });
 }
 
+/* ---- one element of each line --------------------------------------------------------------- */
+
+/* chosen(entries, buffer, n, missing) -> the entry whose value is wanted, of a line of n, `missing` of which are NaN. */
+template <class T, class P, class Chosen>
+int one_of_each(pt_call *call, int64_t dim, Chosen &&chosen) {
+    using K = typename sort_key<T>::type;
+    const pt_view &x = call->in[0];
+    [[maybe_unused]] const bool truth = x.dtype == PT_BOOL;
+    int64_t n = 1, step = 0, inner = call->out[0].numel;
+    space<2> lines;
+    for (int64_t d = 0; d < x.ndim; ++d) {
+        if (d == dim) {
+            n = x.sizes[d];
+            step = x.strides[d];
+            continue;
+        }
+        inner /= x.sizes[d];
+        lines.push(x.sizes[d], {x.strides[d], inner});
+    }
+    std::atomic<bool> starved{false};
+    parallel_for(lines.numel(), grain_rows(8 * n), [&](int64_t begin, int64_t end) {
+        scratch<P> entries(2 * n);
+        if (!entries) {
+            starved = true;
+            return;
+        }
+        cursor<2> at(lines, begin);
+        for (int64_t line = begin; line < end; ++line, at.next()) {
+            const T *from = input<T>(call) + at.offset[0];
+            int64_t missing = 0;
+            for (int64_t i = 0; i < n; ++i) {
+                T v = from[i * step];
+                if constexpr (is_same<T, uint8_t>) v = truth ? T(v != 0) : v;
+                const K key = sort_key<T>::of(v);
+                if constexpr (is_float<T>) missing += key == K(~K(0));
+                entries.data[i] = P::make(key, i);
+            }
+            const int64_t place = chosen(entries.data, entries.data + n, n, missing).position();
+            output<T>(call)[at.offset[1]] = from[place * step];
+            output<int64_t>(call, 1)[at.offset[1]] = place;
+        }
+    });
+    return starved ? no_memory(call, 2 * n * int64_t(sizeof(P))) : int(PT_OK);
+}
+
+template <class Chosen>
+int one_along(pt_call *call, int dim_at, Chosen &&chosen) {
+    const pt_view &x = call->in[0];
+    const int ndim = x.ndim ? x.ndim : 1;
+    const int64_t given = call->params[dim_at].i, dim = wrap_dim(given, ndim);
+    if (dim < 0 || dim >= ndim)
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)given);
+    if (call->out[0].numel == 0) return PT_OK;
+    const int64_t n = x.ndim ? x.sizes[dim] : 1;
+    if (n == 0) return fail(call, PT_INDEX_ERROR, "dim %lld has size 0, but a value for it is needed", (long long)dim);
+    return visit<REALS>(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        if constexpr (sizeof(T) < 8)
+            if (n <= int64_t(UINT32_MAX)) return one_of_each<T, short_entry>(call, dim, chosen);
+        return one_of_each<T, long_entry>(call, dim, chosen);
+    });
+}
+
+/* the k-th smallest, counted from 0 */
+template <class P>
+inline P kth(P *p, int64_t n, int64_t k) {
+    if (n <= 16) insertion_sort(p, n);
+    else std::nth_element(p, p + k, p + n);
+    return p[k];
+}
+
+int kth_kernel(pt_call *call) {
+    const pt_view &x = call->in[0];
+    const int64_t k = call->params[0].i, dim = call->params[1].i;
+    const int64_t n = x.ndim && dim < x.ndim ? x.sizes[dim < 0 ? dim + x.ndim : dim] : 1;
+    if (k < 1 || k > n) return fail(call, PT_RUNTIME_ERROR, "k must be in [1, %lld], got %lld", (long long)n, (long long)k);
+    return one_along(call, 1, [k](auto *p, auto *, int64_t m, int64_t) { return kth(p, m, k - 1); });
+}
+
+/* NaN are the greatest entries, in the order of their positions. */
+int median_kernel(pt_call *call) {
+    const bool skip = call->params[0].i != 0;
+    return one_along(call, 1, [skip](auto *p, auto *, int64_t n, int64_t missing) {
+        if (skip) return kth(p, n, missing < n ? (n - missing - 1) / 2 : 0);
+        return kth(p, n, missing ? n - missing : (n - 1) / 2);
+    });
+}
+
+/* NaN differ from one another, so that each of them is as rare as an element can be. */
+int mode_kernel(pt_call *call) {
+    return one_along(call, 0, [](auto *p, auto *buffer, int64_t n, int64_t missing) {
+        auto *sorted = sort_entries(p, buffer, n);
+        auto best = sorted[0];
+        int64_t longest = 0;
+        for (int64_t i = 0, begin = 0; i < n - missing; ++i) {
+            if (!same_key(sorted[i], sorted[begin])) begin = i;
+            if (i - begin + 1 > longest) {
+                longest = i - begin + 1;
+                best = sorted[i];
+            }
+        }
+        return best;
+    });
+}
+
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+/* NaN are equal to nothing: they are left out of the tests, and no number has their key. */
+template <class T>
+int among(pt_call *call, bool invert) {
+    using K = typename sort_key<T>::type;
+    const pt_view &x = call->in[0], &tests = call->in[1];
+    constexpr K missing = K(~K(0));         /* of NaN */
+    scratch<K> keys(tests.numel);
+    if (!keys) return no_memory(call, tests.numel * int64_t(sizeof(K)));
+    int64_t n = 0;
+    for (int64_t i = 0; i < tests.numel; ++i) {
+        const K key = sort_key<T>::of(input<T>(call, 1)[i]);
+        if (!is_float<T> || key != missing) keys[n++] = key;
+    }
+    if (n > 8) std::sort(keys.data, keys.data + n);
+    parallel_for(x.numel, grain_rows(n > 8 ? 32 : n + 1), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const K key = sort_key<T>::of(input<T>(call)[i]);
+            const bool found = n > 8 ? std::binary_search(keys.data, keys.data + n, key)
+                                     : std::find(keys.data, keys.data + n, key) != keys.data + n;
+            output<uint8_t>(call)[i] = found != invert;
+        }
+    });
+    return PT_OK;
+}
+
+int isin_kernel(pt_call *call) {
+    return visit<INTEGERS | FLOATS>(call, call->in[0].dtype, [&](auto tag) { return among<PT_TYPE(tag)>(call, call->params[0].i != 0); });
+}
+
 int sort_kernel(pt_call *call) { return order_along(call, call->params[0], -1, call->params[1].i != 0); }
 
 int topk_kernel(pt_call *call) {
@@ -208,5 +351,9 @@ int topk_kernel(pt_call *call) {
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_sort_, PT_ISA)[] = {
     {"sort", sort_kernel},
     {"topk", topk_kernel},
+    {"kth", kth_kernel},
+    {"median", median_kernel},
+    {"mode", mode_kernel},
+    {"isin", isin_kernel},
     {nullptr, nullptr},
 };

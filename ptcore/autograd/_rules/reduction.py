@@ -1,10 +1,11 @@
 """Rules of reductions."""
+from ptcore._ops._decompositions import norm_slope
 from ptcore._ops._shapes import reduced_shape
-from ptcore._ops.functions import abs, exp, expand, masked_fill, pow, reshape, sgn, unsqueeze, where
+from ptcore._ops.functions import exp, expand, isnan, masked_fill, reshape, unsqueeze, where
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import prod_dims as prod_of
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd._helpers import conj_of, ungathered, zeros_for
+from ptcore.autograd._helpers import conj_of, ungathered
 from ptcore.autograd._rules import vjp
 
 
@@ -24,6 +25,12 @@ def size_of(shape, dim):
 def sum(g, input, dim, keepdim):
     shape = input.shape
     return expand(restored(g, shape, dim, keepdim), shape)
+
+
+@vjp("nansum")
+def nansum(g, input, dim, keepdim):
+    shape = input.shape
+    return masked_fill(expand(restored(g, shape, dim, keepdim), shape), isnan(input), 0)
 
 
 @vjp("mean")
@@ -53,7 +60,7 @@ def amax(g, input, out, dim, keepdim):
     return hit / sum_of(hit, dim, True) * restored(g, input.shape, dim, keepdim)
 
 
-@vjp("max_dim", "min_dim")
+@vjp("max_dim", "min_dim", "kthvalue", "median_along", "mode")
 def max_dim(gs, input, out1, dim, keepdim):
     g, index = gs[0], out1
     if not input.shape:
@@ -82,19 +89,4 @@ def logsumexp(g, input, out, dim, keepdim):
 def vector_norm(g, input, out, ord, dim, keepdim):
     g = restored(g, input.shape, dim, keepdim)
     out = restored(out, input.shape, dim, keepdim)
-    if ord == 0:
-        return zeros_for(g, input.shape)
-    if ord == 1:
-        return g * sgn(input)
-    if ord == 2:
-        return input * masked_fill(g / out, out == 0, 0)
-    if ord in (float("inf"), float("-inf")):
-        hit = (abs(input) == out).to(g.dtype)
-        return sgn(input) * hit * (g / sum_of(hit, dim, True))
-    scale = masked_fill(g / pow(out, ord - 1), out == 0, 0)
-    size = abs(input)
-    if ord < 2:
-        power = masked_fill(pow(masked_fill(size, size == 0, 1), ord - 1), size == 0, 0)
-    else:
-        power = pow(size, ord - 1)
-    return sgn(input) * power * scale
+    return norm_slope(g, input, out, ord, dim)
