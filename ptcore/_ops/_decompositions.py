@@ -6,6 +6,7 @@ signature order; results are those of the op, in another rounding.
 """
 from ptcore._ops._composite import _wrap, matmul
 from ptcore._ops._composite_attention import attention_backward, attention_stats
+from ptcore._ops._composite_neural import _reduced
 from ptcore._ops._creation import arange, full, zeros
 from ptcore._ops._decompositions_recurrent import recurrent_layer, recurrent_layer_backward
 from ptcore._ops._grid_by_ops import grid_sampled
@@ -402,16 +403,10 @@ def _by_class(weight, ndim, axis):
     return reshape(weight, shape)
 
 
-def _reduced(loss, total, reduction):
-    if reduction == "none":
-        return loss
-    return sum_of(loss) / total if reduction == "mean" else sum_of(loss)
-
-
 def nll_loss_stats(input, target, weight=None, reduction="mean", ignore_index=-100):
     axis, safe, _, w = _targets(input.ndim, target, weight, ignore_index, input.dtype)
     total = sum_of(w)
-    return _reduced(-_picked(input, axis, safe) * w, total, reduction), total
+    return _reduced(-_picked(input, axis, safe) * w, reduction, total), total
 
 
 def nll_loss_backward(grad, target, weight, total_weight, reduction, ignore_index, shape):
@@ -436,7 +431,7 @@ def cross_entropy_stats(input, target, weight=None, reduction="mean", ignore_ind
         spread = sum_of(every, axis) * valid * (label_smoothing / input.shape[axis])
         loss = loss * (1 - label_smoothing) + spread
     total = sum_of(w)
-    return _reduced(loss, total, reduction).to(input.dtype), lse, total
+    return _reduced(loss, reduction, total).to(input.dtype), lse, total
 
 
 def cross_entropy_backward(g, input, target, weight, lse, total_weight, reduction, ignore_index,

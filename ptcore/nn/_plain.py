@@ -4,14 +4,12 @@ from ptcore._ops import _arguments
 from ptcore._tensor import Tensor
 from ptcore.nn import functional as F
 
-_WORDS = ("none", "mean", "sum")
-
 
 def _word(op, reduction):
     number = _arguments.integer(op, "reduction", reduction)
     if number not in (0, 1, 2):
         raise ValueError(f"{op}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {number}")
-    return _WORDS[number]
+    return _arguments.REDUCTIONS[number]
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
