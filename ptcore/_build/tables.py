@@ -30,6 +30,7 @@ for _name in ("ptcore", "ptcore._ops", "ptcore._ops.table"):
     sys.modules.setdefault(_name, types.ModuleType(_name))
 schema = _load("ptcore._ops.table.schema", OPS / "table" / "schema.py")
 expr = _load("ptcore._ops.table.expr", OPS / "table" / "expr.py")
+steps = _load("ptcore._ops.table.steps", OPS / "table" / "steps.py")
 signature = _load("ptcore._ops.table.signature", OPS / "table" / "signature.py")
 
 

@@ -43,6 +43,7 @@ from ptcore._ops.functions import any as any_of
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.loss.bodies import _reduced
 from ptcore._ops.product.bodies import matmul
 from ptcore._ops.recurrent.decompositions import recurrent_layer, recurrent_layer_backward
 from ptcore._ops.resample.grid_by_ops import grid_sampled
@@ -403,16 +404,10 @@ def _by_class(weight, ndim, axis):
     return reshape(weight, shape)
 
 
-def _reduced(loss, total, reduction):
-    if reduction == "none":
-        return loss
-    return sum_of(loss) / total if reduction == "mean" else sum_of(loss)
-
-
 def nll_loss_stats(input, target, weight=None, reduction="mean", ignore_index=-100):
     axis, safe, _, w = _targets(input.ndim, target, weight, ignore_index, input.dtype)
     total = sum_of(w)
-    return _reduced(-_picked(input, axis, safe) * w, total, reduction), total
+    return _reduced(-_picked(input, axis, safe) * w, reduction, total), total
 
 
 def nll_loss_backward(grad, target, weight, total_weight, reduction, ignore_index, shape):
@@ -437,7 +432,7 @@ def cross_entropy_stats(input, target, weight=None, reduction="mean", ignore_ind
         spread = sum_of(every, axis) * valid * (label_smoothing / input.shape[axis])
         loss = loss * (1 - label_smoothing) + spread
     total = sum_of(w)
-    return _reduced(loss, total, reduction).to(input.dtype), lse, total
+    return _reduced(loss, reduction, total).to(input.dtype), lse, total
 
 
 def cross_entropy_backward(g, input, target, weight, lse, total_weight, reduction, ignore_index,

@@ -48,17 +48,12 @@ INT64 = as_dtype("int64")
 
 
 # -- losses -------------------------------------------------------------------------------------
-def _reduction(op, reduction, size_average, reduce):
-    """"none", "mean" or "sum", from today's parameter or the two older ones."""
-    if size_average is not None or reduce is not None:
-        if reduce is not None and not _arguments.flag(op, "reduce", reduce):
-            return "none"
-        return "mean" if size_average is None or _arguments.flag(op, "size_average", size_average) else "sum"
-    return _arguments.word(op, "reduction", reduction, ("none", "mean", "sum"))
 
-
-def _reduced(loss, reduction):
-    return loss if reduction == "none" else mean(loss) if reduction == "mean" else sum(loss)
+def _reduced(loss, reduction, total=None):
+    """A loss reduced; its mean is divided by a total of weights, if there is one."""
+    if reduction == "none":
+        return loss
+    return sum(loss) if reduction == "sum" else mean(loss) if total is None else sum(loss) / total
 
 
 def _warn_of_broadcast(op, input, target):
@@ -85,7 +80,7 @@ def _optional(op, name, value):
 
 
 def cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
-    reduction = _reduction("cross_entropy", reduction, size_average, reduce)
+    reduction = _arguments.reduction("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ChoiceError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing}")
     if target.dtype.kind == "f":
@@ -123,21 +118,21 @@ def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
 
 def nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction):
     _constant_weight("nll_loss", weight)
-    return nll_loss_stats(input, target, weight, _reduction("nll_loss", reduction, size_average, reduce),
+    return nll_loss_stats(input, target, weight, _arguments.reduction("nll_loss", reduction, size_average, reduce),
                           ignore_index)[0]
 
 
 def mse_loss(input, target, size_average, reduce, reduction, weight):
     _warn_of_broadcast("mse_loss", input, target)
     return _weighted("mse_loss", squared_difference(input, target), input, weight,
-                     _reduction("mse_loss", reduction, size_average, reduce))
+                     _arguments.reduction("mse_loss", reduction, size_average, reduce))
 
 
 def l1_loss(input, target, size_average, reduce, reduction, weight):
     _warn_of_broadcast("l1_loss", input, target)
     both = input.dtype.kind == target.dtype.kind == "f"
     loss = absolute_difference(input, target) if both else abs(input - target)
-    return _weighted("l1_loss", loss, input, weight, _reduction("l1_loss", reduction, size_average, reduce))
+    return _weighted("l1_loss", loss, input, weight, _arguments.reduction("l1_loss", reduction, size_average, reduce))
 
 
 def _weighted(op, loss, input, weight, reduction):
@@ -147,12 +142,11 @@ def _weighted(op, loss, input, weight, reduction):
     _optional(op, "weight", weight)
     if weight.shape != input.shape:
         raise ShapeError(f"{op}: weight must have input's shape {list(input.shape)}, got {list(weight.shape)}")
-    loss = loss * weight
-    return sum(loss) / sum(weight) if reduction == "mean" else _reduced(loss, reduction)
+    return _reduced(loss * weight, reduction, sum(weight) if reduction == "mean" else None)
 
 
 def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
-    reduction = _reduction("smooth_l1_loss", reduction, size_average, reduce)
+    reduction = _arguments.reduction("smooth_l1_loss", reduction, size_average, reduce)
     _warn_of_broadcast("smooth_l1_loss", input, target)
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
@@ -165,7 +159,7 @@ def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
 
 
 def huber_loss(input, target, reduction, delta, weight):
-    reduction = _reduction("huber_loss", reduction, None, None)
+    reduction = _arguments.reduction("huber_loss", reduction)
     _warn_of_broadcast("huber_loss", input, target)
     _optional("huber_loss", "weight", weight)
     if delta <= 0:
@@ -178,7 +172,7 @@ def huber_loss(input, target, reduction, delta, weight):
 
 def binary_cross_entropy(input, target, weight, size_average, reduce, reduction):
     op = "binary_cross_entropy"
-    reduction = _reduction(op, reduction, size_average, reduce)
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ShapeError(f"{op}: target must have input's shape {list(input.shape)}, got {list(target.shape)}")
     _real(op, input, target)
@@ -191,7 +185,7 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
 
 def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce, reduction, pos_weight):
     op = "binary_cross_entropy_with_logits"
-    reduction = _reduction(op, reduction, size_average, reduce)
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ShapeError(f"{op}: target must have input's shape {list(input.shape)}, got {list(target.shape)}")
     _optional(op, "weight", weight)
@@ -212,7 +206,7 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
         warn("kl_div: reduction='mean' divides by the number of elements; 'batchmean' divides by the batch and is the "
              "divergence")
     batch = reduction == "batchmean"
-    kind = "sum" if batch else _reduction("kl_div", reduction, size_average, reduce)
+    kind = "sum" if batch else _arguments.reduction("kl_div", reduction, size_average, reduce)
     broadcast_shapes("kl_div", input.shape, target.shape)
     loss = exp(target) * (target - input) if log_target else xlogy(target, target) - target * input
     loss = _reduced(loss, kind)
@@ -221,7 +215,7 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
 
 def poisson_nll_loss(input, target, log_input, full_terms, size_average, eps, reduce, reduction):
     op = "poisson_nll_loss"
-    reduction = _reduction(op, reduction, size_average, reduce)
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
     broadcast_shapes(op, input.shape, target.shape)
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full_terms:                           # Stirling's term
@@ -232,7 +226,7 @@ def poisson_nll_loss(input, target, log_input, full_terms, size_average, eps, re
 
 def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
     op = "gaussian_nll_loss"
-    reduction = _reduction(op, reduction, None, None)
+    reduction = _arguments.reduction(op, reduction)
     if not isinstance(var, Tensor):
         var = _arguments.real(op, "var", var)
         if var < 0:
@@ -254,14 +248,14 @@ def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
 
 
 def soft_margin_loss(input, target, size_average, reduce, reduction):
-    reduction = _reduction("soft_margin_loss", reduction, size_average, reduce)
+    reduction = _arguments.reduction("soft_margin_loss", reduction, size_average, reduce)
     _real("soft_margin_loss", input)
     broadcast_shapes("soft_margin_loss", input.shape, target.shape)
     return _reduced(-logsigmoid(target * input), reduction)
 
 
 def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction):
-    reduction = _reduction("hinge_embedding_loss", reduction, size_average, reduce)
+    reduction = _arguments.reduction("hinge_embedding_loss", reduction, size_average, reduce)
     broadcast_shapes("hinge_embedding_loss", input.shape, target.shape)
     far = masked_fill(clamp_min(margin - input, 0), target == 1, 0)
     near = masked_fill(input + target * 0, target == -1, 0)
@@ -270,7 +264,7 @@ def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction)
 
 def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, reduction):
     op = "margin_ranking_loss"
-    reduction = _reduction(op, reduction, size_average, reduce)
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(f"{op}: all tensors must have equally many dimensions, got shapes {list(input1.shape)}, "
                          f"{list(input2.shape)} and {list(target.shape)}")
@@ -279,7 +273,7 @@ def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, re
 
 def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, reduction):
     op = "cosine_embedding_loss"
-    reduction = _reduction(op, reduction, size_average, reduce)
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
     if target.ndim > 1 or input1.shape != input2.shape or input1.ndim != target.ndim + 1:
         raise ShapeError(f"{op}: inputs must be of one shape (N, D) or (D), and target of shape (N) or (), got "
                          f"{list(input1.shape)}, {list(input2.shape)} and {list(target.shape)}")
@@ -291,7 +285,7 @@ def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, 
 
 def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
     op = "triplet_margin_loss"
-    reduction = _reduction(op, reduction, size_average, reduce)
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"{op}: margin must be positive, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
@@ -306,7 +300,7 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_a
 
 def triplet_margin_with_distance_loss(anchor, positive, negative, distance_function, margin, swap, reduction):
     op = "triplet_margin_with_distance_loss"
-    reduction = _reduction(op, reduction, None, None)
+    reduction = _arguments.reduction(op, reduction)
     if margin <= 0:
         raise ValueError(f"{op}: margin must be positive, got {margin}")
     if distance_function is None:
@@ -333,7 +327,7 @@ def _classes(op, input, target):
 
 def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, reduction):
     op = "multi_margin_loss"
-    reduction = _reduction(op, reduction, size_average, reduce)
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
     _optional(op, "weight", weight)
     _real(op, input)
     if p not in (1, 2):
@@ -352,7 +346,7 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
 
 def multilabel_margin_loss(input, target, size_average, reduce, reduction):
     op = "multilabel_margin_loss"
-    reduction = _reduction(op, reduction, size_average, reduce)
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
     _real(op, input)
     _same_shape(op, input, target)
     if target.dtype is not INT64:
@@ -364,7 +358,7 @@ def multilabel_margin_loss(input, target, size_average, reduce, reduction):
 
 def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, reduction):
     op = "multilabel_soft_margin_loss"
-    reduction = _reduction(op, reduction, size_average, reduce)
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
     _optional(op, "weight", weight)
     _real(op, input)
     broadcast_shapes(op, input.shape, target.shape)
@@ -398,7 +392,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     """The forward recursion over steps in logarithms, all sequences at once; the gradient is that of
     its ops."""
     op = "ctc_loss"
-    reduction = _reduction(op, reduction, None, None)
+    reduction = _arguments.reduction(op, reduction)
     _real(op, log_probs)
     if log_probs.ndim not in (2, 3):
         raise ShapeError(f"{op}: log_probs must have shape (T, N, C) or (T, C), got {list(log_probs.shape)}")

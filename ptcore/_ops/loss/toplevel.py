@@ -2,14 +2,12 @@
 and reductions as numbers: 0 none, 1 mean, 2 sum; what is left out means none."""
 from ptcore._ops import _arguments, functions
 
-_WORDS = ("none", "mean", "sum")
-
 
 def _word(op, reduction):
     number = _arguments.integer(op, "reduction", reduction)
     if number not in (0, 1, 2):
         raise ValueError(f"{op}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {number}")
-    return _WORDS[number]
+    return _arguments.REDUCTIONS[number]
 
 
 def kl_div(input, target, reduction=0, *, log_target=False):

@@ -3,13 +3,14 @@ from ptcore._ops._decompositions import batch_norm_backward as batch_norm_by_ops
 from ptcore._ops._decompositions import batch_norm_stats as batch_norm_statistics
 from ptcore._ops._decompositions import group_norm_backward as group_norm_by_ops
 from ptcore._ops._decompositions import group_norm_stats as group_norm_statistics
+from ptcore._ops._decompositions import layer_norm_backward as layer_norm_by_ops
+from ptcore._ops._decompositions import layer_norm_stats as layer_norm_statistics
 from ptcore._ops.functions import batch_norm_backward as fused_batch_norm
-from ptcore._ops.functions import exp, log_softmax_backward, softmax_backward
+from ptcore._ops.functions import exp, log_softmax_backward, reshape, softmax_backward
 from ptcore._ops.functions import group_norm_backward as fused_group_norm
 from ptcore._ops.functions import layer_norm_backward as fused_layer_norm
-from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd._helpers import differentiated, sum_to
+from ptcore.autograd._helpers import differentiated
 from ptcore.autograd.rules import vjp
 
 
@@ -30,22 +31,18 @@ def log_softmax(g, out, dim):
 
 @vjp("layer_norm_stats")
 def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs):
-    """Through x_hat = (x - mean) * rstd; recorded, the statistics are computed again from x."""
+    """Recorded, the statistics are computed again from the input."""
     g, mean, rstd = gs[0], out1, out2
     if g is None:
         return None, None, None
     if not differentiated():
         gx, gw, gb = fused_layer_norm(g, input, mean, rstd, weight)
-        return gx, gw if needs & 2 else None, gb if needs & 4 else None
-    dims = tuple(range(-normalized_ndim, 0))
-    centred = input - mean_of(input, dims, True)
-    rstd = (mean_of(centred * centred, dims, True) + eps).rsqrt()
-    x_hat = centred * rstd
-    gy = g if weight is None else g * weight
-    gx = rstd * (gy - mean_of(gy, dims, True) - x_hat * mean_of(gy * x_hat, dims, True))
-    shape = input.shape[len(input.shape) - normalized_ndim:]
-    return (gx, sum_to(g * x_hat, shape) if needs & 2 else None,
-            sum_to(g, shape) if needs & 4 else None)
+    else:
+        _, mean, rstd = layer_norm_statistics(input, None, None, normalized_ndim, eps)
+        gx, gw, gb = layer_norm_by_ops(g, input, mean, rstd, weight)
+        shape = input.shape[len(input.shape) - normalized_ndim:]
+        gw, gb = reshape(gw, shape), reshape(gb, shape)
+    return gx, gw if needs & 2 else None, gb if needs & 4 else None
 
 
 @vjp("batch_norm_stats")
