@@ -13,7 +13,7 @@ from .calls import Call, Unfit, database, found, row_cases, samples, spread
 
 NO_GRADIENT = "nothing has a gradient in torch"
 SPACES = ("", "nn.functional.", "linalg.", "special.", "Tensor.")
-# SciPy's own function of what ptcore.utils._special hosts.
+# SciPy's own function of what ptcore._ops.special.hosted hosts.
 SCIPY = {"airy_ai": lambda s: lambda x: s.airy(x)[0], "zeta": lambda s: s.zeta, "ndtri": lambda s: s.ndtri,
          "spherical_bessel_j0": lambda s: lambda x: s.spherical_jn(0, x),
          "bessel_j0": lambda s: s.j0, "bessel_j1": lambda s: s.j1, "bessel_y0": lambda s: s.y0,
@@ -28,7 +28,7 @@ SCIPY = {"airy_ai": lambda s: lambda x: s.airy(x)[0], "zeta": lambda s: s.zeta, 
          "hermite_polynomial_he": lambda s: _of_order(s.eval_hermitenorm),
          "laguerre_polynomial_l": lambda s: _of_order(s.eval_laguerre),
          "legendre_polynomial_p": lambda s: _of_order(s.eval_legendre)}
-LAPACK = re.compile(r"svd|pca_lowrank|lobpcg|\[nuc\]")
+LAPACK = re.compile(r"svd|cond|pca_lowrank|lobpcg|\[nuc\]")
 NO_LAPACK = ("vander", "linalg_vander", "lu_unpack")        # in the rows of factors, computed by own kernels
 
 
@@ -96,7 +96,7 @@ def entries(ptcore, torch):
 
     def add(name, path, keys, row):
         for k, (suffix, info) in enumerate([("", None)] if path in OWN else variants(keys, table)):
-            hosted = (row is not None and row.family == "factor" and row.name not in NO_LAPACK) or (
+            hosted = (row is not None and row.family == "linalg" and row.name not in NO_LAPACK) or (
                 path.removeprefix("special.") in SCIPY) or bool(LAPACK.search(path + suffix))
             calls = candidates(path, info, None if k else row, torch)
             made.append(Entry(name + suffix, path, calls, kind_of(row, path, info), hosted))

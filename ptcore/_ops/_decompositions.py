@@ -4,14 +4,10 @@ Where a row's ``batch`` or ``jvp`` column says "decompose", a transformation run
 the op's name here in place of the op, and sees the ops that it calls. Arguments come in
 signature order; results are those of the op, in another rounding.
 """
-from ptcore._ops._composite import _wrap, matmul
-from ptcore._ops._composite_attention import attention_backward, attention_stats
-from ptcore._ops._composite_neural import _reduced
+from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, full, zeros
-from ptcore._ops._decompositions_recurrent import recurrent_layer, recurrent_layer_backward
-from ptcore._ops._grid_by_ops import grid_sampled
 from ptcore._ops._record import has_values
-from ptcore._ops._shapes import BOOL, stat_dtype
+from ptcore._ops.attention.bodies import attention_backward, attention_stats
 from ptcore._ops.functions import (
     abs,
     cat,
@@ -47,6 +43,11 @@ from ptcore._ops.functions import any as any_of
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.loss.bodies import _reduced
+from ptcore._ops.product.bodies import matmul
+from ptcore._ops.recurrent.decompositions import recurrent_layer, recurrent_layer_backward
+from ptcore._ops.resample.grid_by_ops import grid_sampled
+from ptcore._ops.table.shapes import BOOL, stat_dtype
 
 
 def function(op):

@@ -11,8 +11,8 @@ from ptcore._types cimport *
 from ptcore._device cimport BACKENDS
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._table cimport raise_status
 from ptcore._ops.call.offer cimport asks
+from ptcore._ops.table.ids cimport raise_status
 
 cdef extern from "optimizers.h" nogil:
     ctypedef struct pt_step:

@@ -21,7 +21,7 @@ def names(node):
 
 
 class Step:
-    """A step as two texts of assignments in the expression language (``_expr.py``).
+    """A step as two texts of assignments in the expression language (``table/expr.py``).
 
     Parameters
     ----------

@@ -4,11 +4,11 @@ import math
 from _specs import B, C, F, I
 
 import ptcore
-from ptcore._ops import _schema
+from ptcore._ops.table import schema
 
 POSITIVE = ("uniform", 0.5, 3)
 UNIT = ("uniform", 0.1, 0.9)
-REAL, NUMERIC, ORDERED, FLOATING = _schema.REAL, _schema.NUMERIC, _schema.ORDERED, _schema.FLOATING
+REAL, NUMERIC, ORDERED, FLOATING = schema.REAL, schema.NUMERIC, schema.ORDERED, schema.FLOATING
 WIDE = ("float32", "float64")
 WIDE_COMPLEX = (*WIDE, "complex64", "complex128")
 PLACES = I([[0, 2, 1], [1, 1, 0]])
@@ -176,20 +176,20 @@ COMPOSITES = {**SHAPING, **SELECTION, **STATISTICS, **PRODUCTS, **NEURAL}
 
 TYPES = {
     "complex_of": WIDE, "polar": WIDE, "one_hot": ("int64",), "tril_indices": ("int64",), "triu_indices": ("int64",),
-    "view_as_real": _schema.COMPLEX, "view_as_complex": WIDE,
+    "view_as_real": schema.COMPLEX, "view_as_complex": WIDE,
     "scatter_reduce": REAL, "index_reduce": REAL, "renorm": REAL, "embedding_bag": REAL,
     "std_mean": REAL, "var_mean": REAL, "nanmean": REAL,
     "cov": WIDE_COMPLEX, "corrcoef": WIDE, "aminmax": ORDERED, "msort": ORDERED, "nanquantile": WIDE, "quantile": WIDE,
-    "median": (*_schema.INTEGRAL, *REAL), "nanmedian": (*_schema.INTEGRAL, *REAL), "unique": ORDERED,
+    "median": (*schema.INTEGRAL, *REAL), "nanmedian": (*schema.INTEGRAL, *REAL), "unique": ORDERED,
     "bincount": ("int64",), "histc": WIDE, "diff": NUMERIC, "trapezoid": WIDE_COMPLEX,
-    "cumulative_trapezoid": WIDE_COMPLEX, "nan_to_num": (*_schema.INTEGRAL, *REAL), "logit": REAL,
+    "cumulative_trapezoid": WIDE_COMPLEX, "nan_to_num": (*schema.INTEGRAL, *REAL), "logit": REAL,
     "polygamma_function": REAL, "mvlgamma": REAL, "special_entr": REAL, "special_ndtr": REAL,
     "special_log_ndtr": REAL, "special_xlog1py": REAL, "isin": WIDE, "gradient": WIDE_COMPLEX, "histogram": WIDE,
     "histogramdd": WIDE, "unravel_index": ("int64",), "ldexp": REAL, "frexp": REAL,
-    "float_power": (*_schema.INTEGRAL, *FLOATING),
-    "rsub": NUMERIC, "positive": NUMERIC, "scatter": _schema.ALL, "cross": NUMERIC,
+    "float_power": (*schema.INTEGRAL, *FLOATING),
+    "rsub": NUMERIC, "positive": NUMERIC, "scatter": schema.ALL, "cross": NUMERIC,
     "linalg_cross": NUMERIC,
-    **dict.fromkeys(PRODUCTS, NUMERIC), "outer": _schema.ALL, "kron": _schema.ALL, "linalg_diagonal": _schema.ALL,
+    **dict.fromkeys(PRODUCTS, NUMERIC), "outer": schema.ALL, "kron": schema.ALL, "linalg_diagonal": schema.ALL,
     **dict.fromkeys(("norm", "linalg_vector_norm", "linalg_matrix_norm", "linalg_norm", "dist"), REAL),
     **dict.fromkeys(("pairwise_distance", "cosine_similarity", "normalize", "cdist", "pdist"), REAL),
     **dict.fromkeys(NEURAL, REAL),

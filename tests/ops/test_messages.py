@@ -5,7 +5,8 @@ import re
 import pytest
 
 import ptcore as pt
-from ptcore._ops import _table, rows
+from ptcore._ops import rows
+from ptcore._ops.table import ids as _table
 from ptcore.nn import functional as F
 
 pytestmark = pytest.mark.core

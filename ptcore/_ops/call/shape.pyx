@@ -1,8 +1,8 @@
 """Shape and dtype rules of structured ops: what the outputs of a call are, before anything is allocated.
 
-A row names a rule (``out="reduced"``) or writes an expression of _shapes.py. Each named rule has its C form here and a
-Python form of the same name in _shapes.py, which says what is wrong where the C form gives up; tests/ops/test_meta.py
-holds both to one answer.
+A row names a rule (``out="reduced"``) or writes an expression of table/shapes.py. Each named rule has its C
+form here and a Python form of the same name in table/shapes.py, which says what is wrong where the C form gives up;
+tests/ops/test_meta.py holds both to one answer.
 """
 from libc.string cimport memcpy
 
@@ -11,7 +11,7 @@ from ptcore._device cimport as_device, device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code
 from ptcore._shape cimport is_dense, read_sizes, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.shape_window cimport window_shape
 

@@ -235,9 +235,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def forward(self, input, target):
         """Loss of the layer's result for `input` against `target`."""
+        from ptcore._ops.loss.plain import linear_cross_entropy
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
-        return F.linear_cross_entropy(
+        return linear_cross_entropy(
             input, self.linear.weight.unflatten(0, shape), target,
             linear_bias=None if bias is None else bias.unflatten(0, shape), weight=self.weight,
             reduction=self.reduction, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
