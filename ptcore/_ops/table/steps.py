@@ -21,7 +21,7 @@ def names(node):
 
 
 class Step:
-    """A step as two texts of assignments in the expression language (``_expr.py``).
+    """A step as two texts of assignments in the expression language (``table/expr.py``).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Step:
 
         Complex parameters are pairs of reals; half types are computed in float32 and rounded once.
         """
-        from ptcore import float32
+        from ptcore._dtype import float32
         from ptcore._ops import functions
 
         if tensors[0].is_complex():
