@@ -8,7 +8,6 @@ from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
 from ptcore._ops._record import has_values
 from ptcore._ops.call.operands import result_type
 from ptcore._ops.functions import (
-    abs,
     add,
     all,
     amax,
@@ -28,7 +27,6 @@ from ptcore._ops.functions import (
     gather,
     index_add,
     isnan,
-    log,
     log1p,
     logical_xor,
     masked_fill,
@@ -527,26 +525,12 @@ def ldexp(input, other):
 
 
 def frexp(input):
-    """``input = mantissa * 2**exponent`` with a mantissa in [0.5, 1): read from the bits, in float64."""
+    from ptcore._ops.functions import frexp_exponent, frexp_mantissa
     if input.dtype.kind != "f":
         raise DTypeError(f"frexp: input must be real floating-point, got {input.dtype.name}")
     with no_grad():
-        x = input.detach().to(as_dtype("float64"))
-        tiny = abs(x) < 2.0**-1022
-        bits = (where(tiny, x * 2.0**54, x) + 0).contiguous().view(INT64)
-        exponent = ((bits >> 52) & 0x7FF) - 1022 - where(tiny, 54, 0)
-        exponent = masked_fill(exponent, (x == 0) | ~x.isfinite(), 0)
-        half = floor_divide(-exponent, 2)
-        # in two steps: 2**-exponent alone may overflow
-        a, b = exp2(half.to(x.dtype)), exp2((-exponent - half).to(x.dtype))
-        wide = input.dtype.name in ("float16", "bfloat16")
-    if wide:
-        mantissa = (input.to(as_dtype("float64")) * a * b).to(input.dtype)
-    elif input.dtype.name == "float64":
-        mantissa = input * a * b
-    else:
-        mantissa = (input.to(x.dtype) * a * b).to(input.dtype)
-    return _results.frexp((mantissa, exponent.int()))
+        exponent = frexp_exponent(input.detach()).to(as_dtype("int32"))
+    return _results.frexp((frexp_mantissa(input), exponent))
 
 
 def float_power(input, exponent):
@@ -608,26 +592,9 @@ def mvlgamma(input, p):
     return total.to(input.dtype)
 
 
-def special_entr(input):
-    input = _floats("special.entr", input)
-    positive_ = input > 0
-    inside = -input * log(where(positive_, input, 1))
-    return where(positive_, inside, where(input == 0, 0.0, where(input < 0, -INFINITY, input)).to(input.dtype))
-
-
 def special_ndtr(input):
     from ptcore._ops.functions import erfc
     return erfc(_floats("special.ndtr", input) * -0.7071067811865476) * 0.5
-
-
-def special_log_ndtr(input):
-    """Below -1 by erfcx, which does not underflow."""
-    from ptcore._ops.functions import erfc, erfcx
-    x = _floats("special.log_ndtr", input)
-    low = x < -1
-    a, b = where(low, x, -1), where(low, 1, x)
-    far = log(erfcx(a * -0.7071067811865476) * 0.5) - a * a * 0.5
-    return where(low, far, log1p(erfc(b * 0.7071067811865476) * -0.5))
 
 
 def special_xlog1py(input, other):

@@ -283,7 +283,7 @@ tensor([-1.,  0.])
 
 elementwise(
     "clamp_between(input, min: Scalar = 0, max: Scalar = 1)", types=INTEGRAL + REAL,
-    formula="min if x < min else (max if x > max else x)", partial=["where((x >= min) and (x <= max), 1.0, 0.0)"],
+    formula="clamp_pass_nan(x, min, max)", partial=["where((x >= min) and (x <= max), 1.0, 0.0)"],
     internal=True, called="clamp", node="ClampBackward1", reference="where(x < min, min, where(x > max, max, x))",
     doc="``clamp`` between two numbers of the input's kind, in one pass.")
 
