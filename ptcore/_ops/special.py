@@ -230,7 +230,7 @@ elementwise(
     "laguerre_of(input, n, alpha: Float)", types=REAL, promote="float", formula="laguerre_of(x, y, alpha)",
     internal=True, called="laguerre_polynomial_l", cost=400, sample=uniform(0, 6),
     partial=["-laguerre_of(x, trunc(y) - 1, alpha + 1)", "not_implemented('laguerre_of', 'n')"],
-    reference="_polynomial(lambda n, x: special.eval_genlaguerre(n, alpha, x), trunc(y), x)",
+    reference="_polynomial(_laguerre, trunc(y), x)",
     doc="Generalised Laguerre polynomials, for derivatives.")
 _polynomial("laguerre_polynomial_l", "-laguerre_of(x, trunc(y) - 1, 1.0)", 0, 6,
             "Laguerre polynomial of degree ``n``, orthogonal under ``exp(-input)`` on the positive numbers."

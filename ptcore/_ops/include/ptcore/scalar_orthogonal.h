@@ -1,7 +1,8 @@
 /* Orthogonal polynomials by their recurrences, in double. Part of scalar.h.
  *
  * The degree is a number taken without its fractional part: below 0 the polynomial is 0, of NaN and the infinities it
- * is NaN. Loops end at NaN, which large arguments reach after infinity.
+ * is NaN. Loops end at NaN, which large arguments reach after infinity; degrees above 2^24, which only a loop could
+ * reach, give NaN.
  */
 #ifndef PTCORE_SCALAR_ORTHOGONAL_H
 #define PTCORE_SCALAR_ORTHOGONAL_H
@@ -24,8 +25,8 @@ PT_INLINE double polynomial_value(double y, double x, double n, double sign) {
 }
 
 /* ---- Chebyshev's of the four kinds: one recurrence from the first degree on ----
- * At cos(t): cos(n t), sin((n + 1) t) / sin(t), cos((n + 1/2) t) / cos(t / 2), sin((n + 1/2) t) / sin(t / 2). At -x
- * they are those at x with the sign of the degree, V and W exchanged. */
+ * At cos(t): cos(n t), sin((n + 1) t) / sin(t), cos((n + 1/2) t) / cos(t / 2), sin((n + 1/2) t) / sin(t / 2), and the
+ * same of hyperbolic functions at cosh(t). At -x they are those at x with the sign of the degree, V and W exchanged. */
 
 enum chebyshev_kind { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W };
 
@@ -34,19 +35,22 @@ template<chebyshev_kind KIND> PT_NOINLINE double chebyshev_polynomial(double x, 
     double value;
     if (polynomial_is_known(x, n, 1.0, &value)) return value;
     const double a = abs(x), two = x + x;
-    if (a == 1.0 || (a < 1.0 && n > 40.0)) {
+    if (a == 1.0 || n > 40.0) {
         const chebyshev_kind other = KIND == CHEBYSHEV_V ? CHEBYSHEV_W : KIND == CHEBYSHEV_W ? CHEBYSHEV_V : KIND;
         const chebyshev_kind kind = x < 0 ? other : KIND;
         const double sign = x < 0 && is_odd(n) ? -1.0 : 1.0;
         if (a == 1.0) return sign * (kind == CHEBYSHEV_U ? n + 1.0 : kind == CHEBYSHEV_W ? n + n + 1.0 : 1.0);
-        const double t = acos(a), m = (n + 0.5) * t;
-        if (kind == CHEBYSHEV_T) return sign * cos(n * t);
-        if (kind == CHEBYSHEV_U) return sign * (sin((n + 1.0) * t) / sin(t));
-        return sign * (kind == CHEBYSHEV_V ? cos(m) / cos(0.5 * t) : sin(m) / sin(0.5 * t));
+        const bool outside = a > 1.0;
+        const double shift = kind == CHEBYSHEV_T ? 0.0 : kind == CHEBYSHEV_U ? 1.0 : 0.5;
+        const double t = outside ? acosh(a) : acos(a), m = (n + shift) * t;
+        if (kind == CHEBYSHEV_T) return sign * (outside ? cosh(m) : cos(m));
+        if (kind == CHEBYSHEV_U) return sign * (outside ? sinh(m) / sinh(t) : sin(m) / sin(t));
+        if (kind == CHEBYSHEV_V) return sign * (outside ? cosh(m) / cosh(0.5 * t) : cos(m) / cos(0.5 * t));
+        return sign * (outside ? sinh(m) / sinh(0.5 * t) : sin(m) / sin(0.5 * t));
     }
     double p = 1.0;
     double q = KIND == CHEBYSHEV_T ? x : KIND == CHEBYSHEV_U ? two : KIND == CHEBYSHEV_V ? two - 1.0 : two + 1.0;
-    for (double k = 1; k < n && q == q; k++) {
+    for (double k = 1; k < n; k++) {
         const double next = two * q - p;
         p = q;
         q = next;
@@ -74,10 +78,13 @@ PT_NOINLINE double hermite_polynomial(double step, double x, double n, double li
 
 /* ---- Laguerre's and Jacobi's, in differences from degree to degree, which are exact near 0 and 1 ---- */
 
+constexpr double highest_degree = 16777216.0;
+
 PT_NOINLINE double laguerre(double x, double n, double alpha) {
     n = trunc(n);
     double value;
     if (polynomial_is_known(x, n, -1.0, &value)) return value;
+    if (n > highest_degree) return not_a_number<double>();
     double difference = -x / (alpha + 1.0), p = difference + 1.0, at_zero = alpha + 1.0;
     for (double k = 1; k < n && p == p; k++) {
         const double over = 1.0 / (k + alpha + 1.0);
@@ -93,6 +100,7 @@ PT_NOINLINE double jacobi_ratio(double x, double n, double alpha, double beta) {
     n = trunc(n);
     double value;
     if (polynomial_is_known(x, n, 1.0, &value)) return value;
+    if (n > highest_degree) return not_a_number<double>();
     const double sum = alpha + beta, y = x - 1.0;
     double difference = (sum + 2.0) * y / (2.0 * (alpha + 1.0)), p = difference + 1.0;
     for (double k = 1; k < n && p == p; k++) {
@@ -109,6 +117,7 @@ PT_NOINLINE double legendre(double x, double n) {
     double value;
     if (polynomial_is_known(x, n, 1.0, &value)) return value;
     if (abs(x) == 1.0) return is_odd(n) ? x : 1.0;
+    if (n > highest_degree) return not_a_number<double>();
     double p = 1.0, q = x;
     for (double k = 1; k < n && q == q; k++) {
         const double part = k / (k + 1.0), next = (x + part * x) * q - part * p;
