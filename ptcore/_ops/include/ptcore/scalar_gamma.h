@@ -118,7 +118,7 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
         a += 1.0;
         p = negative_power(a, s, rough);
         sum += p;
-        if (abs(p) <= precision * abs(sum)) return sum;
+        if (a > 0 && abs(p) <= precision * abs(sum)) return sum;         /* before 0 the terms grow */
     }
     sum += p * a / (s - 1.0) - 0.5 * p;
     /* p is a^-s; term k is B_2k / (2k)! * s (s + 1) ... (s + 2k - 2) * a^(-s - 2k + 1) */
