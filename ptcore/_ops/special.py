@@ -57,7 +57,8 @@ for _name, _partial, _low, _reference, _text, _example, _value in (
         # below 0 by erfcx, which does not underflow; the other branch is kept finite for derivatives
         ("log_ndtr", "where(x < 0, 0.7978845608028654 / erfcx(minimum(x, 0.0) * -0.7071067811865476), "
                      "0.3989422804014327 * exp(maximum(x, 0.0)**2 * -0.5 - maximum(out, -0.7)))", -9,
-         "special.log_ndtr(x)", "Logarithm of the area below the normal density from -inf to x.", "[0., -8.]", "[ -0.6931, -35.0134]")):
+         "special.log_ndtr(x)", "Logarithm of the area below the normal density from -inf to x.",
+         "[0., -8.]", "[ -0.6931, -35.0134]")):
     elementwise(
         f"special_{_name}(input)", types=REAL, promote="float", formula=f"{_name}(x)", partial=[_partial], cost=32,
         sample=uniform(_low, 6), reference=_reference, public=[f"special.{_name}"], called=f"special.{_name}",
@@ -168,7 +169,8 @@ _function("airy_ai", "airy_ai_slope(x)", -6, 4, "Airy function Ai.", ("0., 1.", 
           reference="special.airy(x)[0]", special=True)
 elementwise(
     "airy_ai_slope(input)", types=REAL, promote="float", formula="airy_ai_slope(x)", partial=["x * airy_ai(x)"],
-    cost=400, sample=uniform(-6, 4), internal=True, called="airy_ai", reference="special.airy(x)[1]", doc="The derivative of Ai.")
+    cost=400, sample=uniform(-6, 4), internal=True, called="airy_ai", reference="special.airy(x)[1]",
+    doc="The derivative of Ai.")
 
 # -- orthogonal polynomials --------------------------------------------------------------------
 #
@@ -178,11 +180,11 @@ elementwise(
 _SEE = "See :func:`ptcore.special.chebyshev_polynomial_t`."
 
 
-def _polynomial(name, partial, low, high, text, values, reference):
+def _polynomial(name, partial, low, high, text, values, reference, sign=""):
     elementwise(
         f"{name}(input, n)", types=REAL, promote="float", formula=f"{name}(x, y)", method=False, inplace=False,
         partial=[partial, f"not_implemented('{name}', 'n')"], cost=200, sample=uniform(low, high),
-        public=[f"special.{name}"], reference=f"_polynomial({reference}, trunc(y), x)", doc=f"""{text}
+        public=[f"special.{name}"], reference=f"_polynomial({reference}, trunc(y), x{sign})", doc=f"""{text}
 
 >>> import ptcore
 >>> ptcore.special.{name}(ptcore.tensor([0.5, 2.]), 2)
@@ -230,11 +232,11 @@ elementwise(
     "laguerre_of(input, n, alpha: Float)", types=REAL, promote="float", formula="laguerre_of(x, y, alpha)",
     internal=True, called="laguerre_polynomial_l", cost=400, sample=uniform(0, 6),
     partial=["-laguerre_of(x, trunc(y) - 1, alpha + 1)", "not_implemented('laguerre_of', 'n')"],
-    reference="_polynomial(_laguerre, trunc(y), x)",
+    reference="_polynomial(lambda n, x: special.eval_genlaguerre(n, alpha, x), trunc(y), x, -1.0)",
     doc="Generalised Laguerre polynomials, for derivatives.")
 _polynomial("laguerre_polynomial_l", "-laguerre_of(x, trunc(y) - 1, 1.0)", 0, 6,
             "Laguerre polynomial of degree ``n``, orthogonal under ``exp(-input)`` on the positive numbers."
-            f"\n\n{_SEE}", " 0.1250, -1.0000", "special.eval_laguerre")
+            f"\n\n{_SEE}", " 0.1250, -1.0000", "special.eval_laguerre", ", -1.0")
 _polynomial("legendre_polynomial_p", "trunc(y) * (trunc(y) + 1) / 2 * jacobi_ratio(x, trunc(y) - 1, 1.0, 1.0)", 0, 6,
             f"Legendre polynomial of degree ``n``, orthogonal on [-1, 1].\n\n{_SEE}", "-0.1250,  5.5000",
             "special.eval_legendre")

@@ -385,17 +385,13 @@ def _cross_entropy_backward(g, x, target, weight, lse, total_weight, reduction, 
     return gx / total_weight if reduction == "mean" else gx
 
 
-def _polynomial(evaluate, n, x):
-    """A polynomial at degrees that are numbers: 0 below degree 0, NaN of NaN and the infinities."""
-    sign = -1.0 if evaluate in (special.eval_laguerre, _laguerre) else 1.0
+def _polynomial(evaluate, n, x, sign=1.0):
+    """A polynomial at degrees that are numbers: 0 below degree 0, NaN of NaN and the infinities; `sign` is that of
+    the leading coefficient of odd degrees."""
     known = np.isfinite(n)
     degree = np.where(known, np.clip(n, 0, 2.0**30), 0).astype(np.int64)
     found = np.where(np.isinf(x), (np.sign(x) * sign)**(degree % 2) * np.inf, evaluate(degree, x))
     return np.where(known, np.where(n < 0, 0, np.where(degree == 0, 1, found)), np.nan)
-
-
-def _laguerre(n, x):
-    return special.eval_genlaguerre(n, 1, x)
 
 
 def _jacobi_ratio(n, alpha, beta, x):
