@@ -55,7 +55,8 @@ PT_INLINE float lgamma(float x) {
     const double stirling = (g.b - 0.5) * log(g.b) - g.b + (0.9189385332046728 + series);
     const double rest = log(g.reflected ? product / abs(sine_of_turn(g.w)) : product);
     const double y = g.reflected ? rest - stirling : stirling - rest;
-    return isinf(x) ? infinity<float>() : x == x ? (float)y : x;
+    const float r = (x == 1.f) | (x == 2.f) ? 0.f : (float)y;
+    return isinf(x) ? infinity<float>() : x == x ? r : x;
 }
 PT_INLINE float digamma(float x) {
     const gamma_argument g((double)x);

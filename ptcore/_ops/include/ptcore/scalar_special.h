@@ -106,7 +106,10 @@ PT_INLINE double float_i1e(double a) {
     return scaled_by_side(a, near, far);
 }
 PT_INLINE float i0e(float x) { return (float)float_i0e((double)abs(x)); }
-PT_INLINE float i1e(float x) { return copysign((float)float_i1e((double)abs(x)), x); }
+PT_INLINE float i1e(float x) {
+    const float y = (float)float_i1e((double)abs(x));
+    return x < 0 ? -y : y;
+}
 /* beyond 100 both are inf; exp is not asked for more */
 PT_INLINE float i0(float x) {
     const double a = abs(x), b = a > 100.0 ? 100.0 : a;
@@ -114,7 +117,8 @@ PT_INLINE float i0(float x) {
 }
 PT_INLINE float i1(float x) {
     const double a = abs(x), b = a > 100.0 ? 100.0 : a;
-    return copysign((float)(float_i1e(b) * exp(b)), x);
+    const float y = (float)(float_i1e(b) * exp(b));
+    return x < 0 ? -y : y;
 }
 
 /* exp(x^2) erfc(x) */
