@@ -6,12 +6,11 @@ from ptcore import _core
 
 _core.install(_core.__file__)
 
-from ptcore import _device, _random, _untyped_storage  # noqa: E402
+from ptcore import _device, _lazy, _random, _untyped_storage  # noqa: E402
 from ptcore import _dtype as _d  # noqa: E402
-from ptcore._convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
-from ptcore._dlpack import from_dlpack  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
+from ptcore._exchange.convert import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
 from ptcore._memory_format import (  # noqa: E402
     channels_last,
     channels_last_3d,
@@ -19,8 +18,7 @@ from ptcore._memory_format import (  # noqa: E402
     memory_format,
     preserve_format,
 )
-from ptcore._ops import _indexing, _legacy, _select  # noqa: E402
-from ptcore._ops._results import names_of_files as _names_of_files  # noqa: E402
+from ptcore._ops import _indexing, _select  # noqa: E402
 from ptcore._ops.call import run as _run  # noqa: E402
 from ptcore._ops.call.operands import result_type  # noqa: E402
 from ptcore._random import (  # noqa: E402
@@ -52,10 +50,9 @@ short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 bool = _d.as_dtype("bool")
 
-globals().update(_legacy.TYPES)
+_lazy.attach(Tensor)
 _run.set_random_source(_random.next_random)
 
-from ptcore import _print  # noqa: E402
 from ptcore._names import methods as _tensor_ops  # noqa: E402
 from ptcore._names.root import *  # noqa: E402, F403
 from ptcore._ops._creation import (  # noqa: E402
@@ -91,7 +88,6 @@ from ptcore._ops._methods import (  # noqa: E402
     nonzero,
 )
 from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
-from ptcore._print import set_printoptions  # noqa: E402
 from ptcore.autograd import _tensor_methods  # noqa: E402
 
 
@@ -116,45 +112,7 @@ nan = _d.NAN
 pi = 3.141592653589793
 e = 2.718281828459045
 
-_SUBMODULES = ("accelerator", "autograd", "backends", "cpu", "cuda", "examples", "func", "linalg", "multiprocessing",
-               "nn", "ops", "optim", "profiler", "random", "return_types", "serialization", "special", "testing",
-               "utils", "version")
-# Functions that few programs call, by the file that is read when one is first asked for.
-_LATER = {
-    "_errors": ("OutOfMemoryError",),
-    "nn._plain": ("adaptive_max_pool1d", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
-                  "ctc_loss", "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
-                  "lstm_cell", "margin_ranking_loss", "max_pool1d_with_indices", "poisson_nll_loss", "rms_norm",
-                  "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss"),
-    "serialization": ("load", "save"),
-    "utils._rare": ("binomial", "constant_pad_nd", "empty_permuted", "get_num_interop_threads", "logspace",
-                    "norm_except_dim", "pca_lowrank", "range", "scalar_tensor", "set_default_tensor_type",
-                    "set_flush_denormal", "set_num_interop_threads", "svd_lowrank"),
-    "utils._lobpcg": ("lobpcg",),
-    "utils._segment_reduce": ("segment_reduce",),
-    "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
-                        "is_deterministic_algorithms_warn_only_enabled", "set_float32_matmul_precision",
-                        "use_deterministic_algorithms"),
-    "utils._windows": ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
-}
-# Methods that are functions as well.
-_METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",
-            "conj_physical", "conj_physical_", "detach_", "fill_", "fix_", "get_device", "index_put",
-            "index_put_", "is_conj", "is_inference", "is_neg", "is_same_size", "is_signed", "negative_",
-            "resize_as_", "resolve_conj", "resolve_neg", "zero_")
-_found, _listed = _names_of_files(__name__, _LATER, _SUBMODULES)
-
-
-def __getattr__(name):
-    if name in _METHODS:
-        from ptcore._ops._results import as_function
-        globals()[name] = as_function(name)
-        return globals()[name]
-    return _found(name)
-
-
-def __dir__():
-    return sorted({*_listed(), *_METHODS})
+__getattr__, __dir__ = _lazy.names(__name__, _lazy.METHODS)
 
 
 def get_include():
@@ -219,7 +177,7 @@ def broadcast_shapes(*shapes):
     ptcore.Size([2, 3])
     """
     from ptcore._ops._arguments import integers
-    from ptcore._ops._shapes import broadcast_shapes as of
+    from ptcore._ops.table.shapes import broadcast_shapes as of
     return Size(of("broadcast_shapes", *[integers("broadcast_shapes", "shapes", s) for s in shapes] or [()]))
 
 

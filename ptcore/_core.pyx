@@ -1,15 +1,50 @@
 """The one shared object: lists the modules linked into it and imports them from it.
 
 ``import ptcore._dtype`` finds no file of that name; the finder below answers with a spec whose
-file is this shared object, where the module's own PyInit_ function stands.
+file is this shared object, and the loader calls the module's own PyInit_ function. Those are
+told apart by what the build says of each (PT_BUNDLE): many modules are called ``bodies``.
 """
 import sys
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 
-cdef extern from *:
-    const char *PT_BUNDLE
+from cpython.ref cimport PyObject
 
-MODULES = frozenset(PT_BUNDLE.decode().split(","))
+cdef extern from "Python.h":
+    ctypedef struct PyModuleDef:
+        pass
+    object PyModule_FromDefAndSpec(PyModuleDef *, object)
+
+cdef extern from *:
+    """
+    #define PT_MODULE(name, init) extern "C" PyObject *PyInit_##init(void);
+    PT_BUNDLE
+    #undef PT_MODULE
+    #define PT_MODULE(name, init) {#name, PyInit_##init},
+    struct pt_module { const char *name; PyObject *(*init)(void); };
+    static const pt_module pt_modules[] = {PT_BUNDLE {NULL, NULL}};
+    """
+    struct Module "pt_module":
+        const char *name
+        PyObject *(*init)() noexcept
+    const Module *pt_modules
+
+cdef dict _places = {}
+cdef int _n = 0
+while pt_modules[_n].name != NULL:
+    _places[pt_modules[_n].name.decode()] = _n
+    _n += 1
+MODULES = frozenset(_places)
+
+
+class BundleLoader(ExtensionFileLoader):
+    """Makes a module of this shared object; it is executed as any extension is."""
+
+    def create_module(self, spec):
+        cdef int place = _places[spec.name]
+        cdef PyObject *definition = pt_modules[place].init()
+        if definition == NULL:
+            raise ImportError(f"{spec.name}: its module definition could not be made", name=spec.name)
+        return PyModule_FromDefAndSpec(<PyModuleDef *>definition, spec)
 
 
 class BundleFinder:
@@ -21,7 +56,7 @@ class BundleFinder:
     def find_spec(self, name, path=None, target=None):
         if name not in MODULES:
             return None
-        spec = ModuleSpec(name, ExtensionFileLoader(name, self.path), origin=self.path)
+        spec = ModuleSpec(name, BundleLoader(name, self.path), origin=self.path)
         spec.has_location = True
         return spec
 

@@ -206,7 +206,7 @@ def set_check(str name, check):
     device_check[_columns[name]] = check
 
 
-# Of a pt_backend as PT_ABI 1 had it first; only what was added behind may be missing.
+# Of a pt_backend as the first version had it; only what was added behind may be missing.
 cdef enum:
     SIZE_AT_FIRST = 8 + 7 * sizeof(void *)
 cdef pt_backend[8] _backends

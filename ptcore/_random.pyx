@@ -59,7 +59,7 @@ cdef class Generator:
 
     def get_state(self):
         """16 bytes as a uint8 tensor: seed and offset, little-endian."""
-        from ptcore._convert import tensor
+        from ptcore._exchange.convert import tensor
         return tensor(list(struct.pack("<QQ", self.seed_, self.offset_)), dtype="uint8")
 
     def set_state(self, state):

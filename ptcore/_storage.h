@@ -1,4 +1,4 @@
-/* Storage blocks and the allocator behind them (implemented in _memory.cpp).
+/* Storage blocks and the allocator behind them (implemented in _memory/allocator.cpp).
  *
  * Invariants:
  *  (a) a block is one 64-byte aligned allocation: a 64-byte header, then the data, unless

@@ -20,7 +20,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
-from ptcore._allocate cimport allocate
+from ptcore._memory.allocate cimport allocate
 from ptcore._device cimport device_of, stream_key, streams_used
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
 from ptcore._node cimport Node

@@ -47,13 +47,15 @@ def set_device_index(device):
 def current_stream(device=None):
     """The stream that this thread's work on a device (the current one if None) goes to."""
     _check("current_stream")
-    return cuda.current_stream(device)
+    from ptcore.cuda import streams
+    return streams.current_stream(device)
 
 
 def set_stream(stream):
     """Makes a stream this thread's current one, and its device the current one."""
     _check("set_stream")
-    cuda.set_stream(stream)
+    from ptcore.cuda import streams
+    streams.set_stream(stream)
 
 
 def synchronize(device=None):

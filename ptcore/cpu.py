@@ -4,7 +4,7 @@ Tensors on the CPU live in blocks of an allocator that keeps freed blocks for th
 A block is the tensor's bytes and a header of 64 bytes, rounded up to one of four sizes for each
 power of two; these rounded sizes are what the functions below count.
 """
-from ptcore import _allocate
+from ptcore._memory import allocate as _allocate
 
 __all__ = ["current_device", "device_count", "empty_cache", "is_available",
            "max_memory_allocated", "memory_allocated", "memory_stats", "reset_peak_memory_stats",

@@ -1,7 +1,7 @@
 """The functions of cython_ops.pxd, the Cython interface of the op table."""
 from ptcore._ops.call cimport elementwise
-from ptcore._ops._table cimport PT_ELEMENTWISE, info
-from ptcore._ops import _table
+from ptcore._ops.table.ids cimport PT_ELEMENTWISE, info
+from ptcore._ops.table import ids as _table
 from ptcore._tensor cimport table
 
 

@@ -1,7 +1,7 @@
 """The op table: ``ptcore.ops["softplus"]`` is the row of an op; ``register`` adds one,
 ``register_kernel`` enters a kernel for a device and ``register_backend`` adds a type of device.
 
-The module is a mapping from names to rows (see ``_ops/_schema.py`` for the columns), read from
+The module is a mapping from names to rows (see ``_ops/table/schema.py`` for the columns), read from
 the row files at the first look.
 """
 import sys
@@ -10,7 +10,7 @@ from types import ModuleType
 
 from ptcore import _ops
 from ptcore._device import register_backend
-from ptcore._ops._register import register, register_kernel
+from ptcore._ops.table.register import register, register_kernel
 
 __all__ = ["register", "register_backend", "register_kernel"]
 

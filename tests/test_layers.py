@@ -1,17 +1,23 @@
-"""Imports only go down: layer 0 (the core), 1 (ops, cuda), 2 (autograd), 3 (the rest).
+"""Imports only go down: layer 0 (the ground), 1 (ops, cuda), 2 (autograd), 3 (the rest).
 
-Parses every import and cimport of the package, function bodies included, and fails on an edge
-that climbs.
+Parses every import and cimport of the package, function bodies included, and fails on an edge that climbs. A name
+that the package itself offers, and no module of it, is of the highest layer: what stands below takes it from its
+own file. The one table that leads up, _lazy.py, is for users: nothing in the package reads a name through it.
 """
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+from ptcore._lazy import MODULES, TABLE
+
 pytestmark = pytest.mark.core
 
 PACKAGE = Path(__file__).resolve().parent.parent / "ptcore"
-IMPORT = re.compile(r"^\s*(?:from\s+(ptcore[\w.]*)\s+c?import\s+(\([^)]*\)|[^#\n]*)|c?import\s+(ptcore[\w.]+))", re.M)
+SOURCE_ONLY = pytest.mark.skipif(not (PACKAGE / "_build").exists(), reason="needs the source tree")
+CYTHON = re.compile(r"^[ \t]*(?:from[ \t]+(ptcore[\w.]*)[ \t]+c?import[ \t]+(\([^)]*\)|[^#\n]*)"
+                    r"|c?import[ \t]+(ptcore[\w.]*))", re.M)
 
 
 def layer(module):
@@ -39,30 +45,78 @@ def sources():
             yield path
 
 
-def targets(text):
-    """The modules that a source imports; of ``from ptcore import a, b`` those of the names that are modules."""
-    for where, names, plain in IMPORT.findall(text):
-        if where != "ptcore":
-            yield where or plain
-            continue
-        for name in re.findall(r"\w+", re.sub(r"\bas\s+\w+|#.*", "", names)):
-            if any((PACKAGE / f"{name}{suffix}").exists() for suffix in ("", ".py", ".pyx")):
-                yield f"ptcore.{name}"
+def imports(path):
+    """(module, name or None) of every import; "ptcore" alone is the package itself."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                yield from ((a.name, None) for a in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: a relative import"
+                yield from ((node.module, a.name) for a in node.names)
+        return
+    for where, names, plain in CYTHON.findall(text):
+        if plain:
+            yield plain, None
+        for name in re.findall(r"[\w*]+", re.sub(r"\bas\s+\w+|#.*", "", names)):
+            yield where, name
 
 
-@pytest.mark.skipif(not (PACKAGE / "_build").exists(), reason="needs the source tree")
+def is_module(name):
+    path = PACKAGE.parent.joinpath(*name.split("."))
+    return path.is_dir() or any(path.with_suffix(suffix).exists() for suffix in (".py", ".pyx"))
+
+
+def targets(path):
+    """The modules that a source imports; of ``from ptcore import a`` the package, unless a is a module."""
+    for where, name in imports(path):
+        if where.partition(".")[0] == "ptcore":
+            yield f"{where}.{name}" if name and is_module(f"{where}.{name}") else where
+
+
+@SOURCE_ONLY
 def test_no_import_climbs():
     climbing = []
     for path in sources():
         here = module_of(path)
         name = path.relative_to(PACKAGE).as_posix()
-        for target in targets(path.read_text()):
-            if layer(target) > layer(here):
-                climbing.append(f"{name} imports {target}")
+        climbing += [f"{name} imports {target}" for target in targets(path) if layer(target) > layer(here)]
     assert not climbing, "\n".join(climbing)
 
 
-@pytest.mark.skipif(not (PACKAGE / "_build").exists(), reason="needs the source tree")
+@SOURCE_ONLY
+def test_the_lazy_table_is_for_users():
+    """Names that it holds are taken from their files."""
+    lazy = {(package, name) for package, files in TABLE.items() for names in files.values() for name in names}
+    found = []
+    for path in sources():
+        if path.suffix != ".py" or "examples" in path.parts:       # those are users
+            continue
+        tree = ast.parse(path.read_text())
+        aliases = {a.asname or a.name: a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+        aliases |= {a.asname or a.name: f"{n.module}.{a.name}" for n in ast.walk(tree)
+                    if isinstance(n, ast.ImportFrom) for a in n.names}
+        for node in ast.walk(tree):
+            used = []
+            if isinstance(node, ast.ImportFrom):
+                used = [(node.module, a.name) for a in node.names]
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Name, ast.Attribute)):
+                head, _, rest = ast.unparse(node.value).partition(".")
+                used = [(".".join(filter(None, (aliases.get(head), rest))), node.attr)]
+            found += [f"{path.relative_to(PACKAGE)}:{node.lineno}: {'.'.join(use)}" for use in used if use in lazy]
+    assert not found, "\n".join(found)
+
+
+@SOURCE_ONLY
+def test_the_lazy_table_names_what_there_is():
+    for files in TABLE.values():
+        assert all(is_module(f"ptcore.{file}") for file in files)
+    for package, modules in MODULES.items():
+        assert all(is_module(f"{package}.{name}") for name in modules)
+
+
+@SOURCE_ONLY
 def test_no_file_over_800_lines():
     for suffix in ("*.py", "*.pyx", "*.pxd", "*.hpp", "*.h", "*.cpp"):
         for path in PACKAGE.rglob(suffix):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import ptcore as pt
+from ptcore._lazy import TABLE
 from ptcore.nn import functional
 
 PACKAGE = Path(__file__).resolve().parent.parent / "ptcore"
@@ -129,13 +130,13 @@ def test_sources_say_what_they_offer(module):
     assert public <= said(Path(module.__file__))
 
 
-@pytest.mark.parametrize("module", [pt, pt.autograd], ids=lambda m: m.__name__)
-def test_names_of_files(module):
-    """Every name of the tables is there, listed, and what its file holds."""
-    for file, found in module._LATER.items():
+@pytest.mark.parametrize("module", [pt, pt.autograd, pt.cuda, functional, pt.special], ids=lambda m: m.__name__)
+def test_lazy_names(module):
+    """Every name of the table is there, listed, and what its file holds."""
+    for file, found in TABLE[module.__name__].items():
         for name in found:
             assert name in dir(module)
-            assert getattr(module, name) is getattr(importlib.import_module(f"{module.__name__}.{file}"), name)
+            assert getattr(module, name) is getattr(importlib.import_module(f"ptcore.{file}"), name)
     with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'nothing'"):
         getattr(module, "nothing")          # noqa: B009
 

@@ -33,7 +33,7 @@ def family_of(path):
     name = path.name.removesuffix(".o").rsplit(".", 1)[0]
     if "loops_" in name:
         return "loops", name.split("loops_")[1]
-    return "kernels", name.removeprefix("_ops_kernels_").removeprefix("_")
+    return "kernels", re.sub(r"^_ops_[a-z]+_", "", name).removeprefix("_")
 
 
 def kernel_objects(build):

@@ -28,7 +28,7 @@ SCIPY = {"airy_ai": lambda s: lambda x: s.airy(x)[0], "zeta": lambda s: s.zeta, 
          "hermite_polynomial_he": lambda s: _of_order(s.eval_hermitenorm),
          "laguerre_polynomial_l": lambda s: _of_order(s.eval_laguerre),
          "legendre_polynomial_p": lambda s: _of_order(s.eval_legendre)}
-LAPACK = re.compile(r"svd|pca_lowrank|lobpcg|\[nuc\]")
+LAPACK = re.compile(r"svd|cond|pca_lowrank|lobpcg|\[nuc\]")
 NO_LAPACK = ("vander", "linalg_vander", "lu_unpack")        # in the rows of factors, computed by own kernels
 
 
@@ -96,7 +96,7 @@ def entries(ptcore, torch):
 
     def add(name, path, keys, row):
         for k, (suffix, info) in enumerate([("", None)] if path in OWN else variants(keys, table)):
-            hosted = (row is not None and row.family == "factor" and row.name not in NO_LAPACK) or (
+            hosted = (row is not None and row.family == "linalg" and row.name not in NO_LAPACK) or (
                 path.removeprefix("special.") in SCIPY) or bool(LAPACK.search(path + suffix))
             calls = candidates(path, info, None if k else row, torch)
             made.append(Entry(name + suffix, path, calls, kind_of(row, path, info), hosted))

@@ -65,7 +65,7 @@ def names_of(module, seen):
 
     A module without __all__ offers the Python functions that it names without an underscore.
     """
-    own = [n for n, thing in vars(module).items() if inspect.isfunction(thing) and not n.startswith("_")]
+    own = [n for n in dir(module) if not n.startswith("_") and inspect.isfunction(getattr(module, n))]
     for name in sorted(getattr(module, "__all__", own)):
         thing = getattr(module, name)
         if (getattr(thing, "__module__", None) or "").partition(".")[0] == "multiprocessing":

@@ -28,7 +28,7 @@ def wraps_around(op):
 
 def formula(op):
     names = {a.name for a in op.params}
-    body = expr.to_cpp(op.row.formula, f"{op.family}.py, {op.name}", names)
+    body = expr.to_cpp(op.row.formula, f"{op.family}/rows.py, {op.name}", names)
     tensors = [f"T {n}" for n in expr.TENSOR_NAMES[:len(op.tensors)]]
     params = [f"P p_{a.name}" for a in op.params]
     result = {"same": "T", "bool": "bool", "real": "pt::real_of<T>"}[op.row.out]
@@ -38,7 +38,7 @@ def formula(op):
     unused = "".join(f"        (void)p_{a.name};\n" for a in op.params)
     unused += "".join(f"        (void){n};\n" for n in expr.TENSOR_NAMES[:len(op.tensors)]
                       if not re.search(rf"\b{n}\b", body))
-    return (f"// {op.family}.py: {op.name}\n"
+    return (f"// {op.family}/rows.py: {op.name}\n"
             f"struct op_{op.name} {{\n"
             f"    static constexpr int ninputs = {len(op.tensors)}, nparams = {len(op.params)};\n"
             f"    static constexpr bool wraps = {'true' if wraps_around(op) else 'false'};\n"
@@ -53,14 +53,14 @@ def formula(op):
 
 def formulas(family, ops):
     """A family's formulas: read by its loops, and by CUDA one at a time."""
-    text = [f"// Generated from _ops/{family}.py.", "#pragma once", '#include "ptcore/formula.h"', "", "namespace {", ""]
+    text = [f"// Generated from _ops/{family}/rows.py.", "#pragma once", '#include "ptcore/formula.h"', "", "namespace {", ""]
     text += [formula(op) for op in ops]
     return "\n".join([*text, "}  // namespace"]) + "\n"
 
 
 def loops(family, ops):
     """The translation unit of a family: compiled once per ISA level."""
-    text = ["// Generated from _ops/" + family + ".py: one table of loops.",
+    text = [f"// Generated from _ops/{family}/rows.py: one table of loops.",
             '#include "ptcore/config.h"', '#include "loops.hpp"', f'#include "formulas_{family}.h"', "",
             f'extern "C" const pt_elementwise PT_CAT(pt_loops_{family}_, PT_ISA)[] = {{']
     for op in ops:
@@ -90,7 +90,7 @@ def loops(family, ops):
 
 # Shape rules that rows name, in the order of pt_rule in _opinfo.h.
 RULES = ("", "like", "laid", "cast", "laid_cast", "summed", "like_pair", "reduced", "reduced_sum", "reduced_nonempty",
-         "reduced_bool", "reduced_pair", "reduced_index", "mm", "bmm", "linear", "cat", "gather", "scatter",
+         "reduced_bool", "reduced_pair", "kth_pair", "reduced_index", "mm", "bmm", "linear", "cat", "gather", "scatter",
          "index_select", "shaped", "like_each", "taken", "put", "of_rows", "filled", "like_second", "like_mask",
          "like_matrix", "counted", "mv", "dot", "addmm", "index_add", "layer_norm", "layer_norm_backward",
          "batch_norm", "group_norm", "channels_backward", "cross_entropy", "nll_loss", "convolved",
@@ -153,14 +153,13 @@ def optable(ops):
     return "\n".join(text) + "\n"
 
 
-def select(ops, kernel_families):
+def select(ops, kernels):
     """_select.cpp: fills the tables from the best ISA level that the CPU has.
 
-    A kernel family written ``name:level`` is compiled up to that level, which serves those above.
+    ``kernels`` says of each kernel file the highest level that it is compiled at, which serves those above.
     """
     by_family = families(ops)
-    highest = {name: level or LEVELS[-1] for name, _, level in (f.partition(":") for f in kernel_families)}
-    compiled = {level: [f for f in highest if LEVELS.index(level) <= LEVELS.index(highest[f])] for level in LEVELS}
+    compiled = {level: [f for f in kernels if LEVELS.index(level) <= LEVELS.index(kernels[f])] for level in LEVELS}
     out = ['// Generated: tables of every family and level, and which level is in use.',
            '#include "select.hpp"', ""]
     for level in LEVELS:

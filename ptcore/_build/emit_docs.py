@@ -42,7 +42,7 @@ def entry(op):
 
 def page(family, ops):
     title = f"{family} ops"
-    text = [title, "=" * len(title), "", f".. Generated from ptcore/_ops/{family}.py.", ""]
+    text = [title, "=" * len(title), "", f".. Generated from ptcore/_ops/{family}/rows.py.", ""]
     for op in ops:
         if not op.row.internal and "__d" not in op.name:
             text += entry(op)

@@ -86,7 +86,7 @@ def extra(op, role):
     if role == signature.METHOD and row.numpy:
         return row.numpy
     if row.kind == "composite":
-        return f"{schema.bodies(op.family)}:{row.name}"
+        return f"{op.family}.bodies:{row.name}"
     if row.absent:
         return row.absent[1]
     for choice in (row.select or {}).values():
@@ -165,7 +165,7 @@ def table(ops):
 def shape_rules(ops):
     """_shape_rules.pyx: the `out` column of each row as a function of its arguments, equal ones once."""
     text = ['"""Generated from the `out` columns: the shape and dtype rule of each structured op."""',
-            "from ptcore._ops._shapes import *", "from ptcore._ops._table import set_spec", ""]
+            "from ptcore._ops.table.shapes import *", "from ptcore._ops.table.ids import set_spec", ""]
     known, register = {}, []
     for op in ops:
         row = op.row

@@ -65,7 +65,7 @@ def text_rule(op):
                 body += f"        r{i} = g * {conj(expr.to_python(t, op.name, numbers))}\n"
         results.append(f"r{i}")
     packed = results[0] if len(texts) == 1 else f"({', '.join(results)})"
-    return (f"# {op.family}.py: {op.name}: {texts}\n"
+    return (f"# {op.family}/rows.py: {op.name}: {texts}\n"
             f"def vjp_{op.name}(Node node, g, int needs):\n{body}    return {packed}\n")
 
 
@@ -74,7 +74,7 @@ def function_rule(op):
     _, module, node = op.rule
     names = [a.arg for a in node.args.args]
     body = loads(op, [n for n in names if n not in ("g", "gs", "needs")], False)
-    return (f"# autograd/_rules/{module}.py: {node.name}\n"
+    return (f"# autograd/rules/{module}.py: {node.name}\n"
             f"def vjp_{op.name}(Node node, g, int needs):\n"
             f"    {'gs = g' if 'gs' in names else ''}\n{body}"
             f"    return _{module}.{node.name}({', '.join(names)})\n").replace("    \n", "")
@@ -83,18 +83,18 @@ def function_rule(op):
 def derivatives(family, ops, by_name):
     """The module of one family's derivative adapters."""
     ops = [op for op in ops if op.rule is not None and op.family == family]
-    text = [f'"""Generated: derivatives of _ops/{family}.py, from row texts and rule files."""',
+    text = [f'"""Generated: derivatives of _ops/{family}/rows.py, from row texts and rule files."""',
             "from ptcore._node cimport Node",
             "from ptcore._ops.call.elementwise cimport elementwise_of",
-            "from ptcore._ops._table import set_vjp",
+            "from ptcore._ops.table.ids import set_vjp",
             "from ptcore.autograd._helpers cimport conj_of, fusible, lift"]
     modules, needed = set(), set()
     for op in ops:
         if op.rule[0] == "function":
             modules.add(op.rule[1])
         else:
-            needed |= {name for t in op.rule[1] if t for name in expr.called(t) if name in by_name}
-    text += [f"from ptcore.autograd._rules import {module} as _{module}" for module in sorted(modules)]
+            needed |= {name for t in op.rule[1] if t for name in expr.called(expr.to_python(t, op.name)) if name in by_name}
+    text += [f"from ptcore.autograd.rules import {module} as _{module}" for module in sorted(modules)]
     helpers = {n for op in ops if op.rule[0] == "text" for t in op.rule[1] if t
                for n in expr.called(t)} - set(by_name) - {"conj_of"}
     if any("0" in op.rule[1] for op in ops if op.rule[0] == "text"):

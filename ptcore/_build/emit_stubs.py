@@ -3,7 +3,7 @@ modules that rows add functions to."""
 import ast
 from pathlib import Path
 
-from tables import signature
+from tables import PACKAGE, signature
 
 TYPE = {"T": "Tensor | _Number", "O": "Tensor | None", "I": "Tensor", "J": "Tensor | None",
         "L": "Sequence[Tensor]", "i": "_int", "f": "_float", "b": "_bool", "s": "_Number",
@@ -132,11 +132,19 @@ def written(node):
     return f"def {node.name}({ast.unparse(_Types().visit(node.args))}) -> {returned}: ..."
 
 
-def later(source):
-    """Stubs of what a module's ``_LATER`` says is in other files of its folder."""
+def lazy(name):
+    """A literal of _lazy.py."""
+    return literal(body_of(PACKAGE / "_lazy.py"), name, {})
+
+
+def later(namespace, known=()):
+    """Stubs of what the lazy table says is in other files, unless it is known."""
     lines = []
-    for file, names in literal(body_of(source), "_LATER", {}).items():
-        path = Path(source).parent / file.replace(".", "/")
+    for file, names in lazy("TABLE").get(namespace, {}).items():
+        names = [name for name in names if name not in known]
+        if not names:
+            continue
+        path = PACKAGE / file.replace(".", "/")
         found = {n.name: n for n in body_of(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
                  if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
         lines += [written(found[name]) if isinstance(found[name], ast.FunctionDef)
@@ -144,11 +152,11 @@ def later(source):
     return lines
 
 
-def methods_as_functions(ops, source, text):
-    """The methods that a module's ``_METHODS`` says are functions as well, from the stubs of a class."""
+def methods_as_functions(ops, text):
+    """The methods that the lazy table says are functions as well, from the stubs of a class."""
     by_name = {n: op for op in ops if op.row.method for n in (op.name, *op.row.alias)}
     given = {n.name: n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)}
-    for name in literal(body_of(source), "_METHODS", ()):
+    for name in lazy("METHODS"):
         if name in given:
             node = given[name]
             node.args.args[0].annotation = ast.Name("Tensor")
@@ -159,33 +167,30 @@ def methods_as_functions(ops, source, text):
             yield f"def {name}({given_to}) -> {result(op)}: ..."
 
 
-def package(ops, base, source):
+def package(ops, base):
     """ptcore/__init__.pyi."""
     text = Path(base).read_text()
+    known = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)} | {
+        n.name for n in ast.parse(text).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
     return text.replace("    # {methods}\n", "\n".join(methods(ops)) + "\n").replace(
-        "# {functions}\n", "\n".join([*functions(ops, ""), *later(source), *methods_as_functions(ops, source, text)])
+        "# {functions}\n", "\n".join([*functions(ops, ""), *later("ptcore", known), *methods_as_functions(ops, text)])
         + "\n")
 
 
 def python_module(source, ops, where):
-    """The stub of a Python module: its own functions' signatures and those of rows.
-
-    What a private module beside it offers and it takes over whole is its own.
-    """
+    """The stub of a Python module: its own functions' signatures and those of rows."""
     lines = []
-    body = body_of(source)
-    for node in body:
-        beside = isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and "._names." not in node.module
-        if beside and node.module.rpartition(".")[2].startswith("_"):
-            theirs = body_of(Path(source).parent / f"{node.module.rpartition('.')[2]}.py")
-            offered = literal(theirs, "__all__", ())
-            body += [n for n in theirs if isinstance(n, ast.FunctionDef) and n.name in offered]
+    for node in body_of(source):
         if isinstance(node, ast.ImportFrom) and node.module == "ptcore._ops.functions":
             lines += [f"{n.asname}: Callable[..., Tensor]" for n in node.names if not (n.asname or "_").startswith("_")]
+        elif isinstance(node, ast.ImportFrom) and node.module.startswith("ptcore._ops."):
+            theirs = {n.name: n for n in body_of(PACKAGE.parent / f"{node.module.replace('.', '/')}.py")
+                      if isinstance(n, ast.FunctionDef)}
+            lines += [written(theirs[n.name]) for n in node.names]
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             lines.append(written(node))
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 lines += [f"{n.id}: Callable[..., Tensor]" for n in ast.walk(target)
                           if isinstance(n, ast.Name) and not n.id.startswith("_")]
-    return HEAD.format(source=Path(source).name) + "\n".join(lines + later(source) + functions(ops, where)) + "\n"
+    return HEAD.format(source=Path(source).name) + "\n".join(lines + later(f"ptcore.{where}") + functions(ops, where)) + "\n"

@@ -1,6 +1,6 @@
 """Generates everything that follows from the op rows into the build tree.
 
-    python generate_ops.py OUTPUT_DIR [--kernels FAMILY,FAMILY:LEVEL,...]
+    python generate_ops.py OUTPUT_DIR [--loops TOPIC,TOPIC,...]
     python generate_ops.py OUTPUT_DIR --stubs
     python generate_ops.py OUTPUT_DIR --names
 
@@ -15,8 +15,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import emit_cpp
 import emit_functions
 import emit_rules
+import emit_steps
 import emit_stubs
+import levels
 import tables
+import topics
 
 
 def write(path, text):
@@ -26,8 +29,7 @@ def write(path, text):
 
 def write_stubs(output, ops):
     package = tables.PACKAGE
-    write(output / "__init__.pyi", emit_stubs.package(ops, package / "_build" / "stub_base.pyi",
-                                                    package / "__init__.py"))
+    write(output / "__init__.pyi", emit_stubs.package(ops, package / "_build" / "stub_base.pyi"))
     write(output / "functional.pyi",
           emit_stubs.python_module(package / "nn" / "functional.py", ops, "nn.functional"))
     write(output / "linalg.pyi",
@@ -39,7 +41,7 @@ def write_stubs(output, ops):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("output", type=Path)
-    parser.add_argument("--kernels", default="")
+    parser.add_argument("--loops", default=None, help="the topics with loops that the build was configured for")
     parser.add_argument("--stubs", action="store_true")
     parser.add_argument("--names", action="store_true")
     args = parser.parse_args()
@@ -53,12 +55,15 @@ def main():
         return None
     by_name = {op.name: op for op in ops}
     write(args.output / "_optable.h", emit_cpp.optable(ops))
-    kernels = [k for k in args.kernels.split(",") if k]
+    kernels = {path.stem: levels.HIGHEST.get(levels.group(path.stem), emit_cpp.LEVELS[-1]) for path in topics.kernels()}
     write(args.output / "_select.cpp", emit_cpp.select(ops, kernels))
     write(args.output / "_functions.h", emit_functions.table(ops))
     write(args.output / "_shape_rules.pyx", emit_functions.shape_rules(ops))
+    write(args.output / "steps.h", emit_steps.header())
     loops = emit_cpp.families(ops)
-    for family in tables.FAMILIES:
+    if args.loops is not None and sorted(loops) != args.loops.split(","):
+        raise SystemExit("a topic has got its first elementwise row, or lost its last: run meson setup --reconfigure")
+    for family in tables.topics():
         members = [op for op in ops if op.family == family]
         if family in loops:
             write(args.output / f"formulas_{family}.h", emit_cpp.formulas(family, loops[family]))

@@ -6,13 +6,15 @@ import sys
 import types
 from pathlib import Path
 
-FAMILIES = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
-            "linalg", "normalize", "loss", "scan", "sort", "random", "composite", "special", "shaping",
-            "selection", "statistics", "products", "neural", "sampling", "convolution", "pooling", "resample",
-            "window", "attention", "recurrent", "factor")
 MAX_SAVED = 9       # PT_MAX_SAVED of _opinfo.h
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent
+OPS = PACKAGE / "_ops"
+
+
+def topics():
+    """The families of ops: the folders that hold rows, in the order of ids."""
+    return sorted(path.parent.name for path in OPS.glob("*/rows.py"))
 
 
 def _load(name, path):
@@ -23,12 +25,13 @@ def _load(name, path):
     return module
 
 
-# Rows say `from ptcore._ops._schema import ...`; the package itself is not built yet.
-for _name in ("ptcore", "ptcore._ops"):
+# Rows say `from ptcore._ops.table.schema import ...`; the package itself is not built yet.
+for _name in ("ptcore", "ptcore._ops", "ptcore._ops.table"):
     sys.modules.setdefault(_name, types.ModuleType(_name))
-schema = _load("ptcore._ops._schema", PACKAGE / "_ops" / "_schema.py")
-expr = _load("ptcore._ops._expr", PACKAGE / "_ops" / "_expr.py")
-signature = _load("ptcore._ops._signature", PACKAGE / "_ops" / "_signature.py")
+schema = _load("ptcore._ops.table.schema", OPS / "table" / "schema.py")
+expr = _load("ptcore._ops.table.expr", OPS / "table" / "expr.py")
+steps = _load("ptcore._ops.table.steps", OPS / "table" / "steps.py")
+signature = _load("ptcore._ops.table.signature", OPS / "table" / "signature.py")
 
 
 class Op:
@@ -65,11 +68,8 @@ class Op:
 
 def read_rows():
     ops = []
-    for family in FAMILIES:
-        path = PACKAGE / "_ops" / f"{family}.py"
-        if not path.exists():
-            continue
-        _load(f"ptcore._ops.{family}", path)
+    for family in topics():
+        _load(f"ptcore._ops.{family}.rows", OPS / family / "rows.py")
         for row in schema.collect(family):
             ops.append(Op(row, len(ops)))
     names = [op.name for op in ops]
@@ -80,9 +80,9 @@ def read_rows():
 
 
 def read_rules():
-    """name -> (module, FunctionDef) of the functions marked @vjp("name") in _rules/."""
+    """name -> (module, FunctionDef) of the functions marked @vjp("name") in autograd/rules/."""
     rules = {}
-    for path in sorted((PACKAGE / "autograd" / "_rules").glob("*.py")):
+    for path in sorted((PACKAGE / "autograd" / "rules").glob("*.py")):
         for node in ast.parse(path.read_text()).body:
             if not isinstance(node, ast.FunctionDef):
                 continue
@@ -148,7 +148,7 @@ def infer_saved(ops, rules):
         texts = row.partial or row.vjp
         if texts:
             if any(a.letter == "L" for a in op.tensors):
-                raise ValueError(f"{op.name}: a list of tensors needs a rule in autograd/_rules/")
+                raise ValueError(f"{op.name}: a list of tensors needs a rule in autograd/rules/")
             op.rule = ("text", texts)
             needs, meta_needs = {}, {}
             for i, text in enumerate(texts):
@@ -209,7 +209,8 @@ def read():
     rules = read_rules()
     add_derived(ops)
     infer_saved(ops, rules)
-    unknown = set(rules) - {op.name for op in ops}
-    if unknown:
-        raise ValueError(f"rules without a row: {sorted(unknown)}")
+    families = {op.name: op.family for op in ops}
+    for name, (module, _) in rules.items():
+        if families.get(name) != module:
+            raise ValueError(f"autograd/rules/{module}.py: {name} has no row in _ops/{module}/rows.py")
     return ops

@@ -1,21 +1,18 @@
 """Ops: the mapping ``ops`` from names to rows, read lazily by family."""
 import importlib
 
-_families = ("arithmetic", "math", "activation", "compare", "reduction", "view", "copy", "index",
-             "linalg", "normalize", "loss", "scan", "sort", "random", "composite", "special", "shaping",
-             "selection", "statistics", "products", "neural", "sampling", "convolution", "pooling", "resample",
-             "window", "attention", "recurrent", "factor")
 _rows = {}                          # name -> Row; ops registered at run time stand here too
 _loaded = False
 
 
 def _load():
     global _loaded
-    from ptcore._ops import _schema
-    for family in _families:
-        _schema.collect(None)
-        importlib.import_module(f"ptcore._ops.{family}")
-        for r in _schema.collect(family):
+    from ptcore._ops.table import ids as _table
+    from ptcore._ops.table import schema
+    for family in _table.families():
+        schema.collect(None)
+        importlib.import_module(f"ptcore._ops.{family}.rows")
+        for r in schema.collect(family):
             _rows[r.name] = r
     _loaded = True
 
@@ -36,7 +33,7 @@ def rows():
 
 def function(name, inplace=False):
     """The function that calls an op, or its in-place form."""
-    from ptcore._ops import _table
+    from ptcore._ops.table import ids as _table
     return _table.function_of(_table.op_id(name), inplace)
 
 

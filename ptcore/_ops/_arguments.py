@@ -122,6 +122,19 @@ def flag(op, name, value):
     return bool(value)
 
 
+# PyTorch's functions that take numbers for them count as here.
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def reduction(op, value, size_average=None, reduce=None):
+    """How a loss is reduced, from today's argument or the two older ones."""
+    if size_average is not None or reduce is not None:
+        if reduce is not None and not flag(op, "reduce", reduce):
+            return "none"
+        return "mean" if size_average is None or flag(op, "size_average", size_average) else "sum"
+    return word(op, "reduction", value, REDUCTIONS)
+
+
 def rounded(input, decimals, out=None, inplace=False):
     """``round`` to so many decimals."""
     from ptcore._ops.functions import round_to, round_to_

@@ -10,7 +10,7 @@ argument and result; a call that is wrong for one sample raises that sample's er
 whose rule moves dims run once on ``meta`` samples, which also says what the results look like.
 """
 import ptcore._ops as ops
-from ptcore._convert import as_tensor
+from ptcore._exchange.convert import as_tensor
 from ptcore._ops._creation import arange, empty
 from ptcore._tensor import Tensor
 

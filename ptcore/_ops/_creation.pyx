@@ -12,12 +12,12 @@ from ptcore._tensor cimport *
 from ptcore._ops._refill cimport drawn_into, is_wide
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.elementwise cimport write_to
 from ptcore._ops.call.operands cimport fitting
-from ptcore._ops._table import op_id
-from ptcore._ops._shapes import arange_length
+from ptcore._ops.table.ids import op_id
+from ptcore._ops.table.shapes import arange_length
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._memory_format import preserve_format
 from ptcore._tensor import strided
@@ -107,7 +107,7 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
     if pin_memory is not False and pin_memory is not None:
         if out is not None:
             raise RuntimeError(f"{op.decode()}: pin_memory and out cannot be given together")
-        from ptcore._host_memory import pinned
+        from ptcore._memory.host import pinned
         t = pinned(t, op.decode(), pin_memory)
     if memory_format is not None:
         from ptcore._memory_format import checked, contiguous
@@ -721,7 +721,7 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
     """A tensor from data with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_tensor_method, self, data, dtype=dtype, device=device, requires_grad=requires_grad)
-    from ptcore._convert import tensor
+    from ptcore._exchange.convert import tensor
     return made(tensor(data, dtype=dtype or self.dtype, device=device or self.device), b"new_tensor", None, layout,
                 pin_memory, None, requires_grad)
 

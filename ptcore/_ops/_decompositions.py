@@ -4,35 +4,50 @@ Where a row's ``batch`` or ``jvp`` column says "decompose", a transformation run
 the op's name here in place of the op, and sees the ops that it calls. Arguments come in
 signature order; results are those of the op, in another rounding.
 """
-from ptcore._ops._composite import _wrap, matmul
-from ptcore._ops._composite_attention import attention_backward, attention_stats
-from ptcore._ops._creation import arange, zeros
-from ptcore._ops._decompositions_recurrent import recurrent_layer, recurrent_layer_backward
-from ptcore._ops._grid_by_ops import grid_sampled
+from ptcore._ops._common import _wrap
+from ptcore._ops._creation import arange, full, zeros
 from ptcore._ops._record import has_values
-from ptcore._ops._shapes import stat_dtype
+from ptcore._ops.attention.bodies import attention_backward, attention_stats
 from ptcore._ops.functions import (
+    abs,
+    cat,
+    clamp_max,
     clamp_min,
+    cummax,
     cumprod,
     cumsum,
     exp,
     expand,
+    floor_divide,
     gather,
+    isnan,
     logsumexp,
     masked_fill,
     mm,
+    places_among,
+    pow,
     reshape,
     rsqrt,
     scatter_add,
     scatter_src,
+    sgn,
+    slice,
+    sort,
     squeeze,
     transpose,
     unsqueeze,
+    vector_norm,
     where,
 )
+from ptcore._ops.functions import any as any_of
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.loss.bodies import _reduced
+from ptcore._ops.product.bodies import matmul
+from ptcore._ops.recurrent.decompositions import recurrent_layer, recurrent_layer_backward
+from ptcore._ops.resample.grid_by_ops import grid_sampled
+from ptcore._ops.table.shapes import BOOL, stat_dtype
 
 
 def function(op):
@@ -58,6 +73,65 @@ def addmm(input, mat1, mat2, beta=1, alpha=1):
 def linear(input, weight, bias=None):
     result = matmul(input, weight if weight.ndim == 1 else transpose(weight, 0, 1))
     return result if bias is None else result + bias
+
+
+# -- norms and distances -----------------------------------------------------------------------
+
+def norm_slope(g, input, out, ord, dim):
+    """The gradient of ``out``, a norm of input over dims that g and out keep."""
+    if ord == 0:
+        return input * 0
+    if ord == 1:
+        return g * sgn(input)
+    if ord == 2:
+        return input * masked_fill(g / out, out == 0, 0)
+    if ord in (float("inf"), float("-inf")):
+        hit = (abs(input) == out).to(g.dtype)
+        return sgn(input) * hit * (g / sum_of(hit, dim, True))
+    scale = masked_fill(g / pow(out, ord - 1), out == 0, 0)
+    size = abs(input)
+    if ord < 2:
+        power = masked_fill(pow(masked_fill(size, size == 0, 1), ord - 1), size == 0, 0)
+    else:
+        power = pow(size, ord - 1)
+    return sgn(input) * power * scale
+
+
+def nansum(input, dim=None, keepdim=False, dtype=None):
+    known = masked_fill(input, isnan(input), 0) if input.dtype.kind == "f" else input
+    return sum_of(known, dim, keepdim, dtype=dtype)
+
+
+def pair_distances(x1, x2, p):
+    gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
+    return vector_norm(gap, p, -1) if x1.shape[-1] else sum_of(gap, -1)
+
+
+def pair_distances_slope(g, x1, x2, dist, p):
+    gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
+    return sum_of(norm_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p, (-1,)), -2)
+
+
+def _pairs(input):
+    """Two rows of positions, of all pairs of rows."""
+    n = input.shape[0]
+    rows = arange(n, device=input.device)
+    return transpose((unsqueeze(rows, 1) < rows).nonzero(), 0, 1)
+
+
+def row_distances(input, p):
+    first, second = _pairs(input)
+    return pair_distances(unsqueeze(select_rows(input, 0, first), -2), unsqueeze(select_rows(input, 0, second), -2),
+                          p).reshape((-1,))
+
+
+def row_distances_slope(g, input, dist, p):
+    first, second = _pairs(input)
+    gap = select_rows(input, 0, first) - select_rows(input, 0, second)
+    slope = norm_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p, (-1,))
+    none = input * 0
+    return (scatter_add(none, 0, expand(unsqueeze(first, 1), slope.shape), slope)
+            - scatter_add(none, 0, expand(unsqueeze(second, 1), slope.shape), slope))
 
 
 # -- positions --------------------------------------------------------------------------------
@@ -123,6 +197,79 @@ def triangle_places(input, rows, columns, offset, lower, shape):
 def cross_of(input, other, dim):
     # (1, 2, 0) and (2, 0, 1)
     return input.roll(-1, dim) * other.roll(-2, dim) - input.roll(-2, dim) * other.roll(-1, dim)
+
+
+# -- order statistics ---------------------------------------------------------------------------
+
+def _of_lines(input, dim, keepdim, place):
+    """What ``place(sorted lines, dim, their length)`` stands at in each sorted line, and where it was."""
+    x, dim = (input, dim % input.ndim) if input.ndim else (reshape(input, (1,)), 0)
+    values, indices = sort(x, dim)
+    at = place(values, dim, x.shape[dim])
+    if isinstance(at, int):
+        at = expand(zeros((), dtype=indices.dtype, device=x.device) + at,
+                    [1 if d == dim else n for d, n in enumerate(x.shape)])
+    values, indices = gather(values, dim, at), gather(indices, dim, at)
+    if keepdim and input.ndim:
+        return values, indices
+    return squeeze(values, (dim,)), squeeze(indices, (dim,))
+
+
+def kthvalue(input, k, dim=-1, keepdim=False):
+    return _of_lines(input, dim, keepdim, lambda values, dim, n: k - 1)
+
+
+def median_along(input, skip_nan, dim, keepdim):
+    def place(values, dim, n):
+        if values.dtype.kind != "f":
+            return (n - 1) // 2
+        missing = sum_of(isnan(values), dim, True)
+        if skip_nan:
+            return floor_divide(clamp_min(n - missing - 1, 0), 2)
+        return where(missing > 0, n - missing, (n - 1) // 2)        # NaN are the last: the first of them
+
+    return _of_lines(input, dim, keepdim, place)
+
+
+def mode(input, dim=-1, keepdim=False):
+    def place(values, dim, n):
+        at = expand(reshape(arange(n, device=values.device), [n if d == dim else 1 for d in range(values.ndim)]),
+                    values.shape)
+        begins = slice(at, dim, 0, 1, 1) == 0
+        if n > 1:
+            begins = cat([begins, slice(values, dim, 1, n, 1) != slice(values, dim, 0, n - 1, 1)], dim)
+        run = at - cummax(where(begins, at, 0), dim)[0]
+        return (run * n + (n - 1 - at)).argmax(dim, True)           # the longest run, of equal ones the first
+
+    return _of_lines(input, dim, keepdim, place)
+
+
+def _written(input, dim, index, source):
+    if input.ndim == 0:
+        return reshape(_written(reshape(input, (1,)), 0, index, reshape(source, (1,))), ())
+    shape = list(input.shape)
+    shape[dim] = index.numel()
+    return scatter_src(input, dim, _along(reshape(index, (-1,)), shape, dim), expand(source, shape))
+
+
+def index_copy(input, dim, index, source):
+    return _written(input, _wrap("index_copy", dim, input.ndim), index, source)
+
+
+def index_filled(input, dim, index, value):
+    return _written(input, _wrap("index_fill", dim, input.ndim), index, value)
+
+
+def is_among(input, tests, invert):
+    if not tests.numel():
+        return full(input.shape, invert, dtype=BOOL, device=input.device)
+    tests = reshape(tests, (-1,))
+    if not (has_values(input) and has_values(tests)):
+        return any_of(unsqueeze(input, input.ndim) == tests, input.ndim) ^ invert
+    tests = sort(tests, 0)[0]
+    place = clamp_max(places_among(tests, input, False), tests.numel() - 1)
+    found = reshape(select_rows(tests, 0, reshape(place, (-1,))), input.shape) == input
+    return ~found if invert else found
 
 
 def _along(index, shape, dim):
@@ -257,16 +404,10 @@ def _by_class(weight, ndim, axis):
     return reshape(weight, shape)
 
 
-def _reduced(loss, total, reduction):
-    if reduction == "none":
-        return loss
-    return sum_of(loss) / total if reduction == "mean" else sum_of(loss)
-
-
 def nll_loss_stats(input, target, weight=None, reduction="mean", ignore_index=-100):
     axis, safe, _, w = _targets(input.ndim, target, weight, ignore_index, input.dtype)
     total = sum_of(w)
-    return _reduced(-_picked(input, axis, safe) * w, total, reduction), total
+    return _reduced(-_picked(input, axis, safe) * w, reduction, total), total
 
 
 def nll_loss_backward(grad, target, weight, total_weight, reduction, ignore_index, shape):
@@ -291,7 +432,7 @@ def cross_entropy_stats(input, target, weight=None, reduction="mean", ignore_ind
         spread = sum_of(every, axis) * valid * (label_smoothing / input.shape[axis])
         loss = loss * (1 - label_smoothing) + spread
     total = sum_of(w)
-    return _reduced(loss, total, reduction).to(input.dtype), lse, total
+    return _reduced(loss, reduction, total).to(input.dtype), lse, total
 
 
 def cross_entropy_backward(g, input, target, weight, lse, total_weight, reduction, ignore_index,
@@ -359,7 +500,9 @@ def multilabel_margin_slope(input, target):
 
 _FUNCTIONS = {f.__name__: f for f in (
     t, addmm, linear, overwritten, picked, take, put, masked_write, masked_collect, cross_of,
-    triangle_places, index_select, index_add, layer_norm_stats, layer_norm_backward,
+    nansum, pair_distances, pair_distances_slope, row_distances, row_distances_slope,
+    index_copy, index_filled, is_among, kthvalue, median_along, mode, triangle_places, index_select, index_add,
+    layer_norm_stats, layer_norm_backward,
     batch_norm_stats, batch_norm_backward, group_norm_stats, group_norm_backward, nll_loss_stats,
     nll_loss_backward, cross_entropy_stats, cross_entropy_backward, attention_stats, attention_backward, grid_sampled,
     recurrent_layer, recurrent_layer_backward, multi_margin, multi_margin_slope, multilabel_margin,

@@ -17,7 +17,7 @@ from ptcore._ops.call.elementwise cimport overwrite, write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops cimport _views
 from ptcore._ops._record import has_values
-from ptcore._ops._table import op_id
+from ptcore._ops.table.ids import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
 
 cdef int OP_INDEX_GET = op_id("index_get")
@@ -225,11 +225,11 @@ cdef Tensor as_index(object item):
     if isinstance(item, Tensor):
         t = <Tensor>item
     elif isinstance(item, (list, tuple, range)) and len(item) == 0:
-        from ptcore._convert import tensor
+        from ptcore._exchange.convert import tensor
         t = tensor([], dtype="int64")
     elif isinstance(item, (list, tuple, range)) or hasattr(item, "__array__") or hasattr(
             item, "__index__"):
-        from ptcore._convert import as_tensor
+        from ptcore._exchange.convert import as_tensor
         if hasattr(item, "__index__") and not hasattr(item, "__array__"):
             item = int(item.__index__())
         t = as_tensor(item)
@@ -258,7 +258,7 @@ cdef tuple gather_plan(Tensor x, list advanced):
     cdef int i, first
     cdef bint adjacent = True
     cdef tuple shape = None
-    from ptcore._ops._shapes import broadcast_shapes
+    from ptcore._ops.table.shapes import broadcast_shapes
     try:
         shape = broadcast_shapes("index", *[tuple(t.shape) for _, t in advanced])
     except ShapeError as e:
@@ -299,7 +299,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
         else:
             write(r, advanced, value, False)
     except RuntimeError as e:
-        from ptcore._ops._table import called_as
+        from ptcore._ops.table.ids import called_as
         called_as(e, "index")
         raise
     return 0
@@ -307,7 +307,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
 
 cdef object as_value(Tensor like, object value):
     """What may be written to `like`: a number that fits its dtype, a tensor or an array."""
-    from ptcore._convert import tensor
+    from ptcore._exchange.convert import tensor
     if isinstance(value, (int, float, complex)):
         if ITEMSIZE[like.dt] == 2 and CATEGORY[like.dt] == 2 and not isinstance(value, complex):
             return tensor(value, dtype=dtype_of(like.dt))   # inf beyond the largest, as PyTorch's
@@ -346,7 +346,7 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     if not isinstance(value, Tensor):
         value = as_value(r, value)
         if not isinstance(value, Tensor):
-            from ptcore._convert import tensor
+            from ptcore._exchange.convert import tensor
             value = tensor(value, dtype=dtype_of(r.dt))
     v = <Tensor>value
     if v.dt != r.dt:

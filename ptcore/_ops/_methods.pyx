@@ -14,9 +14,9 @@ from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call as call_bound
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
-from ptcore._ops._table import op_id
+from ptcore._ops.table.ids import op_id
 from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
                                    unsqueeze)
 from ptcore._ops.functions import where as _where
@@ -318,7 +318,7 @@ cdef object written(Tensor value, object out, const char *op):
 
 def masked_select(Tensor input not None, Tensor mask not None, *, out=None):
     """The elements of input where mask holds, as a vector; the two broadcast."""
-    from ptcore._ops._shapes import broadcast_shapes
+    from ptcore._ops.table.shapes import broadcast_shapes
     if mask.dt != PT_BOOL:
         from ptcore._errors import DTypeError
         raise DTypeError(f"masked_select: mask must have dtype bool, got {dtype_of(mask.dt).name}")
@@ -386,7 +386,7 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
     out = kwargs.get("out")
     from ptcore._names import root
     if method == "__call__" and not kwargs and hasattr(root, name):
-        from ptcore._convert import as_tensor
+        from ptcore._exchange.convert import as_tensor
         tensors = [x if isinstance(x, (Tensor, int, float, complex)) else as_tensor(x)
                    for x in inputs]
         return getattr(root, name)(*tensors)
@@ -399,7 +399,7 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
             if isinstance(x, Tensor):
                 count_write(<Tensor>x)
         return out[0] if len(out) == 1 else out
-    from ptcore._convert import as_tensor
+    from ptcore._exchange.convert import as_tensor
     if isinstance(result, tuple):
         return tuple([as_tensor(r) for r in result])
     return as_tensor(result) if isinstance(result, (numpy.ndarray, numpy.generic)) else result
@@ -411,7 +411,7 @@ cdef object matmul_operator(object x, object y):
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
         if not (hasattr(x, "__array__") and hasattr(y, "__array__")):
             return NotImplemented
-        from ptcore._convert import as_tensor
+        from ptcore._exchange.convert import as_tensor
         x, y = as_tensor(x), as_tensor(y)
     if (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
         operands[0], operands[1] = <PyObject *>x, <PyObject *>y
@@ -487,6 +487,14 @@ def as_strided_(Tensor self not None, size, stride, storage_offset=None):
     return in_place(self, b"as_strided_", as_strided, (size, stride, storage_offset))
 
 
+def cuda_array_interface(self):
+    """The memory of a tensor on a CUDA device as CuPy and Numba read it; other tensors have no such attribute."""
+    if not self.is_cuda:
+        raise AttributeError(f"__cuda_array_interface__: the tensor must be on a CUDA device, got {self.device}")
+    from ptcore._exchange.cuda_array import describe
+    return describe(self)
+
+
 # What this module adds to Tensor.
 for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_,
            detach, detach_, to, cpu, cuda, type_as, new, size, as_strided, view_as, reshape_as,
@@ -508,3 +516,6 @@ Tensor.__iter__ = iterate
 Tensor.__contains__ = contains
 Tensor.__format__ = format_
 Tensor.__array_ufunc__ = array_ufunc
+Tensor.__cuda_array_interface__ = property(cuda_array_interface)
+for _n in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
+    setattr(Tensor, _n, property(lambda self: False, doc="False: tensors are dense."))

@@ -21,10 +21,10 @@ enum pt_integers { PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE };
 enum pt_selects { PT_SELECTS_NONE, PT_SELECTS_ONE, PT_SELECTS_SECOND };
 enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 
-/* Shape rules that rows name; call/shape.pyx has them in C, _shapes.py in Python. */
+/* Shape rules that rows name; call/shape.pyx has them in C, table/shapes.py in Python. */
 enum pt_rule {
     RULE_SPEC, RULE_LIKE, RULE_LAID, RULE_CAST, RULE_LAID_CAST, RULE_SUMMED, RULE_LIKE_PAIR, RULE_REDUCED,
-    RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY, RULE_REDUCED_BOOL, RULE_REDUCED_PAIR, RULE_REDUCED_INDEX, RULE_MM,
+    RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY, RULE_REDUCED_BOOL, RULE_REDUCED_PAIR, RULE_KTH_PAIR, RULE_REDUCED_INDEX, RULE_MM,
     RULE_BMM, RULE_LINEAR, RULE_CAT, RULE_GATHER, RULE_SCATTER, RULE_INDEX_SELECT,
     RULE_SHAPED, RULE_LIKE_EACH, RULE_TAKEN, RULE_PUT, RULE_OF_ROWS, RULE_FILLED, RULE_LIKE_SECOND, RULE_LIKE_MASK,
     RULE_LIKE_MATRIX, RULE_COUNTED, RULE_MV, RULE_DOT, RULE_ADDMM, RULE_INDEX_ADD, RULE_LAYER_NORM,
@@ -40,7 +40,7 @@ enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 9 };
 typedef struct pt_opinfo {
     const char *name;           /* in messages: what the user called */
     const char *row;            /* unique: the row's own */
-    const char *letters;        /* one per parameter: see _schema.py */
+    const char *letters;        /* one per parameter: see table/schema.py */
     const char *argnames;       /* comma-separated */
     const char *kernel;         /* NULL: none */
     const char *family;

@@ -1,53 +1,55 @@
-"""Optimiser steps over lists of parameters: one call a group, one fused pass a parameter.
+"""Steps of optimizers over lists of parameters: one call a group, one fused pass a parameter.
 
-Each function takes lists of equal length, writes to the parameters and the state in place and
-counts their versions. On the CPU dense tensors of one floating dtype go through a fused loop each;
-a device's backend takes all that share a dtype at once (``kernel`` in ``ptcore/backend.h``). What
-neither can take (half types on the CPU, strided memory, several devices) goes through ops.
+A step is named as in ``_steps.py``, where its formula stands. It writes to the parameters and the state in place and
+counts their versions. On the CPU dense tensors of one dtype go through a fused loop each, complex ones as pairs of
+reals; a device's backend takes all that share a dtype at once (``kernel`` in ``ptcore/backend.h``). What neither takes
+(half types on the CPU, operands that lie differently) goes through ops, and so does what interpreters are to see.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from libc.math cimport sqrt
 
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._table cimport raise_status
+from ptcore._ops.table.ids cimport raise_status
+from ptcore._ops.call.offer cimport asks
 
 cdef extern from "optimizers.h" nogil:
-    void pt_sgd_f32(float *p, const float *g, float *m, int64_t n, double lr, double momentum,
-                    double dampening, double decay, int nesterov, int maximize, int first)
-    void pt_sgd_f64(double *p, const double *g, double *m, int64_t n, double lr,
-                    double momentum, double dampening, double decay, int nesterov, int maximize,
-                    int first)
-    void pt_adam_f32(float *p, const float *g, float *m, float *v, float *vmax, int64_t n,
-                     double lr, double beta1, double beta2, double eps, double decay,
-                     int maximize, int decoupled, double correction1, double correction2)
-    void pt_adam_f64(double *p, const double *g, double *m, double *v, double *vmax, int64_t n,
-                     double lr, double beta1, double beta2, double eps, double decay,
-                     int maximize, int decoupled, double correction1, double correction2)
+    ctypedef struct pt_step:
+        int written, options, counters, shared, own
+        void (*numbers)(const double *options, double *counters, bint single, double *numbers) noexcept nogil
+        void (*run_f32)(char **operands, int64_t n, const double *numbers) noexcept nogil
+        void (*run_f64)(char **operands, int64_t n, const double *numbers) noexcept nogil
+    const pt_step *pt_step_named(const char *name)
     int pt_disjoint(const pt_view *views, int64_t n, int64_t item)
+
+cdef enum:
+    ROOM = 16                   # PT_STEP_ROOM
 
 
 # -- many tensors at once on a device ------------------------------------------------------------------------
 
-cdef inline bint taken(Tensor t) noexcept:
-    """Whether a backend takes t among others: real floats that fill their memory and may be written to."""
-    cdef int column = t.storage.device
-    return (column != DEVICE_CPU and BACKENDS[column] != NULL and BACKENDS[column].kernel != NULL
-            and PT_FLOAT16 <= t.dt <= PT_FLOAT64 and not t.storage.flags & PT_STORAGE_READONLY
-            and not t.flags & (PT_INTERPOSED | PT_INFERENCE | PT_TANGENT)
+cdef inline bint dense(Tensor t) noexcept:
+    """Whether t fills its memory, which may be written to, and nobody is to see how."""
+    return (not t.storage.flags & PT_STORAGE_READONLY and not t.flags & (PT_INTERPOSED | PT_INFERENCE | PT_TANGENT)
             and (not t.flags & PT_NONCONTIGUOUS or is_dense(t.rank, t.dims, t.dims + t.rank)))
 
 
-cdef inline bint alike(object other, Tensor t) noexcept:
-    """Whether another one lies as t, which is dense, on t's device (or is None)."""
-    cdef Tensor x
-    if other is None:
-        return True
-    x = <Tensor>other
+cdef inline bint has_kernels(Tensor t) noexcept:
+    cdef int column = t.storage.device
+    return column != DEVICE_CPU and BACKENDS[column] != NULL and BACKENDS[column].kernel != NULL
+
+
+cdef inline bint taken(Tensor t) noexcept:
+    """Whether a backend takes t among others: dense real floats."""
+    return has_kernels(t) and PT_FLOAT16 <= t.dt <= PT_FLOAT64 and dense(t)
+
+
+cdef inline bint alike(Tensor x, Tensor t) noexcept:
+    """Whether x lies as t, which is dense, on t's device."""
     return (x.dt == t.dt and x.rank == t.rank and x.storage.device == t.storage.device
-            and x.storage.device_index == t.storage.device_index and not x.flags & (PT_INTERPOSED | PT_TANGENT)
+            and x.storage.device_index == t.storage.device_index
+            and not x.flags & (PT_INTERPOSED | PT_INFERENCE | PT_TANGENT)
             and same_sizes(t.rank, x.dims, t.dims)
             and (not (x.flags | t.flags) & PT_NONCONTIGUOUS
                  or same_sizes(t.rank, x.dims + t.rank, t.dims + t.rank)))
@@ -57,20 +59,18 @@ cdef inline tuple group_of(Tensor t):
     return t.storage.device, t.storage.device_index, t.dt
 
 
-cdef list picked(list values, list at):
-    return [values[i] for i in at]
+cdef int call_many(const char *name, list written, list read, tuple shared=(), list own=None) except -1:
+    """Calls a kernel over n tensors, or n for each of several operands; ``own`` holds a tuple of numbers for each.
 
-
-cdef int call_many(const char *name, list written, list read, tuple numbers=(), list pairs=None) except -1:
-    """Calls a kernel over n tensors, or n for each of several operands; ``pairs`` holds two numbers a tensor.
-
-    Tensors that share memory go to the kernel one by one, in order. Versions are the caller's.
+    Complex tensors are pairs of reals. Tensors that share memory go to the kernel one by one, in order. Versions are
+    the caller's.
     """
     cdef Tensor t = <Tensor>(<list>written[0])[0]
     cdef int column = t.storage.device, status
     cdef int64_t one = 1
-    cdef int i, k, n = len(<list>written[0]), nout = n * len(written), nin = len(read), shared = len(numbers)
-    cdef int nparams = shared + (0 if pairs is None else len(pairs))
+    cdef int i, k, n = len(<list>written[0]), nout = n * len(written), nin = len(read)
+    cdef list numbers = [*shared, *[x for of_tensor in own or () for x in of_tensor]]
+    cdef int nparams = len(numbers)
     cdef pt_kernel kernel = BACKENDS[column].kernel(name)
     cdef pt_call c
     cdef pt_view *views
@@ -84,23 +84,21 @@ cdef int call_many(const char *name, list written, list read, tuple numbers=(), 
         for i in range(nout + nin):
             t = <Tensor>((<list>written[i // n])[i % n] if i < nout else read[i - nout])
             fill_view(t, &views[i])
+            if t.dt >= PT_COMPLEX64:
+                views[i].dtype = PT_FLOAT32 if t.dt == PT_COMPLEX64 else PT_FLOAT64
+                views[i].numel *= 2
             views[i].ndim = 1
             views[i].sizes, views[i].strides = &views[i].numel, &one
             views[i].contiguous = True
-        if n > 1 and not pt_disjoint(views, nout + nin, t.itemsize):
+        if n > 1 and not pt_disjoint(views, nout + nin, t.itemsize // (2 if t.dt >= PT_COMPLEX64 else 1)):
             for i in range(n):
-                call_many(name, [[x[i]] for x in written], [read[i]] if nin == n else read, numbers,
-                          None if pairs is None else pairs[i:i + 1])
+                call_many(name, [[x[i]] for x in written], [read[i]] if nin == n else read, shared,
+                          None if own is None else own[i:i + 1])
             return 0
         params = <pt_param *>(views + nout + nin)
         for k in range(nparams):
-            if k < shared:
-                params[k].kind = PT_PARAM_FLOAT
-                params[k].d = numbers[k]
-                params[k].i = <int64_t>params[k].d
-            else:
-                params[k].kind = PT_PARAM_COMPLEX
-                params[k].d, params[k].im = <tuple>pairs[k - shared]
+            params[k].kind = PT_PARAM_FLOAT
+            params[k].d = numbers[k]
         c.op = -1
         c.nin, c.nout, c.nparams = nin, nout, nparams
         (<const pt_view **>&c.inputs)[0] = views + nout
@@ -172,177 +170,124 @@ def zero_(list tensors):
         t.zero_()
 
 
-# -- one parameter after another on the CPU ------------------------------------------------------------------
+# -- steps ---------------------------------------------------------------------------------------------------
 
-cdef inline bint fused(Tensor p, Tensor g) noexcept:
-    return (not (p.flags | g.flags) & (PT_NONCONTIGUOUS | PT_NON_CPU) and p.dt == g.dt
-            and p.count == g.count and (p.dt == PT_FLOAT32 or p.dt == PT_FLOAT64)
-            and not p.storage.flags & PT_STORAGE_READONLY)
-
-
-cdef inline bint plain(object s, Tensor p) noexcept:
-    return (s is None or (not (<Tensor>s).flags & (PT_NONCONTIGUOUS | PT_NON_CPU)
-                          and (<Tensor>s).dt == p.dt and (<Tensor>s).count == p.count))
+cdef inline bint lies_here(Tensor t) noexcept:
+    """Whether a counter is as it is made: one float32 in the CPU's memory."""
+    return t.dt == PT_FLOAT32 and t.count == 1 and t.storage.device == DEVICE_CPU and not t.flags & PT_INTERPOSED
 
 
-def sgd_(list params, list grads, list momentum_buffers, double lr, double momentum=0.0,
-         double dampening=0.0, double weight_decay=0.0, bint nesterov=False, bint maximize=False):
-    """One step of SGD; momentum_buffers holds None before a parameter's first step."""
-    cdef Py_ssize_t i
-    cdef Tensor p, g, b
-    cdef object buffer
-    cdef bint first, double_precision
-    cdef char *at_p
-    cdef char *at_g
-    cdef char *at_b
-    cdef int64_t n
-    cdef dict groups = {}
-    for i in range(len(params)):
-        p, g = params[i], grads[i]
-        buffer = momentum_buffers[i] if momentum != 0.0 else None
-        first = momentum != 0.0 and buffer is None
-        if taken(p) and alike(g, p) and alike(buffer, p):
-            groups.setdefault((*group_of(p), first), []).append(i)
-            continue
-        if not (fused(p, g) and plain(buffer, p)):
-            momentum_buffers[i] = sgd_by_ops(p, g, buffer, lr, momentum, dampening, weight_decay,
-                                             nesterov, maximize)
-            continue
-        if first:
-            buffer = momentum_buffers[i] = new_like(p, p.dt)
-        if buffer is not None:
-            b = <Tensor>buffer
-            count_write(b)
-        else:
-            b = None
-        at_p, at_g, n = address(p), address(g), p.count       # other threads may change them without the GIL
-        at_b = <char *>NULL if b is None else address(b)
-        double_precision = p.dt == PT_FLOAT64
-        pt_kernels_enter()
-        with nogil:
-            if double_precision:
-                pt_sgd_f64(<double *>at_p, <double *>at_g, <double *>at_b, n, lr, momentum,
-                           dampening, weight_decay, nesterov, maximize, first)
-            else:
-                pt_sgd_f32(<float *>at_p, <float *>at_g, <float *>at_b, n, lr, momentum,
-                           dampening, weight_decay, nesterov, maximize, first)
-        pt_kernels_leave()
-        count_write(p)
-    for (_, _, _, first), at in groups.items():
-        written = [picked(params, at)]
-        if momentum != 0.0:
-            written.append([like(<Tensor>t) for t in written[0]] if first else picked(momentum_buffers, at))
-        call_many(b"sgd_step", written, picked(grads, at),
-                  (lr, momentum, dampening, weight_decay, nesterov, maximize, first))
-        for operand in written:
-            count_writes(operand)
-        if first:
-            for i, buffer in zip(at, written[1]):
-                momentum_buffers[i] = buffer
-
-
-cdef Tensor like(Tensor p):
-    """Memory laid out as p's."""
-    return new_strided(p.dt, p.rank, p.dims, p.dims + p.rank, p.storage.device, p.storage.device_index)
-
-
-cdef object sgd_by_ops(p, g, buffer, lr, momentum, dampening, decay, nesterov, maximize):
-    d = -g if maximize else g
-    if decay:
-        d = d + decay * p
-    if momentum:
-        buffer = d.clone() if buffer is None else buffer.mul_(momentum).add_(d * (1 - dampening))
-        d = d + momentum * buffer if nesterov else buffer
-    p.sub_(d * lr)
-    return buffer
-
-
-cdef double count_step(object step) except? -1:
-    """Adds one to a step counter in place and returns the new value."""
+cdef double read_counter(object counter, bint *single) except? -1:
     cdef Tensor t
-    if isinstance(step, Tensor):
-        t = <Tensor>step
-        if t.dt == PT_FLOAT32 and t.count == 1 and t.storage.device == DEVICE_CPU:
-            (<float *>address(t))[0] += 1
-            count_write(t)
+    if isinstance(counter, Tensor):
+        t = <Tensor>counter
+        single[0] = t.dt == PT_FLOAT32
+        if lies_here(t):
             return (<float *>address(t))[0]
-    step += 1
-    return step.item() if isinstance(step, Tensor) else step
+    return counter
 
 
-def adam_(list params, list grads, list exp_avgs, list exp_avg_sqs, list max_exp_avg_sqs,
-          list steps, double lr, double beta1, double beta2, double eps, double weight_decay=0.0,
-          bint amsgrad=False, bint maximize=False, bint decoupled=False):
-    """One step of Adam (AdamW if ``decoupled``). steps holds 0-d float32 tensors, the steps taken
-    so far; each is counted up here."""
+cdef int write_counter(object counter, double value) except -1:
+    """Stores the new value; a number in place of a tensor is the caller's."""
+    cdef Tensor t
+    if not isinstance(counter, Tensor):
+        return 0
+    t = <Tensor>counter
+    if lies_here(t) and not t.storage.flags & PT_STORAGE_READONLY:
+        (<float *>address(t))[0] = <float>value
+        count_write(t)
+    else:
+        t.fill_(value)
+    return 0
+
+
+def step_(str name, tuple options, list params, list grads, list states, tuple names, tuple counters):
+    """One step for each parameter.
+
+    ``states`` are dictionaries, in which ``names`` are the operands that the step writes beside the parameter and
+    ``counters`` 0-d tensors, which get their new values here; without either they are not read.
+    """
+    cdef bytes encoded = name.encode()
+    cdef const pt_step *s = pt_step_named(encoded)
+    cdef double[ROOM] given, counted, numbers
+    cdef (char *)[ROOM] addresses
     cdef Py_ssize_t i
-    cdef Tensor p, g, m, v, x
-    cdef double step, correction1, correction2
-    cdef object vmax
-    cdef bint double_precision
-    cdef char *at_p
-    cdef char *at_g
-    cdef char *at_m
-    cdef char *at_v
-    cdef char *at_x
-    cdef int64_t n
-    cdef dict groups = {}, corrections = {}
+    cdef int k, operands
+    cdef bint single, fused
+    cdef uint32_t key
+    cdef Tensor p, x
+    cdef object state = None
+    cdef list held
+    cdef dict groups = None
+    if s == NULL or len(options) != s.options or len(names) + 1 != s.written or len(counters) != s.counters:
+        raise ValueError(f"{name}: there is no step of {len(options)} options, {len(names) + 1} written operands and "
+                         f"{len(counters)} counters")
+    operands = s.written + 1
+    held = [None] * operands                            # while other threads may change the lists and the state
+    for k in range(s.options):
+        given[k] = options[k]
     for i in range(len(params)):
-        p, g, m, v = params[i], grads[i], exp_avgs[i], exp_avg_sqs[i]
-        step = count_step(steps[i])
-        correction1 = 1.0 - beta1 ** step
-        correction2 = 1.0 - beta2 ** step
-        vmax = max_exp_avg_sqs[i] if amsgrad else None
-        if taken(p) and alike(g, p) and alike(m, p) and alike(v, p) and alike(vmax, p):
-            groups.setdefault(group_of(p), []).append(i)
-            corrections[i] = correction1, correction2
-            continue
-        if not (fused(p, g) and plain(m, p) and plain(v, p) and plain(vmax, p)):
-            adam_by_ops(p, g, m, v, vmax, lr, beta1, beta2, eps, weight_decay, maximize,
-                        decoupled, correction1, correction2)
-            continue
-        x = <Tensor>vmax
-        at_p, at_g, at_m, at_v, n = address(p), address(g), address(m), address(v), p.count
-        at_x = <char *>NULL if x is None else address(x)
-        double_precision = p.dt == PT_FLOAT64
-        pt_kernels_enter()
-        with nogil:
-            if double_precision:
-                pt_adam_f64(<double *>at_p, <double *>at_g, <double *>at_m, <double *>at_v, <double *>at_x, n, lr,
-                            beta1, beta2, eps, weight_decay, maximize, decoupled, correction1, correction2)
-            else:
-                pt_adam_f32(<float *>at_p, <float *>at_g, <float *>at_m, <float *>at_v, <float *>at_x, n, lr,
-                            beta1, beta2, eps, weight_decay, maximize, decoupled, correction1, correction2)
-        pt_kernels_leave()
-        count_write(p)
-        count_write(m)
-        count_write(v)
-        if x is not None:
-            count_write(x)
-    for at in groups.values():
-        written = [picked(x_, at) for x_ in (params, exp_avgs, exp_avg_sqs)]
-        if amsgrad:
-            written.append(picked(max_exp_avg_sqs, at))
-        call_many(b"adam_step", written, picked(grads, at), (lr, beta1, beta2, eps, weight_decay, maximize, decoupled),
-                  [corrections[i] for i in at])
-        for operand in written:
-            count_writes(operand)
+        p = params[i]
+        if not PT_FLOAT16 <= p.dt <= PT_COMPLEX128:
+            raise RuntimeError(f"{name}: parameters must be floating or complex, got {p.dtype}")
+        if operands > 2 or s.counters:
+            state = states[i]
+        single = False
+        for k in range(s.counters):
+            counted[k] = read_counter(state[counters[k]], &single)
+        s.numbers(given, counted, single, numbers)
+        for k in range(s.counters):
+            write_counter(state[counters[k]], counted[k])
+        key, fused = pt_tls.mode, dense(p)
+        for k in range(operands):
+            x = p if k == 0 else grads[i] if k == s.written else state[names[k - 1]]
+            key |= x.flags
+            fused = fused and alike(x, p) and (k == s.written or not x.storage.flags & PT_STORAGE_READONLY)
+            addresses[k] = address(x)
+            held[k] = x
+        fused = fused and not asks(key)
+        if fused and p.storage.device == DEVICE_CPU and p.dt >= PT_FLOAT32:
+            run(s, p, addresses, numbers)
+            for k in range(s.written):
+                count_write(<Tensor>held[k])
+        elif fused and has_kernels(p):
+            if groups is None:
+                groups = {}
+            add(groups, s, held, numbers)
+        else:
+            from ptcore._ops.table.steps import STEPS
+            STEPS[name].run(held, [numbers[k] for k in range(s.shared + s.own)])
+    if groups is not None:
+        for written, read, shared, own in groups.values():
+            call_many(b"step:" + encoded, written, read, shared, own)
+            for operand in written:
+                count_writes(operand)
 
 
-cdef object adam_by_ops(p, g, m, v, vmax, lr, beta1, beta2, eps, decay, maximize, decoupled,
-                        correction1, correction2):
-    d = -g if maximize else g
-    if decay and decoupled:
-        p.mul_(1 - lr * decay)
-    elif decay:
-        d = d + decay * p
-    m.mul_(beta1).add_(d * (1 - beta1))
-    v.mul_(beta2).add_(d * d * (1 - beta2))
-    second = v
-    if vmax is not None:
-        from ptcore._ops.functions import maximum
-        vmax.copy_(maximum(vmax, v))
-        second = vmax
-    denominator = second.sqrt() / sqrt(correction2) + eps
-    p.sub_(m / denominator * (lr / correction1))
-    return None
+cdef int add(dict groups, const pt_step *s, list operands, const double *numbers) except -1:
+    """Adds a parameter to those that a backend takes at once: lists for each operand, the gradients, and numbers."""
+    cdef int k
+    cdef tuple key = group_of(<Tensor>operands[0])
+    group = groups.get(key)
+    if group is None:
+        shared = tuple([numbers[k] for k in range(s.shared)])
+        group = groups[key] = [[] for _ in range(s.written)], [], shared, []
+    for k in range(s.written):
+        group[0][k].append(operands[k])
+    group[1].append(operands[s.written])
+    group[3].append(tuple([numbers[s.shared + k] for k in range(s.own)]))
+    return 0
+
+
+cdef int run(const pt_step *s, Tensor p, char **addresses, const double *numbers) except -1:
+    """The fused loop of the CPU over operands that lie as p."""
+    cdef int dt = p.dt
+    cdef int64_t n = p.count                            # other threads may change it without the GIL
+    pt_kernels_enter()
+    with nogil:
+        if dt == PT_FLOAT32 or dt == PT_COMPLEX64:
+            s.run_f32(addresses, n if dt == PT_FLOAT32 else 2 * n, numbers)
+        else:
+            s.run_f64(addresses, n if dt == PT_FLOAT64 else 2 * n, numbers)
+    pt_kernels_leave()
+    return 0

@@ -4,8 +4,8 @@ from ptcore._dtype cimport dtype_of
 from ptcore._node cimport Node, TensorMeta, new_meta, new_node, set_unpack
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._table cimport *
-from ptcore._ops._table import op_id
+from ptcore._ops.table.ids cimport *
+from ptcore._ops.table.ids import op_id
 
 cdef int link(Node n, int i, Tensor t) except -1:
     """Edge i of n leads to where t came from, or to t itself if it is a leaf.

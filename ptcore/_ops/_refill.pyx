@@ -6,7 +6,7 @@ from ptcore._types cimport *
 from ptcore._random import next_random
 from ptcore._tensor cimport *
 from ptcore._ops._record cimport check_inplace, finish_inplace
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 
 cdef enum:
     SMALL = 16384               # elements up to which the GIL is kept

@@ -52,45 +52,6 @@ def _result_type(name, *fields):
     return type(name, (tuple,), body)
 
 
-class Later:
-    """A method of a class whose file is read at its first use; from then on the function stands in its place."""
-
-    def __init__(self, owner, name, module):
-        self._place = owner, name, module
-        setattr(owner, name, self)
-
-    def __get__(self, instance, owner):
-        import importlib
-        cls, name, module = self._place
-        function = getattr(importlib.import_module(module), name)
-        setattr(cls, name, function)
-        return function.__get__(instance, owner)
-
-
-def names_of_files(package, table, modules=()):
-    """``__getattr__`` and ``__dir__`` of a package whose names stand in files that are read when first asked.
-
-    ``table`` holds the names by file and ``modules`` the package's modules. Stubs and reference read the table as well,
-    which is therefore a literal, named ``_LATER``. The files of a module that is no package stand beside it.
-    """
-    import sys
-
-    def __getattr__(name):
-        from importlib import import_module
-        folder = sys.modules[package].__package__
-        if name in modules:
-            return import_module(f"{folder}.{name}")
-        for file, names in table.items():
-            if name in names:
-                return getattr(import_module(f"{folder}.{file}"), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
-
-    def __dir__():
-        return sorted({*vars(sys.modules[package]), *modules, *[name for names in table.values() for name in names]})
-
-    return __getattr__, __dir__
-
-
 def packed(cls, outputs):
     """The outputs of an op as its result type (an override may have returned anything)."""
     return cls(outputs) if type(outputs) is tuple else outputs
@@ -134,21 +95,3 @@ TYPES = (max, min, sort, topk, svd, linalg_svd, linalg_slogdet, slogdet, linalg_
          linalg_eigh, linalg_lstsq, cummax, cummin, median, nanmedian, mode, kthvalue, aminmax, frexp,
          linalg_lu_factor, linalg_lu_factor_ex, linalg_lu, lu_unpack, linalg_solve_ex, linalg_inv_ex, linalg_ldl_factor,
          linalg_ldl_factor_ex, linalg_eig, geqrf, triangular_solve, histogram, histogramdd)
-
-
-def as_function(name):
-    """A method of Tensor as a function of a tensor; compiled ones ask for a Tensor themselves."""
-    import functools
-    from types import FunctionType
-
-    from ptcore._tensor import Tensor
-    method = getattr(Tensor, name)
-    if not isinstance(method, FunctionType):
-        return method
-
-    @functools.wraps(method)
-    def function(input, *args, **kwargs):
-        if not isinstance(input, Tensor):
-            raise TypeError(f"{name}: input must be a Tensor, got {type(input).__name__}")
-        return method(input, *args, **kwargs)
-    return function

@@ -2,7 +2,7 @@
 import os
 
 from ptcore._types cimport pt_kernel_entry, pt_view
-from ptcore._ops._table cimport register_kernels
+from ptcore._ops.table.ids cimport register_kernels
 
 cdef extern from "parallel.hpp":
     int pt_get_num_threads()

@@ -20,9 +20,9 @@ from ptcore._ops import _arguments
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, offer
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
-from ptcore._ops._table import op_id
+from ptcore._ops.table.ids import op_id
 
 cdef int OP_VIEW = op_id("view")
 cdef int OP_SELECT = op_id("select")
@@ -111,7 +111,7 @@ cdef object view(int op, object input, object shape):
     cdef int ndim
     x = enter(op, input)
     if not isinstance(shape, (tuple, list, int)):
-        from ptcore._ops._composite import view_dtype
+        from ptcore._ops.view.bodies import view_dtype
         return view_dtype(x, shape)
     ndim = read_sizes(shape, sizes, b"view", b"shape")
     infer_size(ndim, sizes, x.count, b"view")

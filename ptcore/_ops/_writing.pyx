@@ -4,13 +4,13 @@ A kernel writes to ``out=`` itself where it could not tell it from a new tensor:
 the result, and no argument shows the same memory. Elsewhere the result is made beside it and copied.
 """
 from ptcore._types cimport *
-from ptcore._allocate cimport allocate_pinned
+from ptcore._memory.allocate cimport allocate_pinned
 from ptcore._device cimport BACKENDS, backend_error, memory_failure
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._record cimport check_inplace
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 
 cdef extern from "ptcore/elementwise.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)

@@ -17,11 +17,11 @@ from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inpl
                                            unwritten)
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, asks, flags_of_all, offer
 from ptcore._ops.call.run cimport call, over_first
-from ptcore._ops._table cimport info
+from ptcore._ops.table.ids cimport info
 from ptcore._ops._writing cimport write_outs
 from ptcore._ops import _arguments, _results
 from ptcore._ops import _shape_rules  # no-cython-lint: it enters the rules
-from ptcore._ops._table import called_as, op_id, set_functions
+from ptcore._ops.table.ids import called_as, op_id, set_functions
 
 cdef extern from "Python.h":
     PyObject *PyUnicode_InternFromString(const char *) except NULL
@@ -304,7 +304,7 @@ cdef object numpy_entry(pt_function *f, PyObject **slots):
 
 cdef object describe(pt_function *f, const char *what):
     from ptcore import _ops
-    from ptcore._ops import _signature
+    from ptcore._ops.table import signature as _signature
     row = _ops.row(info(f.spec.op).row.decode())
     form = (_signature.FUNCTION, _signature.INPLACE, _signature.METHOD)[f.spec.role]
     return _signature.docstring(row, form) if strcmp(what, b"doc") == 0 else _signature.signature(row, form)
@@ -373,7 +373,7 @@ cdef int fill() except -1:
 
 def registered(row, int op):
     """The function of an op that was registered at run time; see ``fill`` for those of the table."""
-    from ptcore._ops import _signature
+    from ptcore._ops.table import signature as _signature
     cdef list found = _signature.parameters(row)
     cdef int k, n = len(found)
     cdef pt_function_spec *s = <pt_function_spec *>PyMem_Calloc(1, sizeof(pt_function_spec))

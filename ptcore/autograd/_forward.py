@@ -7,17 +7,13 @@ dtype of its primal; None stands for zero. Who pairs tensors with tangents is no
 import importlib
 
 import ptcore._ops as ops
-from ptcore._ops import _expr
 from ptcore._ops._creation import full, ones_like, zeros_like
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.table import expr
+from ptcore._ops.table.evaluate import evaluated
 from ptcore._tensor import Tensor
-from ptcore.autograd import _helpers, _rules
+from ptcore.autograd import _helpers, rules
 from ptcore.autograd._helpers import conj_of
-
-_code = {}                              # (text, numbers) -> (compiled text, functions it calls)
-_loaded = []                            # the modules of rules, once imported
-_FAMILIES = ("copy", "factor", "linalg", "loss", "normalize", "pooling", "recurrent", "reduction", "scan", "sort",
-             "view")
 
 
 def jvp(op, args, tangents, out):
@@ -107,7 +103,7 @@ def _reduced(row, args, tangents, out):
     first = out[0] if isinstance(out, tuple) else out
     args = ops.wrapped(row, args)
     names = {a.name: x for a, x in zip(ops.arguments(row), args)}
-    weights = _called(_rule(_rules.VJPS, row.name), row, args, out,
+    weights = _called(_rule(rules.VJPS, row), row, args, out,
                       g=ones_like(first), gs=(ones_like(first), None))
     if isinstance(weights, tuple):
         weights = weights[0]
@@ -117,13 +113,13 @@ def _reduced(row, args, tangents, out):
 
 
 def _by_rule(row, args, tangents, out):
-    return _called(_rule(_rules.JVPS, row.name), row, ops.wrapped(row, args), out, t=tangents[0])
+    return _called(_rule(rules.JVPS, row), row, ops.wrapped(row, args), out, t=tangents[0])
 
 
-def _rule(table, name):
-    if not _loaded:
-        _loaded.extend([importlib.import_module(f"ptcore.autograd._rules.{f}") for f in _FAMILIES])
-    return table[name]
+def _rule(table, row):
+    if row.name not in table:
+        importlib.import_module(f"ptcore.autograd.rules.{row.family}")
+    return table[row.name]
 
 
 def _called(function, row, args, out, **more):
@@ -161,7 +157,7 @@ def _promoted(x, dtype):
 def _sum_of_texts(row, texts, args, tangents, out):
     spec = ops.arguments(row)
     scope = {}
-    names = iter(_expr.TENSOR_NAMES)
+    names = iter(expr.TENSOR_NAMES)
     like = next(t for t in tangents if t is not None)
     first = out[0] if isinstance(out, tuple) else out
     for a, x in zip(spec, ops.wrapped(row, args)):
@@ -177,23 +173,12 @@ def _sum_of_texts(row, texts, args, tangents, out):
     for text, t in zip(texts, [t for a, t in zip(spec, tangents) if a.is_tensor]):
         if text is not None and t is not None:
             numbers = tuple([a.name for a in spec if a.letter in "fs"])
-            total = _plus(total, _evaluated(text, numbers, {**scope, "t": t}))
+            total = _plus(total, evaluated(text, numbers, {**scope, "t": t}, _helpers))
     return total
 
 
 def _plus(total, term):
     return term if total is None else total + term
-
-
-def _evaluated(text, numbers, scope):
-    """A text's value, ``numbers`` being the parameters in scope that are numbers."""
-    found = _code.get((text, numbers))
-    if found is None:
-        written = _expr.to_python(text, "jvp", numbers, "t")
-        functions = {n: getattr(_helpers, n, None) or ops.function(n) for n in _expr.called(written)}
-        code = compile(written, f"<jvp: {text}>", "eval")
-        found = _code[text, numbers] = code, {"__builtins__": {}, **functions}
-    return eval(found[0], found[1], scope)
 
 
 _RULES = {"linear": _linear, "bilinear": _bilinear, "reduced": _reduced, "rule": _by_rule,

@@ -8,6 +8,7 @@ from ptcore._ops.functions import abs, masked_fill, where
 from ptcore._ops.functions import logical_and
 from ptcore._ops.functions import cat
 from ptcore._ops.functions import mm
+from ptcore._ops.functions import pair_distances_slope, row_distances_slope
 from ptcore._ops.functions import sum
 from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, scatter_add, select, slice,
                                    transpose, unsqueeze)
@@ -111,6 +112,22 @@ def ungathered(g, shape, dim, index):
     """Zeros of a shape with g added where its elements were gathered from: in place unless that is recorded."""
     z = zeros_for(g, shape)
     return scatter_add(z, dim, index, g) if differentiated() or interposed() else z.scatter_add_(dim, index, g)
+
+
+def pair_slope(g, x1, x2, dist, p):
+    """The gradient of distances between the rows of x1 and x2 by x1."""
+    if differentiated():
+        from ptcore._ops._decompositions import pair_distances_slope as slope_by_ops
+        return slope_by_ops(g, x1, x2, dist, p)
+    return pair_distances_slope(g, x1, x2, dist, p)
+
+
+def row_slope(g, x, dist, p):
+    """The gradient of distances between all pairs of rows of a matrix."""
+    if differentiated():
+        from ptcore._ops._decompositions import row_distances_slope as slope_by_ops
+        return slope_by_ops(g, x, dist, p)
+    return row_distances_slope(g, x, dist, p)
 
 
 def kept_by_put(g, index, accumulate):

@@ -6,7 +6,7 @@ get theirs on the stream that is current where the backward pass was called. Who
 stream waits for it, and the allocator is told, so that after the pass the caller's streams have everything behind them.
 """
 from ptcore._device import current_stream, set_stream, wait_stream
-from ptcore._host_memory import keep_for, place_of
+from ptcore._memory.host import keep_for, place_of
 
 DEFAULT = 0
 

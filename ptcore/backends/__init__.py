@@ -4,6 +4,6 @@
 >>> ptcore.backends.cuda.matmul.allow_tf32
 False
 """
-from ptcore._ops._results import names_of_files as _names_of_files
+from ptcore import _lazy
 
-__getattr__, __dir__ = _names_of_files(__name__, {}, ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"))
+__getattr__, __dir__ = _lazy.names(__name__)

@@ -3,43 +3,17 @@
 Nothing of CUDA is imported with this module. ``is_available`` asks the driver alone; everything else loads the backend
 at its first use, and raises RuntimeError that says what is missing where there is none.
 """
-import importlib
-
+from ptcore import _lazy
 from ptcore._errors import OutOfMemoryError
 from ptcore.cuda import _load, _probe
-
-_LATER = {
-    "streams": ("Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream",
-                "stream"),
-    "_properties": ("get_device_properties",),
-    "random": ("default_generators", "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed",
-               "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all"),
-    "memory": ("caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "get_allocator_backend",
-               "get_per_process_memory_fraction", "host_memory_stats", "host_memory_stats_as_nested_dict",
-               "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
-               "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict", "memory_summary",
-               "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
-               "reset_max_memory_cached", "reset_peak_host_memory_stats", "reset_peak_memory_stats",
-               "set_per_process_memory_fraction"),
-}
 
 __all__ = ["OutOfMemoryError", "can_device_access_peer", "current_device", "device", "device_count", "device_of",
            "get_arch_list", "get_device_capability", "get_device_name", "get_sync_debug_mode", "init", "ipc_collect",
            "is_available", "is_bf16_supported", "is_initialized", "set_device", "set_sync_debug_mode", "synchronize",
-           *[name for names in _LATER.values() for name in names]]
+           *[name for names in _lazy.TABLE["ptcore.cuda"].values() for name in names]]
 
 
-def __getattr__(name):
-    for module, names in _LATER.items():
-        if name in names or name == module:
-            loaded = importlib.import_module(f"ptcore.cuda.{module}")
-            globals().update({n: getattr(loaded, n) for n in names})
-            return loaded if name == module else globals()[name]
-    raise AttributeError(f"module 'ptcore.cuda' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = _lazy.names(__name__)
 
 
 def is_available():

@@ -1,10 +1,11 @@
 """The programs: which kernel files are compiled, for which dtypes, and the text that NVRTC gets.
 
-A program is named as the host half names it, ``"softmax"`` or ``"elementwise:add"``, and compiled for a tuple of dtypes
-that its text sees as ``PT_T``, ``PT_U``, ``PT_V``, ``PT_W``.
+A program is named as the host half names it, ``"softmax"``, ``"elementwise:add"`` or ``"step:adam"``, and compiled for
+a tuple of dtypes that its text sees as ``PT_T``, ``PT_U``, ``PT_V``, ``PT_W``.
 """
 import re
 
+from ptcore._ops.table.steps import STEPS
 from ptcore.cuda._load import compiled
 
 # By dtype code.
@@ -46,7 +47,7 @@ STRUCTURED = {
     "running": _one(_REAL), "resample": _one(("uint8_t", *_FLOATS)), "scatter_reduce": _one(CPP),
     "search": _one(_REAL), "sliding": _one(CPP), "softmax": _one(_FLOATS), "softmax_backward": _one(_FLOATS),
     "sort": _one(_REAL), "sort_stages": _one(("int32_t", "int64_t")), "transpose": _one(_BY_SIZE),
-    "triangle": _one(_BY_SIZE),
+    "triangle": _one(_BY_SIZE), **{f"step:{name}": _one(_FLOATS) for name in STEPS},
 }
 
 # Files whose results must be the CPU's to the bit: compiled without contraction.
@@ -82,10 +83,12 @@ def formulas():
 def text_of(program, types):
     """The text of a program; KeyError if there is no such kernel file or op."""
     file, _, op = program.partition(":")
-    if f"{file}.cuh" not in headers():
+    if f"{file}.cuh" not in headers() or (file == "step" and op not in STEPS):
         raise KeyError(program)
     lines = [f"// {program} {' '.join(CPP[t] for t in types)}"]
-    if op:
+    if file == "step":
+        lines += ['#include "steps.h"', f"#define PT_STEP pt::{op}_step"]
+    elif op:
         lines += ['#include "ptcore/formula.h"', f"namespace {{\n{formulas()[op]}}}", f"#define PT_OP op_{op}"]
     if file in EXACT:
         lines.append("#define PT_EXACT")

@@ -7,7 +7,8 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 
 import ptcore
 from ptcore import Tensor
-from ptcore._copying import rebuild
+from ptcore._exchange import copying
+from ptcore._exchange.copying import rebuild
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.multiprocessing._connection import transit
 from ptcore.multiprocessing._shared_memory import Anonymous, Named, allocate
@@ -35,7 +36,7 @@ def reduce_tensor(tensor):
                                "autograd does not cross processes; to send the values alone, call detach() first")
     attributes = getattr(tensor, "__dict__", None) or None
     if tensor.device.type == "meta" or tensor.numel() == 0:
-        made, (*described, _) = Tensor.__reduce_ex__(tensor, 2)
+        made, (*described, _) = copying.__reduce_ex__(tensor, 2)
         described = *described, None
     else:
         source = tensor if _shared(tensor) else _copy(tensor)
@@ -60,7 +61,7 @@ def _reducer_of_subclasses(pickler, obj):
     """``ForkingPickler``'s table knows a class only by itself."""
     kind = type(obj)
     if (issubclass(kind, Tensor) and kind not in pickler.dispatch_table
-            and kind.__reduce_ex__ is Tensor.__reduce_ex__):
+            and kind.__reduce_ex__ is copying.__reduce_ex__):
         return reduce_tensor(obj)
     return NotImplemented
 

@@ -4,7 +4,7 @@
 ``nn.attention``, ``nn.grad`` and ``nn.utils`` are imported at first use.
 """
 
-from ptcore._ops._results import names_of_files as _names_of_files
+from ptcore import _lazy
 from ptcore.nn import functional, init, modules, parameter
 from ptcore.nn.modules import *  # noqa: F403
 from ptcore.nn.modules import __all__ as _modules_all
@@ -25,4 +25,4 @@ __all__ = [
     *_modules_all,
 ]
 
-__getattr__, __dir__ = _names_of_files(__name__, {}, ("attention", "grad", "utils"))
+__getattr__, __dir__ = _lazy.names(__name__)

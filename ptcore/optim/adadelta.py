@@ -1,12 +1,12 @@
 """Adadelta. State of a parameter: ``step``, ``square_avg`` and ``acc_delta``."""
 
-import ptcore
-from ptcore.optim._by_parameter import ByParameter, check_nonnegative, decayed, new_step
+from ptcore.optim._by_group import ByList
+from ptcore.optim.optimizer import check_nonnegative
 
 __all__ = ["Adadelta"]
 
 
-class Adadelta(ByParameter):
+class Adadelta(ByList):
     """Adadelta: steps as long as the running root mean square of the steps before.
 
     Parameters
@@ -44,7 +44,7 @@ class Adadelta(ByParameter):
     """
 
     _buffers = ("step", "square_avg", "acc_delta")
-    _later = (*ByParameter._later, ("capturable", False))
+    _later = (*ByList._later, ("capturable", False))
 
     def __init__(
         self,
@@ -78,17 +78,6 @@ class Adadelta(ByParameter):
             },
         )
 
-    def _begin(self, param, state, group):
-        state["step"] = new_step()
-        state["square_avg"] = ptcore.zeros_like(param)
-        state["acc_delta"] = ptcore.zeros_like(param)
-
-    def _update(self, param, grad, state, group):
-        state["step"] += 1
-        grad = decayed(grad, param, group["weight_decay"])
-        rho, eps = group["rho"], group["eps"]
-        square, moved = state["square_avg"], state["acc_delta"]
-        square.mul_(rho).add_(grad * grad * (1 - rho))
-        change = (moved + eps).sqrt() / (square + eps).sqrt() * grad
-        moved.mul_(rho).add_(change * change * (1 - rho))
-        param.sub_(change * group["lr"])
+    def _formula(self, group):
+        options = (group["lr"], group["rho"], group["eps"], group["weight_decay"], group["maximize"])
+        return "adadelta", ("square_avg", "acc_delta"), options

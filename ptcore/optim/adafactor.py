@@ -1,7 +1,7 @@
 """Adafactor. State of a parameter: ``step`` with ``row_var`` and ``col_var``, or with ``variance`` of vectors."""
 
 import ptcore
-from ptcore.optim._by_parameter import ByParameter, count, new_step
+from ptcore.optim._by_group import ByParameter
 
 __all__ = ["Adafactor"]
 
@@ -59,7 +59,7 @@ class Adafactor(ByParameter):
                                   "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
 
     def _begin(self, param, state, group):
-        state["step"] = new_step()
+        state["step"] = ptcore.zeros((), dtype=ptcore.float32)
         if param.ndim > 1:
             *batch, rows, columns = param.shape
             state["row_var"] = param.new_zeros((*batch, rows, 1))
@@ -68,7 +68,8 @@ class Adafactor(ByParameter):
             state["variance"] = ptcore.zeros_like(param)
 
     def _update(self, param, grad, state, group):
-        step, lr = count(state), float(group["lr"])
+        state["step"] += 1
+        step, lr = state["step"].item(), float(group["lr"])
         smallest_grad, smallest_param = group["eps"]
         if smallest_grad is None:
             smallest_grad = ptcore.finfo(param.dtype).eps

@@ -1,12 +1,12 @@
 """Adagrad. State of a parameter, made with the optimiser: ``step`` and ``sum`` of squared gradients."""
 
-import ptcore
-from ptcore.optim._by_parameter import ByParameter, check_nonnegative, count, decayed, new_step
+from ptcore.optim._by_group import ByList
+from ptcore.optim.optimizer import check_nonnegative
 
 __all__ = ["Adagrad"]
 
 
-class Adagrad(ByParameter):
+class Adagrad(ByList):
     """Adagrad: the gradient over the root of the sum of its squares so far.
 
     Parameters
@@ -45,7 +45,7 @@ class Adagrad(ByParameter):
     """
 
     _buffers = ("step", "sum")
-    _later = (*ByParameter._later, ("fused", None))
+    _later = (*ByList._later, ("fused", None))
 
     def __init__(
         self,
@@ -86,15 +86,11 @@ class Adagrad(ByParameter):
         )
         for group in self.param_groups:
             for p in group["params"]:
-                self._begin(p, self.state[p], group)
+                self._begin(p, self.state[p], ("sum",), group)
 
-    def _begin(self, param, state, group):
-        state["step"] = new_step()
-        state["sum"] = ptcore.full_like(param, group["initial_accumulator_value"])
+    def _beginnings(self, group):
+        return {"sum": group["initial_accumulator_value"]}
 
-    def _update(self, param, grad, state, group):
-        step = count(state)
-        grad = decayed(grad, param, group["weight_decay"])
-        rate = group["lr"] / (1 + (step - 1) * group["lr_decay"])
-        total = state["sum"].add_(grad * grad)
-        param.sub_(grad / (total.sqrt() + group["eps"]) * rate)
+    def _formula(self, group):
+        options = (group["lr"], group["lr_decay"], group["eps"], group["weight_decay"], group["maximize"])
+        return "adagrad", ("sum",), options

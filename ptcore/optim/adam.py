@@ -5,15 +5,13 @@ State of a parameter: ``step`` (0-d float32 tensor), ``exp_avg``,
 all of them in place.
 """
 
-import ptcore
-from ptcore import Tensor
-from ptcore._ops import _optimizers
-from ptcore.optim.optimizer import Optimizer, check_betas, check_implementation, check_nonnegative
+from ptcore.optim._by_group import ByList
+from ptcore.optim.optimizer import check_betas, check_nonnegative
 
 __all__ = ["Adam"]
 
 
-class Adam(Optimizer):
+class Adam(ByList):
     """Adam.
 
     Parameters
@@ -56,6 +54,13 @@ class Adam(Optimizer):
     """
 
     _buffers = ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    _later = (
+        *ByList._later,
+        ("amsgrad", False),
+        ("capturable", False),
+        ("decoupled_weight_decay", False),
+        ("fused", None),
+    )
 
     def __init__(
         self,
@@ -81,7 +86,6 @@ class Adam(Optimizer):
             }
         )
         check_betas(betas)
-        check_implementation(type(self).__name__, foreach, fused, differentiable)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -97,64 +101,15 @@ class Adam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in (
-                "amsgrad",
-                "maximize",
-                "capturable",
-                "differentiable",
-                "decoupled_weight_decay",
-            ):
-                group.setdefault(name, False)
-            for name in ("foreach", "fused"):
-                group.setdefault(name, None)
-            for p in group["params"]:
-                values = self.state.get(p)
-                if values and not isinstance(values["step"], Tensor):
-                    values["step"] = ptcore.tensor(
-                        float(values["step"]), dtype=ptcore.float32
-                    )
-
-    def _begin(self, param, state, amsgrad):
-        """Fill the empty `state` of `param`."""
-        state["step"] = ptcore.zeros((), dtype=ptcore.float32)
-        state["exp_avg"] = ptcore.zeros_like(param)
-        state["exp_avg_sq"] = ptcore.zeros_like(param)
-        if amsgrad:
-            state["max_exp_avg_sq"] = ptcore.zeros_like(param)
-
-    def step(self, closure=None):
-        """Update the parameters once; see :meth:`Optimizer.step`."""
-        loss = self._run_closure(closure)
-        with ptcore.no_grad():
-            for group in self.param_groups:
-                self._step_group(group)
-        return loss
-
-    def _step_group(self, group):
-        params, grads = self._with_grad(group)
-        amsgrad = group["amsgrad"]
-        states = [self.state[p] for p in params]
-        if not all(states):
-            for param, state in zip(params, states, strict=True):
-                if not state:
-                    self._begin(param, state, amsgrad)
-        beta1, beta2 = group["betas"]
-        _optimizers.adam_(
-            params,
-            grads,
-            [s["exp_avg"] for s in states],
-            [s["exp_avg_sq"] for s in states],
-            [s["max_exp_avg_sq"] for s in states] if amsgrad else [],
-            [s["step"] for s in states],
-            float(group["lr"]),
-            float(beta1),
-            float(beta2),
-            float(group["eps"]),
-            float(group["weight_decay"]),
-            amsgrad,
+    def _formula(self, group):
+        options = (
+            group["lr"],
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
             group["maximize"],
             group["decoupled_weight_decay"],
         )
+        if group["amsgrad"]:
+            return "amsgrad", ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), options
+        return "adam", ("exp_avg", "exp_avg_sq"), options

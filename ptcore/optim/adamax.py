@@ -1,12 +1,12 @@
 """Adamax. State of a parameter: ``step``, ``exp_avg`` and ``exp_inf``."""
 
-import ptcore
-from ptcore.optim._by_parameter import ByParameter, average, check_betas, check_nonnegative, count, decayed, new_step
+from ptcore.optim._by_group import ByList
+from ptcore.optim.optimizer import check_betas, check_nonnegative
 
 __all__ = ["Adamax"]
 
 
-class Adamax(ByParameter):
+class Adamax(ByList):
     """Adam with the running maximum of the gradient in place of its mean square.
 
     Parameters
@@ -44,7 +44,7 @@ class Adamax(ByParameter):
     """
 
     _buffers = ("step", "exp_avg", "exp_inf")
-    _later = (*ByParameter._later, ("capturable", False))
+    _later = (*ByList._later, ("capturable", False))
 
     def __init__(
         self,
@@ -77,16 +77,6 @@ class Adamax(ByParameter):
             },
         )
 
-    def _begin(self, param, state, group):
-        state["step"] = new_step()
-        state["exp_avg"] = ptcore.zeros_like(param)
-        state["exp_inf"] = ptcore.zeros_like(param)
-
-    def _update(self, param, grad, state, group):
-        step = count(state)
-        beta1, beta2 = group["betas"]
-        grad = decayed(grad, param, group["weight_decay"])
-        mean = average(state["exp_avg"], grad, 1 - beta1)
-        largest = state["exp_inf"]
-        ptcore.maximum(largest * beta2, grad.abs() + group["eps"], out=largest)
-        param.sub_(mean / largest * (group["lr"] / (1 - beta1**step)))
+    def _formula(self, group):
+        options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"], group["maximize"])
+        return "adamax", ("exp_avg", "exp_inf"), options

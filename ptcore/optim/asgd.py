@@ -1,12 +1,12 @@
 """Averaged SGD. State of a parameter: ``step``, ``eta``, ``mu`` and the average ``ax``."""
 
-import ptcore
-from ptcore.optim._by_parameter import ByParameter, check_nonnegative, count, decayed, new_step
+from ptcore.optim._by_group import ByList
+from ptcore.optim.optimizer import check_nonnegative
 
 __all__ = ["ASGD"]
 
 
-class ASGD(ByParameter):
+class ASGD(ByList):
     """Stochastic gradient descent that also keeps the average of the parameters.
 
     Parameters
@@ -47,7 +47,7 @@ class ASGD(ByParameter):
 
     _buffers = ("step", "ax")
     _counters = ("step", "eta", "mu")
-    _later = (*ByParameter._later, ("capturable", False))
+    _later = (*ByList._later, ("capturable", False))
 
     def __init__(
         self,
@@ -78,21 +78,9 @@ class ASGD(ByParameter):
             },
         )
 
-    def _begin(self, param, state, group):
-        state["step"] = new_step()
-        state["eta"] = ptcore.tensor(float(group["lr"]), dtype=ptcore.float32)
-        state["mu"] = ptcore.ones((), dtype=ptcore.float32)
-        state["ax"] = ptcore.zeros_like(param)
+    def _beginnings(self, group):
+        return {"eta": group["lr"], "mu": 1}
 
-    def _update(self, param, grad, state, group):
-        step = count(state)
-        lr, lambd = group["lr"], group["lambd"]
-        grad = decayed(grad, param, group["weight_decay"])
-        eta, mu, mean = state["eta"].item(), state["mu"].item(), state["ax"]
-        param.mul_(1 - lambd * eta).sub_(grad * eta)
-        if mu == 1:
-            mean.copy_(param)
-        else:
-            mean.add_((param - mean) * mu)
-        state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+    def _formula(self, group):
+        options = (group["lr"], group["lambd"], group["alpha"], group["t0"], group["weight_decay"], group["maximize"])
+        return "asgd", ("ax",), options

@@ -1,7 +1,7 @@
 """Muon. State of a parameter: ``momentum_buffer``."""
 
 import ptcore
-from ptcore.optim._by_parameter import ByParameter
+from ptcore.optim._by_group import ByParameter
 
 __all__ = ["Muon"]
 

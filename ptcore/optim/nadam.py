@@ -1,12 +1,12 @@
 """NAdam. State of a parameter: ``step``, ``mu_product``, ``exp_avg`` and ``exp_avg_sq``."""
 
-import ptcore
-from ptcore.optim._by_parameter import ByParameter, average, check_betas, check_nonnegative, count, decayed, new_step
+from ptcore.optim._by_group import ByList
+from ptcore.optim.optimizer import check_betas, check_nonnegative
 
 __all__ = ["NAdam"]
 
 
-class NAdam(ByParameter):
+class NAdam(ByList):
     """Adam with Nesterov's momentum.
 
     Parameters
@@ -50,7 +50,7 @@ class NAdam(ByParameter):
 
     _buffers = ("step", "exp_avg", "exp_avg_sq")
     _counters = ("step", "mu_product")
-    _later = (*ByParameter._later, ("capturable", False), ("decoupled_weight_decay", False))
+    _later = (*ByList._later, ("capturable", False), ("decoupled_weight_decay", False))
 
     def __init__(
         self,
@@ -92,32 +92,17 @@ class NAdam(ByParameter):
             },
         )
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for values in self.state.values():
-            if values and not isinstance(values["mu_product"], ptcore.Tensor):
-                values["mu_product"] = ptcore.tensor(values["mu_product"], dtype=ptcore.float32)
+    def _beginnings(self, group):
+        return {"mu_product": 1}
 
-    def _begin(self, param, state, group):
-        state["step"] = new_step()
-        state["mu_product"] = ptcore.ones((), dtype=ptcore.float32)
-        state["exp_avg"] = ptcore.zeros_like(param)
-        state["exp_avg_sq"] = ptcore.zeros_like(param)
-
-    def _update(self, param, grad, state, group):
-        step = count(state)
-        lr, (beta1, beta2) = group["lr"], group["betas"]
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
-            param.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = decayed(grad, param, group["weight_decay"])
-        mu, mu_next = (
-            beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1)
+    def _formula(self, group):
+        options = (
+            group["lr"],
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["momentum_decay"],
+            group["maximize"],
+            group["decoupled_weight_decay"],
         )
-        state["mu_product"] *= mu
-        product = state["mu_product"].item()
-        mean = average(state["exp_avg"], grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).add_(grad * grad * (1 - beta2))
-        denominator = (square / (1 - beta2**step)).sqrt() + group["eps"]
-        param.sub_(grad / denominator * (lr * (1 - mu) / (1 - product)))
-        param.sub_(mean / denominator * (lr * mu_next / (1 - product * mu_next)))
+        return "nadam", ("exp_avg", "exp_avg_sq"), options

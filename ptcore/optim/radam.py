@@ -1,14 +1,12 @@
 """RAdam. State of a parameter: ``step``, ``exp_avg`` and ``exp_avg_sq``."""
 
-from math import sqrt
-
-import ptcore
-from ptcore.optim._by_parameter import ByParameter, average, check_betas, check_nonnegative, count, decayed, new_step
+from ptcore.optim._by_group import ByList
+from ptcore.optim.optimizer import check_betas, check_nonnegative
 
 __all__ = ["RAdam"]
 
 
-class RAdam(ByParameter):
+class RAdam(ByList):
     """Adam that goes without its denominator until the mean square is known well enough.
 
     Parameters
@@ -49,7 +47,7 @@ class RAdam(ByParameter):
     """
 
     _buffers = ("step", "exp_avg", "exp_avg_sq")
-    _later = (*ByParameter._later, ("capturable", False), ("decoupled_weight_decay", False))
+    _later = (*ByList._later, ("capturable", False), ("decoupled_weight_decay", False))
 
     def __init__(
         self,
@@ -84,27 +82,13 @@ class RAdam(ByParameter):
             },
         )
 
-    def _begin(self, param, state, group):
-        state["step"] = new_step()
-        state["exp_avg"] = ptcore.zeros_like(param)
-        state["exp_avg_sq"] = ptcore.zeros_like(param)
-
-    def _update(self, param, grad, state, group):
-        step = count(state)
-        lr, (beta1, beta2) = group["lr"], group["betas"]
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
-            param.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = decayed(grad, param, group["weight_decay"])
-        mean = average(state["exp_avg"], grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).add_(grad * grad * (1 - beta2))
-        correction = 1 - beta2**step
-        longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * beta2**step / correction
-        change = mean / (1 - beta1**step) * lr
-        if length > 5:
-            rectification = sqrt(
-                (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-            )
-            change = change * (sqrt(correction) / (square.sqrt() + group["eps"])) * rectification
-        param.sub_(change)
+    def _formula(self, group):
+        options = (
+            group["lr"],
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+            group["decoupled_weight_decay"],
+        )
+        return "radam", ("exp_avg", "exp_avg_sq"), options

@@ -4,13 +4,13 @@ State of a parameter: ``step``, ``square_avg`` and, where the options ask for th
 ``momentum_buffer`` and ``grad_avg``.
 """
 
-import ptcore
-from ptcore.optim._by_parameter import ByParameter, average, check_nonnegative, decayed, new_step
+from ptcore.optim._by_group import ByList
+from ptcore.optim.optimizer import check_nonnegative
 
 __all__ = ["RMSprop"]
 
 
-class RMSprop(ByParameter):
+class RMSprop(ByList):
     """RMSprop: the gradient over the root of its running mean square.
 
     Parameters
@@ -53,7 +53,7 @@ class RMSprop(ByParameter):
     """
 
     _buffers = ("step", "square_avg", "momentum_buffer", "grad_avg")
-    _later = (*ByParameter._later, ("momentum", 0), ("centered", False), ("capturable", False))
+    _later = (*ByList._later, ("momentum", 0), ("centered", False), ("capturable", False))
 
     def __init__(
         self,
@@ -94,23 +94,18 @@ class RMSprop(ByParameter):
             },
         )
 
-    def _begin(self, param, state, group):
-        state["step"] = new_step()
-        state["square_avg"] = ptcore.zeros_like(param)
+    def _formula(self, group):
+        formula, names = "rmsprop", ("square_avg",)
         if group["momentum"] > 0:
-            state["momentum_buffer"] = ptcore.zeros_like(param)
+            formula, names = formula + "_momentum", (*names, "momentum_buffer")
         if group["centered"]:
-            state["grad_avg"] = ptcore.zeros_like(param)
-
-    def _update(self, param, grad, state, group):
-        state["step"] += 1
-        grad = decayed(grad, param, group["weight_decay"])
-        square, alpha = state["square_avg"], group["alpha"]
-        square.mul_(alpha).add_(grad * grad * (1 - alpha))
-        if group["centered"]:
-            mean = average(state["grad_avg"], grad, 1 - alpha)
-            square = square - mean * mean
-        change = grad / (square.sqrt() + group["eps"])
-        if group["momentum"] > 0:
-            change = state["momentum_buffer"].mul_(group["momentum"]).add_(change)
-        param.sub_(change * group["lr"])
+            formula, names = formula + "_centered", (*names, "grad_avg")
+        options = (
+            group["lr"],
+            group["alpha"],
+            group["eps"],
+            group["weight_decay"],
+            group["momentum"],
+            group["maximize"],
+        )
+        return formula, names, options

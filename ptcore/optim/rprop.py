@@ -1,12 +1,12 @@
 """Rprop. State of a parameter: ``step``, ``prev`` (the last gradient) and ``step_size``."""
 
-import ptcore
-from ptcore.optim._by_parameter import ByParameter, check_nonnegative, new_step
+from ptcore.optim._by_group import ByList
+from ptcore.optim.optimizer import check_nonnegative
 
 __all__ = ["Rprop"]
 
 
-class Rprop(ByParameter):
+class Rprop(ByList):
     """Resilient propagation: only the signs of the gradients count.
 
     Parameters
@@ -42,7 +42,7 @@ class Rprop(ByParameter):
     """
 
     _buffers = ("step", "prev", "step_size")
-    _later = (*ByParameter._later, ("capturable", False))
+    _later = (*ByList._later, ("capturable", False))
 
     def __init__(
         self,
@@ -72,18 +72,9 @@ class Rprop(ByParameter):
             },
         )
 
-    def _begin(self, param, state, group):
-        state["step"] = new_step()
-        state["prev"] = ptcore.zeros_like(param)
-        state["step_size"] = ptcore.full_like(param, float(group["lr"]))
+    def _beginnings(self, group):
+        return {"step_size": group["lr"]}
 
-    def _update(self, param, grad, state, group):
-        state["step"] += 1
-        product = grad * state["prev"]
-        shrink, grow = group["etas"]
-        size = state["step_size"]
-        ptcore.where(product > 0, size * grow, size, out=size)
-        ptcore.where(product < 0, size * shrink, size, out=size).clamp_(*group["step_sizes"])
-        grad = ptcore.where(product < 0, 0.0, grad)
-        param.sub_(grad.sign() * size)
-        state["prev"].copy_(grad)
+    def _formula(self, group):
+        options = (*group["etas"], *group["step_sizes"], group["maximize"])
+        return "rprop", ("prev", "step_size"), options

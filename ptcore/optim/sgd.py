@@ -1,13 +1,16 @@
 """Stochastic gradient descent; one core call a group."""
 
+from itertools import compress
+
 import ptcore
 from ptcore._ops import _optimizers
-from ptcore.optim.optimizer import Optimizer, check_implementation, check_nonnegative
+from ptcore.optim._by_group import ByGroup
+from ptcore.optim.optimizer import check_nonnegative
 
 __all__ = ["SGD"]
 
 
-class SGD(Optimizer):
+class SGD(ByGroup):
     """Stochastic gradient descent, optionally with momentum.
 
     Parameters
@@ -48,6 +51,7 @@ class SGD(Optimizer):
     """
 
     _buffers = ("momentum_buffer",)
+    _later = (*ByGroup._later, ("nesterov", False), ("fused", None))
 
     def __init__(
         self,
@@ -70,7 +74,6 @@ class SGD(Optimizer):
                 "weight_decay value": weight_decay,
             }
         )
-        check_implementation("SGD", foreach, fused, differentiable)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {
@@ -86,40 +89,27 @@ class SGD(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in ("nesterov", "maximize", "differentiable"):
-                group.setdefault(name, False)
-            for name in ("foreach", "fused"):
-                group.setdefault(name, None)
-
-    def step(self, closure=None):
-        """Update the parameters once; see :meth:`Optimizer.step`."""
-        loss = self._run_closure(closure)
-        with ptcore.no_grad():
-            for group in self.param_groups:
-                self._step_group(group)
-        return loss
-
     def _step_group(self, group):
         params, grads = self._with_grad(group)
-        momentum = float(group["momentum"])
-        states, buffers = (), [None] * len(params)
-        if momentum != 0:
-            states = [self.state[p] for p in params]
-            buffers = [s.get("momentum_buffer") for s in states]
-        # A buffer that is None is made by the call, which stores it in the list.
-        _optimizers.sgd_(
-            params,
-            grads,
-            buffers,
-            float(group["lr"]),
-            momentum,
-            float(group["dampening"]),
-            float(group["weight_decay"]),
-            group["nesterov"],
+        options = (
+            group["lr"],
+            group["momentum"],
+            group["dampening"],
+            group["weight_decay"],
             group["maximize"],
+            False,
         )
-        for state, buffer in zip(states, buffers, strict=False):
-            state["momentum_buffer"] = buffer
+        if group["momentum"] == 0:
+            _optimizers.step_("sgd", options, params, grads, [], (), ())
+            return
+        formula, names = "sgd_nesterov" if group["nesterov"] else "sgd_momentum", ("momentum_buffer",)
+        states = [self.state[p] for p in params]
+        new = [s.get("momentum_buffer") is None for s in states]
+        if True in new:
+            for param, state in compress(zip(params, states, strict=True), new):
+                state["momentum_buffer"] = ptcore.zeros_like(param)
+            chosen = [[*compress(x, new)] for x in (params, grads, states)]
+            _optimizers.step_(formula, (*options[:-1], True), *chosen, names, ())
+            begun = [not n for n in new]
+            params, grads, states = ([*compress(x, begun)] for x in (params, grads, states))
+        _optimizers.step_(formula, options, params, grads, states, names, ())

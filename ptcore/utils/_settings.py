@@ -1,5 +1,7 @@
 """Settings of PyTorch that programs make: those of determinism change nothing, those of precision are CUDA's."""
 from ptcore import _precision
+from ptcore._dtype import set_default_dtype
+from ptcore._ops import _arguments
 
 _deterministic = {"mode": False, "warn_only": False}
 
@@ -46,3 +48,59 @@ def set_float32_matmul_precision(precision) -> None:
 def get_float32_matmul_precision() -> str:
     """What was allowed last, "highest" by default."""
     return _precision.words["float32"]
+
+
+def set_default_tensor_type(t) -> None:
+    """Sets the default dtype by the name of a tensor type, as "ptcore.DoubleTensor", or by the type itself.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.set_default_tensor_type(ptcore.FloatTensor)
+    """
+    if isinstance(t, str):
+        import ptcore
+        module, _, name = t.rpartition(".")
+        found = getattr(ptcore, name, None) if module in ("torch", "ptcore") else None
+        if not hasattr(found, "dtype"):
+            raise TypeError(f"set_default_tensor_type: t must be a type such as 'ptcore.FloatTensor', got {t!r}")
+        t = found
+    if not hasattr(t, "dtype"):
+        raise TypeError(f"set_default_tensor_type: t must be a tensor type or its name, got {type(t).__name__}")
+    set_default_dtype(t.dtype)
+
+
+def set_flush_denormal(mode) -> bool:
+    """False: denormal numbers are kept on every processor.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.set_flush_denormal(True)
+    False
+    """
+    return False
+
+
+def get_num_interop_threads() -> int:
+    """1: operations do not run beside each other.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.get_num_interop_threads()
+    1
+    """
+    return 1
+
+
+def set_num_interop_threads(n) -> None:
+    """Takes a positive number and does nothing: operations do not run beside each other.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.set_num_interop_threads(1)
+    """
+    if _arguments.integer("set_num_interop_threads", "n", n) < 1:
+        raise RuntimeError(f"set_num_interop_threads: n must be positive, got {n}")

@@ -6,6 +6,7 @@ time when the backward comes to it, with the random numbers of the first time.
 
 import ptcore
 from ptcore import _random
+from ptcore.autograd.function import Function
 from ptcore.autograd.graph import saved_tensors_hooks
 
 __all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
@@ -44,7 +45,7 @@ class _random_state:
             _random.set_states(self.now)
 
 
-class CheckpointFunction(ptcore.autograd.Function):
+class CheckpointFunction(Function):
     """The reentrant form: the second run is a backward of its own inside the first."""
 
     @staticmethod

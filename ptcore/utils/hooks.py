@@ -9,7 +9,7 @@ import weakref
 from collections import OrderedDict
 
 import ptcore
-from ptcore.autograd import Function
+from ptcore.autograd.function import Function
 
 __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook"]
 

@@ -7,10 +7,10 @@
 
 #include "ptcore/backend.h"
 
-// The layouts of PT_ABI 1 where a pointer has 8 bytes: kernels index arrays of these two, so their
+// The layouts of PT_ABI 2 where a pointer has 8 bytes: kernels index arrays of these two, so their
 // size never changes under one version; pt_call may grow at its end.
-static_assert(PT_ABI == 1 && sizeof(void *) == 8, "another version has other numbers");
-static_assert(sizeof(pt_view) == 40 && offsetof(pt_view, numel) == 24 && offsetof(pt_view, device_index) == 39, "");
+static_assert(PT_ABI == 2 && sizeof(void *) == 8, "another version has other numbers");
+static_assert(sizeof(pt_view) == 48 && offsetof(pt_view, numel) == 24 && offsetof(pt_view, layout) == 40, "");
 static_assert(sizeof(pt_param) == 40 && offsetof(pt_param, list) == 32, "");
 static_assert(offsetof(pt_call, stream) == 56 && offsetof(pt_call, error) == 64 && sizeof(pt_call) >= 320, "");
 static_assert(offsetof(pt_backend, allocate) == 8 && offsetof(pt_backend, error) == 56, "");

@@ -53,9 +53,9 @@ def build(source, *files, level="base", extra=(), per_level=()):
     `source` and `files` are compiled once, at the level; the files of `per_level` at base and, if
     that is another, at the level too, as the package is.
     """
-    kernels, levels = OPS / "kernels", isa_levels()
-    units = [(None, level)] + [(kernels / f, level) for f in files]
-    units += [(kernels / f, name) for f in per_level for name in dict.fromkeys(["base", level])]
+    found, levels = {path.name: path for path in OPS.glob("*/*.cpp")}, isa_levels()
+    units = [(None, level)] + [(found[f], level) for f in files]
+    units += [(found[f], name) for f in per_level for name in dict.fromkeys(["base", level])]
     key = (source, level, tuple(units), tuple(extra))
     if key not in _cache:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="ptcore-test-"))

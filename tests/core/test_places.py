@@ -4,8 +4,8 @@ import pytest
 import ptcore as pt
 from ptcore import _ops as ops
 from ptcore._node import meta_of_sizes
-from ptcore._ops._schema import Row
 from ptcore._ops.call.offer import set_autocast
+from ptcore._ops.table.schema import Row
 from ptcore._state import set_autocast_mode
 
 pytestmark = pytest.mark.core

@@ -520,7 +520,7 @@ def extension_classes():
     """Those with memory of their own, which a method reads at fixed places."""
     found = {pt._untyped_storage.Segment}
     for name, module in list(sys.modules.items()):
-        if name.split(".")[0] == "ptcore" and getattr(module, "__file__", "").endswith(".so"):
+        if name.split(".")[0] == "ptcore" and str(getattr(module, "__file__", None)).endswith(".so"):
             found |= {c for c in vars(module).values() if isinstance(c, type) and c.__module__.startswith("ptcore")}
     return sorted((c for c in found if not hasattr(c, "__slots__") and "__dict__" not in vars(c)),
                   key=lambda c: (c.__module__, c.__name__))

@@ -23,7 +23,8 @@ import pytest
 from scipy.linalg import cython_blas
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "ptcore" / "_ops" / "kernels"
+OPS = ROOT / "ptcore" / "_ops"
+SOURCES = {path.stem: path for path in OPS.glob("*/*.cpp")}
 FLAGS = ("-O3 -std=c++17 -fPIC -fno-math-errno -fno-trapping-math -ffp-contract=fast "
          "-fvisibility=hidden -Wall -Wextra -Werror").split()
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -228,14 +229,14 @@ def build(folder, level, compiler):
         target = folder / f"{name}_{level}.o"
         if not target.exists():
             subprocess.run([*compiler, *FLAGS, *LEVELS[level][0], *more, f"-DPT_ISA={level}",
-                            f"-I{ROOT / 'ptcore' / '_ops' / 'include'}", f"-I{SOURCES}",
+                            f"-I{OPS / 'include'}", f"-I{OPS / 'kernels'}",
                             "-c", str(source), "-o", str(target)], check=True)
         return str(target)
 
-    objects = [compile(SOURCES / f"{name}.cpp", "base", name) for name in COMMON]
+    objects = [compile(SOURCES[name], "base", name) for name in COMMON]
     for family in FAMILIES:
         plain = family in WITHOUT_LANES and level != able_levels()[-1]
-        objects.append(compile(SOURCES / f"{family}.cpp", level, family, *["-O1"] * plain))
+        objects.append(compile(SOURCES[family], level, family, *["-O1"] * plain))
     driver = folder / f"driver_{level}.cpp"
     names = [f"pt_kernels_{family}_{level}" for family in FAMILIES]
     driver.write_text(DRIVER.replace("DECLARE", "\n".join(f"extern const pt_kernel_entry {n}[];" for n in names))

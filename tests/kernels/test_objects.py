@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import FAMILIES, SOURCES, WITHOUT_LANES
+from conftest import FAMILIES, OPS, SOURCES, WITHOUT_LANES
 
 # What one family lends to others, at each level its own.
 SHARED = {"matmul": ["pt_outer_tile"]}
@@ -26,7 +26,7 @@ def test_only_the_table_is_exported(kernels):
 
 
 def test_every_family_is_tested_here():
-    tables = {p.stem for p in SOURCES.glob("*.cpp") if f"pt_kernels_{p.stem}_" in p.read_text()}
+    tables = {name for name, path in SOURCES.items() if f"pt_kernels_{name}_" in path.read_text()}
     assert set(FAMILIES) <= tables
 
 
@@ -36,22 +36,22 @@ def test_portable_vectors_compile(tmp_path):
     compiler = shutil.which("c++")
     if not compiler:
         pytest.skip("no C++ compiler")
-    include = SOURCES.parent / "include"
     for family in ("reduction", "extremum", "softmax", "normalize", "matmul"):
-        subprocess.run([compiler, "-std=c++17", "-O0", "-DPT_ISA=base", "-DPT_PORTABLE_SIMD", f"-I{include}", f"-I{SOURCES}",
-                        "-c", str(SOURCES / f"{family}.cpp"), "-o", str(tmp_path / "portable.o")], check=True)
+        subprocess.run([compiler, "-std=c++17", "-O0", "-DPT_ISA=base", "-DPT_PORTABLE_SIMD", f"-I{OPS / 'include'}",
+                        f"-I{OPS / 'kernels'}",
+                        "-c", str(SOURCES[family]), "-o", str(tmp_path / "portable.o")], check=True)
 
 
 def test_families_without_lanes_do_not_ask_for_the_level():
     """What is compiled with -O1 below the best level includes nothing that depends on the level."""
     for family in WITHOUT_LANES:
-        text, todo = "", [SOURCES / f"{family}.cpp"]
+        text, todo = "", [SOURCES[family]]
         seen = set(todo)
         while todo:
             source = todo.pop()
             text += source.read_text()
             for name in re.findall(r'#include "(.*)"', source.read_text()):
-                found = [p for p in (source.parent / name, SOURCES / name, SOURCES.parent / "include" / name) if p.exists()]
+                found = [p for p in (source.parent / name, OPS / "kernels" / name, OPS / "include" / name) if p.exists()]
                 assert found, name
                 todo += {found[0]} - seen
                 seen.add(found[0])

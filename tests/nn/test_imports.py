@@ -13,7 +13,7 @@ pytestmark = pytest.mark.core
 
 ROOT = Path(ptcore.nn.__file__).parents[1]
 FILES = sorted(
-    path for folder in ("nn", "optim", "utils") for path in (ROOT / folder).rglob("*.py")
+    path for folder in ("_ops", "nn", "optim", "utils") for path in (ROOT / folder).rglob("*.py")
 )
 # These are read when one of their functions is first asked for.
 LATER = {ROOT / name for name in ("utils/_summaries.py", "utils/benchmark.py",

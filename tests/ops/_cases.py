@@ -18,10 +18,11 @@ from _composite_cases import TYPES as COMPOSITE_TYPES
 from _specs import B, C, F, I, Of
 
 import ptcore
-from ptcore._ops import _schema, rows
+from ptcore._ops import rows
+from ptcore._ops.table import schema
 
 LAYOUTS = ("contiguous", "transposed", "sliced", "reversed", "offset")
-INTEGERS = _schema.INTEGRAL
+INTEGERS = schema.INTEGRAL
 WIDE = {"float16": "float64", "bfloat16": "float64", "float32": "float64",
         "complex64": "complex128"}
 ROWS = {r.name: r for r in rows() if r.family != "registered"}
@@ -300,6 +301,14 @@ CASES = {
     "scatter_src": [[F(3, 3), 1, I([[0, 2], [2, 1]]), F(2, 2)],
                     [F(3, 3), 0, I([[0, 1, 2]]), F(2, 3)]],
     "multi_margin": [[F(3, 4), I([0, 3, 1]), None, 1, 1.0], [F(3, 4), I([0, 3, 1]), C(4), 2, 0.5]],
+    "index_copy": [[F(4, 3), 0, I([3, 0]), F(2, 3)], [F(2, 4), 1, I([1, 2]), F(2, 2)],
+                   [F(2, 4, 3), 1, I([3]), F(2, 1, 3)], [F(), 0, I([0]), F()]],
+    "index_filled": [[F(4, 3), 0, I([3, 0]), F()], [F(2, 4), -1, I([1, 1]), F()], [F(2, 3, 4), 1, I([2, 0]), F()]],
+    "is_among": [[F(3, 4), F(2), False], [F(3, 4), F(20), True]],
+    "pair_distances": [[F(3, 4), F(2, 4), p] for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf)]
+    + [[F(2, 3, 70), F(2, 2, 70), 1.0], [F(2, 3, 70), F(2, 2, 70), 2.0]],
+    "pair_distances_slope": [], "row_distances_slope": [],         # of distances that belong to rows: test_distances.py
+    "row_distances": [[F(4, 3), p] for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf)],
     "multi_margin_slope": [[F(3, 4), I([0, 3, 1]), None, 1, 1.0], [F(3, 4), I([0, 3, 1]), C(4), 2, 0.5]],
     "multilabel_margin": [[F(2, 4), I([[3, 0, -1, 1], [1, -1, 0, 2]])], [F(2, 3), I([[2, 2, 0], [-1, 0, 1]])]],
     "multilabel_margin_slope": [[F(2, 4), I([[3, 0, -1, 1], [1, -1, 0, 2]])], [F(2, 3), I([[2, 2, 0], [-1, 0, 1]])]],
@@ -409,12 +418,12 @@ def cases(row):
 
 
 # composite rows take what the ops they call take
-TYPES = {"argsort": _schema.ORDERED, "embedding": _schema.ALL, "einsum": _schema.NUMERIC,
-         "imag": _schema.COMPLEX, "var": _schema.REAL, "std": _schema.REAL, "t": _schema.ALL,
-         "clamp": _schema.ORDERED, "max": _schema.ORDERED, "min": _schema.ORDERED,
-         "matmul": _schema.NUMERIC, "isclose": _schema.REAL, "allclose": _schema.REAL,
+TYPES = {"argsort": schema.ORDERED, "embedding": schema.ALL, "einsum": schema.NUMERIC,
+         "imag": schema.COMPLEX, "var": schema.REAL, "std": schema.REAL, "t": schema.ALL,
+         "clamp": schema.ORDERED, "max": schema.ORDERED, "min": schema.ORDERED,
+         "matmul": schema.NUMERIC, "isclose": schema.REAL, "allclose": schema.REAL,
          "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **COMPOSITE_TYPES,
-         **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES, "linalg_vecdot": _schema.FLOATING}
+         **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES, "linalg_vecdot": schema.FLOATING}
 # ops whose result depends on strides, which fail where a copy would be needed
 FIXED_LAYOUT = ("view", "as_strided_of", "as_strided_scatter", "view_as_complex")
 
@@ -427,7 +436,7 @@ def dtypes(row):
     """The dtypes a row is tried with: those it has kernels for, and those it promotes."""
     types = list(TYPES.get(row.name, row.types))
     if row.promote == "float":
-        types += [t for t in (*_schema.BOOL, *INTEGERS) if t not in types]
+        types += [t for t in (*schema.BOOL, *INTEGERS) if t not in types]
     return types
 
 

@@ -3,10 +3,10 @@ import numpy as np
 from _references_attention import attention
 from _specs import I
 
-from ptcore._ops import _schema
+from ptcore._ops.table import schema
 
-TYPES = {"scaled_dot_product_attention": _schema.REAL, "keep_mask": ("int64",), "grid_sample": _schema.REAL,
-         "affine_grid": _schema.REAL, "bilinear": _schema.NUMERIC}
+TYPES = {"scaled_dot_product_attention": schema.REAL, "keep_mask": ("int64",), "grid_sample": schema.REAL,
+         "affine_grid": schema.REAL, "bilinear": schema.NUMERIC}
 
 
 def keys(*shape):

@@ -1,7 +1,7 @@
 """Cases of recurrent layers, equations and factors; see _cases.py."""
-from ptcore._ops import _schema
+from ptcore._ops.table import schema
 
-MATRICES = ("float32", "float64", *_schema.COMPLEX)
+MATRICES = ("float32", "float64", *schema.COMPLEX)
 # Factors and vectors are functions of matrices that equal their adjoint: tests/linalg/test_factors.py
 ELSEWHERE = ("_linalg_cholesky", "_linalg_eigh", "linalg_cholesky", "cholesky", "linalg_cholesky_ex", "linalg_eigh",
              "linalg_eigvalsh", "linalg_lstsq", "linalg_matrix_rank", "_linalg_pinv_of",
@@ -14,8 +14,8 @@ COMPOSITES = ("linalg_solve", "linalg_solve_triangular", "cholesky_solve", "chol
               "linalg_cond", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_lu", "lu", "linalg_solve_ex",
               "linalg_inv_ex", "triangular_solve", "linalg_householder_product", "orgqr", "ormqr", "linalg_matrix_exp",
               "matrix_exp", "linalg_tensorinv", "linalg_tensorsolve")
-TYPES = {**dict.fromkeys((*COMPOSITES, *ELSEWHERE), MATRICES), "logdet": _schema.COMPLEX,
-         **dict.fromkeys(("vander", "linalg_vander"), _schema.NUMERIC)}
+TYPES = {**dict.fromkeys((*COMPOSITES, *ELSEWHERE), MATRICES), "logdet": schema.COMPLEX,
+         **dict.fromkeys(("vander", "linalg_vander"), schema.NUMERIC)}
 
 
 def cases(F):

@@ -1,17 +1,17 @@
 """Cases of convolution, pooling, padding and resampling; see _cases.py."""
-from ptcore._ops import _schema
+from ptcore._ops.table import schema
 
-POOLABLE = (*_schema.INTEGRAL, *_schema.REAL)
-MEANS = ("int64", *_schema.REAL)
+POOLABLE = (*schema.INTEGRAL, *schema.REAL)
+MEANS = ("int64", *schema.REAL)
 TYPES = {
-    "conv_tbc": _schema.NUMERIC,
-    **{f"conv{t}{n}d": _schema.NUMERIC for n in (1, 2, 3) for t in ("", "_transpose")},
+    "conv_tbc": schema.NUMERIC,
+    **{f"conv{t}{n}d": schema.NUMERIC for n in (1, 2, 3) for t in ("", "_transpose")},
     **{f"max_pool{n}d": POOLABLE for n in (1, 2, 3)}, **{f"adaptive_max_pool{n}d": POOLABLE for n in (1, 2, 3)},
     **{f"avg_pool{n}d": MEANS for n in (1, 2, 3)}, **{f"adaptive_avg_pool{n}d": MEANS for n in (1, 2, 3)},
     **{f"lp_pool{n}d": ("float32", "float64") for n in (1, 2, 3)},
-    "im2col": (*_schema.BOOL, *_schema.REAL, *_schema.COMPLEX),
-    "col2im": (*_schema.BOOL, *_schema.REAL, *_schema.COMPLEX),
-    "interpolate": _schema.REAL,
+    "im2col": (*schema.BOOL, *schema.REAL, *schema.COMPLEX),
+    "col2im": (*schema.BOOL, *schema.REAL, *schema.COMPLEX),
+    "interpolate": schema.REAL,
 }
 
 

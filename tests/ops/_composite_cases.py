@@ -4,11 +4,11 @@ import math
 from _specs import B, C, F, I
 
 import ptcore
-from ptcore._ops import _schema
+from ptcore._ops.table import schema
 
 POSITIVE = ("uniform", 0.5, 3)
 UNIT = ("uniform", 0.1, 0.9)
-REAL, NUMERIC, ORDERED, FLOATING = _schema.REAL, _schema.NUMERIC, _schema.ORDERED, _schema.FLOATING
+REAL, NUMERIC, ORDERED, FLOATING = schema.REAL, schema.NUMERIC, schema.ORDERED, schema.FLOATING
 WIDE = ("float32", "float64")
 WIDE_COMPLEX = (*WIDE, "complex64", "complex128")
 PLACES = I([[0, 2, 1], [1, 1, 0]])
@@ -56,7 +56,6 @@ SELECTION = {
     "scatter_prod": [[F(3, 3), 1, PLACES, F(2, 3)], [F(3, 3), 0, PLACES, F(3, 4)]],
     "scatter_amax": [[F(3, 3), 1, PLACES, F(2, 3)], [F(3, 3), 0, PLACES, F(3, 4)]],
     "scatter_amin": [[F(3, 3), 1, PLACES, F(2, 3)]],
-    "index_copy": [[F(4, 3), 0, I([3, 0]), F(2, 3)], [F(2, 4), 1, I([1, 2]), F(2, 2)]],
     "index_fill": [[F(4, 3), 0, I([3, 0]), 1], [F(2, 4), -1, I([1, 1]), 0]],
     "index_reduce": [[F(4, 3), 0, I([3, 0, 0]), F(3, 3), reduce, own] for reduce in ("prod", "mean", "amax", "amin")
                      for own in (True, False)],
@@ -78,9 +77,10 @@ STATISTICS = {
     "cov": [[F(3, 5)], [F(3, 4), 0]], "corrcoef": [[F(3, 5)]],
     "aminmax": [[F(3, 5)], [F(3, 5), 1], [F(2, 3), 0, True]],
     "msort": [[F(3, 5)], [F(4)]],
-    "kthvalue": [[F(3, 5), 2], [F(5, 3), 4, 0], [F(3, 5), 1, 1, True]],
+    "kthvalue": [[F(3, 5), 2], [F(5, 3), 4, 0], [F(3, 5), 1, 1, True], [F(2, 40, 3), 25, 1], [F(), 1]],
+    "median_along": [[F(3, 5), False, 1, True], [F(40, 3), True, 0, False], [F(3, 4), False, 1, False]],
     "median": [[F(3, 5)], [F(3, 4), 1], [F(4, 3), 0, True]], "nanmedian": [[F(3, 5)], [F(3, 4), 1]],
-    "mode": [[F(3, 5)], [F(4, 3), 0, True]],
+    "mode": [[F(3, 5)], [F(4, 3), 0, True], [F(2, 40, 3), 1]],
     "quantile": [[F(3, 5), 0.3], [F(3, 5), 0.5, 1], [F(2, 4), 0.7, 0, True]]
     + [[F(5), 0.3, None, False, kind] for kind in ("lower", "higher", "nearest", "midpoint")],
     "nanquantile": [[F(3, 5), 0.3], [F(3, 5), 0.25, 1]],
@@ -176,21 +176,20 @@ COMPOSITES = {**SHAPING, **SELECTION, **STATISTICS, **PRODUCTS, **NEURAL}
 
 TYPES = {
     "complex_of": WIDE, "polar": WIDE, "one_hot": ("int64",), "tril_indices": ("int64",), "triu_indices": ("int64",),
-    "view_as_real": _schema.COMPLEX, "view_as_complex": WIDE,
+    "view_as_real": schema.COMPLEX, "view_as_complex": WIDE,
     "scatter_reduce": REAL, "index_reduce": REAL, "renorm": REAL, "embedding_bag": REAL,
-    "std_mean": REAL, "var_mean": REAL, "nansum": (*_schema.INTEGRAL, *REAL), "nanmean": REAL,
+    "std_mean": REAL, "var_mean": REAL, "nanmean": REAL,
     "cov": WIDE_COMPLEX, "corrcoef": WIDE, "aminmax": ORDERED, "msort": ORDERED, "nanquantile": WIDE, "quantile": WIDE,
-    "kthvalue": (*_schema.INTEGRAL, *REAL), "median": (*_schema.INTEGRAL, *REAL),
-    "nanmedian": (*_schema.INTEGRAL, *REAL), "mode": (*_schema.INTEGRAL, *REAL), "unique": ORDERED,
+    "median": (*schema.INTEGRAL, *REAL), "nanmedian": (*schema.INTEGRAL, *REAL), "unique": ORDERED,
     "bincount": ("int64",), "histc": WIDE, "diff": NUMERIC, "trapezoid": WIDE_COMPLEX,
-    "cumulative_trapezoid": WIDE_COMPLEX, "nan_to_num": (*_schema.INTEGRAL, *REAL), "logit": REAL,
+    "cumulative_trapezoid": WIDE_COMPLEX, "nan_to_num": (*schema.INTEGRAL, *REAL), "logit": REAL,
     "polygamma_function": REAL, "mvlgamma": REAL, "special_ndtr": REAL,
     "special_xlog1py": REAL, "isin": WIDE, "gradient": WIDE_COMPLEX, "histogram": WIDE,
     "histogramdd": WIDE, "unravel_index": ("int64",), "ldexp": REAL, "frexp": REAL,
-    "float_power": (*_schema.INTEGRAL, *FLOATING),
-    "rsub": NUMERIC, "positive": NUMERIC, "scatter": _schema.ALL, "cross": NUMERIC,
+    "float_power": (*schema.INTEGRAL, *FLOATING),
+    "rsub": NUMERIC, "positive": NUMERIC, "scatter": schema.ALL, "cross": NUMERIC,
     "linalg_cross": NUMERIC,
-    **dict.fromkeys(PRODUCTS, NUMERIC), "outer": _schema.ALL, "kron": _schema.ALL, "linalg_diagonal": _schema.ALL,
+    **dict.fromkeys(PRODUCTS, NUMERIC), "outer": schema.ALL, "kron": schema.ALL, "linalg_diagonal": schema.ALL,
     **dict.fromkeys(("norm", "linalg_vector_norm", "linalg_matrix_norm", "linalg_norm", "dist"), REAL),
     **dict.fromkeys(("pairwise_distance", "cosine_similarity", "normalize", "cdist", "pdist"), REAL),
     **dict.fromkeys(NEURAL, REAL),

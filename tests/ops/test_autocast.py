@@ -9,7 +9,8 @@ from _cases import CASES, ROWS, F, Sample, cases, dtypes, run_args
 from interpreters import Autocast, Interposed
 
 import ptcore as pt
-from ptcore._ops import _schema, run
+from ptcore._ops import run
+from ptcore._ops.table import schema
 
 pytestmark = pytest.mark.core
 
@@ -121,4 +122,4 @@ def test_columns_are_pytorchs_lists():
         if row.kind == "composite" and row.name not in BESIDE and name not in lists:
             continue                    # it is what the ops that it calls make of it, as the first test shows
         assert row.autocast == (lists.get(name) or BESIDE.get(row.name)), row.name
-    assert set(_schema.AUTOCAST) == {*lists.values(), None}
+    assert set(schema.AUTOCAST) == {*lists.values(), None}

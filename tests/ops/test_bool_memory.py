@@ -80,7 +80,7 @@ def test_filling_reads_nothing():
     assert not x.fill_(False).any()
 
 
-CASTS = [d for d in ptcore._ops._schema.ALL if d not in ("bool", "bfloat16")]
+CASTS = [d for d in ptcore._ops.table.schema.ALL if d not in ("bool", "bfloat16")]
 
 
 @pytest.mark.parametrize("step", [1, 3])

@@ -14,8 +14,8 @@ from _cases import ROWS, Sample, cases, dtypes
 
 import ptcore
 from ptcore._ops import rows
-from ptcore._ops._table import op_id
 from ptcore._ops.call.run import call_op
+from ptcore._ops.table.ids import op_id
 
 STRUCTURED = sorted(r.name for r in rows()
                     if r.kind not in ("elementwise", "view", "composite") and r.family != "registered")

@@ -8,7 +8,9 @@ from _references import NAMESPACE
 from test_gradient import has_rule, is_differentiable
 
 import ptcore
-from ptcore._ops import _batching, _decompositions, _schema, _shapes, function
+from ptcore._ops import _batching, _decompositions, function
+from ptcore._ops.table import schema
+from ptcore._ops.table import shapes as _shapes
 
 pytestmark = pytest.mark.core
 
@@ -20,11 +22,11 @@ PUBLIC = [pytest.param(r, id=r.name) for r in PUBLIC_ROWS]
 @pytest.mark.parametrize("row", EVERY)
 def test_kind_and_derivative(row):
     """A rule, an inherited derivative, or the word nondifferentiable."""
-    assert row.kind in _schema.KINDS
+    assert row.kind in schema.KINDS
     if row.kind in ("composite", "nondifferentiable") or row.random:
         return
     if row.kind == "elementwise":
-        assert row.partial or row.vjp or row.out == "bool" or not set(row.types) & set(_schema.FLOATING), (
+        assert row.partial or row.vjp or row.out == "bool" or not set(row.types) & set(schema.FLOATING), (
             "an elementwise row with floating types needs partials")
         return
     assert row.vjp or has_rule(row), "no derivative"
@@ -79,8 +81,8 @@ def test_shape_rule(row):
 def test_transformations(row):
     """Batching, autocast and forward mode have an answer for every row, a refusal with its reason."""
     word, _, rest = row.batch.partition(" ")
-    assert word in _schema.BATCH
-    assert row.autocast in _schema.AUTOCAST
+    assert word in schema.BATCH
+    assert row.autocast in schema.AUTOCAST
     if row.kind == "composite":
         assert (word, row.jvp) == ("decompose", "decompose")
         return

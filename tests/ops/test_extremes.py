@@ -16,7 +16,7 @@ import ptcore
 
 pytestmark = pytest.mark.core
 
-INTEGER = ptcore._ops._schema.INTEGRAL
+INTEGER = ptcore._ops.table.schema.INTEGRAL
 CHAINED = {"gelu_tanh_grad", "gelu_erf_grad", "pow", "tan", "gelu", "gelu_tanh", "silu", "igamma", "igammac"}
 
 

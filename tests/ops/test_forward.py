@@ -19,7 +19,7 @@ from _cases import (
 from _tolerance import ACCUMULATED, TOLERANCE, assert_near
 
 import ptcore
-from ptcore._ops import _schema
+from ptcore._ops.table import schema
 
 pytestmark = pytest.mark.core
 
@@ -81,7 +81,7 @@ def test_python_scalar(row):
     """A number on the right gives what a full tensor of that number gives."""
     from _references import evaluate
     for dtype in row.types:
-        if dtype == "bool" or dtype in _schema.HALF:
+        if dtype == "bool" or dtype in schema.HALF:
             continue
         x = draw(np.random.default_rng(3), (3, 5), dtype, row.sample)
         got = function(row)(tensor(x, dtype), 2)

@@ -10,7 +10,9 @@ import weakref
 import pytest
 
 import ptcore as pt
-from ptcore._ops import _signature, _table, functions, rows
+from ptcore._ops import functions, rows
+from ptcore._ops.table import ids as _table
+from ptcore._ops.table import signature as _signature
 from ptcore.nn import functional as F
 
 pytestmark = pytest.mark.core

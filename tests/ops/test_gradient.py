@@ -11,7 +11,7 @@ from _cases import CASES, FIXED_LAYOUT, ROWS, B, C, F, I, Sample, case_id, cases
 from _composite_cases import NO_GRADIENT
 
 import ptcore
-from ptcore._ops._table import op_id
+from ptcore._ops.table.ids import op_id
 from ptcore.autograd import gradcheck, gradgradcheck
 from ptcore.autograd._accumulate import rule_of
 

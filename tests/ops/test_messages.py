@@ -5,7 +5,8 @@ import re
 import pytest
 
 import ptcore as pt
-from ptcore._ops import _table, rows
+from ptcore._ops import rows
+from ptcore._ops.table import ids as _table
 from ptcore.nn import functional as F
 
 pytestmark = pytest.mark.core
@@ -63,6 +64,9 @@ CALLS = {
     "as_strided_of": ("as_strided", lambda: pt.as_strided(X, (9,), (1,))),
     "scatter_src": ("scatter", lambda: X.scatter(0, WHOLE - 1, WHOLE)),
     "index_get": ("index", lambda: X[META]),
+    "is_among": ("isin", lambda: pt.isin(COMPLEX, COMPLEX)),
+    "index_filled": ("index_fill", lambda: X.index_fill(0, pt.tensor([7]), 1)),
+    "median_along": ("nanmedian", lambda: pt.nanmedian(pt.ones(2, 0), 1)),
     "multi_margin": ("multi_margin_loss", lambda: F.multi_margin_loss(pt.ones(1, 2), pt.tensor([2]))),
     "multilabel_margin": ("multilabel_margin_loss",
                           lambda: F.multilabel_margin_loss(pt.ones(1, 2), pt.tensor([[2, 0]]))),
@@ -155,7 +159,8 @@ UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax
              "resample_transposed",
              "to_dtype", "to_device", "conj_physical", "slice", "split_evenly", "split_by_slices",
              "nonzero_of", "row_major", "picked", "masked_collect", "triangle_places",
-             "multi_margin_slope", "multilabel_margin_slope"}
+             "multi_margin_slope", "multilabel_margin_slope", "pair_distances", "pair_distances_slope",
+             "row_distances", "row_distances_slope"}
 
 
 def test_every_row_is_called_or_said_to_be_unreached():

@@ -87,6 +87,49 @@ def test_mode_of_ties():
     assert indices.tolist() == [3, 4]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("n", [1, 2, 15, 40, 1500])
+def test_order_statistics_of_lines_with_nan(dtype, n):
+    """Against NumPy, line by line: strided lines of every length that has an algorithm of its own."""
+    rng = np.random.default_rng(n)
+    x = rng.integers(-9, 9, (5, n, 3)).astype(dtype)
+    x[rng.random(x.shape) < 0.2] = np.nan
+    x[1], x[2] = np.nan, 4
+    t = pt.from_numpy(x)
+    median, nanmedian, mode = t.median(1), t.nanmedian(1), t.mode(1)
+    for i, j in np.ndindex(5, 3):
+        line = x[i, :, j]
+        known = np.sort(line[~np.isnan(line)])
+        first = int(np.flatnonzero(np.isnan(line))[0]) if len(known) < n else None
+        value, place = median.values[i, j].item(), median.indices[i, j].item()
+        assert (np.isnan(value) and place == first) if first is not None else (
+            value == known[(n - 1) // 2] and line[place] == value)
+        value, place = nanmedian.values[i, j].item(), nanmedian.indices[i, j].item()
+        assert (value == known[(len(known) - 1) // 2] and line[place] == value) if len(known) else np.isnan(value)
+        value, place = mode.values[i, j].item(), mode.indices[i, j].item()
+        if len(known):
+            found, counts = np.unique(known, return_counts=True)
+            assert value == found[np.argmax(counts)]
+            assert place == np.flatnonzero(line == value)[-1]
+        else:
+            assert np.isnan(value)
+        for k in {1, n, (n + 1) // 2}:
+            value, place = (r[i, j].item() for r in t.kthvalue(k, 1))
+            ordered = np.argsort(line, kind="stable")
+            np.testing.assert_equal(value, line[ordered[k - 1]])
+            assert place == ordered[k - 1]
+
+
+def test_order_statistics_refuse_empty_lines():
+    for f in (lambda t: t.kthvalue(1), lambda t: t.mode(), lambda t: t.median(1), lambda t: t.nanmedian(1)):
+        with pytest.raises(IndexError, match="dim 1 has size 0, but a value for it is needed"):
+            f(pt.ones(3, 0))
+    for device in ("cpu", "meta"):
+        for k in (0, 4):
+            with pytest.raises(RuntimeError, match=rf"^kthvalue: k must be in \[1, 3\], got {k}"):
+                pt.ones(3, device=device).kthvalue(k)
+
+
 def test_quantile_vector():
     x = np.random.default_rng(2).normal(size=(4, 5))
     q = np.array([0.1, 0.5, 1.0])

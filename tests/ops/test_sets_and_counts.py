@@ -114,3 +114,40 @@ def test_low_rank():
         np.testing.assert_allclose(S, np.linalg.svd(x)[1][:5], atol=1e-8)
     S = pt.pca_lowrank(pt.from_numpy(a), 4)[1].numpy()
     np.testing.assert_allclose(S, np.linalg.svd(a - a.mean(0))[1][:4], atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8", "int16"])
+@pytest.mark.parametrize("n", [0, 1, 8, 9, 300])
+def test_isin_by_numpy(dtype, n):
+    """Few tests are compared one by one, more are searched; NaN is among nothing, and -0 equals 0."""
+    rng = np.random.default_rng(n)
+    x, tests = rng.integers(0, 40, (6, 7)).astype(dtype), rng.integers(0, 60, n).astype(dtype)
+    if dtype.startswith("float"):
+        x[0, 0], x[1, 1] = np.nan, -0.0
+        if n > 1:
+            tests[0], tests[1] = np.nan, 0.0
+    for t in (pt.from_numpy(x), pt.from_numpy(x).T, pt.from_numpy(x)[::2, ::-1]):
+        for invert in (False, True):
+            want = np.isin(t.numpy(), tests, invert=invert)
+            np.testing.assert_array_equal(pt.isin(t, pt.from_numpy(tests), invert=invert).numpy(), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "bool"])
+def test_nansum_by_numpy(dtype):
+    """Rows, columns, strides and whole tensors, with lines of NaN alone."""
+    rng = np.random.default_rng(3)
+    x = rng.integers(-4, 5, (9, 130, 5)).astype(dtype)
+    if dtype.startswith("float"):
+        x[rng.random(x.shape) < 0.3] = np.nan
+        x[2], x[:, 7] = np.nan, np.nan
+    for t in (pt.from_numpy(x), pt.from_numpy(x).transpose(0, 2), pt.from_numpy(x)[::2, 3:, ::-1]):
+        a = t.numpy()
+        for dim in (None, 0, 1, 2, (0, 2), (0, 1, 2)):
+            for keep in (False, True):
+                got, want = pt.nansum(t, dim, keep), np.nansum(a.astype("float64"), dim, keepdims=keep)
+                np.testing.assert_array_equal(got.double().numpy(), want)
+                assert got.dtype is (t.dtype if dtype.startswith("float") else pt.int64)
+    assert pt.nansum(pt.ones(0, 3), 0).tolist() == [0.0, 0.0, 0.0]
+    g = pt.tensor([1.0, float("nan"), 2.0], requires_grad=True)
+    pt.nansum(g * 3).backward()
+    assert g.grad.tolist()[::2] == [3.0, 3.0]

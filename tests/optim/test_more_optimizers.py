@@ -197,11 +197,12 @@ def test_bad_options(optimizer, options, message):
         optimizer([pt.zeros(1, requires_grad=True)], **options)
 
 
-def test_complex_parameters_are_refused():
-    p = pt.zeros(1, dtype=pt.complex64, requires_grad=True)
-    p.grad = pt.ones(1, dtype=pt.complex64)
-    with pytest.raises(TypeError, match=r"RMSprop: parameters must be real, got ptcore.complex64"):
-        optim.RMSprop([p]).step()
+@pytest.mark.parametrize("make", [optim.Muon, optim.Adafactor])
+def test_complex_parameters_are_refused(make):
+    p = pt.zeros(1, 1, dtype=pt.complex64, requires_grad=True)
+    p.grad = pt.ones(1, 1, dtype=pt.complex64)
+    with pytest.raises(TypeError, match=f"{make.__name__}: parameters must be real, got ptcore.complex64"):
+        make([p]).step()
 
 
 # -- LBFGS ---------------------------------------------------------------------------------------------

@@ -35,33 +35,61 @@ OPTIMIZERS = [
     ("RAdam", {"lr": 0.05, "betas": (0.6, 0.8), "decoupled_weight_decay": True, "weight_decay": 0.1}),
     ("Rprop", {"lr": 0.05, "etas": (0.4, 1.3)}),
     ("ASGD", {"lr": 0.05, "lambd": 0.1, "t0": 4, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
+    ("RMSprop", {"lr": 0.05}),
+    ("RMSprop", {"lr": 0.05, "momentum": 0.9, "maximize": True}),
+    ("RMSprop", {"lr": 0.05, "centered": True, "eps": 0.1}),
+    ("Adagrad", {"lr": 0.05, "weight_decay": 0.1, "maximize": True}),
+    ("Adadelta", {"maximize": True}),
+    ("Adamax", {"lr": 0.05, "maximize": True}),
+    ("NAdam", {"lr": 0.05, "momentum_decay": 0.1}),
+    ("RAdam", {"lr": 0.05, "maximize": True}),
+    ("Rprop", {"lr": 0.05, "step_sizes": (0.02, 0.08), "maximize": True}),
+    ("ASGD", {"lr": 0.05, "alpha": 0.5, "t0": 2, "maximize": True}),
 ]
 
 
-def trajectory(pt, om, name, options, dtype, steps=12):
+# How the values of a parameter lie: in order, transposed, every second one, with a step of zero elements.
+LAYOUTS = {
+    "plain": lambda x: x,
+    "transposed": lambda x: x.t() if x.ndim == 2 else x,
+    "sliced": lambda x: x[..., ::2] if x.ndim else x,
+}
+
+
+def values(rng, shape, dtype):
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape)).tolist() if "complex" in str(dtype) else x.tolist()
+
+
+def trajectory(pt, om, name, options, dtype, steps=12, layout="plain"):
     rng = np.random.default_rng(7)
     params = [
-        pt.tensor(rng.normal(size=s).tolist(), dtype=dtype, requires_grad=True)
-        for s in [(3, 2), (4,), ()]
+        LAYOUTS[layout](pt.tensor(values(rng, s, dtype), dtype=dtype)).detach().requires_grad_()
+        for s in [(3, 2), (4,), (), (0, 2)]
     ]
     optimizer = getattr(om, name)(
         [{"params": params[:2]}, {"params": params[2:], "lr": 0.2}], **options
     )
     for i in range(steps):
         for j, p in enumerate(params):
-            gradient = rng.normal(size=tuple(p.shape)).tolist()
-            p.grad = None if (i + j) % 5 == 0 else pt.tensor(gradient, dtype=dtype)
+            gradient = values(rng, tuple(p.shape), dtype)
+            p.grad = None if (i + j) % 5 == 0 else pt.tensor(gradient, dtype=dtype).reshape(p.shape)
         optimizer.step()
     return params, optimizer
 
 
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_trajectories_and_state(name, options, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "layout"),
+    [*[(d, "plain") for d in ("float64", "float32", "complex64", "complex128")],
+     ("float64", "transposed"), ("float64", "sliced"), ("complex128", "sliced")],
+)  # fmt: skip
+def test_trajectories_and_state(name, options, dtype, layout):
     (a, ours), (b, theirs) = (
-        trajectory(pt, om, name, options, getattr(pt, dtype)) for pt, om in LIBRARIES
+        trajectory(pt, om, name, options, getattr(pt, dtype), layout=layout) for pt, om in LIBRARIES
     )
-    rtol, atol = (1e-12, 0) if dtype == "float64" else (2e-5, 1e-6)
+    rtol, atol = (1e-12, 0) if dtype in ("float64", "complex128") else (2e-5, 1e-6)
     for p, q in zip(a, b, strict=True):
         np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=rtol, atol=atol)
     ours, theirs = ours.state_dict(), theirs.state_dict()
@@ -70,9 +98,64 @@ def test_trajectories_and_state(name, options, dtype):
     for key, state in theirs["state"].items():
         assert list(ours["state"][key]) == list(state)
         for option, value in state.items():
-            np.testing.assert_allclose(
-                ours["state"][key][option].tolist(), value.tolist(), rtol, atol
-            )
+            mine = ours["state"][key][option]
+            assert str(mine.dtype).split(".")[1] == str(value.dtype).split(".")[1]
+            np.testing.assert_allclose(mine.tolist(), value.tolist(), rtol, atol)
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_types(name, options, dtype):
+    """Steps from the same position with the same state: of those on a path each rounds its own way."""
+    rng = np.random.default_rng(3)
+    start, grads = rng.normal(size=(2, 8)), rng.normal(size=(3, 2, 8))
+    eps = {"eps": 1e-3} if "eps" not in options and name not in ("SGD", "Rprop", "ASGD") else {}
+    made = []
+    for pt_, om in LIBRARIES:
+        p = pt_.tensor(start.tolist(), dtype=getattr(pt_, dtype)).requires_grad_()
+        optimizer = getattr(om, name)([p], **options, **eps)
+        for g in grads:
+            p.grad = pt_.tensor(g.tolist(), dtype=p.dtype)
+            optimizer.step()
+        made.append([p, optimizer.state[p]])
+    rtol = 1e-2 if dtype == "float16" else 8e-2
+    np.testing.assert_allclose(made[0][0].tolist(), made[1][0].tolist(), rtol=rtol, atol=rtol)
+    for key, value in made[1][1].items():
+        assert str(made[0][1][key].dtype).split(".")[1] == str(value.dtype).split(".")[1]
+        np.testing.assert_allclose(made[0][1][key].tolist(), value.tolist(), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_states_go_both_ways(name, options, dtype):
+    """The state of either library goes on in the other as in its own."""
+    here, there = (trajectory(pt_, om, name, options, getattr(pt_, dtype), 5) for pt_, om in LIBRARIES)
+    rng = np.random.default_rng(8)
+    grads = [[values(rng, tuple(p.shape), dtype) for p in here[0]] for _ in range(3)]
+    results = []
+    for (pt_, om), mine, theirs, other in zip(LIBRARIES, (here, there), (there, here), (torch, pt), strict=True):
+        params, given = [p.detach().clone().requires_grad_() for p in mine[0]], theirs[1]
+        optimizer = getattr(om, name)([{"params": params[:2]}, {"params": params[2:]}], **options)
+        optimizer.load_state_dict(converted(given.state_dict(), other, pt_))
+        for of_step in grads:
+            for p, g in zip(params, of_step, strict=True):
+                p.grad = pt_.tensor(g, dtype=p.dtype).reshape(p.shape)
+            optimizer.step()
+        results.append([p.tolist() for p in params])
+    # torch makes a loaded mu_product float64, as the parameter is; here a counter stays what it was.
+    rtol = 1e-6 if name == "NAdam" else 1e-11
+    for p, q in zip(*results, strict=True):
+        np.testing.assert_allclose(p, q, rtol=rtol)
+
+
+def converted(value, source, target):
+    """A state with the tensors of another library."""
+    if isinstance(value, source.Tensor):
+        dtype = str(value.dtype).split(".")[1]
+        return target.tensor(value.tolist(), dtype=getattr(target, dtype)).reshape(tuple(value.shape))
+    if isinstance(value, dict):
+        return {k: converted(v, source, target) for k, v in value.items()}
+    return type(value)(converted(v, source, target) for v in value) if isinstance(value, (list, tuple)) else value
 
 
 SCHEDULES = [

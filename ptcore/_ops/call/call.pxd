@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 
 from ptcore._types cimport *
 from ptcore._dtype cimport REAL_OF
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 
 cdef enum:
     INLINE_TENSORS = 8          # more of them, and more ints, lie in `room`

@@ -3,7 +3,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
 from ptcore._types cimport *
-from ptcore._ops._table cimport info
+from ptcore._ops.table.ids cimport info
 from ptcore._ops.call.call cimport *
 
 cdef extern from "Python.h":

@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
-from ptcore._ops._table cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
+from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
 from ptcore._state import interpreters as _interpreters
 
 

@@ -11,10 +11,10 @@ from ptcore._types cimport *
 from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, ITEMSIZE, N_DTYPES, PROMOTE, default_complex, default_float,
                             dtype_of)
 from ptcore._tensor cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.read cimport as_tensor_like, common_device
-from ptcore._convert import int_of
+from ptcore._exchange.convert import int_of
 from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
 
 cdef enum:

@@ -9,7 +9,7 @@ from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.read cimport cast
 

@@ -14,8 +14,8 @@ from ptcore._device cimport BACKENDS, PT_DECOMPOSE, device_of, memory_failure
 from ptcore._dtype cimport dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._table cimport *
-from ptcore._ops._table import _python_kernels, n_ops, op_id
+from ptcore._ops.table.ids cimport *
+from ptcore._ops.table.ids import _python_kernels, n_ops, op_id
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, autocast, flags_of_all, offer

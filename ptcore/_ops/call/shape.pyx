@@ -1,8 +1,8 @@
 """Shape and dtype rules of structured ops: what the outputs of a call are, before anything is allocated.
 
-A row names a rule (``out="reduced"``) or writes an expression of _shapes.py. Each named rule has its C form here and a
-Python form of the same name in _shapes.py, which says what is wrong where the C form gives up; tests/ops/test_meta.py
-holds both to one answer.
+A row names a rule (``out="reduced"``) or writes an expression of table/shapes.py. Each named rule has its C
+form here and a Python form of the same name in table/shapes.py, which says what is wrong where the C form gives up;
+tests/ops/test_meta.py holds both to one answer.
 """
 from libc.string cimport memcpy
 
@@ -11,7 +11,7 @@ from ptcore._device cimport as_device, device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code
 from ptcore._shape cimport is_dense, read_sizes, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.shape_window cimport window_shape
 
@@ -294,6 +294,8 @@ cdef bint added_at(Call *c) noexcept:
     cdef int i
     if c.inputs[1].ndim > 1 or not is_index(&c.inputs[1]) or source.ndim != x.ndim:
         return False
+    if x.ndim == 0 and c.inputs[1].numel != 1:
+        return False
     for i in range(x.ndim):
         if source.sizes[i] != (c.inputs[1].numel if i == c.params[0].i else x.sizes[i]):
             return False
@@ -340,8 +342,10 @@ cdef bint shape(Call *c) noexcept:
         reduced(c, 0, x.dtype)
     elif rule == RULE_REDUCED_BOOL:
         reduced(c, 0, PT_BOOL)
-    elif rule == RULE_REDUCED_PAIR:
+    elif rule == RULE_REDUCED_PAIR or rule == RULE_KTH_PAIR:
         if x.numel == 0:
+            return False
+        if rule == RULE_KTH_PAIR and not 1 <= c.params[0].i <= (x.sizes[c.params[1].i] if x.ndim else 1):
             return False
         reduced(c, 0, x.dtype)
         reduced(c, 1, PT_INT64)

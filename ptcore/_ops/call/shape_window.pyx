@@ -1,9 +1,9 @@
-"""Shape rules of convolution, pooling, padding and resampling in C; see shape.pyx. _window_shapes.py has their errors.
+"""Shape rules of convolution, pooling, padding and resampling in C; see shape.pyx. Their errors: window_shapes.py.
 
 What a rule does not take for granted, such as a window that does not fit, it leaves to its Python form.
 """
 from ptcore._types cimport *
-from ptcore._ops._table cimport *
+from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
 
 cdef int64_t LARGE = <int64_t>1 << 40           # sums of a few such numbers fit in 64 bits

@@ -1,41 +1,45 @@
-// Fused optimiser steps. The arithmetic is sqrt and division alone, which vectorise at the base
+// Fused steps of optimizers. The arithmetic is sqrt and division alone, which vectorise at the base
 // level; large parameters are bound by memory, so one ISA level is enough.
 #include "optimizers.h"
 
 #include <cstdlib>
 
 #include "parallel.hpp"
-#include "ptcore/steps.h"
+#include "steps.h"
 
 namespace {
 
 constexpr int64_t GRAIN = 32768;
 
-template <class T> void sgd(T *p, const T *g, T *m, int64_t n, const pt::sgd_step<T> &step) {
+template <template <class> class S, class T> void run(char *const *operands, int64_t n, const double *numbers) {
+    constexpr int written = S<T>::written;
+    struct Work {
+        S<T> step;
+        T *at[written + 1];
+    } work;
+    for (int k = 0; k < S<T>::shared + S<T>::own; k++) work.step.number[k] = T(numbers[k]);
+    for (int k = 0; k <= written; k++) work.at[k] = reinterpret_cast<T *>(operands[k]);
     pt::parallel_for(n, GRAIN, [=](int64_t begin, int64_t end) {
-        const pt::sgd_step<T> s = step;         // in registers: what it was captured in may lie where p does
-        if (!m) {
-            PT_IVDEP
-            for (int64_t i = begin; i < end; i++) s.apply(p[i], g[i]);
-            return;
-        }
+        const Work w = work;                    // in registers: what it was captured in may lie where an operand does
         PT_IVDEP
-        for (int64_t i = begin; i < end; i++) s.apply(p[i], m[i], g[i]);
+        for (int64_t i = begin; i < end; i++) {
+            T x[written + 1];
+            for (int k = 0; k <= written; k++) x[k] = w.at[k][i];
+            w.step.apply(x);
+            for (int k = 0; k < written; k++) w.at[k][i] = x[k];
+        }
     });
 }
 
-template <class T> void adam(T *p, const T *g, T *m, T *v, T *top, int64_t n, const pt::adam_step<T> &step) {
-    pt::parallel_for(n, GRAIN, [=](int64_t begin, int64_t end) {
-        const pt::adam_step<T> s = step;
-        if (top) {
-            PT_IVDEP
-            for (int64_t i = begin; i < end; i++) s.apply(p[i], m[i], v[i], top[i], g[i]);
-            return;
-        }
-        PT_IVDEP
-        for (int64_t i = begin; i < end; i++) s.apply(p[i], m[i], v[i], g[i]);
-    });
+template <template <class> class S> constexpr pt_step row(const char *name) {
+    typedef S<double> D;
+    static_assert(D::written < PT_STEP_ROOM && D::options <= PT_STEP_ROOM && D::counters <= PT_STEP_ROOM &&
+                  D::shared + D::own <= PT_STEP_ROOM, "what its caller has room for");
+    return {name, D::written, D::options, D::counters, D::shared, D::own, D::numbers_of, run<S, float>, run<S, double>};
 }
+
+#define ROW(NAME) row<pt::NAME##_step>(#NAME),
+const pt_step STEPS[] = {PT_STEPS(ROW)};
 
 struct Range {
     uintptr_t begin, end;
@@ -46,6 +50,12 @@ int by_begin(const void *x, const void *y) {
 }
 
 }  // namespace
+
+extern "C" const pt_step *pt_step_named(const char *name) {
+    for (const pt_step &step : STEPS)
+        if (!strcmp(step.name, name)) return &step;
+    return nullptr;
+}
 
 extern "C" int pt_disjoint(const pt_view *views, int64_t n, int64_t item) {
     Range *ranges = static_cast<Range *>(malloc((size_t)n * sizeof(Range)));
@@ -60,22 +70,3 @@ extern "C" int pt_disjoint(const pt_view *views, int64_t n, int64_t item) {
     free(ranges);
     return i >= n;
 }
-
-#define SGD(NAME, T)                                                                                          \
-    extern "C" void NAME(T *p, const T *g, T *m, int64_t n, double lr, double momentum, double dampening,      \
-                         double decay, int nesterov, int maximize, int first) {                                \
-        sgd<T>(p, g, m, n, pt::sgd_step<T>(lr, momentum, dampening, decay, nesterov, maximize, first));        \
-    }
-SGD(pt_sgd_f32, float)
-SGD(pt_sgd_f64, double)
-
-#define ADAM(NAME, T)                                                                                         \
-    extern "C" void NAME(T *p, const T *g, T *m, T *v, T *top, int64_t n, double lr, double beta1,             \
-                         double beta2, double eps, double decay, int maximize, int decoupled,                  \
-                         double correction1, double correction2) {                                             \
-        pt::adam_step<T> step(lr, beta1, beta2, eps, decay, maximize, decoupled);                              \
-        step.correct(lr, correction1, correction2);                                                            \
-        adam<T>(p, g, m, v, top, n, step);                                                                     \
-    }
-ADAM(pt_adam_f32, float)
-ADAM(pt_adam_f64, double)

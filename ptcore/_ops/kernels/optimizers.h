@@ -1,20 +1,23 @@
-/* Fused optimiser steps over one dense parameter, split over threads when large. */
+/* The steps of optimizers over one dense parameter, split over threads when large. */
 #ifndef PTCORE_OPTIMIZERS_H
 #define PTCORE_OPTIMIZERS_H
 #include "ptcore/kernel.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
-void pt_sgd_f32(float *p, const float *g, float *m, int64_t n, double lr, double momentum,
-                double dampening, double decay, int nesterov, int maximize, int first);
-void pt_sgd_f64(double *p, const double *g, double *m, int64_t n, double lr, double momentum,
-                double dampening, double decay, int nesterov, int maximize, int first);
-void pt_adam_f32(float *p, const float *g, float *m, float *v, float *vmax, int64_t n, double lr,
-                 double beta1, double beta2, double eps, double decay, int maximize,
-                 int decoupled, double correction1, double correction2);
-void pt_adam_f64(double *p, const double *g, double *m, double *v, double *vmax, int64_t n,
-                 double lr, double beta1, double beta2, double eps, double decay, int maximize,
-                 int decoupled, double correction1, double correction2);
+enum { PT_STEP_ROOM = 16 };         /* the most of each of the counts below */
+
+/* A step of _ops/table/steps.py, which says what its numbers are: `shared` ones, then `own`. `run` takes the addresses of the
+ * `written` operands and of the gradient, n elements each. */
+typedef struct pt_step {
+    const char *name;
+    int written, options, counters, shared, own;
+    void (*numbers)(const double *options, double *counters, bool single, double *numbers);
+    void (*run_f32)(char *const *operands, int64_t n, const double *numbers);
+    void (*run_f64)(char *const *operands, int64_t n, const double *numbers);
+} pt_step;
+
+const pt_step *pt_step_named(const char *name);         /* NULL: there is none */
 
 /* Whether the memory of n dense views, of `item` bytes an element, has no byte in two of them. */
 int pt_disjoint(const pt_view *views, int64_t n, int64_t item);

@@ -1,5 +1,5 @@
 // One step of a recurrent layer, after the product of its state and the weight: a thread for each cell. The formulas
-// are those of _ops/kernels/recurrent.cpp.
+// are those of _ops/recurrent/recurrent.cpp.
 #include "base.cuh"
 #include "recurrent_args.h"
 

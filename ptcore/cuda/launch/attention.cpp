@@ -1,4 +1,4 @@
-// The host halves of attention (kernels/attention_base.cuh), whose calls are those of _ops/kernels/attention.cpp. Heads
+// The host halves of attention (kernels/attention_base.cuh), whose calls are those of _ops/attention/attention.cpp. Heads
 // that shared memory does not hold a tile of are left to the decomposition.
 #include <climits>
 #include <cmath>

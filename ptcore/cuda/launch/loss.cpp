@@ -1,4 +1,4 @@
-// Classification losses; the calls are those of _ops/kernels/loss.cpp.
+// Classification losses; the calls are those of _ops/loss/loss.cpp.
 #include "families.hpp"
 #include "loss_args.h"
 #include "view.hpp"

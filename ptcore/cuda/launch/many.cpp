@@ -1,19 +1,17 @@
 // The host halves of kernels over many tensors (ptcore/backend.h says how they are called): their records fill as many
 // launches as they need.
 #include <cstring>
-#include <new>
 
 #include "backend.hpp"
 #include "many_args.h"
-#include "ptcore/steps.h"
 #include "reduce_plan.hpp"
+#include "steps.h"
 
 namespace pt_cuda {
 namespace {
 
-const Kernel SGD = {"many", "many_sgd"}, MOMENTUM = {"many", "many_sgd_momentum"}, ADAM = {"many", "many_adam"},
-             AMSGRAD = {"many", "many_amsgrad"}, SCALE = {"many", "many_scale"}, ZERO = {"many", "many_zero"},
-             SQUARES = {"many", "many_squares"}, NORM = {"many", "many_norm"};
+const Kernel SCALE = {"many", "many_scale"}, ZERO = {"many", "many_zero"}, SQUARES = {"many", "many_squares"},
+             NORM = {"many", "many_norm"};
 
 // Launches `kernel` over n tensors whose operand k is views[k][i]; own(i, words) adds `extra` words to a record.
 template <class F>
@@ -40,40 +38,33 @@ int over(pt_call *c, const Kernel &kernel, ManyArgs &a, int64_t n, const pt_view
 }
 void nothing(int64_t, uint64_t *) {}
 
-// The operands of a step: outputs, then the gradients.
-int operands_of(const pt_call *c, const pt_view **views) {
-    const int written = c->nout / c->nin;
+// A step's parameters are its shared numbers, then each tensor's own; outputs are its written operands.
+template <template <class> class S, class C> int step(pt_call *c, const Kernel &kernel) {
+    constexpr int written = S<C>::written, shared = S<C>::shared, own = S<C>::own;
+    const pt_param *p = c->params;
+    const pt_view *views[written + 1];
+    ManyArgs a = {};
+    C numbers[shared];
+    static_assert(sizeof(numbers) <= sizeof(a.numbers), "they travel there");
+    for (int k = 0; k < shared; k++) numbers[k] = C(p[k].d);
+    std::memcpy(a.numbers, numbers, sizeof(numbers));
     for (int k = 0; k < written; k++) views[k] = c->out + (int64_t)k * c->nin;
     views[written] = c->in;
-    return written + 1;
-}
-
-template <class C> int sgd(pt_call *c) {
-    const pt_param *p = c->params;
-    const pt_view *views[3];
-    ManyArgs a = {};
-    new (a.formula) pt::sgd_step<C>(p[0].d, p[1].d, p[2].d, p[3].d, p[4].i, p[5].i, p[6].i);
-    const int operands = operands_of(c, views);
-    return over(c, operands == 2 ? SGD : MOMENTUM, a, c->nin, views, operands, 0, nothing);
-}
-
-template <class C> int adam(pt_call *c) {
-    const pt_param *p = c->params;
-    const pt_view *views[5];
-    ManyArgs a = {};
-    pt::adam_step<C> step(p[0].d, p[1].d, p[2].d, p[3].d, p[4].d, p[5].i, p[6].i);
-    static_assert(sizeof(step) <= sizeof(a.formula), "it travels there");
-    std::memcpy(a.formula, &step, sizeof(step));
-    const int operands = operands_of(c, views);
-    return over(c, operands == 4 ? ADAM : AMSGRAD, a, c->nin, views, operands, 2, [&](int64_t i, uint64_t *words) {
-        step.correct(p[0].d, p[7 + i].d, p[7 + i].im);
-        const C own[2] = {step.rate, step.root};
-        std::memcpy(words, own, sizeof(own));
+    constexpr int extra = (int)((own * sizeof(C) + 7) / 8);
+    return over(c, kernel, a, c->nin, views, written + 1, extra, [=](int64_t i, uint64_t *words) {
+        C of_tensor[own + 1];
+        for (int k = 0; k < own; k++) of_tensor[k] = C(p[shared + i * own + k].d);
+        std::memcpy(words, of_tensor, own * sizeof(C));
     });
 }
 
-int sgd_step(pt_call *c) { return c->in[0].dtype == PT_FLOAT64 ? sgd<double>(c) : sgd<float>(c); }
-int adam_step(pt_call *c) { return c->in[0].dtype == PT_FLOAT64 ? adam<double>(c) : adam<float>(c); }
+#define STEP(NAME)                                                                                              \
+    int step_##NAME(pt_call *c) {                                                                               \
+        static const Kernel kernel = {"step:" #NAME, "step"};                                                   \
+        return c->in[0].dtype == PT_FLOAT64 ? step<pt::NAME##_step, double>(c, kernel)                          \
+                                            : step<pt::NAME##_step, float>(c, kernel);                          \
+    }
+PT_STEPS(STEP)
 
 int over_outputs(pt_call *c, const Kernel &kernel) {
     const pt_view *views[1] = {c->out};
@@ -97,8 +88,8 @@ int total_norm(pt_call *c) {
     return launch(c, NORM, types(c->out[0].dtype), Grid{1, 1, 1}, 1024, last);
 }
 
-const pt_kernel_entry many_kernels[] = {{"sgd_step", sgd_step}, {"adam_step", adam_step}, {"total_norm", total_norm},
-                                        {"scale", scale}, {"zero", zero}};
+#define ENTRY(NAME) {"step:" #NAME, step_##NAME},
+const pt_kernel_entry many_kernels[] = {{"total_norm", total_norm}, {"scale", scale}, {"zero", zero}, PT_STEPS(ENTRY)};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-/* Kernels over many tensors at once (kernels/many.cuh): each tensor is cut into chunks, which all are counted
+/* Kernels over many tensors at once (kernels/many_chunks.cuh): each tensor is cut into chunks, which all are counted
  * through, and has a record of words: the number of its first chunk, that of its elements, the addresses of its
  * operands, and what the op knows of it beside. */
 #ifndef PTCORE_CUDA_MANY_ARGS_H
@@ -14,7 +14,7 @@ enum {
 typedef struct ManyArgs {
     int64_t chunks;
     int32_t count, words;           /* records, words of each */
-    double formula[12];             /* the step (ptcore/steps.h), of the type that is computed in */
+    double numbers[12];             /* of a step, the same for all tensors: of the type that is computed in */
     const void *number;             /* scale: the factor */
     double *partial;                /* total_norm: the sum of each chunk, from this launch's first on */
     uint64_t records[480];

@@ -1,4 +1,4 @@
-// nonzero of a known count; the call is that of _ops/kernels/advanced_index.cpp.
+// nonzero of a known count; the call is that of _ops/index/advanced_index.cpp.
 #include "families.hpp"
 #include "nonzero_args.h"
 #include "view.hpp"

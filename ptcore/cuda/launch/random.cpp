@@ -1,4 +1,4 @@
-// Random ops; the calls are those of _ops/kernels/random.cpp, and so are the numbers.
+// Random ops; the calls are those of _ops/random/random.cpp, and so are the numbers.
 #include <cmath>
 
 #include "families.hpp"

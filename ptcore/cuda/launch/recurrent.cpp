@@ -1,4 +1,4 @@
-// The host halves of recurrent layers, whose calls are those of _ops/kernels/recurrent.cpp: for each step a product of
+// The host halves of recurrent layers, whose calls are those of _ops/recurrent/recurrent.cpp: for each step a product of
 // the states and the weight, and a kernel for all cells. Products of half types are left in float32, as are the cells
 // of an lstm and, backward, the gradients of states and cells.
 #include <climits>

@@ -1,4 +1,4 @@
-// cumsum, cumprod, cummax, cummin, logcumsumexp; the calls are those of _ops/kernels/scan.cpp and running.cpp.
+// cumsum, cumprod, cummax, cummin, logcumsumexp; the calls are those of _ops/scan/scan.cpp and running.cpp.
 #include "families.hpp"
 #include "scan_args.h"
 #include "view.hpp"

@@ -1,4 +1,4 @@
-// sort, topk, randperm and places_among; the calls are those of _ops/kernels/sort.cpp, random.cpp and search.cpp.
+// sort, topk, randperm and places_among; the calls are those of _ops/sort/sort.cpp, random.cpp and search.cpp.
 #include "families.hpp"
 #include "sort_args.h"
 #include "view.hpp"

@@ -1,8 +1,8 @@
 """Attention of several heads."""
 from ptcore import empty
+from ptcore._ops.attention.plain import additive_mask
 from ptcore.nn import functional as F
 from ptcore.nn import init
-from ptcore.nn._attention import additive_mask
 from ptcore.nn.modules._checks import need_tensor, size
 from ptcore.nn.modules.linear import NonDynamicallyQuantizableLinear
 from ptcore.nn.modules.module import Module

@@ -3,6 +3,7 @@
 
 from math import prod
 
+from ptcore._ops import _arguments
 from ptcore.nn import functional as F
 from ptcore.nn.modules.distance import PairwiseDistance
 from ptcore.nn.modules.linear import Linear
@@ -40,17 +41,13 @@ def _reduction(name, size_average, reduce, reduction):
     if size_average is not None or reduce is not None:
         import warnings
 
-        mean = size_average is None or size_average
-        if reduce is None or reduce:
-            reduction = "mean" if mean else "sum"
-        else:
-            reduction = "none"
+        reduction = _arguments.reduction(name, reduction, size_average, reduce)
         warnings.warn(
             "size_average and reduce args will be deprecated, please use "
             f"reduction='{reduction}' instead.",
             stacklevel=3,
         )
-    if reduction not in ("none", "mean", "sum") and (name, reduction) != ("KLDivLoss", "batchmean"):
+    if reduction not in _arguments.REDUCTIONS and (name, reduction) != ("KLDivLoss", "batchmean"):
         raise ValueError(
             f"{name}: reduction must be 'none', 'mean' or 'sum', got {reduction!r}"
         )
@@ -238,9 +235,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def forward(self, input, target):
         """Loss of the layer's result for `input` against `target`."""
+        from ptcore._ops.loss.plain import linear_cross_entropy
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
-        return F.linear_cross_entropy(
+        return linear_cross_entropy(
             input, self.linear.weight.unflatten(0, shape), target,
             linear_bias=None if bias is None else bias.unflatten(0, shape), weight=self.weight,
             reduction=self.reduction, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,

@@ -5,8 +5,9 @@ import numbers
 
 import ptcore
 from ptcore._errors import ShapeError
+from ptcore._ops.recurrent import plain as _recurrent
 from ptcore._state import interpreters
-from ptcore.nn import _recurrent, init
+from ptcore.nn import init
 from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter

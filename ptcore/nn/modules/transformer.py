@@ -2,9 +2,9 @@
 import copy
 
 from ptcore import full, triu
+from ptcore._ops.attention.plain import additive_mask
 from ptcore.nn import functional as F
 from ptcore.nn import init
-from ptcore.nn._attention import additive_mask
 from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules.activation import GELU, ReLU
 from ptcore.nn.modules.attention import MultiheadAttention

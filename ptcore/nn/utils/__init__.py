@@ -4,7 +4,7 @@ pruning, fusion, calls with other parameters, packed sequences.
 ``parametrizations``, ``parametrize``, ``prune`` and ``stateless`` are modules, read when they are first asked for.
 """
 
-from ptcore._ops._results import names_of_files as _names_of_files
+from ptcore import _lazy
 from ptcore.nn.utils import rnn
 from ptcore.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -54,4 +54,4 @@ __all__ = [
     "weight_norm",
 ]
 
-__getattr__, __dir__ = _names_of_files(__name__, {}, ("parametrizations", "parametrize", "prune", "stateless"))
+__getattr__, __dir__ = _lazy.names(__name__)

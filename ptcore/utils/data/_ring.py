@@ -19,7 +19,8 @@ from multiprocessing.reduction import ForkingPickler
 
 import ptcore
 from ptcore import Tensor
-from ptcore._copying import rebuild
+from ptcore._exchange import copying
+from ptcore._exchange.copying import rebuild
 from ptcore.multiprocessing import _shared_memory
 from ptcore.multiprocessing._connection import packing, transit, unpacking
 from ptcore.utils.data._utils import collate
@@ -92,7 +93,7 @@ class Ring:
                 or getattr(tensor, "__dict__", None) or tensor.is_shared()):
             return NotImplemented
         if nbytes <= _SMALL:
-            return Tensor.__reduce_ex__(tensor if tensor.is_contiguous() else tensor.clone(), 2)
+            return copying.__reduce_ex__(tensor if tensor.is_contiguous() else tensor.clone(), 2)
         storage = tensor.untyped_storage()
         place = storage._place
         if place is not None and self.segments.get(place[0].number) is place[0]:

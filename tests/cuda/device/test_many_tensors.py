@@ -17,6 +17,17 @@ OPTIONS = {
     "adam": (ptcore.optim.Adam, {"lr": 0.05, "weight_decay": 0.1}),
     "amsgrad": (ptcore.optim.Adam, {"lr": 0.05, "betas": (0.5, 0.7), "amsgrad": True, "maximize": True}),
     "adamw": (ptcore.optim.AdamW, {"lr": 0.05, "weight_decay": 0.3}),
+    "adadelta": (ptcore.optim.Adadelta, {"lr": 0.5, "weight_decay": 0.1}),
+    "adagrad": (ptcore.optim.Adagrad, {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.2}),
+    "adamax": (ptcore.optim.Adamax, {"lr": 0.05, "betas": (0.5, 0.7), "maximize": True}),
+    "asgd": (ptcore.optim.ASGD, {"lr": 0.1, "lambd": 0.1, "t0": 1}),
+    "nadam": (ptcore.optim.NAdam, {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    "radam": (ptcore.optim.RAdam, {"lr": 0.05, "betas": (0.5, 0.7)}),
+    "rmsprop": (ptcore.optim.RMSprop, {"lr": 0.02}),
+    "rmsprop_momentum": (ptcore.optim.RMSprop, {"lr": 0.02, "alpha": 0.8, "momentum": 0.9}),
+    "rmsprop_centered": (ptcore.optim.RMSprop, {"lr": 0.02, "eps": 0.1, "centered": True}),
+    "rmsprop_both": (ptcore.optim.RMSprop, {"lr": 0.02, "eps": 0.1, "momentum": 0.5, "centered": True}),
+    "rprop": (ptcore.optim.Rprop, {"lr": 0.125, "etas": (0.5, 2.0), "step_sizes": (0.0625, 1.0)}),
 }
 
 
@@ -59,14 +70,15 @@ def test_steps_are_the_cpus(name, dtype):
         ptcore.testing.assert_close(a.detach().cpu().to(b.dtype), b.detach(), rtol=rtol, atol=rtol)
         for key, value in optimizers[0].state[a].items():
             other = optimizers[1].state[b][key]
-            assert value.is_cuda == (key != "step")
-            assert value.dtype == (dtype if key != "step" else ptcore.float32)
+            counter = key in optimizers[0]._counters
+            assert value.is_cuda == (not counter)
+            assert value.dtype == (ptcore.float32 if counter else dtype)
             ptcore.testing.assert_close(value.cpu().to(other.dtype), other, rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize(("name", "count", "most"), [
-    ("sgd", 50, 1), ("nesterov", 50, 1), ("adam", 50, 1), ("adam", 60, 1), ("adam", 61, 2), ("amsgrad", 53, 1),
-    ("amsgrad", 54, 2), ("sgd", 120, 1), ("sgd", 121, 2), ("momentum", 300, 4)])
+    ("sgd", 50, 1), ("nesterov", 50, 1), ("adam", 50, 1), ("adam", 68, 1), ("adam", 69, 2), ("amsgrad", 60, 1),
+    ("amsgrad", 61, 2), ("sgd", 120, 1), ("sgd", 121, 2), ("momentum", 300, 4)])
 def test_launches(name, count, most, launches):
     make, options = OPTIONS[name]
     there, here = (parameters([(3,)] * count, ptcore.float32, d) for d in ("cuda", "cpu"))
@@ -81,6 +93,27 @@ def test_launches(name, count, most, launches):
             ptcore.testing.assert_close(a.detach().cpu(), b.detach(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_complex_parameters(name, dtype, launches):
+    make, options = OPTIONS[name]
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=(*s, 2)) @ [1, 1j] for s in SIZES]
+    there, here = ([nn.Parameter(ptcore.tensor(v, dtype=getattr(ptcore, dtype), device=d)) for v in values]
+                   for d in ("cuda", "cpu"))
+    for params in (there, here):
+        o = make(params, **options)
+        for step in range(3):
+            for p, v in zip(params, values, strict=True):
+                p.grad = ptcore.tensor(v * (0.5 + step) - 1 + 2j, dtype=p.dtype, device=p.device)
+            if step == 2 and params is there:
+                assert launches(o.step) == 1
+            else:
+                o.step()
+    for a, b in zip(there, here, strict=True):
+        ptcore.testing.assert_close(a.detach().cpu(), b.detach(), rtol=2e-5, atol=1e-6)
+
+
 def test_groups():
     """Two dtypes and two devices in a list, one tensor that is strided and one of another layout."""
     base = made([(4, 6)], ptcore.float32, "cuda")[0]
@@ -88,7 +121,7 @@ def test_groups():
             lambda d: made([(5,)], ptcore.float32, "cuda:1" if d == "cuda" else d)[0],
             lambda d: base.to(d, copy=True)[:, ::2], lambda d: base.to(d, copy=True).t(),
             lambda d: base.to("cpu")[:, 1:4].clone()]
-    for name in ("adam", "momentum"):
+    for name in ("adam", "momentum", "adadelta", "asgd", "nadam"):
         optimizer, options = OPTIONS[name]
         results = []
         for device in ("cuda", "cpu"):

@@ -65,12 +65,8 @@ typedef struct pt_backend {
     /* What changes many dense tensors of one device and dtype at once, by name; NULL: there is no
      * such kernel. A call has n > 0 tensors, or n for each of several operands: all of the first
      * operand, all of the second, .... Views have one dim, outputs are read and written.
-     *    sgd_step    in: gradients; out: parameters, with momentum then buffers
-     *                params: lr, momentum, dampening, decay, nesterov, maximize, first step
-     *    adam_step   in: gradients; out: parameters, averages, averages of squares, and with
-     *                amsgrad their maxima
-     *                params: lr, beta1, beta2, eps, decay, maximize, decoupled, then for each
-     *                parameter both corrections (d, im)
+     *    step:NAME   in: gradients; out: the operands that the step of _ops/table/steps.py writes
+     *                params: its shared numbers, then each tensor's own
      *    total_norm  in: tensors; out: one element, their Euclidean norm
      *    scale       in: one element; out: tensors
      *    zero        out: tensors */

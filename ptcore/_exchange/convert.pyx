@@ -1,0 +1,699 @@
+"""Tensors from Python objects and back: nested lists, numbers, NumPy, buffers, DLPack.
+
+No NumPy C API: ndarrays come and go through the buffer protocol. A read-only array becomes a
+tensor whose storage is marked read-only.
+"""
+import sys
+
+from cpython.buffer cimport (PyBUF_FULL_RO, PyBuffer_Release, PyObject_CheckBuffer,
+                             PyObject_GetBuffer)
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.string cimport memset
+
+from ptcore._types cimport *
+from ptcore._device cimport CPU, as_device
+from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float,
+                            dtype_of)
+from ptcore._shape cimport fill_strides, read_index
+from ptcore._tensor cimport *
+import ptcore._tensor as _tensor_module
+from ptcore._errors import ConversionError, DTypeError, ShapeError
+
+cdef extern from "ptcore/elementwise.h" nogil:
+    int pt_copy(const pt_view *dst, const pt_view *src)
+
+cdef dict _buffer_codes = {
+    "?": PT_BOOL, "e": PT_FLOAT16, "f": PT_FLOAT32, "d": PT_FLOAT64, "Zf": PT_COMPLEX64,
+    "Zd": PT_COMPLEX128}
+
+
+cdef int code_of_format(str fmt, int itemsize) except -2:
+    """The dtype code of a buffer format, or -1 for one that tensors do not have."""
+    cdef str f = fmt.lstrip("@=<|" if fmt and fmt[0] != ">" else "")
+    if f in _buffer_codes:
+        return _buffer_codes[f]
+    if len(f) == 1 and f in "bhilqnBHILQN" and itemsize in (1, 2, 4, 8):
+        unsigned = f.isupper()
+        return {1: PT_UINT8 if unsigned else PT_INT8, 2: PT_UINT16 if unsigned else PT_INT16,
+                4: PT_UINT32 if unsigned else PT_INT32,
+                8: PT_UINT64 if unsigned else PT_INT64}[itemsize]
+    return -1
+
+
+cdef void release_buffer(pt_storage *s) noexcept:
+    PyBuffer_Release(<Py_buffer *>s.owner)
+    PyMem_Free(s.owner)
+
+
+cdef Tensor from_buffer(object value, str op):
+    """A tensor over the memory of any buffer exporter, in its own strides."""
+    cdef Py_buffer *b = <Py_buffer *>PyMem_Malloc(sizeof(Py_buffer))
+    cdef pt_storage *s
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int i, code
+    cdef int64_t low = 0, high, n = 1
+    if b == NULL:
+        raise MemoryError()
+    try:
+        PyObject_GetBuffer(value, b, PyBUF_FULL_RO)
+    except BaseException:
+        PyMem_Free(b)
+        raise
+    try:
+        fmt = b.format.decode() if b.format != NULL else "B"
+        code = code_of_format(fmt, b.itemsize)
+        if code < 0:
+            raise TypeError(f"{op}: a buffer of format {fmt!r} has no tensor dtype")
+        if b.ndim > 64:
+            raise ValueError(f"{op}: at most 64 dimensions are supported, got {b.ndim}")
+        if b.suboffsets != NULL:
+            for i in range(b.ndim):
+                if b.suboffsets[i] >= 0:
+                    raise ValueError(f"{op}: a buffer of pointers to rows cannot be shared")
+        high = b.itemsize
+        for i in range(b.ndim):
+            sizes[i] = b.shape[i] if b.shape != NULL else b.len // b.itemsize
+            n *= sizes[i]
+        if b.strides == NULL:           # as ctypes exports: dense
+            fill_strides(b.ndim, sizes, strides)
+        for i in range(b.ndim):
+            if b.strides != NULL:
+                if b.strides[i] % b.itemsize and sizes[i] > 1:
+                    raise ValueError(f"{op}: strides must be multiples of the item size "
+                                     f"{b.itemsize}, got {b.strides[i]}")
+                strides[i] = b.strides[i] // b.itemsize
+            if sizes[i] > 1:
+                if strides[i] < 0:
+                    low += strides[i] * b.itemsize * (sizes[i] - 1)
+                else:
+                    high += strides[i] * b.itemsize * (sizes[i] - 1)
+        if n == 0:
+            low = high = 0
+        s = pt_storage_wrap(<char *>b.buf + low, high - low, b, release_buffer,
+                            PT_STORAGE_EXPORTED | (PT_STORAGE_READONLY if b.readonly else 0))
+        if s == NULL:
+            raise MemoryError()
+    except BaseException:
+        PyBuffer_Release(b)
+        PyMem_Free(b)
+        raise
+    return wrap_storage(s, -low, code, b.ndim, sizes, strides)
+
+
+def from_numpy(ndarray):
+    """A tensor that shares the memory of an ndarray.
+
+    Parameters
+    ----------
+    ndarray : numpy.ndarray
+        Any strides, negative ones too; native byte order. A read-only array, as a scalar of NumPy is,
+        gives a tensor that cannot be written to.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    TypeError
+        If the argument is no ndarray or its dtype has no tensor counterpart.
+
+    Examples
+    --------
+    >>> import numpy, ptcore
+    >>> a = numpy.arange(3.)
+    >>> ptcore.from_numpy(a)[0] = 7
+    >>> a
+    array([7., 1., 2.])
+    """
+    if not is_ndarray(ndarray) and not (type(ndarray).__module__ == "numpy" and hasattr(ndarray, "strides")):
+        raise TypeError(f"from_numpy: ndarray must be a numpy.ndarray, got "
+                        f"{type(ndarray).__name__}")
+    return share_ndarray(ndarray, "from_numpy")
+
+
+cdef object _ndarray = None
+
+
+cdef bint is_ndarray(object value):
+    """Whether it is an array of NumPy, which is not imported for the answer."""
+    global _ndarray
+    if _ndarray is None:
+        _ndarray = getattr(sys.modules.get("numpy"), "ndarray", None)
+        if _ndarray is None:
+            return False
+    return isinstance(value, _ndarray)
+
+
+cdef Tensor share_ndarray(object a, str op):
+    cdef object kind = a.dtype
+    if not kind.isnative:
+        raise ValueError(f"{op}: the array must be in native byte order, got {kind.str!r}")
+    if kind.kind == "V" and kind.name == "bfloat16":
+        t = from_buffer(a.view("uint16"), op)
+        (<Tensor>t).dt = PT_BFLOAT16
+        return <Tensor>t
+    try:
+        return from_buffer(a, op)
+    except (ValueError, BufferError) as e:
+        if "buffer" in str(e) and a.dtype.kind not in "biufc":
+            raise TypeError(f"{op}: dtype {a.dtype} has no tensor counterpart") from None
+        raise
+
+
+# -- nested sequences -------------------------------------------------------------------------
+
+cdef class Reader:
+    """Two passes over a nested sequence: shape and dtype, then the values."""
+    cdef int ndim, code
+    cdef int64_t[64] sizes
+    cdef list leaves
+    cdef bint has_float, has_int, has_bool, has_complex
+    cdef int promoted                   # dtype of the values that have one (NumPy's), or -1
+
+
+cdef int scan(Reader r, object value, int depth) except -1:
+    """Finds the shape along the first elements; RecursionError cannot happen: depth <= 64."""
+    while isinstance(value, (list, tuple)) or is_sequence(value):
+        if depth == 64:
+            raise ValueError("tensor: data is nested deeper than 64 levels (does a list contain "
+                             "itself?)")
+        r.sizes[depth] = len(value)
+        depth += 1
+        if len(value) == 0:
+            break
+        value = value[0]
+    else:
+        if isinstance(value, Tensor) and (<Tensor>value).rank:
+            for i in range((<Tensor>value).rank):
+                if depth == 64:
+                    raise ValueError("tensor: at most 64 dimensions are supported")
+                r.sizes[depth] = (<Tensor>value).dims[i]
+                depth += 1
+    r.ndim = depth
+    return 0
+
+
+cdef bint is_sequence(object value):
+    return (not isinstance(value, (Tensor, str, bytes, int, float, complex, dict))
+            and hasattr(value, "__len__") and hasattr(value, "__getitem__")
+            and getattr(value, "ndim", 1) != 0)
+
+
+cdef int collect(Reader r, object value, int depth) except -1:
+    if depth == r.ndim:
+        if type(value) is float:
+            r.has_float = True
+        elif type(value) is int:
+            r.has_int = True
+        elif type(value) is bool:
+            r.has_bool = True
+        else:
+            note(r, value)
+        r.leaves.append(value)
+        return 0
+    if isinstance(value, Tensor):
+        if (<Tensor>value).rank != r.ndim - depth:
+            raise ragged(r, value, depth)
+        note(r, value)
+        value = value.tolist()
+    if not (isinstance(value, (list, tuple)) or is_sequence(value)):
+        raise ragged(r, value, depth)
+    if len(value) != r.sizes[depth]:
+        raise ValueError(f"tensor: expected sequence of length {r.sizes[depth]} at dim {depth} "
+                         f"(got {len(value)})")
+    for item in value:
+        collect(r, item, depth + 1)
+    return 0
+
+
+cdef object ragged(Reader r, object value, int depth):
+    return ValueError(f"tensor: data must be nested evenly; expected a sequence of length "
+                      f"{r.sizes[depth]} at dim {depth}, got {type(value).__name__}")
+
+
+cdef int note(Reader r, object value) except -1:
+    """Classifies what is no plain int, float or bool."""
+    cdef int code = -1
+    if isinstance(value, Tensor):
+        code = (<Tensor>value).dt
+    elif hasattr(value, "dtype") and hasattr(value, "item"):    # NumPy's, some of them floats
+        code = as_code(value.dtype, b"tensor", b"the dtype of a value")
+    if code >= 0:
+        r.promoted = code if r.promoted < 0 else PROMOTE[r.promoted][code]
+    elif isinstance(value, bool):
+        r.has_bool = True
+    elif isinstance(value, int):
+        r.has_int = True
+    elif isinstance(value, float):
+        r.has_float = True
+    elif isinstance(value, complex):
+        r.has_complex = True
+    else:
+        raise DTypeError(f"tensor: data must hold numbers, got {type(value).__name__}")
+    return 0
+
+
+cdef int dtype_of_values(Reader r) noexcept:
+    """The promoted dtype of all values; the default dtype where there are none."""
+    cdef int code = r.promoted
+    if r.has_bool:
+        code = PT_BOOL if code < 0 else PROMOTE[code][PT_BOOL]
+    if r.has_int:
+        code = PT_INT64 if code < 0 else PROMOTE[code][PT_INT64]
+    if r.has_float:
+        code = default_float() if code < 0 else PROMOTE[code][default_float()]
+    if r.has_complex:
+        code = default_complex() if code < 0 else PROMOTE[code][default_complex()]
+    return default_float() if code < 0 else code
+
+
+cdef Tensor from_sequence(object data, int code):
+    cdef Reader r = Reader.__new__(Reader)
+    cdef Tensor t
+    r.leaves = []
+    r.promoted = -1
+    scan(r, data, 0)
+    collect(r, data, 0)
+    if code < 0:
+        code = dtype_of_values(r)
+    t = new_tensor(code, r.ndim, r.sizes, DEVICE_CPU, -1)
+    if t.count != len(r.leaves):
+        raise ValueError("tensor: a sequence in data did not have the length that it said")
+    store(t, r.leaves)
+    return t
+
+
+cdef int store(Tensor t, list values) except -1:
+    """Writes Python numbers into a contiguous tensor."""
+    cdef char *p = address(t)
+    cdef int64_t i
+    cdef int64_t n = t.count
+    cdef object v
+    cdef int dt = t.dt
+    if dt == PT_FLOAT32:
+        for i in range(n):
+            (<float *>p)[i] = <float><double>float_of(values[i])
+    elif dt == PT_FLOAT64:
+        for i in range(n):
+            (<double *>p)[i] = float_of(values[i])
+    elif dt == PT_INT64:
+        for i in range(n):
+            (<int64_t *>p)[i] = int_of(values[i], dt)
+    elif CATEGORY[dt] <= 1:
+        for i in range(n):
+            v = values[i]
+            if dt == PT_BOOL:
+                p[i] = bool(v)
+            else:
+                v = int_of(v, dt)
+                if ITEMSIZE[dt] == 1:
+                    (<uint8_t *>p)[i] = <uint8_t>(v & 0xFF)
+                elif ITEMSIZE[dt] == 2:
+                    (<uint16_t *>p)[i] = <uint16_t>(v & 0xFFFF)
+                elif ITEMSIZE[dt] == 4:
+                    (<uint32_t *>p)[i] = <uint32_t>(v & 0xFFFFFFFF)
+                else:
+                    (<uint64_t *>p)[i] = <uint64_t>(v & 0xFFFFFFFFFFFFFFFF)
+    elif CATEGORY[dt] == 3:
+        for i in range(n):
+            v = complex(values[i])
+            if dt == PT_COMPLEX64:
+                (<float *>p)[2 * i] = v.real
+                (<float *>p)[2 * i + 1] = v.imag
+            else:
+                (<double *>p)[2 * i] = v.real
+                (<double *>p)[2 * i + 1] = v.imag
+    else:                               # half types: through float32
+        wide = new_like(t, PT_FLOAT32)
+        store(wide, values)
+        copy_values(t, wide)
+    return 0
+
+
+cdef double float_of(object v) except? -1:
+    if isinstance(v, complex):
+        raise TypeError("tensor: a complex value cannot become a real element")
+    return v
+
+
+cpdef object int_of(object v, int dt):
+    """v as an integer of a dtype, truncated; unsigned ones take the negatives of their width too."""
+    cdef object n
+    try:
+        n = int(v)
+    except (OverflowError, ValueError):         # inf and nan
+        raise ConversionError(f"value {v} cannot be converted to {dtype_of(dt).name} without "
+                              "overflow") from None
+    bits = 8 * ITEMSIZE[dt]
+    if dtype_of(dt).kind == "u":
+        if n < -(1 << bits) or n >= 1 << bits:
+            raise ConversionError(f"value {n} cannot be converted to {dtype_of(dt).name} without "
+                                  "overflow")
+    elif n < -(1 << (bits - 1)) or n >= 1 << (bits - 1):
+        raise ConversionError(f"value {n} cannot be converted to {dtype_of(dt).name} without "
+                              "overflow")
+    return n
+
+
+cdef int copy_values(Tensor dst, Tensor src) except -1:
+    cdef pt_view a, b
+    fill_view(dst, &a)
+    fill_view(src, &b)
+    if pt_copy(&a, &b):
+        raise RuntimeError("copy: failed")
+    return 0
+
+
+cdef object _placed(Tensor t, object device, bint requires_grad):
+    if device is not None and as_device(device, b"tensor") is not CPU:
+        t = t.to(device)
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str op):
+    """data as a tensor: shared where it can be unless copy is set; dtype None keeps."""
+    cdef Tensor t, r
+    cdef int code = -1
+    cdef bytes name = op.encode()
+    if dtype_arg is not None:
+        code = as_code(dtype_arg, name, b"dtype")
+    if isinstance(data, Tensor):
+        t = <Tensor>data
+        if copy or (code >= 0 and code != t.dt):
+            t = <Tensor>alias(t).to(dtype_of(t.dt if code < 0 else code), copy=True)
+        return t
+    if isinstance(data, (list, tuple, int, float, complex)):
+        return from_sequence(data, code)
+    if not is_ndarray(data) and hasattr(data, "__cuda_array_interface__"):
+        from ptcore._exchange.cuda_array import tensor_over
+        return _copied(tensor_over(data), dtype_arg, device, copy, op)
+    if is_ndarray(data) or hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
+        a = data
+        if not is_ndarray(data):
+            import numpy
+            a = numpy.asarray(data)
+        if a.dtype.kind not in "biufcV":
+            raise TypeError(f"{op}: dtype {a.dtype} has no tensor counterpart")
+        if not a.dtype.isnative:
+            a = a.astype(a.dtype.newbyteorder("="))
+        t = share_ndarray(a, op)
+    elif PyObject_CheckBuffer(data) and not isinstance(data, (bytes, str)):
+        t = from_buffer(data, op)
+    else:
+        return from_sequence(data, code)
+    if copy or (code >= 0 and code != t.dt):
+        r = new_like(t, t.dt if code < 0 else code)
+        copy_values(r, t)
+        return r
+    return t
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor from a copy of ``data``.
+
+    Parameters
+    ----------
+    data : number, nested sequence, ndarray, buffer, Tensor or object with ``__cuda_array_interface__``
+    dtype : dtype, optional
+        By default that of the data: Python floats the default dtype, ints int64.
+    device : device, optional
+    requires_grad : bool
+    pin_memory : bool
+        Whether to use page-locked memory, which needs an accelerator.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the nesting is uneven.
+    TypeError
+        If a value is no number.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    r = _placed(_copied(data, dtype, device, True, "tensor"),
+                device if device is not None else _default_device(), requires_grad and pin_memory is False)
+    if pin_memory is False:
+        return r
+    from ptcore._memory.host import pinned
+    return _placed(pinned(r, "tensor", pin_memory), None, requires_grad)
+
+
+cdef object _default_device():
+    from ptcore._device import get_default_device
+    d = get_default_device()
+    return None if d is CPU else d
+
+
+def as_tensor(data, dtype=None, device=None):
+    """``data`` as a tensor, sharing memory where dtype and device allow."""
+    return _placed(_copied(data, dtype, device, False, "as_tensor"), device, False)
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """``obj`` as a tensor; ``copy`` says whether memory must (True) or must not (False) be
+    copied. Raises ValueError where ``copy=False`` is impossible."""
+    if copy is False:
+        shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(
+            obj, "__cuda_array_interface__") or PyObject_CheckBuffer(obj)
+        t = as_tensor(obj, dtype=dtype, device=device) if shares else None
+        if t is None or (isinstance(obj, Tensor) and t is not obj) or (
+                dtype is not None and not isinstance(obj, Tensor)
+                and as_tensor(obj).dtype is not t.dtype):
+            raise ValueError("asarray: a copy is needed, but copy=False was given")
+    else:
+        t = _copied(obj, dtype, device, bool(copy), "asarray")
+        t = _placed(t, device, False)
+    if requires_grad:
+        t = t.detach()
+        t.requires_grad = True
+    return t
+
+
+def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_grad=False):
+    """A 1-d tensor over a buffer's bytes from ``offset`` on."""
+    cdef Tensor raw = from_buffer(memoryview(buffer).cast("B"), "frombuffer")
+    cdef int code = as_code(dtype, b"frombuffer", b"dtype")
+    cdef int64_t item = ITEMSIZE[code], n = raw.count
+    cdef int64_t one = 1, length
+    if offset < 0 or offset >= n:
+        raise ValueError(f"frombuffer: offset must be in [0, {n - 1}], got {offset}")
+    if count < 0:
+        if (n - offset) % item:
+            raise ValueError(f"frombuffer: the {n - offset} bytes from offset {offset} on are no "
+                             f"multiple of the item size {item}")
+        length = (n - offset) // item
+    else:
+        length = count
+        if length > (n - offset) // item:
+            raise ValueError(f"frombuffer: {count} items of {item} bytes need {<object>length * item} "
+                             f"bytes, got {n - offset}")
+    pt_storage_incref(raw.storage)
+    t = wrap_storage(raw.storage, offset, code, 1, &length, &one)
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+# -- to Python -------------------------------------------------------------------------------
+
+cdef object read_element(const char *p, int dt):
+    if dt == PT_FLOAT32:
+        return <double>(<float *>p)[0]
+    if dt == PT_FLOAT64:
+        return (<double *>p)[0]
+    if dt == PT_INT64:
+        return (<int64_t *>p)[0]
+    if dt == PT_BOOL:
+        return p[0] != 0
+    if dt == PT_UINT8:
+        return (<uint8_t *>p)[0]
+    if dt == PT_INT8:
+        return (<int8_t *>p)[0]
+    if dt == PT_UINT16:
+        return (<uint16_t *>p)[0]
+    if dt == PT_INT16:
+        return (<int16_t *>p)[0]
+    if dt == PT_UINT32:
+        return (<uint32_t *>p)[0]
+    if dt == PT_INT32:
+        return (<int32_t *>p)[0]
+    if dt == PT_UINT64:
+        return (<uint64_t *>p)[0]
+    if dt == PT_COMPLEX64:
+        return complex((<float *>p)[0], (<float *>p)[1])
+    if dt == PT_COMPLEX128:
+        return complex((<double *>p)[0], (<double *>p)[1])
+    return half_value(p, dt)
+
+
+cdef object half_value(const char *p, int dt):
+    cdef float wide
+    cdef pt_view a, b
+    memset(&a, 0, sizeof(a))
+    memset(&b, 0, sizeof(b))
+    a.data, a.dtype, a.numel, a.contiguous = <char *>&wide, PT_FLOAT32, 1, 1
+    b.data, b.dtype, b.numel, b.contiguous = <char *>p, dt, 1, 1
+    pt_copy(&a, &b)
+    return <double>wide
+
+
+cdef int readable(Tensor t, str op) except -1:
+    if t.storage.device == DEVICE_META:
+        raise RuntimeError(f"{op}: a meta tensor has no data")
+    if t.flags & PT_INTERPOSED:
+        raise RuntimeError(f"{op}: the value of a traced or batched tensor is not known here")
+    return 0
+
+
+def item(Tensor self):
+    """The value of a tensor of one element, as a Python number."""
+    if self.flags & PT_INTERPOSED:
+        return (<TensorExtras>self.extras).payload.item(self)
+    if self.count != 1:
+        raise ShapeError(f"item: the tensor must have one element, got shape "
+                         f"{list(shape_of(self))}")
+    readable(self, "item")
+    if self.storage.device != DEVICE_CPU:
+        return self.cpu().item()
+    return read_element(address(self), self.dt)
+
+
+cdef object nested(Tensor t, int dim, const char *p):
+    cdef int64_t i, step
+    cdef list result = []
+    if dim == t.rank:
+        return read_element(p, t.dt)
+    step = t.dims[t.rank + dim] * ITEMSIZE[t.dt]
+    for i in range(t.dims[dim]):
+        result.append(nested(t, dim + 1, p + i * step))
+    return result
+
+
+def tolist(Tensor self):
+    """Nested lists of Python numbers; a number for a 0-d tensor."""
+    readable(self, "tolist")
+    if self.storage.device != DEVICE_CPU:
+        return self.cpu().tolist()
+    return nested(self, 0, address(self))
+
+
+def numpy(Tensor self, *, force=False):
+    """An ndarray over the same memory.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor requires grad; ``force=True`` detaches and moves it instead.
+    TypeError
+        If it is not on the CPU.
+    """
+    import numpy as np
+    cdef Tensor t = self
+    if force:
+        t = <Tensor>self.detach().cpu()
+    if t.storage.device != DEVICE_CPU:
+        raise TypeError(f"numpy: can't convert a tensor on {t.device} to numpy; use cpu() first")
+    if needs_grad(t):
+        raise RuntimeError("numpy: can't convert a tensor that requires grad; use "
+                           "tensor.detach().numpy() instead")
+    if t.flags & PT_INTERPOSED:
+        raise RuntimeError("numpy: the value of a traced or batched tensor is not known here")
+    if t.dt == PT_BFLOAT16:
+        import ml_dtypes
+        raw = alias(t)
+        raw.dt = PT_UINT16
+        return np.asarray(raw).view(ml_dtypes.bfloat16)
+    return np.asarray(memoryview(t))
+
+
+def __array__(Tensor self, dtype=None, *, copy=None):
+    import numpy as np
+    a = numpy(self)
+    if dtype is not None and a.dtype != dtype:
+        if copy is False:
+            raise ValueError("__array__: a copy is needed for the dtype asked for")
+        return a.astype(dtype)
+    return np.array(a, copy=True) if copy else a
+
+
+def __bool__(Tensor self):
+    if self.count != 1:
+        raise RuntimeError(f"bool: the truth value of a tensor of shape {list(shape_of(self))} "
+                           "is ambiguous")
+    return bool(item(self))
+
+
+def __float__(Tensor self):
+    if CATEGORY[self.dt] == 3:
+        raise DTypeError(f"float: a complex tensor has no real value, got {self.dtype.name}")
+    return float(item(self))
+
+
+def __int__(Tensor self):
+    return int(item(self))
+
+
+def __complex__(Tensor self):
+    return complex(item(self))
+
+
+def __index__(Tensor self):
+    if CATEGORY[self.dt] > 1 or self.count != 1:
+        raise TypeError("index: only integer tensors of a single element can be an index, got "
+                        f"{describe(self)}")
+    return int(item(self))
+
+
+# -- what the dispatch table and the class need ---------------------------------------------------
+
+cdef object convert(object value, Tensor like):
+    """An operand that is no Tensor: a number takes like's dtype and device, data its own."""
+    if like is not None and isinstance(value, (bool, int, float, complex)):
+        t = from_sequence(value, like.dt if CATEGORY[like.dt] >= 2 or isinstance(
+            value, (bool, int)) else -1)
+        if like.storage.device != DEVICE_CPU:
+            t = t.to(like.device)
+        return t
+    return _copied(value, None, None, False, "convert")
+
+
+table.convert = convert
+
+
+def legacy_constructor(*args, **kwargs):
+    """``Tensor()``, ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])``: float32, as in
+    PyTorch."""
+    cdef int64_t[64] sizes
+    cdef int i
+    if kwargs:
+        raise TypeError(f"Tensor: unexpected arguments {sorted(kwargs)}")
+    if len(args) == 1 and not isinstance(args[0], int):
+        return _copied(args[0], None if isinstance(args[0], Tensor) else dtype_of(default_float()),
+                       None, False, "Tensor")
+    if len(args) > 64:
+        raise ValueError(f"Tensor: at most 64 dimensions are supported, got {len(args)}")
+    for i in range(len(args)):
+        sizes[i] = read_index(args[i], b"Tensor", b"size")
+    if not args:
+        sizes[0] = 0
+    return new_tensor(default_float(), len(args) or 1, sizes, DEVICE_CPU, -1)
+
+
+_tensor_module.legacy_constructor = legacy_constructor
+
+# What this module adds to Tensor.
+for _f in (item, tolist, numpy, __array__, __bool__, __float__, __int__, __complex__, __index__):
+    setattr(Tensor, _f.__name__, _f)

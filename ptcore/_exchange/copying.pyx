@@ -1,0 +1,132 @@
+"""Copying and pickling of tensors.
+
+``copy.copy`` shares memory, ``copy.deepcopy`` copies each storage once, so that what shared
+memory still does; both keep class, attributes and ``requires_grad``. A pickle holds a tensor's
+strides and the bytes from its first element in memory to its last, not the rest of its storage.
+"""
+from libc.string cimport memcpy
+
+from ptcore._types cimport *
+from ptcore._memory.allocate cimport allocate
+from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
+from ptcore._shape cimport count, max_offset, min_offset, read_sizes
+from ptcore._tensor cimport *
+from ptcore._untyped_storage cimport UntypedStorage
+from ptcore._subclass import make_subclass
+
+cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size still an int64
+
+
+cdef object attributes(Tensor t):
+    """The user's attributes, or None."""
+    if t.attributes == NULL:
+        return None
+    return dict(<object>t.attributes) or None
+
+
+cdef Tensor finished(object cls, Tensor t, bint requires_grad, object attrs):
+    """t as a leaf of class cls with attributes."""
+    if cls is not Tensor:
+        t = <Tensor>make_subclass(cls, t, False)
+    if requires_grad:
+        t.flags |= PT_REQUIRES_GRAD
+    for key, value in (attrs or {}).items():
+        setattr(t, key, value)
+    return t
+
+
+def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs):
+    """The tensor that ``__reduce_ex__`` described: over a copy of bytes, over a storage, or on the meta device."""
+    cdef int64_t[64] sizes
+    cdef int64_t[64] steps
+    cdef Tensor t
+    cdef pt_storage *s
+    cdef int code = as_code(name, b"rebuild", b"dtype"), n = read_sizes(shape, sizes, b"rebuild", b"shape")
+    cdef int64_t item = ITEMSIZE[code], low, high, nbytes
+    cdef const unsigned char[:] raw
+    if read_sizes(strides, steps, b"rebuild", b"strides") != n or count(n, sizes) < 0:
+        raise ValueError(f"rebuild: no tensor has shape {shape!r} and strides {strides!r}")
+    low, high = min_offset(n, sizes, steps), max_offset(n, sizes, steps)
+    if data is None:
+        nbytes = (first + high + 1) * item if -1 < first < MAX_FIRST and high < MAX_FIRST else -1
+    elif isinstance(data, UntypedStorage):
+        nbytes = (<UntypedStorage>data).s.nbytes
+    else:
+        raw = data
+        nbytes = raw.shape[0]
+    if count(n, sizes) and not -low <= first < nbytes // item - high:
+        raise ValueError(f"rebuild: shape {shape!r} and strides {strides!r} from element {first} on "
+                         f"leave the {nbytes} bytes that are given")
+    if not count(n, sizes):
+        first = 0
+    if isinstance(data, UntypedStorage):
+        s = (<UntypedStorage>data).s
+        pt_storage_incref(s)
+    else:
+        s = allocate(nbytes if nbytes > 0 else 0, DEVICE_META if data is None else DEVICE_CPU, -1)
+        if data is not None and nbytes:
+            memcpy(s.data, &raw[0], nbytes)
+    t = wrap_storage(s, first * item, code, n, sizes, steps)
+    return finished(cls, t, requires_grad, attrs)
+
+
+def __reduce_ex__(Tensor self, protocol):
+    """A tensor with history is pickled as a leaf, as in PyTorch."""
+    cdef Tensor t = self
+    cdef int64_t low, high, item = ITEMSIZE[self.dt]
+    if self.flags & PT_INTERPOSED:
+        raise RuntimeError("pickle: the value of a traced or batched tensor is not known here")
+    if self.storage.device != DEVICE_CPU and self.storage.device != DEVICE_META:
+        t = <Tensor>alias(self).cpu()
+    low = min_offset(t.rank, t.dims, t.dims + t.rank)
+    high = max_offset(t.rank, t.dims, t.dims + t.rank)
+    data = None
+    if t.storage.device == DEVICE_CPU:
+        data = (<char *>address(t))[low * item:(high + 1) * item] if t.count else b""
+    return rebuild, (type(self), dtype_of(t.dt).name, tuple(shape_of(t)), tuple(t.stride()),
+                     -low if t.count else 0, data, self.requires_grad, attributes(self))
+
+
+def __copy__(Tensor self):
+    """A leaf over the same memory; its writes are not counted as this tensor's."""
+    cdef Tensor r = alias(self)
+    count_apart(r, 0)
+    return finished(type(self), r, self.requires_grad, attributes(self))
+
+
+def __deepcopy__(Tensor self, memo):
+    """A leaf over a copy of the storage, which the memo keeps for others that share it."""
+    import copy
+    cdef Tensor t, whole
+    if id(self) in memo:
+        return memo[id(self)]
+    if grad_fn_of(self) is not None:
+        raise RuntimeError("deepcopy: only leaf tensors (made by the user) can be deep-copied; "
+                           "use detach() or clone()")
+    if self.storage.device == DEVICE_CPU or self.storage.device == DEVICE_META:
+        key = ("storage", <size_t>self.storage)
+        if key not in memo:
+            memo[key] = copied_storage(self)
+        whole = <Tensor>memo[key]
+        pt_storage_incref(whole.storage)
+        t = wrap_storage(whole.storage, self.offset, self.dt, self.rank, self.dims,
+                         self.dims + self.rank)
+    else:
+        t = <Tensor>alias(self).clone()
+    t = finished(type(self), t, (self.flags & PT_REQUIRES_GRAD) != 0, None)
+    memo[id(self)] = t
+    if self.grad_ is not None:
+        t.grad = copy.deepcopy(self.grad_, memo)
+    for name, value in (attributes(self) or {}).items():
+        setattr(t, name, copy.deepcopy(value, memo))
+    return t
+
+
+cdef Tensor copied_storage(Tensor x):
+    """All bytes of x's storage in a new one."""
+    cdef int64_t n = x.storage.nbytes
+    cdef Tensor r
+    r = new_tensor(PT_UINT8, 1, &n, x.storage.device, x.storage.device_index)
+    if x.storage.device == DEVICE_CPU and n:
+        memcpy(address(r), x.storage.data, n)
+    return r

@@ -1,0 +1,157 @@
+"""The one lazy table: public names whose files are read when a user first asks for one.
+
+Here alone a name leads from below to a file above, and no code of the package reads a name through this table.
+``TABLE`` is a literal, which stubs and tests read as well.
+"""
+import sys
+from importlib import import_module
+
+# Namespace -> file, relative to the package -> names.
+TABLE = {
+    "ptcore": {
+        "_errors": ("OutOfMemoryError",),
+        "_exchange.dlpack": ("from_dlpack",),
+        "_exchange.printing": ("set_printoptions",),
+        "_ops.creation.plain": ("empty_permuted", "logspace", "range", "scalar_tensor"),
+        "_ops.creation.tensor_types": ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor",
+                                       "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),
+        "_ops.linalg.plain": ("lobpcg", "pca_lowrank", "svd_lowrank"),
+        "_ops.loss.toplevel": ("binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss",
+                               "hinge_embedding_loss", "kl_div", "margin_ranking_loss", "poisson_nll_loss",
+                               "triplet_margin_loss"),
+        "_ops.norm.plain": ("norm_except_dim",),
+        "_ops.normalize.toplevel": ("batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
+        "_ops.padding.plain": ("constant_pad_nd",),
+        "_ops.pooling.toplevel": ("adaptive_max_pool1d", "max_pool1d_with_indices"),
+        "_ops.random.plain": ("binomial",),
+        "_ops.recurrent.plain": ("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"),
+        "_ops.reduction.plain": ("segment_reduce",),
+        "_ops.window.plain": ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+        "serialization": ("load", "save"),
+        "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
+                            "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",
+                            "set_default_tensor_type", "set_float32_matmul_precision", "set_flush_denormal",
+                            "set_num_interop_threads", "use_deterministic_algorithms"),
+    },
+    "ptcore.Tensor": {
+        "_exchange.copying": ("__copy__", "__deepcopy__", "__reduce_ex__"),
+        "_exchange.dlpack": ("__dlpack__", "__dlpack_device__"),
+        "_exchange.printing": ("__repr__",),
+        "_memory.host": ("is_pinned", "pin_memory", "record_stream"),
+        "_ops.arithmetic.plain": ("apply_", "float_power_", "map2_", "map_"),
+        "_ops.compare.plain": ("get_device", "is_nonzero", "is_same_size"),
+        "_ops.creation.plain": ("new_empty_strided", "resize_as_"),
+        "_ops.math.plain": ("conj_physical", "conj_physical_", "is_conj", "is_neg", "resolve_conj", "resolve_neg",
+                            "to_dense"),
+        "_ops.random.plain": ("bernoulli",),
+        "_ops.special.plain": ("polygamma", "polygamma_"),
+        "_ops.view.plain": ("fill_diagonal_", "narrow_copy", "sum_to_size"),
+    },
+    "ptcore.autograd": {
+        "autograd._anomaly": ("detect_anomaly", "set_detect_anomaly"),
+        "autograd._gradcheck": ("gradcheck", "gradgradcheck"),
+        "autograd.function": ("Function",),
+        "autograd.variable": ("Variable",),
+    },
+    "ptcore.cuda": {
+        "cuda._properties": ("get_device_properties",),
+        "cuda.memory": ("caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "get_allocator_backend",
+                        "get_per_process_memory_fraction", "host_memory_stats", "host_memory_stats_as_nested_dict",
+                        "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
+                        "memory_reserved", "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict",
+                        "memory_summary", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
+                        "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
+                        "reset_peak_memory_stats", "set_per_process_memory_fraction"),
+        "cuda.random": ("default_generators", "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed",
+                        "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all"),
+        "cuda.streams": ("Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
+                         "set_stream", "stream"),
+    },
+    "ptcore.nn.functional": {
+        "_ops.activation.plain": ("rrelu_",),
+        "_ops.loss.plain": ("linear_cross_entropy",),
+        "_ops.pooling.plain": ("adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
+                               "adaptive_max_pool3d_with_indices", "max_pool1d_with_indices",
+                               "max_pool2d_with_indices", "max_pool3d_with_indices"),
+        "_ops.resample.plain": ("upsample", "upsample_bilinear", "upsample_nearest"),
+    },
+}
+# Package -> its modules that are read when first asked for.
+MODULES = {
+    "ptcore": ("accelerator", "autograd", "backends", "cpu", "cuda", "examples", "func", "linalg", "multiprocessing",
+               "nn", "ops", "optim", "profiler", "random", "return_types", "serialization", "special", "testing",
+               "utils", "version"),
+    "ptcore.autograd": ("function", "functional", "graph", "profiler", "variable"),
+    "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
+    "ptcore.cuda": ("memory", "random", "streams"),
+    "ptcore.nn": ("attention", "grad", "utils"),
+    "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
+    "ptcore.utils": ("benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"),
+}
+# Methods that are functions of the top level as well.
+METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",
+           "conj_physical", "conj_physical_", "detach_", "fill_", "fix_", "get_device", "index_put",
+           "index_put_", "is_conj", "is_inference", "is_neg", "is_same_size", "is_signed", "negative_",
+           "resize_as_", "resolve_conj", "resolve_neg", "zero_")
+
+
+def names(package, methods=()):
+    """``__getattr__`` and ``__dir__`` of a module that has names in the table."""
+    table, modules = TABLE.get(package, {}), MODULES.get(package, ())
+
+    def __getattr__(name):
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        if name in methods:
+            found = as_function(name)
+        else:
+            file = next((file for file, its in table.items() if name in its), None)
+            if file is None:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            found = getattr(import_module(f"ptcore.{file}"), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    def __dir__():
+        return sorted({*vars(sys.modules[package]), *modules, *methods, *[n for its in table.values() for n in its]})
+
+    return __getattr__, __dir__
+
+
+class Later:
+    """A method of a class whose file is read at its first use; from then on the function stands in its place."""
+
+    def __init__(self, owner, name, file):
+        self._place = owner, name, file
+        setattr(owner, name, self)
+
+    def __get__(self, instance, owner):
+        cls, name, file = self._place
+        function = getattr(import_module(f"ptcore.{file}"), name)
+        setattr(cls, name, function)
+        return function.__get__(instance, owner)
+
+
+def attach(owner):
+    """Gives Tensor the methods of the table."""
+    for file, its in TABLE["ptcore.Tensor"].items():
+        for name in its:
+            Later(owner, name, file)
+
+
+def as_function(name):
+    """A method of Tensor as a function of a tensor; compiled ones ask for a Tensor themselves."""
+    import functools
+    from types import FunctionType
+
+    from ptcore._tensor import Tensor
+    method = getattr(Tensor, name)
+    if not isinstance(method, FunctionType):
+        return method
+
+    @functools.wraps(method)
+    def function(input, *args, **kwargs):
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}: input must be a Tensor, got {type(input).__name__}")
+        return method(input, *args, **kwargs)
+    return function

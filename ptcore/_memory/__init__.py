@@ -1,0 +1,1 @@
+"""Memory of tensors: the allocator and page-locked host memory."""

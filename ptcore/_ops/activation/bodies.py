@@ -1,0 +1,45 @@
+"""Bodies: activation functions of neural networks."""
+from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops import _arguments
+from ptcore._ops._common import _divided
+from ptcore._ops._creation import empty
+from ptcore._ops.functions import leaky_relu, prelu_of, reshape, sigmoid, slice, where
+
+
+# -- activations --------------------------------------------------------------------------------
+def glu(input, dim):
+    dim = _divided("glu", dim, input)
+    n = input.shape[dim]
+    if n % 2:
+        raise RuntimeError(f"glu: the size of dim {dim} must be even, got {n}")
+    return slice(input, dim, 0, n // 2, 1) * sigmoid(slice(input, dim, n // 2, n, 1))
+
+
+def prelu(input, weight):
+    if weight.ndim > 1 or (weight.numel() != 1 and (input.ndim < 2 or weight.numel() != input.shape[1])):
+        raise ShapeError(f"prelu: weight must have one element or one for each channel (dim 1), got shapes "
+                         f"{list(weight.shape)} and {list(input.shape)}")
+    if weight.dtype is not input.dtype:
+        raise DTypeError(f"prelu: weight must have the dtype {input.dtype.name} of input, got {weight.dtype.name}")
+    shape = [1] * input.ndim
+    if weight.numel() != 1:
+        shape[1] = -1
+    return prelu_of(input, reshape(weight, shape))
+
+
+def rrelu(input, lower, upper, training, generator):
+    op = "rrelu"
+    if input.dtype.kind != "f":
+        raise DTypeError(f"{op}: input must be real floating-point, got {input.dtype.name}")
+    lower, upper = _arguments.real(op, "lower", lower), _arguments.real(op, "upper", upper)
+    if lower > upper:
+        raise RuntimeError(f"{op}: lower must not exceed upper, got {lower} and {upper}")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2)
+    slopes = empty(input.shape, dtype=input.dtype, device=input.device).uniform_(lower, upper, generator=generator)
+    return where(input > 0, input, input * slopes)
+
+
+def rrelu_function(input, lower, upper, training, inplace):
+    out = rrelu(input, lower, upper, training, None)
+    return input.copy_(out) if inplace else out

@@ -1,0 +1,120 @@
+"""Bodies: arithmetic between tensors and numbers, powers, rounding, minima, maxima and limits."""
+from ptcore._dtype import as_dtype, finfo, get_default_dtype
+from ptcore._errors import DTypeError
+from ptcore._ops import _arguments, _results
+from ptcore._ops._creation import full
+from ptcore._ops.functions import (
+    clamp_between,
+    clamp_between_,
+    clamp_max,
+    clamp_max_,
+    clamp_min,
+    clamp_min_,
+    clone,
+    exp2,
+    mul,
+)
+from ptcore._state import no_grad
+from ptcore._tensor import Tensor
+
+
+def _fits(number, input):
+    """Whether it is a number with a value in input's dtype, so that a result has that dtype."""
+    kind = input.dtype.kind
+    if type(number) is float:
+        return kind == "f"
+    if type(number) is not int:
+        return False
+    limit = 1 << 53 if kind == "f" else 1 << 8 * input.dtype.itemsize - 1
+    return kind in "iuf" and (0 if kind == "u" else -limit) <= number < limit
+
+
+def clamp_(input, min, max):
+    """clamp in place where that is one pass, else None."""
+    if max is None:
+        return clamp_min_(input, min) if _fits(min, input) else None
+    if min is None:
+        return clamp_max_(input, max) if _fits(max, input) else None
+    return clamp_between_(input, min, max) if _fits(min, input) and _fits(max, input) and min <= max else None
+
+
+def clamp(input, min, max, out=None):
+    if min is None and max is None:
+        raise RuntimeError("clamp: at least one of min and max must be given")
+    if max is None:
+        return clamp_min(input, min, out=out)
+    if _fits(min, input) and _fits(max, input) and min <= max:
+        return clamp_between(input, min, max, out=out)
+    return clamp_max(input if min is None else clamp_min(input, min), max, out=out)
+
+
+INT64 = as_dtype("int64")
+
+
+# -- numbers in place of others, exponents, powers --------------------------------------------------------
+def nan_to_num(input, nan, posinf, neginf, out=None):
+    if input.dtype.kind not in "f":
+        if input.dtype.is_complex:
+            from ptcore._ops.shaping.bodies import complex_of
+            return complex_of(nan_to_num(input.real, nan, posinf, neginf), nan_to_num(input.imag, nan, posinf, neginf))
+        return clone(input)
+    from ptcore._ops.functions import nan_replaced
+    info = finfo(input.dtype)
+    numbers = [_arguments.real("nan_to_num", name, value if value is not None else default)
+               for name, value, default in (("nan", nan, 0.0), ("posinf", posinf, info.max),
+                                            ("neginf", neginf, info.min))]
+    return nan_replaced(input, *numbers, out=out)
+
+
+def ldexp(input, other):
+    if not isinstance(other, Tensor):
+        other = _arguments.real("ldexp", "other", other)
+        other = 1e5 if other > 1e5 else -1e5 if other < -1e5 else other         # beyond these it is inf or 0
+        other = full((), other, dtype=get_default_dtype(), device=input.device)
+    return mul(input, exp2(other)).to(input.dtype if input.dtype.kind in "fc" else get_default_dtype())
+
+
+def frexp(input):
+    from ptcore._ops.functions import frexp_exponent, frexp_mantissa
+    if input.dtype.kind != "f":
+        raise DTypeError(f"frexp: input must be real floating-point, got {input.dtype.name}")
+    with no_grad():
+        exponent = frexp_exponent(input.detach()).to(as_dtype("int32"))
+    return _results.frexp((frexp_mantissa(input), exponent))
+
+
+def float_power(input, exponent):
+    for name, x in (("input", input), ("exponent", exponent)):
+        if not isinstance(x, (Tensor, int, float, complex)):
+            _arguments.tensor("float_power", name, x)
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        _arguments.tensor("float_power", "input", input)
+    complex_ = builtin_any([isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.is_complex)
+                            for x in (input, exponent)])
+    wide = as_dtype("complex128" if complex_ else "float64")
+    a, b = [x.to(wide) if isinstance(x, Tensor) else x for x in (input, exponent)]
+    if isinstance(a, Tensor):
+        return a ** b
+    return full((), complex(a) if complex_ else _arguments.real("float_power", "input", a), dtype=wide,
+                device=b.device) ** b
+
+
+def builtin_any(flags):
+    for flag in flags:
+        if flag:
+            return True
+    return False
+
+
+def rsub(input, other, alpha):
+    if input.dtype.kind == "b" or isinstance(other, bool) or (isinstance(other, Tensor) and other.dtype.kind == "b"):
+        raise DTypeError("rsub: subtraction of bool tensors is not supported; use bitwise_xor or logical_xor")
+    if not isinstance(other, Tensor):
+        other = _arguments.number("rsub", "other", other)
+    return other - (input if alpha == 1 else input * alpha)
+
+
+def positive(input):
+    if input.dtype.kind == "b":
+        raise DTypeError("positive: input must be numbers, got bool")
+    return input

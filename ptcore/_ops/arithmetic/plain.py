@@ -1,0 +1,41 @@
+"""Methods that are short and rarely called: powers in place, Python functions of elements."""
+from ptcore._errors import DTypeError
+from ptcore._exchange.convert import tensor
+from ptcore._tensor import Tensor
+
+
+def float_power_(self, exponent):
+    """``float_power`` in place, on float64 or complex128."""
+    result = self.float_power(exponent)
+    if result.dtype is not self.dtype:
+        raise DTypeError(f"float_power_: the tensor must be {result.dtype.name}, got {self.dtype.name}")
+    return self.copy_(result)
+
+
+def _called(op, function, first, others):
+    """Writes what a Python function of the elements returns, one call for each."""
+    if first.device.type != "cpu":
+        raise TypeError(f"{op}: the tensor must be on the CPU, got {first.device}")
+    if first.requires_grad:
+        raise RuntimeError(f"{op}: a Python function has no derivative; call it on x.detach()")
+    for x in others:
+        if not isinstance(x, Tensor) or x.dtype is not first.dtype or x.shape != first.shape:
+            raise TypeError(f"{op}: the other arguments must be Tensors of dtype {first.dtype.name} and shape "
+                            f"{list(first.shape)}, got {type(x).__name__}")
+    columns = [x.reshape(-1).tolist() for x in (first, *others)]
+    return first.copy_(tensor([function(*row) for row in zip(*columns)], dtype=first.dtype).reshape(first.shape))
+
+
+def apply_(self, callable):
+    """Each element replaced by what a Python function makes of it; slow."""
+    return _called("apply_", callable, self, ())
+
+
+def map_(self, other, callable):
+    """Each element replaced by ``callable(element, element of other)``; slow."""
+    return _called("map_", callable, self, (other,))
+
+
+def map2_(self, x, y, callable):
+    """Each element replaced by ``callable(element, element of x, element of y)``; slow."""
+    return _called("map2_", callable, self, (x, y))

@@ -1,0 +1,26 @@
+"""Bodies: comparisons, logic, bits and tests of floating-point class."""
+from ptcore._dtype import as_dtype
+from ptcore._ops._creation import ones_like
+from ptcore._ops.functions import abs, all
+
+
+def isclose(input, other, rtol, atol, equal_nan):
+    if input.dtype.kind == "b":
+        return input == other
+    close = abs(input - other) <= atol + rtol * abs(other)
+    close = close & ((input - other).isfinite()) | (input == other)
+    if equal_nan:
+        close = close | ((input != input) & (other != other))
+    return close
+
+
+def allclose(input, other, rtol, atol, equal_nan):
+    return bool(all(isclose(input, other, rtol, atol, equal_nan)))
+
+
+def equal(input, other):
+    return input.shape == other.shape and bool(all(input == other))
+
+
+def isreal(input):
+    return input.imag == 0 if input.dtype.is_complex else ones_like(input, dtype=as_dtype("bool"))

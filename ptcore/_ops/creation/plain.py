@@ -1,0 +1,105 @@
+"""Creation functions that few programs call, and methods that make tensors like another."""
+from builtins import range as builtin_range
+
+from ptcore._dtype import as_dtype, get_default_dtype, promote_types
+from ptcore._ops import _arguments
+from ptcore._ops._creation import arange, empty, empty_strided, full, linspace
+from ptcore._ops.functions import pow
+from ptcore._tensor import Tensor
+
+
+def _finished(result, out, requires_grad):
+    if out is not None:
+        return out.resize_(result.shape).copy_(result)
+    return result.requires_grad_() if requires_grad else result
+
+
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False):
+    """``steps`` numbers from ``base**start`` to ``base**end`` whose logarithms are evenly spaced.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    steps = _arguments.integer("logspace", "steps", steps)
+    if steps < 0:
+        raise RuntimeError(f"logspace: steps must be non-negative, got {steps}")
+    numbers = (("start", start), ("end", end), ("base", base))
+    start, end, base = [_arguments.number("logspace", n, x) for n, x in numbers]
+    dtype = (get_default_dtype() if out is None else out.dtype) if dtype is None else dtype
+    wide = promote_types(dtype, as_dtype("float64"))
+    result = pow(base, linspace(start, end, steps, dtype=wide, layout=layout, device=device, pin_memory=pin_memory))
+    return _finished(result.to(dtype), out, requires_grad)
+
+
+def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+          requires_grad=False):
+    """Numbers from ``start`` on, ``step`` apart, up to ``end``, which is among them; see :func:`ptcore.arange`.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.range(1, 3)
+    tensor([1., 2., 3.])
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = [_arguments.number("range", n, x) for n, x in (("start", start), ("end", end), ("step", step))]
+    if step == 0 or (end - start) / step < 0:
+        raise RuntimeError(f"range: the way from {start} to {end} must have the sign of step, which is not 0, "
+                           f"got {step}")
+    n = int((end - start) / step) + 1
+    dtype = (get_default_dtype() if out is None else out.dtype) if dtype is None else dtype
+    wide = as_dtype("int64" if all(isinstance(x, int) for x in (start, step)) else "float64")
+    result = arange(n, dtype=wide, layout=layout, device=device, pin_memory=pin_memory) * step + start
+    return _finished(result.to(dtype), out, requires_grad)
+
+
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A tensor without dimensions of the default dtype.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.scalar_tensor(2)
+    tensor(2.)
+    """
+    dtype = get_default_dtype() if dtype is None else dtype
+    return full((), _arguments.number("scalar_tensor", "s", s), dtype=dtype, layout=layout, device=device,
+                pin_memory=pin_memory, requires_grad=requires_grad)
+
+
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=False,
+                   requires_grad=False):
+    """Uninitialised memory without gaps whose dims lie in the order ``physical_layout``, the outermost first.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
+    size = _arguments.integers("empty_permuted", "size", size)
+    order = _arguments.integers("empty_permuted", "physical_layout", physical_layout)
+    if sorted(order) != list(builtin_range(len(size))):
+        raise RuntimeError(f"empty_permuted: physical_layout must have each dim of size once, got {order} for {size}")
+    result = empty([size[d] for d in order], dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+    result = result.permute([order.index(d) for d in builtin_range(len(size))])
+    return result.requires_grad_() if requires_grad else result
+
+
+def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Uninitialised memory of this dtype and device with the strides given."""
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, layout=layout,
+                         device=self.device if device is None else device, requires_grad=requires_grad,
+                         pin_memory=pin_memory)
+
+
+def resize_as_(self, the_template, *, memory_format=None):
+    """``resize_`` to the shape of another tensor."""
+    if not isinstance(the_template, Tensor):
+        raise TypeError(f"resize_as_: the_template must be a Tensor, got {type(the_template).__name__}")
+    return self.resize_(the_template.shape)

@@ -1,0 +1,345 @@
+"""Bodies: reading and writing by positions and masks."""
+from ptcore._dtype import as_dtype, iinfo
+from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
+from ptcore._ops import _arguments
+from ptcore._ops._common import _wrap
+from ptcore._ops._creation import arange, full, ones_like, zeros
+from ptcore._ops.functions import (
+    abs,
+    cat,
+    div,
+    expand,
+    gather,
+    index_filled,
+    index_select,
+    masked_fill,
+    masked_write,
+    places_among,
+    reshape,
+    scatter_amax,
+    scatter_amin,
+    scatter_prod,
+    scatter_src,
+    unsqueeze,
+    vector_norm,
+    where,
+)
+from ptcore._ops.functions import index_add as index_add_to
+from ptcore._ops.functions import scatter_add as scatter_add_to
+from ptcore._ops.table.shapes import broadcast_shapes, index_dtype
+from ptcore._state import no_grad
+from ptcore._tensor import Tensor
+
+INT64 = as_dtype("int64")
+
+
+def _same_dtype(op, input, other, name):
+    if input.dtype is not other.dtype:
+        raise DTypeError(f"{op}: {name} must have the dtype {input.dtype.name} of input, got {other.dtype.name}")
+
+
+def _number(op, name, value, input):
+    """A number that may become an element of input."""
+    value = _arguments.number(op, name, value)
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        if input.dtype.kind == "b":
+            return value != 0
+        if value.imag:
+            raise RuntimeError(f"{op}: {name} must be real for an input of dtype {input.dtype.name}, got {value}")
+        value = value.real
+    return value
+
+
+def _dim_of(op, input, dim):
+    return _wrap(op, dim, input.ndim)
+
+
+# -- whole slices -------------------------------------------------------------------------------
+def _vector(op, input, dim, index):
+    """index as a vector of positions of dim, checked."""
+    index_dtype(op, index)
+    if index.ndim > 1:
+        raise ShapeError(f"{op}: index must be a vector, got shape {list(index.shape)}")
+    return reshape(index.to(INT64), (-1,)) if index.ndim != 1 or index.dtype is not INT64 else index
+
+
+def _along(index, shape, dim):
+    """A vector of positions along a dim, the same for every place of the other dims."""
+    ones = [1] * len(shape)
+    ones[dim] = -1
+    return expand(reshape(index, ones), shape)
+
+
+def _slices(op, input, dim, index, source):
+    """(dim, index, source, shape) of an op that writes slices; 0-d tensors count as vectors."""
+    dim = _dim_of(op, input, dim)
+    index = _vector(op, input, dim, index)
+    shape = list(input.shape) or [1]
+    expected = [*shape[:dim], index.numel(), *shape[dim + 1:]]
+    _same_dtype(op, input, source, "source")
+    if (list(source.shape) or [1]) != expected:
+        raise OutOfRangeError(f"{op}: source must have shape {expected}, got {list(source.shape)}")
+    return dim, _along(index, expected, dim), reshape(source, expected), shape
+
+
+def index_fill(input, dim, index, value):
+    dim, index = _dim_of("index_fill", input, dim), _vector("index_fill", input, dim, index)
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ShapeError(f"index_fill: value must be a number or a 0-d tensor, got shape {list(value.shape)}")
+        value = value.to(input.dtype)
+    else:
+        value = full((), _number("index_fill", "value", value, input), dtype=input.dtype, device=input.device)
+    return index_filled(input, dim, index, value)
+
+
+def index_reduce(input, dim, index, source, reduce, include_self):
+    dim, places, source, shape = _slices("index_reduce", input, dim, index, source)
+    return reshape(_scattered("index_reduce", reshape(input, shape), dim, places, source, reduce, include_self),
+                   input.shape)
+
+
+# -- scatter ------------------------------------------------------------------------------------
+_SCATTERS = {"sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "mean": "mean", "amax": "amax",
+             "amin": "amin"}
+
+
+def _identity(kind, dtype):
+    if kind in ("sum", "mean"):
+        return 0
+    if kind == "prod":
+        return 1
+    if dtype.kind == "b":
+        return kind == "amin"
+    if dtype.kind == "f":
+        return float("-inf") if kind == "amax" else float("inf")
+    return iinfo(dtype).min if kind == "amax" else iinfo(dtype).max
+
+
+def _scattered(op, input, dim, index, src, reduce, include_self):
+    kind = _SCATTERS.get(reduce) if isinstance(reduce, str) else None
+    if kind is None:
+        _arguments.word(op, "reduce", reduce, ("sum", "prod", "mean", "amax", "amin"), RuntimeError)
+    if input.dtype.is_complex and kind in ("amax", "amin"):
+        raise DTypeError(f"{op}: complex numbers have no order, reduce={reduce!r} needs one")
+    start = input
+    if not include_self:
+        blank = full((), _identity(kind, input.dtype), dtype=input.dtype, device=input.device)
+        start = scatter_src(input, dim, index, expand(blank, index.shape))
+    if kind == "prod":
+        return scatter_prod(start, dim, index, src)
+    if kind == "amax":
+        return scatter_amax(start, dim, index, src)
+    if kind == "amin":
+        return scatter_amin(start, dim, index, src)
+    total = scatter_add_to(start, dim, index, src)
+    if kind == "sum":
+        return total
+    ones = full(index.shape, 1, dtype=INT64, device=input.device)
+    count = scatter_add_to(full(input.shape, int(include_self), dtype=INT64, device=input.device), dim, index, ones)
+    count = masked_fill(count, count == 0, 1)
+    if input.dtype.kind in "iub":
+        return div(total, count, rounding_mode="floor").to(input.dtype)
+    return total / count.to(total.dtype)
+
+
+def scatter_reduce(input, dim, index, src, reduce, include_self):
+    dim = _dim_of("scatter_reduce", input, dim)
+    index_dtype("scatter_reduce", index)
+    _same_dtype("scatter_reduce", input, src, "src")
+    return _scattered("scatter_reduce", input, dim, index, src, reduce, include_self)
+
+
+def scatter(input, dim, index, src, reduce, value):
+    if value is not None:
+        if src is not None:
+            raise TypeError("scatter: src and value are two names of one argument; both were given")
+        src = value
+    if src is None:
+        raise TypeError("scatter: src or value must be given, got None")
+    if not isinstance(index, Tensor):
+        _arguments.tensor("scatter", "index", index)
+    dim = _dim_of("scatter", input, dim)
+    index_dtype("scatter", index)
+    if not isinstance(src, Tensor):
+        src = full(index.shape, _number("scatter", "src", src, input), dtype=input.dtype, device=input.device)
+    _same_dtype("scatter", input, src, "src")
+    if reduce is None:
+        return scatter_src(input, dim, index, src)
+    _arguments.word("scatter", "reduce", reduce, ("add", "multiply"), RuntimeError)
+    return _scattered("scatter", input, dim, index, src, reduce, True)
+
+
+# -- positions along a dim -----------------------------------------------------------------------------
+def take_along_dim(input, indices, dim):
+    index_dtype("take_along_dim", indices, "indices")
+    if dim is None:
+        return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)).to(INT64))
+    if input.ndim != indices.ndim:
+        raise ShapeError(f"take_along_dim: input and indices must have equally many dimensions, got shapes "
+                         f"{list(input.shape)} and {list(indices.shape)}")
+    dim = _dim_of("take_along_dim", input, dim)
+    if indices.dtype is not INT64:
+        indices = indices.to(INT64)
+    if input.shape == indices.shape:
+        return gather(input, dim, indices)
+    a, b = list(input.shape), list(indices.shape)
+    a[dim] = b[dim] = 1
+    shape = list(broadcast_shapes("take_along_dim", a, b))
+    wide, places = list(shape), list(shape)
+    wide[dim], places[dim] = input.shape[dim], indices.shape[dim]
+    return gather(expand(input, wide), dim, expand(indices, places))
+
+
+# -- masks --------------------------------------------------------------------------------------
+def masked_scatter(input, mask, source):
+    if mask.dtype.kind != "b":
+        raise DTypeError(f"masked_scatter: mask must be bool, got {mask.dtype.name}")
+    _same_dtype("masked_scatter", input, source, "source")
+    shape = broadcast_shapes("masked_scatter", input.shape, mask.shape)
+    if input.shape != shape:
+        input = expand(input, shape)
+    return masked_write(input, mask if mask.shape == shape else expand(mask, shape), source)
+
+
+def argwhere(input):
+    from ptcore._ops._methods import nonzero
+    return nonzero(input)
+
+
+# -- embedding ----------------------------------------------------------------------------------
+def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
+                  include_last_offset, padding_idx):
+    op = "embedding_bag"
+    _arguments.word(op, "mode", mode, ("sum", "mean", "max"))
+    for name, t in (("offsets", offsets), ("per_sample_weights", per_sample_weights)):
+        if t is not None and not isinstance(t, Tensor):
+            _arguments.tensor(op, name, t)
+    _rows(op, weight, input, sparse)
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise NotImplementedError(f"{op}: per_sample_weights needs mode='sum', got {mode!r}")
+        if per_sample_weights.shape != input.shape:
+            raise ShapeError(f"{op}: per_sample_weights must have input's shape {list(input.shape)}, got "
+                             f"{list(per_sample_weights.shape)}")
+        per_sample_weights = reshape(per_sample_weights, (-1,))
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(f"{op}: offsets must be None for an input of 2 dimensions, got shape "
+                             f"{list(offsets.shape)}")
+        bags = input.shape[0]
+        bag = reshape(expand(unsqueeze(arange(bags, device=input.device), 1), input.shape), (-1,))
+    else:
+        if input.ndim != 1:
+            raise ValueError(f"{op}: input must have 1 or 2 dimensions, got shape {list(input.shape)}")
+        if offsets is None or offsets.ndim != 1:
+            given = "None" if offsets is None else f"shape {list(offsets.shape)}"
+            raise ValueError(f"{op}: offsets must be a vector for an input of 1 dimension, got {given}")
+        offsets = offsets.to(INT64)
+        if offsets.numel() and int(offsets[0]) != 0:
+            raise ValueError(f"{op}: offsets[0] must be 0, got {int(offsets[0])}")
+        if offsets.numel() and int(offsets[-1]) > input.numel():
+            raise ValueError(f"{op}: offsets must not exceed input's length {input.numel()}, got {int(offsets[-1])}")
+        bags = offsets.numel() - (1 if include_last_offset else 0)
+        bag = places_among(offsets[:bags], arange(input.numel(), device=input.device), True) - 1
+    flat = reshape(input, (-1,))
+    padding_idx = _padding(op, padding_idx, weight.shape[0])
+    if max_norm is not None:
+        _renormed(op, weight, flat, max_norm, norm_type)
+    if padding_idx >= 0:
+        kept = flat != padding_idx
+        flat, bag = flat[kept], bag[kept]
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights[kept]
+    rows = embedding(weight, flat, -1, scale_grad_by_freq, False)
+    width = weight.shape[1]
+    blank = zeros(bags, width, dtype=weight.dtype, device=weight.device)
+    if mode == "max":
+        return _scattered(op, blank, 0, _along(bag, rows.shape, 0), rows, "amax", False)
+    if per_sample_weights is not None:
+        rows = rows * unsqueeze(per_sample_weights, 1)
+    total = index_add_to(blank, 0, bag, rows)
+    if mode == "sum":
+        return total
+    count = scatter_add_to(zeros(bags, dtype=weight.dtype, device=weight.device), 0, bag,
+                           full(bag.shape, 1, dtype=weight.dtype, device=weight.device))
+    return total / unsqueeze(masked_fill(count, count == 0, 1), 1)
+
+
+def renorm(input, p, dim, maxnorm):
+    """Slices along dim longer than maxnorm made that long."""
+    if input.ndim < 2:
+        raise ShapeError(f"renorm: input must have at least 2 dimensions, got shape {list(input.shape)}")
+    p, maxnorm = _arguments.real("renorm", "p", p), _arguments.real("renorm", "maxnorm", maxnorm)
+    if p <= 0 or maxnorm < 0:
+        raise RuntimeError(f"renorm: p must be positive and maxnorm not negative, got {p} and {maxnorm}")
+    dim = _dim_of("renorm", input, dim)
+    rest = tuple([d for d in range(input.ndim) if d != dim])
+    norms = vector_norm(abs(input) if input.dtype.is_complex else input, p, rest, True)
+    return input * where(norms > maxnorm, maxnorm / (norms + 1e-7), ones_like(norms))
+
+
+# -- embedding ----------------------------------------------------------------------------------
+def _rows(op, weight, indices, sparse):
+    if sparse:
+        raise NotImplementedError(f"{op}: sparse must be False, got True: gradients are dense")
+    if weight.ndim != 2:
+        raise ShapeError(f"{op}: weight must have 2 dimensions, got shape {list(weight.shape)}")
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
+
+
+def _padding(op, padding_idx, n):
+    """padding_idx as a position, -1 for none."""
+    if padding_idx is None:
+        return -1
+    padding_idx = _arguments.integer(op, "padding_idx", padding_idx)
+    if not -n <= padding_idx < n:
+        raise RuntimeError(f"{op}: padding_idx must be in [{-n}, {n - 1}], got {padding_idx}")
+    return padding_idx % n
+
+
+def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
+    _rows("embedding", weight, indices, sparse)
+    if indices.dtype is not INT64:
+        indices = indices.to(INT64)
+    flat = reshape(indices, (-1,)) if indices.ndim != 1 else indices
+    source = weight
+    if scale_grad_by_freq and weight.requires_grad:
+        ones = full(flat.shape, 1, dtype=weight.dtype, device=weight.device)
+        none = zeros(weight.shape[0], dtype=weight.dtype, device=weight.device)
+        count = scatter_add_to(none, 0, flat, ones)
+        share = unsqueeze(1 / masked_fill(count, count == 0, 1), 1)
+        source = weight.detach() + (weight - weight.detach()) * share
+    rows = index_select(source, 0, flat)
+    if padding_idx >= 0:                # the padding row is a constant
+        rows = where(unsqueeze(flat == padding_idx, 1), rows.detach(), rows)
+    return reshape(rows, (*indices.shape, weight.shape[1]))
+
+
+def _renormed(op, weight, indices, max_norm, norm_type):
+    """Shrinks in place the rows of weight that are used and longer than max_norm."""
+    max_norm, norm_type = _arguments.real(op, "max_norm", max_norm), _arguments.real(op, "norm_type", norm_type)
+    with no_grad():
+        used = _unique(reshape(indices, (-1,)))
+        rows = index_select(weight, 0, used)
+        norms = vector_norm(rows, norm_type, 1, True)
+        shrunk = where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
+        weight[used] = shrunk
+
+
+def _unique(flat):
+    from ptcore._ops.functions import sort
+    values = sort(flat.to(INT64), 0)[0]
+    if values.numel() < 2:
+        return values
+    new = cat([ones_like(values[:1]).bool(), values[1:] != values[:-1]], 0)
+    return values[new]
+
+
+def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
+    _rows("embedding", weight, input, sparse)
+    padding_idx = _padding("embedding", padding_idx, weight.shape[0])
+    if max_norm is not None:
+        _renormed("embedding", weight, input, max_norm, norm_type)
+    return embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)

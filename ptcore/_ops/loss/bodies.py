@@ -1,0 +1,471 @@
+"""Bodies: losses."""
+from ptcore._dtype import as_dtype
+from ptcore._errors import ChoiceError, DTypeError, ShapeError, warn
+from ptcore._ops import _arguments
+from ptcore._ops._creation import arange, full, zeros
+from ptcore._ops._record import has_values
+from ptcore._ops.functions import (
+    abs,
+    absolute_difference,
+    all,
+    cat,
+    clamp_min,
+    cross_entropy_of_bits,
+    cross_entropy_of_logits,
+    cross_entropy_stats,
+    cumsum,
+    exp,
+    expand,
+    gather,
+    huber_of,
+    index_select,
+    log,
+    log_softmax,
+    logsigmoid,
+    logsumexp,
+    masked_fill,
+    mean,
+    minimum,
+    multi_margin,
+    multilabel_margin,
+    nll_loss_stats,
+    reshape,
+    select,
+    slice,
+    squared_difference,
+    sum,
+    unsqueeze,
+    where,
+    xlogy,
+)
+from ptcore._ops.norm.bodies import cosine_similarity, pairwise_distance
+from ptcore._ops.shaping.bodies import stack
+from ptcore._ops.table.shapes import broadcast_shapes
+from ptcore._state import is_grad_enabled
+from ptcore._tensor import Tensor
+
+INT64 = as_dtype("int64")
+
+
+# -- losses -------------------------------------------------------------------------------------
+
+def _reduced(loss, reduction, total=None):
+    """A loss reduced; its mean is divided by a total of weights, if there is one."""
+    if reduction == "none":
+        return loss
+    return sum(loss) if reduction == "sum" else mean(loss) if total is None else sum(loss) / total
+
+
+def _warn_of_broadcast(op, input, target):
+    if input.shape != target.shape:
+        broadcast_shapes(op, input.shape, target.shape)
+        warn(f"{op}: target of shape {list(target.shape)} is broadcast against input of shape {list(input.shape)}; "
+             "this is rarely meant")
+
+
+def _same_shape(op, input, target):
+    if input.shape != target.shape:
+        raise ShapeError(f"{op}: target must have input's shape {list(input.shape)}, got {list(target.shape)}")
+
+
+def _real(op, *tensors):
+    for x in tensors:
+        if x.dtype.kind != "f":
+            raise DTypeError(f"{op}: inputs must be real floating-point, got {x.dtype.name}")
+
+
+def _optional(op, name, value):
+    if value is not None and not isinstance(value, Tensor):
+        _arguments.tensor(op, name, value)
+
+
+def cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
+    reduction = _arguments.reduction("cross_entropy", reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ChoiceError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing}")
+    if target.dtype.kind == "f":
+        return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
+    _constant_weight("cross_entropy", weight)
+    return cross_entropy_stats(input, target, weight, reduction, ignore_index, label_smoothing)[0]
+
+
+def _constant_weight(op, weight):
+    """A loss of class indices has no gradient by the weights of the classes."""
+    _optional(op, "weight", weight)
+    if weight is not None and weight.requires_grad and is_grad_enabled():
+        raise RuntimeError(f"{op}: the loss is not differentiable by weight, which must not require grad; detach() it")
+
+
+def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
+    """Of class probabilities."""
+    if input.shape != target.shape:
+        raise ShapeError(f"cross_entropy: probabilities must have input's shape {list(input.shape)}, got "
+                         f"{list(target.shape)}")
+    axis = 0 if input.ndim == 1 else 1
+    if label_smoothing and input.shape[axis]:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+    terms = log_softmax(input, axis) * target
+    if weight is not None:
+        _optional("cross_entropy", "weight", weight)
+        shape = [1] * input.ndim
+        shape[axis] = -1
+        terms = terms * reshape(weight, shape)
+    loss = -sum(terms, axis)
+    if reduction == "mean":
+        return sum(loss) / loss.numel() if input.numel() else sum(loss) * float("nan")
+    return _reduced(loss, reduction)
+
+
+def nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction):
+    _constant_weight("nll_loss", weight)
+    return nll_loss_stats(input, target, weight, _arguments.reduction("nll_loss", reduction, size_average, reduce),
+                          ignore_index)[0]
+
+
+def mse_loss(input, target, size_average, reduce, reduction, weight):
+    _warn_of_broadcast("mse_loss", input, target)
+    return _weighted("mse_loss", squared_difference(input, target), input, weight,
+                     _arguments.reduction("mse_loss", reduction, size_average, reduce))
+
+
+def l1_loss(input, target, size_average, reduce, reduction, weight):
+    _warn_of_broadcast("l1_loss", input, target)
+    both = input.dtype.kind == target.dtype.kind == "f"
+    loss = absolute_difference(input, target) if both else abs(input - target)
+    return _weighted("l1_loss", loss, input, weight, _arguments.reduction("l1_loss", reduction, size_average, reduce))
+
+
+def _weighted(op, loss, input, weight, reduction):
+    """A loss times weights of the input's shape; its mean is divided by their sum."""
+    if weight is None:
+        return _reduced(loss, reduction)
+    _optional(op, "weight", weight)
+    if weight.shape != input.shape:
+        raise ShapeError(f"{op}: weight must have input's shape {list(input.shape)}, got {list(weight.shape)}")
+    return _reduced(loss * weight, reduction, sum(weight) if reduction == "mean" else None)
+
+
+def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
+    reduction = _arguments.reduction("smooth_l1_loss", reduction, size_average, reduce)
+    _warn_of_broadcast("smooth_l1_loss", input, target)
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
+    gap = input - target
+    _real("smooth_l1_loss", gap)
+    if beta == 0:
+        return _reduced(abs(gap), reduction)
+    loss = huber_of(gap, float(beta))
+    return _reduced(loss if beta == 1 else loss / beta, reduction)
+
+
+def huber_loss(input, target, reduction, delta, weight):
+    reduction = _arguments.reduction("huber_loss", reduction)
+    _warn_of_broadcast("huber_loss", input, target)
+    _optional("huber_loss", "weight", weight)
+    if delta <= 0:
+        raise RuntimeError(f"huber_loss: delta must be positive, got {delta}")
+    gap = input - target
+    _real("huber_loss", gap)
+    loss = huber_of(gap, float(delta))
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def binary_cross_entropy(input, target, weight, size_average, reduce, reduction):
+    op = "binary_cross_entropy"
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    if input.shape != target.shape:
+        raise ShapeError(f"{op}: target must have input's shape {list(input.shape)}, got {list(target.shape)}")
+    _real(op, input, target)
+    _optional(op, "weight", weight)
+    if input.numel() and has_values(input) and not bool(all((input >= 0) & (input <= 1))):
+        raise RuntimeError(f"{op}: all elements of input must be between 0 and 1")
+    loss = cross_entropy_of_bits(input, target)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce, reduction, pos_weight):
+    op = "binary_cross_entropy_with_logits"
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    if input.shape != target.shape:
+        raise ShapeError(f"{op}: target must have input's shape {list(input.shape)}, got {list(target.shape)}")
+    _optional(op, "weight", weight)
+    _optional(op, "pos_weight", pos_weight)
+    _real(op, input)
+    if pos_weight is None:
+        loss = cross_entropy_of_logits(input, target)
+    else:
+        broadcast_shapes(op, input.shape, pos_weight.shape)
+        loss = (1 - target) * input - (1 + (pos_weight - 1) * target) * logsigmoid(input)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def kl_div(input, target, size_average, reduce, reduction, log_target):
+    if not isinstance(reduction, str):
+        _arguments.word("kl_div", "reduction", reduction, ("batchmean", "mean", "sum", "none"))
+    if reduction == "mean" and size_average is None and reduce is None and input.ndim:
+        warn("kl_div: reduction='mean' divides by the number of elements; 'batchmean' divides by the batch and is the "
+             "divergence")
+    batch = reduction == "batchmean"
+    kind = "sum" if batch else _arguments.reduction("kl_div", reduction, size_average, reduce)
+    broadcast_shapes("kl_div", input.shape, target.shape)
+    loss = exp(target) * (target - input) if log_target else xlogy(target, target) - target * input
+    loss = _reduced(loss, kind)
+    return loss / input.shape[0] if batch and input.ndim else loss
+
+
+def poisson_nll_loss(input, target, log_input, full_terms, size_average, eps, reduce, reduction):
+    op = "poisson_nll_loss"
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    broadcast_shapes(op, input.shape, target.shape)
+    loss = exp(input) - target * input if log_input else input - target * log(input + eps)
+    if full_terms:                           # Stirling's term
+        term = xlogy(target, target) - target + 0.5 * log(6.283185307179586 * clamp_min(target, 1))
+        loss = loss + masked_fill(term, target <= 1, 0)
+    return _reduced(loss, reduction)
+
+
+def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
+    op = "gaussian_nll_loss"
+    reduction = _arguments.reduction(op, reduction)
+    if not isinstance(var, Tensor):
+        var = _arguments.real(op, "var", var)
+        if var < 0:
+            raise ValueError(f"{op}: var must not be negative, got {var}")
+        var = full(input.shape, var, dtype=input.dtype, device=input.device)
+    if var.shape != input.shape:
+        if tuple(input.shape[:-1]) == tuple(var.shape):
+            var = unsqueeze(var, -1)
+        elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or not var.ndim or var.shape[-1] != 1:
+            raise ValueError(f"{op}: var must have input's shape {list(input.shape)}, or be 1 in the last dim, got "
+                             f"{list(var.shape)}")
+    if has_values(var) and not bool(all(var >= 0)):
+        raise ValueError(f"{op}: var must not be negative")
+    held = var + (clamp_min(var, eps) - var).detach()       # at least eps, with the gradient of var
+    loss = 0.5 * (log(held) + (input - target) * (input - target) / held)
+    if full_terms:
+        loss = loss + 0.9189385332046727
+    return _reduced(loss, reduction)
+
+
+def soft_margin_loss(input, target, size_average, reduce, reduction):
+    reduction = _arguments.reduction("soft_margin_loss", reduction, size_average, reduce)
+    _real("soft_margin_loss", input)
+    broadcast_shapes("soft_margin_loss", input.shape, target.shape)
+    return _reduced(-logsigmoid(target * input), reduction)
+
+
+def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction):
+    reduction = _arguments.reduction("hinge_embedding_loss", reduction, size_average, reduce)
+    broadcast_shapes("hinge_embedding_loss", input.shape, target.shape)
+    far = masked_fill(clamp_min(margin - input, 0), target == 1, 0)
+    near = masked_fill(input + target * 0, target == -1, 0)
+    return _reduced(far + near, reduction)
+
+
+def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, reduction):
+    op = "margin_ranking_loss"
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(f"{op}: all tensors must have equally many dimensions, got shapes {list(input1.shape)}, "
+                         f"{list(input2.shape)} and {list(target.shape)}")
+    return _reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
+
+
+def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, reduction):
+    op = "cosine_embedding_loss"
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    if target.ndim > 1 or input1.shape != input2.shape or input1.ndim != target.ndim + 1:
+        raise ShapeError(f"{op}: inputs must be of one shape (N, D) or (D), and target of shape (N) or (), got "
+                         f"{list(input1.shape)}, {list(input2.shape)} and {list(target.shape)}")
+    likeness = cosine_similarity(input1, input2, -1, 1e-8)
+    near = masked_fill(1 - likeness, target != 1, 0)
+    far = masked_fill(clamp_min(likeness - margin, 0), target != -1, 0)
+    return _reduced(near + far, reduction)
+
+
+def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
+    op = "triplet_margin_loss"
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueError(f"{op}: margin must be positive, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(f"{op}: all tensors must have equally many dimensions, got shapes {list(anchor.shape)}, "
+                         f"{list(positive.shape)} and {list(negative.shape)}")
+
+    def distance(a, b):
+        return pairwise_distance(a, b, p, eps, False)
+
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def triplet_margin_with_distance_loss(anchor, positive, negative, distance_function, margin, swap, reduction):
+    op = "triplet_margin_with_distance_loss"
+    reduction = _arguments.reduction(op, reduction)
+    if margin <= 0:
+        raise ValueError(f"{op}: margin must be positive, got {margin}")
+    if distance_function is None:
+        def distance_function(a, b):
+            return pairwise_distance(a, b, 2.0, 1e-6, False)
+    elif not callable(distance_function):
+        raise TypeError(f"{op}: distance_function must be callable, got {type(distance_function).__name__}")
+    return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
+
+
+def _triplet(anchor, positive, negative, distance, margin, swap, reduction):
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = minimum(far, distance(positive, negative))
+    return _reduced(clamp_min(margin + near - far, 0), reduction)
+
+
+def _classes(op, input, target):
+    """(N, C) and the targets for it, from (C) and () as well."""
+    if input.ndim not in (1, 2) or not input.shape[-1]:
+        raise ShapeError(f"{op}: input must have shape (C) or (N, C), got {list(input.shape)}")
+    return (input if input.ndim == 2 else unsqueeze(input, 0)), input.shape[-1]
+
+
+def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, reduction):
+    op = "multi_margin_loss"
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    _optional(op, "weight", weight)
+    _real(op, input)
+    if p not in (1, 2):
+        raise ValueError(f"{op}: p must be 1 or 2, got {p}")
+    x, classes = _classes(op, input, target)
+    if target.dtype is not INT64 or target.numel() != x.shape[0]:
+        raise RuntimeError(f"{op}: target must hold an int64 class for each of {x.shape[0]} rows, got "
+                           f"{target.dtype.name} of shape {list(target.shape)}")
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise ShapeError(f"{op}: weight must have shape [{classes}], got {list(weight.shape)}")
+    if weight is not None and weight.dtype is not x.dtype:
+        raise DTypeError(f"{op}: weight must have input's dtype {x.dtype.name}, got {weight.dtype.name}")
+    loss = multi_margin(x, target if target.ndim == 1 else reshape(target, (-1,)), weight, int(p), margin)
+    return _reduced(loss if input.ndim == 2 and target.ndim else reshape(loss, target.shape), reduction)
+
+
+def multilabel_margin_loss(input, target, size_average, reduce, reduction):
+    op = "multilabel_margin_loss"
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    _real(op, input)
+    _same_shape(op, input, target)
+    if target.dtype is not INT64:
+        raise DTypeError(f"{op}: target must be int64, got {target.dtype.name}")
+    x, _ = _classes(op, input, target)
+    loss = multilabel_margin(x, target if input.ndim == 2 else unsqueeze(target, 0))
+    return _reduced(loss if input.ndim == 2 else reshape(loss, ()), reduction)
+
+
+def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, reduction):
+    op = "multilabel_soft_margin_loss"
+    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    _optional(op, "weight", weight)
+    _real(op, input)
+    broadcast_shapes(op, input.shape, target.shape)
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    return _reduced(mean(loss, -1) if loss.ndim else loss, reduction)
+
+
+# -- connectionist temporal classification ------------------------------------------------------------
+def _lengths(op, name, lengths, n, device):
+    if isinstance(lengths, (tuple, list)):
+        from ptcore._exchange.convert import tensor
+        lengths = tensor(_arguments.integers(op, name, lengths), dtype=INT64, device=device)
+    if not isinstance(lengths, Tensor) or lengths.dtype.kind not in "iu":
+        raise TypeError(f"{op}: {name} must be integers, got "
+                        f"{lengths.dtype.name if isinstance(lengths, Tensor) else type(lengths).__name__}")
+    if lengths.numel() != n:
+        raise ShapeError(f"{op}: {name} must have a length for each of {n} sequences, got shape "
+                         f"{list(lengths.shape)}")
+    return reshape(lengths.to(INT64), (n,))
+
+
+def _shifted(x, k):
+    """k columns of -inf in front, the last k gone."""
+    blank = full((x.shape[0], k), float("-inf"), dtype=x.dtype, device=x.device)
+    return cat([blank, slice(x, 1, 0, x.shape[1] - k, 1)], 1)
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
+    """The forward recursion over steps in logarithms, all sequences at once; the gradient is that of
+    its ops."""
+    op = "ctc_loss"
+    reduction = _arguments.reduction(op, reduction)
+    _real(op, log_probs)
+    if log_probs.ndim not in (2, 3):
+        raise ShapeError(f"{op}: log_probs must have shape (T, N, C) or (T, C), got {list(log_probs.shape)}")
+    single = log_probs.ndim == 2
+    if single:
+        log_probs = unsqueeze(log_probs, 1)
+    steps, n, classes = log_probs.shape
+    if targets.dtype.kind not in "iu" or targets.ndim not in (1, 2):
+        raise ShapeError(f"{op}: targets must be integers of shape (N, S) or (S), got {targets.dtype.name} of shape "
+                         f"{list(targets.shape)}")
+    if not 0 <= blank < classes:
+        raise RuntimeError(f"{op}: blank must be in [0, {classes - 1}], got {blank}")
+    input_lengths = _lengths(op, "input_lengths", input_lengths, n, log_probs.device)
+    target_lengths = _lengths(op, "target_lengths", target_lengths, n, log_probs.device)
+    if n and (int(input_lengths.max()) > steps or int(input_lengths.min()) < 0 or int(target_lengths.min()) < 0):
+        raise RuntimeError(f"{op}: input_lengths must be in [0, {steps}] and target_lengths not negative, got "
+                           f"{input_lengths.tolist()} and {target_lengths.tolist()}")
+    targets, longest = targets.to(INT64), int(target_lengths.max()) if n else 0
+    place = arange(longest, device=targets.device)
+    inside = unsqueeze(place, 0) < unsqueeze(target_lengths, 1)
+    if targets.ndim == 1 and not (single and n == 1):
+        if int(sum(target_lengths)) > targets.numel():
+            raise RuntimeError(f"{op}: targets must have {int(sum(target_lengths))} elements, got {targets.numel()}")
+        start = cumsum(target_lengths, 0) - target_lengths
+        where_ = masked_fill(unsqueeze(start, 1) + place, ~inside, 0)
+        padded = reshape(index_select(targets, 0, reshape(where_, (-1,))), where_.shape) if longest else \
+            zeros((n, 0), dtype=INT64, device=targets.device)
+    else:
+        rows = reshape(targets, (n, -1))
+        if rows.shape[1] < longest:
+            raise RuntimeError(f"{op}: targets must have {longest} columns, got shape {list(targets.shape)}")
+        padded = slice(rows, 1, 0, longest, 1)
+    padded = masked_fill(padded, ~inside, blank)
+    if padded.numel() and (int(padded.min()) < 0 or int(padded.max()) >= classes):
+        raise RuntimeError(f"{op}: targets must be in [0, {classes - 1}], got {int(padded.min())} to "
+                           f"{int(padded.max())}")
+    # blank, target, blank, target, ..., blank
+    blanks = full((n, longest, 1), blank, dtype=INT64, device=targets.device)
+    labels = cat([reshape(cat([blanks, unsqueeze(padded, 2)], 2), (n, 2 * longest)),
+                  full((n, 1), blank, dtype=INT64, device=targets.device)], 1)
+    states = 2 * longest + 1
+    # from two states before: onto a label that differs from the last one
+    jump = labels != blank
+    if states > 2:
+        same = slice(labels, 1, 2, states, 1) == slice(labels, 1, 0, states - 2, 1)
+        jump = jump & ~cat([full((n, 2), True, device=jump.device), same], 1)
+    else:
+        jump = jump & False
+    emitted = gather(log_probs, 2, expand(unsqueeze(labels, 0), (steps, n, states)))
+    first = arange(states, device=labels.device) < 2
+    alpha = masked_fill(zeros((n, states), dtype=log_probs.dtype, device=labels.device),
+                        arange(states, device=labels.device) > 0, float("-inf"))
+    if steps:
+        alpha = masked_fill(select(emitted, 0, 0), ~first, float("-inf"))
+    last = unsqueeze(2 * target_lengths, 1)
+    for t in range(1, steps):
+        ways = [alpha, _shifted(alpha, 1)]
+        if states > 2:
+            ways.append(masked_fill(_shifted(alpha, 2), ~jump, float("-inf")))
+        after = logsumexp(stack(ways, 0), 0) + select(emitted, 0, t)
+        alpha = where(unsqueeze(input_lengths, 1) > t, after, alpha)
+    if states > 1:
+        ends = stack([gather(alpha, 1, last), masked_fill(gather(alpha, 1, clamp_min(last - 1, 0)), last == 0,
+                                                          float("-inf"))], 0)
+        loss = -logsumexp(ends, 0).squeeze(1)
+    else:
+        loss = -select(alpha, 1, 0)
+    # a sequence without steps has no way but to say nothing
+    loss = where(input_lengths == 0, where(target_lengths == 0, 0.0, float("inf")).to(loss.dtype), loss)
+    if zero_infinity:
+        loss = masked_fill(loss, loss == float("inf"), 0)
+    if reduction == "mean":
+        return mean(loss / clamp_min(target_lengths, 1).to(loss.dtype))
+    if reduction == "sum":
+        return sum(loss)
+    return reshape(loss, ()) if single else loss

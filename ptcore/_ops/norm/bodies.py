@@ -1,0 +1,223 @@
+"""Bodies: norms, condition numbers and distances."""
+from ptcore._dtype import get_default_dtype
+from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops import _arguments
+from ptcore._ops._common import _dims, _wrap
+from ptcore._ops._creation import zeros
+from ptcore._ops.functions import (
+    abs,
+    amax,
+    amin,
+    cat,
+    clamp_min,
+    expand,
+    masked_fill,
+    maximum,
+    pair_distances,
+    reshape,
+    root_of_variance,
+    row_distances,
+    select,
+    sum,
+    transpose,
+    unsqueeze,
+    vector_norm,
+    where,
+)
+from ptcore._ops.linalg.bodies import _identity, _matrices, _numbers, linalg_det, linalg_inv, linalg_svdvals
+from ptcore._ops.product.bodies import _square, matmul
+from ptcore._ops.table.shapes import broadcast_shapes
+from ptcore._ops.view.bodies import movedim
+
+_INFINITY = float("inf")
+# -- norms -------------------------------------------------------------------------------------------
+_NORMS = {"fro": 2.0, None: 2.0, "inf": _INFINITY, "-inf": -_INFINITY}
+
+
+def _measured(op, input, dtype):
+    """Data that a norm can be taken of: real and floating-point."""
+    if dtype is not None:
+        if dtype.kind not in "fc":
+            raise DTypeError(f"{op}: dtype must be floating-point or complex, got {dtype.name}")
+        input = input.to(dtype)
+    if input.dtype.kind not in "fc":
+        raise DTypeError(f"{op}: dtype must be floating-point or complex, got {input.dtype.name}")
+    return abs(input) if input.dtype.is_complex else input
+
+
+def norm(input, p, dim, keepdim, dtype):
+    if isinstance(p, str) and p == "nuc":
+        return _matrix_norm("norm", input, "nuc", (0, 1) if dim is None else dim, keepdim, dtype)
+    if p is None or isinstance(p, str):
+        if p not in _NORMS:
+            raise RuntimeError(f"norm: p must be a number, 'fro', 'nuc', 'inf' or '-inf', got {p!r}")
+        order = _NORMS[p]
+    else:
+        order = _arguments.real("norm", "p", p)
+    return _vector_norm("norm", input, order, dim, keepdim, dtype)
+
+
+def _vector_norm(op, input, order, dim, keepdim, dtype):
+    input = _measured(op, input, dtype)
+    dims = _dims(op, dim, input.ndim)
+    empty = input.numel() == 0 if not dims else 0 in [input.shape[d] for d in dims] if input.ndim else False
+    if empty and (order < 0 or order == _INFINITY) and order != 0:
+        raise RuntimeError(f"{op}: the norm of order {order} needs elements, got shape {list(input.shape)}")
+    return vector_norm(input, order, dims, keepdim)
+
+
+def linalg_vector_norm(x, ord, dim, keepdim, dtype):
+    return _vector_norm("linalg_vector_norm", x, ord, dim, keepdim, dtype)
+
+
+def _two(op, dim, ndim):
+    dims = _arguments.integers(op, "dim", dim)
+    if len(dims) != 2:
+        raise RuntimeError(f"{op}: dim must be two dims, got {dim!r}")
+    a, b = [_wrap(op, d, ndim) for d in dims]
+    if a == b:
+        raise RuntimeError(f"{op}: the two dims must differ, got {dim!r}")
+    return a, b
+
+
+def _matrix_norm(op, A, order, dim, keepdim, dtype):
+    if A.ndim < 2:
+        raise ShapeError(f"{op}: A must have at least 2 dimensions, got shape {list(A.shape)}")
+    a, b = _two(op, dim, A.ndim)
+    if isinstance(order, str):
+        if order not in ("fro", "nuc"):
+            raise RuntimeError(f"{op}: ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got {order!r}")
+    else:
+        order = _arguments.real(op, "ord", order)
+        if order not in (1, -1, 2, -2, _INFINITY, -_INFINITY):
+            raise RuntimeError(f"{op}: ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got {order}")
+    if order == "fro":
+        return _vector_norm(op, A, 2.0, (a, b), keepdim, dtype)
+    if order == "nuc" or order in (2, -2):
+        if dtype is not None:
+            A = A.to(dtype)
+        _measured(op, A, None)
+        s = linalg_svdvals(movedim(A, (a, b), (-2, -1)), None)
+        result = sum(s, -1) if order == "nuc" else (amax if order > 0 else amin)(s, -1)
+        if not keepdim:
+            return result
+        return reshape(result, [1 if d in (a, b) else n for d, n in enumerate(A.shape)])
+    x = abs(_measured(op, A, dtype))
+    along, over = (a, b) if order in (1, -1) else (b, a)
+    extreme = amax if order > 0 else amin
+    if keepdim:
+        return extreme(sum(x, along, True), over, True)
+    return extreme(sum(x, along), over - (1 if over > along else 0))
+
+
+def linalg_matrix_norm(A, ord, dim, keepdim, dtype):
+    return _matrix_norm("linalg_matrix_norm", A, ord, dim, keepdim, dtype)
+
+
+def linalg_norm(A, ord, dim, keepdim, dtype):
+    op = "linalg_norm"
+    several = dim is not None and len(_arguments.integers(op, "dim", dim)) == 2
+    if ord is None:
+        return _vector_norm(op, A, 2.0, dim, keepdim, dtype)
+    if several or (dim is None and A.ndim == 2):
+        return _matrix_norm(op, A, ord, (0, 1) if dim is None else dim, keepdim, dtype)
+    if dim is None and A.ndim != 1:
+        raise ShapeError(f"{op}: input must be a vector or a matrix when dim is None and ord is given, got shape "
+                         f"{list(A.shape)}")
+    if isinstance(ord, str):
+        raise RuntimeError(f"{op}: the order {ord!r} is one of matrices, which two dims must name, got dim={dim!r}")
+    return _vector_norm(op, A, _arguments.real(op, "ord", ord), dim, keepdim, dtype)
+
+
+def dist(input, other, p):
+    return _vector_norm("dist", input - other, p, None, False, None)
+
+
+# -- distances ---------------------------------------------------------------------------------------
+def pairwise_distance(x1, x2, p, eps, keepdim):
+    broadcast_shapes("pairwise_distance", x1.shape, x2.shape)
+    gap = x1 - x2 + eps
+    return _vector_norm("pairwise_distance", gap, p, -1, keepdim, None)
+
+
+def cosine_similarity(x1, x2, dim, eps):
+    op = "cosine_similarity"
+    shape = broadcast_shapes(op, x1.shape, x2.shape)
+    for x in (x1, x2):
+        if x.dtype.is_complex or x.dtype.kind == "b":
+            raise DTypeError(f"{op}: both arguments must be real, got {x.dtype.name}")
+    dim = _wrap(op, dim, len(shape))
+    a, b = [expand(x if x.dtype.kind == "f" else x.to(get_default_dtype()), shape) for x in (x1, x2)]
+    # each norm is held at eps at least, as a divisor without a gradient below it
+    a = a / maximum(vector_norm(a, 2.0, dim, True), clamp_min(vector_norm(a.detach(), 2.0, dim, True) * 0, eps))
+    b = b / maximum(vector_norm(b, 2.0, dim, True), clamp_min(vector_norm(b.detach(), 2.0, dim, True) * 0, eps))
+    return sum(a * b, dim)
+
+
+def normalize(input, p, dim, eps):
+    length = _vector_norm("normalize", input, p, dim, True, None)
+    return input / clamp_min(length, eps)
+
+
+def cdist(x1, x2, p, compute_mode):
+    op = "cdist"
+    for x in (x1, x2):
+        if x.ndim < 2:
+            raise ShapeError(f"{op}: both arguments must be batches of rows, got shapes {list(x1.shape)} and "
+                             f"{list(x2.shape)}")
+        if x.dtype.kind != "f":
+            raise DTypeError(f"{op}: both arguments must be real floating-point, got {x.dtype.name}")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"{op}: rows must have one length, got shapes {list(x1.shape)} and {list(x2.shape)}")
+    if p < 0:
+        raise RuntimeError(f"{op}: p must not be negative, got {p}")
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    _arguments.word(op, "compute_mode", compute_mode, modes)
+    m, n = x1.shape[-2], x2.shape[-2]
+    batch = broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
+    if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and (m > 25 or n > 25))):
+        return _euclidean(x1, x2)
+    if x1.ndim != 2 or x2.ndim != 2:
+        x1, x2 = expand(x1, (*batch, *x1.shape[-2:])), expand(x2, (*batch, *x2.shape[-2:]))
+    return pair_distances(x1, x2, p)
+
+
+def _euclidean(x1, x2):
+    """By ``|a|^2 - 2 a b + |b|^2`` in one product of rows (-2 a, |a|^2, 1) and (b, 1, |b|^2)."""
+    a2, b2 = sum(x1 * x1, -1, True), sum(x2 * x2, -1, True)
+    left = cat([x1 * -2, a2, a2 * 0 + 1], -1)
+    right = cat([x2, b2 * 0 + 1, b2], -1)
+    return root_of_variance(clamp_min(matmul(left, transpose(right, -2, -1)), 0))
+
+
+def pdist(input, p):
+    if input.ndim != 2:
+        raise ShapeError(f"pdist: input must be a matrix, got shape {list(input.shape)}")
+    if input.dtype.kind != "f":
+        raise DTypeError(f"pdist: input must be real floating-point, got {input.dtype.name}")
+    if p < 0:
+        raise RuntimeError(f"pdist: p must not be negative, got {p}")
+    return row_distances(input, p)
+
+
+def linalg_cond(A, p):
+    op = "linalg_cond"
+    _matrices(op, "A", A)
+    _numbers(op, A)
+    if p is not None and not isinstance(p, str):
+        p = _arguments.real(op, "p", p)
+    if p is None or p in (2, -2):
+        s = linalg_svdvals(A, None)
+        if s.shape[-1] == 0:
+            return zeros(s.shape[:-1], dtype=s.dtype, device=s.device)
+        largest, smallest = select(s, -1, 0), select(s, -1, s.shape[-1] - 1)
+        return smallest / largest if p == -2 else largest / smallest
+    if p not in ("fro", "nuc", 1, -1, _INFINITY, -_INFINITY):
+        raise RuntimeError(f"{op}: p must be None, 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got {p!r}")
+    _square(op, A)
+    if A.numel() == 0:
+        return zeros(A.shape[:-2], dtype=abs(A).dtype, device=A.device)
+    singular = linalg_det(A.detach()) == 0
+    safe = where(unsqueeze(unsqueeze(singular, -1), -1), _identity(A), A)
+    size = _matrix_norm(op, A, p, (-2, -1), False, None)
+    return masked_fill(size * _matrix_norm(op, linalg_inv(safe), p, (-2, -1), False, None), singular, _INFINITY)

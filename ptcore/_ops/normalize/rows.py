@@ -1,0 +1,95 @@
+"""Rows: softmax and normalisation over dims."""
+from ptcore._ops.table.schema import REAL, composite, draw, network, nondifferentiable, structured
+
+for _name, _formula, _jvp in (
+        ("softmax", "exp(input) / sum(exp(input))", "(t - sum(t * out, dim, True)) * out"),
+        ("log_softmax", "input - log(sum(exp(input)))", "t - sum(t * exp(out), dim, True)")):
+    structured(
+        f"{_name}(input, dim: Dim, dtype: DType = None)", types=REAL, promote="dtype",
+        kernel=_name, out="like", public=[_name],
+        autocast="high", jvp=[_jvp], reference=f"special.{_name}(x, axis=dim)",
+        doc=f"""``{_formula}`` along ``dim``, without overflow.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([0., 0.]), 0).shape
+ptcore.Size([2])
+""")
+    nondifferentiable(
+        f"{_name}_backward(grad, output, dim: Dim)", types=REAL, kernel=f"{_name}_backward",
+        internal=True, called=_name, out="like", reference=f"_{_name}_backward(grad, output, dim)",
+        doc=f"The fused gradient of {_name} for a backward that is not recorded.")
+
+structured(
+    "layer_norm_stats(input, weight: OptTensor, bias: OptTensor, normalized_ndim: Int, "
+    "eps: Float)", node="NativeLayerNormBackward0", types=REAL, promote="none", kernel="layer_norm",
+    internal=True, called="layer_norm", fields=("out", "mean", "rstd"),
+    out="layer_norm",
+    batch="shift input", jvp="decompose", autocast="high",
+    reference="_layer_norm(x, weight, bias, normalized_ndim, eps)",
+    doc="Layer normalisation with the statistics that its gradient needs.")
+
+nondifferentiable(
+    "layer_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor = None)", types=REAL,
+    promote="none", kernel="layer_norm_backward",
+    internal=True, called="layer_norm", fields=("input", "weight", "bias"),
+    out="layer_norm_backward",
+    batch="decompose", reference="_layer_norm_backward(g, input, mean, rstd, weight)",
+    doc="The fused gradient of layer normalisation for a backward that is not recorded.")
+
+structured(
+    "batch_norm_stats(input, weight: OptTensor, bias: OptTensor, eps: Float)",
+    node="NativeBatchNormBackward0", types=REAL, promote="none", kernel="batch_norm",
+    layout="contiguous", internal=True, called="batch_norm", fields=("out", "mean", "var"),
+    out="batch_norm", batch="decompose", jvp="decompose",
+    reference="_batch_norm(x, weight, bias, eps)",
+    doc="Batch normalisation by the batch's own statistics, which are the mean and the biased variance.")
+
+nondifferentiable(
+    "batch_norm_backward(g, input, mean: Index, var: Index, weight: OptTensor, eps: Float)", types=REAL,
+    promote="none", kernel="batch_norm_backward", layout="contiguous", internal=True, called="batch_norm",
+    fields=("input", "weight", "bias"), out="channels_backward", batch="decompose",
+    reference="_batch_norm_backward(g, input, mean, var, weight, eps)",
+    doc="The fused gradient of batch normalisation for a backward that is not recorded.")
+
+structured(
+    "group_norm_stats(input, weight: OptTensor, bias: OptTensor, num_groups: Int, eps: Float)",
+    node="NativeGroupNormBackward0", types=REAL, promote="none", kernel="group_norm",
+    layout="contiguous", internal=True, called="group_norm", fields=("out", "mean", "rstd"),
+    out="group_norm", batch="decompose", jvp="decompose",
+    autocast="high", reference="_group_norm(x, weight, bias, num_groups, eps)",
+    doc="Group normalisation with the statistics that its gradient needs.")
+
+nondifferentiable(
+    "group_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor, num_groups: Int)",
+    types=REAL, promote="none", kernel="group_norm_backward", layout="contiguous", internal=True,
+    called="group_norm",
+    fields=("input", "weight", "bias"), out="channels_backward", batch="decompose",
+    reference="_group_norm_backward(g, input, mean, rstd, weight, num_groups)",
+    doc="The fused gradient of group normalisation for a backward that is not recorded.")
+
+network("softmin(input, dim: Obj = None, _stacklevel=3, dtype: DType = None)", "special.softmax(-x, axis=dim)",
+        "``softmax(-input)`` along ``dim``.", "F.softmin(ptcore.zeros(2), 0)", "tensor([0.5000, 0.5000])",
+        autocast="high")
+
+for _name, _text, _result in (("softmax", "exp(input) / sum(exp(input))", "tensor([0.5000, 0.5000])"),
+                              ("log_softmax", "log(softmax(input))", "tensor([-0.6931, -0.6931])")):
+    composite(f"{_name}_function(input, dim: Obj = None, _stacklevel=3, dtype: DType = None)", called=_name,
+              public=[f"nn.functional.{_name}"], method=False, autocast="high",
+              reference=f"special.{_name}(x, axis=dim)",
+              doc=f"""``{_text}`` along ``dim``, without overflow; without ``dim`` along that of PyTorch's first years.
+
+>>> import ptcore
+>>> ptcore.nn.functional.{_name}(ptcore.zeros(2), dim=0)
+{_result}
+""")
+
+network("layer_norm(input, normalized_shape: Sizes, weight: OptTensor = None, bias: OptTensor = None, "
+        "eps: Float = 1e-05)",
+        "_layer_norm(x, weight, bias, len(normalized_shape), eps)[0]",
+        "``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, whose sizes are ``normalized_shape``.",
+        "F.layer_norm(ptcore.tensor([[1., 3.]]), (2,))", "tensor([[-1.0000,  1.0000]])", autocast="high")
+
+draw("gumbel_softmax(logits, tau: Float = 1.0, hard=False, eps: Float = 1e-10, dim=-1)",
+     """Softmax along ``dim`` of logits with Gumbel noise over ``tau``; with ``hard`` one-hot vectors that have
+the gradient of the soft ones.""", "ptcore.nn.functional.gumbel_softmax(ptcore.zeros(1))", "tensor([1.])",
+     public=["nn.functional.gumbel_softmax"], method=False)

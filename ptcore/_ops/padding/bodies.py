@@ -1,0 +1,47 @@
+"""Bodies: padding with a number or with what stands at the edges."""
+from ptcore._errors import ShapeError
+from ptcore._ops import _arguments
+from ptcore._ops._spatial import _word
+from ptcore._ops.functions import clone, pad_constant, pad_edges, slice
+
+_LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
+
+
+# -- padding, windows as columns ------------------------------------------------------------------
+def pad(input, pad, mode, value):
+    pads = pad if type(pad) is tuple else tuple(pad) if type(pad) is list else ()
+    for p in pads:
+        if type(p) is not int or not -_LARGEST <= p <= _LARGEST:
+            pads = ()
+            break
+    if not pads:
+        pads = tuple(_arguments.integers("pad", "pad", pad))
+    if len(pads) % 2 or len(pads) > 2 * input.ndim:
+        raise ShapeError(f"pad: pad must have an even number of entries, at most 2 for each dim of an input "
+                         f"of shape {list(input.shape)}, got {list(pads)}")
+    _word("pad", "mode", mode)
+    if mode == "constant":
+        return pad_constant(input, pads, 0 if value is None else _arguments.number("pad", "value", value))
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"pad: mode must be one of 'constant', 'reflect', 'replicate', 'circular', "
+                                  f"got {mode!r}")
+    if value is not None and value != 0:
+        raise ValueError(f"pad: mode {mode!r} takes no value, got {value!r}")
+    n = len(pads) // 2
+    if not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
+        raise NotImplementedError(f"pad: mode {mode!r} pads the last 1, 2 or 3 dims of (C, ...) or (N, C, ...), got "
+                                  f"{list(pads)} for shape {list(input.shape)}")
+    if min(pads) < 0:
+        for k in range(n):
+            input = _cut(input, input.ndim - 1 - k, pads[2 * k], pads[2 * k + 1])
+        pads = tuple([max(p, 0) for p in pads])
+    return pad_edges(input, pads, mode) if max(pads) > 0 else clone(input)
+
+
+def _cut(x, dim, left, right):
+    n = x.shape[dim]
+    if left >= 0 and right >= 0:
+        return x
+    if -min(left, 0) - min(right, 0) >= n:
+        raise ShapeError(f"pad: ({left}, {right}) leaves nothing of dim {dim} of shape {list(x.shape)}")
+    return slice(x, dim, max(-left, 0), n - max(-right, 0), 1)

@@ -1,0 +1,250 @@
+"""Bodies: windows of the spatial dims reduced to one number."""
+import math
+
+from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops import _arguments
+from ptcore._ops._creation import rand, zeros
+from ptcore._ops._spatial import _batched, _numbers, _unbatched
+from ptcore._ops.functions import abs, fractional_windows, max_pool_windows, mean, mean_pool, relu, reshape, scatter_src
+
+
+# -- pooling ------------------------------------------------------------------------------------
+def _pool_settings(op, n, x, kernel_size, stride, padding, dilation, ceil_mode):
+    kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
+    if stride is None or (isinstance(stride, (list, tuple)) and not stride):
+        stride = kernel
+    else:
+        stride = _numbers(op, "stride", stride, n, 1)
+    padding = _numbers(op, "padding", padding, n, 0)
+    dilation = _numbers(op, "dilation", dilation, n, 1)
+    size, shape = [], x.shape
+    some = shape[1] > 0
+    for i in range(n):
+        m, s, p, reach = shape[i + 2], stride[i], padding[i], dilation[i] * (kernel[i] - 1)
+        if p and p > (reach + 1) // 2:
+            raise ShapeError(f"{op}: padding must be at most half of the kernel, got {list(padding)} for "
+                             f"kernel_size {list(kernel)} with dilation {list(dilation)}")
+        o = (m + 2 * p - reach - 1 + (s - 1 if ceil_mode else 0)) // s + 1
+        if ceil_mode and (o - 1) * s >= m + p:      # the last window begins inside the input
+            o -= 1
+        some = some and o > 0 and m > 0
+        size.append(o)
+    if not some:
+        raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {size} for input of "
+                         f"shape {list(x.shape)} and kernel_size {list(kernel)}")
+    return kernel, stride, padding, dilation, tuple(size)
+
+
+def _max_pool(op, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    x, batched = _batched(op, input, n)
+    settings = _pool_settings(op, n, x, kernel_size, stride, padding, dilation, ceil_mode)
+    values, indices = max_pool_windows(x, *settings)
+    if return_indices:
+        return _unbatched(values, batched), _unbatched(indices, batched)
+    return _unbatched(values, batched)
+
+
+def max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def _avg_pool(op, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor):
+    x, batched = _batched(op, input, n)
+    kernel, stride, padding, _, size = _pool_settings(op, n, x, kernel_size, stride, padding, 1, ceil_mode)
+    if divisor is not None:
+        divisor = _arguments.integer(op, "divisor_override", divisor)
+        if divisor == 0:
+            raise ShapeError(f"{op}: divisor_override must not be zero")
+    return _unbatched(mean_pool(x, kernel, stride, padding, size, count_include_pad, divisor), batched)
+
+
+def avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad):
+    return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                     divisor_override)
+
+
+def avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                     divisor_override)
+
+
+def _adaptive(op, n, input, output_size):
+    """(x, whether it has a batch, sizes, kernel): no kernel where windows differ."""
+    x, batched = _batched(op, input, n)
+    if isinstance(output_size, (list, tuple)):
+        if len(output_size) != n:
+            raise ShapeError(f"{op}: output_size must be an int or {n} ints, got {list(output_size)}")
+        output_size = [m if o is None else o for o, m in zip(output_size, x.shape[2:])]
+    elif output_size is None:
+        output_size = list(x.shape[2:])
+    size = _numbers(op, "output_size", output_size, n, 0)
+    shape = x.shape
+    if x.numel() == 0 and 0 in shape[1:]:
+        raise ShapeError(f"{op}: input must not be empty, got shape {list(shape)}")
+    kernel = []
+    for i in range(n):
+        m, o = shape[i + 2], size[i]
+        if o == 0 or m % o:
+            return x, batched, size, ()
+        kernel.append(m // o)
+    return x, batched, size, tuple(kernel)
+
+
+def _adaptive_avg(op, n, input, output_size):
+    x, batched, size, kernel = _adaptive(op, n, input, output_size)
+    if size == (1,) * n and x.dtype.kind == "f":
+        return _unbatched(mean(x, tuple(range(2, n + 2)), True), batched)
+    return _unbatched(mean_pool(x, kernel, kernel, (0,) * len(kernel), size, True, None), batched)
+
+
+def adaptive_avg_pool1d(input, output_size):
+    return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
+
+
+def adaptive_avg_pool2d(input, output_size):
+    return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
+
+
+def adaptive_avg_pool3d(input, output_size):
+    return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
+
+
+def _adaptive_max(op, n, input, output_size, return_indices):
+    x, batched, size, kernel = _adaptive(op, n, input, output_size)
+    none = (0,) * len(kernel)
+    values, indices = max_pool_windows(x, kernel, kernel, none, (1,) * len(kernel), size)
+    if return_indices:
+        return _unbatched(values, batched), _unbatched(indices, batched)
+    return _unbatched(values, batched)
+
+
+def adaptive_max_pool1d(input, output_size, return_indices):
+    return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input, output_size, return_indices):
+    return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input, output_size, return_indices):
+    return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
+
+
+def _lp_pool(op, n, input, norm_type, kernel_size, stride, ceil_mode):
+    kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
+    out = _avg_pool(op, n, input ** norm_type, kernel, stride, 0, ceil_mode, True, None)
+    return (out.sign() * relu(abs(out)) * math.prod(kernel)) ** (1.0 / norm_type)
+
+
+def lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode):
+    return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode):
+    return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode):
+    return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size):
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
+    x, batched = _batched(op, input, n)
+    if tuple(indices.shape) != tuple(input.shape):
+        raise ShapeError(f"{op}: indices must have input's shape {list(input.shape)}, got {list(indices.shape)}")
+    kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
+    stride = kernel if stride is None else _numbers(op, "stride", stride, n, 1)
+    padding = _numbers(op, "padding", padding, n, 0)
+    size = tuple([(m - 1) * s - 2 * p + k for m, s, p, k in zip(x.shape[2:], stride, padding, kernel)])
+    if output_size is not None:
+        given = _arguments.integers(op, "output_size", output_size)
+        given = tuple(given[len(given) - n:])
+        if len(given) != n or any([not m - s < g < m + s for g, m, s in zip(given, size, stride)]):
+            raise ValueError(f"{op}: output_size must be within a stride of {list(size)}, got {output_size!r}")
+        size = given
+    if min(size) < 1:
+        raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {list(size)}")
+    lead = tuple(x.shape[:2])
+    count = 1
+    for m in size:
+        count *= m
+    _arguments.integer(op, "the number of output_size", count)
+    flat = scatter_src(zeros(lead + (count,), dtype=x.dtype, device=x.device), 2,
+                       reshape(indices, lead + (-1,)), reshape(x, lead + (-1,)))
+    return _unbatched(reshape(flat, lead + size), batched)
+
+
+def max_unpool1d(input, indices, kernel_size, stride, padding, output_size):
+    return _max_unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(input, indices, kernel_size, stride, padding, output_size):
+    return _max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(input, indices, kernel_size, stride, padding, output_size):
+    return _max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
+
+
+# -- pooling at random places ---------------------------------------------------------------------
+def _fractional_max(op, n, input, kernel_size, output_size, output_ratio, samples):
+    x, batched = _batched(op, input, n)
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{op}: input must be real floating-point, got {x.dtype.name}")
+    if 0 in x.shape[1:]:
+        raise ShapeError(f"{op}: input must not be empty but for its batch, got shape {list(input.shape)}")
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{op}: requires specifying either an output_size or an output_ratio, got None of both")
+    kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
+    if output_size is None:
+        ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+        if len(ratios) != n:
+            raise ValueError(f"{op}: output_ratio must be a number or {n} numbers, got {output_ratio!r}")
+        ratios = [_arguments.real(op, "output_ratio", ratio) for ratio in ratios]
+        output_size = [int(size * ratio) for size, ratio in zip(x.shape[2:], ratios)]
+    out = _numbers(op, "output_size", output_size, n, 1)
+    shape = (*x.shape[:2], n)
+    if samples is None:
+        samples = rand(*shape, dtype=x.dtype, device=x.device)
+    elif samples.ndim != 3 or samples.shape[0] < shape[0] or samples.shape[1:] != shape[1:]:
+        raise ShapeError(f"{op}: _random_samples must have shape {list(shape)}, got {list(samples.shape)}")
+    elif samples.dtype is not x.dtype:
+        raise DTypeError(f"{op}: _random_samples must have input's dtype {x.dtype.name}, got {samples.dtype.name}")
+    if samples.shape[0] > shape[0]:
+        samples = samples[:shape[0]]
+    values, indices = fractional_windows(x, samples.detach(), kernel, out)
+    return (values, indices) if batched else (values.squeeze(0), indices.squeeze(0))
+
+
+def fractional_max_pool2d(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+    values, indices = _fractional_max("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
+                                      _random_samples)
+    return (values, indices) if return_indices else values
+
+
+def fractional_max_pool3d(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+    values, indices = _fractional_max("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
+                                      _random_samples)
+    return (values, indices) if return_indices else values
+
+
+def fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+    return fractional_max_pool2d(input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+def fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+    return fractional_max_pool3d(input, kernel_size, output_size, output_ratio, True, _random_samples)

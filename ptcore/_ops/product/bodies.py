@@ -1,0 +1,363 @@
+"""Bodies: products of matrices and vectors."""
+from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops import _arguments
+from ptcore._ops._common import _wrap
+from ptcore._ops._creation import eye
+from ptcore._ops._record import has_values
+from ptcore._ops.functions import (
+    bmm,
+    clone,
+    cross_of,
+    diagonal,
+    dot,
+    expand,
+    mm,
+    mul,
+    mv,
+    permute,
+    reshape,
+    sum,
+    transpose,
+    unsqueeze,
+)
+from ptcore._ops.product.einsum import einsum  # noqa: F401
+from ptcore._ops.table.shapes import broadcast_shapes
+from ptcore._tensor import Tensor
+
+
+def _matmul_error(x, y):
+    return ShapeError(f"matmul: inner sizes must agree and batches broadcast, got shapes "
+                      f"{list(x.shape)} and {list(y.shape)}")
+
+
+def matmul(x, y, out=None):
+    if x.ndim == 2 and y.ndim == 2:
+        return mm(x, y, out=out)
+    if x.ndim == 0 or y.ndim == 0:
+        raise ShapeError(f"matmul: both arguments need at least one dimension, got shapes "
+                         f"{list(x.shape)} and {list(y.shape)}")
+    if x.ndim == 1 and y.ndim == 1:
+        return dot(x, y, out=out)
+    if x.ndim == 2 and y.ndim == 1:
+        return mv(x, y, out=out)
+    if x.ndim == 1:
+        if y.ndim == 2:
+            return mv(transpose(y, 0, 1), x)
+        return reshape(matmul(unsqueeze(x, 0), y), y.shape[:-2] + y.shape[-1:])
+    if y.ndim == 1:
+        return reshape(mv(reshape(x, (-1, x.shape[-1])), y), x.shape[:-1]) if x.numel() else \
+            matmul(x, unsqueeze(y, 1)).squeeze(-1)
+    if x.shape[-1] != y.shape[-2]:
+        raise _matmul_error(x, y)
+    if y.ndim == 2 and x.numel():       # one matrix for all batches: one large product
+        return reshape(mm(reshape(x, (-1, x.shape[-1])), y), x.shape[:-1] + y.shape[-1:])
+    batch = _broadcast("matmul", x.shape[:-2], y.shape[:-2])
+    n = 1
+    for size in batch:
+        n *= size
+    x3 = reshape(expand(x, (*batch, *x.shape[-2:])), (n, *x.shape[-2:]))
+    y3 = reshape(expand(y, (*batch, *y.shape[-2:])), (n, *y.shape[-2:]))
+    return reshape(bmm(x3, y3), (*batch, x.shape[-2], y.shape[-1]))
+
+
+def _broadcast(op, a, b):
+    result = []
+    for i in range(-builtin_max(len(a), len(b)), 0):
+        m = a[i] if -i <= len(a) else 1
+        n = b[i] if -i <= len(b) else 1
+        if m != n and m != 1 and n != 1:
+            raise ShapeError(f"{op}: batch shapes must broadcast, got {list(a)} and {list(b)}")
+        result.append(n if m == 1 else m)
+    return tuple(result)
+
+
+def builtin_max(a, b):
+    return a if a > b else b
+
+
+def _conj(x):
+    return x.conj() if x.dtype.is_complex else x
+
+
+def _vectors(op, a, b):
+    for x in (a, b):
+        if x.ndim != 1:
+            raise ShapeError(f"{op}: both arguments must be vectors, got shapes {list(a.shape)} and {list(b.shape)}")
+
+
+# -- sums with products ---------------------------------------------------------------------------
+def outer(input, vec2, out=None):
+    _vectors("outer", input, vec2)
+    return mul(unsqueeze(input, 1), unsqueeze(vec2, 0), out=out)
+
+
+def _added(op, input, product, beta, alpha):
+    """``beta * input + alpha * product``; a beta of 0 does not read input."""
+    if input.dtype is not product.dtype:
+        raise DTypeError(f"{op}: all tensors must have one dtype, got {input.dtype.name} and {product.dtype.name}")
+    if product.dtype.kind not in "fc" and (isinstance(beta, (float, complex)) or isinstance(alpha, (float, complex))):
+        raise RuntimeError(f"{op}: beta and alpha must be integers for {product.dtype.name} tensors, got {beta} and "
+                           f"{alpha}")
+    shape = broadcast_shapes(op, input.shape, product.shape)
+    if shape != tuple(product.shape):
+        raise ShapeError(f"{op}: input of shape {list(input.shape)} does not broadcast to {list(product.shape)}")
+    if alpha != 1:
+        product = product * alpha
+    if beta == 0:
+        return product
+    return product + (input if beta == 1 else input * beta)
+
+
+def addmv(input, mat, vec, beta, alpha):
+    return _added("addmv", input, mv(mat, vec), beta, alpha)
+
+
+def addr(input, vec1, vec2, beta, alpha):
+    _vectors("addr", vec1, vec2)
+    if input.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":      # or of and
+        shape = (vec1.shape[0], vec2.shape[0])
+        broadcast_shapes("addr", input.shape, shape)
+        return (input & bool(beta)) | (outer(vec1, vec2) & bool(alpha))
+    return _added("addr", input, outer(vec1, vec2), beta, alpha)
+
+
+def baddbmm(input, batch1, batch2, beta, alpha):
+    return _added("baddbmm", input, bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(input, batch1, batch2, beta, alpha):
+    """The batch is summed inside one long product."""
+    if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
+        raise ShapeError(f"addbmm: batch1 and batch2 must be batches of matrices that multiply, got shapes "
+                         f"{list(batch1.shape)} and {list(batch2.shape)}")
+    b, n, k = batch1.shape
+    product = mm(reshape(transpose(batch1, 0, 1), (n, b * k)), reshape(batch2, (b * k, batch2.shape[2])))
+    return _added("addbmm", input, product, beta, alpha)
+
+
+# -- products --------------------------------------------------------------------------------------
+def vdot(input, other):
+    _vectors("vdot", input, other)
+    return dot(_conj(input), other)
+
+
+def inner(input, other):
+    if not input.ndim or not other.ndim:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise ShapeError(f"inner: the last sizes must agree, got shapes {list(input.shape)} and {list(other.shape)}")
+    if input.ndim == 1 and other.ndim == 1:
+        return dot(input, other)
+    if input.ndim == 2 and other.ndim == 2:
+        return mm(input, transpose(other, 0, 1))
+    return tensordot(input, other, ([-1], [-1]))
+
+
+def tensordot(a, b, dims):
+    op = "tensordot"
+    if isinstance(dims, Tensor):
+        if not has_values(dims):
+            raise TypeError(f"{op}: dims must be a number or two lists of dims, got a tensor on {dims.device}")
+        dims = dims.tolist()
+    if isinstance(dims, (tuple, list)):
+        if len(dims) != 2:
+            raise RuntimeError(f"{op}: dims must be a number or two lists of dims, got {dims!r}")
+        left, right = [_arguments.integers(op, "dims", d) for d in dims]
+    else:
+        n = _arguments.integer(op, "dims", dims)
+        if n < 0 or n > min_of(a.ndim, b.ndim):
+            raise RuntimeError(f"{op}: dims must be in [0, {min_of(a.ndim, b.ndim)}], got {n}")
+        left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
+    left = [_wrap(op, d, a.ndim, "dims") for d in left]
+    right = [_wrap(op, d, b.ndim, "dims") for d in right]
+    if len(left) != len(right) or len(set(left)) < len(left) or len(set(right)) < len(right):
+        raise RuntimeError(f"{op}: both lists of dims must have one length and no dim twice, got {left} and {right}")
+    n = 1
+    for p, q in zip(left, right):
+        if not a.ndim or not b.ndim or a.shape[p] != b.shape[q]:
+            raise ShapeError(f"{op}: dims {left} of shape {list(a.shape)} and {right} of {list(b.shape)} must agree")
+        n *= a.shape[p]
+    rest_a = [d for d in range(a.ndim) if d not in left]
+    rest_b = [d for d in range(b.ndim) if d not in right]
+    shape_a, shape_b = [a.shape[d] for d in rest_a], [b.shape[d] for d in rest_b]
+    x = reshape(permute(a, rest_a + left), (product_of(shape_a), n))
+    y = reshape(permute(b, right + rest_b), (n, product_of(shape_b)))
+    return reshape(mm(x, y), shape_a + shape_b)
+
+
+def min_of(a, b):
+    return a if a < b else b
+
+
+def product_of(sizes):
+    n = 1
+    for size in sizes:
+        n *= size
+    return n
+
+
+def kron(input, other):
+    ndim = input.ndim if input.ndim > other.ndim else other.ndim
+    a = [1] * (ndim - input.ndim) + list(input.shape)
+    b = [1] * (ndim - other.ndim) + list(other.shape)
+    spread_a, spread_b = [], []
+    for m, n in zip(a, b):
+        spread_a += [m, 1]
+        spread_b += [1, n]
+    return reshape(reshape(input, spread_a) * reshape(other, spread_b), [m * n for m, n in zip(a, b)])
+
+
+def linalg_multi_dot(tensors):
+    """The order with the fewest multiplications, by dynamic programming."""
+    op = "linalg_multi_dot"
+    tensors = list(_arguments.tensors(op, "tensors", tensors))
+    if len(tensors) < 2:
+        raise ShapeError(f"{op}: expected at least 2 tensors, got {len(tensors)}")
+    for i, t in enumerate(tensors):
+        if t.ndim != 2 and not (t.ndim == 1 and i in (0, len(tensors) - 1)):
+            raise ShapeError(f"{op}: tensors must be matrices, the first and last possibly vectors, got shape "
+                             f"{list(t.shape)}")
+    row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if row:
+        tensors[0] = unsqueeze(tensors[0], 0)
+    if column:
+        tensors[-1] = unsqueeze(tensors[-1], 1)
+    sizes = [tensors[0].shape[0]]
+    for a, b in zip(tensors, tensors[1:] + [None]):
+        if b is not None and a.shape[1] != b.shape[0]:
+            raise ShapeError(f"{op}: inner sizes must agree, got shapes {list(a.shape)} and {list(b.shape)}")
+        sizes.append(a.shape[1])
+    result = _in_order(tensors, sizes)
+    if row:
+        result = result.squeeze(0)
+    return result.squeeze(-1) if column else result
+
+
+def _in_order(tensors, p):
+    n = len(tensors)
+    cost = [[0] * n for _ in range(n)]
+    cut = [[0] * n for _ in range(n)]
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            best = None
+            for k in range(i, j):
+                c = cost[i][k] + cost[k + 1][j] + p[i] * p[k + 1] * p[j + 1]
+                if best is None or c < best:
+                    best, cut[i][j] = c, k
+            cost[i][j] = best
+    return _multiplied(tensors, cut, 0, n - 1)
+
+
+def _multiplied(tensors, cut, i, j):
+    if i == j:
+        return tensors[i]
+    k = cut[i][j]
+    return mm(_multiplied(tensors, cut, i, k), _multiplied(tensors, cut, k + 1, j))
+
+
+def chain_matmul(matrices):
+    if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
+        matrices = matrices[0]
+    matrices = _arguments.tensors("chain_matmul", "matrices", matrices)
+    for m in matrices:
+        if m.ndim != 2:
+            raise ShapeError(f"chain_matmul: matrices must have 2 dimensions, got shape {list(m.shape)}")
+    return clone(matrices[0]) if len(matrices) == 1 else linalg_multi_dot(matrices)
+
+
+def _square(op, x):
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"{op}: matrices must be square, got shape {list(x.shape)}")
+
+
+def matrix_power(input, n):
+    _square("matrix_power", input)
+    if n < 0:
+        input, n = input.inverse(), -n
+    if n == 0:
+        return expand(eye(input.shape[-1], dtype=input.dtype, device=input.device), input.shape).clone()
+    result = None
+    while True:
+        if n & 1:
+            result = input if result is None else matmul(result, input)
+        n >>= 1
+        if not n:
+            return clone(result) if result is input else result
+        input = matmul(input, input)
+
+
+def linalg_vecdot(x, y, dim):
+    op = "linalg_vecdot"
+    shape = broadcast_shapes(op, x.shape, y.shape)
+    for v in (x, y):
+        if v.dtype.kind not in "fc":
+            raise DTypeError(f"{op}: both arguments must be floating-point or complex, got {v.dtype.name}")
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"{op}: both arguments must have one dtype, got {x.dtype.name} and {y.dtype.name}")
+    dim = _wrap(op, dim, len(shape))
+    if not shape:
+        return _conj(x) * y
+    if len(shape) == 1 and x.shape == y.shape:
+        return dot(_conj(x), y)
+    return sum(_conj(x) * y, dim)
+
+
+def _crossed(op, input, other, dim):
+    shape = broadcast_shapes(op, input.shape, other.shape)
+    if not shape:
+        raise ShapeError(f"{op}: both arguments need at least one dimension, got shape []")
+    dim = _wrap(op, dim, len(shape))
+    if shape[dim] != 3:
+        raise ShapeError(f"{op}: dim {dim} must have size 3, got shapes {list(input.shape)} and {list(other.shape)}")
+    a = input if input.shape == shape else expand(input, shape)
+    return cross_of(a, other if other.shape == shape else expand(other, shape), dim)
+
+
+def cross(input, other, dim):
+    if dim is None:
+        shape = broadcast_shapes("cross", input.shape, other.shape)
+        if 3 not in shape:
+            raise ShapeError(f"cross: no dim has size 3, got shapes {list(input.shape)} and {list(other.shape)}")
+        dim = list(shape).index(3)
+    return _crossed("cross", input, other, dim)
+
+
+def linalg_cross(input, other, dim):
+    if input.ndim != other.ndim:
+        raise ShapeError(f"linalg_cross: both arguments must have equally many dimensions, got shapes "
+                         f"{list(input.shape)} and {list(other.shape)}")
+    return _crossed("linalg_cross", input, other, dim)
+
+
+def linalg_diagonal(A, offset, dim1, dim2):
+    return diagonal(A, offset, _wrap("linalg_diagonal", dim1, A.ndim, "dim1"),
+                    _wrap("linalg_diagonal", dim2, A.ndim, "dim2"))
+
+
+def bilinear(input1, input2, weight, bias):
+    op = "bilinear"
+    if weight.ndim != 3:
+        raise ShapeError(f"{op}: weight must have 3 dimensions (out, in1, in2), got shape {list(weight.shape)}")
+    k, n, m = weight.shape
+    if input1.ndim != input2.ndim or input1.shape[:-1] != input2.shape[:-1] or not input1.ndim:
+        raise ShapeError(f"{op}: input1 and input2 must have the same sizes but the last, got shapes "
+                         f"{list(input1.shape)} and {list(input2.shape)}")
+    if (input1.shape[-1], input2.shape[-1]) != (n, m):
+        raise ShapeError(f"{op}: the last sizes of input1 and input2 must be {n} and {m} for weight of shape "
+                         f"{list(weight.shape)}, got {input1.shape[-1]} and {input2.shape[-1]}")
+    if bias is not None and not isinstance(bias, Tensor):
+        _arguments.tensor(op, "bias", bias)
+    if bias is not None and tuple(bias.shape) != (k,):
+        raise ShapeError(f"{op}: bias must have shape {[k]}, got {list(bias.shape)}")
+    for name, t in (("input2", input2), ("weight", weight), ("bias", bias)):
+        if t is not None and t.dtype is not input1.dtype:
+            raise DTypeError(f"{op}: {name} must have input1's dtype {input1.dtype.name}, got {t.dtype.name}")
+    lead = tuple(input1.shape[:-1])
+    rows = 1
+    for size in lead:
+        rows *= size
+    left = matmul(reshape(input1, (rows, n)), reshape(permute(weight, (1, 0, 2)), (n, k * m)))
+    out = matmul(reshape(left, (rows, k, m)), reshape(input2, (rows, m, 1)))
+    out = reshape(out, (*lead, k))
+    return out if bias is None else out + bias

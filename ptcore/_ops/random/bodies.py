@@ -1,0 +1,159 @@
+"""Bodies: creation by kernel, random fills, draws from distributions, dropout."""
+from ptcore._dtype import as_dtype
+from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops._creation import bernoulli, empty, full, rand
+from ptcore._ops.functions import (
+    all,
+    any,
+    clamp_max,
+    cumsum,
+    dropout_masked,
+    places_among,
+    poisson_of,
+    reshape,
+    sum,
+    topk,
+    unsqueeze,
+)
+
+
+def multinomial(input, num_samples, replacement, generator):
+    """Without replacement the largest of p / E, E exponential; with it places of uniforms in the running sum."""
+    op = "multinomial"
+    if input.ndim not in (1, 2):
+        raise ShapeError(f"{op}: input must be a vector or a matrix, got shape {list(input.shape)}")
+    if input.dtype.kind != "f":
+        raise DTypeError(f"{op}: input must be real floating-point, got {input.dtype.name}")
+    if num_samples < 1:
+        raise RuntimeError(f"{op}: num_samples must be positive, got {num_samples}")
+    n = input.shape[-1]
+    if not replacement and num_samples > n:
+        raise RuntimeError(f"{op}: num_samples must not exceed the {n} categories without replacement, got "
+                           f"{num_samples}")
+    p = input.detach()
+    if p.dtype.itemsize < 4:
+        p = p.to(as_dtype("float32"))
+    if not bool(all((p >= 0) & (p < float("inf")))):
+        raise RuntimeError(f"{op}: probabilities must be finite and not negative")
+    total = sum(p, -1, True)
+    if bool(any(total <= 0)):
+        raise RuntimeError(f"{op}: the sum of the probabilities must be positive")
+    if not replacement:
+        noise = empty(p.shape, dtype=p.dtype, device=p.device).exponential_(generator=generator)
+        return topk(p / noise, num_samples, -1)[1]
+    running = cumsum(p.to(as_dtype("float64")), -1)
+    u = rand(*p.shape[:-1], num_samples, dtype=as_dtype("float64"), device=p.device, generator=generator)
+    end = running[..., -1:]
+    places = places_among(running.contiguous(), u * end, True)
+    # u * end may round up to the end: the last category that has any probability
+    return clamp_max(places, sum(running < end, -1, True))
+
+
+def poisson(input, generator):
+    return poisson_of(input, generator)
+
+
+# -- dropout ------------------------------------------------------------------------------------
+def _probability(op, p):
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"{op}: p must be in [0, 1], got {p}")
+    return float(p)
+
+
+def dropout(input, p, train):
+    p = _probability("dropout", p)
+    return dropout_masked(input, p, None)[0] if train and p else input
+
+
+def dropout_function(input, p, training, inplace):
+    out = dropout(input, p, training)
+    return input.copy_(out) if inplace and out is not input else out
+
+
+def _channels(op, input, p):
+    """1 or 0 for each channel of each sample, to be broadcast."""
+    if input.ndim < 2:
+        raise ShapeError(f"{op}: input must have at least 2 dimensions, got shape {list(input.shape)}")
+    if input.dtype.kind != "f":
+        raise DTypeError(f"{op}: input must be real floating-point, got {input.dtype.name}")
+    return _kept((*input.shape[:2], *[1] * (input.ndim - 2)), p, input)
+
+
+def _kept(shape, p, like):
+    return bernoulli(full(shape, 1 - p, dtype=like.dtype, device=like.device))
+
+
+def feature_dropout(input, p, train):
+    p = _probability("feature_dropout", p)
+    return _feature_dropped("feature_dropout", input, p, train)
+
+
+def _feature_dropped(op, input, p, train):
+    if not train or not p:
+        return input
+    if p == 1:
+        return input * 0
+    return input * (_channels(op, input, p) / (1 - p))
+
+
+# selu's limit towards minus infinity
+_SATURATED = -1.7580993408473766
+
+
+def _alpha_dropped(input, p, kept):
+    """Dropped elements become selu's limit; scaled and moved so that mean and variance stay."""
+    if p == 1:
+        return input * 0
+    scale = ((1 - p) * (1 + p * _SATURATED * _SATURATED)) ** -0.5
+    return input * (kept * scale) + ((1 - kept) * (_SATURATED * scale) - _SATURATED * scale * p)
+
+
+def alpha_dropout(input, p, train):
+    p = _probability("alpha_dropout", p)
+    if not train or not p:
+        return input
+    if input.dtype.kind != "f":
+        raise DTypeError(f"alpha_dropout: input must be real floating-point, got {input.dtype.name}")
+    return _alpha_dropped(input, p, _kept(input.shape, p, input))
+
+
+def feature_alpha_dropout(input, p, train):
+    p = _probability("feature_alpha_dropout", p)
+    if not train or not p:
+        return input
+    return _alpha_dropped(input, p, _channels("feature_alpha_dropout", input, p))
+
+
+def _or_inplace(input, out, inplace):
+    return input.copy_(out) if inplace and out is not input else out
+
+
+def alpha_dropout_function(input, p, training, inplace):
+    return _or_inplace(input, alpha_dropout(input, p, training), inplace)
+
+
+def feature_alpha_dropout_function(input, p, training, inplace):
+    return _or_inplace(input, feature_alpha_dropout(input, p, training), inplace)
+
+
+def _dropped_channels(op, input, p, training, inplace, spatial, single):
+    """Whole channels of (N, C, ...); (C, ...) where the sample stands alone."""
+    p = _probability(op, p)
+    if input.ndim not in (spatial + 1, spatial + 2):
+        raise ShapeError(f"{op}: input must have {spatial + 1} or {spatial + 2} dimensions, got shape "
+                         f"{list(input.shape)}")
+    alone = single and input.ndim == spatial + 1
+    out = _feature_dropped(op, unsqueeze(input, 0) if alone else input, p, training)
+    return _or_inplace(input, reshape(out, input.shape) if alone else out, inplace)
+
+
+def dropout1d(input, p, training, inplace):
+    return _dropped_channels("dropout1d", input, p, training, inplace, 1, True)
+
+
+def dropout2d(input, p, training, inplace):
+    return _dropped_channels("dropout2d", input, p, training, inplace, 2, False)
+
+
+def dropout3d(input, p, training, inplace):
+    return _dropped_channels("dropout3d", input, p, training, inplace, 3, True)

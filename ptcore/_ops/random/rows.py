@@ -1,0 +1,75 @@
+"""Rows: creation by kernel, random fills, draws from distributions, dropout."""
+from ptcore._ops.table.schema import ALL, NUMERIC, REAL, draw, nondifferentiable, structured
+
+for _name, _params, _numbers in (
+        ("arange", "start: Scalar, end: Scalar, step: Scalar", "start, end, step"),
+        ("linspace", "start: Scalar, end: Scalar, steps: Int", "start, end, steps")):
+    nondifferentiable(
+        f"fill_{_name}({_params}, shape: Sizes, dtype: DType, device: Obj)", types=NUMERIC,
+        kernel=_name, internal=True, called=_name, out="filled",
+        reference=f"{_name}({_numbers})",
+        doc=f"The values of {_name}.")
+
+nondifferentiable(
+    "fill_eye(shape: Sizes, dtype: DType, device: Obj)", types=ALL, kernel="eye", internal=True, called="eye",
+    out="filled", reference="eye(*shape)", doc="Ones on the diagonal.")
+
+for _name, _called, _params, _doc in (
+        ("random_uniform", "rand", "low: Float, high: Float", "Uniform reals in [low, high)."),
+        ("random_normal", "randn", "mean: Float, std: Float", "Normal reals."),
+        ("random_exponential", "exponential", "lambd: Float", "Exponential reals."),
+        ("random_integers", "randint", "low: Int, high: Int", "Uniform integers in [low, high)."),
+        ("randperm_values", "randperm", "n: Int", "A random permutation.")):
+    nondifferentiable(
+        f"{_name}({_params}, shape: Sizes, dtype: DType, device: Obj, generator: Obj)",
+        types=ALL, kernel="randperm" if _name.startswith("randperm") else _name, internal=True,
+        called=_called, random=True, out="filled", reference=_name, doc=_doc)
+
+nondifferentiable(
+    "bernoulli_of(input, generator: Obj)", types=REAL, kernel="random_bernoulli", internal=True, called="bernoulli",
+    random=True, layout="contiguous", out="like", reference="bernoulli",
+    doc="1 with the probability that each element says, else 0.")
+
+nondifferentiable(
+    "poisson_of(input, generator: Obj)", types=REAL, kernel="random_poisson", internal=True, random=True,
+    called="poisson",
+    layout="contiguous", out="like", reference="poisson",
+    doc="Counts with the Poisson rate that each element says.")
+
+structured(
+    "dropout_masked(input, p: Float, generator: Obj)", types=REAL, kernel="dropout",
+    internal=True, called="dropout", random=True, layout="contiguous", fields=("out", "mask"),
+    out="like_mask",
+    jvp="rule", reference="dropout", doc="Elements zeroed with probability p, the rest scaled by 1 / (1 - p).")
+
+draw("multinomial(input, num_samples: Int, replacement=False, *, generator: Obj = None)",
+     "Positions drawn with the probabilities, up to a factor, that each row of ``input`` holds.",
+     "ptcore.multinomial(ptcore.tensor([0., 1.]), 1)", "tensor([1])", out_argument=True)
+
+draw("poisson(input, generator: Obj = None)", "Counts with the Poisson rate that each element says.",
+     "ptcore.poisson(ptcore.zeros(2))", "tensor([0., 0.])", method=False)
+
+for _name, _text in (("dropout", "Elements"), ("feature_dropout", "Whole channels (dim 1)")):
+    draw(f"{_name}(input, p: Float, train: Bool)",
+         f"{_text} zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)`` when ``train``.",
+         f"ptcore.{_name}(ptcore.ones(1, 2), 0.5, False)", "tensor([[1., 1.]])", method=False, inplace=True)
+
+draw("dropout_function(input, p: Float = 0.5, training=True, inplace=False)",
+     "Elements zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)`` when ``training``.",
+     "ptcore.nn.functional.dropout(ptcore.ones(3), training=False)", "tensor([1., 1., 1.])",
+     public=["nn.functional.dropout"], called="dropout", method=False)
+
+for _name, _text in (("alpha_dropout", "Elements"), ("feature_alpha_dropout", "Whole channels (dim 1)")):
+    draw(f"{_name}(input, p: Float, train: Bool)",
+         f"{_text} set to selu's lower limit with probability ``p`` when ``train``; mean and variance are kept.",
+         f"ptcore.{_name}(ptcore.ones(1, 2), 0.5, False)", "tensor([[1., 1.]])", method=False, inplace=True)
+    draw(f"{_name}_function(input, p: Float = 0.5, training=False, inplace=False)",
+         f"{_text} set to selu's lower limit with probability ``p`` when ``training``; mean and variance are kept.",
+         f"ptcore.nn.functional.{_name}(ptcore.ones(1, 2))", "tensor([[1., 1.]])",
+         public=[f"nn.functional.{_name}"], called=_name, method=False)
+
+for _k in (1, 2, 3):
+    draw(f"dropout{_k}d(input, p: Float = 0.5, training=True, inplace=False)",
+         f"Whole channels zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)``; {_k} spatial dims.",
+         f"ptcore.nn.functional.dropout{_k}d(ptcore.ones(1, 2, {', '.join('1' * _k)}), training=False).numel()", "2",
+         public=[f"nn.functional.dropout{_k}d"], method=False)

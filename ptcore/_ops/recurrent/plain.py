@@ -1,0 +1,112 @@
+"""Recurrent layers over padded and packed sequences, as functions of their weights."""
+
+from ptcore._exchange.convert import tensor
+from ptcore._ops import _arguments
+from ptcore._ops._creation import zeros
+from ptcore._ops.functions import cat, dropout_function, linear, recurrent_layer, stack
+from ptcore._tensor import Tensor
+
+
+def one_layer(x, batch_sizes, hx, cx, weights, mode, reverse):
+    """All steps of one layer in one direction.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., input_size)
+        The inputs of all steps, ``sum(batch_sizes)`` rows.
+    hx, cx : Tensor
+        The state that the first step starts from; cx of an LSTM only.
+    weights : tuple
+        ``(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)``, None where there is none.
+
+    Returns
+    -------
+    out, cells : Tensor
+        The states after all steps, a row for each row of x.
+    """
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    if mode != "gru" and b_ih is not None:
+        b_ih, b_hh = b_ih + b_hh, None              # the two are only ever used as their sum
+    gates = linear(x, w_ih, b_ih)
+    gates = gates.reshape(-1, gates.shape[-1])
+    return recurrent_layer(gates, hx, cx, w_hh, b_hh, w_hr, batch_sizes, mode, reverse)[:2]
+
+
+def last_rows(values, batch_sizes, reverse, batch):
+    """The rows of each sequence's last step in a layer's order."""
+    if reverse:
+        return values[:batch]
+    if batch_sizes[-1] == batch:
+        return values[values.shape[0] - batch:]
+    places, start = [0] * batch, 0
+    for n in batch_sizes:
+        for i in range(n):
+            places[i] = start + i
+        start += n
+    return values.index_select(0, tensor(places, device=values.device))
+
+
+def layers(x, batch_sizes, hidden, weights, mode, bidirectional, dropout, training):
+    """All layers; `weights` has an entry for each layer and direction, in that order.
+
+    Returns
+    -------
+    out : Tensor
+        With the shape of x but for the last size.
+    states : list of Tensor
+        Stacked final states; those of the cells too where there are any.
+    """
+    directions = 2 if bidirectional else 1
+    sizes = x.shape[:-1]
+    hx, cx = hidden if mode == "lstm" else (hidden, None)
+    batch = hx.shape[1]
+    hs, cs = [], []
+    for layer in range(len(weights) // directions):
+        outs = []
+        for direction in range(directions):
+            k, reverse = layer * directions + direction, direction == 1
+            out, cells = one_layer(x, batch_sizes, hx[k], None if cx is None else cx[k], weights[k], mode, reverse)
+            outs.append(out)
+            hs.append(last_rows(out, batch_sizes, reverse, batch))
+            if cx is not None:
+                cs.append(last_rows(cells, batch_sizes, reverse, batch))
+        x = outs[0] if directions == 1 else cat(outs, 1)
+        if dropout and training and layer + 1 < len(weights) // directions:
+            x = dropout_function(x, dropout, True)
+        x = x.reshape(*sizes, x.shape[-1])
+    return x, [stack(hs), stack(cs)] if cx is not None else [stack(hs)]
+
+
+def zero_state(x, count, batch, size):
+    """What a sequence starts from when nothing is given."""
+    return zeros(count, batch, size, dtype=x.dtype, device=x.device)
+
+
+def _cell(op, mode, input, hx, cx, w_ih, w_hh, b_ih, b_hh):
+    _arguments.need_tensors(op, input=input, hx=hx, w_ih=w_ih, w_hh=w_hh)
+    if input.ndim != 2 or hx.ndim != 2 or input.shape[0] != hx.shape[0]:
+        raise RuntimeError(f"{op}: input and the state must be matrices with one row for each sample, got shapes "
+                           f"{list(input.shape)} and {list(hx.shape)}")
+    return one_layer(input, (input.shape[0],), hx, cx, (w_ih, w_hh, b_ih, b_hh, None), mode, False)
+
+
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple[Tensor, Tensor]:
+    """State and cell after one step from ``hx``, a pair; see :class:`ptcore.nn.LSTMCell`."""
+    if not isinstance(hx, (tuple, list)) or len(hx) != 2:
+        raise RuntimeError(f"lstm_cell: hx must be a pair (h, c), got {type(hx).__name__}")
+    return tuple(_cell("lstm_cell", "lstm", input, *hx, w_ih, w_hh, b_ih, b_hh))
+
+
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """The state after one step; see :class:`ptcore.nn.GRUCell`."""
+    return _cell("gru_cell", "gru", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
+
+
+def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """The state after one step; see :class:`ptcore.nn.RNNCell`."""
+    return _cell("rnn_tanh_cell", "tanh", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
+
+
+def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """The state after one step; see :class:`ptcore.nn.RNNCell`."""
+    return _cell("rnn_relu_cell", "relu", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]

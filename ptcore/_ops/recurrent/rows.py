@@ -1,0 +1,28 @@
+"""Rows: one layer of a recurrent network in one direction.
+
+``gates`` (rows, G * hidden) are the products of the inputs of all steps; step t has ``batch_sizes[t]`` rows,
+which never rise, as in a packed sequence. What the layer adds to them is ``state @ weight.T + bias``.
+The state of an LSTM may be ``projection`` times what its gates make, of a smaller size than the cells.
+"""
+from ptcore._ops.table.schema import REAL, nondifferentiable, structured
+
+_SETTINGS = 'batch_sizes: Ints, mode: "tanh|relu|lstm|gru", reverse: Bool'
+
+structured(
+    "recurrent_layer(gates, hx, cx: OptTensor, weight, bias: OptTensor, projection: OptTensor, "
+    f"{_SETTINGS})", types=REAL,
+    promote="none", kernel="recurrent_layer", layout="contiguous", internal=True, called="rnn",
+    fields=("out", "cells", "kept"),
+    out="recurrent_spec(gates, hx, cx, weight, bias, projection, batch_sizes, mode)",
+    batch="decompose", jvp="decompose", autocast="low",
+    reference="_recurrent_layer(x, hx, cx, weight, bias, projection, batch_sizes, mode, reverse)",
+    doc="The states of all steps; the cells of an LSTM; what the derivative reads of the gates.")
+
+nondifferentiable(
+    "recurrent_layer_backward(g, g_cells: OptTensor, states, cells, kept, hx, cx: OptTensor, weight, "
+    f"projection: OptTensor, {_SETTINGS})", types=REAL, promote="none", kernel="recurrent_layer_backward",
+    layout="contiguous", internal=True, called="rnn", fields=("gates", "hidden", "previous", "hx", "cx", "projected"),
+    out="recurrent_gradients(g, hx, weight, projection, mode)", batch="decompose",
+    reference="_recurrent_layer_backward(g, g_cells, states, cells, kept, hx, cx, weight, projection, batch_sizes, "
+              "mode, reverse)",
+    doc="The fused gradient of a recurrent layer for a backward that is not recorded.")

@@ -1,0 +1,95 @@
+"""Bodies: reductions over one, several or all dims."""
+from ptcore._errors import DTypeError
+from ptcore._ops import _arguments, _results
+from ptcore._ops._common import _dims, _wrap
+from ptcore._ops.functions import (
+    amax,
+    amin,
+    max_dim,
+    maximum,
+    mean,
+    min_dim,
+    minimum,
+    nansum,
+    prod_dims,
+    root_of_variance,
+    sum,
+    var_dims,
+)
+from ptcore._tensor import Tensor
+
+
+def _extremum(op, input, dim, keepdim, elementwise, whole, along, result):
+    if dim is None:
+        return whole(input, None, keepdim)
+    if isinstance(dim, Tensor):
+        return elementwise(input, dim)
+    if isinstance(dim, (tuple, list)):
+        return whole(input, _dims(op, dim, input.ndim), keepdim)
+    return _results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
+
+
+def max(input, dim, keepdim):
+    return _extremum("max", input, dim, keepdim, maximum, amax, max_dim, _results.max)
+
+
+def min(input, dim, keepdim):
+    return _extremum("min", input, dim, keepdim, minimum, amin, min_dim, _results.min)
+
+
+def prod(input, dim, keepdim, dtype):
+    return prod_dims(input, _dims("prod", dim, input.ndim), keepdim, dtype=dtype)
+
+
+def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof):
+    if isinstance(dim, bool):           # var(unbiased)
+        dim, unbiased = None, dim
+    if ddof is not None:
+        correction = _results.second_spelling(op, "correction", correction, "ddof", ddof)
+    if correction is None:
+        correction = 1.0 if unbiased is None or _arguments.flag(op, "unbiased", unbiased) else 0.0
+    if dtype is not None:
+        input = input.to(dtype)
+    dims, correction = _dims(op, dim, input.ndim), _arguments.real(op, "correction", correction)
+    if input.dtype.is_complex:
+        return var_dims(input.real, dims, correction, keepdim) + var_dims(input.imag, dims, correction, keepdim)
+    return var_dims(input, dims, correction, keepdim)
+
+
+def var(input, dim, unbiased, keepdim, correction, dtype, ddof):
+    return _variance("var", input, dim, unbiased, keepdim, correction, dtype, ddof)
+
+
+def std(input, dim, unbiased, keepdim, correction, dtype, ddof):
+    return root_of_variance(_variance("std", input, dim, unbiased, keepdim, correction, dtype, ddof))
+
+
+# -- moments ------------------------------------------------------------------------------------
+def std_mean(input, dim, unbiased, keepdim, correction):
+    variance, middle = _with_mean("std_mean", input, dim, unbiased, keepdim, correction)
+    return root_of_variance(variance), middle
+
+
+def var_mean(input, dim, unbiased, keepdim, correction):
+    return _with_mean("var_mean", input, dim, unbiased, keepdim, correction)
+
+
+def _with_mean(op, input, dim, unbiased, keepdim, correction):
+    if input.dtype.kind not in "fc":
+        raise DTypeError(f"{op}: input must be floating-point, got {input.dtype.name}")
+    variance = _variance(op, input, dim, unbiased, keepdim, correction, None, None)
+    return variance, mean(input, None if isinstance(dim, bool) else _dims(op, dim, input.ndim), keepdim)
+
+
+def nanmean(input, dim, keepdim, dtype):
+    if input.dtype.kind != "f":
+        raise DTypeError(f"nanmean: input must be real floating-point, got {input.dtype.name}")
+    dims = _dims("nanmean", dim, input.ndim)
+    total = nansum(input, dims, keepdim, dtype=dtype)
+    return total / sum(input == input, dims, keepdim).to(total.dtype)
+
+
+# -- order --------------------------------------------------------------------------------------
+def aminmax(input, dim, keepdim):
+    dims = None if dim is None else _wrap("aminmax", dim, input.ndim)
+    return _results.aminmax((amin(input, dims, keepdim), amax(input, dims, keepdim)))

@@ -1,0 +1,526 @@
+/* Reductions that add up: sum, nansum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any, all.
+ *
+ * Precision: float32 data is added in 64 lanes over at most 8192 elements and in float64 beyond;
+ * half types are read as float32; integers wrap in 64 bits. An empty reduction gives the identity.
+ */
+#include "lanes.hpp"
+#include "reduce.hpp"
+
+namespace {
+
+/* Columns of a fold: rows are taken four at a time to save trips to the accumulators, but for selections,
+ * which nested this deep would become branches. */
+template <class Fold, class T>
+inline void fold_columns(T *PT_RESTRICT acc, const T *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width) {
+    constexpr bool arithmetic = is_same<Fold, add_fold> || is_same<Fold, multiply_fold>;
+    int64_t r = 0;
+    for (; arithmetic && r + 4 <= rows; r += 4) {
+        const T *a = x + r * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        PT_IVDEP
+        for (int64_t j = 0; j < width; ++j)
+            acc[j] = Fold::apply(acc[j], Fold::apply(Fold::apply(a[j], b[j]), Fold::apply(c[j], d[j])));
+    }
+    for (; r < rows; ++r) {
+        const T *a = x + r * stride;
+        PT_IVDEP
+        for (int64_t j = 0; j < width; ++j) acc[j] = Fold::apply(acc[j], a[j]);
+    }
+}
+
+/* ---- sum, prod --------------------------------------------------------------------------- */
+
+template <class E> struct wide { using type = double; };
+template <> struct wide<int64_t> { using type = int64_t; };
+template <> struct wide<complex64> { using type = complex128; };
+template <> struct wide<complex128> { using type = complex128; };
+
+/* signed arithmetic wraps: it is done unsigned */
+template <class E> struct lane_type { using type = E; };
+template <> struct lane_type<int64_t> { using type = uint64_t; };
+template <> struct lane_type<complex64> { using type = float; };
+template <> struct lane_type<complex128> { using type = double; };
+
+template <class Fold, class W>
+inline W combine(W a, W b) {
+    if constexpr (is_same<W, int64_t>) return int64_t(Fold::apply(uint64_t(a), uint64_t(b)));
+    else return Fold::apply(a, b);
+}
+
+template <class E, class Fold>
+struct fold_op  {
+    using elem = E;
+    using state = typename wide<E>::type;
+    static constexpr bool adds = is_same<Fold, add_fold>;
+
+    static state identity() { return convert<state>(adds ? 0 : 1); }
+    static void merge(state &a, const state &b) { a = combine<Fold>(a, b); }
+    static bool settled(const state &) { return false; }
+    void run(state &s, const E *x, int64_t n, int64_t) const {
+        using L = typename lane_type<E>::type;
+        const L *p = reinterpret_cast<const L *>(x);
+        if constexpr (!is_complex<E>) s = combine<Fold>(s, state(fold<Fold>(p, n, L(adds ? 0 : 1))));
+        else if constexpr (adds) {
+            L re_im[2];
+            fold_lanes<Fold, 2>(p, p, 2 * n, L(0), re_im, identity_map{});
+            s = s + state{re_im[0], re_im[1]};
+        }
+        else
+            for (int64_t i = 0; i < n; ++i) s = s * convert<state>(x[i]);
+    }
+    void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+        if constexpr (is_complex<E> && adds) {
+            using L = typename lane_type<E>::type;
+            L acc[2 * COLUMN_WIDTH];
+            for (int64_t j = 0; j < 2 * width; ++j) acc[j] = 0;
+            fold_columns<Fold>(acc, reinterpret_cast<const L *>(x), 2 * stride, rows, 2 * width);
+            for (int64_t j = 0; j < width; ++j) s[j] = s[j] + state{acc[2 * j], acc[2 * j + 1]};
+        }
+        else if constexpr (is_complex<E>)
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t j = 0; j < width; ++j) s[j] = s[j] * convert<state>(x[r * stride + j]);
+        else {
+            using L = typename lane_type<E>::type;
+            L acc[COLUMN_WIDTH];
+            for (int64_t j = 0; j < width; ++j) acc[j] = L(adds ? 0 : 1);
+            fold_columns<Fold>(acc, reinterpret_cast<const L *>(x), stride, rows, width);
+            for (int64_t j = 0; j < width; ++j) s[j] = combine<Fold>(s[j], state(acc[j]));
+        }
+    }
+};
+
+/* The sum of what is not NaN. */
+template <class E>
+struct known_sum_op {
+    using elem = E;
+    using state = double;
+    static state identity() { return 0; }
+    static void merge(state &a, const state &b) { a += b; }
+    static bool settled(const state &) { return false; }
+    void run(state &s, const E *x, int64_t n, int64_t) const {
+        E sum;
+        const auto zero = simd<E>::fill(E(0));
+        fold_lanes<add_fold, 1>(x, x, n, E(0), &sum, [=](auto v, auto) { return v == v ? v : zero; });
+        s += double(sum);
+    }
+    void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+        E acc[COLUMN_WIDTH];
+        for (int64_t j = 0; j < width; ++j) acc[j] = 0;
+        for (int64_t r = 0; r < rows; ++r) {
+            const E *p = x + r * stride;
+            PT_IVDEP
+            for (int64_t j = 0; j < width; ++j) acc[j] += p[j] == p[j] ? p[j] : E(0);
+        }
+        for (int64_t j = 0; j < width; ++j) s[j] += double(acc[j]);
+    }
+};
+
+/* ---- var --------------------------------------------------------------------------------- */
+
+/* Chan's merge of (count, mean, sum of squared deviations); two passes inside a run. A complex
+ * variance is that of the real and the imaginary parts together. */
+template <class E>
+struct var_op  {
+    using elem = E;
+    struct state { double n, mean, m2; };
+    static state identity() { return {0, 0, 0}; }
+    static bool settled(const state &) { return false; }
+    static void merge(state &a, const state &b) {
+        if (b.n == 0) return;
+        double n = a.n + b.n, d = b.mean - a.mean;
+        a.mean += d * (b.n / n);
+        a.m2 += b.m2 + d * d * (a.n * (b.n / n));
+        a.n = n;
+    }
+    void run(state &s, const E *x, int64_t n, int64_t) const {
+        const E mean = E(double(fold<add_fold>(x, n, E(0))) / double(n));
+        const auto m = simd<E>::fill(mean);
+        E first, second;
+        fold_lanes<add_fold, 1>(x, x, n, E(0), &first, [=](auto v, auto) { return v - m; });
+        fold_lanes<add_fold, 1>(x, x, n, E(0), &second, [=](auto v, auto) { return (v - m) * (v - m); });
+        finish(s, double(n), double(mean), double(first), double(second));
+    }
+    void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+        E mean[COLUMN_WIDTH], first[COLUMN_WIDTH], second[COLUMN_WIDTH];
+        for (int64_t j = 0; j < width; ++j) mean[j] = first[j] = second[j] = 0;
+        fold_columns<add_fold>(mean, x, stride, rows, width);
+        for (int64_t j = 0; j < width; ++j) mean[j] = mean[j] / E(rows);
+        for (int64_t r = 0; r < rows; ++r) {
+            const E *p = x + r * stride;
+            PT_IVDEP
+            for (int64_t j = 0; j < width; ++j) {
+                E d = p[j] - mean[j];
+                first[j] += d;
+                second[j] += d * d;
+            }
+        }
+        for (int64_t j = 0; j < width; ++j) finish(s[j], double(rows), double(mean[j]), double(first[j]), double(second[j]));
+    }
+
+  private:
+    /* adds a run whose deviations were taken from a rounded mean */
+    void finish(state &s, double n, double mean, double first, double second) const {
+        merge(s, {n, mean + first / n, second - first * (first / n)});
+    }
+};
+
+/* ---- vector_norm ------------------------------------------------------------------------- */
+
+enum norm_kind { NORM_0, NORM_1, NORM_2, NORM_P, NORM_MAX, NORM_MIN };
+
+/* Everything is computed in float64 from |x|, so that float32 squares cannot overflow. */
+template <class T>
+inline void fetch_magnitude(void *to, const void *from, int64_t stride, int64_t n) {
+    double *PT_RESTRICT dst = static_cast<double *>(to);
+    const T *PT_RESTRICT src = static_cast<const T *>(from);
+    if constexpr (is_complex<T>)
+        for (int64_t i = 0; i < n; ++i) dst[i] = hypot(double(src[i * stride].re), double(src[i * stride].im));
+    else {
+        load(dst, src, stride, n);
+        for (int64_t i = 0; i < n; ++i) dst[i] = fabs(dst[i]);
+    }
+}
+template <int KIND>
+struct norm_op {
+    using elem = double;
+    using state = double;
+    using fold_type = std::conditional_t<KIND == NORM_MAX, max_fold, std::conditional_t<KIND == NORM_MIN, min_fold, add_fold>>;
+    double p;
+
+    static state identity() { return KIND == NORM_MIN ? HUGE_VAL : 0.0; }
+    static bool settled(const state &) { return false; }
+    static void merge(state &a, const state &b) { a = fold_type::apply(a, b); }
+    double power(double x) const {
+        if (KIND == NORM_0) return x != 0;
+        if (KIND == NORM_P) return pow(x, p);
+        return x;
+    }
+    void run(state &s, const double *x, int64_t n, int64_t) const {
+        if constexpr (KIND == NORM_2) {
+            double r;
+            fold_lanes<add_fold, 1>(x, x, n, 0.0, &r, [](auto v, auto) { return v * v; });
+            s += r;
+        }
+        else if constexpr (KIND == NORM_0 || KIND == NORM_P)
+            for (int64_t i = 0; i < n; ++i) s += power(x[i]);
+        else
+            merge(s, fold<fold_type>(x, n, identity()));
+    }
+    void columns(state *PT_RESTRICT s, const double *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+        if constexpr (KIND == NORM_1 || KIND == NORM_MAX || KIND == NORM_MIN) fold_columns<fold_type>(s, x, stride, rows, width);
+        else
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t j = 0; j < width; ++j) {
+                    double v = x[r * stride + j];
+                    s[j] += KIND == NORM_2 ? v * v : power(v);
+                }
+    }
+};
+
+/* sum of squares of contiguous float32 without a tile: widened in the lanes */
+struct norm2_float {
+    using elem = float;
+    using state = double;
+    static state identity() { return 0; }
+    static bool settled(const state &) { return false; }
+    static void merge(state &a, const state &b) { a += b; }
+    void run(state &s, const float *PT_RESTRICT x, int64_t n, int64_t) const {
+        constexpr int L = 32;
+        double lane[L] = {};
+        int64_t i = 0;
+        for (; i + L <= n; i += L)
+            for (int l = 0; l < L; ++l) lane[l] += double(x[i + l]) * double(x[i + l]);
+        for (int l = 0; i < n; ++i, ++l) lane[l] += double(x[i]) * double(x[i]);
+        s += fold<add_fold>(lane, L, 0.0);
+    }
+    void columns(state *PT_RESTRICT s, const float *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t j = 0; j < width; ++j) s[j] += double(x[r * stride + j]) * double(x[r * stride + j]);
+    }
+};
+
+/* ---- logsumexp --------------------------------------------------------------------------- */
+
+template <class E>
+inline void add_exp(E *PT_RESTRICT sum, const E *PT_RESTRICT x, const E *PT_RESTRICT top, int64_t width) {
+    for (int64_t j = 0; j < width; ++j) sum[j] += pt::exp(x[j] - top[j]);
+}
+
+/* running maximum and the sum of exp(x - maximum) */
+template <class E>
+struct logsumexp_op  {
+    using elem = E;
+    struct state { double top, sum; };
+    static state identity() { return {-HUGE_VAL, 0}; }
+    static bool settled(const state &) { return false; }
+    static void merge(state &a, const state &b) {
+        double top = select_max(a.top, b.top);
+        if (fabs(top) == HUGE_VAL || top != top) a.sum += b.sum;
+        else a.sum = (a.top == top ? a.sum : a.sum * exp(a.top - top)) + (b.top == top ? b.sum : b.sum * exp(b.top - top));
+        a.top = top;
+    }
+    void run(state &s, const E *x, int64_t n, int64_t) const {
+        constexpr int L = 32;
+        const E top = fold<max_fold>(x, n, limits<E>::lowest());
+        if (fabs(double(top)) == HUGE_VAL || top != top) return merge(s, {double(top), 0});
+        E lane[L] = {};
+        int64_t i = 0;
+        for (; i + L <= n; i += L)
+            for (int l = 0; l < L; ++l) lane[l] += pt::exp(x[i + l] - top);
+        for (int l = 0; i < n; ++i, ++l) lane[l] += pt::exp(x[i] - top);
+        merge(s, {double(top), double(fold<add_fold>(lane, L, E(0)))});
+    }
+    void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+        E top[COLUMN_WIDTH], sum[COLUMN_WIDTH];
+        for (int64_t j = 0; j < width; ++j) {
+            top[j] = limits<E>::lowest();
+            sum[j] = 0;
+        }
+        fold_columns<max_fold>(top, x, stride, rows, width);
+        for (int64_t r = 0; r < rows; ++r) add_exp(sum, x + r * stride, top, width);
+        for (int64_t j = 0; j < width; ++j) merge(s[j], {double(top[j]), double(sum[j])});
+    }
+};
+
+/* ---- count_nonzero, any, all ------------------------------------------------------------- */
+
+enum truth_kind { COUNT, ANY, EVERY };
+
+template <int KIND>
+struct truth_op {
+    using elem = uint8_t;
+    struct state { int64_t truths, seen; };
+    static state identity() { return {0, 0}; }
+    static bool settled(const state &s) { return KIND == ANY ? s.truths > 0 : KIND == EVERY ? s.truths < s.seen : false; }
+    static void merge(state &a, const state &b) {
+        a.truths += b.truths;
+        a.seen += b.seen;
+    }
+    void run(state &s, const uint8_t *x, int64_t n, int64_t) const {
+        static_assert(RUN / 64 <= 255, "lanes of 8 bits must not overflow");
+        uint8_t lane[64] = {};
+        int64_t i = 0, total = 0;
+        for (; i + 64 <= n; i += 64)
+            for (int l = 0; l < 64; ++l) lane[l] = uint8_t(lane[l] + x[i + l]);
+        for (; i < n; ++i) total += x[i];
+        for (int l = 0; l < 64; ++l) total += lane[l];
+        merge(s, {total, n});
+    }
+    void columns(state *s, const uint8_t *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+        static_assert(COLUMN_ROWS <= 255, "columns of 8 bits must not overflow");
+        uint8_t acc[COLUMN_WIDTH] = {};
+        fold_columns_u8(acc, x, stride, rows, width);
+        for (int64_t j = 0; j < width; ++j) merge(s[j], {acc[j], rows});
+    }
+    static void fold_columns_u8(uint8_t *PT_RESTRICT acc, const uint8_t *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width) {
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t j = 0; j < width; ++j) acc[j] = uint8_t(acc[j] + x[r * stride + j]);
+    }
+};
+
+/* ---- the kernels ------------------------------------------------------------------------- */
+
+/* How in[0] reaches tiles of E: as it is, or widened from any integer type. */
+template <class E, class O>
+inline int integer_source(pt_call *call, source &from) {
+    const pt_view &in = call->in[0];
+    if (in.dtype == call->out[0].dtype) {
+        from = source_of<E, std::conditional_t<is_same<O, boolean>, uint8_t, O>>(in);
+        return PT_OK;
+    }
+    if constexpr (is_complex<E>) return bad_dtype(call, in.dtype);
+    else
+        return visit<BOOL | INTEGERS>(call, in.dtype, [&](auto tag) {
+            from = source_of<E, PT_TYPE(tag)>(in);
+            return int(PT_OK);
+        });
+}
+
+/* to.a: what a floating result is divided by */
+struct fold_write {
+    template <class O, class S>
+    static void apply(O &out, const S &s, const sink &to, int64_t) {
+        if constexpr (is_same<S, double>) out = convert<O>(s / to.a);
+        else if constexpr (is_complex<S>) out = convert<O>(S{s.re / to.a, s.im / to.a});
+        else out = convert<O>(s);
+    }
+};
+
+template <class E, class O, class Fold>
+inline int fold_as(pt_call *call, const reduction_plan &plan, double count) {
+    using op = fold_op<E, Fold>;
+    using S = typename op::state;
+    const op o;
+    source from;
+    if (int status = integer_source<E, O>(call, from)) return status;
+    return reduce(call, reducer_of(&o), from, plan, sink_of<O, S, fold_write>(call, count));
+}
+template <class Fold>
+inline int fold_kernel(pt_call *call, bool mean) {
+    reduction_plan plan;
+    if (int status = plan_dims(call, 0, plan)) return status;
+    const double count = mean ? double(plan.count) : 1;
+    const bool widen = call->in[0].dtype != call->out[0].dtype;
+    if (call->out[0].dtype == PT_BOOL) return fold_as<int64_t, boolean, Fold>(call, plan, count);
+    return visit<INTEGERS | FLOATS | COMPLEXES>(call, call->out[0].dtype, [&](auto tag) {
+        using O = PT_TYPE(tag);
+        if constexpr (is_complex<O>) return fold_as<O, O, Fold>(call, plan, count);
+        else if constexpr (!is_float<O>) return fold_as<int64_t, O, Fold>(call, plan, count);
+        else return widen ? fold_as<double, O, Fold>(call, plan, count) : fold_as<compute<O>, O, Fold>(call, plan, count);
+    });
+}
+int sum_kernel(pt_call *call) { return fold_kernel<add_fold>(call, false); }
+int mean_kernel(pt_call *call) { return fold_kernel<add_fold>(call, true); }
+int prod_kernel(pt_call *call) { return fold_kernel<multiply_fold>(call, false); }
+
+int nansum_kernel(pt_call *call) {
+    if (!in_set(FLOATS, call->in[0].dtype)) return sum_kernel(call);
+    reduction_plan plan;
+    if (int status = plan_dims(call, 0, plan)) return status;
+    return visit<FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        const known_sum_op<compute<T>> o;
+        return reduce(call, reducer_of(&o), source_of<compute<T>, T>(call->in[0]), plan, sink_of<T, double, fold_write>(call, 1));
+    });
+}
+
+/* doubles all strides: complex data seen as interleaved reals */
+inline void as_reals(reduction_plan &plan) {
+    for (int d = 0; d < plan.kept.ndim; ++d) plan.kept.stride[0][d] *= 2;
+    for (int d = 0; d < plan.reduced.ndim; ++d) plan.reduced.stride[0][d] *= 2;
+    plan.shift *= 2;
+    plan.rows = false;          /* elements of a row are now two apart */
+}
+
+/* to.a: the correction; to.b: 1 when the result is to be added (imaginary parts) */
+struct var_write {
+    template <class O, class S>
+    static void apply(O &out, const S &s, const sink &to, int64_t) {
+        const double v = s.m2 / (s.n > to.a ? s.n - to.a : 0.0);
+        out = convert<O>(to.b ? convert<double>(out) + v : v);
+    }
+};
+
+int var_kernel(pt_call *call) {
+    reduction_plan plan;
+    if (int status = plan_dims(call, 0, plan)) return status;
+    return visit<FLOATS | COMPLEXES>(call, call->in[0].dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        using R = real_type<T>;
+        using op = var_op<compute<R>>;
+        const op o;
+        sink to = sink_of<R, typename op::state, var_write>(call, call->params[1].d);
+        source from = source_of<compute<R>, R>(call->in[0]);
+        if constexpr (is_complex<T>) {
+            as_reals(plan);
+            if (int status = reduce(call, reducer_of(&o), from, plan, to)) return status;
+            from.data += from.itemsize;
+            to.b = 1;
+        }
+        return reduce(call, reducer_of(&o), from, plan, to);
+    });
+}
+
+/* to.a: the order of the norm */
+struct norm_write {
+    template <class O>
+    static void apply(O &out, const double &s, const sink &to, int64_t) {
+        const double p = to.a;
+        out = convert<O>(p == 2 ? sqrt(s) : p == 0 || p == 1 || fabs(p) == HUGE_VAL ? s : pow(s, 1 / p));
+    }
+};
+int vector_norm_kernel(pt_call *call) {
+    reduction_plan plan;
+    if (int status = plan_dims(call, 1, plan)) return status;
+    const double p = call->params[0].d;
+    const pt_view &in = call->in[0];
+    sink to;
+    int status = visit<FLOATS>(call, call->out[0].dtype, [&](auto tag) {
+        to = sink_of<PT_TYPE(tag), double, norm_write>(call, p);
+        return int(PT_OK);
+    });
+    if (status) return status;
+    if (p == 2 && in_set(HALVES | bit(PT_FLOAT32), in.dtype)) {
+        const norm2_float o;
+        return reduce(call, reducer_of(&o),
+                      in.dtype == PT_FLOAT32   ? source_of<float, float>(in)
+                      : in.dtype == PT_FLOAT16 ? source_of<float, half>(in)
+                                               : source_of<float, bfloat16>(in),
+                      plan, to);
+    }
+    source from;
+    status = visit<FLOATS | COMPLEXES>(call, in.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        from = {in.data, int64_t(sizeof(T)), fetch_magnitude<T>, false};
+        return int(PT_OK);
+    });
+    if (status) return status;
+    auto go = [&](const auto &op) { return reduce(call, reducer_of(&op), from, plan, to); };
+    if (p == 2) return go(norm_op<NORM_2>{p});
+    if (p == 1) return go(norm_op<NORM_1>{p});
+    if (p == 0) return go(norm_op<NORM_0>{p});
+    if (p == HUGE_VAL) return go(norm_op<NORM_MAX>{p});
+    if (p == -HUGE_VAL) return go(norm_op<NORM_MIN>{p});
+    return go(norm_op<NORM_P>{p});
+}
+
+struct logsumexp_write {
+    template <class O, class S>
+    static void apply(O &out, const S &s, const sink &, int64_t) {
+        const bool special = fabs(s.top) == HUGE_VAL || s.top != s.top;
+        out = convert<O>(special ? s.top : s.top + log(s.sum));
+    }
+};
+
+int logsumexp_kernel(pt_call *call) {
+    reduction_plan plan;
+    if (int status = plan_dims(call, 0, plan)) return status;
+    return visit<FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        using op = logsumexp_op<compute<T>>;
+        const op o;
+        return reduce(call, reducer_of(&o), source_of<compute<T>, T>(call->in[0]), plan,
+                      sink_of<T, typename op::state, logsumexp_write>(call));
+    });
+}
+
+template <int KIND>
+struct truth_write {
+    template <class O, class S>
+    static void apply(O &out, const S &s, const sink &, int64_t) {
+        out = O(KIND == COUNT ? s.truths : KIND == ANY ? s.truths > 0 : s.truths == s.seen);
+    }
+};
+
+template <int KIND>
+int truth_kernel(pt_call *call) {
+    reduction_plan plan;
+    if (int status = plan_dims(call, 0, plan)) return status;
+    using op = truth_op<KIND>;
+    using O = std::conditional_t<KIND == COUNT, int64_t, uint8_t>;
+    source from;
+    int status = visit<ALL>(call, call->in[0].dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        from = {call->in[0].data, int64_t(sizeof(T)), fetch_truth<T>, false};
+        return int(PT_OK);
+    });
+    if (status) return status;
+    const op o;
+    return reduce(call, reducer_of(&o), from, plan,
+                  sink_of<O, typename op::state, truth_write<KIND>>(call));
+}
+
+} // namespace
+
+extern "C" const pt_kernel_entry PT_CAT(pt_kernels_reduction_, PT_ISA)[] = {
+    {"sum", sum_kernel},
+    {"mean", mean_kernel},
+    {"nansum", nansum_kernel},
+    {"prod", prod_kernel},
+    {"var", var_kernel},
+    {"vector_norm", vector_norm_kernel},
+    {"logsumexp", logsumexp_kernel},
+    {"count_nonzero", truth_kernel<COUNT>},
+    {"any", truth_kernel<ANY>},
+    {"all", truth_kernel<EVERY>},
+    {nullptr, nullptr},
+};

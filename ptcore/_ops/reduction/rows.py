@@ -1,0 +1,199 @@
+"""Rows: reductions over one, several or all dims."""
+from ptcore._ops.table.schema import (
+    ALL,
+    FLOATING,
+    ORDERED,
+    REAL,
+    composite,
+    linear,
+    made,
+    nondifferentiable,
+    structured,
+    uniform,
+)
+
+linear(
+    "sum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)",
+    kernel="sum", promote="dtype", out="reduced_sum",
+    reference="sum(x, axis=dim, keepdims=keepdim)", autocast="high",
+    doc="""Sum over ``dim`` (all dims if None). Integers and bools give int64 unless ``dtype``
+says otherwise.
+
+>>> import ptcore
+>>> ptcore.sum(ptcore.tensor([[1., 2.], [3., 4.]]), dim=0)
+tensor([4., 6.])
+""")
+
+structured(
+    "nansum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", types=ORDERED,
+    kernel="nansum", promote="dtype", out="reduced_sum", jvp="decompose",
+    reference="nansum(x, axis=dim, keepdims=keepdim)",
+    doc="""Sum over ``dim`` (all dims if None) of the elements that are not NaN.
+
+>>> import ptcore
+>>> ptcore.nansum(ptcore.tensor([1., float("nan")]))
+tensor(1.)
+""")
+
+structured(
+    "prod_dims(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", node="ProdBackward0",
+    internal=True, called="prod",
+    kernel="prod", promote="dtype", out="reduced_sum",
+    reference="prod(x, axis=dim, keepdims=keepdim)", jvp="reduced", autocast="high",
+    sample=uniform(0.5, 2),
+    doc="Product over dims.")
+
+linear(
+    "mean(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", types=FLOATING,
+    kernel="mean", promote="dtype", out="reduced",
+    reference="mean(x, axis=dim, keepdims=keepdim)",
+    doc="""Mean over ``dim`` (all dims if None) of a floating-point tensor.
+
+>>> import ptcore
+>>> ptcore.mean(ptcore.tensor([1., 2., 6.]))
+tensor(3.)
+""")
+
+for _name, _text in (("amax", "Largest"), ("amin", "Smallest")):
+    structured(
+        f"{_name}(input, dim: Dims = None, keepdim=False)", types=ORDERED, kernel=_name,
+        out="reduced_nonempty",
+        reference=f"{_name}(x, axis=dim, keepdims=keepdim)", jvp="reduced",
+        doc=f"""{_text} value over ``dim``; equal ones share the gradient. NaN wins.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([[1., 1.], [1., 1.]]), dim=1)
+tensor([1., 1.])
+""")
+
+for _name in ("max_dim", "min_dim"):
+    structured(
+        f"{_name}(input, dim: Dim, keepdim=False)", types=ORDERED, kernel=_name, internal=True,
+        called=_name[:3], node=f"{_name[:3].title()}Backward0", fields=("values", "indices"),
+        out="reduced_pair",
+        reference="_" + _name, jvp="reduced",
+        doc="Values and the index of the first occurrence.")
+
+for _name in ("argmax", "argmin"):
+    nondifferentiable(
+        f"{_name}(input, dim: OptDim = None, keepdim=False)", types=ORDERED, kernel=_name,
+        out="reduced_index",
+        reference=f"{_name}(x, axis=dim, keepdims=keepdim)",
+        doc=f"""Index of the {'largest' if _name == 'argmax' else 'smallest'} value, the first
+among equals; of the flattened tensor if ``dim`` is None.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([5., 5.]))
+tensor(0)
+""")
+
+for _name, _text in (("any", "Whether any element is nonzero."),
+                     ("all", "Whether all elements are nonzero.")):
+    nondifferentiable(
+        f"{_name}(input, dim: Dims = None, keepdim=False)", types=ALL, kernel=_name,
+        out="reduced_bool",
+        reference=f"{_name}(x, axis=dim, keepdims=keepdim)",
+        doc=f"""{_text}
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([True, True]))
+tensor(True)
+""")
+
+nondifferentiable(
+    "count_nonzero(input, dim: Dims = None)", types=ALL, kernel="count_nonzero",
+    out="counted", reference="count_nonzero(x, axis=dim)",
+    doc="""Number of nonzero elements.
+
+>>> import ptcore
+>>> ptcore.count_nonzero(ptcore.tensor([0, 3, 4]))
+tensor(2)
+""")
+
+structured(
+    "var_dims(input, dim: Dims = None, correction: Float = 1.0, keepdim=False)", node="VarBackward0", types=REAL,
+    kernel="var", internal=True, called="var", out="reduced",
+    reference="var(x, axis=dim, ddof=correction, keepdims=keepdim)", jvp="reduced",
+    doc="Variance with a correction to the divisor.")
+
+structured(
+    "logsumexp(input, dim: Dims, keepdim=False)", types=REAL, promote="float",
+    kernel="logsumexp", out="reduced",
+    reference="special.logsumexp(x, axis=dim, keepdims=keepdim)", jvp="reduced", autocast="high",
+    doc="""``log(sum(exp(input)))`` over ``dim``, without overflow.
+
+>>> import ptcore
+>>> ptcore.logsumexp(ptcore.tensor([1000., -1000.]), 0)
+tensor(1000.)
+""")
+
+structured(
+    "vector_norm(input, ord: Float = 2.0, dim: Dims = None, keepdim=False)",
+    node="LinalgVectorNormBackward0", types=REAL,
+    kernel="vector_norm", internal=True, called="norm", out="reduced",
+    sample=uniform(0.2, 3), reference="_vector_norm(x, ord, dim, keepdim)", jvp="reduced",
+    autocast="high",
+    doc="Norm of the elements over dims.")
+
+composite(
+    "max(input, dim: Obj = None, keepdim=False)", out_argument=True,
+    reference="max(x, axis=dim)", numpy="amax",
+    doc="""The largest element; with ``dim`` a pair (values, indices), with a tensor in its
+place the elementwise maximum.
+
+>>> import ptcore
+>>> ptcore.max(ptcore.tensor([[1, 5], [7, 2]]), 1).indices
+tensor([1, 0])
+""")
+
+composite(
+    "min(input, dim: Obj = None, keepdim=False)", out_argument=True,
+    reference="min(x, axis=dim)", numpy="amin",
+    doc="""The smallest element; with ``dim`` a pair (values, indices), with a tensor in its
+place the elementwise minimum.
+
+>>> import ptcore
+>>> ptcore.min(ptcore.tensor([[1, 5], [7, 2]]), 1).values
+tensor([1, 2])
+""")
+
+composite(
+    "prod(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", out_argument=True,
+    autocast="high", reference="prod(x, axis=dim)",
+    doc="""Product over ``dim`` (all dims if None).
+
+>>> import ptcore
+>>> ptcore.prod(ptcore.tensor([2., 3.]))
+tensor(6.)
+""")
+
+for _name, _text in (("var", "Variance"), ("std", "Standard deviation")):
+    composite(
+        f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None, "
+        "dtype: DType = None, ddof: Obj = None)", out_argument=True,
+        reference=f"{_name}(x, axis=dim, ddof=1)",
+        doc=f"""{_text} over ``dim`` (all dims if None) with the divisor ``n - correction``
+(correction is 1 unless given). As NumPy has them: ``ddof``, another name of
+``correction``, and ``dtype``, that to compute in.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([1., 1.]))
+tensor(0.)
+""")
+
+# -- moments ------------------------------------------------------------------------------------
+for _name, _text, _values in (("std_mean", "Standard deviation", "(tensor(1.4142), tensor(2.))"),
+                              ("var_mean", "Variance", "(tensor(2.), tensor(2.))")):
+    made(f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None)",
+         f"_{_name}(x, dim, correction)",
+         f"{_text} and mean over ``dim`` (all dims if None); the divisor is ``n - correction``, with 1 unless given.",
+         f"ptcore.{_name}(ptcore.tensor([1., 3.]))", _values, method=False, returns="tuple[Tensor, Tensor]")
+
+made("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nanmean(x, axis=dim, keepdims=keepdim)",
+     "Mean over ``dim`` (all dims if None) of the elements that are not NaN.",
+     "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
+
+# -- order --------------------------------------------------------------------------------------
+made("aminmax(input, *, dim: Obj = None, keepdim=False)", "_aminmax(x, dim, keepdim)",
+     "The smallest and the largest value along ``dim``, or of all elements; equal ones share the gradient.",
+     "ptcore.aminmax(ptcore.tensor([3, 1, 2])).max", "tensor(3)", out_argument=True, returns="tuple[Tensor, Tensor]")

@@ -1,0 +1,183 @@
+"""Bodies: other sizes by interpolation, sampling at positions, pixels as channels."""
+from ptcore._errors import DTypeError, ShapeError
+from ptcore._exchange.convert import tensor
+from ptcore._ops import _arguments
+from ptcore._ops._creation import linspace, zeros
+from ptcore._ops._spatial import _numbers, _word
+from ptcore._ops.functions import clone, grid_sampled, permute, resample, reshape, transpose
+from ptcore._ops.pooling.bodies import _adaptive_avg
+from ptcore._ops.product.bodies import matmul
+
+_LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
+
+
+def pixel_shuffle(input, upscale_factor):
+    r = upscale_factor
+    if input.ndim < 3 or r < 1 or input.shape[-3] % (r * r):
+        raise ShapeError(f"pixel_shuffle: input must have shape (*, C * {r}**2, H, W) with a positive "
+                         f"upscale_factor, got {list(input.shape)}")
+    *lead, c, h, w = input.shape
+    n = len(lead)
+    x = reshape(input, (*lead, c // (r * r), r, r, h, w))
+    x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return reshape(x, (*lead, c // (r * r), h * r, w * r))
+
+
+def pixel_unshuffle(input, downscale_factor):
+    r = downscale_factor
+    if input.ndim < 3 or r < 1 or input.shape[-1] % r or input.shape[-2] % r:
+        raise ShapeError(f"pixel_unshuffle: input must have shape (*, C, H * {r}, W * {r}) with a positive "
+                         f"downscale_factor, got {list(input.shape)}")
+    *lead, c, h, w = input.shape
+    n = len(lead)
+    x = reshape(input, (*lead, c, h // r, r, w // r, r))
+    x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return reshape(x, (*lead, c * r * r, h // r, w // r))
+
+
+def channel_shuffle(input, groups):
+    if input.ndim < 3 or groups < 1 or input.shape[1] % groups:
+        raise ShapeError(f"channel_shuffle: input must have shape (N, C, ...) with C a multiple of "
+                         f"groups={groups}, got {list(input.shape)}")
+    n, c = input.shape[:2]
+    rest = tuple(input.shape[2:])
+    x = reshape(input, (n, groups, c // groups) + rest)
+    return reshape(permute(x, (0, 2, 1, *range(3, x.ndim))).contiguous(), (n, c) + rest)
+
+
+# -- resampling ---------------------------------------------------------------------------------
+_MODES = {"nearest": ("nearest", (3, 4, 5)), "nearest-exact": ("nearest-exact", (3, 4, 5)),
+          "linear": ("linear", (3,)), "bilinear": ("linear", (4,)), "trilinear": ("linear", (5,)),
+          "bicubic": ("cubic", (4,)), "area": ("area", (3, 4, 5))}
+
+
+def _triangle(x):
+    x = x if x >= 0 else -x
+    return 1 - x if x < 1 else 0.0
+
+
+def _bump(x):
+    """Keys' cubic with a = -0.5, which filters of images take."""
+    x = x if x >= 0 else -x
+    if x < 1:
+        return (1.5 * x - 2.5) * x * x + 1
+    return ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0.0
+
+
+def _smoothed(x, dim, count, how, align_corners, scale):
+    """Resampled along a dim by a filter that is as wide as the output's step: a product with a matrix."""
+    n = x.shape[dim]
+    if align_corners:
+        step = (n - 1) / (count - 1) if count > 1 else 0.0
+    else:
+        step = 1 / scale if scale > 0 else n / count
+    kernel, half = (_triangle, 1) if how == "linear" else (_bump, 2)
+    stretch = step if step >= 1 else 1.0
+    rows = []
+    for i in range(count):
+        centre = step * (i + 0.5)
+        first = max(int(centre - half * stretch + 0.5), 0)
+        last = min(int(centre + half * stretch + 0.5), n)
+        weights = [kernel((j - centre + 0.5) / stretch) for j in range(first, last)]
+        total = sum(weights)
+        rows.append([0.0] * first + [w / total if total else w for w in weights] + [0.0] * (n - last))
+    matrix = tensor(rows, dtype=x.dtype, device=x.device)
+    return matmul(x, transpose(matrix, 0, 1)) if dim == 3 else matmul(matrix, x)
+
+
+def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
+    op = "interpolate"
+    _word(op, "mode", mode)
+    if align_corners is not None:
+        align_corners = _arguments.flag(op, "align_corners", align_corners)
+    if recompute_scale_factor is not None:
+        recompute_scale_factor = _arguments.flag(op, "recompute_scale_factor", recompute_scale_factor)
+    if mode not in _MODES:
+        raise NotImplementedError(f"{op}: mode must be one of {', '.join([repr(m) for m in _MODES])}, got {mode!r}")
+    how, ndims = _MODES[mode]
+    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
+        raise ValueError(f"{op}: antialias goes with modes bilinear and bicubic and input of 4 dimensions, got mode "
+                         f"{mode!r} and shape {list(input.shape)}")
+    if input.ndim not in ndims:
+        raise NotImplementedError(f"{op}: mode {mode!r} needs input of {' or '.join([str(d) for d in ndims])} "
+                                  f"dimensions, got shape {list(input.shape)}")
+    if how not in ("linear", "cubic") and align_corners is not None:
+        raise ValueError(f"{op}: align_corners goes with modes linear, bilinear, bicubic and trilinear, got "
+                         f"mode {mode!r}")
+    n = input.ndim - 2
+    if (size is None) == (scale_factor is None):
+        raise ValueError(f"{op}: either size or scale_factor must be given, got size={size!r} and "
+                         f"scale_factor={scale_factor!r}")
+    scales = (0.0,) * n
+    if size is not None:
+        if recompute_scale_factor:
+            raise ValueError(f"{op}: recompute_scale_factor needs scale_factor")
+        if isinstance(size, (list, tuple)) and len(size) != n:
+            raise ValueError(f"{op}: size must be an int or {n} ints, got {list(size)}")
+        size = _numbers(op, "size", size, n, 1)
+    else:
+        factors = tuple(scale_factor) if isinstance(scale_factor, (list, tuple)) else (scale_factor,) * n
+        if len(factors) != n:
+            raise ValueError(f"{op}: scale_factor must be a number or {n} numbers, got {list(factors)}")
+        factors = tuple([_arguments.real(op, "scale_factor", f) for f in factors])
+        if not all([0 < f < 2.0**40 for f in factors]):
+            raise ShapeError(f"{op}: scale_factor must be positive, got {list(factors)}")
+        size = tuple([int(m * f) for m, f in zip(input.shape[2:], factors)])
+        if not recompute_scale_factor:
+            scales = factors
+    if 0 in input.shape[1:] or min(size) < 1:
+        raise ShapeError(f"{op}: sizes must be positive, got input of shape {list(input.shape)} and output "
+                         f"sizes {list(size)}")
+    if how == "area":
+        return _adaptive_avg(op, n, input, size)
+    if how in ("linear", "cubic") and input.dtype.kind != "f":
+        raise DTypeError(f"{op}: mode {mode!r} needs a floating-point input, got {input.dtype.name}")
+    x, same = input, [m == o for m, o in zip(input.shape[2:], size)]
+    if how == "nearest" and n > 1 and all(same):    # as in PyTorch, which asks for the scale in one dim
+        return clone(x)
+    if antialias:
+        for k in (1, 0):
+            x = _smoothed(x, k + 2, size[k], how, align_corners, scales[k])
+        return x
+    for k in range(n - 1, -1, -1):
+        if not (same[k] and (how == "linear" or align_corners or scales[k] in (0.0, 1.0))):
+            x = resample(x, k + 2, size[k], how, bool(align_corners), scales[k])
+    return clone(x) if x is input else x
+
+
+# -- sampling at positions ---------------------------------------------------------------------------
+def grid_sample(input, grid, mode, padding_mode, align_corners):
+    op = "grid_sample"
+    _arguments.word(op, "mode", mode, ("bilinear", "nearest", "bicubic"))
+    _arguments.word(op, "padding_mode", padding_mode, ("zeros", "border", "reflection"))
+    align_corners = False if align_corners is None else _arguments.flag(op, "align_corners", align_corners)
+    if mode == "bicubic" and input.ndim == 5:
+        raise ShapeError(f"{op}: mode 'bicubic' needs input of 4 dimensions, got shape {list(input.shape)}")
+    return grid_sampled(input, grid, mode, padding_mode, align_corners)
+
+
+def affine_grid(theta, size, align_corners):
+    op = "affine_grid"
+    align_corners = False if align_corners is None else _arguments.flag(op, "align_corners", align_corners)
+    if theta.dtype.kind != "f":
+        raise ValueError(f"{op}: theta must be floating-point, got {theta.dtype.name}")
+    size = tuple(_arguments.integers(op, "size", size))
+    if len(size) not in (4, 5):
+        raise NotImplementedError(f"{op}: size must have 4 or 5 entries, got {list(size)}")
+    dims = len(size) - 2
+    if tuple(theta.shape[1:]) != (dims, dims + 1) or theta.ndim != 3:
+        raise ValueError(f"{op}: theta must have shape (N, {dims}, {dims + 1}) for size {list(size)}, got "
+                         f"{list(theta.shape)}")
+    if not 0 < min(size) <= max(size) <= _LARGEST:
+        raise ValueError(f"{op}: size must be positive, got {list(size)}")
+    if theta.shape[0] != size[0]:
+        raise ShapeError(f"{op}: theta must have one map for each of {size[0]} samples, got shape {list(theta.shape)}")
+    total = theta[:, :, dims].reshape((size[0], *[1] * dims, dims))
+    for k, n in enumerate(reversed(size[2:])):          # x, y, z: the last dim comes first
+        shape = [1] * (dims + 2)
+        shape[dims - k] = n
+        span = (n - 1) / n if n > 1 and not align_corners else 1
+        places = linspace(-span, span, n, dtype=theta.dtype, device=theta.device) if n > 1 else zeros(
+            1, dtype=theta.dtype, device=theta.device)
+        total = total + reshape(places, tuple(shape)) * theta[:, :, k].reshape((size[0], *[1] * dims, dims))
+    return total

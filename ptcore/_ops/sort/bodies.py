@@ -1,0 +1,159 @@
+"""Bodies: sorting, selecting along a dim, searching, sets."""
+from ptcore._dtype import as_dtype
+from ptcore._errors import ShapeError
+from ptcore._ops import _arguments, _results
+from ptcore._ops._common import _wrap
+from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
+from ptcore._ops.functions import (
+    any,
+    cat,
+    clone,
+    cumsum,
+    gather,
+    median_along,
+    places_among,
+    reshape,
+    scatter_src,
+    sort,
+    transpose,
+)
+from ptcore._ops.index.bodies import _same_dtype
+from ptcore._tensor import Tensor
+
+
+def argsort(input, dim, descending, stable):
+    return sort(input, _wrap("argsort", dim, input.ndim), descending, stable=stable)[1]
+
+
+INT64 = as_dtype("int64")
+
+
+def msort(input):
+    return sort(input, 0)[0] if input.ndim else clone(input)
+
+
+def _middle(op, result, input, dim, keepdim, skip_nan):
+    if dim is not None:
+        return _results.packed(result, median_along(input, skip_nan, _wrap(op, dim, input.ndim), keepdim))
+    flat = reshape(input, (-1,))
+    if not flat.numel():
+        if input.dtype.kind != "f":
+            raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
+        return full((), float("nan"), dtype=input.dtype, device=input.device)
+    return median_along(flat, skip_nan, 0, False)[0]
+
+
+def median(input, dim, keepdim):
+    return _middle("median", _results.median, input, dim, keepdim, False)
+
+
+def nanmedian(input, dim, keepdim):
+    return _middle("nanmedian", _results.nanmedian, input, dim, keepdim, True)
+
+
+# -- values that occur -----------------------------------------------------------------------------
+def _runs(values):
+    """Which elements of a vector differ from the one before; the first does."""
+    first = ones_like(values[:1], dtype=as_dtype("bool"))
+    return cat([first, values[1:] != values[:-1]], 0) if values.numel() > 1 else first
+
+
+def _counted_runs(new, n, device):
+    starts = new.nonzero().reshape(-1)
+    ends = cat([starts[1:], full((1,), n, dtype=INT64, device=device)], 0) if starts.numel() else starts
+    return ends - starts
+
+
+def unique(input, sorted, return_inverse, return_counts, dim):
+    input = input.detach()
+    if dim is not None:
+        return _unique_slices("unique", input, dim, return_inverse, return_counts, True)
+    flat = reshape(input, (-1,))
+    values, order = sort(flat, 0)
+    new = _runs(values)
+    result = [values[new]]
+    if return_inverse:
+        number = cumsum(new, 0) - 1
+        inverse = scatter_src(zeros_like(order), 0, order, number)
+        result.append(reshape(inverse, input.shape))
+    if return_counts:
+        result.append(_counted_runs(new, flat.numel(), flat.device))
+    return tuple(result) if len(result) > 1 else result[0]
+
+
+def unique_consecutive(input, return_inverse, return_counts, dim):
+    input = input.detach()
+    if dim is not None:
+        return _unique_slices("unique_consecutive", input, dim, return_inverse, return_counts, False)
+    flat = reshape(input, (-1,))
+    new = _runs(flat)
+    result = [flat[new]]
+    if return_inverse:
+        result.append(reshape(cumsum(new, 0) - 1, input.shape))
+    if return_counts:
+        result.append(_counted_runs(new, flat.numel(), flat.device))
+    return tuple(result) if len(result) > 1 else result[0]
+
+
+def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
+    dim = _wrap(op, dim, input.ndim)
+    x = input if input.ndim else reshape(input, (1,))
+    n = x.shape[dim]
+    rows = transpose(x, 0, dim).reshape(n, -1) if x.numel() else zeros((n, 0), dtype=x.dtype)
+    order = arange(n, device=x.device)
+    if ordered:                         # stable sorts by each column, the last first
+        for k in range(rows.shape[1] - 1, -1, -1):
+            order = order[sort(rows[:, k][order], 0, stable=True)[1]]
+        rows = rows[order]
+    if n > 1:
+        differ = any(rows[1:] != rows[:-1], 1) if rows.shape[1] else zeros(n - 1, dtype=as_dtype("bool"))
+        new = cat([full((1,), True, device=x.device), differ], 0)
+    else:
+        new = full((n,), True, device=x.device)
+    kept = order[new]
+    result = [x.index_select(dim, kept)]
+    if return_inverse:
+        number = cumsum(new, 0) - 1
+        result.append(scatter_src(zeros_like(order), 0, order, number))
+    if return_counts:
+        result.append(_counted_runs(new, n, x.device))
+    return tuple(result) if len(result) > 1 else result[0]
+
+
+# -- sorted sequences ---------------------------------------------------------------------------
+def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
+    op = "searchsorted"
+    if side is not None:
+        _arguments.word(op, "side", side, ("left", "right"), RuntimeError)
+        if side == "left" and right:
+            raise RuntimeError(f"{op}: side='left' and right=True contradict each other")
+        right = side == "right"
+    if not isinstance(input, Tensor):
+        input = full((), _arguments.number(op, "input", input), dtype=sorted_sequence.dtype,
+                     device=sorted_sequence.device)
+        if sorted_sequence.ndim != 1:
+            raise ShapeError(f"{op}: sorted_sequence must be a vector for a number, got shape "
+                             f"{list(sorted_sequence.shape)}")
+    if not sorted_sequence.ndim or (sorted_sequence.ndim > 1 and (
+            sorted_sequence.ndim != input.ndim or sorted_sequence.shape[:-1] != input.shape[:-1])):
+        raise ShapeError(f"{op}: sorted_sequence must be a vector or have input's sizes but the last, got shapes "
+                         f"{list(sorted_sequence.shape)} and {list(input.shape)}")
+    if sorter is not None:
+        if not isinstance(sorter, Tensor):
+            _arguments.tensor(op, "sorter", sorter)
+        if sorter.shape != sorted_sequence.shape:
+            raise ShapeError(f"{op}: sorter must have sorted_sequence's shape {list(sorted_sequence.shape)}, got "
+                             f"{list(sorter.shape)}")
+        sorted_sequence = gather(sorted_sequence, -1, sorter)
+    _same_dtype(op, sorted_sequence, input, "input")
+    found = places_among(sorted_sequence.detach(), input.detach(), right)
+    return found.int() if out_int32 else found
+
+
+def bucketize(input, boundaries, out_int32, right):
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize: boundaries must be a vector, got shape {list(boundaries.shape)}")
+    if not isinstance(input, Tensor):
+        input = full((), _arguments.number("bucketize", "input", input), dtype=boundaries.dtype,
+                     device=boundaries.device)
+    return searchsorted(boundaries, input, out_int32, right, None, None)

@@ -1,0 +1,55 @@
+"""Bodies: special functions."""
+from ptcore._dtype import get_default_dtype
+from ptcore._errors import DTypeError
+from ptcore._ops import _arguments
+from ptcore._ops._creation import arange
+from ptcore._ops.call.operands import result_type
+from ptcore._ops.functions import clamp_max, clamp_min, isnan, log1p, sum, unsqueeze, where
+
+INFINITY = float("inf")
+
+
+def logit(input, eps):
+    from ptcore._ops.functions import logit_of
+    if input.dtype.kind in "iub":
+        input = input.to(get_default_dtype())
+    if eps is not None:
+        eps = _arguments.real("logit", "eps", eps)
+        input = clamp_max(clamp_min(input, eps), 1 - eps)
+    return logit_of(input)
+
+
+def polygamma_function(n, input):
+    from ptcore._ops.functions import polygamma_of
+    if n < 0:
+        raise RuntimeError(f"polygamma: n must not be negative, got {n}")
+    return polygamma_of(input, float(n))
+
+
+# -- special functions --------------------------------------------------------------------------------
+def _floats(op, input):
+    if input.dtype.is_complex:
+        raise DTypeError(f"{op}: input must be real, got {input.dtype.name}")
+    return input if input.dtype.kind == "f" else input.to(get_default_dtype())
+
+
+def mvlgamma(input, p):
+    from ptcore._ops.functions import lgamma
+    if p < 1:
+        raise RuntimeError(f"mvlgamma: p must be positive, got {p}")
+    input = _floats("mvlgamma", input)
+    steps = arange(p, dtype=input.dtype, device=input.device) * -0.5
+    total = sum(lgamma(unsqueeze(input, -1) + steps), -1) + p * (p - 1) * 0.28618247146235004
+    return total.to(input.dtype)
+
+
+def special_ndtr(input):
+    from ptcore._ops.functions import erfc
+    return erfc(_floats("special.ndtr", input) * -0.7071067811865476) * 0.5
+
+
+def special_xlog1py(input, other):
+    zero = (input == 0) & isnan(other).logical_not()
+    result = where(zero, 0, input * log1p(where(zero, 0, other)))
+    dtype = result_type(input, other)
+    return result.to(dtype if dtype.kind in "fc" else get_default_dtype())

@@ -1,0 +1,1 @@
+"""What is known of ops: rows, expressions, signatures, registration."""

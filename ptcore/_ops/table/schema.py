@@ -1,0 +1,347 @@
+"""Row constructors: one op is one row of plain data, declared in ``_ops/<topic>/rows.py``.
+
+A row is read twice: at build time by ``_build/generate_ops.py`` (loops, typed functions,
+stubs, pages), at run time by autograd's slow paths, the compiler, tests and people. This
+file and the rows import nothing but the standard library.
+
+A signature is Python's, with these annotations (an unannotated parameter without a default
+is a Tensor; a default of float, int or bool says its own type):
+
+=========== ======================================================== ======
+annotation  meaning                                                   letter
+=========== ======================================================== ======
+Tensor      takes part in dtype promotion                             T
+OptTensor   a Tensor or None                                          O
+Index       an integer or bool tensor that keeps its dtype            I
+OptIndex    an Index or None                                          J
+Tensors     a non-empty sequence of Tensors                           L
+Int, Float, Bool, Scalar                                              i f b s
+OptInt, OptFloat                                                      j g
+Dim         a dim of the first tensor                                 d
+OptDim      a dim of the first tensor or None                         e
+NewDim      a dim of the result, which has one more                   n
+Dims        one or several dims; None and () mean all                 D
+Sizes       a shape, or numbers for its dims: at most 64 ints         z
+Ints        ints, as many as there are                                Z
+DType       a dtype or None                                           t
+"a|b|c"     one of these words                                        w
+Obj         anything else (a Generator); kernels do not see it        o
+=========== ======================================================== ======
+"""
+import ast
+
+BOOL = ("bool",)
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+SIGNED = ("int8", "int16", "int32", "int64")
+INTEGRAL = UNSIGNED + SIGNED
+HALF = ("float16", "bfloat16")
+REAL = HALF + ("float32", "float64")
+COMPLEX = ("complex64", "complex128")
+FLOATING = REAL + COMPLEX
+NUMERIC = INTEGRAL + FLOATING
+ORDERED = BOOL + INTEGRAL + REAL
+ALL = BOOL + NUMERIC
+
+DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
+          "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tensors": "L",
+           "Int": "i", "Float": "f", "Bool": "b", "Scalar": "s", "OptInt": "j", "OptFloat": "g",
+           "Dim": "d", "OptDim": "e", "NewDim": "n", "Dims": "D", "Sizes": "z", "Ints": "Z", "DType": "t",
+           "Obj": "o"}
+TENSOR_LETTERS = "TOIJL"
+AUTOCAST = ("low", "high", "widest", None)
+BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "product", "index",
+         "merge", "convolution", "decompose", "constant", "refused:")
+JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
+KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
+         "nondifferentiable")
+
+
+class Arg:
+    """One parameter of a signature."""
+
+    __slots__ = ("choices", "default", "keyword_only", "letter", "name", "required")
+
+    def __init__(self, name, letter, default, required, keyword_only, choices=None):
+        self.name, self.letter, self.default = name, letter, default
+        self.required, self.keyword_only, self.choices = required, keyword_only, choices
+
+    @property
+    def is_tensor(self):
+        return self.letter in TENSOR_LETTERS
+
+
+class Row:
+    """One op. See the constructors below for the columns that belong to a kind. Every row has
+
+    ``batch``: how the op runs on tensors with a hidden first dim (_batching.py). "broadcast"
+    aligns dims; "shift" moves the dims that parameters name by one ("shift a b": tensors other
+    than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
+    takes a shape; "product ik,kj->ij" is an einsum; "merge" makes the hidden dim part of the first
+    one; "convolution" does so, or makes samples groups of channels; "decompose" runs the body of a composite or the
+    function of _decompositions.py; "constant" takes no tensor; "refused: why" raises.
+
+    ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
+    widest dtype among its tensors, None in what it is given.
+
+    ``jvp``, forward mode (autograd/_forward.py): "partial" sums the partials times tangents; "linear"
+    applies the op to the tangents, "bilinear" to one at a time; "reduced" sums the vjp of ones
+    times the tangent; a list of texts, one for each tensor, with ``t`` its tangent; "rule"
+    names the function that ``@jvp(name)`` marks; "decompose" as for batch; None: no tangent.
+
+    ``called``: the name that messages say, of a row that is not public: that of the function which
+    the user called.
+
+    ``numpy``: the function that NumPy's function of this name means. NumPy calls the method with
+    ``axis`` and an ``out`` that is written out, which no method of PyTorch takes.
+
+    ``inplace_argument``: the function takes ``inplace=False`` behind its parameters, as those of
+    nn.functional do.
+
+    ``out_argument``: whether the function takes ``out=``; "inside" where the body of a composite does so itself, and
+    returns it if it has written there.
+
+    ``inplace``: whether there is a form that ends in "_"; "inside" where the bodies of composites have a function of
+    that name, which may return None for what it leaves to the plain form.
+
+    ``sparse``: the kernel for tensors of another layout than strided, by name; without one such a tensor is refused.
+
+    ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
+    """
+
+    def __init__(self, kind, signature, **columns):
+        self.kind = kind
+        self.signature = signature
+        self.name, self.args = parse_signature(signature)
+        self.family = None                      # set by collect()
+        self.types = columns.pop("types", ALL)
+        self.formula = columns.pop("formula", None)
+        self.partial = columns.pop("partial", None)
+        self.vjp = columns.pop("vjp", None)
+        self.jvp = columns.pop("jvp", self.default_jvp())
+        self.promote = columns.pop("promote", "default")
+        self.out = columns.pop("out", "same")
+        self.kernel = columns.pop("kernel", None)
+        self.public = columns.pop("public", None)
+        self.method = columns.pop("method", True)
+        self.inplace = columns.pop("inplace", kind == "elementwise")
+        self.out_argument = columns.pop("out_argument", kind not in ("view", "composite"))
+        self.select = columns.pop("select", None)
+        self.absent = columns.pop("absent", None)
+        self.numpy = columns.pop("numpy", None)
+        self.integers = columns.pop("integers", "any")
+        self.selects = columns.pop("selects", None)
+        self.hint = columns.pop("hint", None)
+        self.sparse = columns.pop("sparse", None)
+        self.scalar_loops = columns.pop("scalar_loops", False)
+        self.alias = columns.pop("alias", ())
+        self.fields = columns.pop("fields", None)
+        self.varargs = columns.pop("varargs", None)
+        self.random = columns.pop("random", False)
+        self.layout = columns.pop("layout", "any")
+        self.prefill = columns.pop("prefill", False)
+        self.updates = columns.pop("updates", False)
+        self.batch = columns.pop("batch", self.default_batch())
+        self.autocast = columns.pop("autocast", None)
+        self.cost = columns.pop("cost", 1)
+        self.sample = columns.pop("sample", None)
+        self.reference = columns.pop("reference", None)
+        self.doc = columns.pop("doc", None)
+        self.returns = columns.pop("returns", None)     # its type, if it is not Tensor(s)
+        self.internal = columns.pop("internal", False)
+        self.inplace_argument = columns.pop("inplace_argument", False)
+        self.node = columns.pop("node", None)
+        self.called = columns.pop("called", None)
+        if columns:
+            raise TypeError(f"{self.name}: unknown columns {sorted(columns)}")
+        self.check()
+
+    @property
+    def tensors(self):
+        return [a for a in self.args if a.is_tensor]
+
+    @property
+    def params(self):
+        return [a for a in self.args if not a.is_tensor]
+
+    @property
+    def letters(self):
+        return "".join(a.letter for a in self.args)
+
+    def default_jvp(self):
+        if self.kind == "elementwise":
+            return "partial" if self.partial else None
+        return {"linear": "linear", "view": "linear", "bilinear": "bilinear",
+                "composite": "decompose"}.get(self.kind)
+
+    def default_batch(self):
+        if self.kind in ("elementwise", "composite"):
+            return "broadcast" if self.kind == "elementwise" else "decompose"
+        if self.random:
+            return "refused: it draws random numbers, and whether samples share them is not said"
+        if self.kind == "nondifferentiable" and not self.tensors:
+            return "constant"
+        return "shift"
+
+    def check(self):
+        """Stops with the row's name when columns contradict each other."""
+        if self.kind not in KINDS:
+            raise ValueError(f"{self.name}: kind must be one of {KINDS}, got {self.kind!r}")
+        if self.kind == "elementwise" and self.formula is None:
+            raise ValueError(f"{self.name}: an elementwise row needs a formula")
+        if self.partial is not None and len(self.partial) != len(self.tensors):
+            raise ValueError(f"{self.name}: one partial for each of {len(self.tensors)} tensors, "
+                             f"got {len(self.partial)}")
+        if self.autocast not in AUTOCAST:
+            raise ValueError(f"{self.name}: autocast must be one of {AUTOCAST}, got "
+                             f"{self.autocast!r}")
+        if not callable(self.batch) and self.batch.partition(" ")[0] not in BATCH:
+            raise ValueError(f"{self.name}: batch must begin with one of {BATCH}, got "
+                             f"{self.batch!r}")
+        if isinstance(self.jvp, (list, tuple)):
+            if len(self.jvp) != len(self.tensors):
+                raise ValueError(f"{self.name}: one jvp text for each of {len(self.tensors)} "
+                                 f"tensors, got {len(self.jvp)}")
+        elif not callable(self.jvp) and self.jvp not in JVP:
+            raise ValueError(f"{self.name}: jvp must be texts or one of {JVP}, got {self.jvp!r}")
+        if self.called is None:
+            self.called = self.name
+        if self.public is None:
+            self.public = [] if self.internal else [self.name]
+
+    def __repr__(self):
+        return f"<{self.kind} {self.signature}>"
+
+
+def parse_signature(text):
+    """(name, [Arg]) of ``"softplus(input, beta=1.0)"``."""
+    node = ast.parse(f"def {text}: pass").body[0]
+    spec = node.args
+    positional = spec.posonlyargs + spec.args
+    defaults = [None] * (len(positional) - len(spec.defaults)) + list(spec.defaults)
+    args = [_arg(a, d, False) for a, d in zip(positional, defaults)]
+    args += [_arg(a, d, True) for a, d in zip(spec.kwonlyargs, spec.kw_defaults)]
+    return node.name, args
+
+
+def _arg(node, default, keyword_only):
+    required = default is None
+    value = None if required else ast.literal_eval(default)
+    choices = None
+    if node.annotation is None:
+        letter = ("T" if required else {bool: "b", int: "i", float: "f"}[type(value)])
+    elif isinstance(node.annotation, ast.Constant):
+        letter, choices = "w", tuple(node.annotation.value.split("|"))
+    else:
+        letter = LETTERS[node.annotation.id]
+    return Arg(node.arg, letter, value, required, keyword_only, choices)
+
+
+_rows = []
+
+
+def _row(kind, signature, **columns):
+    row = Row(kind, signature, **columns)
+    _rows.append(row)
+    return row
+
+
+def elementwise(signature, **columns):
+    """One formula applied to each element after broadcasting.
+
+    Columns: ``types`` with loops, ``formula`` (x, y, z: the tensors in order; parameters by
+    name), ``partial`` (one text per tensor, None: no gradient), ``promote`` ("default",
+    "float": integers become the default float), ``out`` ("same", "bool", "real"),
+    ``integers`` (what the last operand of integers may be: "any", "nonzero" for divisors,
+    "nonnegative" for exponents given as numbers), ``selects`` ("one": each element of the result is one of an operand,
+    so that a number must fit the dtype; "second": of the second), ``hint`` (what to use for bool tensors, which the op
+    refuses),
+    ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}, or
+    {parameter: op} for the op of every value but the default, which gets the parameter too; "_arguments.f" is
+    a function of that file), ``absent`` (parameters, and the function of _arguments.py that is called with the first
+    argument when none of them is given).
+    """
+    return _row("elementwise", signature, **columns)
+
+
+def structured(signature, **columns):
+    """An op with a kernel by name, a spec (shape and dtype rule) and vjp texts or functions.
+
+    Columns: ``out`` (the spec: an expression of calls to shapes.py, a tuple for several
+    outputs), ``kernel``, ``vjp`` (a text for each tensor; absent: the function that
+    ``@vjp(name)`` marks in autograd/rules/), ``fields`` (names of several outputs),
+    ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
+    given its first input as its output, which it then changes in place), ``layout`` ("contiguous":
+    the kernel wants its inputs so), ``select`` ({parameter: function of _arguments.py}: what is called with the
+    tensors and any value but the default).
+    """
+    return _row("structured", signature, **columns)
+
+
+def linear(signature, **columns):
+    """A structured op that is linear in its first tensor: its JVP is the op itself."""
+    return _row("linear", signature, **columns)
+
+
+def bilinear(signature, **columns):
+    """A structured op that is linear in each of two tensors: vjp holds the two transposes."""
+    return _row("bilinear", signature, **columns)
+
+
+def view(signature, **columns):
+    """A window of the input's memory, made by the function of the same name in _views.pyx."""
+    return _row("view", signature, **columns)
+
+
+def composite(signature, **columns):
+    """A Python function of other ops in the topic's bodies.py; derivatives are inherited."""
+    return _row("composite", signature, **columns)
+
+
+def made(signature, reference, text, example, result, **columns):
+    """A composite row whose docstring is a text and an example."""
+    composite(signature, reference=reference, doc=f"""{text}
+
+>>> import ptcore
+>>> {example}
+{result}
+""", **columns)
+
+
+def draw(signature, text, example, result, **columns):
+    """The same for an op whose result is random."""
+    made(signature, "random", text, example, result, random=True, **columns)
+
+
+def network(signature, reference, text, example, result, *, public=(), method=False, **columns):
+    """The same for a function of nn.functional, which is ``F`` in the example."""
+    name = signature.partition("(")[0]
+    made(signature, reference, text, f"F = ptcore.nn.functional\n>>> {example}", result,
+          public=[*public, f"nn.functional.{name}"], method=method, **columns)
+
+
+def functional(signature, doc, reference, also_top=True, **columns):
+    """A composite row of nn.functional, and of the package itself if ``also_top``."""
+    name = signature.partition("(")[0]
+    columns.setdefault("public", [f"nn.functional.{name}"] + ([name] if also_top else []))
+    composite(signature, method=False, reference=reference, doc=doc, **columns)
+
+
+def nondifferentiable(signature, **columns):
+    """A structured op without a gradient (integer results, random fills, creation)."""
+    return _row("nondifferentiable", signature, **columns)
+
+
+def collect(family):
+    """The rows declared since the last call, marked with their family."""
+    rows = list(_rows)
+    _rows.clear()
+    for row in rows:
+        row.family = family
+    return rows
+
+
+def uniform(low, high):
+    """A sampling domain for tests: uniform reals in [low, high]."""
+    return ("uniform", low, high)

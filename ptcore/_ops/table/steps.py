@@ -1,0 +1,201 @@
+"""What one step of an optimizer makes of an element: formulas that stand once for every way of running them.
+
+The build writes them as C++ (``steps.h``: the loops of the CPU and CUDA's kernels). What those cannot take, and what
+an interpreter is to see, goes through ops here. The build reads this file too, so it imports nothing of the package.
+"""
+import ast
+
+__all__ = ["STEPS", "Step", "names"]
+
+# What an update may call: ops here, functions of the same names of scalar.h in C++.
+FUNCTIONS = ("abs", "clamp", "maximum", "sign", "sqrt", "where")
+
+
+def _assignments(text):
+    return ast.parse("\n".join(line.strip() for line in text.splitlines())).body
+
+
+def names(node):
+    """The names in an expression."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+class Step:
+    """A step as two texts of assignments in the expression language (``_expr.py``).
+
+    Parameters
+    ----------
+    written : str
+        The operands that `update` writes: the parameter `p`, then its state.
+    options, counters : str
+        What `numbers` is given: the options of a group, and what is kept of a parameter beside its state.
+    numbers : str
+        In double precision, once for a parameter: the numbers that `update` names, and the new counters. A counter is
+        rounded to the dtype of its tensor when it is assigned to; `single` says that this is float32.
+    update : str
+        For each element, of which `g` is the gradient.
+
+    Attributes
+    ----------
+    shared, own : tuple of str
+        The numbers that `update` names: those that are the same in a whole group, and those that follow from counters.
+    """
+
+    def __init__(self, written, options, counters, numbers, update):
+        self.written, self.options, self.counters = (tuple(x.split()) for x in (written, options, counters))
+        self.numbers, self.update = _assignments(numbers), _assignments(update)
+        own = set(self.counters)
+        for line in self.numbers:
+            if names(line.value) & own:
+                own.add(line.targets[0].id)
+        used, known = {}, {*self.written, "g", *FUNCTIONS}
+        for line in self.update:
+            used.update(dict.fromkeys(sorted(names(line.value) - known)))
+            known.add(line.targets[0].id)
+        self.shared = tuple(n for n in used if n not in own)
+        self.own = tuple(n for n in used if n in own)
+
+    def run(self, tensors, numbers):
+        """The update by ops, of the written operands and the gradient; ``numbers`` are those of `shared` and `own`.
+
+        Complex parameters are pairs of reals; half types are computed in float32 and rounded once.
+        """
+        from ptcore import float32
+        from ptcore._ops import functions
+
+        if tensors[0].is_complex():
+            tensors = [functions.view_as_real(x) for x in tensors]
+        values = dict(zip(self.shared + self.own, numbers, strict=True))
+        for name, x in zip((*self.written, "g"), tensors, strict=True):
+            values[name] = x.to(float32) if x.dtype.itemsize == 2 else x
+        scope = {name: getattr(functions, name) for name in FUNCTIONS}
+        exec(compile(ast.Module(self.update, []), "<step>", "exec"), scope, values)
+        for name, x in zip(self.written, tensors, strict=False):
+            x.copy_(values[name])
+
+
+_DIRECTION = "direction = -1 if maximize else 1\n"
+_COUNTED = _DIRECTION + "step = step + 1\n"
+_GRADIENT = "d = direction * g + weight_decay * p if weight_decay else direction * g\n"
+
+_BETAS = _COUNTED + """
+    rest1 = 1 - beta1
+    rest2 = 1 - beta2
+"""
+# Of Adam and its kin: decay adds to the gradient, or shrinks the parameter.
+_DECAY = _BETAS + """
+    decay = 0 if decoupled else weight_decay
+    shrink = 1 - lr * weight_decay if decoupled else 1
+"""
+_CORRECTED = _DECAY + """
+    correction = 1 - power(beta2, step)
+    rate = lr / (1 - power(beta1, step))
+    root = 1 / sqrt(correction)
+"""
+_AVERAGES = """
+    x = p * shrink
+    d = direction * g + decay * x if decay else direction * g
+    m = beta1 * m + rest1 * d
+    v = beta2 * v + rest2 * d * d
+"""
+
+
+# A buffer begins with the gradient: one of zeros takes it as it is.
+_SGD = """
+    keep = 0 if first else momentum
+    rest = 1 if first else 1 - dampening
+"""
+
+
+def _sgd(state, *update):
+    return Step("p " + state, "lr momentum dampening weight_decay maximize first", "", _DIRECTION + _SGD,
+                _GRADIENT + "\n".join(update))
+
+
+def _adam(amsgrad):
+    return Step("p m v top" if amsgrad else "p m v", "lr beta1 beta2 eps weight_decay maximize decoupled", "step",
+                _CORRECTED, _AVERAGES + ("""
+                    top = maximum(top, v)
+                    p = x - rate * m / (sqrt(top) * root + eps)
+                """ if amsgrad else "p = x - rate * m / (sqrt(v) * root + eps)"))
+
+
+def _rmsprop(momentum, centered):
+    update = _GRADIENT + "s = alpha * s + rest * d * d\n"
+    if centered:
+        update += "mean = alpha * mean + rest * d\nchange = d / (sqrt(s - mean * mean) + eps)\n"
+    else:
+        update += "change = d / (sqrt(s) + eps)\n"
+    update += "b = momentum * b + change\np = p - lr * b" if momentum else "p = p - lr * change"
+    return Step("p s" + " b" * momentum + " mean" * centered, "lr alpha eps weight_decay momentum maximize", "step",
+                _COUNTED + "rest = 1 - alpha", update)
+
+
+STEPS = {
+    "sgd": _sgd("", "p = p - lr * d"),
+    "sgd_momentum": _sgd("m", "m = keep * m + rest * d", "p = p - lr * m"),
+    "sgd_nesterov": _sgd("m", "m = keep * m + rest * d", "p = p - lr * (d + momentum * m)"),
+    "adam": _adam(False),
+    "amsgrad": _adam(True),
+    "rmsprop": _rmsprop(False, False),
+    "rmsprop_momentum": _rmsprop(True, False),
+    "rmsprop_centered": _rmsprop(False, True),
+    "rmsprop_momentum_centered": _rmsprop(True, True),
+    "adadelta": Step("p s a", "lr rho eps weight_decay maximize", "step", _COUNTED + "rest = 1 - rho", _GRADIENT + """
+        s = rho * s + rest * d * d
+        change = sqrt(a + eps) / sqrt(s + eps) * d
+        a = rho * a + rest * change * change
+        p = p - lr * change
+    """),
+    "adagrad": Step("p s", "lr lr_decay eps weight_decay maximize", "step", _COUNTED + """
+        rate = lr / (1 + (step - 1) * lr_decay)
+    """, _GRADIENT + """
+        s = s + d * d
+        p = p - rate * d / (sqrt(s) + eps)
+    """),
+    "adamax": Step("p m u", "lr beta1 beta2 eps weight_decay maximize", "step", _BETAS + """
+        rate = lr / (1 - power(beta1, step))
+    """, _GRADIENT + """
+        m = beta1 * m + rest1 * d
+        u = maximum(beta2 * u, abs(d) + eps)
+        p = p - rate * m / u
+    """),
+    "asgd": Step("p a", "lr lambd alpha t0 weight_decay maximize", "step eta mu", _COUNTED + """
+        rate = eta
+        shrink = 1 - lambd * eta
+        share = mu
+        eta = lr / power(1 + lambd * lr * step, alpha)
+        mu = 1 / maximum(1, step - t0)
+    """, _GRADIENT + """
+        p = p * shrink - rate * d
+        a = p if share == 1 else a + (p - a) * share
+    """),
+    "nadam": Step("p m v", "lr beta1 beta2 eps weight_decay momentum_decay maximize decoupled", "step mu_product",
+                  _CORRECTED + """
+        mu = beta1 * (1 - 0.5 * power(0.96, step * momentum_decay))
+        following = beta1 * (1 - 0.5 * power(0.96, (step + 1) * momentum_decay))
+        mu_product = mu_product * rounded(mu, single)
+        of_gradient = lr * (1 - mu) / (1 - mu_product)
+        of_mean = lr * following / (1 - mu_product * following)
+    """, _AVERAGES + """
+        p = x - (of_gradient * d + of_mean * m) / (sqrt(v) * root + eps)
+    """),
+    # Without the denominator until the mean square is known well enough.
+    "radam": Step("p m v", "lr beta1 beta2 eps weight_decay maximize decoupled", "step", _CORRECTED + """
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * power(beta2, step) / correction
+        known = 1 if length > 5 else 0
+        share = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+        scale = rate * sqrt(share) / root if known else rate
+    """, _AVERAGES + """
+        p = x - (scale * m / (sqrt(v) + eps) if known else scale * m)
+    """),
+    "rprop": Step("p last size", "shrink grow smallest largest maximize", "step", _COUNTED, """
+        d = direction * g
+        turn = d * last
+        grown = where(turn > 0, size * grow, where(turn < 0, size * shrink, size))
+        size = clamp(grown, smallest, largest)
+        last = where(turn < 0, 0, d)
+        p = p - sign(last) * size
+    """),
+}

@@ -1,0 +1,176 @@
+"""Bodies: windows of a tensor's memory under other names."""
+from ptcore._errors import OutOfRangeError, ShapeError
+from ptcore._ops import _arguments
+from ptcore._ops._common import _divided, _wrap
+from ptcore._ops.functions import permute, reshape, slice, split_by_sizes, split_by_slices, split_evenly, transpose
+from ptcore._tensor import Tensor
+
+
+def flatten(input, start_dim, end_dim):
+    sizes = tuple(input.shape)
+    ndim = len(sizes)
+    if ndim == 0:
+        return reshape(input, (1,))
+    start = _wrap("flatten", start_dim, ndim, "start_dim")
+    end = _wrap("flatten", end_dim, ndim, "end_dim")
+    if start > end:
+        raise RuntimeError(f"flatten: start_dim must not come after end_dim, got {start_dim} and "
+                           f"{end_dim}")
+    if start == end:
+        return input
+    n = 1
+    for size in sizes[start:end + 1]:
+        n *= size
+    return reshape(input, (*sizes[:start], n, *sizes[end + 1:]))
+
+
+def unflatten(input, dim, sizes):
+    dim = _divided("unflatten", dim, input)
+    sizes = _arguments.integers("unflatten", "sizes", sizes)
+    known = 1
+    for size in sizes:
+        if size < -1:
+            raise ShapeError(f"unflatten: sizes must be non-negative or one -1, got {sizes}")
+        if size != -1:
+            known *= size
+    if sizes.count(-1) > 1 or (known == 0 and -1 in sizes) or (
+            input.shape[dim] != known if -1 not in sizes else input.shape[dim] % known):
+        raise ShapeError(f"unflatten: the product of sizes must be the size {input.shape[dim]} of dim {dim}, got "
+                         f"sizes {sizes}")
+    sizes = [input.shape[dim] // known if size == -1 else size for size in sizes]
+    return reshape(input, (*input.shape[:dim], *sizes, *input.shape[dim + 1:]))
+
+
+def movedim(input, source, destination):
+    if type(source) is int and type(destination) is int:
+        source = _wrap("movedim", source, input.ndim, "source")
+        order = list(range(input.ndim))
+        if order:
+            order.insert(_wrap("movedim", destination, input.ndim, "destination"), order.pop(source))
+        return permute(input, order)
+    source = _arguments.integers("movedim", "source", source)
+    destination = _arguments.integers("movedim", "destination", destination)
+    if len(source) != len(destination):
+        raise RuntimeError(f"movedim: source and destination must have one length, got {source} "
+                           f"and {destination}")
+    source = [_wrap("movedim", d, input.ndim, "source") for d in source]
+    destination = [_wrap("movedim", d, input.ndim, "destination") for d in destination]
+    if len(set(source)) < len(source) or len(set(destination)) < len(destination):
+        raise RuntimeError(f"movedim: dims must not repeat, got {source} and {destination}")
+    order = [d for d in range(input.ndim) if d not in source]
+    for d, s in sorted(zip(destination, source)):
+        order.insert(d, s)
+    return permute(input, order)
+
+
+def narrow(input, dim, start, length):
+    dim = _divided("narrow", dim, input)
+    start = _arguments.integer("narrow", "start", start)
+    size = input.shape[dim]
+    if not -size <= start <= size or length < 0 or (start % size if start < 0 else start) + length > size:
+        raise OutOfRangeError(f"narrow: start {start} and length {length} exceed size {size} of dim "
+                         f"{dim}")
+    start = start + size if start < 0 else start
+    return slice(input, dim, start, start + length, 1)
+
+
+def split(tensor, split_size_or_sections, dim):
+    dim = _divided("split", dim, tensor)
+    size = tensor.shape[dim]
+    sections = split_size_or_sections
+    if not isinstance(sections, (tuple, list)):
+        sections = _arguments.integer("split", "split_size_or_sections", sections)
+        if sections < 0 or (sections == 0 and size):
+            raise RuntimeError(f"split: split_size_or_sections must be positive, got {sections}")
+        n = -(-size // sections) if sections else 1
+        sections = [sections] * n
+        if n and sections:
+            sections[-1] = size - sum(sections[:-1])
+        return split_evenly(tensor, sections or [0], dim)
+    return split_by_sizes(tensor, sections, dim)
+
+
+def chunk(input, chunks, dim):
+    if chunks < 1:
+        raise RuntimeError(f"chunk: chunks must be positive, got {chunks}")
+    dim = _divided("chunk", dim, input)
+    size = input.shape[dim]
+    if size == 0:
+        return split(input, [0] * chunks, dim)
+    return split(input, -(-size // chunks), dim)
+
+
+def view_dtype(x, dtype):
+    """``x.view(dtype)``: the same bytes read as another dtype."""
+    from ptcore._ops._methods import reinterpret
+    return reinterpret(x, dtype)
+
+
+def swapaxes(input, axis0, axis1):
+    axis0 = _wrap("swapaxes", axis0, input.ndim, "axis0")
+    return transpose(input, axis0, _wrap("swapaxes", axis1, input.ndim, "axis1"))
+
+
+# -- parts --------------------------------------------------------------------------------------
+def _parts(op, input, indices_or_sections, dim):
+    n = input.shape[dim]
+    sections = indices_or_sections
+    if isinstance(sections, Tensor):
+        if sections.ndim > 1 or sections.dtype.kind not in "iu":
+            raise RuntimeError(f"{op}: indices_or_sections must be an integer or a vector of integers, got "
+                               f"{sections.dtype.name} of shape {list(sections.shape)}")
+        sections = sections.tolist()
+    if isinstance(sections, (tuple, list)):
+        points = _arguments.integers(op, "indices_or_sections", sections)
+        points = [min(max(p + n if p < 0 else p, 0), n) for p in points]
+        starts, ends = [0, *points], [*points, n]
+        if any([s > e for s, e in zip(starts, ends)]):              # parts that overlap
+            return tuple([slice(input, dim, s, e, 1) for s, e in zip(starts, ends)])
+        return split_by_slices(input, [e - s for s, e in zip(starts, ends)], dim)
+    sections = _arguments.integer(op, "indices_or_sections", sections)
+    if sections < 1:
+        raise RuntimeError(f"{op}: the number of sections must be positive, got {sections}")
+    if sections > 2**24:
+        raise RuntimeError(f"{op}: the number of sections must be at most {2**24}, got {sections}")
+    small, larger = n // sections, n % sections
+    return split_by_slices(input, [small + 1 if k < larger else small for k in range(sections)], dim)
+
+
+def tensor_split(input, indices_or_sections, dim):
+    return _parts("tensor_split", input, indices_or_sections, _divided("tensor_split", dim, input))
+
+
+def _evenly(op, input, indices_or_sections, dim):
+    if isinstance(indices_or_sections, int) and indices_or_sections > 0 and input.shape[dim] % indices_or_sections:
+        raise RuntimeError(f"{op}: the size {input.shape[dim]} of dim {dim} must be a multiple of "
+                           f"{indices_or_sections}")
+    return _parts(op, input, indices_or_sections, dim)
+
+
+def _need(op, input, ndim):
+    if input.ndim < ndim:
+        raise ShapeError(f"{op}: input must have at least {ndim} dimension{'s' if ndim > 1 else ''}, got shape "
+                         f"{list(input.shape)}")
+
+
+def hsplit(input, indices_or_sections):
+    _need("hsplit", input, 1)
+    return _evenly("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1)
+
+
+def vsplit(input, indices_or_sections):
+    _need("vsplit", input, 2)
+    return _evenly("vsplit", input, indices_or_sections, 0)
+
+
+def dsplit(input, indices_or_sections):
+    _need("dsplit", input, 3)
+    return _evenly("dsplit", input, indices_or_sections, 2)
+
+
+def ravel(input):
+    return reshape(input, (-1,))
+
+
+def split_with_sizes(input, split_sizes, dim):
+    return split(input, _arguments.integers("split_with_sizes", "split_sizes", split_sizes), dim)

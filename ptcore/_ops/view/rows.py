@@ -1,0 +1,267 @@
+"""Rows: windows of a tensor's memory. The function of each row's name in _views.pyx works out
+sizes, strides and offset; the derivative is the inverse window."""
+from ptcore._ops.table.schema import composite, made, view
+
+view(
+    "view(input, shape: Sizes)", vjp=["reshape(g, x.shape)"], varargs="shape", public=[],
+    batch="sizes",
+    reference="reshape(x, shape)",
+    doc="""The same elements in another shape, without a copy; one size may be -1. Raises where
+strides do not allow it (``reshape`` copies then).
+
+>>> import ptcore
+>>> ptcore.arange(4).view(2, -1)
+tensor([[0, 1],
+        [2, 3]])
+""")
+
+view(
+    "reshape(input, shape: Sizes)", vjp=["reshape(g, x.shape)"], varargs="shape", batch="sizes",
+    reference="reshape(x, shape)",
+    doc="""The same elements in another shape: a view where strides allow, else a copy.
+
+>>> import ptcore
+>>> ptcore.reshape(ptcore.arange(4), (2, 2))
+tensor([[0, 1],
+        [2, 3]])
+""")
+
+view(
+    "expand(input, size: Sizes)", vjp=["sum_to(g, x.shape)"], varargs="size", public=[],
+    batch="sizes",
+    reference="_expand(x, size)",
+    doc="""Sizes of 1 repeated by strides of 0; -1 keeps a size.
+
+>>> import ptcore
+>>> ptcore.tensor([[1], [2]]).expand(-1, 2)
+tensor([[1, 1],
+        [2, 2]])
+""")
+
+view(
+    "transpose(input, dim0: Dim, dim1: Dim)", vjp=["transpose(g, dim0, dim1)"],
+    reference="swapaxes(x, dim0, dim1)", alias=("swapdims",),
+    doc="""Two dims exchanged.
+
+>>> import ptcore
+>>> ptcore.transpose(ptcore.tensor([[1, 2]]), 0, 1)
+tensor([[1],
+        [2]])
+""")
+
+view(
+    "t(input)", vjp=["t(g)"], batch="decompose", reference="transpose(x)",
+    doc="""The transpose of a matrix; vectors and 0-d tensors as they are.
+
+>>> import ptcore
+>>> ptcore.t(ptcore.ones(2, 3)).shape
+ptcore.Size([3, 2])
+""")
+
+view(
+    "permute(input, dims: Sizes)", vjp=["permute(g, inverse_permutation(dims))"],
+    varargs="dims", batch="permute", reference="transpose(x, dims)",
+    doc="""The dims in another order.
+
+>>> import ptcore
+>>> ptcore.permute(ptcore.ones(2, 3, 4), (2, 0, 1)).shape
+ptcore.Size([4, 2, 3])
+""")
+
+view(
+    "squeeze(input, dim: Obj = None)", vjp=["reshape(g, x.shape)"], batch="squeeze",
+    reference="_squeeze(x, dim)",
+    doc="""Without its dims of size 1: all of them, or those named (others are left alone).
+
+>>> import ptcore
+>>> ptcore.squeeze(ptcore.ones(1, 2, 1)).shape
+ptcore.Size([2])
+""")
+
+view(
+    "unsqueeze(input, dim: NewDim)", vjp=["reshape(g, x.shape)"],
+    reference="expand_dims(x, dim)",
+    doc="""With a new dim of size 1 at position ``dim``.
+
+>>> import ptcore
+>>> ptcore.unsqueeze(ptcore.ones(2), 0).shape
+ptcore.Size([1, 2])
+""")
+
+view(
+    "select(input, dim: Dim, index: Int)", vjp=["select_backward(g, x.shape, dim, index)"],
+    reference="take(x, index, axis=dim)",
+    doc="""The slice at one index of a dim, which is dropped.
+
+>>> import ptcore
+>>> ptcore.select(ptcore.tensor([[1, 2], [3, 4]]), 1, 0)
+tensor([1, 3])
+""")
+
+view(
+    "unbind(input, dim: Dim = 0)", vjp=["unbind_backward(g, x.shape, dim)"], reference="_unbind(x, dim)",
+    returns="tuple[Tensor, ...]",
+    doc="""All slices along a dim, as views.
+
+>>> import ptcore
+>>> ptcore.unbind(ptcore.tensor([1, 2]))
+(tensor(1), tensor(2))
+""")
+
+# What PyTorch calls the node says which function was called. Parts that it makes one by one may be written to.
+for _name, _node in (("split_evenly", "SplitBackward0"), ("split_by_sizes", "SplitWithSizesBackward0"),
+                     ("split_by_slices", "SliceBackward0")):
+    view(
+        f"{_name}(input, sizes: Ints, dim: Dim)", internal=True, called="split", method=False, node=_node,
+        vjp=["split_backward(g, x.shape, sizes, dim)"], reference="_split(x, sizes, dim)",
+        returns="tuple[Tensor, ...]", doc="Consecutive stretches of a dim, of the sizes given, as views.")
+
+view(
+    "slice(input, dim: Dim, start: OptInt = None, end: OptInt = None, step: Int = 1)",
+    internal=True, called="index", method=False, vjp=["slice_backward(g, x.shape, dim, start, end, step)"],
+    reference="_slice(x, dim, start, end, step)",
+    doc="Python's slice along one dim; a negative step reverses.")
+
+view(
+    "as_strided_of(input, size: Sizes, stride: Sizes, storage_offset: Int, input_stride: Obj, "
+    "input_offset: Int)", internal=True, called="as_strided", method=False,
+    vjp=["as_strided_backward(g, x.shape, size, stride, storage_offset, input_stride, "
+         "input_offset)"],
+    batch="refused: its strides speak of the memory of one sample", jvp="rule",
+    reference="_as_strided(x, size, stride, storage_offset)",
+    doc="A window of given sizes, strides and offset; the input's geometry is for the gradient.")
+
+for _name, _rule, _text, _result in (
+        ("real", "to_dtype(g, x.dtype)", "real", "1., 3."),
+        ("imag", "to_dtype(g, x.dtype) * 1j", "imaginary", "2., 4.")):
+    view(
+        f"{_name}(input)", method=False, vjp=[_rule], batch="whole", reference=f"{_name}(x)",
+        doc=f"""The {_text} parts of complex numbers, as a view{
+            "; a real tensor itself" if _name == "real" else ""}.
+
+>>> import ptcore
+>>> ptcore.{_name}(ptcore.tensor([1 + 2j, 3 + 4j]))
+tensor([{_result}])
+""")
+
+view(
+    "view_as_real(input)", method=False, vjp=["view_as_complex(row_major(g))"], batch="whole",
+    reference="stack([x.real, x.imag], -1)",
+    doc="""Complex numbers as pairs of reals in a new last dim, as a view.
+
+>>> import ptcore
+>>> ptcore.view_as_real(ptcore.tensor([1 + 2j]))
+tensor([[1., 2.]])
+""")
+
+view(
+    "view_as_complex(input)", method=False, vjp=["view_as_real(g)"], batch="whole",
+    reference="x[..., 0] + 1j * x[..., 1]",
+    doc="""Pairs of reals in the last dim as complex numbers, as a view.
+
+>>> import ptcore
+>>> ptcore.view_as_complex(ptcore.tensor([[1., 2.]]))
+tensor([1.+2.j])
+""")
+
+view(
+    "unfold(input, dimension: Dim, size: Int, step: Int)", public=[],
+    vjp=["unfold_backward(g, x.shape, dimension, size, step)"], reference="_unfold(x, dimension, size, step)",
+    doc="""All windows of ``size`` neighbours along a dim, ``step`` apart, as a view with the windows' dim last.
+
+>>> import ptcore
+>>> ptcore.arange(4).unfold(0, 2, 1)
+tensor([[0, 1],
+        [1, 2],
+        [2, 3]])
+""")
+
+view(
+    "diagonal(input, offset=0, dim1: Dim = 0, dim2: Dim = 1)",
+    vjp=["diagonal_backward(g, x.shape, offset, dim1, dim2)"],
+    reference="diagonal(x, offset, dim1, dim2)",
+    doc="""The diagonal of two dims, as the last dim.
+
+>>> import ptcore
+>>> ptcore.diagonal(ptcore.tensor([[1, 2], [3, 4]]))
+tensor([1, 4])
+""")
+
+composite(
+    "flatten(input, start_dim=0, end_dim=-1)", reference="_flatten(x, start_dim, end_dim)",
+    doc="""The dims from start_dim to end_dim made one.
+
+>>> import ptcore
+>>> ptcore.flatten(ptcore.ones(2, 3, 4), 1).shape
+ptcore.Size([2, 12])
+""")
+
+composite(
+    "unflatten(input, dim: Int, sizes: Obj)", reference="_unflatten(x, dim, sizes)",
+    doc="""One dim split into several; one size may be -1.
+
+>>> import ptcore
+>>> ptcore.unflatten(ptcore.ones(2, 12), 1, (3, -1)).shape
+ptcore.Size([2, 3, 4])
+""")
+
+composite(
+    "movedim(input, source: Obj, destination: Obj)", alias=("moveaxis",),
+    reference="moveaxis(x, source, destination)",
+    doc="""Dims moved to other positions, the others keeping their order.
+
+>>> import ptcore
+>>> ptcore.movedim(ptcore.ones(2, 3, 4), 0, -1).shape
+ptcore.Size([3, 4, 2])
+""")
+
+composite(
+    "narrow(input, dim: Int, start: Obj, length: Int)", reference="_narrow(x, dim, start, length)",
+    doc="""``length`` elements of ``dim`` from ``start`` on, as a view.
+
+>>> import ptcore
+>>> ptcore.narrow(ptcore.arange(5), 0, 1, 2)
+tensor([1, 2])
+""")
+
+composite(
+    "split(tensor, split_size_or_sections: Obj, dim=0)", reference="_split(x, split_size_or_sections, dim)",
+    returns="tuple[Tensor, ...]",
+    doc="""Views of consecutive parts: of one size, or of the sizes listed.
+
+>>> import ptcore
+>>> ptcore.split(ptcore.arange(5), 2)
+(tensor([0, 1]), tensor([2, 3]), tensor([4]))
+""")
+
+composite(
+    "chunk(input, chunks: Int, dim=0)", reference="_chunk(x, chunks, dim)", returns="tuple[Tensor, ...]",
+    doc="""Views of at most ``chunks`` equal parts.
+
+>>> import ptcore
+>>> ptcore.chunk(ptcore.arange(4), 2)
+(tensor([0, 1]), tensor([2, 3]))
+""")
+
+made("ravel(input)", "ravel(x)", "All elements as one dim; a view where strides allow.",
+     "ptcore.ravel(ptcore.ones(2, 2)).shape", "ptcore.Size([4])")
+
+made("swapaxes(input, axis0: Int, axis1: Int)", "swapaxes(x, axis0, axis1)", "Two dims exchanged, under NumPy's name.",
+     "ptcore.swapaxes(ptcore.tensor([[1, 2]]), 0, 1)", "tensor([[1],\n        [2]])")
+
+# -- parts --------------------------------------------------------------------------------------
+made("tensor_split(input, indices_or_sections: Obj, dim=0)", "_array_split(x, indices_or_sections, dim)",
+     "Views of parts: that many of nearly equal size, or cut at the positions listed.",
+     "ptcore.tensor_split(ptcore.arange(3), 2)", "(tensor([0, 1]), tensor([2]))", returns="tuple[Tensor, ...]")
+
+for _name, _dim, _example in (("hsplit", "1 (0 of vectors)", "ptcore.hsplit(ptcore.arange(4), 2)"),
+                              ("vsplit", "0", "ptcore.vsplit(ptcore.ones(2, 1), 2)[0].shape"),
+                              ("dsplit", "2", "ptcore.dsplit(ptcore.ones(1, 1, 4), 2)[0].shape")):
+    made(f"{_name}(input, indices_or_sections: Obj)", f"_{_name}(x, indices_or_sections)",
+         f"Views of parts along dim {_dim}: that many of equal size, or cut at the positions listed.", _example,
+         {"hsplit": "(tensor([0, 1]), tensor([2, 3]))", "vsplit": "ptcore.Size([1, 1])",
+          "dsplit": "ptcore.Size([1, 1, 2])"}[_name], returns="tuple[Tensor, ...]")
+
+made("split_with_sizes(input, split_sizes: Obj, dim=0)", "_split(x, split_sizes, dim)",
+     "Views of consecutive parts of the sizes listed.", "ptcore.split_with_sizes(ptcore.arange(3), [1, 2])",
+     "(tensor([0]), tensor([1, 2]))", returns="tuple[Tensor, ...]")

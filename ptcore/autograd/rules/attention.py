@@ -1,0 +1,22 @@
+"""Rule of attention. The fused kernel serves a backward that is not recorded."""
+from ptcore._ops.functions import attention_backward
+from ptcore.autograd._helpers import differentiated
+from ptcore.autograd.rules import vjp
+
+
+@vjp("attention_stats")
+def attention_stats(gs, query, key, value, mask, keep, state, out0, out1, is_causal, scale, dropout_p, needs):
+    """The log-sum-exp is an aid of the backward: nothing is sent back from it."""
+    g = gs[0]
+    if g is None:
+        return None, None, None, None, None, None
+    if differentiated():
+        from ptcore._ops.attention.bodies import differentiable_backward
+        gradients = differentiable_backward(g, query, key, value, mask, keep, state, is_causal, scale, dropout_p,
+                                            bool(needs & 8))
+    else:
+        gradients = attention_backward(g, query, key, value, mask, keep, state, out0, out1, is_causal, scale, dropout_p,
+                                       bool(needs & 8))
+    gq, gk, gv, scores = gradients
+    return (gq if needs & 1 else None, gk if needs & 2 else None, gv if needs & 4 else None,
+            scores if needs & 8 else None, None, None)

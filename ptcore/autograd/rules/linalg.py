@@ -1,0 +1,482 @@
+"""Rules of decompositions, equations, factors and determinants.
+
+A rule is right for functions that do not depend on the gauge: the factor of modulus one by which
+a pair of singular vectors may be multiplied. For complex input a loss that does depend on
+it is refused; for real input the factor is a sign and has no derivative. Factors are functions of matrices that
+equal their adjoint, or are defined up to the gauge of their vectors.
+"""
+from ptcore._ops._creation import eye, ones
+from ptcore._ops._record import has_values
+from ptcore._ops.functions import (
+    _linalg_matrix_exp,
+    _linalg_solve,
+    _linalg_solve_triangular,
+    _linalg_svd,
+    _pivot_order,
+    cat,
+    cumprod,
+    diagonal,
+    expand,
+    gather,
+    imag,
+    matmul,
+    real,
+    slice,
+    transpose,
+    tril,
+    triu,
+    unsqueeze,
+)
+from ptcore._ops.functions import sum as sum_of
+from ptcore.autograd._helpers import adjoint, conj_of
+from ptcore.autograd.rules import jvp, vjp
+
+
+def skew(x):
+    return x - adjoint(x)
+
+
+@vjp("_linalg_svd")
+def svd(gs, out, out1, out2, full_matrices, compute_uv):
+    """With E[i, j] = S[j]^2 - S[i]^2, 1 on the diagonal, and per matrix
+
+        gA = U ((skew(U^H gU) / E) S + S (skew(Vh gVh^H) / E) + diag(gS)) Vh
+
+    plus the parts of gU and gVh outside the spaces that U and Vh span."""
+    gu, gs_, gvh = gs
+    if not compute_uv:
+        raise RuntimeError("_linalg_svd: the derivative needs the singular vectors; call it with "
+                           "compute_uv=True")
+    u, s, vh = out, out1, out2
+    k = s.shape[-1]
+    if full_matrices:                   # the columns beyond k span a space, but are not functions of A
+        u, vh = slice(u, -1, 0, k, 1), slice(vh, -2, 0, k, 1)
+        gu = None if gu is None else slice(gu, -1, 0, k, 1)
+        gvh = None if gvh is None else slice(gvh, -2, 0, k, 1)
+    m, n = u.shape[-2], vh.shape[-1]
+    rows, columns = unsqueeze(s, -1), unsqueeze(s, -2)
+    if gu is None and gvh is None:
+        if gs_ is None:
+            return None
+        return matmul(u, unsqueeze(gs_, -1) * vh) if m >= n else matmul(u * unsqueeze(gs_, -2), vh)
+    one = eye(k, dtype=s.dtype, device=s.device)
+    gaps = columns * columns - rows * rows + one
+    left = None if gu is None else skew(matmul(adjoint(u), gu))
+    right = None if gvh is None else skew(matmul(vh, adjoint(gvh)))
+    if u.dtype.is_complex and u.device.type != "meta":
+        check_gauge(left, right)
+    core = None
+    if left is not None:
+        core = left / gaps * columns
+        if u.dtype.is_complex:
+            core = core + one * left / (2 * rows)
+    if right is not None:
+        part = rows * (right / gaps)
+        core = part if core is None else core + part
+    if gs_ is not None:
+        core = core + one * unsqueeze(gs_, -1)
+    if gu is not None and m > k:
+        outside = gu / columns
+        left_part = matmul(u, core) + outside - matmul(u, matmul(adjoint(u), outside))
+        return matmul(left_part, vh)
+    right_part = matmul(core, vh)
+    if gvh is not None and n > k:
+        outside = gvh / rows
+        right_part = right_part + outside - matmul(matmul(outside, adjoint(vh)), vh)
+    return matmul(u, right_part)
+
+
+def check_gauge(left, right):
+    """A loss that does not see the gauge moves U and Vh alike along it."""
+    a = 0 if left is None else imag(diagonal(left, 0, -2, -1))
+    b = 0 if right is None else imag(diagonal(right, 0, -2, -1))
+    if ((a + b).abs() > 1e-2 + 1e-2 * abs(b)).any():
+        raise RuntimeError("_linalg_svd: complex singular vectors are defined up to multiplication "
+                           "by e^(i phi), and the loss depends on this quantity, so that it has "
+                           "no derivative")
+
+
+@jvp("_linalg_svd")
+def svd_forward(t, out, out1, out2, full_matrices, compute_uv):
+    """With P = U^H t V and E as above: dS = Re diag(P), and U and Vh turn by the parts of P off the
+    diagonal over E, in the gauge in which the diagonal of U^H dU is half of P's imaginary part."""
+    if not compute_uv or full_matrices:
+        raise RuntimeError("_linalg_svd: the forward derivative needs the singular vectors of the "
+                           "reduced form; call it with compute_uv=True, full_matrices=False")
+    u, s, vh = out, out1, out2
+    k = s.shape[-1]
+    m, n = u.shape[-2], vh.shape[-1]
+    v = adjoint(vh)
+    p = matmul(matmul(adjoint(u), t), v)
+    ds = diagonal(p, 0, -2, -1)
+    if u.dtype.is_complex:
+        ds = real(ds)
+    rows, columns = unsqueeze(s, -1), unsqueeze(s, -2)
+    one = eye(k, dtype=s.dtype, device=s.device)
+    gaps = columns * columns - rows * rows + one
+    off = p - one * p
+    left = (off * columns + rows * adjoint(off)) / gaps
+    right = (rows * off + adjoint(off) * columns) / gaps
+    if u.dtype.is_complex:
+        left = left + one * (p - adjoint(p)) / (2 * rows)
+    du, dv = matmul(u, left), matmul(v, right)
+    if m > k:
+        outside = matmul(t, v) / columns
+        du = du + outside - matmul(u, matmul(adjoint(u), outside))
+    if n > k:
+        outside = matmul(adjoint(t), u) / columns
+        dv = dv + outside - matmul(v, matmul(vh, outside))
+    return du, ds, adjoint(dv)
+
+
+def identity(x):
+    return eye(x.shape[-1], dtype=x.dtype, device=x.device)
+
+
+def as_matrix(x):
+    return unsqueeze(unsqueeze(x, -1), -1)
+
+
+# -- equations ---------------------------------------------------------------------------------------
+
+@vjp("_linalg_solve")
+def solve(g, A, out, needs):
+    gb = _linalg_solve(adjoint(A), g)
+    return -matmul(gb, adjoint(out)) if needs & 1 else None, gb
+
+
+@vjp("_linalg_solve_ex")
+def solve_ex(gs, A, out, needs):
+    return (None, None) if gs[0] is None else solve(gs[0], A, out, needs)
+
+
+@vjp("_linalg_solve_triangular")
+def solve_triangular(g, A, out, upper, unitriangular, needs):
+    gb = _linalg_solve_triangular(adjoint(A), g, not upper, unitriangular)
+    ga = None
+    if needs & 1:
+        off = 1 if unitriangular else 0
+        ga = -matmul(gb, adjoint(out))
+        ga = triu(ga, off) if upper else tril(ga, -off)
+    return ga, gb
+
+
+# -- Cholesky ----------------------------------------------------------------------------------------
+
+def right_divided(x, triangle, upper):
+    """``x @ inv(triangle)``."""
+    a, b = transpose(triangle, -2, -1), transpose(x, -2, -1)
+    return transpose(_linalg_solve_triangular(a, b, not upper, False), -2, -1)
+
+
+@vjp("_linalg_cholesky")
+def cholesky(gs, out, upper):
+    g = gs[0]
+    if g is None:
+        return None
+    factor, g = (adjoint(out), adjoint(g)) if upper else (out, g)
+    m = matmul(adjoint(factor), g)
+    m = tril(m, 0) + adjoint(tril(m, -1))
+    m = _linalg_solve_triangular(adjoint(factor), m, True, False)
+    m = right_divided(m, factor, False) * 0.5
+    return (m + adjoint(m)) * 0.5
+
+
+@jvp("_linalg_cholesky")
+def cholesky_forward(t, out, upper):
+    factor = adjoint(out) if upper else out
+    p = _linalg_solve_triangular(factor, t, False, False)
+    p = right_divided(p, adjoint(factor), True)
+    p = (p + adjoint(p)) * 0.5
+    p = (tril(p, 0) + tril(p, -1)) * 0.5
+    d = matmul(factor, p)
+    return adjoint(d) if upper else d, None
+
+
+# -- QR ----------------------------------------------------------------------------------------------
+
+def hermitian_of(x):
+    """x + x^H of a triangle, its diagonal's real part counted once."""
+    both = x + adjoint(x)
+    return both - identity(x) * both * 0.5
+
+
+def checked(A, mode):
+    m, n = A.shape[-2:]
+    if mode == "r":
+        raise RuntimeError("linalg_qr: the derivative depends on Q, which mode 'r' does not work out")
+    if mode == "complete" and m > n:
+        raise RuntimeError("linalg_qr: with mode 'complete' there is no derivative for more rows than columns, got "
+                           f"shape {list(A.shape)}")
+    if m < n:
+        raise RuntimeError("linalg_qr: the factors of a wide matrix are differentiated through those of its first "
+                           "columns")
+
+
+@vjp("_linalg_qr")
+def qr(gs, A, out, out1, mode):
+    gq, gr = gs
+    checked(A, mode)
+    q, r = out, out1
+    if gq is None and gr is None:
+        return None
+    m = None
+    if gr is not None:
+        m = matmul(gr, adjoint(r))
+    if gq is not None:
+        part = matmul(adjoint(q), gq)
+        m = -part if m is None else m - part
+    ga = matmul(q, hermitian_of(triu(m, 0)))
+    if gq is not None:
+        ga = ga + gq
+    return right_divided(ga, adjoint(r), False)
+
+
+@jvp("_linalg_qr")
+def qr_forward(t, A, out, out1, mode):
+    checked(A, mode)
+    q, r = out, out1
+    x = right_divided(t, r, True)
+    c = matmul(adjoint(q), x)
+    u = triu(c + adjoint(c), 0)
+    u = u - identity(u) * u * 0.5
+    return x - matmul(q, u), matmul(u, r)
+
+
+# -- eigenvalues -------------------------------------------------------------------------------------
+
+def needs_vectors(vectors):
+    if not vectors:
+        raise RuntimeError("linalg_eigh: the derivative needs the eigenvectors")
+
+
+@vjp("_linalg_eigh")
+def eigh(gs, out, out1, vectors):
+    """Q (diag(gL) + skew part of Q^H gQ / E) Q^H with E[i, j] = L[j] - L[i]: equal to its adjoint, as the input is."""
+    gl, gq = gs
+    needs_vectors(vectors)
+    values, q = out, out1
+    if gq is None:
+        return None if gl is None else matmul(q * unsqueeze(gl, -2), adjoint(q))
+    one = eye(values.shape[-1], dtype=values.dtype, device=values.device)
+    m = skew(matmul(adjoint(q), gq)) * 0.5
+    if q.dtype.is_complex and q.device.type != "meta":
+        check_gauge(m, None)
+    gaps = unsqueeze(values, -2) - unsqueeze(values, -1) + one
+    core = (m - one * m) / gaps
+    if gl is not None:
+        core = core + one * unsqueeze(gl, -1)
+    return matmul(matmul(q, core), adjoint(q))
+
+
+@jvp("_linalg_eigh")
+def eigh_forward(t, out, out1, vectors):
+    needs_vectors(vectors)
+    values, q = out, out1
+    p = matmul(matmul(adjoint(q), t), q)
+    dl = diagonal(p, 0, -2, -1)
+    if q.dtype.is_complex:
+        dl = real(dl)
+    one = eye(values.shape[-1], dtype=values.dtype, device=values.device)
+    gaps = unsqueeze(values, -2) - unsqueeze(values, -1) + one
+    return dl, matmul(q, (p - one * p) / gaps)
+
+
+@vjp("_linalg_eig")
+def eig(gs, A, out, out1, vectors):
+    """V^-H (diag(gL) + (V^H gV - V^H V diag(Re(V^H gV))) / conj(E)) V^H with E[i, j] = L[j] - L[i]."""
+    gl, gv = gs
+    if not vectors:
+        raise RuntimeError("linalg_eig: the derivative needs the eigenvectors")
+    if gl is None and gv is None:
+        return None
+    values, v = out, out1
+    core = None
+    if gv is not None:
+        m = matmul(adjoint(v), gv)
+        turns = diagonal(m, 0, -2, -1)
+        if v.device.type != "meta" and has_values(turns) and (imag(turns).abs() > 1e-2 * (1 + real(turns).abs())).any():
+            raise RuntimeError("linalg_eig: eigenvectors are defined up to multiplication by e^(i phi), and the loss "
+                               "depends on this quantity, so that it has no derivative")
+        one = eye(values.shape[-1], dtype=values.dtype, device=values.device)
+        m = m - matmul(adjoint(v), v) * unsqueeze(real(turns), -2)
+        core = (m - one * m) / (conj_of(unsqueeze(values, -2) - unsqueeze(values, -1)) + one)
+        if gl is not None:
+            core = core + one * unsqueeze(gl, -1)
+        core = matmul(core, adjoint(v))
+    else:
+        core = unsqueeze(gl, -1) * adjoint(v)
+    ga = _linalg_solve(adjoint(v), core)
+    return ga if A.dtype.is_complex else real(ga)
+
+
+@jvp("_linalg_eig")
+def eig_forward(t, out, out1, vectors):
+    if not vectors:
+        raise RuntimeError("linalg_eig: the derivative needs the eigenvectors")
+    values, v = out, out1
+    p = _linalg_solve(v, matmul(t.to(v.dtype), v))
+    one = eye(values.shape[-1], dtype=values.dtype, device=values.device)
+    gaps = unsqueeze(values, -2) - unsqueeze(values, -1) + one
+    dv = matmul(v, (p - one * p) / gaps)
+    along = real(sum_of(conj_of(v) * dv, -2, True))            # the vectors keep their length
+    return diagonal(p, 0, -2, -1), dv - v * along
+
+
+# -- elimination, reflectors -------------------------------------------------------------------------
+
+def with_rows(x, pivots, back):
+    """The rows of ``P^T x``, or of ``P x``."""
+    order = _pivot_order(pivots, x.shape[-2])
+    if back:
+        order = order.argsort(-1)
+    return gather(x, x.ndim - 2, expand(unsqueeze(order, -1), x.shape))
+
+
+def parted(x, k):
+    """The first k columns, the columns behind them, the rows below the first k."""
+    m, n = x.shape[-2:]
+    return (slice(slice(x, -2, 0, k, 1), -1, 0, k, 1), slice(x, -1, k, n, 1) if n > k else None,
+            slice(x, -2, k, m, 1) if m > k else None)
+
+
+@vjp("_linalg_lu")
+def lu(gs, out, out1):
+    """Square: P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H. What U has on the right, and L below, was solved for
+    with the square part, and adds to its gradient."""
+    g = gs[0]
+    if g is None:
+        return None
+    square, right, below = parted(out, min(out.shape[-2:]))
+    g1, g_right, g_below = parted(g, square.shape[-1])
+    flipped = adjoint(square)                   # L^H is above its diagonal, U^H on and below it
+    core_l = matmul(triu(flipped, 1) + identity(square), tril(g1, -1))
+    core_u = matmul(triu(g1, 0), tril(flipped, 0))
+    if g_right is not None:
+        core_l = core_l - matmul(g_right, adjoint(right))
+    if g_below is not None:
+        core_u = core_u - matmul(adjoint(below), g_below)
+    ga = _linalg_solve_triangular(flipped, tril(core_l, -1) + triu(core_u, 0), True, True)
+    ga = right_divided(ga, flipped, False)
+    if g_right is not None:
+        ga = cat([ga, _linalg_solve_triangular(flipped, g_right, True, True)], -1)
+    if g_below is not None:
+        ga = cat([ga, right_divided(g_below, flipped, False)], -2)
+    return with_rows(ga, out1, True)
+
+
+@jvp("_linalg_lu")
+def lu_forward(t, out, out1):
+    square, right, below = parted(out, min(out.shape[-2:]))
+    t1, t_right, t_below = parted(with_rows(t, out1, False), square.shape[-1])
+    core = right_divided(_linalg_solve_triangular(square, t1, False, True), square, True)
+    dl = matmul(tril(square, -1) + identity(square), tril(core, -1))
+    du = matmul(triu(core, 0), triu(square, 0))
+    d = dl + du
+    if t_right is not None:
+        d = cat([d, _linalg_solve_triangular(square, t_right - matmul(dl, right), False, True)], -1)
+    if t_below is not None:
+        d = cat([d, right_divided(t_below - matmul(below, du), square, True)], -2)
+    return d, None, None
+
+
+def no_derivative(op):
+    raise RuntimeError(f"{op}: its derivative is not implemented")
+
+
+@vjp("_linalg_ldl")
+def ldl(gs):
+    no_derivative("linalg_ldl_factor")
+
+
+@jvp("_linalg_ldl")
+def ldl_forward(t):
+    no_derivative("linalg_ldl_factor")
+
+
+@vjp("_linalg_ldl_solve")
+def ldl_solve(g):
+    no_derivative("linalg_ldl_solve")
+
+
+@jvp("_linalg_ldl_solve")
+def ldl_solve_forward(t):
+    no_derivative("linalg_ldl_solve")
+
+
+@vjp("_geqrf")
+def geqrf(gs):
+    no_derivative("geqrf")
+
+
+@jvp("_geqrf")
+def geqrf_forward(t):
+    no_derivative("geqrf")
+
+
+# -- exponentials ------------------------------------------------------------------------------------
+
+def exp_derivative(A, direction):
+    """The corner of the exponential of [[A, direction], [0, A]]."""
+    n = A.shape[-1]
+    both = _linalg_matrix_exp(cat([cat([A, direction], -1), cat([A * 0, A], -1)], -2))
+    return slice(slice(both, -2, 0, n, 1), -1, n, 2 * n, 1)
+
+
+@vjp("_linalg_matrix_exp")
+def matrix_exp(g, A):
+    return exp_derivative(adjoint(A), g)
+
+
+@jvp("_linalg_matrix_exp")
+def matrix_exp_forward(t, A):
+    return exp_derivative(A, t)
+
+
+# -- determinants ------------------------------------------------------------------------------------
+
+def cofactors(A, out):
+    """What the determinant's derivative is: the inverse's adjoint times the determinant, or, where a matrix
+    is singular, the products of all singular values but one."""
+    if not has_values(out) or not (out == 0).any():
+        return _linalg_solve(adjoint(A), expand(identity(A), A.shape) * as_matrix(conj_of(out)))
+    u, s, vh = _linalg_svd(A, False, True)
+    first = slice(cumprod(s, -1), -1, 0, s.shape[-1] - 1, 1)
+    last = cumprod(s.flip(-1), -1).flip(-1)
+    last = slice(last, -1, 1, s.shape[-1], 1)
+    one = ones((*s.shape[:-1], 1), dtype=s.dtype, device=s.device)
+    others = cat([one, first], -1) * cat([last, one], -1)
+    phase = conj_of(u.det() * vh.det())
+    return matmul(u * unsqueeze(others, -2), vh) * as_matrix(phase)
+
+
+@vjp("_linalg_det")
+def det(g, A, out):
+    return as_matrix(g) * cofactors(A, out)
+
+
+@jvp("_linalg_det")
+def det_forward(t, A, out):
+    return sum_of(conj_of(cofactors(A, out)) * t, (-2, -1))
+
+
+@vjp("_linalg_slogdet")
+def slogdet(gs, A, out):
+    """The sign of a real determinant has no derivative; the direction of a complex one turns."""
+    g_sign, g = gs
+    if A.dtype.is_complex and g_sign is not None:
+        turned = imag(conj_of(g_sign) * out)
+        turned = turned * -1j
+        g = turned if g is None else g + turned
+    if g is None:
+        return None
+    factor = expand(identity(A), A.shape) * as_matrix(g)
+    return _linalg_solve(adjoint(A), factor)
+
+
+@jvp("_linalg_slogdet")
+def slogdet_forward(t, A, out):
+    trace = sum_of(diagonal(_linalg_solve(A, t), 0, -2, -1), -1)
+    if not A.dtype.is_complex:
+        return None, trace
+    return out * imag(trace) * 1j, real(trace)

@@ -1,0 +1,54 @@
+"""Rules of losses."""
+from ptcore._ops._decompositions import cross_entropy_backward as cross_entropy_by_ops
+from ptcore._ops._decompositions import multi_margin_slope as multi_margin_slope_by_ops
+from ptcore._ops.functions import (
+    cross_entropy_backward,
+    logsumexp,
+    multi_margin_slope,
+    multilabel_margin_slope,
+    unsqueeze,
+)
+from ptcore._ops.functions import nll_loss_backward as nll_gradient
+from ptcore._ops.functions import nll_loss_stats as nll_of
+from ptcore.autograd._helpers import differentiated
+from ptcore.autograd.rules import vjp
+
+
+@vjp("nll_loss_stats")
+def nll_loss_stats(gs, input, target, weight, out1, reduction, ignore_index):
+    return (nll_gradient(gs[0], target, weight, out1, reduction, ignore_index,
+                         input.shape),
+            None, None)
+
+
+@vjp("nll_loss_backward")
+def nll_loss_backward(g, target, weight, reduction, ignore_index):
+    """The loss is linear in its input, so the gradient of its gradient is the loss again."""
+    return nll_of(g, target, weight, reduction, ignore_index)[0], None, None, None
+
+
+@vjp("cross_entropy_stats")
+def cross_entropy_stats(gs, input, target, weight, out1, out2, reduction, ignore_index,
+                        label_smoothing):
+    """Recorded, the log-sum-exp is computed again from the input; the weight depends on the targets alone."""
+    if not differentiated():
+        gx = cross_entropy_backward(gs[0], input, target, weight, out1, out2, reduction, ignore_index, label_smoothing)
+    else:
+        lse = logsumexp(input, 1 if len(input.shape) > 1 else 0)
+        gx = cross_entropy_by_ops(gs[0], input, target, weight, lse, out2.detach(), reduction, ignore_index,
+                                  label_smoothing)
+    return gx, None, None
+
+
+@vjp("multi_margin")
+def multi_margin(g, input, target, weight, p, margin):
+    if p == 1 or not differentiated():
+        slope = multi_margin_slope(input, target, weight, p, margin)
+    else:                               # which has a slope itself
+        slope = multi_margin_slope_by_ops(input, target, weight, p, margin)
+    return unsqueeze(g, 1) * slope, None, None
+
+
+@vjp("multilabel_margin")
+def multilabel_margin(g, input, target):
+    return unsqueeze(g, 1) * multilabel_margin_slope(input, target), None

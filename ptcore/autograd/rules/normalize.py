@@ -1,0 +1,72 @@
+"""Rules of softmax and normalisation. The fused kernels serve a backward that is not recorded."""
+from ptcore._ops._decompositions import batch_norm_backward as batch_norm_by_ops
+from ptcore._ops._decompositions import batch_norm_stats as batch_norm_statistics
+from ptcore._ops._decompositions import group_norm_backward as group_norm_by_ops
+from ptcore._ops._decompositions import group_norm_stats as group_norm_statistics
+from ptcore._ops._decompositions import layer_norm_backward as layer_norm_by_ops
+from ptcore._ops._decompositions import layer_norm_stats as layer_norm_statistics
+from ptcore._ops.functions import batch_norm_backward as fused_batch_norm
+from ptcore._ops.functions import exp, log_softmax_backward, reshape, softmax_backward
+from ptcore._ops.functions import group_norm_backward as fused_group_norm
+from ptcore._ops.functions import layer_norm_backward as fused_layer_norm
+from ptcore._ops.functions import sum as sum_of
+from ptcore.autograd._helpers import differentiated
+from ptcore.autograd.rules import vjp
+
+
+@vjp("softmax")
+def softmax(g, out, dim):
+    if not differentiated():
+        return softmax_backward(g, out, dim)
+    gy = g * out
+    return gy - out * sum_of(gy, dim, True)
+
+
+@vjp("log_softmax")
+def log_softmax(g, out, dim):
+    if not differentiated():
+        return log_softmax_backward(g, out, dim)
+    return g - exp(out) * sum_of(g, dim, True)
+
+
+@vjp("layer_norm_stats")
+def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs):
+    """Recorded, the statistics are computed again from the input."""
+    g, mean, rstd = gs[0], out1, out2
+    if g is None:
+        return None, None, None
+    if not differentiated():
+        gx, gw, gb = fused_layer_norm(g, input, mean, rstd, weight)
+    else:
+        _, mean, rstd = layer_norm_statistics(input, None, None, normalized_ndim, eps)
+        gx, gw, gb = layer_norm_by_ops(g, input, mean, rstd, weight)
+        shape = input.shape[len(input.shape) - normalized_ndim:]
+        gw, gb = reshape(gw, shape), reshape(gb, shape)
+    return gx, gw if needs & 2 else None, gb if needs & 4 else None
+
+
+@vjp("batch_norm_stats")
+def batch_norm_stats(gs, input, weight, out1, out2, eps, needs):
+    """Recorded, the statistics are computed again from the input."""
+    g, mean, var = gs[0], out1, out2
+    if g is None:
+        return None, None, None
+    if not differentiated():
+        gx, gw, gb = fused_batch_norm(g, input, mean, var, weight, eps)
+    else:
+        _, mean, var = batch_norm_statistics(input, None, None, eps)
+        gx, gw, gb = batch_norm_by_ops(g, input, mean, var, weight, eps)
+    return gx, gw if needs & 2 else None, gb if needs & 4 else None
+
+
+@vjp("group_norm_stats")
+def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
+    g, mean, rstd = gs[0], out1, out2
+    if g is None:
+        return None, None, None
+    if not differentiated():
+        gx, gw, gb = fused_group_norm(g, input, mean, rstd, weight, num_groups)
+    else:
+        _, mean, rstd = group_norm_statistics(input, None, None, num_groups, eps)
+        gx, gw, gb = group_norm_by_ops(g, input, mean, rstd, weight, num_groups)
+    return gx, gw if needs & 2 else None, gb if needs & 4 else None

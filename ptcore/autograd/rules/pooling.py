@@ -1,0 +1,28 @@
+"""Rules of pooling: a gradient goes back to where the largest element stood."""
+from ptcore._ops.functions import gather, reshape
+from ptcore.autograd._helpers import ungathered
+from ptcore.autograd.rules import jvp, vjp
+
+
+def flat(x):
+    """(N, C, positions)."""
+    return reshape(x, (x.shape[0], x.shape[1], -1 if x.numel() else 0))
+
+
+@vjp("max_pool_windows")
+def max_pool_windows(gs, input, out1):
+    shape = input.shape
+    positions = 1
+    for n in shape[2:]:
+        positions *= n
+    return reshape(ungathered(flat(gs[0]), (shape[0], shape[1], positions), 2, flat(out1)), shape)
+
+
+@vjp("fractional_windows")
+def fractional_windows(gs, input, out1):
+    return max_pool_windows(gs, input, out1), None
+
+
+@jvp("max_pool_windows", "fractional_windows")
+def max_pool_forward(t, out1):
+    return reshape(gather(flat(t), 2, flat(out1)), out1.shape), None

@@ -1,0 +1,12 @@
+"""Rules of random ops: dropout keeps the gradient where it kept the value."""
+from ptcore.autograd.rules import jvp, vjp
+
+
+@vjp("dropout_masked")
+def dropout_masked(gs, out1, p):
+    return gs[0] * out1 * (1.0 / (1.0 - p) if p < 1 else 0.0)
+
+
+@jvp("dropout_masked")
+def dropout_forward(t, out1, p):
+    return t * out1 * (1.0 / (1.0 - p) if p < 1 else 0.0), None

@@ -1,0 +1,92 @@
+"""Rules of reductions."""
+from ptcore._ops._decompositions import norm_slope
+from ptcore._ops.functions import exp, expand, isnan, masked_fill, reshape, unsqueeze, where
+from ptcore._ops.functions import mean as mean_of
+from ptcore._ops.functions import prod_dims as prod_of
+from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.table.shapes import reduced_shape
+from ptcore.autograd._helpers import conj_of, ungathered
+from ptcore.autograd.rules import vjp
+
+
+def restored(g, shape, dim, keepdim):
+    """A reduced tensor with its reduced dims back as dims of size 1 (a 0-d one broadcasts as it is)."""
+    return g if keepdim or not g.ndim else reshape(g, reduced_shape(shape, dim, True))
+
+
+def size_of(shape, dim):
+    n = 1
+    for d in dim:
+        n *= shape[d]
+    return n
+
+
+@vjp("sum")
+def sum(g, input, dim, keepdim):
+    shape = input.shape
+    return expand(restored(g, shape, dim, keepdim), shape)
+
+
+@vjp("nansum")
+def nansum(g, input, dim, keepdim):
+    shape = input.shape
+    return masked_fill(expand(restored(g, shape, dim, keepdim), shape), isnan(input), 0)
+
+
+@vjp("mean")
+def mean(g, input, dim, keepdim):
+    shape = input.shape
+    g = expand(restored(g, shape, dim, keepdim), shape)
+    return g / max(size_of(shape, dim), 1)
+
+
+@vjp("prod_dims")
+def prod_dims(g, input, out, dim, keepdim):
+    """With one zero the product of the others, with two zeros nothing; else g * out / input."""
+    zero = input == 0
+    count = sum_of(zero, dim, True)
+    others = prod_of(masked_fill(input, zero, 1), dim, True)
+    g = restored(g, input.shape, dim, keepdim)
+    out = restored(out, input.shape, dim, keepdim)
+    plain = g * conj_of(out / masked_fill(input, zero, 1))
+    lonely = where(zero & (count == 1), g * conj_of(others), plain * 0)
+    return where(count == 0, plain, lonely)
+
+
+@vjp("amax", "amin")
+def amax(g, input, out, dim, keepdim):
+    """Equal extremes share the gradient; so do NaN, which are the extreme wherever there are any."""
+    hit = ((input == restored(out, input.shape, dim, keepdim)) | (input != input)).to(g.dtype)
+    return hit / sum_of(hit, dim, True) * restored(g, input.shape, dim, keepdim)
+
+
+@vjp("max_dim", "min_dim")
+def max_dim(gs, input, out1, dim, keepdim):
+    g, index = gs[0], out1
+    if not input.shape:
+        return g
+    if not keepdim:
+        g, index = unsqueeze(g, dim), unsqueeze(index, dim)
+    return ungathered(g, input.shape, dim, index)
+
+
+@vjp("var_dims")
+def var_dims(g, input, dim, correction, keepdim):
+    n = size_of(input.shape, dim) - correction
+    scale = 2.0 / n if n > 0 else float("nan")
+    g = restored(g, input.shape, dim, keepdim)
+    return scale * g * (input - mean_of(input, dim, True))
+
+
+@vjp("logsumexp")
+def logsumexp(g, input, out, dim, keepdim):
+    out = restored(out, input.shape, dim, keepdim)
+    some = masked_fill(out, out == float("-inf"), 0)        # all inputs -inf: weights 0, not NaN
+    return restored(g, input.shape, dim, keepdim) * exp(input - some)
+
+
+@vjp("vector_norm")
+def vector_norm(g, input, out, ord, dim, keepdim):
+    g = restored(g, input.shape, dim, keepdim)
+    out = restored(out, input.shape, dim, keepdim)
+    return norm_slope(g, input, out, ord, dim)

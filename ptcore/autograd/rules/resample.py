@@ -1,0 +1,14 @@
+"""Rule of sampling at positions. The fused kernel serves a backward that is not recorded."""
+from ptcore._ops.functions import grid_sample_backward
+from ptcore.autograd._helpers import differentiated
+from ptcore.autograd.rules import vjp
+
+
+@vjp("grid_sampled")
+def grid_sampled(g, input, grid, mode, padding_mode, align_corners, needs):
+    if differentiated():
+        from ptcore._ops.resample import grid_by_ops as _grid_by_ops
+        gradients = _grid_by_ops.grid_sample_backward(g, input, grid, mode, padding_mode, align_corners)
+    else:
+        gradients = grid_sample_backward(g, input, grid, mode, padding_mode, align_corners)
+    return gradients[0] if needs & 1 else None, gradients[1] if needs & 2 else None

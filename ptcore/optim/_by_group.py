@@ -1,0 +1,103 @@
+"""How a step goes through the groups: by a formula over lists, or by Python for one parameter after another."""
+
+import ptcore
+from ptcore import Tensor
+from ptcore._ops import _optimizers
+from ptcore.optim.optimizer import Optimizer, check_implementation
+
+
+class ByGroup(Optimizer):
+    """Base of optimisers that step through their groups in order, without recording.
+
+    ``_later`` names the options that states saved by older versions lack, with their values.
+    """
+
+    _later = (("foreach", None), ("maximize", False), ("differentiable", False))
+
+    def __init__(self, params, defaults):
+        check_implementation(
+            type(self).__name__, defaults.get("foreach"), defaults.get("fused"), defaults.get("differentiable", False)
+        )
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in self._later:
+                group.setdefault(name, value)
+            for p in group["params"]:
+                values = self.state.get(p, {})
+                for name in self._counters:
+                    if name in values and not isinstance(values[name], Tensor):
+                        values[name] = ptcore.tensor(float(values[name]), dtype=ptcore.float32)
+
+    def _step_group(self, group):
+        """One step of the parameters of `group` that have a gradient."""
+        raise NotImplementedError
+
+    def step(self, closure=None):
+        """Update the parameters once; see :meth:`Optimizer.step`."""
+        loss = self._run_closure(closure)
+        with ptcore.no_grad():
+            for group in self.param_groups:
+                self._step_group(group)
+        return loss
+
+
+class ByList(ByGroup):
+    """Base of optimisers whose update is a formula over lists (``_ops/table/steps.py``): one core call a group.
+
+    Complex parameters are pairs of reals.
+    """
+
+    def _formula(self, group):
+        """The name of the formula, the names of the state that it writes, and its options."""
+        raise NotImplementedError
+
+    def _beginnings(self, group):
+        """What counters and state begin with, by name, where that is not zero."""
+        return {}
+
+    def _begin(self, param, state, names, group):
+        """Fill the empty `state` of `param`."""
+        beginnings = self._beginnings(group)
+        for name in self._counters:
+            state[name] = ptcore.tensor(float(beginnings.get(name, 0)), dtype=ptcore.float32)
+        for name in names:
+            value = beginnings.get(name)
+            if value is None:
+                state[name] = ptcore.zeros_like(param)
+            else:
+                value = float(value)
+                state[name] = ptcore.full_like(param, complex(value, value) if param.is_complex() else value)
+
+    def _step_group(self, group):
+        params, grads = self._with_grad(group)
+        formula, names, options = self._formula(group)
+        states = [self.state[p] for p in params]
+        if not all(states):
+            for param, state in zip(params, states, strict=True):
+                if not state:
+                    self._begin(param, state, names, group)
+        _optimizers.step_(formula, options, params, grads, states, names, self._counters)
+
+
+class ByParameter(ByGroup):
+    """Base of optimisers whose step is written in Python for one real parameter."""
+
+    def _begin(self, param, state, group):
+        """Fill the empty `state` of `param`."""
+        raise NotImplementedError
+
+    def _update(self, param, grad, state, group):
+        """One step; `grad` already points downhill."""
+        raise NotImplementedError
+
+    def _step_group(self, group):
+        for param, grad in zip(*self._with_grad(group), strict=True):
+            if param.is_complex():
+                raise TypeError(f"{type(self).__name__}: parameters must be real, got {param.dtype}")
+            state = self.state[param]
+            if not state:
+                self._begin(param, state, group)
+            self._update(param, -grad if group.get("maximize") else grad, state, group)
