@@ -10,7 +10,6 @@ from _tolerance import TOLERANCE, assert_near
 from interpreters import Batcher, Forward, Interposed, Tracer
 
 import ptcore as pt
-from ptcore._lazy import TABLE
 
 pytestmark = pytest.mark.core
 

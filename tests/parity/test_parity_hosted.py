@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 
 import ptcore as pt
-from ptcore._lazy import TABLE
 
 torch = pytest.importorskip("torch")
 

@@ -48,7 +48,6 @@ def clamp(input, min, max, out=None):
     return clamp_max(input if min is None else clamp_min(input, min), max, out=out)
 
 
-INT64 = as_dtype("int64")
 
 
 # -- numbers in place of others, exponents, powers --------------------------------------------------------

@@ -6,7 +6,6 @@ from ptcore._ops._creation import arange
 from ptcore._ops.call.operands import result_type
 from ptcore._ops.functions import clamp_max, clamp_min, isnan, log1p, sum, unsqueeze, where
 
-INFINITY = float("inf")
 
 
 def logit(input, eps):
