@@ -7,7 +7,6 @@ from ptcore._ops.call.operands import result_type
 from ptcore._ops.functions import clamp_max, clamp_min, isnan, log1p, sum, unsqueeze, where
 
 
-
 def logit(input, eps):
     from ptcore._ops.functions import logit_of
     if input.dtype.kind in "iub":
