@@ -248,7 +248,7 @@ def test_values_and_strides(row, dtype):
         got = results(ours_of(row)(*ours[0], **ours[1]))
         assert len(got) == len(want), context
         compared += 1
-        if row.name == "topk":          # of equals torch takes any, here the first
+        if row.name in ("topk", "kthvalue", "mode"):        # of equals torch takes any; here: tests/ops/test_order.py
             got, want = got[:1], want[:1]
         for a, b in zip(got, want):
             if not isinstance(b, torch.Tensor):

@@ -190,4 +190,4 @@ def test_methods_read_late():
               "assert x.is_nonzero() == x.is_nonzero() == 2\n"
               "assert str(inspect.signature(pt.Tensor.narrow_copy)) == '(self, dim, start, length)'\n"
               "assert inspect.isfunction(vars(pt.Tensor)['narrow_copy']) and not pt.ones(1).is_conj()\n")
-    subprocess.run([sys.executable, "-c", script], check=True)
+    subprocess.run([sys.executable, "-P", "-c", script], check=True)

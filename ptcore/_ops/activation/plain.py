@@ -4,4 +4,4 @@ from ptcore._ops import functions as _own
 
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
     """:func:`ptcore.nn.functional.rrelu` in place."""
-    return _own.rrelu(input, lower, upper, training, True)
+    return _own.rrelu_function(input, lower, upper, training, True)

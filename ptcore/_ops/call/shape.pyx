@@ -394,7 +394,7 @@ cdef bint shape(Call *c) noexcept:
         sized(c, 0, 0, x.sizes, x.dtype)
     elif rule == RULE_ADDMM:
         return added_product(c)
-    elif rule == RULE_INDEX_ADD:
+    elif rule == RULE_INDEX_ADD or rule == RULE_INDEX_COPY:
         return added_at(c)
     elif rule == RULE_LAYER_NORM:
         return layer_normalized(c)

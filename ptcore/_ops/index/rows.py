@@ -61,7 +61,7 @@ tensor([0., 2., 0.])
 """)
 
 structured(
-    "index_copy(input, dim: Dim, index: Index, source)", kernel="index_copy", promote="none", out="index_add",
+    "index_copy(input, dim: Dim, index: Index, source)", kernel="index_copy", promote="none", out="index_copy",
     vjp=["index_filled(g, dim, index, zeros_for(g, ()))", None, "index_select(g, dim, index)"],
     batch="shift input source", jvp="linear", reference="_index_copy(x, dim, index, source)", inplace=True,
     updates=True,

@@ -226,13 +226,12 @@ def index_select_spec(op, x, dim, index):
     return (tuple(x.shape[:dim]) + (n,) + tuple(x.shape[dim + 1:]), x.dtype)
 
 
-def index_add_spec(op, x, dim, index, source):
+def index_add_spec(op, x, dim, index, source, error=ShapeError):
     expected, _ = index_select_spec(op, x, dim, index)
     if x.ndim == 0 and index.numel() != 1:
-        raise ShapeError(f"{op}: index must have one element for an input without dimensions, got {index.numel()}")
+        raise error(f"{op}: index must have one element for an input without dimensions, got {index.numel()}")
     if tuple(source.shape) != tuple(expected):
-        raise ShapeError(f"{op}: source must have shape {list(expected)}, got "
-                         f"{list(source.shape)}")
+        raise error(f"{op}: source must have shape {list(expected)}, got {list(source.shape)}")
     return like(x)
 
 
@@ -560,7 +559,8 @@ NAMED = {
     "mv": mv_spec,
     "dot": dot_spec,
     "addmm": lambda op, c, x, y, *rest: addmm_spec(op, c, x, y),
-    "index_add": lambda op, x, dim, index, source, *rest: index_add_spec(op, x, dim, index, source),
+    "index_add": lambda op, x, dim, index, source, alpha: index_add_spec(op, x, dim, index, source),
+    "index_copy": lambda op, x, dim, index, source: index_add_spec(op, x, dim, index, source, OutOfRangeError),
     "layer_norm": lambda op, x, weight, bias, n, eps: normalized(op, x, x.shape[x.ndim - n:], weight, bias),
     "layer_norm_backward": lambda op, g, x, mean, *rest: layer_norm_gradients(x, mean),
     "batch_norm": lambda op, x, weight, bias, eps: batch_normalized(x, weight, bias),
