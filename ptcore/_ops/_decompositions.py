@@ -80,7 +80,7 @@ def linear(input, weight, bias=None):
 def norm_slope(g, input, out, ord, dim):
     """The gradient of ``out``, a norm of input over dims that g and out keep."""
     if ord == 0:
-        return input * 0
+        return zeros(input.shape, dtype=input.dtype, device=input.device)
     if ord == 1:
         return g * sgn(input)
     if ord == 2:
@@ -129,7 +129,7 @@ def row_distances_slope(g, input, dist, p):
     first, second = _pairs(input)
     gap = select_rows(input, 0, first) - select_rows(input, 0, second)
     slope = norm_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p, (-1,))
-    none = input * 0
+    none = zeros(input.shape, dtype=input.dtype, device=input.device)
     return (scatter_add(none, 0, expand(unsqueeze(first, 1), slope.shape), slope)
             - scatter_add(none, 0, expand(unsqueeze(second, 1), slope.shape), slope))
 
@@ -184,7 +184,7 @@ def masked_collect(input, mask, shape):
     flat = reshape(mask, (-1,))
     # what is not held goes to a place behind the last one
     places = where(flat, cumsum(flat, 0) - 1, total)
-    blank = expand(reshape(sum_of(input) * 0, (1,)), (total + 1,))
+    blank = zeros(total + 1, dtype=input.dtype, device=input.device)
     return reshape(scatter_src(blank, 0, places, reshape(input, (-1,)))[:total], shape)
 
 

@@ -99,7 +99,8 @@ struct known_sum_op {
     void run(state &s, const E *x, int64_t n, int64_t) const {
         E sum;
         const auto zero = simd<E>::fill(E(0));
-        fold_lanes<add_fold, 1>(x, x, n, E(0), &sum, [=](auto v, auto) { return v == v ? v : zero; });
+        /* of a number one of the two is the number and the other 0; of NaN both are 0 */
+        fold_lanes<add_fold, 1>(x, x, n, E(0), &sum, [=](auto v, auto) { return maximum(zero, v) + minimum(zero, v); });
         s += double(sum);
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {

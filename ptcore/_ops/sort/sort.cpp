@@ -309,23 +309,31 @@ int mode_kernel(pt_call *call) {
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
+/* A key of a type of this file's own, so that what the library makes of it is this file's, at each ISA level. */
+template <class K>
+struct own_key {
+    K key;
+    friend bool operator<(own_key a, own_key b) { return a.key < b.key; }
+    friend bool operator==(own_key a, own_key b) { return a.key == b.key; }
+};
+
 /* NaN are equal to nothing: they are left out of the tests, and no number has their key. */
 template <class T>
 int among(pt_call *call, bool invert) {
     using K = typename sort_key<T>::type;
     const pt_view &x = call->in[0], &tests = call->in[1];
     constexpr K missing = K(~K(0));         /* of NaN */
-    scratch<K> keys(tests.numel);
+    scratch<own_key<K>> keys(tests.numel);
     if (!keys) return no_memory(call, tests.numel * int64_t(sizeof(K)));
     int64_t n = 0;
     for (int64_t i = 0; i < tests.numel; ++i) {
         const K key = sort_key<T>::of(input<T>(call, 1)[i]);
-        if (!is_float<T> || key != missing) keys[n++] = key;
+        if (!is_float<T> || key != missing) keys[n++] = {key};
     }
     if (n > 8) std::sort(keys.data, keys.data + n);
     parallel_for(x.numel, grain_rows(n > 8 ? 32 : n + 1), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-            const K key = sort_key<T>::of(input<T>(call)[i]);
+            const own_key<K> key{sort_key<T>::of(input<T>(call)[i])};
             const bool found = n > 8 ? std::binary_search(keys.data, keys.data + n, key)
                                      : std::find(keys.data, keys.data + n, key) != keys.data + n;
             output<uint8_t>(call)[i] = found != invert;
