@@ -91,6 +91,8 @@ def integer(op, name, value):
 
 def integers(op, name, value):
     """A list of ints, from one int or several."""
+    if type(value) is int and -2**62 <= value < 2**62:
+        return [value]
     if isinstance(value, (tuple, list)):
         return [integer(op, name, item) for item in value]
     if (isinstance(value, Tensor) and value.ndim > 0) or not hasattr(value, "__index__"):

@@ -4,7 +4,7 @@ from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
-from ptcore._dtype cimport CATEGORY, as_code, default_complex, default_float, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default_float, dtype_of
 from ptcore._dtype import iinfo
 from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tuple
 from ptcore._shape cimport is_dense
@@ -93,10 +93,34 @@ cdef Tensor zeroed(Tensor t):
 
 
 cdef Tensor filled(Tensor t, object value, const char *op):
+    """New memory with one value everywhere."""
+    if t.storage.device == DEVICE_CPU and t.count <= 1024 and fill_plainly(t, value):
+        return t
     if t.storage.device != DEVICE_META and t.count:
         write_to(t, fitting(value, t.dt, op))
         t.storage.version = 0
     return t
+
+
+cdef bint fill_plainly(Tensor t, object value) except -1:
+    """Fills the commonest dtypes with a small number; False, with nothing done, for others."""
+    cdef int64_t k, n = t.count
+    cdef double x
+    if (type(value) is not int and (type(value) is not float or t.dt == PT_INT64)) or not -1e9 <= value <= 1e9:
+        return False
+    x = value
+    if t.dt == PT_FLOAT32:
+        for k in range(n):
+            (<float *>t.storage.data)[k] = <float>x
+    elif t.dt == PT_FLOAT64:
+        for k in range(n):
+            (<double *>t.storage.data)[k] = x
+    elif t.dt == PT_INT64:
+        for k in range(n):
+            (<int64_t *>t.storage.data)[k] = <int64_t>x
+    else:
+        return False
+    return True
 
 
 cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory,
@@ -273,6 +297,11 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
                 layout, pin_memory, None, requires_grad)
 
 
+cdef inline object plain_number(object x):
+    """The number in a tensor or an array of one element."""
+    return x if type(x) is int or type(x) is float or not hasattr(x, "item") else x.item()
+
+
 cdef int check_numeric(int dt, const char *op) except -1:
     if dt == PT_BOOL:
         raise UnsupportedDTypeError(f"{op.decode()}: dtype must be numeric, got bool")
@@ -300,11 +329,10 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     """
     if end is None:
         start, end = 0, start
-    numbers = [x.item() if hasattr(x, "item") else x for x in (start, end, step)]
-    start, end, step = numbers
+    start, end, step = plain_number(start), plain_number(end), plain_number(step)
     dtype = dtype_for(dtype, out, b"arange")
     if dtype is None:
-        dtype = dtype_of(PT_INT64 if all([isinstance(x, int) for x in numbers])
+        dtype = dtype_of(PT_INT64 if isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
                          else default_float())
     check_numeric(as_code(dtype, b"arange", b"dtype"), b"arange")
     n = arange_length(start, end, step)
@@ -325,7 +353,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     steps = read_index(steps, b"linspace", b"steps")
     if steps < 0:
         raise RuntimeError(f"linspace: steps must be non-negative, got {steps}")
-    numbers = [x.item() if hasattr(x, "item") else x for x in (start, end)]
+    numbers = [plain_number(start), plain_number(end)]
     dtype = dtype_for(dtype, out, b"linspace")
     code = default_float() if dtype is None else as_code(dtype, b"linspace", b"dtype")
     if CATEGORY[code] < 3 and any([isinstance(x, complex) for x in numbers]):
@@ -648,6 +676,11 @@ cdef object number_or_tensor(object value, int dt, const char *op):
 
 def zero_(Tensor self not None):
     """Fills with zeros."""
+    if not (self.flags | pt_tls.mode) and self.count <= 16384:
+        check_inplace(self, b"zero_", False)
+        memset(self.storage.data + self.offset, 0, self.count * ITEMSIZE[self.dt])
+        count_write(self)
+        return self
     return write_to(self, 0)
 
 

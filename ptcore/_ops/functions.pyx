@@ -23,6 +23,8 @@ from ptcore._ops import _arguments, _results
 from ptcore._ops import _shape_rules  # no-cython-lint: it enters the rules
 from ptcore._ops.table.ids import called_as, op_id, set_functions
 
+cdef object NOT_GIVEN = _results.NOT_GIVEN
+
 cdef extern from "Python.h":
     PyObject *PyUnicode_InternFromString(const char *) except NULL
     object PyObject_Vectorcall(PyObject *, PyObject **, size_t, PyObject *)
@@ -291,12 +293,16 @@ cdef object numpy_entry(pt_function *f, PyObject **slots):
     """
     cdef const pt_function_spec *s = f.spec
     cdef pt_function *base = <pt_function *>(<PyObject *>_functions[s.op])
-    cdef dict names = {<object>f.names[k]: <object>slots[k] for k in range(s.nslots)}
-    cdef object out = names["out"], axis = names["axis"]
-    if out is not _results.NOT_GIVEN and (axis is not None or names["keepdims"] and names["dim"] is None):
+    cdef dict names
+    cdef object out, axis
+    if slots[s.out] == <PyObject *>NOT_GIVEN:
+        slots[s.out] = <PyObject *>None
+        return base.entry(base, slots)
+    names = {<object>f.names[k]: <object>slots[k] for k in range(s.nslots)}
+    out, axis = names["out"], names["axis"]
+    if (axis is not None or names["keepdims"] and names["dim"] is None):
         return globals()[s.extra.decode()](<object>slots[0], () if axis is None else axis, bool(names["keepdims"]),
                                            out=out)
-    slots[s.out] = <PyObject *>(None if out is _results.NOT_GIVEN else out)
     return base.entry(base, slots)
 
 
@@ -330,7 +336,7 @@ cdef PyObject *value_of(const pt_value *v) except NULL:
     elif v.kind == c't':
         x = tuple([int(i) for i in v.text.decode().split(",")]) if v.i else ()
     else:
-        x = _results.NOT_GIVEN
+        x = NOT_GIVEN
     Py_INCREF(x)
     return <PyObject *>x
 

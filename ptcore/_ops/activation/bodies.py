@@ -1,7 +1,8 @@
 """Bodies: activation functions of neural networks."""
+from cython.cimports.ptcore._ops._common import _divided
+
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._common import _divided
 from ptcore._ops._creation import empty
 from ptcore._ops.functions import leaky_relu, prelu_of, reshape, sigmoid, slice, where
 

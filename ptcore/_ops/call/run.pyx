@@ -7,7 +7,9 @@ nothing else.
 """
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from cpython.sequence cimport PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, PT_DECOMPOSE, device_of, memory_failure
@@ -87,8 +89,10 @@ cdef object complete(Call *c, object out):
     cdef Tensor r
     if not shape(c):
         shape_in_python(c)
-    if c.nout > 1 or out is not None or c.onto >= 0:
+    if out is not None or c.onto >= 0:
         return complete_rest(c, out)
+    if c.nout > 1:
+        return complete_several(c)
     r = allocated(c, &c.outs[0])
     results[0] = <PyObject *>r
     launch(c, results)
@@ -97,8 +101,25 @@ cdef object complete(Call *c, object out):
     return r
 
 
+cdef tuple complete_several(Call *c):
+    """Several new outputs."""
+    cdef (PyObject *)[8] results
+    cdef tuple made = PyTuple_New(c.nout)
+    cdef Tensor r
+    cdef int k
+    for k in range(c.nout):
+        r = allocated(c, &c.outs[k])
+        results[k] = <PyObject *>r
+        Py_INCREF(r)
+        PyTuple_SET_ITEM(made, k, r)
+    launch(c, results)
+    if c.key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and c.o.differentiable:
+        record(c, results)
+    return made
+
+
 cdef object complete_rest(Call *c, object out):
-    """Several outputs, the user's out=, or another device."""
+    """The user's out=, or another device."""
     cdef (PyObject *)[8] results
     cdef list made = [], placed = None
     cdef tuple given, others

@@ -1,4 +1,6 @@
 """Bodies: comparisons, logic, bits and tests of floating-point class."""
+from cython.cimports.ptcore._ops._common import same_shape
+
 from ptcore._dtype import as_dtype
 from ptcore._ops._creation import ones_like
 from ptcore._ops.functions import abs, all
@@ -19,7 +21,7 @@ def allclose(input, other, rtol, atol, equal_nan):
 
 
 def equal(input, other):
-    return input.shape == other.shape and bool(all(input == other))
+    return same_shape(input, other) and bool(all(input == other))
 
 
 def isreal(input):

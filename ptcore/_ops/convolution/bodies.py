@@ -1,8 +1,9 @@
 """Bodies: convolution, its transpose, and windows as columns."""
 import math
 
+from cython.cimports.ptcore._ops._spatial import _batched, _numbers, _unbatched
+
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops._spatial import _batched, _numbers, _unbatched
 from ptcore._ops.functions import convolve, convolve_transposed, fold_windows, linear, permute, reshape, unfold_windows
 from ptcore._ops.table.window_shapes import convolved
 from ptcore._tensor import Tensor

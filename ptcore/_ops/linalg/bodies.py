@@ -1,8 +1,9 @@
 """Bodies: systems of equations, factors and inverses of matrices, and what is worked out from them."""
+from cython.cimports.ptcore._ops._common import _wrap
+
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._common import _wrap
 from ptcore._ops._creation import arange, empty, eye, full, ones, zeros
 from ptcore._ops._record import has_values
 from ptcore._ops.functions import (

@@ -1,7 +1,8 @@
 """Bodies: softmax and normalisation over dims."""
+from cython.cimports.ptcore._ops._common import _wrap
+
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
-from ptcore._ops._common import _wrap
 from ptcore._ops._creation import empty, full, zeros_like
 from ptcore._ops.functions import layer_norm_stats, log_softmax, scatter_src, softmax
 

@@ -1,7 +1,8 @@
 """Bodies: padding with a number or with what stands at the edges."""
+from cython.cimports.ptcore._ops._spatial import _word
+
 from ptcore._errors import ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._spatial import _word
 from ptcore._ops.functions import clone, pad_constant, pad_edges, slice
 
 _LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits

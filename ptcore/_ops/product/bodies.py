@@ -1,7 +1,8 @@
 """Bodies: products of matrices and vectors."""
+from cython.cimports.ptcore._ops._common import _wrap
+
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._common import _wrap
 from ptcore._ops._creation import eye
 from ptcore._ops._record import has_values
 from ptcore._ops.functions import (

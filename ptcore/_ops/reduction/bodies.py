@@ -1,7 +1,9 @@
 """Bodies: reductions over one, several or all dims."""
+import cython
+from cython.cimports.ptcore._ops._common import _dims, _wrap
+
 from ptcore._errors import DTypeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._common import _dims, _wrap
 from ptcore._ops.functions import (
     amax,
     amin,
@@ -19,7 +21,10 @@ from ptcore._ops.functions import (
 from ptcore._tensor import Tensor
 
 
-def _extremum(op, input, dim, keepdim, elementwise, whole, along, result):
+@cython.cfunc
+def _extremum(op: str, input, dim, keepdim, elementwise, whole, along, result):
+    if type(dim) is int:
+        return _results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
     if dim is None:
         return whole(input, None, keepdim)
     if isinstance(dim, Tensor):
@@ -91,5 +96,5 @@ def nanmean(input, dim, keepdim, dtype):
 
 # -- order --------------------------------------------------------------------------------------
 def aminmax(input, dim, keepdim):
-    dims = None if dim is None else _wrap("aminmax", dim, input.ndim)
+    dims: object = None if dim is None else _wrap("aminmax", dim, input.ndim)
     return _results.aminmax((amin(input, dims, keepdim), amax(input, dims, keepdim)))

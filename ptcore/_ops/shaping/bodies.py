@@ -2,11 +2,12 @@
 import itertools
 from builtins import slice as builtin_slice
 
+from cython.cimports.ptcore._ops._common import _divided, _wrap, same_shape
+
 from ptcore._device import checked_device
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._common import _divided, _wrap
 from ptcore._ops._creation import arange, empty, zeros
 from ptcore._ops._record import has_values
 from ptcore._ops.functions import (
@@ -37,12 +38,14 @@ def stack(tensors, dim, out=None):
     tensors = _arguments.tensors("stack", "tensors", tensors)
     if not tensors:
         raise ShapeError("stack: tensors must not be empty")
+    first = tensors[0]
     for t in tensors:
-        if t.shape != tensors[0].shape:
+        if not same_shape(t, first):
             raise ShapeError(f"stack: all tensors must have one shape, got "
-                             f"{list(tensors[0].shape)} and {list(t.shape)}")
-    dim = _wrap("stack", dim, tensors[0].ndim + 1)
-    return cat([unsqueeze(t, dim) for t in tensors], dim, out=out)
+                             f"{list(first.shape)} and {list(t.shape)}")
+    at: object = _wrap("stack", dim, first.ndim + 1)
+    rows = [unsqueeze(t, at) for t in tensors]
+    return cat(rows, at) if out is None else cat(rows, at, out=out)
 
 
 INT64 = as_dtype("int64")

@@ -1,7 +1,9 @@
 """Bodies: windows of a tensor's memory under other names."""
+import cython
+from cython.cimports.ptcore._ops._common import _divided, _wrap
+
 from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._common import _divided, _wrap
 from ptcore._ops.functions import permute, reshape, slice, split_by_sizes, split_by_slices, split_evenly, transpose
 from ptcore._tensor import Tensor
 
@@ -11,8 +13,8 @@ def flatten(input, start_dim, end_dim):
     ndim = len(sizes)
     if ndim == 0:
         return reshape(input, (1,))
-    start = _wrap("flatten", start_dim, ndim, "start_dim")
-    end = _wrap("flatten", end_dim, ndim, "end_dim")
+    start: cython.long = _wrap("flatten", start_dim, ndim, "start_dim")
+    end: cython.long = _wrap("flatten", end_dim, ndim, "end_dim")
     if start > end:
         raise RuntimeError(f"flatten: start_dim must not come after end_dim, got {start_dim} and "
                            f"{end_dim}")
@@ -65,13 +67,14 @@ def movedim(input, source, destination):
 
 def narrow(input, dim, start, length):
     dim = _divided("narrow", dim, input)
-    start = _arguments.integer("narrow", "start", start)
+    if type(start) is not int:
+        start = _arguments.integer("narrow", "start", start)
     size = input.shape[dim]
-    if not -size <= start <= size or length < 0 or (start % size if start < 0 else start) + length > size:
+    first = start + size if start < 0 else start
+    if not 0 <= first <= size or length < 0 or first + length > size:
         raise OutOfRangeError(f"narrow: start {start} and length {length} exceed size {size} of dim "
                          f"{dim}")
-    start = start + size if start < 0 else start
-    return slice(input, dim, start, start + length, 1)
+    return slice(input, dim, first, first + length, 1)
 
 
 def split(tensor, split_size_or_sections, dim):
@@ -82,12 +85,19 @@ def split(tensor, split_size_or_sections, dim):
         sections = _arguments.integer("split", "split_size_or_sections", sections)
         if sections < 0 or (sections == 0 and size):
             raise RuntimeError(f"split: split_size_or_sections must be positive, got {sections}")
-        n = -(-size // sections) if sections else 1
-        sections = [sections] * n
-        if n and sections:
-            sections[-1] = size - sum(sections[:-1])
-        return split_evenly(tensor, sections or [0], dim)
+        return split_evenly(tensor, _even(size, sections), dim)
     return split_by_sizes(tensor, sections, dim)
+
+
+@cython.cfunc
+def _even(size, step):
+    """The sizes of parts of ``step`` each, the last with what is left."""
+    if not step or not size:
+        return [0]
+    n = -(-size // step)
+    parts = [step] * n
+    parts[n - 1] = size - step * (n - 1)
+    return parts
 
 
 def chunk(input, chunks, dim):
@@ -96,8 +106,8 @@ def chunk(input, chunks, dim):
     dim = _divided("chunk", dim, input)
     size = input.shape[dim]
     if size == 0:
-        return split(input, [0] * chunks, dim)
-    return split(input, -(-size // chunks), dim)
+        return split_by_sizes(input, [0] * chunks, dim)
+    return split_evenly(input, _even(size, -(-size // chunks)), dim)
 
 
 def view_dtype(x, dtype):

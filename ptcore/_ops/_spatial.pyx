@@ -1,18 +1,28 @@
 """What convolution, pooling, padding and resampling ask of their settings: one number, or one for each spatial dim."""
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+
+from ptcore._tensor cimport Tensor
+
 from ptcore._errors import ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops.functions import squeeze, unsqueeze
 
-_LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
+cdef long long _LARGEST = 2**40     # what is worked out of a few of these fits in 64 bits
 
 
-def _numbers(op, name, value, n, least):
+cdef bint _is_plain(object value, int least) except -1:
+    """Whether it is an int in the range of settings."""
+    cdef int over = 0
+    return type(value) is int and least <= PyLong_AsLongLongAndOverflow(value, &over) <= _LARGEST and not over
+
+
+cpdef tuple _numbers(str op, str name, object value, int n, int least):
     """A tuple of n ints from one int or from n of them."""
-    if type(value) is int and least <= value <= _LARGEST:
+    if _is_plain(value, least):
         return (value,) * n
     if type(value) is tuple and len(value) == n:
         for v in value:
-            if type(v) is not int or not least <= v <= _LARGEST:
+            if not _is_plain(v, least):
                 break
         else:
             return value
@@ -32,20 +42,21 @@ def _numbers(op, name, value, n, least):
     return values
 
 
-def _batched(op, x, n):
+cpdef tuple _batched(str op, Tensor x, int n):
     """x with a batch dim, and whether it had one."""
-    if x.ndim == n + 2:
+    if x.rank == n + 2:
         return x, True
-    if x.ndim == n + 1:
+    if x.rank == n + 1:
         return unsqueeze(x, 0), False
     raise ShapeError(f"{op}: input must have {n + 1} (without a batch) or {n + 2} dimensions, got shape "
                      f"{list(x.shape)}")
 
 
-def _unbatched(x, batched):
+cpdef object _unbatched(object x, bint batched):
     return x if batched else squeeze(x, (0,))
 
 
-def _word(op, name, value):
+cpdef int _word(str op, str name, object value) except -1:
     if not isinstance(value, str):
         raise TypeError(f"{op}: {name} must be a str, got {type(value).__name__}")
+    return 0

@@ -2,6 +2,18 @@
 
 A result type is a tuple whose items have names as well. ``ptcore.return_types`` holds them all.
 """
+cdef extern from "Python.h":
+    ctypedef struct PyStructSequence_Field:
+        const char *name
+        const char *doc
+    ctypedef struct PyStructSequence_Desc:
+        const char *name
+        const char *doc
+        PyStructSequence_Field *fields
+        int n_in_sequence
+    type PyStructSequence_NewType(PyStructSequence_Desc *)
+
+_texts = []
 
 
 def second_spelling(op, mine, value, theirs, other, default=None):
@@ -22,34 +34,28 @@ class NotGiven:
 NOT_GIVEN = NotGiven()
 
 
-def _make(cls, values):
-    values = tuple(values)
-    if len(values) != cls.n_fields:
-        raise TypeError(f"{cls.__name__}: takes a sequence of {cls.n_fields} values, got "
-                        f"{len(values)}")
-    return tuple.__new__(cls, values)
-
-
 def _text(self):
     items = ",\n".join([f"{name}={value!r}" for name, value in zip(self.__match_args__, self)])
     return f"{type(self).__module__}.{type(self).__name__}(\n{items})"
 
 
-def _reduce(self):
-    return type(self), (tuple(self),)
-
-
-def _field(i, name):
-    return property(lambda self: tuple.__getitem__(self, i), doc=f"Item {i}: {name}.")
-
-
-def _result_type(name, *fields):
-    body = {"__new__": _make, "__repr__": _text, "__reduce__": _reduce, "__slots__": (),
-            "__match_args__": fields, "n_fields": len(fields), "n_sequence_fields": len(fields),
-            "n_unnamed_fields": 0, "__module__": "ptcore.return_types",
-            "__doc__": f"Result of ``ptcore.{name}``: a tuple ({', '.join(fields)})."}
-    body.update({field: _field(i, field) for i, field in enumerate(fields)})
-    return type(name, (tuple,), body)
+def _result_type(str name, *fields):
+    """A tuple type of CPython's own kind for results whose items have names."""
+    # The type keeps pointers to its texts.
+    cdef list texts = [f"ptcore.return_types.{name}".encode(),
+                       f"Result of ``ptcore.{name}``: a tuple ({', '.join(fields)}).".encode()]
+    cdef PyStructSequence_Field[8] items
+    cdef PyStructSequence_Desc desc
+    cdef int i
+    for i, field in enumerate(fields):
+        texts += [field.encode(), f"Item {i}: {field}.".encode()]
+        items[i].name, items[i].doc = texts[-2], texts[-1]
+    items[len(fields)].name = items[len(fields)].doc = NULL
+    desc.name, desc.doc, desc.fields, desc.n_in_sequence = texts[0], texts[1], items, <int>len(fields)
+    made = PyStructSequence_NewType(&desc)
+    made.__repr__ = _text
+    _texts.extend(texts)
+    return made
 
 
 def packed(cls, outputs):

@@ -1,0 +1,45 @@
+"""What the bodies of several topics ask about dims. Compiled bodies call these without a Python call."""
+from ptcore._shape cimport same_sizes
+from ptcore._tensor cimport Tensor
+from ptcore._types cimport PT_INTERPOSED
+
+from ptcore._errors import ShapeError
+from ptcore._ops import _arguments
+
+
+cpdef long _wrap(str op, object dim, long ndim, str name="dim") except -1:
+    """The dim counted from 0."""
+    cdef long n = ndim if ndim > 0 else 1, d
+    if type(dim) is not int:
+        dim = _arguments.integer(op, name, dim)
+    if not -n <= dim < n:
+        raise IndexError(f"{op}: {name} must be in [{-n}, {n - 1}], got {dim}")
+    d = dim
+    return d + n if d < 0 else d
+
+
+cpdef tuple _dims(str op, object dim, long ndim):
+    """Non-negative dims for an op of another name to reduce over (None and (): all)."""
+    cdef tuple dims
+    if dim is None:
+        return None
+    if type(dim) is int:
+        return (_wrap(op, dim, ndim),)
+    dims = tuple([_wrap(op, d, ndim) for d in _arguments.integers(op, "dim", dim)])
+    if len(set(dims)) < len(dims):
+        raise RuntimeError(f"{op}: a dim appears twice in dim={dim!r}")
+    return dims
+
+
+cpdef long _divided(str op, object dim, Tensor input) except -1:
+    """The wrapped dim of an op that takes a tensor apart, which needs one."""
+    if input.rank == 0:
+        raise ShapeError(f"{op}: input must have at least one dimension, got shape []")
+    return _wrap(op, dim, input.rank)
+
+
+cpdef bint same_shape(Tensor a, Tensor b) except -1:
+    """Whether both have the same sizes; an interpreter's tensors are asked for theirs."""
+    if (a.flags | b.flags) & PT_INTERPOSED:
+        return a.shape == b.shape
+    return a.rank == b.rank and same_sizes(a.rank, a.dims, b.dims)
