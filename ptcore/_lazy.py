@@ -75,16 +75,6 @@ TABLE = {
                                "max_pool2d_with_indices", "max_pool3d_with_indices"),
         "_ops.resample.plain": ("upsample", "upsample_bilinear", "upsample_nearest"),
     },
-    # SciPy computes these.
-    "ptcore.special": {
-        "_ops.special.hosted": (
-            "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
-            "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "hermite_polynomial_h",
-            "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p", "modified_bessel_k0",
-            "modified_bessel_k1", "ndtri", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
-            "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-            "shifted_chebyshev_polynomial_w", "spherical_bessel_j0", "zeta"),
-    },
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {

@@ -1,6 +1,4 @@
-"""Special functions under the names of ``torch.special``; most are public elsewhere too. SciPy computes the Bessel
-functions and orthogonal polynomials, on the host."""
-from ptcore import _lazy
+"""Special functions under the names of ``torch.special``; most are public elsewhere too."""
 from ptcore._names.special import *
 from ptcore._names.special import __all__ as _own
 from ptcore._ops.functions import digamma as digamma
@@ -25,7 +23,6 @@ from ptcore._ops.functions import sinc as sinc
 from ptcore._ops.functions import softmax as softmax
 from ptcore._ops.functions import xlogy as xlogy
 
-__getattr__, __dir__ = _lazy.names(__name__)
 __all__ = ["digamma", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "log1p", "log_softmax",
            "logit", "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "polygamma", "psi", "round", "sinc",
-           "softmax", "xlogy", *_own, *_lazy.TABLE["ptcore.special"]["_ops.special.hosted"]]
+           "softmax", "xlogy", *_own]

@@ -84,17 +84,6 @@ def test_generated_files(tree):
     assert "def softclip(" in (tree / "ptcore" / "nn" / "functional.pyi").read_text()
 
 
-def test_function_of_the_host(tree):
-    run_in(tree, """
-        import ptcore, scipy.special
-        from ptcore._ops.special.hosted import dawson
-        x = ptcore.linspace(-3, 3, 13, dtype=ptcore.float64, requires_grad=True)
-        assert abs(dawson(x).detach().numpy() - scipy.special.dawsn(x.detach().numpy())).max() < 1e-15
-        assert ptcore.autograd.gradgradcheck(dawson, x) and ptcore.autograd.gradcheck(dawson, x)
-        assert dawson(x.to("meta")).shape == (13,)
-    """)
-
-
 def test_table_tests_cover_it(tree):
     """The tests generated from the table pick the op up without being told."""
     arguments = ["-q", str(ROOT / "tests" / "ops"), "-k", "softclip", "-p", "no:cacheprovider"]

@@ -13,7 +13,7 @@ from .calls import Call, Unfit, database, found, row_cases, samples, spread
 
 NO_GRADIENT = "nothing has a gradient in torch"
 SPACES = ("", "nn.functional.", "linalg.", "special.", "Tensor.")
-# SciPy's own function of what ptcore._ops.special.hosted hosts.
+# SciPy's own function of the same values.
 SCIPY = {"airy_ai": lambda s: lambda x: s.airy(x)[0], "zeta": lambda s: s.zeta, "ndtri": lambda s: s.ndtri,
          "spherical_bessel_j0": lambda s: lambda x: s.spherical_jn(0, x),
          "bessel_j0": lambda s: s.j0, "bessel_j1": lambda s: s.j1, "bessel_y0": lambda s: s.y0,

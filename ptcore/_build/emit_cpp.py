@@ -4,6 +4,8 @@ import re
 from tables import expr, grad_mask, schema
 
 LEVELS = ("base", "v3", "v4")
+# What stands in namespace pt::fast too: the branch-free part, NaN where that does not hold.
+FAST = "sin|cos|tan|fmod|remainder|floor_divide|spherical_bessel_j0"
 CPP = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "uint16": "uint16_t",
        "int16": "int16_t", "uint32": "uint32_t", "int32": "int32_t", "uint64": "uint64_t",
        "int64": "int64_t", "float32": "float", "float64": "double",
@@ -31,7 +33,7 @@ def formula(op):
     params = [f"P p_{a.name}" for a in op.params]
     result = {"same": "T", "bool": "bool", "real": "pt::real_of<T>"}[op.row.out]
     given = ", ".join(tensors + params)
-    fast = re.sub(r"\bpt::(sin|cos|tan)\(", r"pt::fast::\1(", body)
+    fast = re.sub(rf"\bpt::({FAST})\(", r"pt::fast::\1(", body)
     in_blocks = fast != body and not re.search(r"[?<>=!]", body)       # a comparison would hide that one is NaN
     unused = "".join(f"        (void)p_{a.name};\n" for a in op.params)
     unused += "".join(f"        (void){n};\n" for n in expr.TENSOR_NAMES[:len(op.tensors)]

@@ -11,7 +11,7 @@ import tables
 
 
 # Read, or called so rarely that they are left as they are. toplevel.py has what nn.functional has in another form.
-PLAIN = ("rows", "plain", "toplevel", "hosted")
+PLAIN = ("rows", "plain", "toplevel")
 
 
 def bodies():

@@ -213,6 +213,11 @@ def angle_backward(g, x):
     return g * (x * 1j / masked_fill(square, square == 0, float("inf")))
 
 
+def not_implemented(op, argument):
+    """Stands in the place of a partial that is not known."""
+    raise NotImplementedError(f"{op}: the derivative by {argument} is not implemented")
+
+
 def no_gamma_derivative(g):
     raise RuntimeError("igamma: the derivative by the exponent, the first argument, is not implemented")
 

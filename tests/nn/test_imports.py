@@ -16,8 +16,8 @@ FILES = sorted(
     path for folder in ("_ops", "nn", "optim", "utils") for path in (ROOT / folder).rglob("*.py")
 )
 # These are read when one of their functions is first asked for.
-LATER = {ROOT / name for name in ("_ops/table/host.py", "_ops/special/hosted.py", "utils/_summaries.py",
-                                  "utils/benchmark.py", "utils/restart.py", "nn/attention.py")}
+LATER = {ROOT / name for name in ("utils/_summaries.py", "utils/benchmark.py",
+                                  "utils/restart.py", "nn/attention.py")}
 HEAVY = {
     "typing", "dataclasses", "inspect", "re", "enum", "contextlib", "warnings", "json",
     "tempfile", "numpy", "scipy", "torch",
@@ -43,15 +43,6 @@ def test_these_are_read_later():
               f"print(set({names!r}) & set(sys.modules))")
     out = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
-
-
-def test_scipy_waits_for_the_first_use():
-    script = ("import sys, ptcore, ptcore.special, ptcore.nn, ptcore.optim, ptcore.utils\n"
-              "before = {'scipy.special', 'ptcore._ops.table.host'} & set(sys.modules)\n"
-              "ptcore.special.bessel_j0\n"
-              "print(before, {'scipy.special', 'ptcore._ops.table.host'} <= set(sys.modules))")
-    out = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True)
-    assert out.stdout.split() == ["set()", "True"]
 
 
 def test_files_were_found():

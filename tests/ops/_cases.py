@@ -232,8 +232,11 @@ def elementwise_cases(row):
 
 
 # No derivative by it is implemented, in PyTorch neither: it raises (tests/parity/test_parity_special.py).
-CONSTANT = {("igamma", "input"), ("igammac", "input")}
+CONSTANT = {("igamma", "input"), ("igammac", "input"), ("zeta", "input"),
+            *((n, "n") for n in ROWS if "polynomial_" in n or n in ("jacobi_ratio", "laguerre_of"))}
 PARAMETERS = {("add_scaled", "alpha"): 2, ("sub_scaled", "alpha"): 3, ("polygamma_of", "n"): 1.0,
+              ("bessel_j_of", "order"): 2.0, ("spherical_bessel_j_of", "order"): 2.0, ("jacobi_ratio", "alpha"): 0.5,
+              ("jacobi_ratio", "beta"): 1.5, ("laguerre_of", "alpha"): 1.0,
               ("nan_replaced", "nan"): 1.5, ("nan_replaced", "posinf"): 2.5, ("nan_replaced", "neginf"): -2.5,
               ("huber_of", "delta"): 1.25, ("threshold", "threshold"): 1, ("threshold", "value"): 2}
 

@@ -385,6 +385,30 @@ def _cross_entropy_backward(g, x, target, weight, lse, total_weight, reduction, 
     return gx / total_weight if reduction == "mean" else gx
 
 
+def _polynomial(evaluate, n, x, sign=1.0):
+    """A polynomial at degrees that are numbers: 0 below degree 0, NaN of NaN and the infinities; `sign` is that of
+    the leading coefficient of odd degrees."""
+    known = np.isfinite(n)
+    degree = np.where(known, np.clip(n, 0, 2.0**30), 0).astype(np.int64)
+    found = np.where(np.isinf(x), (np.sign(x) * sign)**(degree % 2) * np.inf, evaluate(degree, x))
+    return np.where(known, np.where(n < 0, 0, np.where(degree == 0, 1, found)), np.nan)
+
+
+def _jacobi_ratio(n, alpha, beta, x):
+    return _polynomial(lambda n, x: special.eval_jacobi(n, alpha, beta, x) / special.binom(n + alpha, n), n, x)
+
+
+def _jacobi(alpha, beta):
+    """Chebyshev polynomials of the four kinds by their values at 1."""
+    end = {(-0.5, -0.5): lambda n: 1, (0.5, 0.5): lambda n: n + 1, (-0.5, 0.5): lambda n: 1,
+           (0.5, -0.5): lambda n: 2 * n + 1}[alpha, beta]
+    return lambda n, x: end(n) * special.eval_jacobi(n, alpha, beta, x) / special.binom(n + alpha, n)
+
+
+def _shifted(evaluate):
+    return lambda n, x: evaluate(n, 2 * x - 1)
+
+
 NAMESPACE = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
 NAMESPACE.update({name: value for module in (
     globals(), vars(_composite_references), vars(_references_factor)) for name, value in module.items()

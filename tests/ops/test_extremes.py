@@ -86,6 +86,13 @@ def drawn(row, dtype):
         values = values[~((size < 1e-300) & (values != 0) | (size > 1e300) & np.isfinite(values))]
     if row.name == "polygamma_of":      # SciPy has no value left of 0
         values = values[~(values <= 0)]
+    if "bessel" in row.name:            # SciPy's lose digits there, or are NaN (spherical ones of denormals)
+        size = np.abs(values.astype(float))
+        values = values[~((size < 1e-300) & (values != 0) | (size > 1e3) & np.isfinite(values))]
+    if row.name == "zeta":              # SciPy divides 0 by 0, and is off next to the pole
+        values = values[~((np.abs(values) > 1e30) | (values == 1 + EPSILON[dtype]))]
+    if row.name.startswith("airy_ai"):  # SciPy has no value there, or loses digits
+        values = values[~(np.abs(values) > 50)]
     if row.name in ("silu", "mish"):    # x times a denormal that has lost its digits
         values = values[values != -100]
     if row.name == "pow" and dtype.startswith("complex"):
@@ -129,7 +136,9 @@ def compare(row, got, want, dtype, context):
 
 
 @pytest.mark.parametrize(("row", "dtype"), [
-    pytest.param(r, d, id=f"{r.name}-{d}") for r in ELEMENTWISE if r.name not in ("assign", "sinc")
+    pytest.param(r, d, id=f"{r.name}-{d}") for r in ELEMENTWISE
+    # a degree takes a loop: polynomials have tests/core/test_scalar_special.py
+    if r.name not in ("assign", "sinc", "jacobi_ratio", "laguerre_of") and "polynomial_" not in r.name
     for d in dtypes(r)])
 def test_elementwise(row, dtype):
     args, values = drawn(row, dtype)

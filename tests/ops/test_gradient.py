@@ -18,7 +18,7 @@ from ptcore.autograd._accumulate import rule_of
 pytestmark = pytest.mark.core
 
 # A zero derivative almost everywhere, and outputs that jump: nothing to difference.
-STEPS = {"sign", "heaviside", "floor", "ceil", "trunc", "round", "floor_divide", "trunc_divide"}
+STEPS = {"sign", "heaviside", "floor", "ceil", "trunc", "round", "floor_divide", "trunc_divide", "frexp_exponent"}
 # The largest data of a case that is differenced.
 MOST_ELEMENTS = 60
 SPREAD = {"amax", "amin", "max_dim", "min_dim", "max", "min", "vector_norm", "maximum", "minimum",

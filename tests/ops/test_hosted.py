@@ -1,7 +1,5 @@
-"""Functions that SciPy computes on the host (_ops/table/host.py): values against integrals, sums and recurrences,
-and all that an op does: dtypes, layouts, out=, meta, gradients of every order, forward mode, batching, tracing,
-errors.
-"""
+"""Bessel functions, orthogonal polynomials, zeta and the like: values against integrals, sums and recurrences, and all
+that an op does: dtypes, layouts, out=, meta, gradients of every order, forward mode, batching, tracing, errors."""
 import math
 import pickle
 
@@ -12,7 +10,6 @@ from _tolerance import TOLERANCE, assert_near
 from interpreters import Batcher, Forward, Interposed, Tracer
 
 import ptcore as pt
-from ptcore._lazy import TABLE
 
 pytestmark = pytest.mark.core
 
@@ -124,7 +121,7 @@ def drawn(name, dtype="float64", shape=(5, 7)):
 
 
 def test_every_function_is_here():
-    assert set(EVERY) == {n for names in TABLE["ptcore.special"].values() for n in names}
+    assert set(EVERY) <= set(S.__all__)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
@@ -164,7 +161,7 @@ def test_numbers(name):
     assert f(x, pt.tensor(2., dtype=pt.float64)).dtype is pt.float32
     assert f(x, n.double()).dtype is pt.float64
     assert f(pt.tensor([1, 2]), 2.5).dtype is pt.float32
-    with pytest.raises(TypeError, match=f"{name}: input or \\w+ must be a Tensor, got float and int"):
+    with pytest.raises(TypeError, match=f"{name}: input must be a Tensor, got float"):
         f(1.5, 2)
 
 
@@ -265,7 +262,7 @@ def test_bad_input(name):
     f, more = getattr(S, name), [] if name in ONE else [2]
     with pytest.raises(NotImplementedError, match=f"{name}: dtype must be one of .*, got complex64"):
         f(pt.ones(2, dtype=pt.complex64), *more)
-    with pytest.raises(TypeError, match=f"{name}: input"):
+    with pytest.raises(TypeError, match=f"{name}: (input|operands) must be"):
         f("x", *more)
     with pytest.raises(TypeError):
         f()
@@ -312,9 +309,3 @@ def test_ends():
                                   [inf, nan, inf, 0])
     np.testing.assert_array_equal(S.modified_bessel_i0(x).numpy(), [inf, inf, nan])
     np.testing.assert_array_equal(S.modified_bessel_i1(x).numpy(), [inf, -inf, nan])
-
-
-def test_a_device_without_a_kernel():
-    from ptcore._ops.table import ids as _table
-    assert set(_table._python_kernels) >= {(_table.op_id("bessel_j0"), 0)}
-    assert (_table.op_id("bessel_j0"), 1) not in _table._python_kernels

@@ -139,12 +139,11 @@ _activation("relu6(input)", "0 if x < 0 else (6 if x > 6 else x)", "where((x <= 
             "clip(x, 0, 6)",
             "Elements limited to [0, 6].", ("ptcore.tensor([-2., 8.])", "tensor([0., 6.])"), types=INTEGRAL + REAL,
             sample=uniform(-3, 9))
-
-_activation("hardsigmoid(input)", "minimum(maximum(x + 3, 0.0), 6.0) / 6",
+_activation("hardsigmoid(input)", "clamp_to_one((x + 3) / 6)",
             "where((x > -3) and (x < 3), 0.16666666666666666, 0.0)", "clip(x + 3, 0, 6) / 6",
             "``(x + 3) / 6`` limited to [0, 1].", ("ptcore.tensor([0., 4.])", "tensor([0.5000, 1.0000])"))
 
-_activation("hardswish(input)", "x * (minimum(maximum(x + 3, 0.0), 6.0) / 6)",
+_activation("hardswish(input)", "x * clamp_to_one((x + 3) / 6)",
             "where(x <= -3, 0.0, where(x < 3, x * 0.3333333333333333 + 0.5, 1.0))", "x * (clip(x + 3, 0, 6) / 6)",
             "``x * hardsigmoid(x)``.", ("ptcore.tensor([1., 4.])", "tensor([0.6667, 4.0000])"))
 

@@ -4,7 +4,6 @@ from ptcore._errors import DTypeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._creation import full
 from ptcore._ops.functions import (
-    abs,
     clamp_between,
     clamp_between_,
     clamp_max,
@@ -13,10 +12,7 @@ from ptcore._ops.functions import (
     clamp_min_,
     clone,
     exp2,
-    floor_divide,
-    masked_fill,
     mul,
-    where,
 )
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
@@ -52,7 +48,6 @@ def clamp(input, min, max, out=None):
     return clamp_max(input if min is None else clamp_min(input, min), max, out=out)
 
 
-INT64 = as_dtype("int64")
 
 
 # -- numbers in place of others, exponents, powers --------------------------------------------------------
@@ -79,26 +74,12 @@ def ldexp(input, other):
 
 
 def frexp(input):
-    """``input = mantissa * 2**exponent`` with a mantissa in [0.5, 1): read from the bits, in float64."""
+    from ptcore._ops.functions import frexp_exponent, frexp_mantissa
     if input.dtype.kind != "f":
         raise DTypeError(f"frexp: input must be real floating-point, got {input.dtype.name}")
     with no_grad():
-        x = input.detach().to(as_dtype("float64"))
-        tiny = abs(x) < 2.0**-1022
-        bits = (where(tiny, x * 2.0**54, x) + 0).contiguous().view(INT64)
-        exponent = ((bits >> 52) & 0x7FF) - 1022 - where(tiny, 54, 0)
-        exponent = masked_fill(exponent, (x == 0) | ~x.isfinite(), 0)
-        half = floor_divide(-exponent, 2)
-        # in two steps: 2**-exponent alone may overflow
-        a, b = exp2(half.to(x.dtype)), exp2((-exponent - half).to(x.dtype))
-        wide = input.dtype.name in ("float16", "bfloat16")
-    if wide:
-        mantissa = (input.to(as_dtype("float64")) * a * b).to(input.dtype)
-    elif input.dtype.name == "float64":
-        mantissa = input * a * b
-    else:
-        mantissa = (input.to(x.dtype) * a * b).to(input.dtype)
-    return _results.frexp((mantissa, exponent.int()))
+        exponent = frexp_exponent(input.detach()).to(as_dtype("int32"))
+    return _results.frexp((frexp_mantissa(input), exponent))
 
 
 def float_power(input, exponent):

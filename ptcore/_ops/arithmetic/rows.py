@@ -294,7 +294,7 @@ tensor([-1.,  0.])
 
 elementwise(
     "clamp_between(input, min: Scalar = 0, max: Scalar = 1)", types=INTEGRAL + REAL,
-    formula="min if x < min else (max if x > max else x)", partial=["where((x >= min) and (x <= max), 1.0, 0.0)"],
+    formula="clamp_pass_nan(x, min, max)", partial=["where((x >= min) and (x <= max), 1.0, 0.0)"],
     internal=True, called="clamp", node="ClampBackward1", reference="where(x < min, min, where(x > max, max, x))",
     doc="``clamp`` between two numbers of the input's kind, in one pass.")
 
@@ -332,7 +332,7 @@ elementwise(
 
 elementwise(
     "nan_replaced(input, nan: Scalar, posinf: Scalar, neginf: Scalar)", types=REAL, internal=True, called="nan_to_num",
-    formula="nan if isnan(x) else ((posinf if x > 0 else neginf) if isinf(x) else x)",
+    formula="nan_replaced(x, nan, posinf, neginf)",
     partial=["where(isfinite(x), 1.0, 0.0)"], reference="nan_to_num(x, True, nan, posinf, neginf)",
     doc="Numbers in the place of NaN and the infinities.")
 
@@ -464,6 +464,14 @@ made("nan_to_num(input, nan: Obj = None, posinf: Obj = None, neginf: Obj = None)
 
 made("ldexp(input, other: Obj)", "ldexp(x, other)", "``input * 2**other``.",
      "ptcore.ldexp(ptcore.tensor([3.]), ptcore.tensor([2]))", "tensor([12.])", out_argument=True, inplace=True)
+
+elementwise(
+    "frexp_mantissa(input)", types=REAL, formula="frexp_mantissa(x)", partial=["where(x == 0, 1.0, out / x)"],
+    internal=True, called="frexp", reference="frexp(x)[0]", doc="The number in [0.5, 1) that ``frexp`` gives.")
+
+elementwise(
+    "frexp_exponent(input)", types=REAL, formula="frexp_exponent(x)", partial=["0"], internal=True, called="frexp",
+    reference="frexp(x)[1] + 0.0", doc="The exponent that ``frexp`` gives, as a real number.")
 
 made("frexp(input)", "_frexp(x)",
      "``mantissa`` in [0.5, 1) and int32 ``exponent`` with ``input = mantissa * 2**exponent``.",

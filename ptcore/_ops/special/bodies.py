@@ -4,9 +4,7 @@ from ptcore._errors import DTypeError
 from ptcore._ops import _arguments
 from ptcore._ops._creation import arange
 from ptcore._ops.call.operands import result_type
-from ptcore._ops.functions import clamp_max, clamp_min, isnan, log, log1p, sum, unsqueeze, where
-
-INFINITY = float("inf")
+from ptcore._ops.functions import clamp_max, clamp_min, isnan, log1p, sum, unsqueeze, where
 
 
 def logit(input, eps):
@@ -43,26 +41,9 @@ def mvlgamma(input, p):
     return total.to(input.dtype)
 
 
-def special_entr(input):
-    input = _floats("special.entr", input)
-    positive_ = input > 0
-    inside = -input * log(where(positive_, input, 1))
-    return where(positive_, inside, where(input == 0, 0.0, where(input < 0, -INFINITY, input)).to(input.dtype))
-
-
 def special_ndtr(input):
     from ptcore._ops.functions import erfc
     return erfc(_floats("special.ndtr", input) * -0.7071067811865476) * 0.5
-
-
-def special_log_ndtr(input):
-    """Below -1 by erfcx, which does not underflow."""
-    from ptcore._ops.functions import erfc, erfcx
-    x = _floats("special.log_ndtr", input)
-    low = x < -1
-    a, b = where(low, x, -1), where(low, 1, x)
-    far = log(erfcx(a * -0.7071067811865476) * 0.5) - a * a * 0.5
-    return where(low, far, log1p(erfc(b * 0.7071067811865476) * -0.5))
 
 
 def special_xlog1py(input, other):

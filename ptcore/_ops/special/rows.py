@@ -56,6 +56,28 @@ _function("i1e", "where(x == 0, 0.5, i0e(x) - out * (sign(x) + 1 / x))", -6, 6,
 _function("erfcx", "2 * x * out - 1.1283791670955126", -3, 6, "``exp(x**2) * erfc(x)``.", ("0., 1.", "1.0000, 0.4276"),
           cost=64, special=True)
 
+_function("ndtri", "2.5066282746310002 * exp(out * out / 2)", 0.02, 0.98,
+          "The number below which a standard normal variable is with probability ``input``.",
+          ("0.5, 0.975", "0.0000, 1.9600"), cost=200, special=True)
+
+for _name, _partial, _low, _reference, _text, _example, _value in (
+        ("entr", "-(log(x) + 1)", 0.1, "special.entr(x)", "``-x * log(x)``, 0 at 0, and -inf for negative x.",
+         "[1., 0.]", "[-0., 0.]"),
+        # below 0 by erfcx, which does not underflow; the other branch is kept finite for derivatives
+        ("log_ndtr", "where(x < 0, 0.7978845608028654 / erfcx(minimum(x, 0.0) * -0.7071067811865476), "
+                     "0.3989422804014327 * exp(maximum(x, 0.0)**2 * -0.5 - maximum(out, -0.7)))", -9,
+         "special.log_ndtr(x)", "Logarithm of the area below the normal density from -inf to x.",
+         "[0., -8.]", "[ -0.6931, -35.0134]")):
+    elementwise(
+        f"special_{_name}(input)", types=REAL, promote="float", formula=f"{_name}(x)", partial=[_partial], cost=32,
+        sample=uniform(_low, 6), reference=_reference, public=[f"special.{_name}"], called=f"special.{_name}",
+        method=False, inplace=False, autocast="high", doc=f"""{_text}
+
+>>> import ptcore
+>>> ptcore.special.{_name}(ptcore.tensor({_example}))
+tensor({_value})
+""")
+
 for _name, _other, _sign, _text in (("igamma", "gammainc", "", "Regularised lower"),
                                     ("igammac", "gammaincc", "-", "Regularised upper")):
     elementwise(
@@ -105,16 +127,136 @@ made("mvlgamma(input, p: Int)", "special.multigammaln(x, p)",
      "ptcore.mvlgamma(ptcore.tensor([2.]), 1)", "tensor([0.])", public=["mvlgamma", "special.multigammaln"],
      out_argument=True, inplace=True)
 
-for _name, _text, _reference, _example, _value in (
-        ("entr", "``-x * log(x)``, 0 at 0, and -inf for negative x.", "special.entr(x)", "[1., 0.]", "[-0., 0.]"),
-        ("ndtr", "The area below the normal density from -inf to x.", "special.ndtr(x)",
-         "[0., 1.]", "[0.5000, 0.8413]"),
-        ("log_ndtr", "Logarithm of the area below the normal density from -inf to x.", "special.log_ndtr(x)",
-         "[0., -8.]", "[ -0.6931, -35.0134]")):
-    made(f"special_{_name}(input)", _reference, _text, f"ptcore.special.{_name}(ptcore.tensor({_example}))",
-         f"tensor({_value})", public=[f"special.{_name}"], called=f"special.{_name}", method=False, out_argument=True,
-         autocast="high")
-
+made("special_ndtr(input)", "special.ndtr(x)", "The area below the normal density from -inf to x.",
+     "ptcore.special.ndtr(ptcore.tensor([0., 1.]))", "tensor([0.5000, 0.8413])", public=["special.ndtr"],
+     called="special.ndtr", method=False, out_argument=True, autocast="high")
 made("special_xlog1py(input, other)", "special.xlog1py(x, y)", "``input * log1p(other)``, and 0 where input is 0.",
      "ptcore.special.xlog1py(ptcore.tensor([0., 1.]), ptcore.tensor([-1., 0.]))", "tensor([0., 0.])",
      public=["special.xlog1py"], called="special.xlog1py", method=False, out_argument=True)
+
+# -- Bessel functions --------------------------------------------------------------------------
+
+_function("bessel_j0", "-bessel_j1(x)", -20, 20, "Bessel function of the first kind, of order 0.",
+          ("0., 1.", "1.0000, 0.7652"), cost=200, reference="special.j0(x)", special=True)
+_function("bessel_j1", "(bessel_j0(x) - bessel_j_of(x, 2.0)) / 2", -20, 20,
+          "Bessel function of the first kind, of order 1.", ("0., 1.", "0.0000, 0.4401"), cost=200,
+          reference="special.j1(x)", special=True)
+elementwise(
+    "bessel_j_of(input, order: Float)", types=REAL, promote="float", formula="bessel_j_of(x, order)",
+    partial=["(bessel_j_of(x, order - 1) - bessel_j_of(x, order + 1)) / 2"], cost=400, sample=uniform(-20, 20),
+    internal=True, called="bessel_j1", reference="special.jv(order, x)",
+    doc="Bessel functions of the first kind of any whole order, for derivatives.")
+_function("bessel_y0", "-bessel_y1(x)", 0.3, 20,
+          "Bessel function of the second kind, of order 0: -inf at 0, NaN below.", ("1., 2.", "0.0883, 0.5104"),
+          cost=300, reference="special.y0(x)", special=True)
+_function("bessel_y1", "bessel_y0(x) - out / x", 0.3, 20,
+          "Bessel function of the second kind, of order 1: -inf at 0, NaN below.", ("1., 2.", "-0.7812, -0.1070"),
+          cost=300, reference="special.y1(x)", special=True)
+for _name, _by, _text in (
+        ("modified_bessel", "", "Modified Bessel function of the second kind, of order {}: inf at 0, NaN below."),
+        ("scaled_modified_bessel", "out",
+         "``exp(input)`` times the modified Bessel function of the second kind, of order {}.")):
+    _scaled = _by and "e"
+    _function(f"{_name}_k0", f"{_by} - {_name}_k1(x)".strip(), 0.3, 9, _text.format(0),
+              ("1., 2.", "1.1445, 0.8416" if _scaled else "0.4210, 0.1139"), cost=300,
+              reference=f"special.k0{_scaled}(x)", special=True)
+    _function(f"{_name}_k1", f"{_by} - {_name}_k0(x) - out / x".strip(), 0.3, 9, _text.format(1),
+              ("1., 2.", "1.6362, 1.0335" if _scaled else "0.6019, 0.1399"), cost=300,
+              reference=f"special.k1{_scaled}(x)", special=True)
+_function("spherical_bessel_j0", "-spherical_bessel_j_of(x, 1.0)", -9, 9,
+          "Spherical Bessel function of the first kind, of order 0: ``sin(input) / input``, and 1 at 0.",
+          ("0., 1.", "1.0000, 0.8415"), reference="special.spherical_jn(0, x)", special=True)
+elementwise(
+    "spherical_bessel_j_of(input, order: Float)", types=REAL, promote="float",
+    formula="spherical_bessel_j_of(x, order)",
+    partial=["(order * spherical_bessel_j_of(x, order - 1) - (order + 1) * spherical_bessel_j_of(x, order + 1)) "
+             "/ (2 * order + 1)"], cost=400, sample=uniform(-9, 9), internal=True, called="spherical_bessel_j0",
+    reference="special.spherical_jn(int(order), x)", doc="Spherical Bessel functions of any order, for derivatives.")
+_function("airy_ai", "airy_ai_slope(x)", -6, 4, "Airy function Ai.", ("0., 1.", "0.3550, 0.1353"), cost=400,
+          reference="special.airy(x)[0]", special=True)
+elementwise(
+    "airy_ai_slope(input)", types=REAL, promote="float", formula="airy_ai_slope(x)", partial=["x * airy_ai(x)"],
+    cost=400, sample=uniform(-6, 4), internal=True, called="airy_ai", reference="special.airy(x)[1]",
+    doc="The derivative of Ai.")
+
+# -- orthogonal polynomials --------------------------------------------------------------------
+#
+# Those on an interval are Jacobi polynomials. Divided by their value at 1 they have a derivative of one form:
+# n * (n + alpha + beta + 1) / (2 * (alpha + 1)) times that of degree n - 1 with both parameters one larger.
+
+_SEE = "See :func:`ptcore.special.chebyshev_polynomial_t`."
+
+
+def _polynomial(name, partial, low, high, text, values, reference, sign=""):
+    elementwise(
+        f"{name}(input, n)", types=REAL, promote="float", formula=f"{name}(x, y)", method=False, inplace=False,
+        partial=[partial, f"not_implemented('{name}', 'n')"], cost=200, sample=uniform(low, high),
+        public=[f"special.{name}"], reference=f"_polynomial({reference}, trunc(y), x{sign})", doc=f"""{text}
+
+>>> import ptcore
+>>> ptcore.special.{name}(ptcore.tensor([0.5, 2.]), 2)
+tensor([{values}])
+""")
+
+
+elementwise(
+    "jacobi_ratio(input, n, alpha: Float, beta: Float)", types=REAL, promote="float",
+    formula="jacobi_ratio(x, y, alpha, beta)", internal=True, called="jacobi polynomials",
+    partial=["trunc(y) * (trunc(y) + alpha + beta + 1) / (2 * (alpha + 1)) "
+             "* jacobi_ratio(x, trunc(y) - 1, alpha + 1, beta + 1)", "not_implemented('jacobi_ratio', 'n')"],
+    cost=400, sample=uniform(0, 6), reference="_jacobi_ratio(trunc(y), alpha, beta, x)",
+    doc="Jacobi polynomials divided by their value at 1, for derivatives.")
+
+for _kind, _which, _slope, _at, _values, _shifted in (
+        ("t", "first kind and degree ``n``: ``cos(n * t)`` at ``cos(t)``",
+         "trunc(y) * trunc(y) * jacobi_ratio({x}, trunc(y) - 1, 0.5, 0.5)", "-0.5, -0.5", "-0.5000,  7.0000",
+         "-1., 17."),
+        ("u", "second kind and degree ``n``: ``sin((n + 1) * t) / sin(t)`` at ``cos(t)``",
+         "(trunc(y) + 1) * trunc(y) * (trunc(y) + 2) / 3 * jacobi_ratio({x}, trunc(y) - 1, 1.5, 1.5)", "0.5, 0.5",
+         " 0., 15.", "-1., 35."),
+        ("v", "third kind and degree ``n``: ``cos((n + 1/2) * t) / cos(t / 2)`` at ``cos(t)``",
+         "trunc(y) * (trunc(y) + 1) * jacobi_ratio({x}, trunc(y) - 1, 0.5, 1.5)", "-0.5, 0.5", "-1., 11.", "-1., 29."),
+        ("w", "fourth kind and degree ``n``: ``sin((n + 1/2) * t) / sin(t / 2)`` at ``cos(t)``",
+         "(2 * trunc(y) + 1) * trunc(y) * (trunc(y) + 1) / 3 * jacobi_ratio({x}, trunc(y) - 1, 1.5, 0.5)", "0.5, -0.5",
+         " 1., 19.", "-1., 41.")):
+    _text = f"Chebyshev polynomial of the {_which}.\n\n"
+    _polynomial(f"chebyshev_polynomial_{_kind}", _slope.format(x="x"), 0, 6, _text + (
+        "``n`` is a number or a tensor, taken without its fractional part; polynomials of negative degree are 0."
+        if _kind == "t" else _SEE), _values, f"_jacobi({_at})")
+    _polynomial(f"shifted_chebyshev_polynomial_{_kind}", "2 * " + _slope.format(x="2 * x - 1"), 0, 6,
+                f":func:`ptcore.special.chebyshev_polynomial_{_kind}` at ``2 * input - 1``, for numbers in [0, 1].",
+                _shifted, f"_shifted(_jacobi({_at}))")
+
+for _name, _factor, _which, _values, _reference in (
+        ("h", "2 * ", "Physicists' Hermite polynomial of degree ``n``, orthogonal under ``exp(-input**2)``.",
+         "-1., 14.", "special.eval_hermite"),
+        ("he", "", "Probabilists' Hermite polynomial of degree ``n``, orthogonal under ``exp(-input**2 / 2)``.",
+         "-0.7500,  3.0000", "special.eval_hermitenorm")):
+    _polynomial(f"hermite_polynomial_{_name}", f"{_factor}trunc(y) * hermite_polynomial_{_name}(x, trunc(y) - 1)", 0, 6,
+                f"{_which}\n\n{_SEE}", _values, _reference)
+
+elementwise(
+    "laguerre_of(input, n, alpha: Float)", types=REAL, promote="float", formula="laguerre_of(x, y, alpha)",
+    internal=True, called="laguerre_polynomial_l", cost=400, sample=uniform(0, 6),
+    partial=["-laguerre_of(x, trunc(y) - 1, alpha + 1)", "not_implemented('laguerre_of', 'n')"],
+    reference="_polynomial(lambda n, x: special.eval_genlaguerre(n, alpha, x), trunc(y), x, -1.0)",
+    doc="Generalised Laguerre polynomials, for derivatives.")
+_polynomial("laguerre_polynomial_l", "-laguerre_of(x, trunc(y) - 1, 1.0)", 0, 6,
+            "Laguerre polynomial of degree ``n``, orthogonal under ``exp(-input)`` on the positive numbers."
+            f"\n\n{_SEE}", " 0.1250, -1.0000", "special.eval_laguerre", ", -1.0")
+_polynomial("legendre_polynomial_p", "trunc(y) * (trunc(y) + 1) / 2 * jacobi_ratio(x, trunc(y) - 1, 1.0, 1.0)", 0, 6,
+            f"Legendre polynomial of degree ``n``, orthogonal on [-1, 1].\n\n{_SEE}", "-0.1250,  5.5000",
+            "special.eval_legendre")
+
+elementwise(
+    "zeta(input, other)", types=REAL, promote="float", formula="zeta(x, y)", method=False, inplace=False, cost=400,
+    partial=["not_implemented('zeta', 'input')", "-x * zeta(x + 1, y)"], sample=uniform(1.5, 6),
+    public=["special.zeta"], reference="special.zeta(x, y)",
+    doc="""Hurwitz zeta function: the sum of ``(k + other)**-input`` over k = 0, 1, ...
+
+Either argument may be a number. There is no derivative by ``input``.
+
+>>> import ptcore
+>>> ptcore.special.zeta(ptcore.tensor([2., 4.]), 1)
+tensor([1.6449, 1.0823])
+""")

@@ -53,13 +53,15 @@ typedef unsigned long long uint64_t;
 #  define PT_UNLIKELY(c) __builtin_expect(!!(c), 0)
 #endif
 
-/* A fused multiply-add that is one instruction, for error terms. */
+/* A fused multiply-add of doubles and of floats that is one instruction, for error terms. */
 #if defined(__CUDACC_RTC__)
 #  define PT_HAVE_FMA 1
 #  define PT_FMA(a, b, c) fma(a, b, c)
+#  define PT_FMAF(a, b, c) fmaf(a, b, c)
 #elif defined(__FMA__) && (defined(__GNUC__) || defined(__clang__))
 #  define PT_HAVE_FMA 1
 #  define PT_FMA(a, b, c) __builtin_fma(a, b, c)
+#  define PT_FMAF(a, b, c) __builtin_fmaf(a, b, c)
 #else
 #  define PT_HAVE_FMA 0
 #endif

@@ -3,7 +3,7 @@
  *
  * Use: formula code stands in namespace pt and calls these by unqualified name; a literal is
  * cast, T(1). A simple loop over a function auto-vectorises (no branch, no call), except
- * fmod, remainder, floor_divide, lgamma, digamma, and sin, cos, tan, which leave
+ * fmod, remainder, floor_divide, the special functions in double, and sin, cos, tan, which leave
  * the vector path for |x| above a limit (see fast:: in scalar_trig.h).
  *
  * Invariants: at most 2.5 ulp (erfinv of doubles 2.6); NaN passes, infinities, signed zeros and denormals are IEEE's;
@@ -105,6 +105,57 @@ template<class T> PT_INLINE T maximum(T x, T y) { return x > y || x != x ? x : y
 template<class T> PT_INLINE T fmin(T x, T y) { return x < y || y != y ? x : y; }
 template<class T> PT_INLINE T fmax(T x, T y) { return x > y || y != y ? x : y; }
 
+/* In this order of operands each comparison is one machine instruction that passes NaN. */
+template<class T> PT_INLINE T clamp_pass_nan(T x, T lo, T hi) {
+    const T y = lo > x ? lo : x;
+    return hi < y ? hi : y;
+}
+/* Between 0 and 1, by bits: with constant limits compilers would thread the two comparisons through masks. */
+PT_INLINE float clamp_to_one(float x) {
+    const int32_t b = (int32_t)to_bits(x), low = b < 0 ? 0 : b, one = (int32_t)fp<float>::one;
+    const float y = from_bits((uint32_t)(low > one ? one : low));
+    return x == x ? y : x;
+}
+PT_INLINE double clamp_to_one(double x) {
+    const int64_t b = (int64_t)to_bits(x), low = b < 0 ? 0 : b, one = (int64_t)fp<double>::one;
+    const double y = from_bits((uint64_t)(low > one ? one : low));
+    return x == x ? y : x;
+}
+template<class T> PT_INLINE T nan_replaced(T x, T nan, T posinf, T neginf) {
+    T y = x == infinity<T>() ? posinf : x;
+    y = x == -infinity<T>() ? neginf : y;
+    return x != x ? nan : y;
+}
+
+/* x = mantissa * 2^exponent, mantissa in [1/2, 1); of 0, NaN and the infinities x and 0 */
+template<class T> PT_INLINE T frexp_bits(T x, bool *tiny) {
+    *tiny = abs(x) < fp<T>::min_normal;
+    return *tiny ? x * (T(4) * from_bits((typename fp<T>::bits)fp<T>::two_to_mantissa)) : x;
+}
+template<class T> PT_INLINE T frexp_mantissa(T x) {
+    typedef typename fp<T>::bits U;
+    bool tiny;
+    const U half = fp<T>::one - ((U)1 << fp<T>::mantissa);
+    const T y = from_bits((U)((to_bits(frexp_bits(x, &tiny)) & ~fp<T>::exponent) | half));
+    return x == T(0) || !isfinite(x) ? x : y;
+}
+template<class T> PT_INLINE T frexp_exponent(T x) {
+    typedef typename fp<T>::bits U;
+    bool tiny;
+    const U biased = (to_bits(frexp_bits(x, &tiny)) & fp<T>::exponent) >> fp<T>::mantissa;
+    const T two_m = from_bits((U)fp<T>::two_to_mantissa), e = from_bits((U)(biased | fp<T>::two_to_mantissa)) - two_m;
+    const T y = e - T(sizeof(T) == 4 ? 126 : 1022) - (tiny ? T(fp<T>::mantissa + 2) : T(0));
+    return x == T(0) || !isfinite(x) ? T(0) : y;
+}
+
+/* The next number towards y, by counting in the bits of the magnitude. */
+template<class T> PT_INLINE T nextafter(T x, T y) {
+    typedef typename fp<T>::bits U;
+    const U b = to_bits(x), step = (x < y) == !signbit(x) ? b + 1 : b - 1;
+    const T moved = from_bits((U)(x == T(0) ? (to_bits(y) & fp<T>::sign) | 1 : step));
+    return x != x || y != y ? x + y : x == y ? y : moved;
+}
+
 /* ---- division with a remainder ----
  * Floats: fmod is exact. remainder takes the divisor's sign; floor_divide is torch's
  * (x - fmod(x, y)) / y adjusted and rounded, not floor(x / y). Integers: a zero divisor gives 0
@@ -129,23 +180,57 @@ PT_INLINE double fmod(double x, double y) {
     return ::fmod(x, y);
 }
 
-template<class T> PT_INLINE T real_remainder(T x, T y) {
-    T m = fmod(x, y);
-    return m != T(0) && (y < T(0)) != (m < T(0)) ? m + y : m;
+/* `step` where the signs of m and y differ, else 0: by bits, which compilers vectorise, unlike two comparisons */
+template<class T> PT_INLINE T step_if_signs_differ(T m, T y, T step) {
+    typedef typename fp<T>::bits U;
+    const U differ = (to_bits(m) ^ to_bits(y)) & fp<T>::sign;
+    return from_bits((U)(differ ? to_bits(step) : U(0)));
 }
-PT_INLINE float remainder(float x, float y) { return real_remainder(x, y); }
-PT_INLINE double remainder(double x, double y) { return real_remainder(x, y); }
+/* from m, the remainder that has the dividend's sign */
+template<class T> PT_INLINE T remainder_of(T y, T m) {
+    const T r = m + step_if_signs_differ(m, y, y);
+    return m == T(0) ? m : r;
+}
+PT_INLINE float remainder(float x, float y) { return remainder_of(y, fmod(x, y)); }
+PT_INLINE double remainder(double x, double y) { return remainder_of(y, fmod(x, y)); }
 
-template<class T> PT_INLINE T real_floor_divide(T x, T y) {
-    T m = fmod(x, y), d = (x - m) / y;
-    d = m != T(0) && (y < T(0)) != (m < T(0)) ? d - T(1) : d;
+template<class T> PT_INLINE T floor_quotient(T x, T y, T m) {
+    T d = (x - m) / y;
+    const T lower = d - step_if_signs_differ(m, y, T(1));
+    d = m == T(0) ? d : lower;
     T f = floor(d);
     f = d - f > T(0.5) ? f + T(1) : f;
     f = d == T(0) ? copysign(T(0), x / y) : f;
     return y == T(0) ? x / y : f;
 }
-PT_INLINE float floor_divide(float x, float y) { return real_floor_divide(x, y); }
-PT_INLINE double floor_divide(double x, double y) { return real_floor_divide(x, y); }
+PT_INLINE float floor_divide(float x, float y) { return floor_quotient(x, y, fmod(x, y)); }
+PT_INLINE double floor_divide(double x, double y) { return floor_quotient(x, y, fmod(x, y)); }
+
+/* Without a branch: NaN where the quotient or an operand is too large for one step, so that a loop may repeat the
+ * block with the functions above. The quotient is right or one too large; its product is exact, in a fused
+ * multiply-add or in double. */
+namespace fast {
+PT_INLINE float fmod(float x, float y) {
+    const float a = abs(x), b = abs(y);
+#if PT_HAVE_FMA
+    const float q = trunc(a / b), r = PT_FMAF(-q, b, a), limit = 4194304.f;
+#else
+    const double q = trunc((double)a / b), r = a - q * b, limit = 536870912.0;
+#endif
+    return a < b * limit ? copysign((float)(r < 0 ? r + b : r), x) : not_a_number<float>();
+}
+PT_INLINE double fmod(double x, double y) {
+#if PT_HAVE_FMA
+    const double a = abs(x), b = abs(y), q = trunc(a / b), r = PT_FMA(-q, b, a);
+    return a < b * 2251799813685248.0 ? copysign(r < 0 ? r + b : r, x) : not_a_number<double>();
+#else
+    return pt::fmod(x, y);
+#endif
+}
+template<class T> PT_INLINE T remainder(T x, T y) { return remainder_of(y, fmod(x, y)); }
+template<class T> PT_INLINE T floor_divide(T x, T y) { return floor_quotient(x, y, fmod(x, y)); }
+}
+
 PT_INLINE float trunc_divide(float x, float y) { return trunc(x / y); }
 PT_INLINE double trunc_divide(double x, double y) { return trunc(x / y); }
 
@@ -225,11 +310,22 @@ template<> PT_INLINE bool signbit(uint64_t) { return false; }
     PT_INLINE float name(float x, float y) { return real_##name(x, y); } \
     PT_INLINE double name(double x, double y) { return real_##name(x, y); }
 
+/* The same of a function of doubles alone. */
+#define PT_SLOW_1(name) \
+    PT_INLINE float name(float x) { return (float)name##_slow((double)x); } \
+    PT_INLINE double name(double x) { return name##_slow(x); }
+#define PT_SLOW_2(name) \
+    PT_INLINE float name(float x, float y) { return (float)name##_slow((double)x, (double)y); } \
+    PT_INLINE double name(double x, double y) { return name##_slow(x, y); }
+
 }}  /* namespace pt, unnamed */
 
 #include "scalar_exp.h"
 #include "scalar_pow.h"
 #include "scalar_trig.h"
 #include "scalar_erf.h"
+#include "scalar_gamma.h"
 #include "scalar_special.h"
+#include "scalar_bessel.h"
+#include "scalar_orthogonal.h"
 #endif

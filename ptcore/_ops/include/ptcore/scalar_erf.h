@@ -1,4 +1,4 @@
-/* erf, erfc, gelu and the gamma functions. Part of scalar.h.
+/* erf, erfc, gelu and the inverse of erf. Part of scalar.h.
  *
  * erf: an odd polynomial up to |x| = 1, beyond it 1 - erfc. erfc(x) = e^(-x^2) P(q)/(1 + 2x),
  * q = (x - k)/(x + k), after Shepherd and Laframboise, with x^2 in two parts. The float gelu uses a
@@ -104,41 +104,7 @@ template<class T> PT_INLINE T gelu_tanh_grad(T x) {
     return s + x * (s * e) * (T(1.5957691216057308) + T(0.21406444881780073) * x * x);
 }
 
-/* ---- gamma functions and the inverse of erf: correct rather than vectorised ---- */
-
-#if defined(__CUDACC_RTC__) || defined(_MSC_VER)
-PT_INLINE double lgamma(double x) { return ::lgamma(x); }
-#else
-PT_INLINE double lgamma(double x) {             /* lgamma writes a global; lgamma_r does not */
-    int sign;
-    return ::lgamma_r(x, &sign);
-}
-#endif
-PT_INLINE float lgamma(float x) { return (float)lgamma((double)x); }
-
-/* psi(x): reflection below 1/2, recurrence up to 10, then the asymptotic series. Poles give NaN,
- * +-0 gives -+inf, as in torch. */
-PT_NOINLINE double digamma_slow(double x) {
-    if (x == 0) return copysign(infinity<double>(), -x);
-    double r = 0;
-    if (x < 0.5) {
-        double w = x - round(x);                /* exact */
-        if (w == 0 || !isfinite(x)) return not_a_number<double>();
-        /* cotangent of pi w from the nearest integer or half */
-        double c = abs(w) < 0.25 ? 1.0 / tan(3.141592653589793 * w)
-                                 : tan(3.141592653589793 * (copysign(0.5, w) - w));
-        r = -3.141592653589793 * c;
-        x = 1.0 - x;
-    }
-    for (; x < 10.0; x += 1.0) r -= 1.0 / x;
-    double z = 1.0 / (x * x);
-    double s = z * poly(z, 0.08333333333333333, -0.008333333333333333, 0.003968253968253968,
-                        -0.004166666666666667, 0.007575757575757576, -0.021092796092796094,
-                        0.08333333333333333);
-    return x < infinity<double>() ? r + (log(x) - 0.5 / x - s) : x;
-}
-PT_INLINE double digamma(double x) { return digamma_slow(x); }
-PT_INLINE float digamma(float x) { return (float)digamma_slow((double)x); }
+/* ---- the inverse of erf ---- */
 
 /* erfinv(x) / x as a polynomial in w = -log(1 - x^2), and for large w in sqrt(w) (after Giles, "Approximating the erfinv
  * function", 2010); Chebyshev interpolants of mpmath's values, relative error 4.5e-9 and 1.5e-16 before rounding. */
@@ -180,50 +146,6 @@ template<class T> PT_INLINE T real_erfinv(T x) {
     return a == T(1) ? copysign(infinity<T>(), x) : y;
 }
 PT_REAL_1(erfinv)
-
-/* Hurwitz' zeta(s, q) for s > 1, q > 0: nine terms, then Euler and Maclaurin's remainder. */
-PT_NOINLINE double zeta_slow(double s, double q) {
-    double sum = 0, a = q;
-    for (int i = 0; i < 12; i++, a += 1.0) sum += pow(a, -s);
-    double p = pow(a, -s);
-    sum += pow(a, 1.0 - s) / (s - 1.0) + 0.5 * p;
-    /* p is a^-s; term k is B_2k / (2k)! * s (s + 1) ... (s + 2k - 2) * a^(-s - 2k + 1) */
-    const double b[8] = {0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05,
-                         -8.267195767195767e-07, 2.08767569878681e-08, -5.284190138687493e-10,
-                         1.3382536530684679e-11, -3.3896802963225829e-13};
-    double t = s * p / a;
-    for (int k = 0; k < 8; k++) {
-        sum += b[k] * t;
-        t *= (s + 2 * k + 1) * (s + 2 * k + 2) / (a * a);
-    }
-    return sum;
-}
-
-/* The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x), for x > 0; below by reflection for n = 1,
- * NaN for higher n, as in torch's zeta. Poles give inf. */
-PT_NOINLINE double polygamma_slow(double n, double x) {
-    if (n == 0) return digamma(x);
-    if (x != x) return x;
-    if (x <= 0) {
-        double w = x - round(x);
-        if (w == 0) return (int64_t)n % 2 ? infinity<double>() : -infinity<double>();
-        if (n != 1 || !isfinite(x)) return not_a_number<double>();
-        double sine = sin(3.141592653589793 * w);
-        return 9.869604401089358 / (sine * sine) - polygamma_slow(1, 1.0 - x);
-    }
-    if (x == infinity<double>()) return 0;
-    double factorial = 1;
-    for (double k = 2; k <= n && factorial < infinity<double>(); k += 1.0) factorial *= k;
-    double r = factorial * zeta_slow(n + 1.0, x);
-    return (int64_t)n % 2 ? r : -r;
-}
-PT_INLINE double polygamma(double n, double x) { return polygamma_slow(n, x); }
-PT_INLINE float polygamma(float n, float x) { return (float)polygamma_slow((double)n, (double)x); }
-/* as a derivative's text has it */
-template<class T> PT_INLINE T polygamma_of(T x, T n) { return polygamma(n, x); }
-
-PT_INLINE float nextafter(float x, float y) { return ::nextafterf(x, y); }
-PT_INLINE double nextafter(double x, double y) { return ::nextafter(x, y); }
 
 }}  /* namespace pt, unnamed */
 #endif

@@ -23,10 +23,6 @@ template<class T> PT_INLINE T scale(T y, T n) {
     return y * two_to(h) * two_to(n - h);
 }
 
-template<class T> PT_INLINE T clamp_pass_nan(T x, T lo, T hi) {
-    x = x < lo ? lo : x;
-    return x > hi ? hi : x;
-}
 
 /* (e^r - 1 - r) / r^2 */
 PT_INLINE float exp_tail(float r) {

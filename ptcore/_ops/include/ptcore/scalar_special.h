@@ -1,5 +1,6 @@
-/* Bessel functions of an imaginary argument, the scaled complementary error function and the incomplete gamma
- * functions: in double, correct rather than vectorised. The coefficients were fitted with mpmath to 40 digits.
+/* Bessel functions of an imaginary argument, the scaled complementary error function, the normal distribution and the
+ * incomplete gamma functions: doubles correct rather than vectorised, floats without a branch, by shorter polynomials
+ * in double. The coefficients were fitted with mpmath to 40 digits. Part of scalar.h.
  */
 #ifndef PTCORE_SCALAR_SPECIAL_H
 #define PTCORE_SCALAR_SPECIAL_H
@@ -71,10 +72,55 @@ PT_INLINE double i0e(double x) { return bessel_i0_scaled(x); }
 PT_INLINE double i1e(double x) { return bessel_i1_scaled(x); }
 PT_INLINE double i0(double x) { return grown(bessel_i0_scaled(x), x); }
 PT_INLINE double i1(double x) { return grown(x == -infinity<double>() ? -0.5 : bessel_i1_scaled(x), x); }
-PT_INLINE float i0e(float x) { return (float)bessel_i0_scaled((double)x); }
-PT_INLINE float i1e(float x) { return (float)bessel_i1_scaled((double)x); }
-PT_INLINE float i0(float x) { return (float)i0((double)x); }
-PT_INLINE float i1(float x) { return (float)i1((double)x); }
+
+/* The same for floats; r is that of |x| <= 8, or of what is beyond times sqrt(|x|). */
+PT_INLINE double scaled_by_side(double a, double near, double far) {
+    return a <= 8.0 ? near : far / sqrt(a);
+}
+PT_INLINE double float_i0e(double a) {
+    const double t = 0.25 * a - 1.0, u = 16.0 / a - 1.0;
+    const double near = poly(t, 0.2070019212239867, -0.11300433610864266, 0.09451563189402233,
+                             -0.08904288918698641, 0.08734321532557372, -0.08497304959010592,
+                             0.07927874418670428, -0.06946451493109221, 0.05674911084395445,
+                             -0.04331379367909357, 0.030297408532378764, -0.018865125988389776,
+                             0.011661634063608236, -0.00800984960667441, 0.0040626536466720365,
+                             -0.0007596967284124182, 0.00046962487311860636, -0.0008508526976662284,
+                             0.0003359461388227254);
+    const double far = poly(u, 0.4021765094450081, 0.003360555851925354, 0.00013621684311530046,
+                            1.1111525456650673e-05, 1.4767921099426897e-06, 3.631710305277285e-07,
+                            1.0829898259260847e-07);
+    return scaled_by_side(a, near, far);
+}
+PT_INLINE double float_i1e(double a) {
+    const double t = 0.25 * a - 1.0, u = 16.0 / a - 1.0;
+    const double near = a * poly(t, 0.04468770986450251, -0.061124338025990106, 0.06805760212960305,
+                                 -0.06848260694070092, 0.06376733064622675, -0.05528001503648954,
+                                 0.0446755031610766, -0.03367166370472805, 0.023680016667049938,
+                                 -0.015569320920202672, 0.009606095385955372, -0.005541908244896256,
+                                 0.0029563628396675574, -0.001522471036028631, 0.000812047943412777,
+                                 -0.0003636452040028463, 9.375809886867844e-05, -4.317720058003002e-05,
+                                 4.7479082033953785e-05, -1.694785151624946e-05);
+    const double far = poly(u, 0.38939845902587233, -0.009749581526547915, -0.00021923666942859845,
+                            -1.500332306614829e-05, -1.8267145046635388e-06, -4.2155543729815765e-07,
+                            -1.2212498465941114e-07);
+    return scaled_by_side(a, near, far);
+}
+PT_INLINE float i0e(float x) { return (float)float_i0e((double)abs(x)); }
+PT_INLINE float i1e(float x) {
+    const float y = (float)float_i1e((double)abs(x));
+    return x < 0 ? -y : y;
+}
+/* beyond 100 both are inf; exp is not asked for more */
+PT_INLINE float i0(float x) {
+    const double a = abs(x), b = a > 100.0 ? 100.0 : a;
+    return (float)(float_i0e(b) * exp(b));
+}
+PT_INLINE float i1(float x) {
+    const double a = abs(x), b = a > 100.0 ? 100.0 : a;
+    const float y = (float)(float_i1e(b) * exp(b));
+    return x < 0 ? -y : y;
+}
+
 /* exp(x^2) erfc(x) */
 PT_NOINLINE double erfcx_slow(double x) {
     static const double c[25] = {
@@ -95,7 +141,41 @@ PT_NOINLINE double erfcx_slow(double x) {
     return chebyshev(c, 25, (x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x);
 }
 PT_INLINE double erfcx(double x) { return erfcx_slow(x); }
-PT_INLINE float erfcx(float x) { return (float)erfcx_slow((double)x); }
+
+/* For floats: of |x|, and of any x with exp(-x^2), from which the rest follows. */
+PT_INLINE double float_erfcx(double a) {
+    const double q = a < 1e18 ? (a - 3.75) / (a + 3.75) : 1.0;
+    return poly(q, 1.2375126300030113, -0.1402405987127234, 0.0035854974289632052, 0.08227675095346368,
+                -0.10880525203898243, 0.09230412174644181, -0.05868533658608146, 0.028363473790408853,
+                -0.009770286714565772, 0.001752209498690462, 0.00033034420935822574, -0.0002851543388991308,
+                2.1987965983870166e-05, 1.8780736285192822e-05) /
+           (1.0 + 2.0 * a);
+}
+PT_INLINE float erfcx(float x) {
+    const double d = x, a = abs(d), y = float_erfcx(a), b = a > 10.0 ? 10.0 : a;
+    return (float)(d < 0 ? 2.0 * exp(b * b) - y : y);
+}
+
+/* ---- the normal distribution and entropy ---- */
+
+template<class T> PT_INLINE T real_entr(T x) {
+    const T y = -x * log(x);
+    return x > T(0) ? y : x == T(0) ? T(0) : x < T(0) ? -infinity<T>() : x;
+}
+PT_REAL_1(entr)
+
+/* log of the area below the density up to x: from the upper side by log1p, else by erfcx, which does not underflow */
+PT_NOINLINE double log_ndtr_slow(double x) {
+    const double t = x * 0.7071067811865476;
+    return x < -1.0 ? log(0.5 * erfcx(-t)) - t * t : log1p(-0.5 * erfc(t));
+}
+PT_INLINE double log_ndtr(double x) { return log_ndtr_slow(x); }
+PT_INLINE float log_ndtr(float x) {
+    const double t = (double)x * 0.7071067811865476, a = abs(t), y = 0.5 * float_erfcx(a);
+    const double square = a < 1e9 ? a * a : a * 1e9;            /* far below the sum is the square */
+    const double e = exp(-square), low = log(y) - square, high = log1p(-y * e);
+    return (float)(x < 0 ? low : high);
+}
 
 /* d - log(x / a) for d = (x - a) / a, by its series where both are small */
 PT_NOINLINE double log_gap(double a, double x) {
@@ -179,6 +259,35 @@ PT_INLINE double igamma(double a, double x) { return gamma_ratio(a, x, false); }
 PT_INLINE double igammac(double a, double x) { return gamma_ratio(a, x, true); }
 PT_INLINE float igamma(float a, float x) { return (float)gamma_ratio((double)a, (double)x, false); }
 PT_INLINE float igammac(float a, float x) { return (float)gamma_ratio((double)a, (double)x, true); }
+
+/* The inverse of the normal distribution function (Cephes' ndtri): a rational function of y - 1/2, beyond 3/8 of it one
+ * of 1 / sqrt(-2 log y). */
+PT_INLINE double ndtri(double x) {
+    const bool low = x <= 0.8646647167633873;
+    const double y = low ? x : 1.0 - x;
+    const double d = y - 0.5, q = d * d;
+    const double central = 2.5066282746310002 * (d + d * q *
+                                     poly(q, -1.2391658386738125, 13.931260938727968, -56.67628574690703,
+                                          98.00107541859997, -59.96335010141079) /
+                                     poly(q, -1.1833162112133, 15.90562251262117, -82.03722561683334,
+                                          200.26021238006066, -225.46268785411937, 86.36024213908905,
+                                          4.676279128988815, 1.9544885833814176, 1.0));
+    const double t = sqrt(-2.0 * log(y)), z = 1.0 / t;
+    const double near =
+        poly(z, -0.0008574567851546854, -0.03504246268278482, -0.1402560791713545, 2.1866330685079025,
+             14.684956192885803, 44.08050738932008, 57.16281922464213, 31.525109459989388, 4.0554489230596245) /
+        poly(z, -0.0009332594808954574, -0.03808064076915783, -0.14218292285478779, 2.504649462083094,
+             15.04253856929075, 41.3172038254672, 45.39076351288792, 15.779988325646675, 1.0);
+    const double far =
+        poly(z, 6.239745391849833e-09, 2.6580697468673755e-06, 0.00030158155350823543, 0.012371663481782003,
+             0.20148538954917908, 1.3330346081580755, 3.9388102529247444, 6.915228890689842, 3.2377489177694603) /
+        poly(z, 6.790194080099813e-09, 2.8924786474538068e-06, 0.00032801446468212774, 0.013420400608854318,
+             0.21623699359449663, 1.3770209948908132, 3.6798356385616087, 6.02427039364742, 1.0);
+    const double tail = t - log(t) / t - z * (t < 8.0 ? near : far);
+    const double r = y > 0.1353352832366127 ? central : low ? -tail : tail;
+    return x > 0 && x < 1.0 ? r : x == 0 ? -infinity<double>() : x == 1.0 ? infinity<double>() : not_a_number<double>();
+}
+PT_INLINE float ndtri(float x) { return (float)ndtri((double)x); }
 
 }}  /* namespace pt, unnamed */
 #endif

@@ -1,0 +1,165 @@
+/* The gamma function's logarithm and its derivatives, and Hurwitz' zeta function, in double. Part of scalar.h. */
+#ifndef PTCORE_SCALAR_GAMMA_H
+#define PTCORE_SCALAR_GAMMA_H
+#include "scalar.h"
+
+namespace pt { namespace {
+
+#if defined(__CUDACC_RTC__) || defined(_MSC_VER)
+PT_INLINE double lgamma(double x) { return ::lgamma(x); }
+#else
+PT_INLINE double lgamma(double x) {             /* lgamma writes a global; lgamma_r does not */
+    int sign;
+    return ::lgamma_r(x, &sign);
+}
+#endif
+
+/* sin(pi w) / pi for |w| <= 1/2 */
+PT_INLINE double sine_of_turn(double w) {
+    const double z = w * w;
+    return w * poly(z, 0.9999999999999999, -1.6449340668481678, 0.8117424252784269, -0.19075182396433998,
+                    0.026147845336487233, -0.002346059829910968, 0.00014832827396380304, -6.7270425170826265e-06);
+}
+
+/* cot(pi w) pi for |w| <= 1/2 */
+PT_INLINE double cotangent_of_turn(double w) {
+    const double z = w * w;
+    return poly(z, 1.0, -4.934802200544676, 4.058712126416497, -1.335262768843447,
+                0.23533063012953284, -0.025806888737002202, 0.0019295562724817132, -0.00010456655338748738,
+                4.149564353942586e-06) / sine_of_turn(w);
+}
+
+/* For floats, without a branch: Stirling's series at x + 8 or, from 8 on, at x, less what the product
+ * x (x + 1) ... (x + 7) adds; below 1/2 by reflection. All in double, so that the zeros keep a float's digits. */
+struct gamma_argument {
+    double w, a, b, low, t;     /* from the nearest integer; reflected; shifted; below 8 or 1; low (low + 7) */
+    bool reflected, shifted;
+
+    PT_INLINE explicit gamma_argument(double x) {
+        reflected = x < 0.5;
+        w = x - round(x);
+        a = reflected ? 1.0 - x : x;
+        shifted = a < 8.0;
+        b = shifted ? a + 8.0 : a;
+        low = shifted ? a : 1.0;
+        t = low * (low + 7.0);  /* the factors in pairs: (low + 1) (low + 6) is t + 6, then t + 10, t + 12 */
+    }
+};
+PT_INLINE float lgamma(float x) {
+    const gamma_argument g((double)x);
+    const double product = g.shifted ? g.t * (g.t + 6.0) * ((g.t + 10.0) * (g.t + 12.0)) : 1.0;
+    const double i = 1.0 / g.b, q = i * i;
+    const double series = i * poly(q, 0.08333333333333333, -0.002777777777777778, 0.0007936507936507937,
+                                   -0.0005952380952380953, 0.0008417508417508417, -0.0019175269175269176,
+                                   0.00641025641025641);
+    const double stirling = (g.b - 0.5) * log(g.b) - g.b + (0.9189385332046728 + series);
+    const double rest = log(g.reflected ? product / abs(sine_of_turn(g.w)) : product);
+    const double y = g.reflected ? rest - stirling : stirling - rest;
+    const float r = (x == 1.f) | (x == 2.f) ? 0.f : (float)y;
+    return isinf(x) ? infinity<float>() : x == x ? r : x;
+}
+PT_INLINE float digamma(float x) {
+    const gamma_argument g((double)x);
+    const double pairs = 1.0 / g.t + 1.0 / (g.t + 6.0) + (1.0 / (g.t + 10.0) + 1.0 / (g.t + 12.0));
+    const double sum = (g.low + g.low + 7.0) * pairs;
+    const double i = 1.0 / g.b, q = i * i;
+    const double series = q * poly(q, 0.08333333333333333, -0.008333333333333333, 0.003968253968253968,
+                                   -0.004166666666666667, 0.007575757575757576, -0.021092796092796094);
+    const double y = log(g.b) - 0.5 * i - series - (g.shifted ? sum : 0.0);
+    const double r = g.reflected ? y - cotangent_of_turn(g.w) : y;
+    return x == 0 ? copysign(infinity<float>(), -x) : x < 0 && g.w == 0 ? not_a_number<float>() : (float)r;
+}
+
+/* psi(x): reflection below 1/2, recurrence up to 10, then the asymptotic series. Poles give NaN,
+ * +-0 gives -+inf, as in torch. */
+PT_NOINLINE double digamma_slow(double x) {
+    if (x == 0) return copysign(infinity<double>(), -x);
+    double r = 0;
+    if (x < 0.5) {
+        double w = x - round(x);                /* exact */
+        if (w == 0 || !isfinite(x)) return not_a_number<double>();
+        /* cotangent of pi w from the nearest integer or half */
+        double c = abs(w) < 0.25 ? 1.0 / tan(3.141592653589793 * w)
+                                 : tan(3.141592653589793 * (copysign(0.5, w) - w));
+        r = -3.141592653589793 * c;
+        x = 1.0 - x;
+    }
+    for (; x < 10.0; x += 1.0) r -= 1.0 / x;
+    double z = 1.0 / (x * x);
+    double s = z * poly(z, 0.08333333333333333, -0.008333333333333333, 0.003968253968253968,
+                        -0.004166666666666667, 0.007575757575757576, -0.021092796092796094,
+                        0.08333333333333333);
+    return x < infinity<double>() ? r + (log(x) - 0.5 / x - s) : x;
+}
+PT_INLINE double digamma(double x) { return digamma_slow(x); }
+
+
+/* a^-s; small whole s by products, others for floats without the digits of pow */
+PT_INLINE double negative_power(double a, double s, bool rough) {
+    if (s > 16.0 || s != floor(s)) return rough && a > 0 && isfinite(s) ? exp(-s * log(a)) : pow(a, -s);
+    const double i = 1.0 / a;
+    double y = i;
+    for (double k = 1; k < s; k++) y *= i;
+    return y;
+}
+/* Hurwitz' zeta(s, q): terms while a = q + k is at most `terms`, then Euler and Maclaurin's remainder (as Cephes'
+ * zeta). As in torch it is NaN for s < 1, and for q < 0 where s is not whole. */
+PT_NOINLINE double zeta_slow(double s, double q, int terms) {
+    const bool rough = terms < 8;
+    const double precision = rough ? 1e-9 : 1e-17;
+    if (s == 1.0) return infinity<double>();
+    if (s < 1.0) return not_a_number<double>();
+    if (q <= 0.0) {
+        if (q == floor(q)) return infinity<double>();
+        if (s != floor(s)) return not_a_number<double>();
+    }
+    if (q > 1e8) return (1.0 / (s - 1.0) + 0.5 / q) * pow(q, 1.0 - s);
+    double p = negative_power(q, s, rough), sum = p, a = q;
+    for (int k = 0; k < terms || a <= terms; k++) {
+        a += 1.0;
+        p = negative_power(a, s, rough);
+        sum += p;
+        if (a > 0 && abs(p) <= precision * abs(sum)) return sum;         /* before 0 the terms grow */
+    }
+    sum += p * a / (s - 1.0) - 0.5 * p;
+    /* p is a^-s; term k is B_2k / (2k)! * s (s + 1) ... (s + 2k - 2) * a^(-s - 2k + 1) */
+    const double b[10] = {0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195767e-07,
+                          2.08767569878681e-08, -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225829e-13,
+                          8.586062056277845e-15, -2.174868698558062e-16};
+    double t = s * p / a;
+    for (int k = 0; k < 10; k++) {
+        const double term = b[k] * t;
+        sum += term;
+        if (abs(term) <= precision * abs(sum)) break;
+        t *= (s + 2 * k + 1) * (s + 2 * k + 2) / (a * a);
+    }
+    return sum;
+}
+PT_INLINE double zeta(double s, double q) { return zeta_slow(s, q, 10); }
+PT_INLINE float zeta(float s, float q) { return (float)zeta_slow((double)s, (double)q, 4); }
+
+/* The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x), for x > 0; below by reflection for n = 1,
+ * NaN for higher n, as in torch's zeta. Poles give inf. */
+PT_NOINLINE double polygamma_slow(double n, double x, int terms) {
+    if (n == 0) return digamma(x);
+    if (x != x) return x;
+    if (x <= 0) {
+        double w = x - round(x);
+        if (w == 0) return (int64_t)n % 2 ? infinity<double>() : -infinity<double>();
+        if (n != 1 || !isfinite(x)) return not_a_number<double>();
+        double sine = sin(3.141592653589793 * w);
+        return 9.869604401089358 / (sine * sine) - polygamma_slow(1, 1.0 - x, terms);
+    }
+    if (x == infinity<double>()) return 0;
+    double factorial = 1;
+    for (double k = 2; k <= n && factorial < infinity<double>(); k += 1.0) factorial *= k;
+    double r = factorial * zeta_slow(n + 1.0, x, terms);
+    return (int64_t)n % 2 ? r : -r;
+}
+PT_INLINE double polygamma(double n, double x) { return polygamma_slow(n, x, 10); }
+PT_INLINE float polygamma(float n, float x) { return (float)polygamma_slow((double)n, (double)x, 4); }
+/* as a derivative's text has it */
+template<class T> PT_INLINE T polygamma_of(T x, T n) { return polygamma(n, x); }
+
+}}  /* namespace pt, unnamed */
+#endif

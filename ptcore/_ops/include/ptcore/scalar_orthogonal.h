@@ -1,0 +1,157 @@
+/* Orthogonal polynomials by their recurrences, in double. Part of scalar.h.
+ *
+ * The degree is a number taken without its fractional part: below 0 the polynomial is 0, of NaN and the infinities it
+ * is NaN. Loops end at NaN, which large arguments reach after infinity; degrees above 2^24, which only a loop could
+ * reach, give NaN.
+ */
+#ifndef PTCORE_SCALAR_ORTHOGONAL_H
+#define PTCORE_SCALAR_ORTHOGONAL_H
+#include "scalar.h"
+
+namespace pt { namespace {
+
+PT_INLINE bool is_odd(double n) { return n - 2.0 * floor(0.5 * n) != 0; }
+
+/* Whether n and x leave nothing to compute; *value is the result then. `sign` is that of the leading coefficient of
+ * odd degrees. */
+PT_INLINE bool polynomial_is_known(double x, double n, double sign, double *value) {
+    if (n > 0 && isfinite(n) && isfinite(x)) return false;
+    *value = !isfinite(n) ? not_a_number<double>() : n < 0 ? 0.0 : n == 0 ? 1.0 : is_odd(n) ? sign * x : abs(x);
+    return true;
+}
+/* A sum that overflowed is NaN; beyond the zeros the polynomial has the sign of its leading term. */
+PT_INLINE double polynomial_value(double y, double x, double n, double sign) {
+    return y == y ? y : (is_odd(n) ? copysign(infinity<double>(), sign * x) : infinity<double>());
+}
+
+/* ---- Chebyshev's of the four kinds: one recurrence from the first degree on ----
+ * At cos(t): cos(n t), sin((n + 1) t) / sin(t), cos((n + 1/2) t) / cos(t / 2), sin((n + 1/2) t) / sin(t / 2), and the
+ * same of hyperbolic functions at cosh(t). At -x they are those at x with the sign of the degree, V and W exchanged. */
+
+enum chebyshev_kind { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W };
+
+template<chebyshev_kind KIND> PT_NOINLINE double chebyshev_polynomial(double x, double n) {
+    n = trunc(n);
+    double value;
+    if (polynomial_is_known(x, n, 1.0, &value)) return value;
+    const double a = abs(x), two = x + x;
+    if (a == 1.0 || n > 40.0) {
+        const chebyshev_kind other = KIND == CHEBYSHEV_V ? CHEBYSHEV_W : KIND == CHEBYSHEV_W ? CHEBYSHEV_V : KIND;
+        const chebyshev_kind kind = x < 0 ? other : KIND;
+        const double sign = x < 0 && is_odd(n) ? -1.0 : 1.0;
+        if (a == 1.0) return sign * (kind == CHEBYSHEV_U ? n + 1.0 : kind == CHEBYSHEV_W ? n + n + 1.0 : 1.0);
+        const bool outside = a > 1.0;
+        const double shift = kind == CHEBYSHEV_T ? 0.0 : kind == CHEBYSHEV_U ? 1.0 : 0.5;
+        const double t = outside ? acosh(a) : acos(a), m = (n + shift) * t;
+        if (kind == CHEBYSHEV_T) return sign * (outside ? cosh(m) : cos(m));
+        if (kind == CHEBYSHEV_U) return sign * (outside ? sinh(m) / sinh(t) : sin(m) / sin(t));
+        if (kind == CHEBYSHEV_V) return sign * (outside ? cosh(m) / cosh(0.5 * t) : cos(m) / cos(0.5 * t));
+        return sign * (outside ? sinh(m) / sinh(0.5 * t) : sin(m) / sin(0.5 * t));
+    }
+    double p = 1.0;
+    double q = KIND == CHEBYSHEV_T ? x : KIND == CHEBYSHEV_U ? two : KIND == CHEBYSHEV_V ? two - 1.0 : two + 1.0;
+    for (double k = 1; k < n; k++) {
+        const double next = two * q - p;
+        p = q;
+        q = next;
+    }
+    return polynomial_value(q, x, n, 1.0);
+}
+
+/* ---- Hermite's: NaN above degree 128 of floats and 512 of doubles, as in torch ---- */
+
+/* H has steps of 2 x and 2 k, He of x and k. */
+PT_NOINLINE double hermite_polynomial(double step, double x, double n, double limit) {
+    n = trunc(n);
+    double value;
+    if (polynomial_is_known(x, n, 1.0, &value)) return value;
+    if (n > limit) return not_a_number<double>();
+    double p = 1.0, q = step * x;
+    const double first = q;
+    for (double k = 1; k < n; k++) {
+        const double next = first * q - step * k * p;
+        p = q;
+        q = next;
+    }
+    return q;
+}
+
+/* ---- Laguerre's and Jacobi's, in differences from degree to degree, which are exact near 0 and 1 ---- */
+
+constexpr double highest_degree = 16777216.0;
+
+PT_NOINLINE double laguerre(double x, double n, double alpha) {
+    n = trunc(n);
+    double value;
+    if (polynomial_is_known(x, n, -1.0, &value)) return value;
+    if (n > highest_degree) return not_a_number<double>();
+    double difference = -x / (alpha + 1.0), p = difference + 1.0, at_zero = alpha + 1.0;
+    for (double k = 1; k < n && p == p; k++) {
+        const double over = 1.0 / (k + alpha + 1.0);
+        difference = over * (k * difference - x * p);
+        p += difference;
+        if (alpha != 0) at_zero *= (k + alpha + 1.0) / (k + 1.0);
+    }
+    return at_zero * p;
+}
+
+/* divided by the value at 1 */
+PT_NOINLINE double jacobi_ratio(double x, double n, double alpha, double beta) {
+    n = trunc(n);
+    double value;
+    if (polynomial_is_known(x, n, 1.0, &value)) return value;
+    if (n > highest_degree) return not_a_number<double>();
+    const double sum = alpha + beta, y = x - 1.0;
+    double difference = (sum + 2.0) * y / (2.0 * (alpha + 1.0)), p = difference + 1.0;
+    for (double k = 1; k < n && p == p; k++) {
+        const double t = 2.0 * k + sum;
+        difference = (t * (t + 1.0) * (t + 2.0) * y * p + 2.0 * k * (k + beta) * (t + 2.0) * difference) /
+                     (2.0 * (k + alpha + 1.0) * (k + sum + 1.0) * t);
+        p += difference;
+    }
+    return polynomial_value(p, x, n, 1.0);
+}
+/* Jacobi's with both parameters 0 */
+PT_NOINLINE double legendre(double x, double n) {
+    n = trunc(n);
+    double value;
+    if (polynomial_is_known(x, n, 1.0, &value)) return value;
+    if (abs(x) == 1.0) return is_odd(n) ? x : 1.0;
+    if (n > highest_degree) return not_a_number<double>();
+    double p = 1.0, q = x;
+    for (double k = 1; k < n && q == q; k++) {
+        const double part = k / (k + 1.0), next = (x + part * x) * q - part * p;
+        p = q;
+        q = next;
+    }
+    return polynomial_value(q, x, n, 1.0);
+}
+
+#define PT_POLYNOMIAL(name, ...) \
+    template<class T> PT_INLINE T name(T x_, T n_) { \
+        const double x = (double)x_, n = (double)n_; \
+        return (T)(__VA_ARGS__); \
+    }
+PT_POLYNOMIAL(chebyshev_polynomial_t, chebyshev_polynomial<CHEBYSHEV_T>(x, n))
+PT_POLYNOMIAL(chebyshev_polynomial_u, chebyshev_polynomial<CHEBYSHEV_U>(x, n))
+PT_POLYNOMIAL(chebyshev_polynomial_v, chebyshev_polynomial<CHEBYSHEV_V>(x, n))
+PT_POLYNOMIAL(chebyshev_polynomial_w, chebyshev_polynomial<CHEBYSHEV_W>(x, n))
+PT_POLYNOMIAL(shifted_chebyshev_polynomial_t, chebyshev_polynomial<CHEBYSHEV_T>(2.0 * x - 1.0, n))
+PT_POLYNOMIAL(shifted_chebyshev_polynomial_u, chebyshev_polynomial<CHEBYSHEV_U>(2.0 * x - 1.0, n))
+PT_POLYNOMIAL(shifted_chebyshev_polynomial_v, chebyshev_polynomial<CHEBYSHEV_V>(2.0 * x - 1.0, n))
+PT_POLYNOMIAL(shifted_chebyshev_polynomial_w, chebyshev_polynomial<CHEBYSHEV_W>(2.0 * x - 1.0, n))
+PT_POLYNOMIAL(hermite_polynomial_h, hermite_polynomial(2.0, x, n, sizeof(T) == 4 ? 128.0 : 512.0))
+PT_POLYNOMIAL(hermite_polynomial_he, hermite_polynomial(1.0, x, n, sizeof(T) == 4 ? 128.0 : 512.0))
+PT_POLYNOMIAL(laguerre_polynomial_l, laguerre(x, n, 0.0))
+PT_POLYNOMIAL(legendre_polynomial_p, legendre(x, n))
+#undef PT_POLYNOMIAL
+/* as derivatives' texts have them */
+template<class T> PT_INLINE T laguerre_of(T x, T n, T alpha) {
+    return (T)laguerre((double)x, (double)n, (double)alpha);
+}
+PT_INLINE float jacobi_ratio(float x, float n, float alpha, float beta) {
+    return (float)jacobi_ratio((double)x, (double)n, (double)alpha, (double)beta);
+}
+
+}}  /* namespace pt, unnamed */
+#endif
