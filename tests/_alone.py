@@ -2,7 +2,7 @@
 import re
 
 # Folders whose tests compile, or count segments, descriptors or processes, each of them.
-FOLDERS = ("cuda", "kernels", "outside", "processes")
+FOLDERS = ("cuda", "multiprocessing", "outside")
 # What a test outside them says that belongs to the marker ``alone``.
 DISTURBED = re.compile(
     r"/proc/self|/proc/\{|/dev/shm|memory_stats\(|memory_allocated\(|getrusage|tracemalloc"     # counts and totals

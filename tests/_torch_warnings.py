@@ -1,4 +1,4 @@
-"""What torch warns of in tests/parity, and ptcore where it says the same; all other warnings are errors there too.
+"""What torch warns of in test_parity_*.py, and ptcore where it says the same; all other warnings are errors there too.
 
 torch says most of these once in a process, at whichever test comes first: so they stand here for all files.
 """

@@ -28,13 +28,14 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(items):
-    """What runs alone, or may warn, by its folder. A module that says ``core_unless_slow = True`` is in the inner loop
-    but for its slow part."""
+    """What runs alone, by its folder or because it compiles kernels; what compares with torch and may warn, by its
+    name. A module that says ``core_unless_slow = True`` is in the inner loop but for its slow part."""
     for item in items:
         folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else None
-        if folder in _alone.FOLDERS:
+        if folder in _alone.FOLDERS or "kernels" in item.fixturenames:
             item.add_marker(pytest.mark.alone)
-        if folder == "parity":
+        if item.path.name.startswith("test_parity_"):
+            item.add_marker(pytest.mark.parity)
             for text in _torch_warnings.FILTERS:
                 item.add_marker(pytest.mark.filterwarnings(text), append=False)
         if getattr(getattr(item, "module", None), "core_unless_slow", False) and (

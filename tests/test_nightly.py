@@ -151,7 +151,7 @@ def test_parts(script):
     words = [word for command, _ in found.values() for word in command]
     for path in (ROOT / "tests").rglob("test_*.py"):
         path = path.relative_to(ROOT)
-        assert {path.as_posix(), path.parent.as_posix()} & set(words), path
+        assert {path.as_posix(), *[p.as_posix() for p in path.parents]} & set(words), path
     assert all((ROOT / word).exists() for word in words if word.startswith(("tests/", "tools/")))
 
 

@@ -130,7 +130,7 @@ def test_sources_say_what_they_offer(module):
     assert public <= said(Path(module.__file__))
 
 
-@pytest.mark.parametrize("module", [pt, pt.autograd, pt.cuda, functional, pt.special], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [pt, pt.autograd, pt.cuda, functional], ids=lambda m: m.__name__)
 def test_lazy_names(module):
     """Every name of the table is there, listed, and what its file holds."""
     for file, found in TABLE[module.__name__].items():

@@ -56,12 +56,11 @@ def parts(seed):
     """
     folders = sorted(p.parent.name for p in (ROOT / "tests").glob("*/test_*.py"))
     folders = {name: [f"tests/{name}"] for name in dict.fromkeys(folders)}
-    parity = folders.pop("parity")
     folders["top"] = sorted(f"tests/{p.name}" for p in (ROOT / "tests").glob("test_*.py"))
     common = ["-q", "-p", "no:cacheprovider", "--durations=15", f"--hypothesis-seed={seed}", "--junitxml={junit}"]
     pytest = [sys.executable, "-P", "-m", "pytest", *common]
-    found = {f"suite/{name}": ([*pytest, *paths], {}) for name, paths in folders.items()}
-    found["parity"] = ([*pytest, *parity], {})
+    found = {f"suite/{name}": ([*pytest, "-m", "not parity", *paths], {}) for name, paths in folders.items()}
+    found["parity"] = ([*pytest, "-m", "parity", "tests"], {})
     found["hypothesis"] = ([*pytest, "tests", "-m", "hypothesis"], {"PTCORE_TEST_EXAMPLES": str(EXAMPLES)})
     seeds = random.Random(seed).sample(range(2**31), DIGITS_SEEDS)
     # tests/cuda itself runs the device's tests on the stand-in driver; here more seeds of it, checks of every access,
@@ -84,9 +83,9 @@ def parts(seed):
                                   "--seed", str(seed)], {"PYTHON": sys.executable})
     found["install"] = ([sys.executable, "-P", "tools/check_install.py"], {})
     for name, paths in folders.items():
-        if name != "kernels":       # compiled by the tests themselves, without sanitizers
-            found[f"sanitizers/{name}"] = (["sh", "tools/sanitize.sh", *common[3:], "-m", "not slow", *paths],
-                                           {"PYTHON": sys.executable})
+        # tests of kernels compile them themselves, without sanitizers
+        found[f"sanitizers/{name}"] = (["sh", "tools/sanitize.sh", *common[3:], "-m", "not slow", "-k", "not _kernels",
+                                        *paths], {"PYTHON": sys.executable})
     return found
 
 

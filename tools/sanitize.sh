@@ -2,7 +2,7 @@
 # Builds with AddressSanitizer and UndefinedBehaviorSanitizer in a folder of its own and runs tests
 # under them:
 #
-#     tools/sanitize.sh [pytest arguments]         (default: tests --ignore tests/kernels)
+#     tools/sanitize.sh [pytest arguments]         (default: tests -k "not _kernels")
 #     tools/sanitize.sh --run script [arguments]   a program instead, such as tools/fuzz_files.py
 #
 # The allocator keeps no blocks and asks for exact sizes, Python uses malloc, so that every stray
@@ -49,7 +49,7 @@ site=$PWD/$(dirname "$(dirname "$init")")
 
 reports=$PWD/$build/reports
 rm -rf "$reports" && mkdir "$reports"
-[ $# -gt 0 ] || set -- tests --ignore tests/kernels
+[ $# -gt 0 ] || set -- tests -k "not _kernels"
 # libstdc++ is there from the start, so that exceptions thrown by other extensions find it.
 sanitized() {
     env LD_PRELOAD="$(realpath "$runtime") $(realpath "$($CXX -print-file-name=libstdc++.so.6)")" PYTHONMALLOC=malloc PYTHONPATH="$site" \

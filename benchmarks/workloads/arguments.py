@@ -119,7 +119,7 @@ mode
 svd linalg.svd linalg.eigh linalg.eig svd_lowrank pca_lowrank lobpcg geqrf
 """.split())
 # torch's gradient is another: that by what log_softmax is given, that of both triangles, one that no difference has
-# (tests/parity/test_ops.py).
+# (tests/ops/test_parity_ops.py).
 GRADIENTS_DIFFER = ("nn.functional.ctc_loss", "cholesky_inverse", "cholesky_solve", "as_strided_scatter")
 # Elementwise ops that are neither rows of that kind nor ufuncs of the op database.
 ELEMENTWISE = ("clamp", "complex", "polar", "rrelu", "nn.functional.rrelu", "dropout", "nn.functional.dropout",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from allocator_model import MIB, Model
-from core.native import COMPILER, call, needs_compiler
+from native import COMPILER, call, needs_compiler
 
 pytestmark = [pytest.mark.core, needs_compiler]
 

@@ -231,7 +231,7 @@ def elementwise_cases(row):
     return cases
 
 
-# No derivative by it is implemented, in PyTorch neither: it raises (tests/parity/test_parity_special.py).
+# No derivative by it is implemented, in PyTorch neither: it raises (tests/ops/special/test_parity_special.py).
 CONSTANT = {("igamma", "input"), ("igammac", "input"), ("zeta", "input"),
             *((n, "n") for n in ROWS if "polynomial_" in n or n in ("jacobi_ratio", "laguerre_of"))}
 PARAMETERS = {("add_scaled", "alpha"): 2, ("sub_scaled", "alpha"): 3, ("polygamma_of", "n"): 1.0,
@@ -376,7 +376,7 @@ CASES = {
         [F(), I([0, 2, 1]), None, Of(lambda *data: np.array(3.0)), "mean", -100, (3, 3)],
         [F(3), I([0, 2, 1]), C(3), C(domain=("uniform", 3, 4)), "none", 2, (3, 3)]],
     "nonzero_of": [],                   # its count depends on the data: tested by itself
-    # vectors only up to a factor: tests/linalg
+    # vectors only up to a factor: tests/ops/linalg
     "_linalg_svd": [], "svd": [], "linalg_svd": [], "linalg_svdvals": [],
     "to_device": [],                    # needs a second device: tested with a stand-in
     "clamp": [[F(3, 5), 1, 2], [F(3, 5), None, 1], [F(3, 5), F(3, 5), None],

@@ -2,7 +2,7 @@
 from ptcore._ops.table import schema
 
 MATRICES = ("float32", "float64", *schema.COMPLEX)
-# Factors and vectors are functions of matrices that equal their adjoint: tests/linalg/test_factors.py
+# Factors and vectors are functions of matrices that equal their adjoint: tests/ops/linalg/test_factors.py
 ELSEWHERE = ("_linalg_cholesky", "_linalg_eigh", "linalg_cholesky", "cholesky", "linalg_cholesky_ex", "linalg_eigh",
              "linalg_eigvalsh", "linalg_lstsq", "linalg_matrix_rank", "_linalg_pinv_of",
              # the same of vectors up to their phase, pivots that must be int32, no derivatives: test_decompositions.py

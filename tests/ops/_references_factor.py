@@ -296,7 +296,7 @@ def _vander(x, N, increasing):
     return np.vander(x, N, increasing)
 
 
-# -- what tests/linalg/test_decompositions.py tests by what it must satisfy --------------------------------
+# -- what tests/ops/linalg/test_decompositions.py tests by what it must satisfy --------------------------------
 
 def _eig(x):
     return tuple(np.linalg.eig(x))

@@ -137,7 +137,7 @@ def compare(row, got, want, dtype, context):
 
 @pytest.mark.parametrize(("row", "dtype"), [
     pytest.param(r, d, id=f"{r.name}-{d}") for r in ELEMENTWISE
-    # a degree takes a loop: polynomials have tests/core/test_scalar_special.py
+    # a degree takes a loop: polynomials have tests/ops/special/test_scalar_special.py
     if r.name not in ("assign", "sinc", "jacobi_ratio", "laguerre_of") and "polynomial_" not in r.name
     for d in dtypes(r)])
 def test_elementwise(row, dtype):

@@ -164,7 +164,7 @@ def test_dropout():
 def test_numbers_and_dtypes():
     x, t = pt.tensor([1.0, 2.0]), pt.tensor([0.5, -1.0])
     got = forward_of(lambda v: (2.0 ** v * 3 - v / 4) ** 2, (x, t))
-    f = lambda v: (2.0 ** v * 3 - v / 4) ** 2       # noqa: E731
+    f = lambda v: (2.0 ** v * 3 - v / 4) ** 2
     want = 2 * (2 ** x.numpy() * 3 - x.numpy() / 4) * (3 * np.log(2) * 2 ** x.numpy() - 0.25) * t.numpy()
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-5)
     assert got.dtype is f(x).dtype is pt.float32
