@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import inspect
 import operator
+import os
 import re
 import subprocess
 import sys
@@ -187,3 +188,42 @@ def test_no_name_is_listed_twice():
     for module in (pt, functional, pt.linalg, pt.special):
         names = module.__dir__() if hasattr(module, "__dir__") else dir(module)
         assert len(names) == len(set(names))
+
+
+# What stubtest says of the stubs that is meant.
+MEANT = re.compile("|".join([
+    r'stub parameter "self" differs from runtime parameter "\w+"',      # one function is method and function
+    r"disjoint_base",                                   # typing has it from Python 3.15 on
+    r"variable differs from runtime type ptcore\._(memory_format|ops\.creation\.tensor_types)\.",   # where it is defined
+    r"^ptcore\._(device|dtype) ",                       # aliases of the stub alone
+    r"^ptcore\.where .*default value of type None",     # where(condition) has no others
+    r'^ptcore\.(Tensor|dtype)\.__init__ .*does not have \*args',      # what a type without __init__ of its own takes
+    r'runtime does not have parameter "mode"',          # set_grad_enabled and inference_mode: compiled
+]))
+STUBTEST = """
+import sys
+sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__module__]
+sys.path.insert(0, sys.argv[1])
+from mypy import stubtest
+sys.argv[1:] = ["ptcore", "--concise", "--ignore-missing-stub", "--mypy-config-file", sys.argv[2]]
+sys.exit(stubtest.main())
+"""
+
+
+def test_stubtest(tmp_path):
+    """mypy compares the stubs with the package that is installed."""
+    pytest.importorskip("mypy")
+    site = Path(pt.__file__).parent.parent
+    if not (site / "ptcore" / "__init__.pyi").exists():
+        pytest.skip("an editable build has no stubs beside the package")
+    config = tmp_path / "mypy.ini"
+    config.write_text("[mypy]\nignore_errors = True\nignore_missing_imports = True\ncache_dir = " + str(tmp_path))
+    done = subprocess.run([sys.executable, "-P", "-c", STUBTEST, str(site), str(config)], cwd=tmp_path, text=True,
+                          capture_output=True, env={**os.environ, "MYPYPATH": str(site)})
+    assert not done.stderr and "not checking stubs" not in done.stdout, done.stderr + done.stdout
+    said = [line for line in done.stdout.splitlines() if line.startswith("ptcore.")]
+    of_stubs = [line for line in said if re.match(
+        r"ptcore\.([a-z_]+|[A-Z]\w*(\.\w+)?|(no_grad|enable_grad|\w+info|device|dtype|memory_format)\.\w+|"
+        r"(linalg|special|nn\.functional)\.\w+) ", line)]
+    assert len(of_stubs) > 300          # the functions that are methods as well
+    assert [line for line in of_stubs if not MEANT.search(line)] == []
