@@ -39,7 +39,7 @@ TABLE = {
         "_exchange.printing": ("__repr__",),
         "_memory.host": ("is_pinned", "pin_memory", "record_stream"),
         "_ops.arithmetic.plain": ("apply_", "float_power_", "map2_", "map_"),
-        "_ops.compare.plain": ("get_device", "is_nonzero", "is_same_size"),
+        "_ops.compare.plain": ("is_nonzero",),
         "_ops.creation.plain": ("new_empty_strided", "resize_as_"),
         "_ops.math.plain": ("conj_physical", "conj_physical_", "is_conj", "is_neg", "resolve_conj", "resolve_neg",
                             "to_dense"),

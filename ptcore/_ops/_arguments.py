@@ -69,6 +69,8 @@ def tensors(op, name, value):
 
 
 def number(op, name, value):
+    if type(value) is float or (type(value) is int and -2**63 <= value < 2**63):
+        return value
     value = _plain(op, name, "a number", value)
     if isinstance(value, int):
         value = int(value)
@@ -101,6 +103,8 @@ def integers(op, name, value):
 
 
 def real(op, name, value):
+    if type(value) is float:
+        return value
     value = _plain(op, name, "float", value)
     if isinstance(value, complex):
         raise _wrong(TypeError, op, name, "float", value)

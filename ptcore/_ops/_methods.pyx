@@ -11,6 +11,7 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
 from ptcore._dtype import as_dtype
 from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
+from ptcore._ops._common cimport same_shape
 from ptcore._ops.call.run cimport call as call_bound
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
@@ -150,20 +151,23 @@ def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=No
     return r if memory_format is None else formatted(r, memory_format, "cuda", self)
 
 
+cdef dict LEGACY_WORDS = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
+    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble"}
+cdef list LEGACY_NAMES = [f"ptcore.{LEGACY_WORDS.get(name, name.capitalize())}Tensor"       # by dtype code
+                          for name in [dtype_of(dt).name for dt in range(PT_NDTYPES)]]
+
+
 def type_(Tensor self not None, dtype=None, non_blocking=False):
     """The legacy name of the tensor's type, or the tensor in another dtype."""
-    words = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short",
-             "int32": "Int", "int64": "Long", "float16": "Half", "bfloat16": "BFloat16",
-             "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-             "complex128": "ComplexDouble"}
     if dtype is None:
-        name = self.dtype.name
-        return f"ptcore.{words.get(name, name.capitalize())}Tensor"
+        return LEGACY_NAMES[self.dt]
     if isinstance(dtype, type) and hasattr(dtype, "dtype"):     # ptcore.FloatTensor
         dtype = dtype.dtype
     elif isinstance(dtype, str):                                # its name, of a program for PyTorch too
         prefix, _, word = dtype.rpartition(".")
-        named = {f"{v}Tensor": k for k, v in words.items()} if prefix in ("ptcore", "torch") else {}
+        named = {f"{v}Tensor": k for k, v in LEGACY_WORDS.items()} if prefix in ("ptcore", "torch") else {}
         if word.endswith("Tensor") and word not in named:
             raise ValueError(f"type: {dtype!r} is no type of tensors, e.g. 'ptcore.FloatTensor'")
         dtype = named.get(word, dtype)
@@ -173,6 +177,21 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
 def type_as(Tensor self not None, other):
     """This tensor in other's dtype and on its device."""
     return to(self, other)
+
+
+def is_same_size(Tensor self not None, other):
+    """Whether both tensors have the same shape."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"is_same_size: other must be a Tensor, got {type(other).__name__}")
+    return same_shape(self, <Tensor>other)
+
+
+def get_device(Tensor self not None):
+    """The number of the device, -1 on the CPU."""
+    if self.storage.device == DEVICE_CPU:
+        return -1
+    index = self.device.index
+    return -1 if index is None else index
 
 
 def new(Tensor self not None, *args):
@@ -497,7 +516,7 @@ def cuda_array_interface(self):
 
 # What this module adds to Tensor.
 for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_,
-           detach, detach_, to, cpu, cuda, type_as, new, size, as_strided, view_as, reshape_as,
+           detach, detach_, to, cpu, cuda, type_as, is_same_size, get_device, new, size, as_strided, view_as, reshape_as,
            expand_as, broadcast_to, nonzero, masked_select, conj, adjoint):
     setattr(Tensor, _f.__name__, _f)
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),

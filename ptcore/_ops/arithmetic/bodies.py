@@ -51,6 +51,9 @@ def clamp(input, min, max, out=None):
 
 
 # -- numbers in place of others, exponents, powers --------------------------------------------------------
+_LIMITS = {}            # dtype: what nan_to_num writes for NaN, inf and -inf
+
+
 def nan_to_num(input, nan, posinf, neginf, out=None):
     if input.dtype.kind not in "f":
         if input.dtype.is_complex:
@@ -58,10 +61,13 @@ def nan_to_num(input, nan, posinf, neginf, out=None):
             return complex_of(nan_to_num(input.real, nan, posinf, neginf), nan_to_num(input.imag, nan, posinf, neginf))
         return clone(input)
     from ptcore._ops.functions import nan_replaced
-    info = finfo(input.dtype)
-    numbers = [_arguments.real("nan_to_num", name, value if value is not None else default)
-               for name, value, default in (("nan", nan, 0.0), ("posinf", posinf, info.max),
-                                            ("neginf", neginf, info.min))]
+    limits = _LIMITS.get(input.dtype)
+    if limits is None:
+        limits = _LIMITS[input.dtype] = (0.0, finfo(input.dtype).max, finfo(input.dtype).min)
+    if nan is None and posinf is None and neginf is None and out is None:
+        return nan_replaced(input, *limits)
+    numbers = [default if value is None else _arguments.real("nan_to_num", name, value)
+               for name, value, default in zip(("nan", "posinf", "neginf"), (nan, posinf, neginf), limits)]
     return nan_replaced(input, *numbers, out=out)
 
 

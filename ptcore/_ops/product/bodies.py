@@ -1,5 +1,5 @@
 """Bodies: products of matrices and vectors."""
-from cython.cimports.ptcore._ops._common import _wrap
+from cython.cimports.ptcore._ops._common import _wrap, same_shape
 
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
@@ -99,8 +99,7 @@ def _added(op, input, product, beta, alpha):
     if product.dtype.kind not in "fc" and (isinstance(beta, (float, complex)) or isinstance(alpha, (float, complex))):
         raise RuntimeError(f"{op}: beta and alpha must be integers for {product.dtype.name} tensors, got {beta} and "
                            f"{alpha}")
-    shape = broadcast_shapes(op, input.shape, product.shape)
-    if shape != tuple(product.shape):
+    if not same_shape(input, product) and broadcast_shapes(op, input.shape, product.shape) != tuple(product.shape):
         raise ShapeError(f"{op}: input of shape {list(input.shape)} does not broadcast to {list(product.shape)}")
     if alpha != 1:
         product = product * alpha
@@ -201,11 +200,14 @@ def kron(input, other):
     ndim = input.ndim if input.ndim > other.ndim else other.ndim
     a = [1] * (ndim - input.ndim) + list(input.shape)
     b = [1] * (ndim - other.ndim) + list(other.shape)
-    spread_a, spread_b = [], []
+    spread_a, spread_b, sizes = [], [], []
     for m, n in zip(a, b):
-        spread_a += [m, 1]
-        spread_b += [1, n]
-    return reshape(reshape(input, spread_a) * reshape(other, spread_b), [m * n for m, n in zip(a, b)])
+        spread_a.append(m)
+        spread_a.append(1)
+        spread_b.append(1)
+        spread_b.append(n)
+        sizes.append(m * n)
+    return reshape(mul(reshape(input, spread_a), reshape(other, spread_b)), sizes)
 
 
 def linalg_multi_dot(tensors):
@@ -290,7 +292,7 @@ def matrix_power(input, n):
 
 def linalg_vecdot(x, y, dim):
     op = "linalg_vecdot"
-    shape = broadcast_shapes(op, x.shape, y.shape)
+    shape = x.shape if same_shape(x, y) else broadcast_shapes(op, x.shape, y.shape)
     for v in (x, y):
         if v.dtype.kind not in "fc":
             raise DTypeError(f"{op}: both arguments must be floating-point or complex, got {v.dtype.name}")
@@ -305,22 +307,24 @@ def linalg_vecdot(x, y, dim):
 
 
 def _crossed(op, input, other, dim):
-    shape = broadcast_shapes(op, input.shape, other.shape)
+    shape = input.shape if same_shape(input, other) else broadcast_shapes(op, input.shape, other.shape)
     if not shape:
         raise ShapeError(f"{op}: both arguments need at least one dimension, got shape []")
     dim = _wrap(op, dim, len(shape))
     if shape[dim] != 3:
         raise ShapeError(f"{op}: dim {dim} must have size 3, got shapes {list(input.shape)} and {list(other.shape)}")
+    if same_shape(input, other):
+        return cross_of(input, other, dim)
     a = input if input.shape == shape else expand(input, shape)
     return cross_of(a, other if other.shape == shape else expand(other, shape), dim)
 
 
 def cross(input, other, dim):
     if dim is None:
-        shape = broadcast_shapes("cross", input.shape, other.shape)
+        shape = input.shape if same_shape(input, other) else broadcast_shapes("cross", input.shape, other.shape)
         if 3 not in shape:
             raise ShapeError(f"cross: no dim has size 3, got shapes {list(input.shape)} and {list(other.shape)}")
-        dim = list(shape).index(3)
+        dim = shape.index(3)
     return _crossed("cross", input, other, dim)
 
 

@@ -19,6 +19,9 @@ def pixel_shuffle(input, upscale_factor):
                          f"upscale_factor, got {list(input.shape)}")
     *lead, c, h, w = input.shape
     n = len(lead)
+    if n == 1:
+        x = permute(reshape(input, (lead[0], c // (r * r), r, r, h, w)), (0, 1, 4, 2, 5, 3))
+        return reshape(x, (lead[0], c // (r * r), h * r, w * r))
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
     return reshape(x, (*lead, c // (r * r), h * r, w * r))
@@ -31,6 +34,9 @@ def pixel_unshuffle(input, downscale_factor):
                          f"downscale_factor, got {list(input.shape)}")
     *lead, c, h, w = input.shape
     n = len(lead)
+    if n == 1:
+        x = permute(reshape(input, (lead[0], c, h // r, r, w // r, r)), (0, 1, 3, 5, 2, 4))
+        return reshape(x, (lead[0], c * r * r, h // r, w // r))
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
     return reshape(x, (*lead, c * r * r, h // r, w // r))
@@ -40,10 +46,9 @@ def channel_shuffle(input, groups):
     if input.ndim < 3 or groups < 1 or input.shape[1] % groups:
         raise ShapeError(f"channel_shuffle: input must have shape (N, C, ...) with C a multiple of "
                          f"groups={groups}, got {list(input.shape)}")
-    n, c = input.shape[:2]
-    rest = tuple(input.shape[2:])
-    x = reshape(input, (n, groups, c // groups) + rest)
-    return reshape(permute(x, (0, 2, 1, *range(3, x.ndim))).contiguous(), (n, c) + rest)
+    shape = input.shape
+    x = reshape(input, (shape[0], groups, shape[1] // groups, *shape[2:]))
+    return reshape(transpose(x, 1, 2).contiguous(), shape)
 
 
 # -- resampling ---------------------------------------------------------------------------------

@@ -147,7 +147,8 @@ def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
                              f"{list(sorter.shape)}")
         sorted_sequence = gather(sorted_sequence, -1, sorter)
     _same_dtype(op, sorted_sequence, input, "input")
-    found = places_among(sorted_sequence.detach(), input.detach(), right)
+    found = places_among(sorted_sequence.detach() if sorted_sequence.requires_grad else sorted_sequence,
+                         input.detach() if input.requires_grad else input, right)
     return found.int() if out_int32 else found
 
 

@@ -75,6 +75,8 @@ def stat_dtype(x):
 
 
 def broadcast_shapes(op, *shapes):
+    if len(shapes) == 2 and shapes[0] == shapes[1]:
+        return tuple(shapes[0])
     ndim = max([len(s) for s in shapes])
     result = [1] * ndim
     for shape in shapes:
