@@ -17,7 +17,7 @@ from ptcore._dtype cimport dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
-from ptcore._ops.table.ids import _python_kernels, n_ops, op_id
+from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, autocast, flags_of_all, offer
@@ -383,7 +383,11 @@ cdef bint by_smaller_ops(Call *c, PyObject **results) except -1:
         function = _decompositions.function(c.o.row.decode())
     except KeyError:
         return False
-    made = function(*[widened(without_history(x)) for x in plain_args(c)])
+    try:
+        made = function(*[widened(without_history(x)) for x in plain_args(c)])
+    except Exception as e:
+        called_as(e, c.o.name.decode())
+        raise
     if c.nout == 1:
         made = (made,)
     for k in range(c.nout):
