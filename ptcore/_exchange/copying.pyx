@@ -70,6 +70,9 @@ def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs
     return finished(cls, t, requires_grad, attrs)
 
 
+rebuild.__module__ = "ptcore._copying"         # pickles keep it when this file moves
+
+
 def __reduce_ex__(Tensor self, protocol):
     """A tensor with history is pickled as a leaf, as in PyTorch."""
     cdef Tensor t = self

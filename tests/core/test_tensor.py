@@ -285,6 +285,14 @@ def test_pickle_of_classes_attributes_and_results():
     assert y.requires_grad
 
 
+def test_pickles_name_what_stays():
+    """Files of plain pickles outlive the places of functions: these two names are in them."""
+    text = pickle.dumps(pt.tensor([1., 2.]), 2)
+    assert b"cptcore._copying\nrebuild\n" in text and b"cptcore._tensor\nTensor\n" in text
+    assert text.count(b"ptcore.") == 2 and pickle.loads(text).tolist() == [1, 2]
+
+
+
 def test_pickles_that_lie():
     rebuild, good = pt.ones(3).__reduce_ex__(4)
     names = ("cls", "name", "shape", "strides", "first", "data", "asks", "attrs")
