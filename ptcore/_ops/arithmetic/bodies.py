@@ -48,8 +48,6 @@ def clamp(input, min, max, out=None):
     return clamp_max(input if min is None else clamp_min(input, min), max, out=out)
 
 
-
-
 # -- numbers in place of others, exponents, powers --------------------------------------------------------
 def nan_to_num(input, nan, posinf, neginf, out=None):
     if input.dtype.kind not in "f":
@@ -74,6 +72,7 @@ def ldexp(input, other):
 
 
 def frexp(input):
+    """``input = mantissa * 2**exponent`` with a mantissa in [0.5, 1)."""
     from ptcore._ops.functions import frexp_exponent, frexp_mantissa
     if input.dtype.kind != "f":
         raise DTypeError(f"frexp: input must be real floating-point, got {input.dtype.name}")
