@@ -1,11 +1,12 @@
 """C++ text from rows: formulas and loops by family, the op table, the choice of ISA level."""
 import re
 
+import levels
 from tables import expr, grad_mask, schema
 
 LEVELS = ("base", "v3", "v4")
 # What stands in namespace pt::fast too: the branch-free part, NaN where that does not hold.
-FAST = "sin|cos|tan|fmod|remainder|floor_divide|spherical_bessel_j0"
+FAST = "sin|cos|tan|fmod|remainder|floor_divide"
 CPP = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "uint16": "uint16_t",
        "int16": "int16_t", "uint32": "uint32_t", "int32": "int32_t", "uint64": "uint64_t",
        "int64": "int64_t", "float32": "float", "float64": "double",
@@ -66,6 +67,7 @@ def loops(family, ops):
     for op in ops:
         n = len(op.tensors)
         share = wraps_around(op)
+        functions = expr.called(op.row.formula)
         entries, vs, sv = [], [], []
         for d in schema.DTYPES:
             if d not in op.row.types or d not in CPP:
@@ -74,7 +76,7 @@ def loops(family, ops):
                 t = CPP[d]
                 if share and d in schema.SIGNED:
                     t = "u" + t
-                level = "FLOAT" if d in ("float32", "float64") else "BASE"
+                level = "FLOAT" if levels.has_lanes(functions, d) else "BASE"
                 cell = f"PT_{level}((loop{n}<op_{op.name}, {t}>))"
                 both = op.row.scalar_loops and n == 2
                 scalar_v = f"PT_{level}((loop_vs<op_{op.name}, {t}>))" if both else "nullptr"

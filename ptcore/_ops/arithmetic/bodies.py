@@ -48,8 +48,6 @@ def clamp(input, min, max, out=None):
     return clamp_max(input if min is None else clamp_min(input, min), max, out=out)
 
 
-
-
 # -- numbers in place of others, exponents, powers --------------------------------------------------------
 _LIMITS = {}            # dtype: what nan_to_num writes for NaN, inf and -inf
 
@@ -80,6 +78,7 @@ def ldexp(input, other):
 
 
 def frexp(input):
+    """``input = mantissa * 2**exponent`` with a mantissa in [0.5, 1)."""
     from ptcore._ops.functions import frexp_exponent, frexp_mantissa
     if input.dtype.kind != "f":
         raise DTypeError(f"frexp: input must be real floating-point, got {input.dtype.name}")

@@ -466,7 +466,8 @@ made("ldexp(input, other: Obj)", "ldexp(x, other)", "``input * 2**other``.",
      "ptcore.ldexp(ptcore.tensor([3.]), ptcore.tensor([2]))", "tensor([12.])", out_argument=True, inplace=True)
 
 elementwise(
-    "frexp_mantissa(input)", types=REAL, formula="frexp_mantissa(x)", partial=["where(x == 0, 1.0, out / x)"],
+    "frexp_mantissa(input)", types=REAL, formula="frexp_mantissa(x)",
+    partial=["where((x != 0) and isfinite(x), out / x, 1.0)"],
     internal=True, called="frexp", reference="frexp(x)[0]", doc="The number in [0.5, 1) that ``frexp`` gives.")
 
 elementwise(

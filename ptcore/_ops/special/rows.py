@@ -172,8 +172,11 @@ elementwise(
     partial=["(order * spherical_bessel_j_of(x, order - 1) - (order + 1) * spherical_bessel_j_of(x, order + 1)) "
              "/ (2 * order + 1)"], cost=400, sample=uniform(-9, 9), internal=True, called="spherical_bessel_j0",
     reference="special.spherical_jn(int(order), x)", doc="Spherical Bessel functions of any order, for derivatives.")
-_function("airy_ai", "airy_ai_slope(x)", -6, 4, "Airy function Ai.", ("0., 1.", "0.3550, 0.1353"), cost=400,
-          reference="special.airy(x)[0]", special=True)
+_function("airy_ai", "airy_ai_slope(x)", -6, 4, """Airy function Ai.
+
+Left of 0 it swings by the angle ``2 / 3 * (-input)**1.5``, which is rounded to a float64: of large angles as many
+digits are lost as they have before the point. Without any angle, below -1e205, it is NaN.""",
+          ("0., 1.", "0.3550, 0.1353"), cost=400, reference="special.airy(x)[0]", special=True)
 elementwise(
     "airy_ai_slope(input)", types=REAL, promote="float", formula="airy_ai_slope(x)", partial=["x * airy_ai(x)"],
     cost=400, sample=uniform(-6, 4), internal=True, called="airy_ai", reference="special.airy(x)[1]",
@@ -184,13 +187,14 @@ elementwise(
 # Those on an interval are Jacobi polynomials. Divided by their value at 1 they have a derivative of one form:
 # n * (n + alpha + beta + 1) / (2 * (alpha + 1)) times that of degree n - 1 with both parameters one larger.
 
+_HIGHEST = " Above degree 128 (float64: 512) it is NaN."
 _SEE = "See :func:`ptcore.special.chebyshev_polynomial_t`."
 
 
-def _polynomial(name, partial, low, high, text, values, reference, sign=""):
+def _polynomial(name, partial, text, values, reference, sign=""):
     elementwise(
         f"{name}(input, n)", types=REAL, promote="float", formula=f"{name}(x, y)", method=False, inplace=False,
-        partial=[partial, f"not_implemented('{name}', 'n')"], cost=200, sample=uniform(low, high),
+        partial=[partial, f"not_implemented('{name}', 'n')"], cost=200, sample=uniform(0, 3.9),
         public=[f"special.{name}"], reference=f"_polynomial({reference}, trunc(y), x{sign})", doc=f"""{text}
 
 >>> import ptcore
@@ -220,20 +224,21 @@ for _kind, _which, _slope, _at, _values, _shifted in (
          "(2 * trunc(y) + 1) * trunc(y) * (trunc(y) + 1) / 3 * jacobi_ratio({x}, trunc(y) - 1, 1.5, 0.5)", "0.5, -0.5",
          " 1., 19.", "-1., 41.")):
     _text = f"Chebyshev polynomial of the {_which}.\n\n"
-    _polynomial(f"chebyshev_polynomial_{_kind}", _slope.format(x="x"), 0, 3.9, _text + (
-        "``n`` is a number or a tensor, taken without its fractional part; polynomials of negative degree are 0."
+    _polynomial(f"chebyshev_polynomial_{_kind}", _slope.format(x="x"), _text + (
+        "``n`` is a number or a tensor, taken without its fractional part; polynomials of negative degree are 0. "
+        "Above degree 40 they are computed by the cosine of ``n * t``, which is rounded to a float64."
         if _kind == "t" else _SEE), _values, f"_jacobi({_at})")
-    _polynomial(f"shifted_chebyshev_polynomial_{_kind}", "2 * " + _slope.format(x="2 * x - 1"), 0, 3.9,
+    _polynomial(f"shifted_chebyshev_polynomial_{_kind}", "2 * " + _slope.format(x="2 * x - 1"),
                 f":func:`ptcore.special.chebyshev_polynomial_{_kind}` at ``2 * input - 1``, for numbers in [0, 1].",
                 _shifted, f"_shifted(_jacobi({_at}))")
 
 for _name, _factor, _which, _values, _reference in (
-        ("h", "2 * ", "Physicists' Hermite polynomial of degree ``n``, orthogonal under ``exp(-input**2)``.",
+        ("h", "2 * ", "Physicists' Hermite polynomial of degree ``n``, orthogonal under ``exp(-input**2)``.{}",
          "-1., 14.", "special.eval_hermite"),
-        ("he", "", "Probabilists' Hermite polynomial of degree ``n``, orthogonal under ``exp(-input**2 / 2)``.",
+        ("he", "", "Probabilists' Hermite polynomial of degree ``n``, orthogonal under ``exp(-input**2 / 2)``.{}",
          "-0.7500,  3.0000", "special.eval_hermitenorm")):
-    _polynomial(f"hermite_polynomial_{_name}", f"{_factor}trunc(y) * hermite_polynomial_{_name}(x, trunc(y) - 1)", 0,
-                3.9, f"{_which}\n\n{_SEE}", _values, _reference)
+    _polynomial(f"hermite_polynomial_{_name}", f"{_factor}trunc(y) * hermite_polynomial_{_name}(x, trunc(y) - 1)",
+                f"{_which.format(_HIGHEST)}\n\n{_SEE}", _values, _reference)
 
 elementwise(
     "laguerre_of(input, n, alpha: Float)", types=REAL, promote="float", formula="laguerre_of(x, y, alpha)",
@@ -241,12 +246,13 @@ elementwise(
     partial=["-laguerre_of(x, trunc(y) - 1, alpha + 1)", "not_implemented('laguerre_of', 'n')"],
     reference="_polynomial(lambda n, x: special.eval_genlaguerre(n, alpha, x), trunc(y), x, -1.0)",
     doc="Generalised Laguerre polynomials, for derivatives.")
-_polynomial("laguerre_polynomial_l", "-laguerre_of(x, trunc(y) - 1, 1.0)", 0, 3.9,
-            "Laguerre polynomial of degree ``n``, orthogonal under ``exp(-input)`` on the positive numbers."
+_polynomial("laguerre_polynomial_l", "-laguerre_of(x, trunc(y) - 1, 1.0)",
+            "Laguerre polynomial of degree ``n``, orthogonal under ``exp(-input)`` on the positive numbers. "
+            "Above degree 2**24 it is NaN."
             f"\n\n{_SEE}", " 0.1250, -1.0000", "special.eval_laguerre", ", -1.0")
-_polynomial("legendre_polynomial_p", "trunc(y) * (trunc(y) + 1) / 2 * jacobi_ratio(x, trunc(y) - 1, 1.0, 1.0)", 0, 3.9,
-            f"Legendre polynomial of degree ``n``, orthogonal on [-1, 1].\n\n{_SEE}", "-0.1250,  5.5000",
-            "special.eval_legendre")
+_polynomial("legendre_polynomial_p", "trunc(y) * (trunc(y) + 1) / 2 * jacobi_ratio(x, trunc(y) - 1, 1.0, 1.0)",
+            f"Legendre polynomial of degree ``n``, orthogonal on [-1, 1]. Above degree 2**24 it is NaN.\n\n{_SEE}",
+            "-0.1250,  5.5000", "special.eval_legendre")
 
 elementwise(
     "zeta(input, other)", types=REAL, promote="float", formula="zeta(x, y)", method=False, inplace=False, cost=400,

@@ -51,8 +51,7 @@ namespace pt {
 """ + "\n".join(f"LOOP({prefix}{f}_{t}, {c}, {space}{f}({args}))" for t, c in (("f", "float"), ("d", "double"))
                 for prefix, space, names, args in (
                     ("", "", [*ONE, "frexp_mantissa", "frexp_exponent", "clamp_to_one"], "a[i]"),
-                    ("", "", TWO, "a[i], b[i]"), ("fast_", "fast::", FAST, "a[i], b[i]"),
-                    ("fast_", "fast::", ["spherical_bessel_j0"], "a[i]")) for f in names) + "\n}"
+                    ("", "", TWO, "a[i], b[i]"), ("fast_", "fast::", FAST, "a[i], b[i]")) for f in names) + "\n}"
 
 
 @pytest.fixture(scope="module", params=[pytest.param(level, marks=[pytest.mark.slow] if i else [])
@@ -97,7 +96,7 @@ def test_accuracy(header, name, code):
     got = header(name, x)
     if code == "f":
         error = ulp_error(got, want, np.float32)
-        assert error.max() < (2.5 if name in ("spherical_bessel_j0", "entr") else 1.1), x[error.argmax()]
+        assert error.max() < (2.5 if name == "entr" else 1.1), x[error.argmax()]
         return
     scale = np.array([max(1.0, abs(float(w))) for w in want])
     error = np.abs(np.array([float(mp.mpf(float(g)) - w) for g, w in zip(got, want)])) / scale
@@ -128,7 +127,7 @@ ENDS = {
 @pytest.mark.parametrize("name", ENDS)
 def test_ends(header, name, code):
     x, want = ENDS[name]
-    np.testing.assert_allclose(header(name, np.array(x, FLOATS[code])), np.array(want, FLOATS[code]), rtol=1e-15)
+    np.testing.assert_array_equal(header(name, np.array(x, FLOATS[code])), np.array(want, FLOATS[code]))
 
 
 @pytest.mark.parametrize("code", FLOATS)
@@ -146,8 +145,9 @@ def test_zeta(header, code):
 def test_polygamma(header, code):
     n, x = np.broadcast_arrays(np.array([1, 2, 3, 5, 9])[:, None], np.concatenate([np.linspace(0.1, 30, 60), [1e4, 1e9]]))
     n, x = n.astype(FLOATS[code]), x.astype(FLOATS[code])
-    want = special.polygamma(n.astype(int), x.astype(float))
-    np.testing.assert_allclose(header("polygamma", n, x), want, rtol=2e-7 if code == "f" else 1e-13)
+    want = special.polygamma(n.astype(int), x.astype(float)).astype(FLOATS[code])
+    smallest = float(np.finfo(FLOATS[code]).smallest_subnormal)
+    np.testing.assert_allclose(header("polygamma", n, x), want, rtol=2e-7 if code == "f" else 1e-13, atol=smallest)
 
 
 def test_bessel_orders(header):
@@ -254,10 +254,3 @@ def test_fast_divisions(header, name, code):
         np.testing.assert_array_equal(np.signbit(fast)[inside], np.signbit(whole)[inside])
         beyond = ~np.isnan(fast)
         np.testing.assert_array_equal(fast[beyond], whole[beyond])
-
-
-@pytest.mark.parametrize("code", FLOATS)
-def test_fast_spherical_bessel(header, code):
-    x = np.concatenate([np.random.default_rng(0).uniform(-60, 60, 500), [0, -0.0]]).astype(FLOATS[code])
-    np.testing.assert_array_equal(header("fast_spherical_bessel_j0", x), header("spherical_bessel_j0", x))
-    assert np.isnan(header("fast_spherical_bessel_j0", np.array([inf, 1e30, nan], FLOATS[code]))).all()

@@ -11,12 +11,16 @@ namespace pt { namespace {
 
 /* ---- first and second kind ---- */
 
-/* Hankel's expansion beyond 5: p and q times the cosine and sine of x - (2 * ORDER + 1) pi / 4. */
-template<int ORDER, bool SECOND> PT_INLINE double hankel(double x, double p, double q) {
-    const double c = cos(x), s = sin(x), u = ORDER ? s - c : s + c, v = ORDER ? -(s + c) : s - c;
-    return (SECOND ? p * v + q * u : p * u - q * v) * 0.5641895835477563 / sqrt(x);
+PT_NOINLINE double waves(double theta, double of_sine, double of_cosine) {
+    return sin(theta) * of_sine + cos(theta) * of_cosine;
 }
-template<bool SECOND> PT_INLINE double hankel0(double x) {
+/* Hankel's expansion beyond 5: p and q times the cosine and sine of x - (2 * order + 1) pi / 4. */
+PT_INLINE double hankel(int order, bool second, double x, double p, double q) {
+    const double u = order ? (second ? q - p : p + q) : (second ? p + q : p - q);
+    const double v = order ? (second ? -(p + q) : q - p) : (second ? q - p : p + q);
+    return waves(x, u, v) * 0.5641895835477563 / sqrt(x);
+}
+PT_NOINLINE double hankel0(double x, bool second) {
     const double w = 5.0 / x, z = w * w;
     const double p = poly(z, 1.0, 5.303240382353949, 8.74716500199817, 5.447250030587687, 1.239533716464143,
                           0.08283523921074408, 0.0007969367292973471) /
@@ -27,9 +31,9 @@ template<bool SECOND> PT_INLINE double hankel0(double x) {
                               -1.2825271867050931, -0.011366383889846916) /
                          poly(z, 242.0057402402914, 2062.0933166032783, 5930.727011873169, 7240.467741956525,
                               3882.4018360540163, 856.4300259769806, 64.3178256118178, 1.0);
-    return hankel<0, SECOND>(x, p, q);
+    return hankel(0, second, x, p, q);
 }
-template<bool SECOND> PT_INLINE double hankel1(double x) {
+PT_NOINLINE double hankel1(double x, bool second) {
     const double w = 5.0 / x, z = w * w;
     const double p = poly(z, 1.0, 5.214515986823615, 8.424045901417724, 5.112079511468076, 1.1271960812968493,
                           0.07313970569409176, 0.0007621256162081731) /
@@ -39,12 +43,12 @@ template<bool SECOND> PT_INLINE double hankel1(double x) {
                               366.7796093601508, 75.82382841325453, 4.982138729512334, 0.05108625947501766) /
                          poly(z, 336.0936078106983, 2826.1927851763908, 7997.041604473507, 9562.318924047562,
                               4986.410583376536, 1056.4488603826283, 74.23732770356752, 1.0);
-    return hankel<1, SECOND>(x, p, q);
+    return hankel(1, second, x, p, q);
 }
 
 PT_NOINLINE double bessel_j0_slow(double x) {
     const double a = abs(x), z = x * x;
-    if (a > 5.0) return hankel0<false>(a);
+    if (a > 5.0) return hankel0(a, false);
     if (a < 1e-5) return 1.0 - 0.25 * z;
     return (z - 5.783185962946785) * (z - 30.471262343662087) *
            poly(z, 9708622510473064.0, -249248344360967.72, 1956174919465.5657, -4794432209.782018) /
@@ -53,7 +57,7 @@ PT_NOINLINE double bessel_j0_slow(double x) {
 }
 PT_NOINLINE double bessel_j1_slow(double x) {
     const double a = abs(x), z = x * x;
-    if (a > 5.0) return copysign(1.0, x) * hankel1<false>(a);
+    if (a > 5.0) return copysign(1.0, x) * hankel1(a, false);
     return x * (z - 14.681970642123893) * (z - 49.21845632169460) *
            poly(z, 3682957328638529.0, -72749424522181.83, 452228297998.19403, -899971225.7055594) /
            poly(z, 5.322786203326801e+18, 8.952223361846274e+16, 784369607876235.9, 4749141220799.914,
@@ -62,9 +66,9 @@ PT_NOINLINE double bessel_j1_slow(double x) {
 /* up to 5 less 2 / pi times log(x) J_n(x), which is smooth */
 PT_NOINLINE double bessel_y0_slow(double x) {
     if (!(x > 0)) return x == 0 ? -infinity<double>() : not_a_number<double>();
-    if (x > 5.0) return hankel0<true>(x);
+    if (x > 5.0) return hankel0(x, true);
     const double z = x * x;
-    return 0.6366197723675814 * log(x) * bessel_j0_slow(x) +
+    return 0.6366197723675814 * log_called(x) * bessel_j0_slow(x) +
            poly(z, -1.8495080043698668e+16, 4.4273326857256984e+16, -3466283033847297.0, 87590639439536.7,
                 -982136065717.9115, 5435264770.518765, -14663929.59039716, 15592.436785523574) /
            poly(z, 2.5059625617265306e+17, 3171577528429750.5, 20297961275010.555, 86400248710.3935,
@@ -72,9 +76,9 @@ PT_NOINLINE double bessel_y0_slow(double x) {
 }
 PT_NOINLINE double bessel_y1_slow(double x) {
     if (!(x > 0)) return x == 0 ? -infinity<double>() : not_a_number<double>();
-    if (x > 5.0) return hankel1<true>(x);
+    if (x > 5.0) return hankel1(x, true);
     const double z = x * x;
-    return 0.6366197723675814 * (log(x) * bessel_j1_slow(x) - 1.0 / x) + x *
+    return 0.6366197723675814 * (log_called(x) * bessel_j1_slow(x) - 1.0 / x) + x *
            poly(z, -7.788771962659501e+17, 2.024394757135949e+17, -8127702555013251.0, 114509511541823.73,
                 -647355876379.1603, 1263204747.9017804) /
            poly(z, 3.9727060811656064e+18, 6.871410873553005e+16, 620557727146953.8, 3882312774962.3857,
@@ -110,16 +114,10 @@ PT_NOINLINE double bessel_j_of_slow(double x, double order) {
 }
 
 /* Spherical ones of the first kind. */
-template<class T> PT_INLINE T real_spherical_bessel_j0(T x) {
-    return isinf(x) ? T(0) : x == T(0) ? T(1) : sin(x) / x;
+PT_NOINLINE double spherical_bessel_j0_slow(double x) {
+    return isinf(x) ? 0.0 : x == 0.0 ? 1.0 : sin(x) / x;
 }
-PT_REAL_1(spherical_bessel_j0)
-namespace fast {
-template<class T> PT_INLINE T spherical_bessel_j0(T x) {
-    const T y = sin(x) / x;
-    return x == T(0) ? T(1) : y;
-}
-}
+PT_SLOW_1(spherical_bessel_j0)
 PT_NOINLINE double spherical_bessel_j_of_slow(double x, double order) {
     const double f0 = spherical_bessel_j0(x), z = x * x;
     if (isinf(x)) return 0;
@@ -144,8 +142,11 @@ PT_INLINE double small_i1(double q) {
                 7.594058428126624e-13, 6.9036894801151114e-15, 5.2300677879659946e-17);
 }
 
+/* log(x / 2), where the half of a denormal would be 0 too */
+PT_INLINE double log_half(double x) { return x < 1.0 ? log_called(x) - 0.6931471805599453 : log_called(0.5 * x); }
+
 /* K_0 and exp(x) K_0: up to 2 a series of K_0 + log(x / 2) I_0, beyond it one of exp(x) sqrt(x) K_0. */
-template<bool SCALED> PT_INLINE double bessel_k0(double x, int terms) {
+PT_NOINLINE double bessel_k0(double x, int terms, bool scaled) {
     static const double near[10] = {
         -0.2676636966169514, 0.3442898999246285, 0.0359799365153615, 0.001264615411446926,
         2.286212103119452e-05, 2.5347910790261494e-07, 1.904516377220209e-09, 1.0349695257633842e-11,
@@ -160,14 +161,14 @@ template<bool SCALED> PT_INLINE double bessel_k0(double x, int terms) {
         5.300433772686263e-18};
     if (!(x > 0)) return x == 0 ? infinity<double>() : not_a_number<double>();
     if (x <= 2.0) {
-        const double q = 0.25 * x * x, y = chebyshev(near, 10, 2.0 * q - 1.0) - log(0.5 * x) * small_i0(q);
-        return SCALED ? y * exp(x) : y;
+        const double q = 0.25 * x * x, y = chebyshev(near, 10, 2.0 * q - 1.0) - log_half(x) * small_i0(q);
+        return scaled ? y * exp_called(x) : y;
     }
     const double y = chebyshev(far, terms, 4.0 / x - 1.0) / sqrt(x);
-    return SCALED ? y : y * exp(-x);
+    return scaled ? y : y * exp_called(-x);
 }
 /* The same of K_1, up to 2 times x. */
-template<bool SCALED> PT_INLINE double bessel_k1(double x, int terms) {
+PT_NOINLINE double bessel_k1(double x, int terms, bool scaled) {
     static const double near[11] = {
         0.7626501136694739, -0.3531559607765449, -0.12261118082265715, -0.006975723859639864,
         -0.0001730288957513052, -2.4334061415659684e-06, -2.213387630734726e-08, -1.4114883926335278e-10,
@@ -183,16 +184,16 @@ template<bool SCALED> PT_INLINE double bessel_k1(double x, int terms) {
     if (!(x > 0)) return x == 0 ? infinity<double>() : not_a_number<double>();
     if (x <= 2.0) {
         const double q = 0.25 * x * x;
-        const double y = 0.5 * x * log(0.5 * x) * small_i1(q) + chebyshev(near, 11, 2.0 * q - 1.0) / x;
-        return SCALED ? y * exp(x) : y;
+        const double y = 0.5 * x * log_half(x) * small_i1(q) + chebyshev(near, 11, 2.0 * q - 1.0) / x;
+        return scaled ? y * exp_called(x) : y;
     }
     const double y = chebyshev(far, terms, 4.0 / x - 1.0) / sqrt(x);
-    return SCALED ? y : y * exp(-x);
+    return scaled ? y : y * exp_called(-x);
 }
-PT_NOINLINE double modified_bessel_k0_slow(double x, int terms) { return bessel_k0<false>(x, terms); }
-PT_NOINLINE double modified_bessel_k1_slow(double x, int terms) { return bessel_k1<false>(x, terms); }
-PT_NOINLINE double scaled_modified_bessel_k0_slow(double x, int terms) { return bessel_k0<true>(x, terms); }
-PT_NOINLINE double scaled_modified_bessel_k1_slow(double x, int terms) { return bessel_k1<true>(x, terms); }
+PT_INLINE double modified_bessel_k0_slow(double x, int terms) { return bessel_k0(x, terms, false); }
+PT_INLINE double modified_bessel_k1_slow(double x, int terms) { return bessel_k1(x, terms, false); }
+PT_INLINE double scaled_modified_bessel_k0_slow(double x, int terms) { return bessel_k0(x, terms, true); }
+PT_INLINE double scaled_modified_bessel_k1_slow(double x, int terms) { return bessel_k1(x, terms, true); }
 
 /* ---- Airy's function and its derivative ---- */
 
@@ -210,9 +211,9 @@ template<bool SLOPE> PT_INLINE double airy_near(double x) {
 }
 PT_NOINLINE double airy_ai_slow(double x) {
     if (abs(x) < 2.09) return airy_near<false>(x);
-    if (x > 104.0) return 0;
+    if (x > 108.0) return 0;                    /* below the smallest denormal */
     const double a = abs(x), t = sqrt(a), zeta = a * t / 1.5, z = 1.0 / zeta, k = 0.5641895835477563 / sqrt(t);
-    if (x > 0) return 0.5 * k * exp(-zeta) *
+    if (x > 0) return 0.5 * k * exp_called(-zeta) *
                       poly(z, 1.0, 14.026469116338967, 70.53609068404442, 159.75639135016442,
                            168.08922493463058, 76.27960536152345, 12.007595273964581, 0.346538101525629) /
                       poly(z, 1.0, 14.095913560783403, 71.47784008255756, 164.2346928715297,
@@ -231,13 +232,13 @@ PT_NOINLINE double airy_ai_slow(double x) {
                          poly(q, 4.9183457006293e-09, 1.1716673321441352e-06, 0.00010125908511650914,
                               0.004126565238242226, 0.08645808263523921, 0.9542936116189619, 5.476860694229755,
                               15.564662893286462, 19.835292871831214, 9.30892908077442, 1.0);
-    return k * (sin(theta) * u - cos(theta) * v);
+    return k * waves(theta, u, -v);
 }
 PT_NOINLINE double airy_ai_slope_slow(double x) {
     if (abs(x) < 2.09) return airy_near<true>(x);
-    if (x > 104.0) return 0;
+    if (x > 108.0) return -0.0;
     const double a = abs(x), t = sqrt(a), zeta = a * t / 1.5, z = 1.0 / zeta, k = 0.5641895835477563 * sqrt(t);
-    if (x > 0) return -0.5 * k * exp(-zeta) *
+    if (x > 0) return -0.5 * k * exp_called(-zeta) *
                       poly(z, 1.0, 13.947085698048157, 69.97785993301031, 159.3178471371418, 171.1847813609764,
                            82.0584123476061, 14.745467078775532, 0.6137591848140358) /
                       poly(z, 1.0, 13.849863475825945, 68.67523045927804, 153.20642747580922,
@@ -256,7 +257,7 @@ PT_NOINLINE double airy_ai_slope_slow(double x) {
                          poly(q, 5.799125149291476e-09, 1.3748067355421944e-06, 0.00011815963332283862,
                               0.0047846819968388665, 0.09950055434408885, 1.088486943963215, 6.178721752808288,
                               17.31307763897494, 21.640186735658595, 9.858658016961304, 1.0);
-    return -k * (cos(theta) * u + sin(theta) * v);
+    return -k * waves(theta, v, u);
 }
 
 /* 14 terms of the long series are enough for a float. */

@@ -23,7 +23,6 @@ template<class T> PT_INLINE T scale(T y, T n) {
     return y * two_to(h) * two_to(n - h);
 }
 
-
 /* (e^r - 1 - r) / r^2 */
 PT_INLINE float exp_tail(float r) {
     return poly(r, 0.5, 0.16666545, 0.0416664034, 0.00836642832, 0.00139405578);

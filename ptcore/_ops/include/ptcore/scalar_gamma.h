@@ -14,6 +14,10 @@ PT_INLINE double lgamma(double x) {             /* lgamma writes a global; lgamm
 }
 #endif
 
+/* exp and log as calls: functions of doubles alone are compiled for size. */
+PT_NOINLINE double exp_called(double x) { return exp(x); }
+PT_NOINLINE double log_called(double x) { return log(x); }
+
 /* sin(pi w) / pi for |w| <= 1/2 */
 PT_INLINE double sine_of_turn(double w) {
     const double z = w * w;
@@ -21,53 +25,31 @@ PT_INLINE double sine_of_turn(double w) {
                     0.026147845336487233, -0.002346059829910968, 0.00014832827396380304, -6.7270425170826265e-06);
 }
 
-/* cot(pi w) pi for |w| <= 1/2 */
-PT_INLINE double cotangent_of_turn(double w) {
-    const double z = w * w;
-    return poly(z, 1.0, -4.934802200544676, 4.058712126416497, -1.335262768843447,
-                0.23533063012953284, -0.025806888737002202, 0.0019295562724817132, -0.00010456655338748738,
-                4.149564353942586e-06) / sine_of_turn(w);
+/* of positive numbers that are neither denormal nor infinite */
+PT_INLINE double log_of_normal(double x) {
+    double e, f = log_split<double, false>(x, &e);
+    return log_join(e, f, 0.0);
 }
 
 /* For floats, without a branch: Stirling's series at x + 8 or, from 8 on, at x, less what the product
  * x (x + 1) ... (x + 7) adds; below 1/2 by reflection. All in double, so that the zeros keep a float's digits. */
-struct gamma_argument {
-    double w, a, b, low, t;     /* from the nearest integer; reflected; shifted; below 8 or 1; low (low + 7) */
-    bool reflected, shifted;
-
-    PT_INLINE explicit gamma_argument(double x) {
-        reflected = x < 0.5;
-        w = x - round(x);
-        a = reflected ? 1.0 - x : x;
-        shifted = a < 8.0;
-        b = shifted ? a + 8.0 : a;
-        low = shifted ? a : 1.0;
-        t = low * (low + 7.0);  /* the factors in pairs: (low + 1) (low + 6) is t + 6, then t + 10, t + 12 */
-    }
-};
-PT_INLINE float lgamma(float x) {
-    const gamma_argument g((double)x);
-    const double product = g.shifted ? g.t * (g.t + 6.0) * ((g.t + 10.0) * (g.t + 12.0)) : 1.0;
-    const double i = 1.0 / g.b, q = i * i;
+PT_INLINE float lgamma(float x_) {
+    const double x = x_, w = x - round(x);
+    const bool reflected = x < 0.5;
+    const double a = reflected ? 1.0 - x : x;
+    const bool shifted = a < 8.0;
+    /* the factors in pairs: (a + 1) (a + 6) is t + 6, then t + 10, t + 12 */
+    const double b = shifted ? a + 8.0 : a, t = a * (a + 7.0);
+    const double product = shifted ? t * (t + 6.0) * ((t + 10.0) * (t + 12.0)) : 1.0;
+    const double i = 1.0 / b, q = i * i;
     const double series = i * poly(q, 0.08333333333333333, -0.002777777777777778, 0.0007936507936507937,
                                    -0.0005952380952380953, 0.0008417508417508417, -0.0019175269175269176,
                                    0.00641025641025641);
-    const double stirling = (g.b - 0.5) * log(g.b) - g.b + (0.9189385332046728 + series);
-    const double rest = log(g.reflected ? product / abs(sine_of_turn(g.w)) : product);
-    const double y = g.reflected ? rest - stirling : stirling - rest;
-    const float r = (x == 1.f) | (x == 2.f) ? 0.f : (float)y;
-    return isinf(x) ? infinity<float>() : x == x ? r : x;
-}
-PT_INLINE float digamma(float x) {
-    const gamma_argument g((double)x);
-    const double pairs = 1.0 / g.t + 1.0 / (g.t + 6.0) + (1.0 / (g.t + 10.0) + 1.0 / (g.t + 12.0));
-    const double sum = (g.low + g.low + 7.0) * pairs;
-    const double i = 1.0 / g.b, q = i * i;
-    const double series = q * poly(q, 0.08333333333333333, -0.008333333333333333, 0.003968253968253968,
-                                   -0.004166666666666667, 0.007575757575757576, -0.021092796092796094);
-    const double y = log(g.b) - 0.5 * i - series - (g.shifted ? sum : 0.0);
-    const double r = g.reflected ? y - cotangent_of_turn(g.w) : y;
-    return x == 0 ? copysign(infinity<float>(), -x) : x < 0 && g.w == 0 ? not_a_number<float>() : (float)r;
+    const double stirling = (b - 0.5) * log_of_normal(b) - b + (0.9189385332046728 + series);
+    const double rest = log_of_normal(reflected ? product / abs(sine_of_turn(w)) : product);
+    const double y = reflected ? rest - stirling : stirling - rest;
+    const float r = (x_ == 1.f) | (x_ == 2.f) ? 0.f : (float)y;
+    return isinf(x_) | (reflected & (w == 0)) ? infinity<float>() : x_ == x_ ? r : x_;
 }
 
 /* psi(x): reflection below 1/2, recurrence up to 10, then the asymptotic series. Poles give NaN,
@@ -79,9 +61,9 @@ PT_NOINLINE double digamma_slow(double x) {
         double w = x - round(x);                /* exact */
         if (w == 0 || !isfinite(x)) return not_a_number<double>();
         /* cotangent of pi w from the nearest integer or half */
-        double c = abs(w) < 0.25 ? 1.0 / tan(3.141592653589793 * w)
-                                 : tan(3.141592653589793 * (copysign(0.5, w) - w));
-        r = -3.141592653589793 * c;
+        const bool near = abs(w) < 0.25;
+        const double c = tan(3.141592653589793 * (near ? w : copysign(0.5, w) - w));
+        r = -3.141592653589793 * (near ? 1.0 / c : c);
         x = 1.0 - x;
     }
     for (; x < 10.0; x += 1.0) r -= 1.0 / x;
@@ -89,14 +71,13 @@ PT_NOINLINE double digamma_slow(double x) {
     double s = z * poly(z, 0.08333333333333333, -0.008333333333333333, 0.003968253968253968,
                         -0.004166666666666667, 0.007575757575757576, -0.021092796092796094,
                         0.08333333333333333);
-    return x < infinity<double>() ? r + (log(x) - 0.5 / x - s) : x;
+    return x < infinity<double>() ? r + (log_called(x) - 0.5 / x - s) : x;
 }
-PT_INLINE double digamma(double x) { return digamma_slow(x); }
-
+PT_SLOW_1(digamma)
 
 /* a^-s; small whole s by products, others for floats without the digits of pow */
-PT_INLINE double negative_power(double a, double s, bool rough) {
-    if (s > 16.0 || s != floor(s)) return rough && a > 0 && isfinite(s) ? exp(-s * log(a)) : pow(a, -s);
+PT_NOINLINE double negative_power(double a, double s, bool rough) {
+    if (s > 16.0 || s != floor(s)) return rough && a > 0 && isfinite(s) ? exp_called(-s * log_called(a)) : pow(a, -s);
     const double i = 1.0 / a;
     double y = i;
     for (double k = 1; k < s; k++) y *= i;
@@ -113,7 +94,7 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
         if (q == floor(q)) return infinity<double>();
         if (s != floor(s)) return not_a_number<double>();
     }
-    if (q > 1e8) return (1.0 / (s - 1.0) + 0.5 / q) * pow(q, 1.0 - s);
+    if (q > 1e8) return (1.0 / (s - 1.0) + 0.5 / q) * negative_power(q, s - 1.0, false);
     double p = negative_power(q, s, rough), sum = p, a = q;
     for (int k = 0; k < terms || a <= terms; k++) {
         a += 1.0;

@@ -1,8 +1,8 @@
 /* Orthogonal polynomials by their recurrences, in double. Part of scalar.h.
  *
  * The degree is a number taken without its fractional part: below 0 the polynomial is 0, of NaN and the infinities it
- * is NaN. Loops end at NaN, which large arguments reach after infinity; degrees above 2^24, which only a loop could
- * reach, give NaN.
+ * is NaN. Recurrences that grow are scaled down on the way, so that what overflows has its sign; degrees above 2^24,
+ * which only a loop could reach, give NaN.
  */
 #ifndef PTCORE_SCALAR_ORTHOGONAL_H
 #define PTCORE_SCALAR_ORTHOGONAL_H
@@ -24,32 +24,49 @@ PT_INLINE double polynomial_value(double y, double x, double n, double sign) {
     return y == y ? y : (is_odd(n) ? copysign(infinity<double>(), sign * x) : infinity<double>());
 }
 
+/* Keeps two numbers of a recurrence below 2^512; *times counts by how often. */
+PT_INLINE void scale_down(double *a, double *b, int *times) {
+    const double limit = 1.3407807929942597e+154;
+    if (PT_UNLIKELY(abs(*a) > limit || abs(*b) > limit)) {
+        *a /= limit;
+        *b /= limit;
+        *times += 1;
+    }
+}
+PT_INLINE double scaled_up(double y, int times) {
+    for (; times > 0 && y != 0 && isfinite(y); times--) y *= 1.3407807929942597e+154;
+    return y;
+}
+
 /* ---- Chebyshev's of the four kinds: one recurrence from the first degree on ----
  * At cos(t): cos(n t), sin((n + 1) t) / sin(t), cos((n + 1/2) t) / cos(t / 2), sin((n + 1/2) t) / sin(t / 2), and the
  * same of hyperbolic functions at cosh(t). At -x they are those at x with the sign of the degree, V and W exchanged. */
 
 enum chebyshev_kind { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W };
 
-template<chebyshev_kind KIND> PT_NOINLINE double chebyshev_polynomial(double x, double n) {
+PT_NOINLINE double chebyshev_polynomial(chebyshev_kind kind, double x, double n) {
     n = trunc(n);
     double value;
     if (polynomial_is_known(x, n, 1.0, &value)) return value;
     const double a = abs(x), two = x + x;
     if (a == 1.0 || n > 40.0) {
-        const chebyshev_kind other = KIND == CHEBYSHEV_V ? CHEBYSHEV_W : KIND == CHEBYSHEV_W ? CHEBYSHEV_V : KIND;
-        const chebyshev_kind kind = x < 0 ? other : KIND;
+        if (x < 0) kind = kind == CHEBYSHEV_V ? CHEBYSHEV_W : kind == CHEBYSHEV_W ? CHEBYSHEV_V : kind;
         const double sign = x < 0 && is_odd(n) ? -1.0 : 1.0;
         if (a == 1.0) return sign * (kind == CHEBYSHEV_U ? n + 1.0 : kind == CHEBYSHEV_W ? n + n + 1.0 : 1.0);
-        const bool outside = a > 1.0;
+        const bool outside = a > 1.0, odd = kind == CHEBYSHEV_U || kind == CHEBYSHEV_W;
         const double shift = kind == CHEBYSHEV_T ? 0.0 : kind == CHEBYSHEV_U ? 1.0 : 0.5;
-        const double t = outside ? acosh(a) : acos(a), m = (n + shift) * t;
-        if (kind == CHEBYSHEV_T) return sign * (outside ? cosh(m) : cos(m));
-        if (kind == CHEBYSHEV_U) return sign * (outside ? sinh(m) / sinh(t) : sin(m) / sin(t));
-        if (kind == CHEBYSHEV_V) return sign * (outside ? cosh(m) / cosh(0.5 * t) : cos(m) / cos(0.5 * t));
-        return sign * (outside ? sinh(m) / sinh(0.5 * t) : sin(m) / sin(0.5 * t));
+        const double t = outside ? acosh(a) : acos(a);
+        double y = 1.0;
+        /* the function of (n + shift) t over that of shift t */
+        for (int below = 0; below <= (shift != 0); below++) {
+            const double m = below ? shift * t : (n + shift) * t;
+            const double f = outside ? (odd ? sinh(m) : cosh(m)) : (odd ? sin(m) : cos(m));
+            y = below ? y / f : f;
+        }
+        return sign * y;
     }
-    double p = 1.0;
-    double q = KIND == CHEBYSHEV_T ? x : KIND == CHEBYSHEV_U ? two : KIND == CHEBYSHEV_V ? two - 1.0 : two + 1.0;
+    const double first[4] = {x, two, two - 1.0, two + 1.0};
+    double p = 1.0, q = first[kind];
     for (double k = 1; k < n; k++) {
         const double next = two * q - p;
         p = q;
@@ -68,12 +85,14 @@ PT_NOINLINE double hermite_polynomial(double step, double x, double n, double li
     if (n > limit) return not_a_number<double>();
     double p = 1.0, q = step * x;
     const double first = q;
+    int times = 0;
     for (double k = 1; k < n; k++) {
         const double next = first * q - step * k * p;
         p = q;
         q = next;
+        scale_down(&p, &q, &times);
     }
-    return q;
+    return polynomial_value(scaled_up(q, times), x, n, 1.0);
 }
 
 /* ---- Laguerre's and Jacobi's, in differences from degree to degree, which are exact near 0 and 1 ---- */
@@ -86,22 +105,33 @@ PT_NOINLINE double laguerre(double x, double n, double alpha) {
     if (polynomial_is_known(x, n, -1.0, &value)) return value;
     if (n > highest_degree) return not_a_number<double>();
     double difference = -x / (alpha + 1.0), p = difference + 1.0, at_zero = alpha + 1.0;
+    int times = 0;
     for (double k = 1; k < n && p == p; k++) {
         const double over = 1.0 / (k + alpha + 1.0);
         difference = over * (k * difference - x * p);
         p += difference;
+        scale_down(&difference, &p, &times);
         if (alpha != 0) at_zero *= (k + alpha + 1.0) / (k + 1.0);
     }
-    return at_zero * p;
+    return polynomial_value(at_zero * scaled_up(p, times), x, n, -1.0);
 }
 
-/* divided by the value at 1 */
+/* Divided by the value at 1. Left of 0 it is that of the mirrored parameters, times the ratio of the two ends: near -1
+ * the differences would cancel. */
 PT_NOINLINE double jacobi_ratio(double x, double n, double alpha, double beta) {
     n = trunc(n);
     double value;
     if (polynomial_is_known(x, n, 1.0, &value)) return value;
     if (n > highest_degree) return not_a_number<double>();
-    const double sum = alpha + beta, y = x - 1.0;
+    double ends = 1.0;
+    if (x < 0) {
+        for (double k = 1; k <= n; k++) ends *= (k + beta) / (k + alpha);
+        if (is_odd(n)) ends = -ends;
+        const double mirrored = alpha;
+        alpha = beta;
+        beta = mirrored;
+    }
+    const double sum = alpha + beta, y = abs(x) - 1.0;
     double difference = (sum + 2.0) * y / (2.0 * (alpha + 1.0)), p = difference + 1.0;
     for (double k = 1; k < n && p == p; k++) {
         const double t = 2.0 * k + sum;
@@ -109,7 +139,7 @@ PT_NOINLINE double jacobi_ratio(double x, double n, double alpha, double beta) {
                      (2.0 * (k + alpha + 1.0) * (k + sum + 1.0) * t);
         p += difference;
     }
-    return polynomial_value(p, x, n, 1.0);
+    return polynomial_value(ends * p, x, n, 1.0);
 }
 /* Jacobi's with both parameters 0 */
 PT_NOINLINE double legendre(double x, double n) {
@@ -132,14 +162,14 @@ PT_NOINLINE double legendre(double x, double n) {
         const double x = (double)x_, n = (double)n_; \
         return (T)(__VA_ARGS__); \
     }
-PT_POLYNOMIAL(chebyshev_polynomial_t, chebyshev_polynomial<CHEBYSHEV_T>(x, n))
-PT_POLYNOMIAL(chebyshev_polynomial_u, chebyshev_polynomial<CHEBYSHEV_U>(x, n))
-PT_POLYNOMIAL(chebyshev_polynomial_v, chebyshev_polynomial<CHEBYSHEV_V>(x, n))
-PT_POLYNOMIAL(chebyshev_polynomial_w, chebyshev_polynomial<CHEBYSHEV_W>(x, n))
-PT_POLYNOMIAL(shifted_chebyshev_polynomial_t, chebyshev_polynomial<CHEBYSHEV_T>(2.0 * x - 1.0, n))
-PT_POLYNOMIAL(shifted_chebyshev_polynomial_u, chebyshev_polynomial<CHEBYSHEV_U>(2.0 * x - 1.0, n))
-PT_POLYNOMIAL(shifted_chebyshev_polynomial_v, chebyshev_polynomial<CHEBYSHEV_V>(2.0 * x - 1.0, n))
-PT_POLYNOMIAL(shifted_chebyshev_polynomial_w, chebyshev_polynomial<CHEBYSHEV_W>(2.0 * x - 1.0, n))
+PT_POLYNOMIAL(chebyshev_polynomial_t, chebyshev_polynomial(CHEBYSHEV_T, x, n))
+PT_POLYNOMIAL(chebyshev_polynomial_u, chebyshev_polynomial(CHEBYSHEV_U, x, n))
+PT_POLYNOMIAL(chebyshev_polynomial_v, chebyshev_polynomial(CHEBYSHEV_V, x, n))
+PT_POLYNOMIAL(chebyshev_polynomial_w, chebyshev_polynomial(CHEBYSHEV_W, x, n))
+PT_POLYNOMIAL(shifted_chebyshev_polynomial_t, chebyshev_polynomial(CHEBYSHEV_T, 2.0 * x - 1.0, n))
+PT_POLYNOMIAL(shifted_chebyshev_polynomial_u, chebyshev_polynomial(CHEBYSHEV_U, 2.0 * x - 1.0, n))
+PT_POLYNOMIAL(shifted_chebyshev_polynomial_v, chebyshev_polynomial(CHEBYSHEV_V, 2.0 * x - 1.0, n))
+PT_POLYNOMIAL(shifted_chebyshev_polynomial_w, chebyshev_polynomial(CHEBYSHEV_W, 2.0 * x - 1.0, n))
 PT_POLYNOMIAL(hermite_polynomial_h, hermite_polynomial(2.0, x, n, sizeof(T) == 4 ? 128.0 : 512.0))
 PT_POLYNOMIAL(hermite_polynomial_he, hermite_polynomial(1.0, x, n, sizeof(T) == 4 ? 128.0 : 512.0))
 PT_POLYNOMIAL(laguerre_polynomial_l, laguerre(x, n, 0.0))

@@ -1,6 +1,6 @@
 /* Bessel functions of an imaginary argument, the scaled complementary error function, the normal distribution and the
- * incomplete gamma functions: doubles correct rather than vectorised, floats without a branch, by shorter polynomials
- * in double. The coefficients were fitted with mpmath to 40 digits. Part of scalar.h.
+ * incomplete gamma functions: in double, correct rather than vectorised, but for erfcx and entr of floats. The
+ * coefficients were fitted with mpmath to 40 digits. Part of scalar.h.
  */
 #ifndef PTCORE_SCALAR_SPECIAL_H
 #define PTCORE_SCALAR_SPECIAL_H
@@ -39,6 +39,7 @@ PT_NOINLINE double bessel_i0_scaled(double x) {
         -2.8276239805165836e-16, 3.461222867697461e-17, 4.46562142029676e-17};
     const double a = abs(x);
     if (!(a < infinity<double>())) return a == a ? 0.0 : a;
+    if (a == 0) return 1.0;                     /* exactly */
     const double r = a <= 8.0 ? chebyshev(near, 29, 0.25 * a - 1.0) : chebyshev(far, 23, 16.0 / a - 1.0) / sqrt(a);
     return r;
 }
@@ -64,8 +65,8 @@ PT_NOINLINE double bessel_i1_scaled(double x) {
     return x < 0 ? -r : r;
 }
 /* exp(|x|) times them, in two factors: it overflows later than exp */
-PT_INLINE double grown(double scaled, double x) {
-    const double half = exp(0.5 * abs(x));
+PT_NOINLINE double grown(double scaled, double x) {
+    const double half = exp_called(0.5 * abs(x));
     return x != x ? x : abs(x) == infinity<double>() ? (scaled < 0 ? -abs(x) : abs(x)) : scaled * half * half;
 }
 PT_INLINE double i0e(double x) { return bessel_i0_scaled(x); }
@@ -73,53 +74,10 @@ PT_INLINE double i1e(double x) { return bessel_i1_scaled(x); }
 PT_INLINE double i0(double x) { return grown(bessel_i0_scaled(x), x); }
 PT_INLINE double i1(double x) { return grown(x == -infinity<double>() ? -0.5 : bessel_i1_scaled(x), x); }
 
-/* The same for floats; r is that of |x| <= 8, or of what is beyond times sqrt(|x|). */
-PT_INLINE double scaled_by_side(double a, double near, double far) {
-    return a <= 8.0 ? near : far / sqrt(a);
-}
-PT_INLINE double float_i0e(double a) {
-    const double t = 0.25 * a - 1.0, u = 16.0 / a - 1.0;
-    const double near = poly(t, 0.2070019212239867, -0.11300433610864266, 0.09451563189402233,
-                             -0.08904288918698641, 0.08734321532557372, -0.08497304959010592,
-                             0.07927874418670428, -0.06946451493109221, 0.05674911084395445,
-                             -0.04331379367909357, 0.030297408532378764, -0.018865125988389776,
-                             0.011661634063608236, -0.00800984960667441, 0.0040626536466720365,
-                             -0.0007596967284124182, 0.00046962487311860636, -0.0008508526976662284,
-                             0.0003359461388227254);
-    const double far = poly(u, 0.4021765094450081, 0.003360555851925354, 0.00013621684311530046,
-                            1.1111525456650673e-05, 1.4767921099426897e-06, 3.631710305277285e-07,
-                            1.0829898259260847e-07);
-    return scaled_by_side(a, near, far);
-}
-PT_INLINE double float_i1e(double a) {
-    const double t = 0.25 * a - 1.0, u = 16.0 / a - 1.0;
-    const double near = a * poly(t, 0.04468770986450251, -0.061124338025990106, 0.06805760212960305,
-                                 -0.06848260694070092, 0.06376733064622675, -0.05528001503648954,
-                                 0.0446755031610766, -0.03367166370472805, 0.023680016667049938,
-                                 -0.015569320920202672, 0.009606095385955372, -0.005541908244896256,
-                                 0.0029563628396675574, -0.001522471036028631, 0.000812047943412777,
-                                 -0.0003636452040028463, 9.375809886867844e-05, -4.317720058003002e-05,
-                                 4.7479082033953785e-05, -1.694785151624946e-05);
-    const double far = poly(u, 0.38939845902587233, -0.009749581526547915, -0.00021923666942859845,
-                            -1.500332306614829e-05, -1.8267145046635388e-06, -4.2155543729815765e-07,
-                            -1.2212498465941114e-07);
-    return scaled_by_side(a, near, far);
-}
-PT_INLINE float i0e(float x) { return (float)float_i0e((double)abs(x)); }
-PT_INLINE float i1e(float x) {
-    const float y = (float)float_i1e((double)abs(x));
-    return x < 0 ? -y : y;
-}
-/* beyond 100 both are inf; exp is not asked for more */
-PT_INLINE float i0(float x) {
-    const double a = abs(x), b = a > 100.0 ? 100.0 : a;
-    return (float)(float_i0e(b) * exp(b));
-}
-PT_INLINE float i1(float x) {
-    const double a = abs(x), b = a > 100.0 ? 100.0 : a;
-    const float y = (float)(float_i1e(b) * exp(b));
-    return x < 0 ? -y : y;
-}
+PT_INLINE float i0e(float x) { return (float)bessel_i0_scaled((double)x); }
+PT_INLINE float i1e(float x) { return (float)bessel_i1_scaled((double)x); }
+PT_INLINE float i0(float x) { return (float)i0((double)x); }
+PT_INLINE float i1(float x) { return (float)i1((double)x); }
 
 /* exp(x^2) erfc(x) */
 PT_NOINLINE double erfcx_slow(double x) {
@@ -132,10 +90,11 @@ PT_NOINLINE double erfcx_slow(double x) {
         3.3478110950629934e-14, -1.8645713416239818e-15, -1.2508034399781258e-15, 7.417404318570045e-17,
         5.067326039956653e-17};
     if (x != x) return x;
+    if (x == 0) return 1.0;                     /* exactly */
     if (x < -26.7) return infinity<double>();
     if (x < 0) {                                /* the square's rounding error is made up for */
         const double high = (double)(float)x, rest = (x - high) * (x + high);
-        return 2.0 * exp(high * high) * exp(rest) - erfcx_slow(-x);
+        return 2.0 * exp_called(high * high) * exp_called(rest) - erfcx_slow(-x);
     }
     if (x > 1e8) return 0.5641895835477563 / x;
     return chebyshev(c, 25, (x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x);
@@ -167,30 +126,24 @@ PT_REAL_1(entr)
 /* log of the area below the density up to x: from the upper side by log1p, else by erfcx, which does not underflow */
 PT_NOINLINE double log_ndtr_slow(double x) {
     const double t = x * 0.7071067811865476;
-    return x < -1.0 ? log(0.5 * erfcx(-t)) - t * t : log1p(-0.5 * erfc(t));
+    return x < -1.0 ? log_called(0.5 * erfcx(-t)) - t * t : log1p(-0.5 * erfc(t));
 }
-PT_INLINE double log_ndtr(double x) { return log_ndtr_slow(x); }
-PT_INLINE float log_ndtr(float x) {
-    const double t = (double)x * 0.7071067811865476, a = abs(t), y = 0.5 * float_erfcx(a);
-    const double square = a < 1e9 ? a * a : a * 1e9;            /* far below the sum is the square */
-    const double e = exp(-square), low = log(y) - square, high = log1p(-y * e);
-    return (float)(x < 0 ? low : high);
-}
+PT_SLOW_1(log_ndtr)
 
 /* d - log(x / a) for d = (x - a) / a, by its series where both are small */
 PT_NOINLINE double log_gap(double a, double x) {
     const double d = (x - a) / a;
-    if (!(abs(d) < 0.1)) return d - log(x / a);
+    if (!(abs(d) < 0.1)) return d - log_called(x / a);
     double gap = 0, power = d * d;
     for (int k = 2; k < 20; k++, power *= -d) gap += power / k;
     return gap;
 }
 /* x^a exp(-x) / Gamma(a + 1); for large a by Stirling's series, without the cancellation */
 PT_NOINLINE double gamma_weight(double a, double x) {
-    if (a < 16.0) return exp(a * log(x) - x - lgamma(a + 1.0));
+    if (a < 16.0) return exp_called(a * log_called(x) - x - lgamma(a + 1.0));
     const double i = 1.0 / a, q = i * i;
     const double stirling = i * (0.08333333333333333 + q * (-0.002777777777777778 + q * (0.0007936507936507937 - q * 0.0005952380952380953)));
-    return exp(-a * log_gap(a, x) - stirling) / sqrt(6.283185307179586 * a);
+    return exp_called(-a * log_gap(a, x) - stirling) / sqrt(6.283185307179586 * a);
 }
 
 /* The regularised incomplete gamma functions: the lower one by its series up to a, or 1, else 1 less the continued
@@ -208,11 +161,12 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
                                                  0.0011574074074074073, 0.0003527336860670194)
                                           : 1.0 / d - 1.0 / eta;
         const double c1 = poly(eta, -0.001851851851851852, -0.003472222222222222, 0.0026455026455026454);
-        const double rest = exp(-a * gap) / sqrt(6.283185307179586 * a) * (abs(eta) < 0.1 ? c0 + c1 / a : 0.0);
+        const double rest = exp_called(-a * gap) / sqrt(6.283185307179586 * a) * (abs(eta) < 0.1 ? c0 + c1 / a : 0.0);
         const double half = 0.5 * erfc((upper ? eta : -eta) * sqrt(0.5 * a));
         return upper ? half + rest : half - rest;
     }
-    if (upper && x <= 1.1 && a <= (x <= 0.5 ? -0.4 / log(x) : 1.1 * x)) {   /* where 1 less the lower one would cancel */
+    /* where 1 less the lower one would cancel */
+    if (upper && x <= 1.1 && a <= (x <= 0.5 ? -0.4 / log_called(x) : 1.1 * x)) {
         double sum = 0, term = 1;
         for (int n = 1; n < 60 && abs(term) > 1e-18; n++) {
             term *= -x / n;
@@ -221,8 +175,8 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
         const double log_gamma = a < 5e-3 ? a * poly(a, -0.5772156649015329, 0.8224670334241132, -0.40068563438653143,
                                                      0.27058080842778454, -0.20738555102867398, 0.16955717699740818)
                                           : lgamma(1.0 + a);
-        const double power = a * log(x) - log_gamma;
-        const double r = -expm1(power) - a * exp(power) * sum;
+        const double power = a * log_called(x) - log_gamma;
+        const double r = -expm1(power) - a * exp_called(power) * sum;
         return r <= 0 ? 0.0 : r;
     }
     const double weight = gamma_weight(a, x);
@@ -262,7 +216,7 @@ PT_INLINE float igammac(float a, float x) { return (float)gamma_ratio((double)a,
 
 /* The inverse of the normal distribution function (Cephes' ndtri): a rational function of y - 1/2, beyond 3/8 of it one
  * of 1 / sqrt(-2 log y). */
-PT_INLINE double ndtri(double x) {
+PT_NOINLINE double ndtri_slow(double x) {
     const bool low = x <= 0.8646647167633873;
     const double y = low ? x : 1.0 - x;
     const double d = y - 0.5, q = d * d;
@@ -272,7 +226,7 @@ PT_INLINE double ndtri(double x) {
                                      poly(q, -1.1833162112133, 15.90562251262117, -82.03722561683334,
                                           200.26021238006066, -225.46268785411937, 86.36024213908905,
                                           4.676279128988815, 1.9544885833814176, 1.0));
-    const double t = sqrt(-2.0 * log(y)), z = 1.0 / t;
+    const double t = sqrt(-2.0 * log_called(y)), z = 1.0 / t;
     const double near =
         poly(z, -0.0008574567851546854, -0.03504246268278482, -0.1402560791713545, 2.1866330685079025,
              14.684956192885803, 44.08050738932008, 57.16281922464213, 31.525109459989388, 4.0554489230596245) /
@@ -283,11 +237,11 @@ PT_INLINE double ndtri(double x) {
              0.20148538954917908, 1.3330346081580755, 3.9388102529247444, 6.915228890689842, 3.2377489177694603) /
         poly(z, 6.790194080099813e-09, 2.8924786474538068e-06, 0.00032801446468212774, 0.013420400608854318,
              0.21623699359449663, 1.3770209948908132, 3.6798356385616087, 6.02427039364742, 1.0);
-    const double tail = t - log(t) / t - z * (t < 8.0 ? near : far);
+    const double tail = t - log_called(t) / t - z * (t < 8.0 ? near : far);
     const double r = y > 0.1353352832366127 ? central : low ? -tail : tail;
     return x > 0 && x < 1.0 ? r : x == 0 ? -infinity<double>() : x == 1.0 ? infinity<double>() : not_a_number<double>();
 }
-PT_INLINE float ndtri(float x) { return (float)ndtri((double)x); }
+PT_SLOW_1(ndtri)
 
 }}  /* namespace pt, unnamed */
 #endif
