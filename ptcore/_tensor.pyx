@@ -25,7 +25,7 @@ from ptcore._device cimport device_of, stream_key, streams_used
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
 from ptcore._node cimport Node
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
-                            read_index, sizes_tuple, wrap_dim)
+                            read_index, same_sizes, sizes_tuple, wrap_dim)
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(PyObject *)
@@ -715,6 +715,13 @@ cdef int move_retained(Tensor t, Node n, int nr) except -1:
 
 cdef object shape_of(Tensor t):
     return make_size(t.rank, t.dims)
+
+
+cdef bint same_shape(Tensor a, Tensor b) except -1:
+    """Whether both have the same sizes; an interpreter's tensors are asked for theirs."""
+    if (a.flags | b.flags) & PT_INTERPOSED:
+        return a.shape == b.shape
+    return a.rank == b.rank and same_sizes(a.rank, a.dims, b.dims)
 
 
 cdef object shape_seen(Tensor t):

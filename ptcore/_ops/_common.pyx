@@ -1,7 +1,5 @@
 """What the bodies of several topics ask about dims. Compiled bodies call these without a Python call."""
-from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport Tensor
-from ptcore._types cimport PT_INTERPOSED
 
 from ptcore._errors import ShapeError
 from ptcore._ops import _arguments
@@ -36,10 +34,3 @@ cpdef long _divided(str op, object dim, Tensor input) except -1:
     if input.rank == 0:
         raise ShapeError(f"{op}: input must have at least one dimension, got shape []")
     return _wrap(op, dim, input.rank)
-
-
-cpdef bint same_shape(Tensor a, Tensor b) except -1:
-    """Whether both have the same sizes; an interpreter's tensors are asked for theirs."""
-    if (a.flags | b.flags) & PT_INTERPOSED:
-        return a.shape == b.shape
-    return a.rank == b.rank and same_sizes(a.rank, a.dims, b.dims)

@@ -1,5 +1,5 @@
 """Bodies: comparisons, logic, bits and tests of floating-point class."""
-from cython.cimports.ptcore._ops._common import same_shape
+from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._dtype import as_dtype
 from ptcore._ops._creation import ones_like

@@ -1,5 +1,6 @@
 """Bodies: products of matrices and vectors."""
-from cython.cimports.ptcore._ops._common import _wrap, same_shape
+from cython.cimports.ptcore._ops._common import _wrap
+from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments

@@ -2,7 +2,8 @@
 import itertools
 from builtins import slice as builtin_slice
 
-from cython.cimports.ptcore._ops._common import _divided, _wrap, same_shape
+from cython.cimports.ptcore._ops._common import _divided, _wrap
+from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._device import checked_device
 from ptcore._dtype import as_dtype
