@@ -56,6 +56,7 @@ def draw(rng, shape, dtype, domain=None, away_from_kinks=False):
         low, high = math.ceil(low), math.floor(high)
         if dtype.startswith("u"):
             low = max(low, 0)
+        low, high = min(low, high), max(low, high)      # none lies between: the next ones outside
         return rng.integers(low, high + 1, shape).astype(dtype)
     if kind == "integers":
         return rng.integers(low, high + 1, shape).astype(storage_dtype(dtype))

@@ -57,7 +57,7 @@ def test_histogram_of_weights_and_edges():
     (lambda: pt.empty_permuted((2, 3), (0, 0)), "empty_permuted: physical_layout must have each dim of size once"),
     (lambda: pt.binomial(pt.ones(1), pt.full((1,), 1.5)), r"binomial: prob must be in \[0, 1\]"),
     (lambda: pt.kl_div(pt.ones(1), pt.ones(1), 3), "kl_div: reduction must be 0"),
-    (lambda: pt.special.entr(pt.ones(1, dtype=pt.complex64)), "special.entr: input must be real, got complex64"),
+    (lambda: pt.special.entr(pt.ones(1, dtype=pt.complex64)), "special.entr: dtype must be one of .*, got complex64"),
 ], ids=range(21))
 def test_errors(call, text):
     with pytest.raises((RuntimeError, TypeError, ValueError), match=text):

@@ -71,7 +71,7 @@ for _name, _partial, _low, _reference, _text, _example, _value in (
     elementwise(
         f"special_{_name}(input)", types=REAL, promote="float", formula=f"{_name}(x)", partial=[_partial], cost=32,
         sample=uniform(_low, 6), reference=_reference, public=[f"special.{_name}"], called=f"special.{_name}",
-        method=False, inplace=False, autocast="high", doc=f"""{_text}
+        method=False, inplace=False, doc=f"""{_text}
 
 >>> import ptcore
 >>> ptcore.special.{_name}(ptcore.tensor({_example}))
@@ -205,10 +205,10 @@ tensor([{values}])
 
 elementwise(
     "jacobi_ratio(input, n, alpha: Float, beta: Float)", types=REAL, promote="float",
-    formula="jacobi_ratio(x, y, alpha, beta)", internal=True, called="jacobi polynomials",
+    formula="jacobi_ratio(x, y, alpha, beta)", internal=True, called="legendre_polynomial_p", inplace=False,
     partial=["trunc(y) * (trunc(y) + alpha + beta + 1) / (2 * (alpha + 1)) "
              "* jacobi_ratio(x, trunc(y) - 1, alpha + 1, beta + 1)", "not_implemented('jacobi_ratio', 'n')"],
-    cost=400, sample=uniform(0, 6), reference="_jacobi_ratio(trunc(y), alpha, beta, x)",
+    cost=400, sample=uniform(0, 4), reference="_jacobi_ratio(trunc(y), alpha, beta, x)",
     doc="Jacobi polynomials divided by their value at 1, for derivatives.")
 
 for _kind, _which, _slope, _at, _values, _shifted in (
@@ -224,11 +224,11 @@ for _kind, _which, _slope, _at, _values, _shifted in (
          "(2 * trunc(y) + 1) * trunc(y) * (trunc(y) + 1) / 3 * jacobi_ratio({x}, trunc(y) - 1, 1.5, 0.5)", "0.5, -0.5",
          " 1., 19.", "-1., 41.")):
     _text = f"Chebyshev polynomial of the {_which}.\n\n"
-    _polynomial(f"chebyshev_polynomial_{_kind}", _slope.format(x="x"), 0, 6, _text + (
+    _polynomial(f"chebyshev_polynomial_{_kind}", _slope.format(x="x"), 0, 4, _text + (
         "``n`` is a number or a tensor, taken without its fractional part; polynomials of negative degree are 0. "
         "Above degree 40 they are computed by the cosine of ``n * t``, which is rounded to a float64."
         if _kind == "t" else _SEE), _values, f"_jacobi({_at})")
-    _polynomial(f"shifted_chebyshev_polynomial_{_kind}", "2 * " + _slope.format(x="2 * x - 1"), 0, 6,
+    _polynomial(f"shifted_chebyshev_polynomial_{_kind}", "2 * " + _slope.format(x="2 * x - 1"), 0, 4,
                 f":func:`ptcore.special.chebyshev_polynomial_{_kind}` at ``2 * input - 1``, for numbers in [0, 1].",
                 _shifted, f"_shifted(_jacobi({_at}))")
 
@@ -237,20 +237,20 @@ for _name, _factor, _which, _values, _reference in (
          "-1., 14.", "special.eval_hermite"),
         ("he", "", "Probabilists' Hermite polynomial of degree ``n``, orthogonal under ``exp(-input**2 / 2)``.{}",
          "-0.7500,  3.0000", "special.eval_hermitenorm")):
-    _polynomial(f"hermite_polynomial_{_name}", f"{_factor}trunc(y) * hermite_polynomial_{_name}(x, trunc(y) - 1)", 0, 6,
+    _polynomial(f"hermite_polynomial_{_name}", f"{_factor}trunc(y) * hermite_polynomial_{_name}(x, trunc(y) - 1)", 0, 4,
                 f"{_which.format(_HIGHEST)}\n\n{_SEE}", _values, _reference)
 
 elementwise(
     "laguerre_of(input, n, alpha: Float)", types=REAL, promote="float", formula="laguerre_of(x, y, alpha)",
-    internal=True, called="laguerre_polynomial_l", cost=400, sample=uniform(0, 6),
+    internal=True, called="laguerre_polynomial_l", inplace=False, cost=400, sample=uniform(0, 4),
     partial=["-laguerre_of(x, trunc(y) - 1, alpha + 1)", "not_implemented('laguerre_of', 'n')"],
     reference="_polynomial(lambda n, x: special.eval_genlaguerre(n, alpha, x), trunc(y), x, -1.0)",
     doc="Generalised Laguerre polynomials, for derivatives.")
-_polynomial("laguerre_polynomial_l", "-laguerre_of(x, trunc(y) - 1, 1.0)", 0, 6,
+_polynomial("laguerre_polynomial_l", "-laguerre_of(x, trunc(y) - 1, 1.0)", 0, 4,
             "Laguerre polynomial of degree ``n``, orthogonal under ``exp(-input)`` on the positive numbers. "
             "Above degree 2**24 it is NaN."
             f"\n\n{_SEE}", " 0.1250, -1.0000", "special.eval_laguerre", ", -1.0")
-_polynomial("legendre_polynomial_p", "trunc(y) * (trunc(y) + 1) / 2 * jacobi_ratio(x, trunc(y) - 1, 1.0, 1.0)", 0, 6,
+_polynomial("legendre_polynomial_p", "trunc(y) * (trunc(y) + 1) / 2 * jacobi_ratio(x, trunc(y) - 1, 1.0, 1.0)", 0, 4,
             f"Legendre polynomial of degree ``n``, orthogonal on [-1, 1]. Above degree 2**24 it is NaN.\n\n{_SEE}",
             "-0.1250,  5.5000", "special.eval_legendre")
 
