@@ -1,7 +1,7 @@
 """The group ``table`` of compare.py: measures, judges, keeps and compares (calls: workloads/table.py).
 
-Bounds of the ratio, by DESIGN.md section 8. Where SciPy or LAPACK computes (marked "hosted") they are wider, as its
-time is part of either library's; on 512 x 512 they are those of SciPy's own function where torch is faster than it.
+Bounds of the ratio, by DESIGN.md section 8. Where LAPACK computes (marked "hosted") they are wider, as its time
+is part of either library's.
 """
 import re
 import time
@@ -16,7 +16,7 @@ BATCH = 24          # entries whose windows take turns; each batch is saved when
 EACH = {"plain": (1.0, 1.3), "backward": (0.6, 1.0), "512": (1.1, 1.1)}      # of own kernels, of hosted ones
 SHORT, SHORT_BOUND = 60e-6, 1.25        # seconds of torch's under which 512 x 512 have this bound
 MEAN = {"plain": 0.25, "backward": 0.16, "512": 0.6}
-COLUMNS = ("mode", "name", "ratio", "bound", "ptcore us", "torch us", "scipy us", "computed by", "note")
+COLUMNS = ("mode", "name", "ratio", "bound", "ptcore us", "torch us", "computed by", "note")
 
 
 class Row:
@@ -32,11 +32,8 @@ class Row:
     @property
     def bound(self):
         bound = EACH[self.mode][self.hosted]
-        if self.mode == "512":
-            if len(self.times) > 2:
-                return bound * max(1.0, self.times[2] / self.times[1])
-            if self.times[1] < SHORT:
-                return SHORT_BOUND
+        if self.mode == "512" and self.times[1] < SHORT:
+            return SHORT_BOUND
         return bound
 
     @property
@@ -44,9 +41,9 @@ class Row:
         return bool(self.times) and self.ratio > self.bound
 
     def cells(self):
-        us = [f"{t * 1e6:.4g}" for t in self.times] + [""] * (3 - len(self.times))
+        us = [f"{t * 1e6:.4g}" for t in self.times] + [""] * (2 - len(self.times))
         ratios = [f"{self.ratio:.4f}", f"{self.bound:.3f}"] if self.times else ["", ""]
-        return [self.mode, self.name, *ratios, *us, "SciPy, LAPACK" if self.hosted else "", self.note]
+        return [self.mode, self.name, *ratios, *us, "LAPACK" if self.hosted else "", self.note]
 
     @classmethod
     def of(cls, cells):
@@ -54,10 +51,10 @@ class Row:
         return cls(mode, name, bool(hosted), [float(t) * 1e-6 for t in us if t], note)
 
     def __str__(self):
-        mode, name, ratio, bound, ours, theirs, scipy, hosted, note = self.cells()
+        mode, name, ratio, bound, ours, theirs, hosted, note = self.cells()
         if not self.times:
             return f"{mode:9}{name:50}{note}"
-        own = f"  SciPy's own {scipy} us" if scipy else "  hosted" if hosted else ""
+        own = "  hosted" if hosted else ""
         return (f"{mode:9}{name:50}{ratio:>9}  of {bound}  {ours:>9} us  torch {theirs:>9} us"
                 f"{'  over' if self.over else ''}{own}")
 

@@ -40,7 +40,7 @@ def test_every_public_op_is_in_it(entries):
 
 
 def args(save=None, modes="plain,backward,512"):
-    names = "^(add|sum|relu|linalg.inv|special.ndtri|max.*)$"
+    names = "^(add|sum|relu|linalg.inv|max.*)$"
     return types.SimpleNamespace(match=names, modes=modes, rounds=1, save=save, shared=False)
 
 
@@ -48,14 +48,13 @@ def test_saves_and_resumes(group, tmp_path, capsys):
     path = tmp_path / "table.tsv"
     first, _ = group.run((pt, torch), args(path, "plain,backward"), "here")
     assert all(r.times for r in first), [r.note for r in first]
-    assert {r.name for r in first if r.hosted} == {"linalg.inv", "special.ndtri"}
+    assert {r.name for r in first if r.hosted} == {"linalg.inv"}
     done = {(r.mode, r.name): r.times for r in first}
     again, left = group.run((pt, torch), args(path), "here")
     assert {(r.mode, r.name) for r in again if r.mode == "512"} >= {("512", "add"), ("512", "sum, dim=1")}
     for row in again:
         if row.mode != "512":
             assert row.times == pytest.approx(done[row.mode, row.name], rel=1e-3)
-    assert len(next(r for r in again if (r.mode, r.name) == ("512", "special.ndtri")).times) == 3
     with pytest.raises(SystemExit, match="measured otherwise"):
         group.run((pt, torch), args(path), "elsewhere")
     capsys.readouterr()
@@ -82,4 +81,3 @@ def test_bounds(group):
     assert row("plain", "a", False, (1e-6, 1e-6)).bound == 1 and row("plain", "a", True, (1e-6, 1e-6)).bound == 1.3
     assert row("backward", "a", False, (1e-6, 1e-6)).over and not row("backward", "a", True, (1e-6, 1e-6)).over
     assert row("512", "a", False, (1e-6, 59e-6)).bound == 1.25 and row("512", "a", False, (1e-6, 61e-6)).bound == 1.1
-    assert row("512", "a", True, (1e-6, 1e-4, 3e-4)).bound == pytest.approx(3.3)

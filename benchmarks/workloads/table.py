@@ -13,45 +13,16 @@ from .calls import Call, Unfit, database, found, row_cases, samples, spread
 
 NO_GRADIENT = "nothing has a gradient in torch"
 SPACES = ("", "nn.functional.", "linalg.", "special.", "Tensor.")
-# SciPy's own function of the same values.
-SCIPY = {"airy_ai": lambda s: lambda x: s.airy(x)[0], "zeta": lambda s: s.zeta, "ndtri": lambda s: s.ndtri,
-         "spherical_bessel_j0": lambda s: lambda x: s.spherical_jn(0, x),
-         "bessel_j0": lambda s: s.j0, "bessel_j1": lambda s: s.j1, "bessel_y0": lambda s: s.y0,
-         "bessel_y1": lambda s: s.y1, "modified_bessel_k0": lambda s: s.k0, "modified_bessel_k1": lambda s: s.k1,
-         "scaled_modified_bessel_k0": lambda s: s.k0e, "scaled_modified_bessel_k1": lambda s: s.k1e,
-         **{f"{shifted}chebyshev_polynomial_{kind}": (lambda name: lambda s: _of_order(getattr(s, name)))(
-             f"eval_{'sh_' if shifted else ''}cheby{kind}")
-            for shifted in ("", "shifted_") for kind in "tu"},
-         **{f"{shifted}chebyshev_polynomial_{kind}": lambda s: _of_order(s.eval_chebyu)
-            for shifted in ("", "shifted_") for kind in "vw"},
-         "hermite_polynomial_h": lambda s: _of_order(s.eval_hermite),
-         "hermite_polynomial_he": lambda s: _of_order(s.eval_hermitenorm),
-         "laguerre_polynomial_l": lambda s: _of_order(s.eval_laguerre),
-         "legendre_polynomial_p": lambda s: _of_order(s.eval_legendre)}
 LAPACK = re.compile(r"svd|cond|pca_lowrank|lobpcg|\[nuc\]")
 NO_LAPACK = ("vander", "linalg_vander", "lu_unpack")        # in the rows of factors, computed by own kernels
 
 
-def _of_order(ufunc):
-    """With torch's order of arguments; the degrees are whole numbers, as ptcore's are for SciPy."""
-    return lambda x, n: ufunc(n.astype(np.int64), x)
-
-
 class Entry:
-    """A call to be timed; ``kind`` is "elementwise", "reducing" or None; ``hosted`` says that SciPy or LAPACK computes
-    it."""
+    """A call to be timed; ``kind`` is "elementwise", "reducing" or None; ``hosted`` says that LAPACK computes it."""
 
     def __init__(self, name, path, candidates, kind=None, hosted=False):
         self.name, self.path, self.candidates = name, path, candidates
         self.kind, self.hosted = kind, hosted
-
-    def scipy(self):
-        """SciPy's own function, if there is one of a hosted special function."""
-        make = SCIPY.get(self.path.removeprefix("special.")) if self.hosted else None
-        if make is None:
-            return None
-        from scipy import special
-        return make(special)
 
 
 def variants(keys, table):
@@ -96,8 +67,8 @@ def entries(ptcore, torch):
 
     def add(name, path, keys, row):
         for k, (suffix, info) in enumerate([("", None)] if path in OWN else variants(keys, table)):
-            hosted = (row is not None and row.family == "linalg" and row.name not in NO_LAPACK) or (
-                path.removeprefix("special.") in SCIPY) or bool(LAPACK.search(path + suffix))
+            hosted = (row is not None and row.family == "linalg" and row.name not in NO_LAPACK) or bool(
+                LAPACK.search(path + suffix))
             calls = candidates(path, info, None if k else row, torch)
             made.append(Entry(name + suffix, path, calls, kind_of(row, path, info), hosted))
 
@@ -327,12 +298,6 @@ def large_mode(entry, libraries, rng):
         differs, _ = compared(entry, form, libraries, [form.run(libraries[0])[0], theirs])
         assert not differs, f"512 x 512{suffix}: {differs}"
         loops = [form.prepared(xp)[:2] for xp in libraries]
-        scipy = entry.scipy()
-        if scipy is not None and not suffix:
-            arrays = [d.array for d in form.data()]
-            scipy(*arrays)
-            loops.append((f"f({', '.join(f'a{i}' for i in range(len(arrays)))})",
-                          {"f": scipy, **{f"a{i}": x for i, x in enumerate(arrays)}}))
         found_forms.append((entry.name + suffix, loops))
     if not found_forms:
         raise reason

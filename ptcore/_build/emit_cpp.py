@@ -6,7 +6,7 @@ from tables import expr, grad_mask, schema
 
 LEVELS = ("base", "v3", "v4")
 # What stands in namespace pt::fast too: the branch-free part, NaN where that does not hold.
-FAST = "sin|cos|tan|fmod|remainder|floor_divide"
+FAST = "sin|cos|tan|fmod|remainder|floor_divide|spherical_bessel_j0"
 CPP = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "uint16": "uint16_t",
        "int16": "int16_t", "uint32": "uint32_t", "int32": "int32_t", "uint64": "uint64_t",
        "int64": "int64_t", "float32": "float", "float64": "double",

@@ -21,18 +21,12 @@ HIGHEST = {"narrow": "v3", "base": "base", "modest": "base", "small": "base"}   
 
 # Functions of the scalar header that call one function of doubles for each element gain nothing from lanes: loops of
 # formulas with one of them are compiled at the base level alone.
-SCALAR = {
-    "digamma", "i0", "i1", "i0e", "i1e", "bessel_j0", "bessel_j1", "bessel_j_of", "bessel_y0", "bessel_y1",
-    "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
-    "spherical_bessel_j0", "spherical_bessel_j_of", "airy_ai", "airy_ai_slope", "igamma", "igammac", "zeta",
-    "polygamma", "polygamma_of", "ndtri", "log_ndtr", "laguerre_of",
-    "jacobi_ratio", "laguerre_polynomial_l", "legendre_polynomial_p", "hermite_polynomial_h", "hermite_polynomial_he",
-    *[f"{s}chebyshev_polynomial_{k}" for s in ("", "shifted_") for k in "tuvw"]}
+SCALAR = {"bessel_j_of", "spherical_bessel_j_of", "airy_ai", "airy_ai_slope", "igamma", "igammac", "zeta", "polygamma",
+          "polygamma_of", "laguerre_of", "jacobi_ratio", "laguerre_polynomial_l", "legendre_polynomial_p",
+          "hermite_polynomial_h", "hermite_polynomial_he",
+          *[f"{s}chebyshev_polynomial_{k}" for s in ("", "shifted_") for k in "tuvw"]}
 # These have a form for floats that has lanes.
-SCALAR_OF_DOUBLES = {"lgamma", "erfcx"}
-# Topics whose loops at the base level are compiled for size where there are other levels: most are calls of one such
-# function.
-SMALL_LOOPS = ("special",)
+SCALAR_OF_DOUBLES = {"lgamma", "erfcx", "i0", "i1", "i0e", "i1e", "log_ndtr", "digamma"}
 
 
 def has_lanes(functions, dtype):

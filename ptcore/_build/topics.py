@@ -35,7 +35,7 @@ def main():
     for topic in tables.topics():
         print("topic", topic)
     for topic in loops(tables.read_rows()):
-        print("loops", topic, "small" if topic in levels.SMALL_LOOPS else "every")
+        print("loops", topic)
     for topic, path in bodies():
         print("body", f"{topic}.{path.stem}", path.relative_to(tables.PACKAGE).as_posix())
     for path in [*kernels(), *sorted((tables.OPS / "kernels").glob("*.cpp"))]:

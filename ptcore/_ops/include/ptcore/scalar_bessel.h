@@ -114,10 +114,16 @@ PT_NOINLINE double bessel_j_of_slow(double x, double order) {
 }
 
 /* Spherical ones of the first kind. */
-PT_NOINLINE double spherical_bessel_j0_slow(double x) {
-    return isinf(x) ? 0.0 : x == 0.0 ? 1.0 : sin(x) / x;
+template<class T> PT_INLINE T real_spherical_bessel_j0(T x) {
+    return isinf(x) ? T(0) : x == T(0) ? T(1) : sin(x) / x;
 }
-PT_SLOW_1(spherical_bessel_j0)
+PT_REAL_1(spherical_bessel_j0)
+namespace fast {
+template<class T> PT_INLINE T spherical_bessel_j0(T x) {
+    const T y = sin(x) / x;
+    return x == T(0) ? T(1) : y;
+}
+}
 PT_NOINLINE double spherical_bessel_j_of_slow(double x, double order) {
     const double f0 = spherical_bessel_j0(x), z = x * x;
     if (isinf(x)) return 0;

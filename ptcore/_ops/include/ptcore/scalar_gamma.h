@@ -73,7 +73,29 @@ PT_NOINLINE double digamma_slow(double x) {
                         0.08333333333333333);
     return x < infinity<double>() ? r + (log_called(x) - 0.5 / x - s) : x;
 }
-PT_SLOW_1(digamma)
+/* cot(pi w) pi for |w| <= 1/2 */
+PT_INLINE double cotangent_of_turn(double w) {
+    const double z = w * w;
+    return poly(z, 1.0, -4.934802200544676, 4.058712126416497, -1.335262768843447,
+                0.23533063012953284, -0.025806888737002202, 0.0019295562724817132, -0.00010456655338748738,
+                4.149564353942586e-06) / sine_of_turn(w);
+}
+PT_INLINE double digamma(double x) { return digamma_slow(x); }
+PT_INLINE float digamma(float x_) {
+    const double x = x_, w = x - round(x);
+    const bool reflected = x < 0.5;
+    const double a = reflected ? 1.0 - x : x;
+    const bool shifted = a < 8.0;
+    const double b = shifted ? a + 8.0 : a, low = shifted ? a : 1.0, t = low * (low + 7.0);
+    const double pairs = 1.0 / t + 1.0 / (t + 6.0) + (1.0 / (t + 10.0) + 1.0 / (t + 12.0));
+    const double i = 1.0 / b, q = i * i;
+    const double series = q * poly(q, 0.08333333333333333, -0.008333333333333333, 0.003968253968253968,
+                                   -0.004166666666666667, 0.007575757575757576, -0.021092796092796094);
+    const double y = log_of_normal(b) - 0.5 * i - series - (shifted ? (low + low + 7.0) * pairs : 0.0);
+    const double r = reflected ? y - cotangent_of_turn(w) : y;
+    return isinf(x_) ? (x_ > 0 ? x_ : not_a_number<float>())
+         : x_ == 0 ? copysign(infinity<float>(), -x_) : x_ < 0 && w == 0 ? not_a_number<float>() : (float)r;
+}
 
 /* a^-s; small whole s by products, others for floats without the digits of pow */
 PT_NOINLINE double negative_power(double a, double s, bool rough) {

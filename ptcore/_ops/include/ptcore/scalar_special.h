@@ -1,6 +1,6 @@
 /* Bessel functions of an imaginary argument, the scaled complementary error function, the normal distribution and the
- * incomplete gamma functions: in double, correct rather than vectorised, but for erfcx and entr of floats. The
- * coefficients were fitted with mpmath to 40 digits. Part of scalar.h.
+ * incomplete gamma functions: doubles correct rather than vectorised, floats without a branch, by shorter polynomials
+ * in double. The coefficients were fitted with mpmath to 40 digits. Part of scalar.h.
  */
 #ifndef PTCORE_SCALAR_SPECIAL_H
 #define PTCORE_SCALAR_SPECIAL_H
@@ -74,10 +74,53 @@ PT_INLINE double i1e(double x) { return bessel_i1_scaled(x); }
 PT_INLINE double i0(double x) { return grown(bessel_i0_scaled(x), x); }
 PT_INLINE double i1(double x) { return grown(x == -infinity<double>() ? -0.5 : bessel_i1_scaled(x), x); }
 
-PT_INLINE float i0e(float x) { return (float)bessel_i0_scaled((double)x); }
-PT_INLINE float i1e(float x) { return (float)bessel_i1_scaled((double)x); }
-PT_INLINE float i0(float x) { return (float)i0((double)x); }
-PT_INLINE float i1(float x) { return (float)i1((double)x); }
+/* The same for floats; r is that of |x| <= 8, or of what is beyond times sqrt(|x|). */
+PT_INLINE double scaled_by_side(double a, double near, double far) {
+    return a <= 8.0 ? near : far / sqrt(a);
+}
+PT_INLINE double float_i0e(double a) {
+    const double t = 0.25 * a - 1.0, u = 16.0 / a - 1.0;
+    const double near = poly(t, 0.2070019212239867, -0.11300433610864266, 0.09451563189402233,
+                             -0.08904288918698641, 0.08734321532557372, -0.08497304959010592,
+                             0.07927874418670428, -0.06946451493109221, 0.05674911084395445,
+                             -0.04331379367909357, 0.030297408532378764, -0.018865125988389776,
+                             0.011661634063608236, -0.00800984960667441, 0.0040626536466720365,
+                             -0.0007596967284124182, 0.00046962487311860636, -0.0008508526976662284,
+                             0.0003359461388227254);
+    const double far = poly(u, 0.4021765094450081, 0.003360555851925354, 0.00013621684311530046,
+                            1.1111525456650673e-05, 1.4767921099426897e-06, 3.631710305277285e-07,
+                            1.0829898259260847e-07);
+    return scaled_by_side(a, near, far);
+}
+PT_INLINE double float_i1e(double a) {
+    const double t = 0.25 * a - 1.0, u = 16.0 / a - 1.0;
+    const double near = a * poly(t, 0.04468770986450251, -0.061124338025990106, 0.06805760212960305,
+                                 -0.06848260694070092, 0.06376733064622675, -0.05528001503648954,
+                                 0.0446755031610766, -0.03367166370472805, 0.023680016667049938,
+                                 -0.015569320920202672, 0.009606095385955372, -0.005541908244896256,
+                                 0.0029563628396675574, -0.001522471036028631, 0.000812047943412777,
+                                 -0.0003636452040028463, 9.375809886867844e-05, -4.317720058003002e-05,
+                                 4.7479082033953785e-05, -1.694785151624946e-05);
+    const double far = poly(u, 0.38939845902587233, -0.009749581526547915, -0.00021923666942859845,
+                            -1.500332306614829e-05, -1.8267145046635388e-06, -4.2155543729815765e-07,
+                            -1.2212498465941114e-07);
+    return scaled_by_side(a, near, far);
+}
+PT_INLINE float i0e(float x) { return (float)float_i0e((double)abs(x)); }
+PT_INLINE float i1e(float x) {
+    const float y = (float)float_i1e((double)abs(x));
+    return x < 0 ? -y : y;
+}
+/* beyond 100 both are inf; exp is not asked for more */
+PT_INLINE float i0(float x) {
+    const double a = abs(x), b = a > 100.0 ? 100.0 : a;
+    return (float)(float_i0e(b) * exp(b));
+}
+PT_INLINE float i1(float x) {
+    const double a = abs(x), b = a > 100.0 ? 100.0 : a;
+    const float y = (float)(float_i1e(b) * exp(b));
+    return x < 0 ? -y : y;
+}
 
 /* exp(x^2) erfc(x) */
 PT_NOINLINE double erfcx_slow(double x) {
@@ -128,7 +171,13 @@ PT_NOINLINE double log_ndtr_slow(double x) {
     const double t = x * 0.7071067811865476;
     return x < -1.0 ? log_called(0.5 * erfcx(-t)) - t * t : log1p(-0.5 * erfc(t));
 }
-PT_SLOW_1(log_ndtr)
+PT_INLINE double log_ndtr(double x) { return log_ndtr_slow(x); }
+PT_INLINE float log_ndtr(float x) {
+    const double t = (double)x * 0.7071067811865476, a = abs(t), y = 0.5 * float_erfcx(a);
+    const double square = a * a;
+    const double e = exp(-square), low = log(y) - square, high = log1p(-y * e);
+    return (float)(x < 0 ? low : high);
+}
 
 /* d - log(x / a) for d = (x - a) / a, by its series where both are small */
 PT_NOINLINE double log_gap(double a, double x) {
