@@ -151,8 +151,8 @@ def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=No
 
 
 cdef dict LEGACY_WORDS = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
     "complex128": "ComplexDouble"}
 cdef list LEGACY_NAMES = [f"ptcore.{LEGACY_WORDS.get(name, name.capitalize())}Tensor"       # by dtype code
                           for name in [dtype_of(dt).name for dt in range(PT_NDTYPES)]]
@@ -515,8 +515,8 @@ def cuda_array_interface(self):
 
 # What this module adds to Tensor.
 for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_,
-           detach, detach_, to, cpu, cuda, type_as, is_same_size, get_device, new, size, as_strided, view_as, reshape_as,
-           expand_as, broadcast_to, nonzero, masked_select, conj, adjoint):
+           detach, detach_, to, cpu, cuda, type_as, is_same_size, get_device, new, size, as_strided, view_as,
+           reshape_as, expand_as, broadcast_to, nonzero, masked_select, conj, adjoint):
     setattr(Tensor, _f.__name__, _f)
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("bfloat16", "bfloat16"), ("int", "int32"), ("long", "int64"), ("short", "int16"),
