@@ -185,10 +185,10 @@ def laguerre(alpha):
         return ((2 * k + 1 + alpha - x) * p - (k + alpha) * q) / (k + 1)
 
     def size(x, n, value):
-        """Outside of the zeros the value, inside a bound of it."""
-        if x <= 0:
-            return abs(value)
-        return mp.exp(x / 2) * mp.binomial(n + alpha, n)
+        """Outside of the zeros, which end before 4 n + 2 alpha + 2, the value, inside a bound of it."""
+        outside = x <= 0 or x > 4 * n + 2 * alpha + 2
+        return abs(value) if outside else mp.exp(x / 2) * mp.binomial(n + alpha, n)
+
     return by_steps(lambda x: alpha + 1 - x, step, size)
 
 
@@ -201,7 +201,7 @@ def jacobi(a, b):
         return (ratio * (s - 1) * (s * (s - 2) * x + a * a - b * b) * p
                 - older * 2 * (n + a - 1) * (n + b - 1) * s * q) / (2 * n * (n + a + b) * (s - 2))
     return by_steps(lambda x: (a + 1 + (a + b + 2) * (x - 1) / 2) / (a + 1), step,
-                    lambda x, n, value: abs(value) if abs(x) > 1 else n + 1)
+                    lambda x, n, value: abs(value) if abs(x) > 1 else n + 1 if x < 0 and b > a else 1)
 
 
 def hermite(scale):
