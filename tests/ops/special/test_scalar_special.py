@@ -51,7 +51,8 @@ namespace pt {
 """ + "\n".join(f"LOOP({prefix}{f}_{t}, {c}, {space}{f}({args}))" for t, c in (("f", "float"), ("d", "double"))
                 for prefix, space, names, args in (
                     ("", "", [*ONE, "frexp_mantissa", "frexp_exponent", "clamp_to_one"], "a[i]"),
-                    ("", "", TWO, "a[i], b[i]"), ("fast_", "fast::", FAST, "a[i], b[i]")) for f in names) + "\n}"
+                    ("", "", TWO, "a[i], b[i]"), ("fast_", "fast::", FAST, "a[i], b[i]"),
+                    ("fast_", "fast::", ["spherical_bessel_j0"], "a[i]")) for f in names) + "\n}"
 
 
 @pytest.fixture(scope="module", params=[pytest.param(level, marks=[pytest.mark.slow] if i else [])
@@ -96,7 +97,7 @@ def test_accuracy(header, name, code):
     got = header(name, x)
     if code == "f":
         error = ulp_error(got, want, np.float32)
-        assert error.max() < (2.5 if name == "entr" else 1.1), x[error.argmax()]
+        assert error.max() < (2.5 if name in ("spherical_bessel_j0", "entr") else 1.1), x[error.argmax()]
         return
     scale = np.array([max(1.0, abs(float(w))) for w in want])
     error = np.abs(np.array([float(mp.mpf(float(g)) - w) for g, w in zip(got, want)])) / scale
@@ -254,3 +255,10 @@ def test_fast_divisions(header, name, code):
         np.testing.assert_array_equal(np.signbit(fast)[inside], np.signbit(whole)[inside])
         beyond = ~np.isnan(fast)
         np.testing.assert_array_equal(fast[beyond], whole[beyond])
+
+
+@pytest.mark.parametrize("code", FLOATS)
+def test_fast_spherical_bessel(header, code):
+    x = np.concatenate([np.random.default_rng(0).uniform(-60, 60, 500), [0, -0.0]]).astype(FLOATS[code])
+    np.testing.assert_array_equal(header("fast_spherical_bessel_j0", x), header("spherical_bessel_j0", x))
+    assert np.isnan(header("fast_spherical_bessel_j0", np.array([inf, 1e30, nan], FLOATS[code]))).all()
