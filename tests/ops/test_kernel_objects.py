@@ -25,6 +25,11 @@ def test_only_the_table_is_exported(kernels):
         assert {name for name in defined if not name.startswith("DW.ref.")} == expected
 
 
+def test_every_family_is_tested_here():
+    tables = {name for name, path in SOURCES.items() if f"pt_kernels_{name}_" in path.read_text()}
+    assert set(FAMILIES) <= tables
+
+
 @pytest.mark.slow
 def test_portable_vectors_compile(tmp_path):
     """The branch for compilers without vector extensions compiles."""

@@ -19,9 +19,6 @@ def pixel_shuffle(input, upscale_factor):
                          f"upscale_factor, got {list(input.shape)}")
     *lead, c, h, w = input.shape
     n = len(lead)
-    if n == 1:
-        x = permute(reshape(input, (lead[0], c // (r * r), r, r, h, w)), (0, 1, 4, 2, 5, 3))
-        return reshape(x, (lead[0], c // (r * r), h * r, w * r))
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
     return reshape(x, (*lead, c // (r * r), h * r, w * r))
@@ -34,9 +31,6 @@ def pixel_unshuffle(input, downscale_factor):
                          f"downscale_factor, got {list(input.shape)}")
     *lead, c, h, w = input.shape
     n = len(lead)
-    if n == 1:
-        x = permute(reshape(input, (lead[0], c, h // r, r, w // r, r)), (0, 1, 3, 5, 2, 4))
-        return reshape(x, (lead[0], c * r * r, h // r, w // r))
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
     return reshape(x, (*lead, c * r * r, h // r, w // r))
