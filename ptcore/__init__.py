@@ -18,9 +18,10 @@ from ptcore._memory_format import (  # noqa: E402
     memory_format,
     preserve_format,
 )
-from ptcore._ops import _indexing, _select  # noqa: E402
+from ptcore._ops import _select  # noqa: E402
 from ptcore._ops.call import run as _run  # noqa: E402
 from ptcore._ops.call.operands import result_type  # noqa: E402
+from ptcore._ops.index import indexing as _indexing  # noqa: E402
 from ptcore._random import (  # noqa: E402
     Generator,
     default_generator,
@@ -55,7 +56,17 @@ _run.set_random_source(_random.next_random)
 
 from ptcore._names import methods as _tensor_ops  # noqa: E402
 from ptcore._names.root import *  # noqa: E402, F403
-from ptcore._ops._creation import (  # noqa: E402
+from ptcore._ops._methods import (  # noqa: E402
+    adjoint,
+    as_strided,
+    broadcast_to,
+    conj,
+    detach,
+    masked_select,
+    nonzero,
+)
+from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
+from ptcore._ops.creation.creation import (  # noqa: E402
     arange,
     bernoulli,
     empty,
@@ -78,16 +89,6 @@ from ptcore._ops._creation import (  # noqa: E402
     zeros,
     zeros_like,
 )
-from ptcore._ops._methods import (  # noqa: E402
-    adjoint,
-    as_strided,
-    broadcast_to,
-    conj,
-    detach,
-    masked_select,
-    nonzero,
-)
-from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
 from ptcore.autograd import _tensor_methods  # noqa: E402
 
 

@@ -23,7 +23,13 @@ def bodies():
 def kernels():
     """The kernel files of topics; each defines the tables pt_kernels_<name>_<level>."""
     found = [path for path in tables.OPS.glob("*/*.cpp") if path.parent.name not in ("call", "kernels")]
-    return sorted(found, key=lambda path: path.stem)
+    return sorted([path for path in found if levels.group(path.stem) != "common"], key=lambda path: path.stem)
+
+
+def without_tables():
+    """The other files: those of kernels/, and what is compiled once."""
+    return sorted({*(tables.OPS / "kernels").glob("*.cpp"),
+                   *(path for path in tables.OPS.glob("*/*.cpp") if levels.group(path.stem) == "common")})
 
 
 def loops(ops):
@@ -38,7 +44,7 @@ def main():
         print("loops", topic)
     for topic, path in bodies():
         print("body", f"{topic}.{path.stem}", path.relative_to(tables.PACKAGE).as_posix())
-    for path in [*kernels(), *sorted((tables.OPS / "kernels").glob("*.cpp"))]:
+    for path in [*kernels(), *without_tables()]:
         print("kernel", levels.group(path.stem), path.relative_to(tables.PACKAGE).as_posix())
     for path in sorted((tables.PACKAGE / "autograd" / "rules").glob("*.py")):
         if path.stem != "__init__":

@@ -11,7 +11,7 @@ whose rule moves dims run once on ``meta`` samples, which also says what the res
 """
 import ptcore._ops as ops
 from ptcore._exchange.convert import as_tensor
-from ptcore._ops._creation import arange, empty
+from ptcore._ops.creation.creation import arange, empty
 from ptcore._tensor import Tensor
 
 
@@ -44,7 +44,7 @@ def call(op, args, inplace=False):
     -------
     result : Batched, tuple of Batched, or what the op returns if nothing is batched
         NotImplemented where the row says to decompose: the caller then runs a composite's body or
-        ``_decompositions.function(op)`` on samples.
+        its topic's decomposition on samples.
 
     Raises
     ------

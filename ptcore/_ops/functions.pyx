@@ -12,7 +12,7 @@ from libc.string cimport strcmp
 
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
-from ptcore._ops cimport _views
+from ptcore._ops.view cimport views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, asks, flags_of_all, offer
@@ -219,7 +219,7 @@ cdef object structured_entry(pt_function *f, PyObject **slots):
 
 
 cdef object view_entry(pt_function *f, PyObject **slots):
-    return _views.run_view(f.spec.op, slots, f.spec.nargs)
+    return views.run_view(f.spec.op, slots, f.spec.nargs)
 
 
 cdef object _OUT = ("out",)

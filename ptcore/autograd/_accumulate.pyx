@@ -6,7 +6,7 @@ from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._writing cimport copy_into
 from ptcore._ops.table.ids cimport VJPS, info
-from ptcore._ops._creation import ones_like
+from ptcore._ops.creation.creation import ones_like
 from ptcore._ops.functions import clone
 from ptcore.autograd._helpers import sum_to
 

@@ -54,7 +54,7 @@ class CopySlices:
 
 def laid_out(g, size, stride):
     """A copy of g with the given strides (a dense layout)."""
-    from ptcore._ops._creation import empty_strided, zeros_like
+    from ptcore._ops.creation.creation import empty_strided, zeros_like
     if any(s < 0 for s in stride):
         raise RuntimeError("in-place: a write through a view of a base with negative strides "
                            "cannot be differentiated")

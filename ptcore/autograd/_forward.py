@@ -7,7 +7,7 @@ dtype of its primal; None stands for zero. Who pairs tensors with tangents is no
 import importlib
 
 import ptcore._ops as ops
-from ptcore._ops._creation import full, ones_like, zeros_like
+from ptcore._ops.creation.creation import full, ones_like, zeros_like
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table import expr
 from ptcore._ops.table.evaluate import evaluated

@@ -3,7 +3,7 @@ import itertools
 import sys
 import types
 
-from ptcore._ops._creation import randn, zeros
+from ptcore._ops.creation.creation import randn, zeros
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore.autograd import grad

@@ -3,7 +3,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, shape_of
 from ptcore._state import interpreters as _interpreters
-from ptcore._ops._creation import full, ones_like, zeros
+from ptcore._ops.creation.creation import full, ones_like, zeros
 from ptcore._ops.functions import abs, masked_fill, where
 from ptcore._ops.functions import logical_and
 from ptcore._ops.functions import cat
@@ -117,7 +117,7 @@ def ungathered(g, shape, dim, index):
 def pair_slope(g, x1, x2, dist, p):
     """The gradient of distances between the rows of x1 and x2 by x1."""
     if differentiated():
-        from ptcore._ops._decompositions import pair_distances_slope as slope_by_ops
+        from ptcore._ops.norm.decompositions import pair_distances_slope as slope_by_ops
         return slope_by_ops(g, x1, x2, dist, p)
     return pair_distances_slope(g, x1, x2, dist, p)
 
@@ -125,7 +125,7 @@ def pair_slope(g, x1, x2, dist, p):
 def row_slope(g, x, dist, p):
     """The gradient of distances between all pairs of rows of a matrix."""
     if differentiated():
-        from ptcore._ops._decompositions import row_distances_slope as slope_by_ops
+        from ptcore._ops.norm.decompositions import row_distances_slope as slope_by_ops
         return slope_by_ops(g, x, dist, p)
     return row_distances_slope(g, x, dist, p)
 
@@ -174,7 +174,7 @@ def diagonal_backward(g, shape, offset, dim1, dim2):
 
 def unfold_backward(g, shape, dimension, size, step):
     """Each window's gradient added where the window lay."""
-    from ptcore._ops._creation import arange
+    from ptcore._ops.creation.creation import arange
     from ptcore._ops.functions import index_add
     if not shape:
         return reshape(sum(g, (0,)), ())
@@ -277,7 +277,7 @@ def winners(x, dim, index, z, out):
 
 def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, input_offset):
     """Adds g to the elements that the window showed and reads them as the input lay."""
-    from ptcore._ops._creation import arange
+    from ptcore._ops.creation.creation import arange
     from ptcore._ops.functions import index_add
     low, high = extent(size, stride, storage_offset)
     low2, high2 = extent(shape, input_stride, input_offset)

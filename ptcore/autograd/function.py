@@ -2,8 +2,8 @@
 import functools
 import weakref
 
-from ptcore._ops._creation import zeros
 from ptcore._ops._record import attach_history, check_dirty, custom_node
+from ptcore._ops.creation.creation import zeros
 from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 from ptcore.autograd._helpers import reduce_to

@@ -7,7 +7,7 @@ backward trick").
 Every function takes ``func`` and its ``inputs`` (a tensor or a tuple) and returns results in
 the same structure: a tensor where a tensor was given, else a tuple.
 """
-from ptcore._ops._creation import ones_like, zeros, zeros_like
+from ptcore._ops.creation.creation import ones_like, zeros, zeros_like
 from ptcore._ops.functions import stack
 from ptcore._state import enable_grad
 from ptcore._tensor import Tensor

@@ -1,5 +1,5 @@
 """``Variable``, the name that tensors with gradients had in PyTorch's first years."""
-from ptcore._ops._creation import empty
+from ptcore._ops.creation.creation import empty
 from ptcore._tensor import Tensor
 
 __all__ = ["Variable"]

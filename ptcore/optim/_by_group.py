@@ -2,7 +2,7 @@
 
 import ptcore
 from ptcore import Tensor
-from ptcore._ops import _optimizers
+from ptcore._ops.optimizers import optimizers
 from ptcore.optim.optimizer import Optimizer, check_implementation
 
 
@@ -79,7 +79,7 @@ class ByList(ByGroup):
             for param, state in zip(params, states, strict=True):
                 if not state:
                     self._begin(param, state, names, group)
-        _optimizers.step_(formula, options, params, grads, states, names, self._counters)
+        optimizers.step_(formula, options, params, grads, states, names, self._counters)
 
 
 class ByParameter(ByGroup):

@@ -15,7 +15,7 @@ from itertools import chain
 
 import ptcore
 from ptcore import Tensor
-from ptcore._ops import _optimizers
+from ptcore._ops.optimizers import optimizers
 from ptcore.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -380,7 +380,7 @@ class Optimizer:
                     else:
                         p.grad.requires_grad_(False)
                     grads.append(p.grad)
-        _optimizers.zero_(grads)
+        optimizers.zero_(grads)
 
     def step(self, closure=None):
         """Update the parameters; every optimiser defines it.

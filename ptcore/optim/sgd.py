@@ -3,7 +3,7 @@
 from itertools import compress
 
 import ptcore
-from ptcore._ops import _optimizers
+from ptcore._ops.optimizers import optimizers
 from ptcore.optim._by_group import ByGroup
 from ptcore.optim.optimizer import check_nonnegative
 
@@ -100,7 +100,7 @@ class SGD(ByGroup):
             False,
         )
         if group["momentum"] == 0:
-            _optimizers.step_("sgd", options, params, grads, [], (), ())
+            optimizers.step_("sgd", options, params, grads, [], (), ())
             return
         formula, names = "sgd_nesterov" if group["nesterov"] else "sgd_momentum", ("momentum_buffer",)
         states = [self.state[p] for p in params]
@@ -109,7 +109,7 @@ class SGD(ByGroup):
             for param, state in compress(zip(params, states, strict=True), new):
                 state["momentum_buffer"] = ptcore.zeros_like(param)
             chosen = [[*compress(x, new)] for x in (params, grads, states)]
-            _optimizers.step_(formula, (*options[:-1], True), *chosen, names, ())
+            optimizers.step_(formula, (*options[:-1], True), *chosen, names, ())
             begun = [not n for n in new]
             params, grads, states = ([*compress(x, begun)] for x in (params, grads, states))
-        _optimizers.step_(formula, options, params, grads, states, names, ())
+        optimizers.step_(formula, options, params, grads, states, names, ())

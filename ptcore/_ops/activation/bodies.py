@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import _divided
 
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._creation import empty
+from ptcore._ops.creation.creation import empty
 from ptcore._ops.functions import leaky_relu, prelu_of, reshape, sigmoid, slice, where
 
 

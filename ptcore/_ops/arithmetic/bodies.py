@@ -2,7 +2,7 @@
 from ptcore._dtype import as_dtype, finfo, get_default_dtype
 from ptcore._errors import DTypeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._creation import full
+from ptcore._ops.creation.creation import full
 from ptcore._ops.functions import (
     clamp_between,
     clamp_between_,

@@ -1,19 +1,16 @@
-"""Attention as functions of other ops: the public one, and what derivatives and batching are made of."""
+"""Attention as a function of other ops."""
 from math import sqrt
 
 from ptcore import _precision
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._creation import ones, randint, zeros
-from ptcore._ops.functions import amax, exp, expand, keep_mask, log, reshape, squeeze, transpose, unsqueeze
+from ptcore._ops.creation.creation import randint
 from ptcore._ops.functions import attention_stats as attention_of
-from ptcore._ops.functions import sum as sum_of
-from ptcore._ops.product.bodies import matmul
-from ptcore._ops.table.shapes import broadcast_shapes, stat_dtype
+from ptcore._ops.functions import expand, reshape, unsqueeze
+from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._tensor import Tensor
 
 _NAME = "scaled_dot_product_attention"
-_LOWEST = -float("inf")
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
@@ -115,75 +112,3 @@ def _repeated(t, heads):
         return t
     lead, rest = tuple(t.shape[:-2]), tuple(t.shape[-2:])
     return reshape(expand(unsqueeze(t, -3), (*lead, heads // held, *rest)), (*lead[:-1], heads, *rest))
-
-
-def _per_group(t, held):
-    """The transposed of ``_repeated``."""
-    n, heads, *rest = t.shape
-    return t if heads == held else sum_of(reshape(t, (n, held, heads // held, *rest)), 2)
-
-
-# -- what derivatives of higher order, forward mode and batching are made of -----------------------
-def _scores(query, key, mask, keep, is_causal, scale):
-    dtype = stat_dtype(query)
-    scores = matmul(query.to(dtype) * scale, transpose(_repeated(key, query.shape[1]), -1, -2).to(dtype))
-    if mask is not None:
-        scores = scores + mask.to(dtype)
-    if keep is not None:
-        scores = scores.masked_fill(~keep, _LOWEST)
-    if is_causal:
-        below = ones(tuple(scores.shape[-2:]), dtype="bool", device=query.device).tril()
-        scores = scores.masked_fill(~below, _LOWEST)
-    return scores
-
-
-def _softmax(scores):
-    """Probabilities and the log-sum-exp; rows without a key are 0."""
-    if not scores.shape[-1]:
-        return scores, sum_of(scores, -1) + _LOWEST
-    top = amax(scores.detach(), -1, True)
-    top = top.masked_fill(top == _LOWEST, 0)
-    terms = exp(scores - top)
-    total = sum_of(terms, -1, True)
-    lse = squeeze(top + log(total.detach()), -1)
-    return terms / total.masked_fill(total == 0, 1), lse
-
-
-def _dropped(state, dropout_p, shape, dtype):
-    return keep_mask(state, dropout_p, shape).to(dtype) * (0.0 if dropout_p == 1 else 1 / (1 - dropout_p))
-
-
-def attention_stats(query, key, value, mask, keep, state, is_causal, scale, dropout_p):
-    p, lse = _softmax(_scores(query, key, mask, keep, is_causal, scale))
-    if dropout_p:
-        p = p * _dropped(state, dropout_p, p.shape, p.dtype)
-    return matmul(p, _repeated(value, query.shape[1]).to(p.dtype)).to(query.dtype), lse
-
-
-def attention_backward(g, query, key, value, mask, keep, state, result, lse, is_causal, scale, dropout_p, scores):
-    lse = unsqueeze(lse.masked_fill(lse == _LOWEST, -_LOWEST), -1)
-    p = exp(_scores(query, key, mask, keep, is_causal, scale) - lse)
-    total = sum_of(g.to(p.dtype) * result.to(p.dtype), -1, True)
-    return _gradients(g, query, key, value, state, p, total, scale, dropout_p, scores)
-
-
-def differentiable_backward(g, query, key, value, mask, keep, state, is_causal, scale, dropout_p, scores):
-    """The same without what the forward has left, to be differentiated again."""
-    p, _ = _softmax(_scores(query, key, mask, keep, is_causal, scale))
-    return _gradients(g, query, key, value, state, p, None, scale, dropout_p, scores)
-
-
-def _gradients(g, query, key, value, state, p, total, scale, dropout_p, scores):
-    dtype = p.dtype
-    gy = g.to(dtype)
-    gp = matmul(gy, transpose(_repeated(value, query.shape[1]), -1, -2).to(dtype))
-    kept = p
-    if dropout_p:
-        z = _dropped(state, dropout_p, p.shape, dtype)
-        gp, kept = gp * z, p * z
-    gv = _per_group(matmul(transpose(kept, -1, -2), gy), value.shape[1])
-    gs = p * (gp - (sum_of(gp * p, -1, True) if total is None else total))
-    gq = matmul(gs, _repeated(key, query.shape[1]).to(dtype)) * scale
-    gk = _per_group(matmul(transpose(gs, -1, -2), query.to(dtype)), key.shape[1]) * scale
-    return (gq.to(query.dtype), gk.to(key.dtype), gv.to(value.dtype),
-            gs.to(query.dtype) if scores else zeros((0,), dtype=query.dtype, device=query.device))

@@ -2,7 +2,7 @@
 from math import sqrt
 
 from ptcore._errors import ShapeError
-from ptcore._ops._creation import zeros, zeros_like
+from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat, dropout, linear, pad, scaled_dot_product_attention
 from ptcore._ops.functions import softmax as _softmax
 from ptcore._tensor import Tensor

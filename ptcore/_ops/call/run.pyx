@@ -313,8 +313,8 @@ cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int
                 room = own_all(c.inputs, c.nin, k.out, c.nout)
             pt_kernels_enter()          # before the import, which lets other threads run
             try:
-                from ptcore._ops import _blas
-                _blas.load()
+                from ptcore._ops.product import blas
+                blas.load()
                 with nogil:
                     status = kernel(k)
             finally:

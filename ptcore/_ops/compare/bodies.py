@@ -2,7 +2,7 @@
 from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._dtype import as_dtype
-from ptcore._ops._creation import ones_like
+from ptcore._ops.creation.creation import ones_like
 from ptcore._ops.functions import abs, all
 
 

@@ -3,7 +3,7 @@ from builtins import range as builtin_range
 
 from ptcore._dtype import as_dtype, get_default_dtype, promote_types
 from ptcore._ops import _arguments
-from ptcore._ops._creation import arange, empty, empty_strided, full, linspace
+from ptcore._ops.creation.creation import arange, empty, empty_strided, full, linspace
 from ptcore._ops.functions import pow
 from ptcore._tensor import Tensor
 

@@ -5,7 +5,7 @@ data. New programs call ``ptcore.tensor`` and ``ptcore.empty``.
 """
 from ptcore._dtype import as_dtype
 from ptcore._exchange.convert import tensor
-from ptcore._ops._creation import empty
+from ptcore._ops.creation.creation import empty
 from ptcore._tensor import Tensor
 
 

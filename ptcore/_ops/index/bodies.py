@@ -4,7 +4,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._creation import arange, full, ones_like, zeros
+from ptcore._ops.creation.creation import arange, full, ones_like, zeros
 from ptcore._ops.functions import (
     abs,
     cat,

@@ -1,4 +1,4 @@
-// The one table of BLAS and LAPACK pointers, which _blas.pyx fills, and the count of the regions that
+// The one table of BLAS and LAPACK pointers, which blas.pyx fills, and the count of the regions that
 // keep the BLAS on one thread. Compiled once, not per ISA level.
 #include "ptcore/blas.h"
 

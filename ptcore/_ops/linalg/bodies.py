@@ -4,8 +4,8 @@ from cython.cimports.ptcore._ops._common import _wrap
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._creation import arange, empty, eye, full, ones, zeros
 from ptcore._ops._record import has_values
+from ptcore._ops.creation.creation import arange, empty, eye, full, ones, zeros
 from ptcore._ops.functions import (
     _geqrf,
     _linalg_cholesky,

@@ -1,7 +1,7 @@
 """Factors of low rank and extreme eigenvalues, by iteration."""
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._creation import randn, zeros
+from ptcore._ops.creation.creation import randn, zeros
 from ptcore._ops.functions import (
     cat,
     linalg_cholesky,

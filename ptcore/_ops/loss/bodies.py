@@ -2,8 +2,8 @@
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
-from ptcore._ops._creation import arange, full, zeros
 from ptcore._ops._record import has_values
+from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import (
     abs,
     absolute_difference,

@@ -4,7 +4,7 @@ from cython.cimports.ptcore._ops._common import _dims, _wrap
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._creation import zeros
+from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import (
     abs,
     amax,

@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
-from ptcore._ops._creation import empty, full, zeros_like
+from ptcore._ops.creation.creation import empty, full, zeros_like
 from ptcore._ops.functions import layer_norm_stats, log_softmax, scatter_src, softmax
 
 

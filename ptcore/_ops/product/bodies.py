@@ -4,8 +4,8 @@ from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._creation import eye
 from ptcore._ops._record import has_values
+from ptcore._ops.creation.creation import eye
 from ptcore._ops.functions import (
     bmm,
     clone,

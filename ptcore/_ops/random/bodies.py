@@ -1,7 +1,7 @@
 """Bodies: creation by kernel, random fills, draws from distributions, dropout."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops._creation import bernoulli, empty, full, rand
+from ptcore._ops.creation.creation import bernoulli, empty, full, rand
 from ptcore._ops.functions import (
     all,
     any,

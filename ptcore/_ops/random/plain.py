@@ -1,8 +1,8 @@
 """Draws that few programs ask for, in plain Python."""
 from ptcore._errors import DTypeError
 from ptcore._ops import _arguments
-from ptcore._ops._creation import arange, empty_like, rand
-from ptcore._ops._creation import bernoulli as drawn
+from ptcore._ops.creation.creation import arange, empty_like, rand
+from ptcore._ops.creation.creation import bernoulli as drawn
 from ptcore._ops.functions import broadcast_tensors
 from ptcore._state import no_grad
 

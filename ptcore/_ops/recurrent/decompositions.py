@@ -2,7 +2,7 @@
 
 They serve transformations and the recorded backward.
 """
-from ptcore._ops._creation import zeros
+from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import cat, chunk, linear, mm, relu, sigmoid, slice, split_by_sizes, tanh, where
 
 
@@ -112,3 +112,6 @@ def recurrent_layer_backward(g, g_cells, out, cells, kept, hx, cx, weight, proje
         gates = [zeros((0, weight.shape[0]), dtype=weight.dtype, device=weight.device)]
     return (joined(gates, not reverse), joined(hiddens, not reverse) if hiddens else nothing, previous, d,
             nothing if dc is None else dc, joined(projected, not reverse) if projected else nothing)
+
+
+FUNCTIONS = {f.__name__: f for f in (recurrent_layer, recurrent_layer_backward)}

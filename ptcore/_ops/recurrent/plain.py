@@ -2,7 +2,7 @@
 
 from ptcore._exchange.convert import tensor
 from ptcore._ops import _arguments
-from ptcore._ops._creation import zeros
+from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import cat, dropout_function, linear, recurrent_layer, stack
 from ptcore._tensor import Tensor
 

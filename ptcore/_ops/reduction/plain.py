@@ -1,6 +1,6 @@
 """``segment_reduce``."""
 from ptcore._ops import _arguments
-from ptcore._ops._creation import arange, full, zeros
+from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import cat, cumsum, searchsorted
 from ptcore._tensor import Tensor
 

@@ -4,7 +4,7 @@ from cython.cimports.ptcore._ops._spatial import _numbers, _word
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._exchange.convert import tensor
 from ptcore._ops import _arguments
-from ptcore._ops._creation import linspace, zeros
+from ptcore._ops.creation.creation import linspace, zeros
 from ptcore._ops.functions import clone, grid_sampled, permute, resample, reshape, transpose
 from ptcore._ops.pooling.bodies import _adaptive_avg
 from ptcore._ops.product.bodies import matmul

@@ -9,8 +9,8 @@ from ptcore._device import checked_device
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._creation import arange, empty, zeros
 from ptcore._ops._record import has_values
+from ptcore._ops.creation.creation import arange, empty, zeros
 from ptcore._ops.functions import (
     amax,
     amin,

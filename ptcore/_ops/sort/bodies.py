@@ -4,7 +4,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 from ptcore._dtype import as_dtype
 from ptcore._errors import ShapeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._creation import arange, full, ones_like, zeros, zeros_like
+from ptcore._ops.creation.creation import arange, full, ones_like, zeros, zeros_like
 from ptcore._ops.functions import (
     any,
     cat,

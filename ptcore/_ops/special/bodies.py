@@ -2,8 +2,8 @@
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import DTypeError
 from ptcore._ops import _arguments
-from ptcore._ops._creation import arange
 from ptcore._ops.call.operands import result_type
+from ptcore._ops.creation.creation import arange
 from ptcore._ops.functions import clamp_max, clamp_min, isnan, log1p, sum, unsqueeze, where
 
 

@@ -6,8 +6,8 @@ from cython.cimports.ptcore._ops._common import _wrap
 from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._creation import full, linspace, ones_like, zeros, zeros_like
 from ptcore._ops._record import has_values
+from ptcore._ops.creation.creation import full, linspace, ones_like, zeros, zeros_like
 from ptcore._ops.functions import (
     add,
     all,

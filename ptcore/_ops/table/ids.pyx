@@ -57,6 +57,14 @@ cdef str arg_name(int op, int k):
     return INFO[op].argnames.decode().split(",")[k]
 
 
+def family_of(str name):
+    """The family of a built op by its row's name; KeyError if there is none."""
+    cdef int op = _id_by_name[name]
+    if op >= PT_N_BUILTIN_OPS:
+        raise KeyError(name)
+    return INFO[op].family.decode()
+
+
 def families():
     """The families of the built ops, in the order of ids."""
     return list(dict.fromkeys([INFO[i].family.decode() for i in range(PT_N_BUILTIN_OPS)]))

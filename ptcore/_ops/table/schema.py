@@ -80,7 +80,7 @@ class Row:
     than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
     takes a shape; "product ik,kj->ij" is an einsum; "merge" makes the hidden dim part of the first
     one; "convolution" does so, or makes samples groups of channels; "decompose" runs the body of a composite or the
-    function of _decompositions.py; "constant" takes no tensor; "refused: why" raises.
+    function of <topic>/decompositions.py; "constant" takes no tensor; "refused: why" raises.
 
     ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
     widest dtype among its tensors, None in what it is given.
@@ -290,7 +290,7 @@ def bilinear(signature, **columns):
 
 
 def view(signature, **columns):
-    """A window of the input's memory, made by the function of the same name in _views.pyx."""
+    """A window of the input's memory, made by the function of the same name in views.pyx."""
     return _row("view", signature, **columns)
 
 

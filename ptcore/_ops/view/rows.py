@@ -1,4 +1,4 @@
-"""Rows: windows of a tensor's memory. The function of each row's name in _views.pyx works out
+"""Rows: windows of a tensor's memory. The function of each row's name in views.pyx works out
 sizes, strides and offset; the derivative is the inverse window."""
 from ptcore._ops.table.schema import composite, made, view
 

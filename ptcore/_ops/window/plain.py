@@ -3,7 +3,7 @@ import math
 
 from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._ops._arguments import integer
-from ptcore._ops._creation import arange, empty, ones
+from ptcore._ops.creation.creation import arange, empty, ones
 from ptcore._ops.functions import i0
 
 

@@ -11,7 +11,7 @@ def attention_stats(gs, query, key, value, mask, keep, state, out0, out1, is_cau
     if g is None:
         return None, None, None, None, None, None
     if differentiated():
-        from ptcore._ops.attention.bodies import differentiable_backward
+        from ptcore._ops.attention.decompositions import differentiable_backward
         gradients = differentiable_backward(g, query, key, value, mask, keep, state, is_causal, scale, dropout_p,
                                             bool(needs & 8))
     else:

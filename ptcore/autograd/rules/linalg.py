@@ -5,8 +5,8 @@ a pair of singular vectors may be multiplied. For complex input a loss that does
 it is refused; for real input the factor is a sign and has no derivative. Factors are functions of matrices that
 equal their adjoint, or are defined up to the gauge of their vectors.
 """
-from ptcore._ops._creation import eye, ones
 from ptcore._ops._record import has_values
+from ptcore._ops.creation.creation import eye, ones
 from ptcore._ops.functions import (
     _linalg_matrix_exp,
     _linalg_solve,

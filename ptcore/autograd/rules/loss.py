@@ -1,6 +1,4 @@
 """Rules of losses."""
-from ptcore._ops._decompositions import cross_entropy_backward as cross_entropy_by_ops
-from ptcore._ops._decompositions import multi_margin_slope as multi_margin_slope_by_ops
 from ptcore._ops.functions import (
     cross_entropy_backward,
     logsumexp,
@@ -10,6 +8,8 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import nll_loss_backward as nll_gradient
 from ptcore._ops.functions import nll_loss_stats as nll_of
+from ptcore._ops.loss.decompositions import cross_entropy_backward as cross_entropy_by_ops
+from ptcore._ops.loss.decompositions import multi_margin_slope as multi_margin_slope_by_ops
 from ptcore.autograd._helpers import differentiated
 from ptcore.autograd.rules import vjp
 

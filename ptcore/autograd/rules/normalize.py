@@ -1,15 +1,15 @@
 """Rules of softmax and normalisation. The fused kernels serve a backward that is not recorded."""
-from ptcore._ops._decompositions import batch_norm_backward as batch_norm_by_ops
-from ptcore._ops._decompositions import batch_norm_stats as batch_norm_statistics
-from ptcore._ops._decompositions import group_norm_backward as group_norm_by_ops
-from ptcore._ops._decompositions import group_norm_stats as group_norm_statistics
-from ptcore._ops._decompositions import layer_norm_backward as layer_norm_by_ops
-from ptcore._ops._decompositions import layer_norm_stats as layer_norm_statistics
 from ptcore._ops.functions import batch_norm_backward as fused_batch_norm
 from ptcore._ops.functions import exp, log_softmax_backward, reshape, softmax_backward
 from ptcore._ops.functions import group_norm_backward as fused_group_norm
 from ptcore._ops.functions import layer_norm_backward as fused_layer_norm
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.normalize.decompositions import batch_norm_backward as batch_norm_by_ops
+from ptcore._ops.normalize.decompositions import batch_norm_stats as batch_norm_statistics
+from ptcore._ops.normalize.decompositions import group_norm_backward as group_norm_by_ops
+from ptcore._ops.normalize.decompositions import group_norm_stats as group_norm_statistics
+from ptcore._ops.normalize.decompositions import layer_norm_backward as layer_norm_by_ops
+from ptcore._ops.normalize.decompositions import layer_norm_stats as layer_norm_statistics
 from ptcore.autograd._helpers import differentiated
 from ptcore.autograd.rules import vjp
 

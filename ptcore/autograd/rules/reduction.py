@@ -1,9 +1,9 @@
 """Rules of reductions."""
-from ptcore._ops._decompositions import norm_slope
 from ptcore._ops.functions import exp, expand, isnan, masked_fill, reshape, unsqueeze, where
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import prod_dims as prod_of
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.norm.decompositions import norm_slope
 from ptcore._ops.table.shapes import reduced_shape
 from ptcore.autograd._helpers import conj_of, ungathered
 from ptcore.autograd.rules import vjp

@@ -7,8 +7,8 @@ from ptcore.autograd.rules import vjp
 @vjp("grid_sampled")
 def grid_sampled(g, input, grid, mode, padding_mode, align_corners, needs):
     if differentiated():
-        from ptcore._ops.resample import grid_by_ops as _grid_by_ops
-        gradients = _grid_by_ops.grid_sample_backward(g, input, grid, mode, padding_mode, align_corners)
+        from ptcore._ops.resample.decompositions import grid_sample_backward as slope_by_ops
+        gradients = slope_by_ops(g, input, grid, mode, padding_mode, align_corners)
     else:
         gradients = grid_sample_backward(g, input, grid, mode, padding_mode, align_corners)
     return gradients[0] if needs & 1 else None, gradients[1] if needs & 2 else None

@@ -4,7 +4,7 @@ import math
 
 import ptcore
 from ptcore import Tensor
-from ptcore._ops import _optimizers
+from ptcore._ops.optimizers import optimizers
 from ptcore.linalg import vector_norm
 
 __all__ = [
@@ -62,7 +62,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     tensors = [t.detach() for t in tensors if t.numel()]
     if not tensors:
         return ptcore.tensor(0.0, device=device)
-    norms = _optimizers.norms(tensors) if norm_type == 2 else [vector_norm(t, norm_type) for t in tensors]
+    norms = optimizers.norms(tensors) if norm_type == 2 else [vector_norm(t, norm_type) for t in tensors]
     if norm_type == 2 and len(norms) == 1:
         total = norms[0].to(device)
     else:
@@ -80,7 +80,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale the gradients by ``min(1, max_norm / (total_norm + 1e-6))``."""
     coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     with ptcore.no_grad():
-        _optimizers.scale_(_grads(parameters), coefficient)
+        optimizers.scale_(_grads(parameters), coefficient)
 
 
 def clip_grad_norm_(

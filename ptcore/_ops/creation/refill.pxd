@@ -1,4 +1,4 @@
-# Draws written into a tensor's own memory. See _refill.pyx.
+# Draws written into a tensor's own memory. See refill.pyx.
 from ptcore._types cimport PT_FLOAT32, PT_FLOAT64
 from ptcore._tensor cimport Tensor
 

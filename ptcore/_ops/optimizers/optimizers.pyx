@@ -14,7 +14,7 @@ from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport raise_status
 from ptcore._ops.call.offer cimport asks
 
-cdef extern from "optimizers.h" nogil:
+cdef extern from "optimizers/optimizers.h" nogil:
     ctypedef struct pt_step:
         int written, options, counters, shared, own
         void (*numbers)(const double *options, double *counters, bint single, double *numbers) noexcept nogil

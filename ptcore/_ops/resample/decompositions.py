@@ -5,7 +5,7 @@ weight, derivative of the weight by the position), tensors of the grid's shape w
 """
 from itertools import product
 
-from ptcore._ops._creation import full_like, zeros
+from ptcore._ops.creation.creation import full_like, zeros
 from ptcore._ops.functions import cat, expand, gather, reshape, scatter_add, select, unsqueeze
 from ptcore._ops.functions import sum as sum_of
 
@@ -124,3 +124,6 @@ def grid_sample_backward(g, input, grid, mode, padding_mode, align_corners):
     by_grid = [total * _by_position(select(flat, 2, d), shape[-1 - d], mode, padding_mode, align_corners)
                for d, total in enumerate(by_position)]
     return reshape(gx, shape), reshape(cat([unsqueeze(total, -1) for total in by_grid], -1), grid.shape)
+
+
+FUNCTIONS = {f.__name__: f for f in (grid_sampled,)}

@@ -9,7 +9,7 @@ from ptcore._dtype import iinfo
 from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tuple
 from ptcore._shape cimport is_dense
 from ptcore._tensor cimport *
-from ptcore._ops._refill cimport drawn_into, is_wide
+from ptcore._ops.creation.refill cimport drawn_into, is_wide
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *

@@ -1,4 +1,4 @@
-# Views: one function for each view row. See _views.pyx.
+# Views: one function for each view row. See views.pyx.
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *

@@ -15,7 +15,7 @@ from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.call.elementwise cimport overwrite, write_to
 from ptcore._ops.call.operands cimport fitting
-from ptcore._ops cimport _views
+from ptcore._ops.view cimport views
 from ptcore._ops._record import has_values
 from ptcore._ops.table.ids import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
@@ -48,7 +48,7 @@ cdef Tensor select_at(Tensor x, int dim, int64_t index):
     if offered(x):
         from ptcore._ops.functions import select
         return <Tensor>select(x, dim, index)
-    return _views.select_at(x, dim, index)
+    return views.select_at(x, dim, index)
 
 
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
@@ -57,14 +57,14 @@ cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t s
         from ptcore._ops.functions import slice as slice_of
         stop = start + length * step
         return <Tensor>slice_of(x, dim, start, None if stop < 0 else stop, step)
-    return _views.slice_at(x, dim, start, length, step, params)
+    return views.slice_at(x, dim, start, length, step, params)
 
 
 cdef Tensor unsqueeze_at(Tensor x, int dim):
     if offered(x):
         from ptcore._ops.functions import unsqueeze
         return <Tensor>unsqueeze(x, dim)
-    return _views.unsqueeze_at(x, dim)
+    return views.unsqueeze_at(x, dim)
 
 
 cdef object getitem(Tensor x, object key):

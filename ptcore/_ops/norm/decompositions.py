@@ -1,0 +1,61 @@
+"""Norms and distances written out in smaller ops; see _decompositions.py."""
+from ptcore._ops.creation.creation import arange, zeros
+from ptcore._ops.functions import abs, expand, masked_fill, pow, scatter_add, sgn, transpose, unsqueeze, vector_norm
+from ptcore._ops.functions import index_select as select_rows
+from ptcore._ops.functions import sum as sum_of
+
+
+def norm_slope(g, input, out, ord, dim):
+    """The gradient of ``out``, a norm of input over dims that g and out keep."""
+    if ord == 0:
+        return zeros(input.shape, dtype=input.dtype, device=input.device)
+    if ord == 1:
+        return g * sgn(input)
+    if ord == 2:
+        return input * masked_fill(g / out, out == 0, 0)
+    if ord in (float("inf"), float("-inf")):
+        hit = (abs(input) == out).to(g.dtype)
+        return sgn(input) * hit * (g / sum_of(hit, dim, True))
+    scale = masked_fill(g / pow(out, ord - 1), out == 0, 0)
+    size = abs(input)
+    if ord < 2:
+        power = masked_fill(pow(masked_fill(size, size == 0, 1), ord - 1), size == 0, 0)
+    else:
+        power = pow(size, ord - 1)
+    return sgn(input) * power * scale
+
+
+def pair_distances(x1, x2, p):
+    gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
+    return vector_norm(gap, p, -1) if x1.shape[-1] else sum_of(gap, -1)
+
+
+def pair_distances_slope(g, x1, x2, dist, p):
+    gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
+    return sum_of(norm_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p, (-1,)), -2)
+
+
+def _pairs(input):
+    """Two rows of positions, of all pairs of rows."""
+    n = input.shape[0]
+    rows = arange(n, device=input.device)
+    return transpose((unsqueeze(rows, 1) < rows).nonzero(), 0, 1)
+
+
+def row_distances(input, p):
+    first, second = _pairs(input)
+    return pair_distances(unsqueeze(select_rows(input, 0, first), -2), unsqueeze(select_rows(input, 0, second), -2),
+                          p).reshape((-1,))
+
+
+def row_distances_slope(g, input, dist, p):
+    first, second = _pairs(input)
+    gap = select_rows(input, 0, first) - select_rows(input, 0, second)
+    slope = norm_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p, (-1,))
+    none = zeros(input.shape, dtype=input.dtype, device=input.device)
+    return (scatter_add(none, 0, expand(unsqueeze(first, 1), slope.shape), slope)
+            - scatter_add(none, 0, expand(unsqueeze(second, 1), slope.shape), slope))
+
+
+FUNCTIONS = {f.__name__: f for f in (
+    pair_distances, pair_distances_slope, row_distances, row_distances_slope)}

@@ -1,0 +1,92 @@
+"""Normalisation written out in smaller ops; see _decompositions.py."""
+from ptcore._ops.functions import mean as mean_of
+from ptcore._ops.functions import reshape, rsqrt, squeeze, unsqueeze
+from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.table.shapes import stat_dtype
+
+
+def layer_norm_stats(input, weight, bias, normalized_ndim, eps):
+    dims = tuple(range(-normalized_ndim, 0))
+    x = input.to(stat_dtype(input))
+    mean = mean_of(x, dims, True)
+    centred = x - mean
+    rstd = rsqrt(mean_of(centred * centred, dims, True) + eps)
+    out = centred * rstd
+    if weight is not None:
+        out = out * weight
+    if bias is not None:
+        out = out + bias
+    return out.to(input.dtype), mean, rstd
+
+
+def layer_norm_backward(g, input, mean, rstd, weight=None):
+    outer = input.ndim
+    while outer and mean.shape[outer - 1] == 1:
+        outer -= 1
+    dims = tuple(range(outer, input.ndim))
+    x_hat = (input - mean) * rstd
+    gy = g if weight is None else g * weight
+    gx = rstd * (gy - mean_of(gy, dims, True) - x_hat * mean_of(gy * x_hat, dims, True))
+    gw, gb = g * x_hat, g
+    if outer:
+        lead = tuple(range(outer))
+        gw, gb = sum_of(gw, lead), sum_of(gb, lead)
+    return gx.to(input.dtype), gw.to(input.dtype), gb.to(input.dtype)
+
+
+def _channels(t, ndim):
+    """One number for each channel, shaped to stand beside (N, C, ...)."""
+    return reshape(t, (1, -1) + (1,) * (ndim - 2))
+
+
+def _affine(out, weight, bias):
+    if weight is not None:
+        out = out * _channels(weight, out.ndim)
+    if bias is not None:
+        out = out + _channels(bias, out.ndim)
+    return out
+
+
+def batch_norm_stats(input, weight, bias, eps):
+    dims = (0, *range(2, input.ndim))
+    x = input.to(stat_dtype(input))
+    mean = mean_of(x, dims)
+    centred = x - _channels(mean, x.ndim)
+    var = mean_of(centred * centred, dims)
+    out = _affine(centred * _channels(rsqrt(var + eps), x.ndim), weight, bias)
+    return out.to(input.dtype), mean, var
+
+
+def batch_norm_backward(g, input, mean, var, weight, eps):
+    dims = (0, *range(2, input.ndim))
+    rstd = _channels(rsqrt(var + eps), input.ndim)
+    x_hat = (input - _channels(mean, input.ndim)) * rstd
+    gy = g if weight is None else g * _channels(weight, g.ndim)
+    gx = rstd * (gy - mean_of(gy, dims, True) - x_hat * mean_of(gy * x_hat, dims, True))
+    return gx.to(input.dtype), sum_of(g * x_hat, dims).to(input.dtype), sum_of(g, dims).to(input.dtype)
+
+
+def group_norm_stats(input, weight, bias, num_groups, eps):
+    shape = input.shape
+    x = reshape(input.to(stat_dtype(input)), (shape[0], num_groups, -1))
+    mean = mean_of(x, 2, True)
+    centred = x - mean
+    rstd = rsqrt(mean_of(centred * centred, 2, True) + eps)
+    out = _affine(reshape(centred * rstd, shape), weight, bias)
+    return out.to(input.dtype), squeeze(mean, 2), squeeze(rstd, 2)
+
+
+def group_norm_backward(g, input, mean, rstd, weight, num_groups):
+    shape, dims = input.shape, (0, *range(2, input.ndim))
+    x = reshape(input, (shape[0], num_groups, -1))
+    rstd = unsqueeze(rstd, 2)
+    x_hat = (x - unsqueeze(mean, 2)) * rstd
+    gy = reshape(g if weight is None else g * _channels(weight, g.ndim), x.shape)
+    gx = rstd * (gy - mean_of(gy, 2, True) - x_hat * mean_of(gy * x_hat, 2, True))
+    gw = sum_of(g * reshape(x_hat, shape), dims)
+    return reshape(gx, shape).to(input.dtype), gw.to(input.dtype), sum_of(g, dims).to(input.dtype)
+
+
+FUNCTIONS = {f.__name__: f for f in (
+    layer_norm_stats, layer_norm_backward, batch_norm_stats, batch_norm_backward, group_norm_stats,
+    group_norm_backward)}

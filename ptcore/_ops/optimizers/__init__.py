@@ -1,0 +1,1 @@
+"""Steps and other updates over lists of tensors."""
