@@ -12,21 +12,21 @@ TABLE = {
         "_errors": ("OutOfMemoryError",),
         "_exchange.dlpack": ("from_dlpack",),
         "_exchange.printing": ("set_printoptions",),
-        "_ops.creation.plain": ("empty_permuted", "logspace", "range", "scalar_tensor"),
+        "_ops.creation.functions": ("empty_permuted", "logspace", "range", "scalar_tensor"),
         "_ops.creation.tensor_types": ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor",
                                        "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),
-        "_ops.linalg.plain": ("lobpcg", "pca_lowrank", "svd_lowrank"),
+        "_ops.linalg.functions": ("lobpcg", "pca_lowrank", "svd_lowrank"),
         "_ops.loss.toplevel": ("binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss",
                                "hinge_embedding_loss", "kl_div", "margin_ranking_loss", "poisson_nll_loss",
                                "triplet_margin_loss"),
-        "_ops.norm.plain": ("norm_except_dim",),
+        "_ops.norm.functions": ("norm_except_dim",),
         "_ops.normalize.toplevel": ("batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
-        "_ops.padding.plain": ("constant_pad_nd",),
+        "_ops.padding.functions": ("constant_pad_nd",),
         "_ops.pooling.toplevel": ("adaptive_max_pool1d", "max_pool1d_with_indices"),
-        "_ops.random.plain": ("binomial",),
-        "_ops.recurrent.plain": ("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"),
-        "_ops.reduction.plain": ("segment_reduce",),
-        "_ops.window.plain": ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+        "_ops.recurrent.functions": ("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"),
+        "_ops.reduction.functions": ("segment_reduce",),
+        "_ops.window.functions": ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
+                                  "kaiser_window"),
         "serialization": ("load", "save"),
         "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
                             "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",
@@ -38,14 +38,14 @@ TABLE = {
         "_exchange.dlpack": ("__dlpack__", "__dlpack_device__"),
         "_exchange.printing": ("__repr__",),
         "_memory.host": ("is_pinned", "pin_memory", "record_stream"),
-        "_ops.arithmetic.plain": ("apply_", "float_power_", "map2_", "map_"),
-        "_ops.compare.plain": ("is_nonzero",),
-        "_ops.creation.plain": ("new_empty_strided", "resize_as_"),
-        "_ops.math.plain": ("conj_physical", "conj_physical_", "is_conj", "is_neg", "resolve_conj", "resolve_neg",
+        "_ops.arithmetic.functions": ("apply_", "float_power_", "map2_", "map_"),
+        "_ops.compare.functions": ("is_nonzero",),
+        "_ops.creation.functions": ("new_empty_strided", "resize_as_"),
+        "_ops.math.functions": ("conj_physical", "conj_physical_", "is_conj", "is_neg", "resolve_conj", "resolve_neg",
                             "to_dense"),
-        "_ops.random.plain": ("bernoulli",),
-        "_ops.special.plain": ("polygamma", "polygamma_"),
-        "_ops.view.plain": ("fill_diagonal_", "narrow_copy", "sum_to_size"),
+        "_ops.random.functions": ("bernoulli",),
+        "_ops.special.functions": ("polygamma", "polygamma_"),
+        "_ops.view.functions": ("fill_diagonal_", "narrow_copy", "sum_to_size"),
     },
     "ptcore.autograd": {
         "autograd._anomaly": ("detect_anomaly", "set_detect_anomaly"),
@@ -68,12 +68,12 @@ TABLE = {
                          "set_stream", "stream"),
     },
     "ptcore.nn.functional": {
-        "_ops.activation.plain": ("rrelu_",),
-        "_ops.loss.plain": ("linear_cross_entropy",),
-        "_ops.pooling.plain": ("adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
+        "_ops.activation.functions": ("rrelu_",),
+        "_ops.loss.functions": ("linear_cross_entropy",),
+        "_ops.pooling.functions": ("adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
                                "adaptive_max_pool3d_with_indices", "max_pool1d_with_indices",
                                "max_pool2d_with_indices", "max_pool3d_with_indices"),
-        "_ops.resample.plain": ("upsample", "upsample_bilinear", "upsample_nearest"),
+        "_ops.resample.functions": ("upsample", "upsample_bilinear", "upsample_nearest"),
     },
 }
 # Package -> its modules that are read when first asked for.
@@ -140,13 +140,12 @@ def attach(owner):
 
 
 def as_function(name):
-    """A method of Tensor as a function of a tensor; compiled ones ask for a Tensor themselves."""
+    """A method of Tensor as a function of a tensor; those that are not of the table ask for a Tensor themselves."""
     import functools
-    from types import FunctionType
 
     from ptcore._tensor import Tensor
     method = getattr(Tensor, name)
-    if not isinstance(method, FunctionType):
+    if not any(name in its for its in TABLE["ptcore.Tensor"].values()):
         return method
 
     @functools.wraps(method)

@@ -60,12 +60,16 @@ def described(path, thing):
     return f".. autofunction:: {path}\n" if callable(thing) else f".. autodata:: {path}\n"
 
 
+def is_function(thing):
+    return inspect.isfunction(thing) or type(thing).__name__ == "cython_function_or_method"
+
+
 def names_of(module, seen):
     """(name, thing) of what a module offers itself: its __all__ without modules and what is shown elsewhere.
 
-    A module without __all__ offers the Python functions that it names without an underscore.
+    A module without __all__ offers the functions of Python files, compiled or not, that it names without an underscore.
     """
-    own = [n for n in dir(module) if not n.startswith("_") and inspect.isfunction(getattr(module, n))]
+    own = [n for n in dir(module) if not n.startswith("_") and is_function(getattr(module, n))]
     for name in sorted(getattr(module, "__all__", own)):
         thing = getattr(module, name)
         if (getattr(thing, "__module__", None) or "").partition(".")[0] == "multiprocessing":

@@ -1,7 +1,7 @@
 """What the folders say: the topics of ops, their bodies and kernels, the rules. Printed for meson.build.
 
-A folder of _ops that holds rows.py is a topic. Its C++ files are kernels, its Python files are compiled except those
-of PLAIN; a file of autograd/rules holds the rules of the topic of its name.
+A folder of _ops that holds rows.py is a topic. The C++ files of folders are kernels, their Python files are compiled
+except those of PLAIN; a file of autograd/rules holds the rules of the topic of its name.
 
     python topics.py        lines "KIND NAME [FILE]"
 """
@@ -10,14 +10,14 @@ import levels
 import tables
 
 
-# Read, or called so rarely that they are left as they are. toplevel.py has what nn.functional has in another form.
-PLAIN = ("rows", "plain", "toplevel")
+# Data, classes, and what nn.functional has in another form.
+PLAIN = ("__init__", "rows", "tensor_types", "toplevel")
 
 
 def bodies():
-    """(topic, file) of the functions behind composite rows, and of what only they need."""
-    return [(topic, path) for topic in tables.topics() for path in sorted((tables.OPS / topic).glob("*.py"))
-            if path.stem not in PLAIN]
+    """(folder, file) of the functions behind composite rows, and of those that are no rows."""
+    return [(path.parent.name, path) for path in sorted(tables.OPS.glob("*/*.py"))
+            if path.parent.name not in ("call", "table") and path.stem not in PLAIN]
 
 
 def kernels():

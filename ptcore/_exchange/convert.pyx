@@ -590,6 +590,36 @@ def tolist(Tensor self):
     return nested(self, 0, address(self))
 
 
+cdef int elements(Tensor t, int dim, const char *p, list into) except -1:
+    cdef int64_t i, step
+    if dim == t.rank:
+        into.append(read_element(p, t.dt))
+        return 0
+    step = t.dims[t.rank + dim] * ITEMSIZE[t.dt]
+    for i in range(t.dims[dim]):
+        elements(t, dim + 1, p + i * step, into)
+    return 0
+
+
+cdef list flat_list(Tensor t, str op):
+    cdef list result = []
+    readable(t, op)
+    elements(t, 0, address(t), result)
+    return result
+
+
+def mapped(str op, object function, Tensor first, tuple others):
+    """What a Python function returns for the elements of tensors of one shape on the CPU, in the first one's dtype."""
+    cdef Tensor result = new_like(first, first.dt)
+    cdef list values = flat_list(first, op)
+    if others:
+        values = [function(*row) for row in zip(values, *[flat_list(t, op) for t in others])]
+    else:
+        values = [function(v) for v in values]
+    store(result, values)
+    return result
+
+
 def numpy(Tensor self, *, force=False):
     """An ndarray over the same memory.
 

@@ -120,6 +120,7 @@ CALLS = {
     "scatter_amax": ("scatter_reduce", lambda: X.scatter_reduce(0, WHOLE, X, "amax")),
     "scatter_amin": ("scatter_reduce", lambda: X.scatter_reduce(0, WHOLE, X, "amin")),
     "poisson_of": ("poisson", lambda: pt.poisson(-X)),
+    "binomial_of": ("binomial", lambda: pt.binomial(X + 0.5, X)),
     "prelu_of": ("prelu", lambda: F.prelu(WHOLE, WHOLE[:1])),
     "logit_of": ("logit", lambda: pt.logit(COMPLEX)),
     "polygamma_of": ("polygamma", lambda: pt.polygamma(1, COMPLEX)),

@@ -5,9 +5,12 @@ from ptcore._ops.creation.creation import bernoulli, empty, full, rand
 from ptcore._ops.functions import (
     all,
     any,
+    binomial_of,
+    broadcast_tensors,
     clamp_max,
     cumsum,
     dropout_masked,
+    floor,
     places_among,
     poisson_of,
     reshape,
@@ -51,6 +54,20 @@ def multinomial(input, num_samples, replacement, generator):
 
 def poisson(input, generator):
     return poisson_of(input, generator)
+
+
+def binomial(count, prob, generator):
+    if count.dtype.kind != "f" or prob.dtype is not count.dtype:
+        raise DTypeError(f"binomial: count and prob must have one floating-point dtype, got {count.dtype.name} and "
+                         f"{prob.dtype.name}")
+    if count.shape != prob.shape:
+        count, prob = broadcast_tensors(count, prob)
+    if count.device.type == "cuda":         # the kernel does not tell
+        if bool(any((count < 0) | (count != floor(count)))):
+            raise RuntimeError("binomial: count must hold whole numbers that are not negative")
+        if not bool(all((prob >= 0) & (prob <= 1))):
+            raise RuntimeError("binomial: prob must be in [0, 1]")
+    return binomial_of(count, prob, generator)
 
 
 # -- dropout ------------------------------------------------------------------------------------

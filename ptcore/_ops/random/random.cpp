@@ -9,6 +9,7 @@
  *   random_integers(low, high): any real out, low <= value < high
  *   random_bernoulli(p): any real out; p is a tensor if there is one input, else a number
  *   random_poisson(rates): floating out
+ *   random_binomial(counts, probabilities): floating out, all of one shape and dtype
  *   randperm(): any real out, the stable argsort of 64-bit words
  *   dropout(input, p): out = input * keep / (1 - p), mask = keep
  */
@@ -278,8 +279,7 @@ template<class T> struct poisson {
         parallel_for(call->out[0].numel, 512, [=](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++) {
                 const double mean = widen(rate[i]);
-                const uniform_pairs d = {seed, offset, (uint64_t)i, 0, 0, 0};
-                const double k = mean == 0 || !isfinite(mean) ? mean : mean < 10 ? poisson_small(mean, d) : poisson_large(mean, d);
+                const double k = poisson_draw(mean, {seed, offset, (uint64_t)i, 0, 0, 0});
                 narrow(&out[i], k);
             }
         });
@@ -290,6 +290,30 @@ template<class T> struct poisson {
 int random_poisson(pt_call *call) {
     if (!fits(call, 1)) return too_large(call);
     return for_floating<poisson>(call);
+}
+
+template<class T> struct binomial {
+    static int run(pt_call *call) {
+        const T *count = (const T *)call->in[0].data, *prob = (const T *)call->in[1].data;
+        for (int64_t i = 0; i < call->in[0].numel; i++) {
+            const double n = widen(count[i]), p = widen(prob[i]);
+            if (!(n >= 0 && n == floor(n) && isfinite(n)))
+                return fail(call, PT_RUNTIME_ERROR, "count must hold whole numbers that are not negative, got %g", n);
+            if (!(p >= 0 && p <= 1)) return fail(call, PT_RUNTIME_ERROR, "prob must be in [0, 1], got %g", p);
+        }
+        T *out = (T *)call->out[0].data;
+        uint64_t seed = call->seed, offset = call->offset;
+        parallel_for(call->out[0].numel, 512, [=](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++)
+                narrow(&out[i], binomial_draw(widen(count[i]), widen(prob[i]), {seed, offset, (uint64_t)i, 0, 0, 0}));
+        });
+        return PT_OK;
+    }
+};
+
+int random_binomial(pt_call *call) {
+    if (!fits(call, 1)) return too_large(call);
+    return for_floating<binomial>(call);
 }
 
 /* ---- probabilities: a word below p * 2^32 ---- */
@@ -422,6 +446,7 @@ const pt_kernel_entry PT_CAT(pt_kernels_random_, PT_ISA)[] = {
     {"random_bernoulli", pt::random_bernoulli},
     {"dropout", pt::dropout},
     {"random_poisson", pt::random_poisson},
+    {"random_binomial", pt::random_binomial},
     {"randperm", pt::randperm},
     {nullptr, nullptr},
 };

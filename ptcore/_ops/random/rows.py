@@ -36,6 +36,11 @@ nondifferentiable(
     layout="contiguous", out="like", reference="poisson",
     doc="Counts with the Poisson rate that each element says.")
 
+nondifferentiable(
+    "binomial_of(count, prob, generator: Obj)", types=REAL, kernel="random_binomial", internal=True, random=True,
+    called="binomial", layout="contiguous", out="like", reference="binomial",
+    doc="Successes of that many trials, each with that probability; one shape and dtype.")
+
 structured(
     "dropout_masked(input, p: Float, generator: Obj)", types=REAL, kernel="dropout",
     internal=True, called="dropout", random=True, layout="contiguous", fields=("out", "mask"),
@@ -48,6 +53,10 @@ draw("multinomial(input, num_samples: Int, replacement=False, *, generator: Obj 
 
 draw("poisson(input, generator: Obj = None)", "Counts with the Poisson rate that each element says.",
      "ptcore.poisson(ptcore.zeros(2))", "tensor([0., 0.])", method=False)
+
+draw("binomial(count, prob, generator: Obj = None)",
+     "How many of ``count`` trials succeed, each with probability ``prob``; the two broadcast.",
+     "ptcore.binomial(ptcore.tensor([5.]), ptcore.tensor([1.]))", "tensor([5.])", method=False)
 
 for _name, _text in (("dropout", "Elements"), ("feature_dropout", "Whole channels (dim 1)")):
     draw(f"{_name}(input, p: Float, train: Bool)",

@@ -82,9 +82,14 @@ struct Dropout {
 PT_DEVICE void poisson(const RandomArgs &a) {
     for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
         const double mean = up(reinterpret_cast<const T *>(a.in)[i]);
-        const pt::uniform_pairs d = {a.seed, a.offset, (uint64_t)i, 0, 0, 0};
-        const double k = mean == 0 || !pt::isfinite(mean) ? mean : mean < 10 ? pt::poisson_small(mean, d) : pt::poisson_large(mean, d);
-        reinterpret_cast<T *>(a.out)[i] = down<T>((C)k);
+        reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::poisson_draw(mean, {a.seed, a.offset, (uint64_t)i, 0, 0, 0}));
+    }
+}
+
+PT_DEVICE void binomial(const RandomArgs &a) {
+    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+        const double n = up(reinterpret_cast<const T *>(a.in)[i]), p = up(reinterpret_cast<const T *>(a.probability)[i]);
+        reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::binomial_draw(n, p, {a.seed, a.offset, (uint64_t)i, 0, 0, 0}));
     }
 }
 
@@ -95,3 +100,4 @@ PT_KERNEL(random_normal, RandomArgs, a, 256) { for_blocks(a, EACH, Normal{a}); }
 PT_KERNEL(random_exponential, RandomArgs, a, 256) { for_blocks(a, EACH, Exponential{a}); }
 PT_KERNEL(random_dropout, RandomArgs, a, 256) { for_blocks(a, 4, Dropout{a}); }
 PT_KERNEL(random_poisson, RandomArgs, a, 256) { poisson(a); }
+PT_KERNEL(random_binomial, RandomArgs, a, 256) { binomial(a); }

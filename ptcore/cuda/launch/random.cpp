@@ -11,7 +11,7 @@ namespace {
 enum { THREADS = 256 };
 const Kernel UNIFORM = {"random", "random_uniform"}, NORMAL = {"random", "random_normal"},
              EXPONENTIAL = {"random", "random_exponential"}, DROPOUT = {"random", "random_dropout"},
-             POISSON = {"random", "random_poisson"}, BITS = {"random_whole", "random_bits"},
+             POISSON = {"random", "random_poisson"}, BINOMIAL = {"random", "random_binomial"}, BITS = {"random_whole", "random_bits"},
              INTEGERS = {"random_whole", "random_integers"}, CHANCES = {"random_whole", "random_chances"},
              KEEP = {"random_whole", "random_keep"};
 const double TWO_TO_32 = 4294967296.0;
@@ -110,6 +110,16 @@ int poisson(pt_call *c) {
     return run(c, POISSON, types(dtype), a, 1);
 }
 
+int binomial(pt_call *c) {
+    RandomArgs a = args_of(c);
+    Contiguous n(c, c->in[0]), p(c, c->in[1]);
+    if (!n.ok() || !p.ok()) return PT_MEMORY_ERROR;
+    a.in = n.view.data, a.probability = p.view.data;
+    const int dtype = c->out[0].dtype;
+    if (dtype < PT_FLOAT16 || dtype > PT_FLOAT64) return failed(c, PT_TYPE_ERROR, "dtype must be floating point");
+    return run(c, BINOMIAL, types(dtype), a, 1);
+}
+
 int keep_mask(pt_call *c) {
     const pt_view &state = c->in[0];
     RandomArgs a = args_of(c);
@@ -126,6 +136,7 @@ int keep_mask(pt_call *c) {
 const pt_kernel_entry random_kernels[] = {
     {"random_uniform", uniform}, {"random_normal", normal}, {"random_exponential", exponential}, {"random_bits", bits},
     {"random_integers", integers}, {"random_bernoulli", bernoulli}, {"dropout", dropout}, {"random_poisson", poisson},
+    {"random_binomial", binomial},
     {"keep_mask", keep_mask}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -6,7 +6,7 @@
 typedef struct RandomArgs {
     int64_t n;
     char *out;
-    const char *in;
+    const char *in, *probability;
     uint8_t *mask;
     const int64_t *state;               /* keep_mask: seed and offset lie there, that many elements apart */
     int64_t state_step;

@@ -5,7 +5,7 @@ import numbers
 
 import ptcore
 from ptcore._errors import ShapeError
-from ptcore._ops.recurrent import plain as _recurrent
+from ptcore._ops.recurrent import functions as _recurrent
 from ptcore._state import interpreters
 from ptcore.nn import init
 from ptcore.nn.modules._checks import need_tensor

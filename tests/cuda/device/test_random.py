@@ -60,6 +60,8 @@ def test_of_tensors():
     assert_same(lambda device: ptcore.bernoulli(p.to(device)))
     rates = ptcore.linspace(0, 40, 301)
     assert_same(lambda device: ptcore.poisson(rates.to(device)))
+    count = ptcore.arange(301.)
+    assert_same(lambda device: ptcore.binomial(count.to(device), p.to(device)))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

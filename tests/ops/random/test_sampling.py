@@ -59,6 +59,34 @@ def test_poisson(rate):
         assert np.sum((counts - expected)[keep] ** 2 / expected[keep]) < 2.5 * keep.sum() + 15
 
 
+@pytest.mark.parametrize(("n", "p"), [(1, 0.5), (7, 0.3), (40, 0.9), (1000, 0.005), (20, 0.5), (30, 0.5), (400, 0.97),
+                                      (1e6, 1e-6), (1e9, 0.25)])
+def test_binomial(n, p):
+    pt.manual_seed(1)
+    x = pt.binomial(pt.full((20000,), n, dtype=pt.float64), pt.full((20000,), p, dtype=pt.float64)).numpy()
+    assert abs(x.mean() - n * p) < 5 * np.sqrt(n * p * (1 - p) / 20000)
+    assert abs(x.var() / (n * p * (1 - p)) - 1) < 0.06
+    low = max(int(x.min()), 0)
+    if x.max() - low < 300:
+        counts = np.bincount(x.astype(int) - low)
+        expected = stats.binom.pmf(np.arange(low, low + len(counts)), n, p) * 20000
+        keep = expected > 20
+        assert np.sum((counts - expected)[keep] ** 2 / expected[keep]) < 2.5 * keep.sum() + 15
+
+
+def test_binomial_edges():
+    pt.manual_seed(1)
+    assert pt.binomial(pt.tensor([0.0, 7.0, 7.0, 3.0]), pt.tensor([0.5, 1.0, 0.0, 1e-300])).tolist() == [0, 7, 0, 0]
+    assert pt.binomial(pt.full((2, 1), 5.0, dtype=pt.float16), pt.ones(3, dtype=pt.float16)).tolist() == [[5] * 3] * 2
+    assert pt.binomial(pt.ones(0), pt.ones(0)).shape == (0,)
+    for count in (-1.0, 0.5, np.nan, np.inf):
+        with pytest.raises(RuntimeError, match="binomial: count must hold whole numbers that are not negative, got"):
+            pt.binomial(pt.tensor([count]), pt.tensor([0.5]))
+    for p in (-0.1, 1.1, np.nan):
+        with pytest.raises(RuntimeError, match=r"binomial: prob must be in \[0, 1\], got"):
+            pt.binomial(pt.tensor([1.0]), pt.tensor([p]))
+
+
 def test_poisson_edges():
     assert pt.poisson(pt.tensor([0.0, 0.0])).tolist() == [0, 0]
     with pytest.raises(RuntimeError, match="rates must not be negative"):

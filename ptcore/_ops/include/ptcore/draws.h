@@ -102,5 +102,54 @@ PT_NOINLINE double poisson_large(double mean, uniform_pairs d) {
     return k < 0 ? 0 : k;
 }
 
+PT_INLINE double poisson_draw(double mean, uniform_pairs d) {
+    return mean == 0 || !isfinite(mean) ? mean : mean < 10 ? poisson_small(mean, d) : poisson_large(mean, d);
+}
+
+/* ---- binomial: trials between successes below a mean of 10, above it transformed rejection (Hoermann's BTRS, 1993) ---- */
+
+PT_INLINE double trials_to_success(double u, double log_q) { return floor(log(1 - u) / log_q) + 1; }
+
+PT_NOINLINE double binomial_small(double n, double p, uniform_pairs d) {
+    const double log_q = log1p(-p);
+    double k = 0, passed = 0;
+    while (d.next()) {
+        passed += trials_to_success(d.u, log_q);
+        if (passed > n) break;
+        k += 1;
+        passed += trials_to_success(d.v, log_q);
+        if (passed > n) break;
+        k += 1;
+    }
+    return k;
+}
+
+PT_NOINLINE double binomial_large(double n, double p, uniform_pairs d) {
+    const double q = 1 - p, root = sqrt(n * p * q), b = 1.15 + 2.53 * root, a = -0.0873 + 0.0248 * b + 0.01 * p;
+    const double middle = n * p + 0.5, v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * root, log_odds = log(p / q);
+    const double mode = floor((n + 1) * p), at_mode = lgamma(mode + 1) + lgamma(n - mode + 1);
+    double k = mode;
+    while (d.next()) {
+        const double u = d.u - 0.5, us = 0.5 - abs(u);
+        k = floor((2 * a / us + b) * u + middle);
+        if (!(k >= 0 && k <= n)) {
+            k = mode;
+            continue;
+        }
+        if (us >= 0.07 && d.v <= v_r) break;
+        if (log(d.v * alpha / (a / (us * us) + b)) <= at_mode - lgamma(k + 1) - lgamma(n - k + 1) + (k - mode) * log_odds)
+            break;
+    }
+    return k;
+}
+
+/* Successes of n trials, n whole and p in [0, 1]; NaN where they are not. */
+PT_INLINE double binomial_draw(double n, double p, uniform_pairs d) {
+    if (!(n >= 0 && n == floor(n) && isfinite(n) && p >= 0 && p <= 1)) return (n - n) / (n - n);
+    const double rare = p <= 0.5 ? p : 1 - p;
+    const double k = n == 0 || rare == 0 ? 0 : n * rare < 10 ? binomial_small(n, rare, d) : binomial_large(n, rare, d);
+    return p <= 0.5 ? k : n - k;
+}
+
 }}  /* namespace pt, unnamed */
 #endif

@@ -1,6 +1,6 @@
 """Methods that are short and rarely called: powers in place, Python functions of elements."""
 from ptcore._errors import DTypeError
-from ptcore._exchange.convert import tensor
+from ptcore._exchange.convert import mapped
 from ptcore._tensor import Tensor
 
 
@@ -22,8 +22,7 @@ def _called(op, function, first, others):
         if not isinstance(x, Tensor) or x.dtype is not first.dtype or x.shape != first.shape:
             raise TypeError(f"{op}: the other arguments must be Tensors of dtype {first.dtype.name} and shape "
                             f"{list(first.shape)}, got {type(x).__name__}")
-    columns = [x.reshape(-1).tolist() for x in (first, *others)]
-    return first.copy_(tensor([function(*row) for row in zip(*columns)], dtype=first.dtype).reshape(first.shape))
+    return first.copy_(mapped(op, function, first, others))
 
 
 def apply_(self, callable):

@@ -1,0 +1,10 @@
+"""``bernoulli`` as a method: its probabilities are the tensor or an argument."""
+from ptcore._ops.creation.creation import bernoulli as drawn
+from ptcore._ops.creation.creation import empty_like
+
+
+def bernoulli(self, p=None, *, generator=None):
+    """0 or 1, drawn with the probabilities in the tensor, or with ``p`` for tensors of its shape."""
+    if p is None:
+        return drawn(self, generator=generator)
+    return empty_like(self).bernoulli_(p, generator=generator)
