@@ -40,7 +40,7 @@ TABLE = {
         "_memory.host": ("is_pinned", "pin_memory", "record_stream"),
         "_ops.arithmetic.functions": ("apply_", "float_power_", "map2_", "map_"),
         "_ops.compare.functions": ("is_nonzero",),
-        "_ops.creation.functions": ("new_empty_strided", "resize_as_"),
+        "_ops.creation.functions": ("new_empty_strided",),
         "_ops.math.functions": ("conj_physical", "conj_physical_", "is_conj", "is_neg", "resolve_conj", "resolve_neg",
                             "to_dense"),
         "_ops.random.functions": ("bernoulli",),

@@ -13,7 +13,7 @@ from ptcore._types cimport *
 from ptcore._errors import OutOfMemoryError
 from ptcore._device cimport as_device, device_of
 from ptcore._dtype cimport ITEMSIZE
-from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes
+from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._subclass import set_data
 
@@ -349,14 +349,25 @@ def resize_(Tensor self, *size, memory_format=None):
         If the storage would have to move and its address is known outside.
     """
     cdef int64_t[64] sizes
-    cdef int64_t[64] strides
     cdef int n = read_sizes(size[0] if len(size) == 1 and not isinstance(size[0], int) else size,
                             sizes, b"resize_", b"size")
+    return resized(self, n, sizes)
+
+
+def resize_as_(Tensor self, the_template, *, memory_format=None):
+    """``resize_`` to the shape of another tensor."""
+    if not isinstance(the_template, Tensor):
+        raise TypeError(f"resize_as_: the_template must be a Tensor, got {type(the_template).__name__}")
+    return resized(self, (<Tensor>the_template).rank, (<Tensor>the_template).dims)
+
+
+cdef Tensor resized(Tensor self, int n, const int64_t *sizes):
+    cdef int64_t[64] strides
     cdef int64_t total = count(n, sizes), need
     if needs_grad(self):
         raise RuntimeError("resize_: cannot resize tensors that require grad")
     if not 0 <= total <= <int64_t>1 << 56:
-        raise RuntimeError(f"resize_: sizes must be non-negative and addressable, got {size!r}")
+        raise RuntimeError(f"resize_: sizes must be non-negative and addressable, got {sizes_tuple(n, sizes)}")
     fill_strides(n, sizes, strides)
     need = self.offset + total * ITEMSIZE[self.dt] if total else 0
     if self.storage.data == NULL and self.storage.device == DEVICE_CPU:
@@ -457,7 +468,7 @@ def is_set_to(Tensor self, Tensor tensor not None):
     return True
 
 
-for _f in (untyped_storage, resize_, set_, is_set_to, is_shared, share_memory_):
+for _f in (untyped_storage, resize_, resize_as_, set_, is_set_to, is_shared, share_memory_):
     setattr(Tensor, _f.__name__, _f)
 
 if hasattr(os, "register_at_fork"):

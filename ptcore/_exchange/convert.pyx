@@ -577,6 +577,10 @@ cdef object nested(Tensor t, int dim, const char *p):
     if dim == t.rank:
         return read_element(p, t.dt)
     step = t.dims[t.rank + dim] * ITEMSIZE[t.dt]
+    if dim == t.rank - 1:
+        if t.dt == PT_FLOAT32:
+            return [(<const float *>(p + i * step))[0] for i in range(t.dims[dim])]
+        return [read_element(p + i * step, t.dt) for i in range(t.dims[dim])]
     for i in range(t.dims[dim]):
         result.append(nested(t, dim + 1, p + i * step))
     return result
@@ -609,13 +613,19 @@ cdef list flat_list(Tensor t, str op):
 
 
 def mapped(str op, object function, Tensor first, tuple others):
-    """What a Python function returns for the elements of tensors of one shape on the CPU, in the first one's dtype."""
+    """What a Python function returns for the elements of one to three tensors of one shape on the CPU, in the first
+    one's dtype."""
     cdef Tensor result = new_like(first, first.dt)
-    cdef list values = flat_list(first, op)
-    if others:
-        values = [function(*row) for row in zip(values, *[flat_list(t, op) for t in others])]
-    else:
+    cdef list values = flat_list(first, op), second, third
+    cdef int64_t i
+    if len(others) == 0:
         values = [function(v) for v in values]
+    elif len(others) == 1:
+        second = flat_list(others[0], op)
+        values = [function(values[i], second[i]) for i in range(first.count)]
+    else:
+        second, third = flat_list(others[0], op), flat_list(others[1], op)
+        values = [function(values[i], second[i], third[i]) for i in range(first.count)]
     store(result, values)
     return result
 

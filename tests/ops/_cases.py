@@ -321,6 +321,7 @@ CASES = {
                        [F(4), I([True, False, True, True]), (2, 2)]],
     "triangle_places": [[F(0), 3, 4, 0, True, (2, 6)], [F(1), 2, 3, -1, True, (2, 1)], [F(0), 3, 2, 1, False, (2, 1)],
                         [F(0), 2, 2, -9, False, (2, 4)]],
+    "complex_pair": [[F(2, 3), F(2, 3)], [F(0, 2), F(0, 2)]],
     "cross_of": [[F(2, 3), F(2, 3), 1], [F(3, 4, 2), F(3, 4, 2), 0], [F(3), F(3), -1]],
     "fractional_windows": [[F(2, 1, 6), C(2, 1, 1, domain=("uniform", 0.1, 0.9)), (2,), (3,)],
                            [F(1, 2, 5, 6), C(1, 2, 2, domain=("uniform", 0.1, 0.9)), (2, 3), (3, 2)],

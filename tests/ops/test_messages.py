@@ -72,6 +72,7 @@ CALLS = {
                           lambda: F.multilabel_margin_loss(pt.ones(1, 2), pt.tensor([[2, 0]]))),
     "overwritten": ("select_scatter", lambda: pt.select_scatter(X, pt.ones(2, device="meta"), 0, 0)),
     "masked_write": ("masked_scatter", lambda: X.masked_scatter(X > -9, pt.ones(1))),
+    "complex_pair": ("complex", lambda: pt.complex(X, WHOLE)),
     "cross_of": ("cross", lambda: pt.cross(pt.ones(3, dtype=pt.bool), pt.ones(3, dtype=pt.bool))),
     "fractional_windows": ("fractional_max_pool2d", lambda: F.fractional_max_pool2d(pt.ones(1, 4, 4), 2, 4)),
     "index_write": ("index_put", lambda: X.clone().index_put_((META,), pt.ones(1))),

@@ -5,7 +5,6 @@ from ptcore._dtype import as_dtype, get_default_dtype, promote_types
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import arange, empty, empty_strided, full, linspace
 from ptcore._ops.functions import pow
-from ptcore._tensor import Tensor
 
 
 def _finished(result, out, requires_grad):
@@ -96,10 +95,3 @@ def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, layout=layout,
                          device=self.device if device is None else device, requires_grad=requires_grad,
                          pin_memory=pin_memory)
-
-
-def resize_as_(self, the_template, *, memory_format=None):
-    """``resize_`` to the shape of another tensor."""
-    if not isinstance(the_template, Tensor):
-        raise TypeError(f"resize_as_: the_template must be a Tensor, got {type(the_template).__name__}")
-    return self.resize_(the_template.shape)

@@ -1,7 +1,7 @@
 """Bodies: windows of the spatial dims reduced to one number."""
 import math
 
-from cython.cimports.ptcore._ops._spatial import _batched, _numbers, _unbatched
+from cython.cimports.ptcore._ops._spatial import _batched, _numbers, _unbatched, _windows
 
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
@@ -10,35 +10,9 @@ from ptcore._ops.functions import abs, fractional_windows, max_pool_windows, mea
 
 
 # -- pooling ------------------------------------------------------------------------------------
-def _pool_settings(op, n, x, kernel_size, stride, padding, dilation, ceil_mode):
-    kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
-    if stride is None or (isinstance(stride, (list, tuple)) and not stride):
-        stride = kernel
-    else:
-        stride = _numbers(op, "stride", stride, n, 1)
-    padding = _numbers(op, "padding", padding, n, 0)
-    dilation = _numbers(op, "dilation", dilation, n, 1)
-    size, shape = [], x.shape
-    some = shape[1] > 0
-    for i in range(n):
-        m, s, p, reach = shape[i + 2], stride[i], padding[i], dilation[i] * (kernel[i] - 1)
-        if p and p > (reach + 1) // 2:
-            raise ShapeError(f"{op}: padding must be at most half of the kernel, got {list(padding)} for "
-                             f"kernel_size {list(kernel)} with dilation {list(dilation)}")
-        o = (m + 2 * p - reach - 1 + (s - 1 if ceil_mode else 0)) // s + 1
-        if ceil_mode and (o - 1) * s >= m + p:      # the last window begins inside the input
-            o -= 1
-        some = some and o > 0 and m > 0
-        size.append(o)
-    if not some:
-        raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {size} for input of "
-                         f"shape {list(x.shape)} and kernel_size {list(kernel)}")
-    return kernel, stride, padding, dilation, tuple(size)
-
-
 def _max_pool(op, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     x, batched = _batched(op, input, n)
-    settings = _pool_settings(op, n, x, kernel_size, stride, padding, dilation, ceil_mode)
+    settings = _windows(op, n, x, kernel_size, stride, padding, dilation, ceil_mode)
     values, indices = max_pool_windows(x, *settings)
     if return_indices:
         return _unbatched(values, batched), _unbatched(indices, batched)
@@ -59,7 +33,7 @@ def max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, return_
 
 def _avg_pool(op, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor):
     x, batched = _batched(op, input, n)
-    kernel, stride, padding, _, size = _pool_settings(op, n, x, kernel_size, stride, padding, 1, ceil_mode)
+    kernel, stride, padding, _, size = _windows(op, n, x, kernel_size, stride, padding, 1, ceil_mode)
     if divisor is not None:
         divisor = _arguments.integer(op, "divisor_override", divisor)
         if divisor == 0:

@@ -239,6 +239,13 @@ def linalg_multi_dot(tensors):
 
 def _in_order(tensors, p):
     n = len(tensors)
+    if n == 2:
+        return mm(tensors[0], tensors[1])
+    if n == 3:
+        a, b, c, d = p
+        if a * c * (b + d) <= b * d * (a + c):
+            return mm(mm(tensors[0], tensors[1]), tensors[2])
+        return mm(tensors[0], mm(tensors[1], tensors[2]))
     cost = [[0] * n for _ in range(n)]
     cut = [[0] * n for _ in range(n)]
     for length in range(1, n):

@@ -6,7 +6,6 @@ from cython.cimports.ptcore._ops._common import _divided, _wrap
 from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._device import checked_device
-from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
@@ -16,12 +15,12 @@ from ptcore._ops.functions import (
     amin,
     cat,
     clone,
+    complex_pair,
     cumsum,
     diagonal,
     expand,
     flip,
     index_select,
-    mul,
     overwritten,
     reshape,
     scatter_src,
@@ -31,7 +30,7 @@ from ptcore._ops.functions import (
     unsqueeze,
 )
 from ptcore._ops.functions import sum as sum_of
-from ptcore._ops.table.shapes import broadcast_shapes
+from ptcore._ops.table.shapes import FLOAT32, INT64, broadcast_shapes
 from ptcore._tensor import Tensor
 
 
@@ -47,9 +46,6 @@ def stack(tensors, dim, out=None):
     at: object = _wrap("stack", dim, first.ndim + 1)
     rows = [unsqueeze(t, at) for t in tensors]
     return cat(rows, at) if out is None else cat(rows, at, out=out)
-
-
-INT64 = as_dtype("int64")
 
 
 def _all_tensors(op, tensors):
@@ -532,8 +528,11 @@ def complex_of(real, imag):
     if real.dtype is not imag.dtype or real.dtype.name not in ("float32", "float64", "float16"):
         raise DTypeError(f"complex: real and imag must both be float32 or float64, got {real.dtype.name} and "
                          f"{imag.dtype.name}")
-    wide = as_dtype("complex128" if real.dtype.name == "float64" else "complex64")
-    return real.to(wide) + mul(imag, 1j)
+    if real.dtype.itemsize == 2:
+        real, imag = real.to(FLOAT32), imag.to(FLOAT32)
+    if real.shape != imag.shape:
+        real, imag = broadcast_tensors((real, imag))
+    return complex_pair(real, imag)
 
 
 def polar(abs, angle):

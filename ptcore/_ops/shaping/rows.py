@@ -1,5 +1,5 @@
 """Rows: joins, repeats, diagonals, triangles, turns: copies in another shape."""
-from ptcore._ops.table.schema import composite, linear, made
+from ptcore._ops.table.schema import composite, linear, made, structured
 
 linear(
     "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat",
@@ -162,6 +162,12 @@ made("as_strided_scatter(input, src, size: Sizes, stride: Sizes, storage_offset:
      "ptcore.as_strided_scatter(ptcore.zeros(3), ptcore.ones(2), (2,), (2,))", "tensor([1., 0., 1.])")
 
 # -- complex numbers -------------------------------------------------------------------------------
+structured(
+    "complex_pair(real, imag)", types=("float32", "float64"), kernel="complex_pair", internal=True, called="complex",
+    node="ComplexBackward0", out="complex_pair_spec(real, imag)", vjp=["real(g)", "imag(g)"],
+    batch="decompose", jvp="decompose", reference="x + 1j * y",
+    doc="Complex numbers from parts of one shape and dtype, float32 or float64.")
+
 made("complex_of(real, imag)", "x + 1j * y", "Complex numbers from their real and imaginary parts.",
      "ptcore.complex(ptcore.tensor([1.]), ptcore.tensor([2.]))", "tensor([1.+2.j])", public=["complex"],
      called="complex", method=False,

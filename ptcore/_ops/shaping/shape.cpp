@@ -2,6 +2,7 @@
  *
  *    cat(in...; dim)                flip(input; dims)
  *    tril(input; diagonal)          triu(input; diagonal)     (last two dims; all in front are batch)
+ *    complex_pair(real, imag)
  *    arange(; start, end, step)     linspace(; start, end, steps)     eye(; n, m)
  * Shapes are those of out[0]. Elements are moved by size, whatever their dtype.
  */
@@ -209,10 +210,43 @@ int eye_kernel(pt_call *call) {
     });
 }
 
+template <class T>
+void interleave(const pt_call *call) {
+    const T *real = reinterpret_cast<const T *>(call->in[0].data), *imag = reinterpret_cast<const T *>(call->in[1].data);
+    T *to = reinterpret_cast<T *>(call->out[0].data);
+    const pt_view &x = call->in[0], &y = call->in[1], &out = call->out[0];
+    space<3> all;
+    bool alike = true;
+    for (int d = 0; d < out.ndim; ++d) {
+        all.push(out.sizes[d], {x.strides[d], y.strides[d], out.strides[d]});
+        alike = alike && (out.sizes[d] == 1 || (x.strides[d] == out.strides[d] && y.strides[d] == out.strides[d]));
+    }
+    parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
+        if (alike) {            /* out has no gaps */
+            for (int64_t i = begin; i < end; ++i) to[2 * i] = real[i], to[2 * i + 1] = imag[i];
+            return;
+        }
+        cursor<3> at(all, begin);
+        for (int64_t i = begin; i < end; ++i, at.next()) {
+            T *pair = to + 2 * at.offset[2];
+            pair[0] = real[at.offset[0]], pair[1] = imag[at.offset[1]];
+        }
+    });
+}
+
+int complex_pair_kernel(pt_call *call) {
+    const int dtype = call->in[0].dtype;
+    if (dtype != call->in[1].dtype || (dtype != PT_FLOAT32 && dtype != PT_FLOAT64))
+        return fail(call, PT_TYPE_ERROR, "expected parts of one dtype, float32 or float64");
+    dtype == PT_FLOAT32 ? interleave<float>(call) : interleave<double>(call);
+    return PT_OK;
+}
+
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_shape_, PT_ISA)[] = {
     {"cat", cat_kernel},       {"flip", flip_kernel},         {"tril", triangle_kernel<true>},
     {"triu", triangle_kernel<false>}, {"arange", arange_kernel}, {"linspace", linspace_kernel}, {"eye", eye_kernel},
+    {"complex_pair", complex_pair_kernel},
     {nullptr, nullptr},
 };

@@ -164,6 +164,12 @@ def svd_spec(x, full_matrices, compute_uv):
             (batch + (n if full_matrices else k, n), x.dtype)]
 
 
+def complex_pair_spec(real, imag):
+    if tuple(real.shape) != tuple(imag.shape):
+        raise ShapeError(f"complex: real and imag must have one shape, got {list(real.shape)} and {list(imag.shape)}")
+    return laid_like(real, COMPLEX_OF[real.dtype])
+
+
 def cat_spec(op, tensors, dim):
     rest = [t for t in tensors if not (t.ndim == 1 and t.shape[0] == 0)] or [tensors[0]]
     first = rest[0]

@@ -55,13 +55,22 @@ def movedim(input, source, destination):
     if len(source) != len(destination):
         raise RuntimeError(f"movedim: source and destination must have one length, got {source} "
                            f"and {destination}")
-    source = [_wrap("movedim", d, input.ndim, "source") for d in source]
-    destination = [_wrap("movedim", d, input.ndim, "destination") for d in destination]
-    if len(set(source)) < len(source) or len(set(destination)) < len(destination):
+    ndim = input.ndim
+    order, taken, repeated = [-1] * ndim, [False] * ndim, False
+    for s, d in zip(source, destination):
+        s, d = _wrap("movedim", s, ndim, "source"), _wrap("movedim", d, ndim, "destination")
+        repeated = repeated or (ndim and (taken[s] or order[d] >= 0))
+        if ndim:
+            taken[s], order[d] = True, s
+    if repeated:
         raise RuntimeError(f"movedim: dims must not repeat, got {source} and {destination}")
-    order = [d for d in range(input.ndim) if d not in source]
-    for d, s in sorted(zip(destination, source)):
-        order.insert(d, s)
+    rest = 0
+    for d in range(ndim):
+        if order[d] < 0:
+            while taken[rest]:
+                rest += 1
+            order[d] = rest
+            rest += 1
     return permute(input, order)
 
 

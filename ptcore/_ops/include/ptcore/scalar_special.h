@@ -196,9 +196,9 @@ PT_NOINLINE double gamma_weight(double a, double x) {
 }
 
 /* The regularised incomplete gamma functions: the lower one by its series up to a, or 1, else 1 less the continued
- * fraction of the upper one. Both take about 6 sqrt(a) steps where x is near a; beyond 2e5 Temme's expansion in
+ * fraction of the upper one, whose last terms are `close` of the whole. Both take about 6 sqrt(a) steps where x is near a; beyond 2e5 Temme's expansion in
  * 1 / a takes their place, whose first two terms are enough there. */
-PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
+PT_NOINLINE double gamma_ratio(double a, double x, bool upper, double close) {
     if (a != a || x != x || a < 0 || x < 0) return not_a_number<double>();
     if (a == 0) return x > 0 ? (upper ? 0.0 : 1.0) : not_a_number<double>();
     if (x == 0) return upper ? 1.0 : 0.0;
@@ -217,7 +217,7 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
     /* where 1 less the lower one would cancel */
     if (upper && x <= 1.1 && a <= (x <= 0.5 ? -0.4 / log_called(x) : 1.1 * x)) {
         double sum = 0, term = 1;
-        for (int n = 1; n < 60 && abs(term) > 1e-18; n++) {
+        for (int n = 1; n < 60 && abs(term) > 0.01 * close; n++) {
             term *= -x / n;
             sum += term / (a + n);
         }
@@ -229,10 +229,11 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
         return r <= 0 ? 0.0 : r;
     }
     const double weight = gamma_weight(a, x);
+    if (weight == 0) return (x > a) == upper ? 0.0 : 1.0;
     const int steps = 1000 + (int)(20.0 * sqrt(a));
     if (x <= 1.0 || x <= a) {
         double sum = 1, term = 1, n = a;
-        for (int k = 0; k < steps && term > 1e-17 * sum; k++) {
+        for (int k = 0; k < steps && term > 0.1 * close * sum; k++) {
             n += 1.0;
             term *= x / n;
             sum += term;
@@ -242,26 +243,24 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper) {
         sum = sum > 1.0 ? 1.0 : sum;
         return upper ? 1.0 - sum : sum;
     }
-    /* modified Lentz */
-    double b = x + 1.0 - a, c = 1e300, d = 1.0 / b, h = d;
+    /* By the recurrence of numerators and denominators, which waits for no division; both are scaled down together. */
+    double b = x + 1.0 - a + 1.0, p0 = 1, q0 = x, p1 = x + 1.0, q1 = b * x, h = p1 / q1;
     for (int k = 1; k < steps; k++) {
-        const double e = k * (a - k);
         b += 2.0;
-        d = b + e * d;
-        c = b + e / c;
-        d = 1.0 / (abs(d) < 1e-300 ? 1e-300 : d);
-        c = abs(c) < 1e-300 ? 1e-300 : c;
-        const double step = d * c;
-        h *= step;
-        if (abs(step - 1.0) < 1e-16) break;
+        const double e = k * (k + 1.0 - a), p = b * p1 - e * p0, q = b * q1 - e * q0, last = h;
+        p0 = p1, q0 = q1, p1 = p, q1 = q;
+        if (abs(q) > 1e100) p0 *= 1e-100, q0 *= 1e-100, p1 *= 1e-100, q1 *= 1e-100;
+        if (q == 0) continue;
+        h = p / q;
+        if (abs(h - last) <= close * abs(h)) break;
     }
     const double r = weight * a * h;
     return upper ? r : 1.0 - r;
 }
-PT_INLINE double igamma(double a, double x) { return gamma_ratio(a, x, false); }
-PT_INLINE double igammac(double a, double x) { return gamma_ratio(a, x, true); }
-PT_INLINE float igamma(float a, float x) { return (float)gamma_ratio((double)a, (double)x, false); }
-PT_INLINE float igammac(float a, float x) { return (float)gamma_ratio((double)a, (double)x, true); }
+PT_INLINE double igamma(double a, double x) { return gamma_ratio(a, x, false, 1e-16); }
+PT_INLINE double igammac(double a, double x) { return gamma_ratio(a, x, true, 1e-16); }
+PT_INLINE float igamma(float a, float x) { return (float)gamma_ratio((double)a, (double)x, false, 1e-9); }
+PT_INLINE float igammac(float a, float x) { return (float)gamma_ratio((double)a, (double)x, true, 1e-9); }
 
 /* The inverse of the normal distribution function (Cephes' ndtri): a rational function of y - 1/2, beyond 3/8 of it one
  * of 1 / sqrt(-2 log y). */
