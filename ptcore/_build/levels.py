@@ -28,9 +28,14 @@ SCALAR = {"bessel_j_of", "spherical_bessel_j_of", "airy_ai", "airy_ai_slope", "i
 # These have a form for floats that has lanes.
 SCALAR_OF_DOUBLES = {"lgamma", "erfcx", "i0", "i1", "i0e", "i1e", "log_ndtr", "digamma"}
 
+# The base level has no shift by a vector of counts.
+SHIFTS = {"left_shift", "right_shift"}
+
 
 def has_lanes(functions, dtype):
     """Whether a loop of that dtype over a formula that calls the functions is worth a higher level."""
+    if functions & SHIFTS:
+        return dtype in ("int32", "uint32", "int64", "uint64")
     return dtype in ("float32", "float64") and not functions & SCALAR and not (
         dtype == "float64" and functions & SCALAR_OF_DOUBLES)
 

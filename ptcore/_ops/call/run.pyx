@@ -83,7 +83,7 @@ cdef object call_of_any(Call *c, object out):
         PyMem_Free(c.room)
 
 
-cdef object complete(Call *c, object out):
+cdef inline object complete(Call *c, object out):
     """Shapes, allocates, runs and records a call that has been read."""
     cdef (PyObject *)[8] results
     cdef Tensor r

@@ -3,8 +3,10 @@ from builtins import range as builtin_range
 
 from ptcore._dtype import as_dtype, get_default_dtype, promote_types
 from ptcore._ops import _arguments
-from ptcore._ops.creation.creation import arange, empty, empty_strided, full, linspace
+from ptcore._ops.creation.creation import arange, empty_strided, full, linspace
 from ptcore._ops.functions import pow
+
+FLOAT64, INT64 = as_dtype("float64"), as_dtype("int64")
 
 
 def _finished(result, out, requires_grad):
@@ -29,7 +31,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     numbers = (("start", start), ("end", end), ("base", base))
     start, end, base = [_arguments.number("logspace", n, x) for n, x in numbers]
     dtype = (get_default_dtype() if out is None else out.dtype) if dtype is None else dtype
-    wide = promote_types(dtype, as_dtype("float64"))
+    wide = promote_types(dtype, FLOAT64)
     result = pow(base, linspace(start, end, steps, dtype=wide, layout=layout, device=device, pin_memory=pin_memory))
     return _finished(result.to(dtype), out, requires_grad)
 
@@ -52,7 +54,7 @@ def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=
                            f"got {step}")
     n = int((end - start) / step) + 1
     dtype = (get_default_dtype() if out is None else out.dtype) if dtype is None else dtype
-    wide = as_dtype("int64" if all(isinstance(x, int) for x in (start, step)) else "float64")
+    wide = INT64 if isinstance(start, int) and isinstance(step, int) else FLOAT64
     result = arange(n, dtype=wide, layout=layout, device=device, pin_memory=pin_memory) * step + start
     return _finished(result.to(dtype), out, requires_grad)
 
@@ -85,9 +87,12 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     order = _arguments.integers("empty_permuted", "physical_layout", physical_layout)
     if sorted(order) != list(builtin_range(len(size))):
         raise RuntimeError(f"empty_permuted: physical_layout must have each dim of size once, got {order} for {size}")
-    result = empty([size[d] for d in order], dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-    result = result.permute([order.index(d) for d in builtin_range(len(size))])
-    return result.requires_grad_() if requires_grad else result
+    stride, step = [0] * len(size), 1
+    for d in reversed(order):
+        stride[d] = step
+        step *= max(size[d], 1)
+    return empty_strided(size, stride, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                         requires_grad=requires_grad)
 
 
 def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):

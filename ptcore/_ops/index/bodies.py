@@ -4,6 +4,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
+from ptcore._ops._methods import nonzero
 from ptcore._ops.creation.creation import arange, full, ones_like, zeros
 from ptcore._ops.functions import (
     abs,
@@ -204,7 +205,6 @@ def masked_scatter(input, mask, source):
 
 
 def argwhere(input):
-    from ptcore._ops._methods import nonzero
     return nonzero(input)
 
 

@@ -217,20 +217,24 @@ def linalg_multi_dot(tensors):
     tensors = list(_arguments.tensors(op, "tensors", tensors))
     if len(tensors) < 2:
         raise ShapeError(f"{op}: expected at least 2 tensors, got {len(tensors)}")
-    for i, t in enumerate(tensors):
-        if t.ndim != 2 and not (t.ndim == 1 and i in (0, len(tensors) - 1)):
-            raise ShapeError(f"{op}: tensors must be matrices, the first and last possibly vectors, got shape "
-                             f"{list(t.shape)}")
-    row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    shapes = [t.shape for t in tensors]
+    row, column = len(shapes[0]) == 1, len(shapes[-1]) == 1
     if row:
         tensors[0] = unsqueeze(tensors[0], 0)
+        shapes[0] = (1, *shapes[0])
     if column:
         tensors[-1] = unsqueeze(tensors[-1], 1)
-    sizes = [tensors[0].shape[0]]
-    for a, b in zip(tensors, tensors[1:] + [None]):
-        if b is not None and a.shape[1] != b.shape[0]:
-            raise ShapeError(f"{op}: inner sizes must agree, got shapes {list(a.shape)} and {list(b.shape)}")
-        sizes.append(a.shape[1])
+        shapes[-1] = (*shapes[-1], 1)
+    for shape in shapes:
+        if len(shape) != 2:
+            raise ShapeError(f"{op}: tensors must be matrices, the first and last possibly vectors, got shape "
+                             f"{list(shape)}")
+    sizes, last = [shapes[0][0]], None
+    for shape in shapes:
+        if last is not None and last[1] != shape[0]:
+            raise ShapeError(f"{op}: inner sizes must agree, got shapes {list(last)} and {list(shape)}")
+        sizes.append(shape[1])
+        last = shape
     result = _in_order(tensors, sizes)
     if row:
         result = result.squeeze(0)

@@ -4,6 +4,7 @@ from cython.cimports.ptcore._ops._common import _divided, _wrap
 
 from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
+from ptcore._ops._methods import reinterpret
 from ptcore._ops.functions import permute, reshape, slice, split_by_sizes, split_by_slices, split_evenly, transpose
 from ptcore._tensor import Tensor
 
@@ -29,18 +30,19 @@ def flatten(input, start_dim, end_dim):
 def unflatten(input, dim, sizes):
     dim = _divided("unflatten", dim, input)
     sizes = _arguments.integers("unflatten", "sizes", sizes)
-    known = 1
+    shape = input.shape
+    whole, known = shape[dim], 1
     for size in sizes:
         if size < -1:
             raise ShapeError(f"unflatten: sizes must be non-negative or one -1, got {sizes}")
         if size != -1:
             known *= size
     if sizes.count(-1) > 1 or (known == 0 and -1 in sizes) or (
-            input.shape[dim] != known if -1 not in sizes else input.shape[dim] % known):
-        raise ShapeError(f"unflatten: the product of sizes must be the size {input.shape[dim]} of dim {dim}, got "
-                         f"sizes {sizes}")
-    sizes = [input.shape[dim] // known if size == -1 else size for size in sizes]
-    return reshape(input, (*input.shape[:dim], *sizes, *input.shape[dim + 1:]))
+            whole != known if -1 not in sizes else whole % known):
+        raise ShapeError(f"unflatten: the product of sizes must be the size {whole} of dim {dim}, got sizes {sizes}")
+    if -1 in sizes:
+        sizes[sizes.index(-1)] = whole // known
+    return reshape(input, (*shape[:dim], *sizes, *shape[dim + 1:]))
 
 
 def movedim(input, source, destination):
@@ -121,7 +123,6 @@ def chunk(input, chunks, dim):
 
 def view_dtype(x, dtype):
     """``x.view(dtype)``: the same bytes read as another dtype."""
-    from ptcore._ops._methods import reinterpret
     return reinterpret(x, dtype)
 
 

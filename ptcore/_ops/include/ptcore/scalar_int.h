@@ -17,17 +17,18 @@ template <class T> PT_INLINE T bitwise_not(T x) { return T(~x); }
 // sgn of complex numbers stands in complex.h; of real ones it is the sign.
 template <class T> PT_INLINE T sgn(T x) { return sign(x); }
 
-// A shift that is negative or not below the width shifts everything out.
+// A shift that is negative or not below the width shifts everything out. Without branches, so that loops get lanes.
 template <class T> PT_INLINE T left_shift(T x, T y) {
-    const int bits = int(sizeof(T) * 8);
-    if (!(y >= T(0)) || y >= T(bits)) return T(0);
-    return T(uint64_t(x) << int(y));
+    typedef typename wrapping<T>::type U;
+    const U last = U(sizeof(T) * 8 - 1), n = U(y);
+    const T shifted = T(U(x) << (n & last));
+    return n <= last ? shifted : T(0);
 }
 template <class T> PT_INLINE T right_shift(T x, T y) {
-    const int bits = int(sizeof(T) * 8);
-    int n = (!(y >= T(0)) || y >= T(bits)) ? bits - 1 : int(y);
-    if (T(-1) > T(0) && n == bits - 1 && y != T(bits - 1)) return T(0);
-    return T(x >> n);
+    typedef typename wrapping<T>::type U;
+    const U last = U(sizeof(T) * 8 - 1), n = U(y);
+    const T shifted = T(x >> (n <= last ? n : last));
+    return T(-1) > T(0) && n > last ? T(0) : shifted;
 }
 
 // Of absolute values; the lowest integer counts as the positive number it stands for.
