@@ -130,6 +130,25 @@ int pair_distances_kernel(pt_call *call) {
     });
 }
 
+/* Writes the rows of a gradient, each the sum that add(row, sum) makes of `terms` others. */
+template <class T, class E, class F>
+int slopes(pt_call *call, int64_t rows, int64_t d, int64_t terms, F &&add) {
+    std::atomic<bool> enough(true);
+    parallel_for(rows, grain_rows(terms * (2 * d + 4)), [&](int64_t begin, int64_t end) {
+        scratch<E> sum(d);
+        if (!sum) {
+            enough = false;
+            return;
+        }
+        for (int64_t i = begin; i < end; ++i) {
+            for (int64_t c = 0; c < d; ++c) sum[c] = 0;
+            add(i, sum.data);
+            for (int64_t c = 0; c < d; ++c) output<T>(call)[i * d + c] = convert<T>(sum[c]);
+        }
+    });
+    return enough ? int(PT_OK) : no_memory(call, d * int64_t(sizeof(E)));
+}
+
 int pair_distances_slope_kernel(pt_call *call) {
     const pt_view &g = call->in[0], &x1 = call->in[1], &x2 = call->in[2], &dist = call->in[3];
     if (int status = check_pairs(call, x1, x2)) return status;
@@ -144,23 +163,12 @@ int pair_distances_slope_kernel(pt_call *call) {
         scratch<E> room1(room_for<E, T>(x1)), room2(room_for<E, T>(x2));
         if (!room1 || !room2) return no_memory(call, (x1.numel + x2.numel) * int64_t(sizeof(E)));
         const E *a = rows_of<E, T>(x1, room1), *b = rows_of<E, T>(x2, room2);
-        std::atomic<bool> enough(true);
         return by_kind(p, [&](auto k) {
-            parallel_for(rows, grain_rows(n * (2 * d + 4)), [&](int64_t begin, int64_t end) {
-                scratch<E> sum(d);
-                if (!sum) {
-                    enough = false;
-                    return;
-                }
-                for (int64_t i = begin; i < end; ++i) {
-                    for (int64_t c = 0; c < d; ++c) sum[c] = 0;
-                    for (int64_t j = 0; j < n; ++j)
-                        add_slope<k()>(sum.data, a + i * d, b + (i / m * n + j) * d, d, p,
-                                       convert<E>(input<T>(call)[i * n + j]), convert<E>(input<T>(call, 3)[i * n + j]));
-                    for (int64_t c = 0; c < d; ++c) output<T>(call)[i * d + c] = convert<T>(sum[c]);
-                }
+            return slopes<T, E>(call, rows, d, n, [&](int64_t i, E *sum) {
+                for (int64_t j = 0; j < n; ++j)
+                    add_slope<k()>(sum, a + i * d, b + (i / m * n + j) * d, d, p, convert<E>(input<T>(call)[i * n + j]),
+                                   convert<E>(input<T>(call, 3)[i * n + j]));
             });
-            return enough ? int(PT_OK) : no_memory(call, d * int64_t(sizeof(E)));
         });
     });
 }
@@ -210,27 +218,15 @@ int row_distances_slope_kernel(pt_call *call) {
         scratch<E> room(room_for<E, T>(x));
         if (!room) return no_memory(call, x.numel * int64_t(sizeof(E)));
         const E *a = rows_of<E, T>(x, room);
-        std::atomic<bool> enough(true);
         return by_kind(p, [&](auto k) {
-            parallel_for(n, grain_rows(n * (2 * d + 4)), [&](int64_t begin, int64_t end) {
-                scratch<E> sum(d);
-                if (!sum) {
-                    enough = false;
-                    return;
-                }
-                for (int64_t i = begin; i < end; ++i) {
-                    for (int64_t c = 0; c < d; ++c) sum[c] = 0;
-                    for (int64_t j = 0; j < n; ++j) {
-                        if (j == i) continue;
-                        const int64_t pair = j > i ? pairs_before(i, n) + j - i - 1 : pairs_before(j, n) + i - j - 1;
-                        add_slope<k()>(sum.data, a + i * d, a + j * d, d, p,
-                                       convert<E>(input<T>(call)[pair]),
-                                       convert<E>(input<T>(call, 2)[pair]));
-                    }
-                    for (int64_t c = 0; c < d; ++c) output<T>(call)[i * d + c] = convert<T>(sum[c]);
+            return slopes<T, E>(call, n, d, n, [&](int64_t i, E *sum) {
+                for (int64_t j = 0; j < n; ++j) {
+                    if (j == i) continue;
+                    const int64_t pair = j > i ? pairs_before(i, n) + j - i - 1 : pairs_before(j, n) + i - j - 1;
+                    add_slope<k()>(sum, a + i * d, a + j * d, d, p, convert<E>(input<T>(call)[pair]),
+                                   convert<E>(input<T>(call, 2)[pair]));
                 }
             });
-            return enough ? int(PT_OK) : no_memory(call, d * int64_t(sizeof(E)));
         });
     });
 }
