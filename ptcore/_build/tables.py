@@ -155,9 +155,9 @@ def infer_saved(ops, rules):
                 if text is None:
                     continue
                 data, meta = expr.uses(text, f"{op.name}, derivative {i}")
-                for n in data:
+                for n in sorted(data):
                     needs[n] = needs.get(n, 0) | 1 << i
-                for n in meta:
+                for n in sorted(meta):
                     meta_needs[n] = meta_needs.get(n, 0) | 1 << i
             _assign(op, needs, meta_needs)
         elif op.name in rules:

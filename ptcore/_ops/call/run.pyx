@@ -63,7 +63,16 @@ cdef object call(int op, PyObject **args, int n, object out):
 cdef object call_of_any(Call *c, object out):
     """The call of arguments that are not plain: offered, made plain, and read again."""
     cdef tuple args
-    cdef uint32_t key = flags_of_all(c.args, c.n)
+    cdef PyObject **given = c.args
+    cdef uint32_t key
+    if c.o.lists:                       # a list of tensors may change while a kernel runs: a tuple is read in its place
+        args = tuple([tuple(<object>given[k]) if type(<object>given[k]) is list else <object>given[k]
+                      for k in range(c.n)])
+        c.args = PySequence_Fast_ITEMS(args)
+        if read(c):
+            return complete(c, out)
+        c.args = given
+    key = flags_of_all(c.args, c.n)
     if key & PT_SLOW:
         result = offer(c.op, c.args, c.n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:

@@ -52,17 +52,40 @@ def uses(text, where="expression"):
     return data, meta - data
 
 
+def _loops(function, names):
+    """({variable: the list of tensors that it goes through}, the nodes that name those lists in loops)."""
+    found, heads = {}, set()
+    for node in ast.walk(function):
+        if not isinstance(node, (ast.For, ast.comprehension)):
+            continue
+        pairs = [(node.target, node.iter)]
+        if (isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", None) == "zip"
+                and isinstance(node.target, ast.Tuple)):
+            pairs = list(zip(node.target.elts, node.iter.args))
+        for target, source in pairs:
+            if isinstance(target, ast.Name) and isinstance(source, ast.Name) and source.id in names:
+                found[target.id] = source.id
+                heads.add(source)
+    return found, heads
+
+
 def function_uses(function, names):
-    """As ``uses``, for the ast.FunctionDef of a structured rule and its parameter names."""
+    """As ``uses``, for the ast.FunctionDef of a structured rule and its parameter names. A list of tensors that only
+    loops go through is used as the variables of these loops are."""
     data, meta = set(), set()
+    variables, heads = _loops(function, names)
+    of = {**{name: name for name in names}, **variables}
 
     def visit(node):
-        if (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-                and node.attr in META and node.value.id in names):
-            meta.add(node.value.id)
+        if node in heads:
+            meta.add(node.id)
             return
-        if isinstance(node, ast.Name) and node.id in names:
-            data.add(node.id)
+        if (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+                and node.attr in META and node.value.id in of):
+            meta.add(of[node.value.id])
+            return
+        if isinstance(node, ast.Name) and node.id in of and isinstance(node.ctx, ast.Load):
+            data.add(of[node.id])
         for child in ast.iter_child_nodes(node):
             visit(child)
 
