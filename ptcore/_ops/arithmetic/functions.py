@@ -14,6 +14,8 @@ def float_power_(self, exponent):
 
 def _called(op, function, first, others):
     """Writes what a Python function of the elements returns, one call for each."""
+    if not callable(function):
+        raise TypeError(f"{op}: callable must be callable, got {type(function).__name__}")
     if first.device.type != "cpu":
         raise TypeError(f"{op}: the tensor must be on the CPU, got {first.device}")
     if first.requires_grad:

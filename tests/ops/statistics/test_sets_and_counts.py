@@ -52,13 +52,14 @@ def test_histogram_of_weights_and_edges():
     (lambda: pt.Tensor.resize_as_(pt.ones(2), 3), "resize_as_: the_template must be a Tensor, got int"),
     (lambda: pt.ones(2).map_(pt.ones(3), max), "map_: the other arguments must be Tensors of dtype float32 and shape"),
     (lambda: pt.ones(2).requires_grad_().apply_(abs), "apply_: a Python function has no derivative"),
+    (lambda: pt.ones(2).apply_(3), "apply_: callable must be callable, got int"),
     (lambda: pt.logspace(0, 1, -1), "logspace: steps must be non-negative, got -1"),
     (lambda: pt.range(0, 1, -1), "range: the way from 0 to 1 must have the sign of step"),
     (lambda: pt.empty_permuted((2, 3), (0, 0)), "empty_permuted: physical_layout must have each dim of size once"),
     (lambda: pt.binomial(pt.ones(1), pt.full((1,), 1.5)), r"binomial: prob must be in \[0, 1\]"),
     (lambda: pt.kl_div(pt.ones(1), pt.ones(1), 3), "kl_div: reduction must be 0"),
     (lambda: pt.special.entr(pt.ones(1, dtype=pt.complex64)), "special.entr: dtype must be one of .*, got complex64"),
-], ids=range(21))
+], ids=range(22))
 def test_errors(call, text):
     with pytest.raises((RuntimeError, TypeError, ValueError), match=text):
         call()
