@@ -11,8 +11,11 @@ from ptcore._ops.table.ids import family_of
 
 def function(op):
     """The decomposition of an op; KeyError if it has none."""
+    name = f"ptcore._ops.{family_of(op)}.decompositions"
     try:
-        topic = import_module(f"ptcore._ops.{family_of(op)}.decompositions")
-    except ModuleNotFoundError:
+        topic = import_module(name)
+    except ModuleNotFoundError as e:
+        if e.name != name:
+            raise
         raise KeyError(op) from None
     return topic.FUNCTIONS[op]

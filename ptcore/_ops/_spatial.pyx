@@ -47,9 +47,10 @@ cpdef tuple _windows(str op, int n, Tensor x, object kernel_size, object stride,
     """(kernel, stride, padding, dilation, sizes of the output) of windows, each a tuple of n ints."""
     cdef tuple kernel = _numbers(op, "kernel_size", kernel_size, n, 1), steps, pads, gaps
     cdef list size = []
-    cdef bint some = x.dims[1] > 0
+    cdef object shape = x.shape, m, o       # a tracer may answer with symbolic sizes
+    cdef bint some = shape[1] > 0
     cdef int i
-    cdef long long m, k, s, p, d, o, reach
+    cdef long long k, s, p, d, reach
     if stride is None or (isinstance(stride, (list, tuple)) and not stride):
         steps = kernel
     else:
@@ -57,15 +58,14 @@ cpdef tuple _windows(str op, int n, Tensor x, object kernel_size, object stride,
     pads = _numbers(op, "padding", padding, n, 0)
     gaps = _numbers(op, "dilation", dilation, n, 1)
     for i in range(n):
-        m, k, s, p, d = x.dims[i + 2], kernel[i], steps[i], pads[i], gaps[i]
+        m, k, s, p, d = shape[i + 2], kernel[i], steps[i], pads[i], gaps[i]
         if k > 1 and d > (<long long>1 << 60) // k:
             raise OverflowError(f"{op}: kernel_size {list(kernel)} with dilation {list(gaps)} reaches too far")
         reach = d * (k - 1)
         if p and p > (reach + 1) // 2:
             raise ShapeError(f"{op}: padding must be at most half of the kernel, got {list(pads)} for "
                              f"kernel_size {list(kernel)} with dilation {list(gaps)}")
-        o = m + 2 * p - reach - 1 + (s - 1 if ceil_mode else 0)
-        o = o // s + 1 if o >= 0 else 0
+        o = (m + (2 * p - reach - 1 + (s - 1 if ceil_mode else 0))) // s + 1
         if ceil_mode and (o - 1) * s >= m + p:      # the last window begins inside the input
             o -= 1
         some = some and o > 0 and m > 0
