@@ -68,7 +68,7 @@ TABLE = {
                          "set_stream", "stream"),
     },
     "ptcore.nn.functional": {
-        "_ops.activation.functions": ("rrelu_",),
+        "_ops.activation.functions": ("hardtanh_", "rrelu_"),
         "_ops.loss.functions": ("linear_cross_entropy",),
         "_ops.pooling.functions": ("adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
                                "adaptive_max_pool3d_with_indices", "max_pool1d_with_indices",

@@ -13,6 +13,7 @@ CPP = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "uint16": "uint16_t
        "complex64": "pt::complex<float>", "complex128": "pt::complex<double>"}
 OPMATH = {"float32": "float", "float64": "double", "complex64": "pt::complex<float>",
           "complex128": "pt::complex<double>"}
+OUT_DTYPE = {"cast": 0, "exact": 1, "cast one": 2}
 INTEGERS = {"any": 0, "nonzero": 1, "nonnegative": 2}
 SELECTS = {None: 0, "one": 1, "second": 2}
 PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
@@ -148,7 +149,7 @@ def optable(ops):
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
             f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "
-            f"{condition(row)}, "
+            f"{condition(row)}, {OUT_DTYPE[row.out_dtype]}, "
             f"0x{types:x}, 0x{grad_mask(op):x}, "
             f"{{{saved}}}, {{{need}}}}},")
     text.append("};")

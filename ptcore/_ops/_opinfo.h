@@ -54,6 +54,7 @@ typedef struct pt_opinfo {
     uint8_t integers;           /* pt_integers */
     uint8_t selects;            /* pt_selects */
     uint8_t condition;          /* 1 + the operand that must be bool; 0: none */
+    uint8_t exact_out;          /* 1: out= must have the result's dtype; 0: one that it can be cast to; 2: each of several must have it */
     uint32_t types;             /* bit per compute dtype */
     uint16_t grad_mask;         /* bit per tensor argument that can receive a gradient */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */

@@ -156,31 +156,45 @@ cdef object write_outs(int op, object out, object results, list placed=None):
         if placed is not None and placed[i]:
             count_write(<Tensor>given[i])
         else:
-            write_out(<Tensor>given[i], <Tensor>values[i], o.name)
+            write_out(<Tensor>given[i], <Tensor>values[i], o.name,
+                      o.exact_out == 1 or (o.exact_out == 2 and len(values) > 1))
     if len(values) == 1:
         return out
     return given if type(results) is list else type(results)(given)
 
 
-cdef int write_out(Tensor out, Tensor value, const char *name) except -1:
-    """Copies a result to the user's out=, resized when it is empty, as PyTorch does."""
+cdef int write_out(Tensor out, Tensor value, const char *name, bint exact=False) except -1:
+    """Copies a result to the user's out=, which gets the result's shape. ``exact``: it must have the dtype as well."""
     if pt_tls.grad_enabled and needs_grad(out):
         raise RuntimeError(f"{name.decode()}: out= does not support automatic differentiation, "
                            "but out requires grad")
+    if exact and value.dt != out.dt:
+        from ptcore._errors import DTypeError
+        raise DTypeError(f"{name.decode()}: out must have dtype {dtype_of(value.dt).name}, "
+                         f"got {dtype_of(out.dt).name}")
     if CATEGORY[value.dt] > CATEGORY[out.dt]:
         raise RuntimeError(f"{name.decode()}: result dtype {dtype_of(value.dt).name} can't be "
                            f"cast to out's dtype {dtype_of(out.dt).name}")
     if shape_of(out) != shape_of(value):
-        if out.count != 0:
-            from ptcore._errors import ShapeError
-            raise ShapeError(f"{name.decode()}: out must have shape {list(shape_of(value))}, "
-                             f"got {list(shape_of(out))}")
-        from ptcore._subclass import set_data
-        set_data(out, new_tensor(out.dt, value.rank, value.dims, out.storage.device,
-                                 out.storage.device_index))
+        resize_out(out, value, name)
     check_inplace(out, name, False)
     if repeats_itself(out):
         raise RuntimeError(f"{name.decode()}: more than one element of out refers to a single memory location")
     copy_into(out, value)
     count_write(out)
+    return 0
+
+
+cdef int resize_out(Tensor out, Tensor value, const char *name) except -1:
+    """Gives out= the result's shape, as PyTorch does: in silence where it was empty."""
+    if out.count != 0:
+        import warnings
+        warnings.warn(f"{name.decode()}: out has shape {list(shape_of(out))} and is resized to that of the result, "
+                      f"{list(shape_of(value))}; give an empty tensor, or one of that shape", UserWarning, stacklevel=2)
+    if out.storage.device == DEVICE_CPU:
+        from ptcore._untyped_storage import resize_
+        resize_(out, shape_of(value))
+    else:
+        from ptcore._subclass import set_data
+        set_data(out, new_tensor(out.dt, value.rank, value.dims, out.storage.device, out.storage.device_index))
     return 0

@@ -140,6 +140,7 @@ PRODUCTS = {
 TARGET = C(3, 4, domain=UNIT)
 NEURAL = {
     "glu": [[F(3, 4)], [F(4, 3), 0]], "prelu": [[F(3, 4), F(4)], [F(3, 4), F(1)], [F(3), F()]],
+    "softsign": [[F(3, 4)]], "softshrink": [[F(3, 4)], [F(3, 4), 0.2]], "hardtanh": [[F(3, 4)], [F(3, 4), -0.25, 1.5]],
     "softmin": [[F(3, 4), 1]], "softmax_function": [[F(3, 4), 1]], "log_softmax_function": [[F(3, 4), 0]],
     "layer_norm": [[F(3, 5), (5,), F(5), F(5)], [F(2, 3, 4), (3, 4), None, None, 1e-3]],
     "cross_entropy": [[F(4, 3), I([0, 2, 1, 2])],

@@ -279,6 +279,18 @@ def _heaviside(x, values):
     return np.where(x == 0, values, (x > 0).astype(x.dtype)).astype(x.dtype)
 
 
+def _logaddexp(x, y):
+    """From the one with the larger real part: NumPy has none of complex numbers."""
+    if np.result_type(x, y).kind != "c":
+        return np.logaddexp(x, y)
+    x, y = np.broadcast_arrays(x, y)
+    high, low = np.where(np.real(x) < np.real(y), y, x), np.where(np.real(x) < np.real(y), x, y)
+    found = high + np.log(1 + np.exp(low - high))
+    infinite = ~np.isfinite(np.real(low)) & (np.real(low) == np.real(high))
+    found = np.where(infinite, np.where(np.real(low) < 0, low, np.log(np.exp(low) + np.exp(high))), found)
+    return np.where(np.isnan(x) | np.isnan(y), np.nan + 1j * np.nan, found)
+
+
 def _lerp(x, y, w):
     return x * (1 - w) + y * w
 

@@ -12,7 +12,7 @@ BYTES = np.array([0, 1, 2, 190, 255, 0, 128, 1] * 40, np.uint8)
 A, B = BYTES, np.roll(BYTES, 3)
 UNARY = {"sign": np.positive, "sgn": np.positive, "bitwise_not": np.invert, "logical_not": np.logical_not,
          "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
-         "isposinf": np.zeros_like, "isneginf": np.zeros_like}
+         "signbit": np.zeros_like, "isposinf": np.zeros_like, "isneginf": np.zeros_like}
 BINARY = {"add": np.add, "mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum, "clamp_min": np.maximum,
           "clamp_max": np.minimum, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
           "gt": np.greater, "ge": np.greater_equal, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,

@@ -1,10 +1,24 @@
 """Bodies: activation functions of neural networks."""
 from cython.cimports.ptcore._ops._common import _divided
 
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import empty
-from ptcore._ops.functions import leaky_relu, prelu_of, reshape, sigmoid, slice, where
+from ptcore._ops.functions import (
+    abs,
+    clamp,
+    clamp_,
+    hardtanh_of,
+    hardtanh_of_,
+    leaky_relu,
+    prelu_of,
+    reshape,
+    sigmoid,
+    slice,
+    softshrink_of,
+    softsign_of,
+    where,
+)
 
 
 # -- activations --------------------------------------------------------------------------------
@@ -14,6 +28,34 @@ def glu(input, dim):
     if n % 2:
         raise RuntimeError(f"glu: the size of dim {dim} must be even, got {n}")
     return slice(input, dim, 0, n // 2, 1) * sigmoid(slice(input, dim, n // 2, n, 1))
+
+
+def softsign(input):
+    return input / (abs(input) + 1) if input.dtype.is_complex else softsign_of(input)
+
+
+def softshrink(input, lambd):
+    if lambd < 0:
+        raise RuntimeError(f"softshrink: lambd must not be negative, got {lambd}")
+    return softshrink_of(input, lambd)
+
+
+def hardtanh(input, min_val, max_val, inplace):
+    kind = input.dtype.kind
+    if kind == "b":
+        raise UnsupportedDTypeError("hardtanh: input must be numbers, got bool")
+    for name, value in (("min_val", min_val), ("max_val", max_val)):
+        if type(value) is complex:
+            raise TypeError(f"hardtanh: {name} must be real, got {value}")
+    if min_val > max_val:
+        raise ValueError(f"hardtanh: min_val must not be above max_val, got {min_val} and {max_val}")
+    if kind == "u" and min_val < 0:
+        raise RuntimeError(f"hardtanh: min_val must not be negative for {input.dtype.name}, got {min_val}")
+    if kind in "iu" and (type(min_val) is float or type(max_val) is float):
+        min_val, max_val = int(min_val), int(max_val)
+    if kind == "u":
+        return clamp_(input, min_val, max_val) if inplace else clamp(input, min_val, max_val)
+    return hardtanh_of_(input, min_val, max_val) if inplace else hardtanh_of(input, min_val, max_val)
 
 
 def prelu(input, weight):

@@ -1,5 +1,5 @@
 """Rows: activation functions of neural networks."""
-from ptcore._ops.table.schema import INTEGRAL, REAL, draw, elementwise, network, uniform
+from ptcore._ops.table.schema import FLOATING, INTEGRAL, REAL, draw, elementwise, network, uniform
 
 elementwise(
     "relu(input)", types=INTEGRAL + REAL, formula="relu(x)", partial=["where(out <= 0, 0.0, 1.0)"],
@@ -15,7 +15,7 @@ elementwise(
     'gelu(input, *, approximate: "none|tanh" = "none")', types=REAL, formula="gelu_erf(x)",
     partial=["gelu_erf_grad(x)"], select={"approximate": {"tanh": "gelu_tanh"}}, cost=12,
     public=["nn.functional.gelu"], method=False, inplace=False, sample=uniform(-4, 4),
-    reference="x * 0.5 * (1 + special.erf(x / sqrt(2)))",
+    reference="x * 0.5 * (1 + special.erf(x / sqrt(2)))", out_dtype="exact",
     doc="""Gaussian error linear unit, ``x * Phi(x)`` with the normal distribution's Phi, or
 its tanh approximation.
 
@@ -26,7 +26,7 @@ tensor([-0.1587,  1.9545])
 
 elementwise(
     "gelu_tanh(input)", types=REAL, formula="gelu_tanh(x)", partial=["gelu_tanh_grad(x)"],
-    cost=12, internal=True, called="gelu", sample=uniform(-4, 4),
+    cost=12, internal=True, called="gelu", sample=uniform(-4, 4), out_dtype="exact",
     reference="0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))",
     doc="The tanh approximation of gelu.")
 
@@ -54,7 +54,7 @@ elementwise(
     formula="x if beta * x > threshold else log1p(exp(beta * x)) / beta",
     partial=["1 if beta * x > threshold else sigmoid(beta * x)"], cost=16, autocast="high",
     public=["nn.functional.softplus"], method=False, inplace=False, sample=uniform(-30, 30),
-    reference="where(beta * x > threshold, x, logaddexp(0, beta * x) / beta)",
+    reference="where(beta * x > threshold, x, logaddexp(0, beta * x) / beta)", out_dtype="exact",
     doc="""Smooth approximation of relu, ``log(1 + exp(beta * x)) / beta``; linear above
 ``beta * x > threshold``.
 
@@ -64,7 +64,7 @@ tensor([0.6931])
 """)
 
 elementwise(
-    "silu(input)", types=REAL, formula="x * sigmoid(x)",
+    "silu(input)", types=FLOATING, formula="x * sigmoid(x)",
     partial=["sigmoid(x) * (1 + x * (1 - sigmoid(x)))"], cost=8,
     public=["nn.functional.silu"], method=False, inplace=False, inplace_argument=True, sample=uniform(-6, 6),
     reference="x / (1 + exp(-x))",
@@ -90,8 +90,16 @@ tensor([-0.0100,  2.0000])
 _NEAR_ZERO = uniform(-4, 4)
 
 
+def _guarded(signature, reference, text, example, **columns):
+    """A function of nn.functional whose body looks at the arguments before it calls the row of that name and ``_of``."""
+    name = signature.partition("(")[0]
+    columns.setdefault("out_argument", True)
+    network(signature, reference, text, f"F.{name}({example[0]})", example[1], **columns)
+
+
 def _activation(signature, formula, partial, reference, text, example, *, types=REAL, cost=1, public=(), method=False,
-                inplace=False, inplace_argument=True, sample=_NEAR_ZERO, autocast=None, promote="default"):
+                inplace=False, inplace_argument=True, sample=_NEAR_ZERO, autocast=None, promote="default",
+                out_dtype="cast"):
     """A row of nn.functional; ``public`` names further places."""
     name = signature.partition("(")[0]
     argument, result = example
@@ -99,6 +107,7 @@ def _activation(signature, formula, partial, reference, text, example, *, types=
         signature, types=types, formula=formula, partial=[partial], cost=cost,
         public=[*public, f"nn.functional.{name}"], method=method, inplace=inplace, inplace_argument=inplace_argument,
         sample=sample, reference=reference, autocast=autocast, promote=promote,
+        out_dtype=out_dtype,
         doc=f"""{text}
 
 >>> import ptcore
@@ -130,10 +139,15 @@ _activation("mish(input)", "x * tanh(softplus(x))",
             "x * tanh(logaddexp(0, x))", "``x * tanh(softplus(x))``.",
             ("ptcore.tensor([1.])", "tensor([0.8651])"), cost=24)
 
-_activation("hardtanh(input, min_val=-1.0, max_val=1.0)", "min_val if x < min_val else (max_val if x > max_val else x)",
-            "where((x <= min_val) or (x >= max_val), 0.0, 1.0)", "clip(x, min_val, max_val)",
-            "Elements limited to ``[min_val, max_val]``; no gradient at and beyond the bounds.",
-            ("ptcore.tensor([-2., 0.5])", "tensor([-1.0000,  0.5000])"), inplace=True)
+elementwise("hardtanh_of(input, min_val: Scalar = -1, max_val: Scalar = 1)",
+            types=(*[t for t in INTEGRAL if not t.startswith("u")], *REAL),
+            formula="min_val if x < min_val else (max_val if x > max_val else x)",
+            partial=["where((x <= min_val) or (x >= max_val), 0.0, 1.0)"], internal=True, called="hardtanh",
+            sample=_NEAR_ZERO, reference="clip(x, min_val, max_val)", node="HardtanhBackward0",
+            doc="``hardtanh`` between bounds that are in order, in one pass.")
+_guarded("hardtanh(input, min_val: Scalar = -1.0, max_val: Scalar = 1.0, inplace=False)", "clip(x, min_val, max_val)",
+         """Elements limited to ``[min_val, max_val]``; no gradient at and beyond the bounds. Bounds of integers are
+taken without their fractions.""", ("ptcore.tensor([-2., 0.5])", "tensor([-1.0000,  0.5000])"), out_argument=False)
 
 _activation("relu6(input)", "0 if x < 0 else (6 if x > 6 else x)", "where((x <= 0) or (x >= 6), 0.0, 1.0)",
             "clip(x, 0, 6)",
@@ -150,22 +164,30 @@ _activation("hardswish(input)", "x * clamp_to_one((x + 3) / 6)",
 _activation("hardshrink(input, lambd=0.5)", "where((x >= -lambd) and (x <= lambd), 0.0, x)",
             "where((x >= -lambd) and (x <= lambd), 0.0, 1.0)", "where((x >= -lambd) & (x <= lambd), 0, x)",
             "0 where ``abs(x) <= lambd``, ``x`` elsewhere.", ("ptcore.tensor([0.25, -2.])", "tensor([ 0., -2.])"),
-            public=["hardshrink"], method=True, inplace_argument=False)
+            public=["hardshrink"], method=True, inplace_argument=False, out_dtype="exact")
 
-_activation("softshrink(input, lambd=0.5)", "x - lambd if x > lambd else (x + lambd if x < -lambd else x * 0)",
-            "where((x >= -lambd) and (x <= lambd), 0.0, 1.0)", "where(abs(x) <= lambd, x * 0, x - sign(x) * lambd)",
-            "``x`` moved by ``lambd`` towards 0, which nearer ones become.",
-            ("ptcore.tensor([0.25, -2.])", "tensor([ 0.0000, -1.5000])"), inplace_argument=False)
+elementwise("softshrink_of(input, lambd: Float = 0.5)", types=REAL,
+            formula="x - lambd if x > lambd else (x + lambd if x < -lambd else x * 0)",
+            partial=["where((x >= -lambd) and (x <= lambd), 0.0, 1.0)"], internal=True, called="softshrink",
+            inplace=False, sample=_NEAR_ZERO, reference="where(abs(x) <= lambd, x * 0, x - sign(x) * lambd)",
+            node="SoftshrinkBackward0", out_dtype="exact", doc="``softshrink`` of a width that is not negative, in one pass.")
+_guarded("softshrink(input, lambd: Float = 0.5)", "where(abs(x) <= lambd, x * 0, x - sign(x) * lambd)",
+         "``x`` moved by ``lambd`` towards 0, which nearer ones become.",
+         ("ptcore.tensor([0.25, -2.])", "tensor([ 0.0000, -1.5000])"))
 
 _activation("tanhshrink(input)", "x - tanh(x)", "tanh(x)**2", "x - tanh(x)", "``x - tanh(x)``.",
-            ("ptcore.tensor([0., 1.])", "tensor([0.0000, 0.2384])"), cost=8, inplace_argument=False, promote="float")
+            ("ptcore.tensor([0., 1.])", "tensor([0.0000, 0.2384])"), cost=8, inplace_argument=False, promote="float",
+            types=FLOATING)
 
-_activation("softsign(input)", "x / (1 + abs(x))", "1 / (1 + abs(x))**2", "x / (1 + abs(x))", "``x / (1 + abs(x))``.",
-            ("ptcore.tensor([-1., 3.])", "tensor([-0.5000,  0.7500])"), inplace_argument=False, promote="float")
+elementwise("softsign_of(input)", types=REAL, promote="float", formula="x / (1 + abs(x))", partial=["1 / (1 + abs(x))**2"],
+            internal=True, called="softsign", inplace=False, sample=_NEAR_ZERO, reference="x / (1 + abs(x))",
+            doc="``softsign`` of real numbers, in one pass.")
+_guarded("softsign(input)", "x / (1 + abs(x))", "``x / (1 + abs(x))``.",
+         ("ptcore.tensor([-1., 3.])", "tensor([-0.5000,  0.7500])"))
 
 _activation("logsigmoid(input)", "log_sigmoid(x)", "sigmoid(-x)", "minimum(x, 0) - log1p(exp(-abs(x)))",
             "``log(sigmoid(x))`` without overflow.", ("ptcore.tensor([0.])", "tensor([-0.6931])"), cost=16,
-            inplace_argument=False)
+            inplace_argument=False, out_dtype="exact")
 
 _activation("threshold(input, threshold: Scalar, value: Scalar)", "value if x <= threshold else x",
             "where(x <= threshold, 0.0, 1.0)", "where(x <= threshold, value, x)",

@@ -125,7 +125,7 @@ tensor([1., 4., 9.])
 
 elementwise(
     "neg(input)", types=NUMERIC, formula="-x", partial=["-1"], reference="-x",
-    alias=("negative",),
+    alias=("negative",), out_dtype="exact",
     doc="""Negation.
 
 >>> import ptcore
@@ -136,7 +136,7 @@ tensor([-1.,  2.])
 elementwise(
     "abs(input)", types=INTEGRAL + FLOATING, out="real", formula="abs(x)", vjp=["g * sgn(x)"],
     jvp=["real(t * conj_of(sgn(x)))"],
-    reference="abs(x)", alias=("absolute",),
+    reference="abs(x)", alias=("absolute",), out_dtype="exact",
     doc="""Absolute value; of complex numbers the magnitude, with a real dtype.
 
 >>> import ptcore
@@ -145,7 +145,7 @@ tensor([1, 2])
 """)
 
 elementwise(
-    "sign(input)", types=ORDERED, formula="sign(x)", partial=["0"], reference="sign(x)",
+    "sign(input)", types=ORDERED, formula="sign(x)", partial=["0"], reference="sign(x)", out_dtype="exact",
     doc="""-1, 0 or 1 by the sign of each element (0 for NaN).
 
 >>> import ptcore
@@ -156,7 +156,7 @@ tensor([-1.,  0.,  1.])
 elementwise(
     "sgn(input)", types=ALL, formula="sgn(x)", vjp=["sgn_backward(g, x, out)"],
     jvp=["sgn_backward(t, x, out)"],
-    reference="sign(x)",
+    reference="sign(x)", out_dtype="exact",
     doc="""The sign of real numbers; of complex ones ``x / abs(x)``, and 0 for 0.
 
 >>> import ptcore
@@ -216,7 +216,7 @@ for _name, _doc in (("floor", "Largest integer not above each element."),
     elementwise(
         f"{_name}(input)", alias=("fix",) if _name == "trunc" else (),
         types=INTEGRAL + REAL, formula=f"{_name}(x)", partial=["0"],
-        reference=f"{_name}(x)",
+        reference=f"{_name}(x)", out_dtype="exact",
         doc=f"""{_doc}
 
 >>> import ptcore
@@ -225,7 +225,7 @@ tensor([2.])
 """)
 
 elementwise(
-    "round_to(input, times=1.0, over=2.0)", node="RoundBackward1", types=REAL,
+    "round_to(input, times=1.0, over=2.0)", node="RoundBackward1", types=REAL, out_dtype="exact",
     internal=True, called="round", partial=["0"],
     formula="round(x * times / over) * over / times", reference="rint(x * times / over) * over / times",
     doc="The nearest multiple of ``over / times``, halves to the even one.")
@@ -233,7 +233,7 @@ elementwise(
 elementwise(
     "round(input, *, decimals: Int = 0)", types=INTEGRAL + REAL, formula="round(x)", partial=["0"],
     select={"decimals": "_arguments.rounded"},
-    reference="rint(x)",
+    reference="rint(x)", out_dtype="exact",
     doc="""Nearest integer, halves to the even one; of floating-point numbers the nearest with so
 many ``decimals``, which may be negative.
 
@@ -302,7 +302,7 @@ elementwise(
     "where(condition, input, other)", selects="one", types=ALL, formula="y if x else z",
     promote="where", partial=[None, "where(x, 1, 0)", "where(x, 0, 1)"],
     method=False, inplace=False, reference="where(x, y, z)",
-    absent=(("input", "other"), "_arguments.positions"),
+    absent=(("input", "other"), "_arguments.positions"), out_dtype="exact",
     doc="""Elements of ``input`` where ``condition`` holds, of ``other`` elsewhere. With the
 condition alone, ``nonzero(condition, as_tuple=True)``.
 
@@ -332,7 +332,7 @@ elementwise(
 
 elementwise(
     "nan_replaced(input, nan: Scalar, posinf: Scalar, neginf: Scalar)", types=REAL, internal=True, called="nan_to_num",
-    formula="nan_replaced(x, nan, posinf, neginf)",
+    out_dtype="exact", formula="nan_replaced(x, nan, posinf, neginf)",
     partial=["where(isfinite(x), 1.0, 0.0)"], reference="nan_to_num(x, True, nan, posinf, neginf)",
     doc="Numbers in the place of NaN and the infinities.")
 
@@ -381,7 +381,7 @@ True
 
 elementwise(
     "heaviside(input, values)", types=ORDERED, formula="where(x == 0, y, where(x > 0, 1, 0))",
-    partial=["0", "where(x == 0, 1.0, 0.0)"], reference="_heaviside(x, y)",
+    partial=["0", "where(x == 0, 1.0, 0.0)"], reference="_heaviside(x, y)", out_dtype="exact",
     doc="""The step function: 0 below zero, 1 above, ``values`` at it.
 
 >>> import ptcore
@@ -435,8 +435,8 @@ tensor([21.])
 """)
 
 elementwise(
-    "lerp(input, end, weight)", types=REAL,
-    formula="x + z * (y - x) if abs(z) < 0.5 else y - (y - x) * (1 - z)",
+    "lerp(input, end, weight)", types=FLOATING,
+    formula="between(x, y, z)",
     partial=["1 - z", "z", "y - x"], reference="_lerp(x, y, z)",
     doc="""Linear interpolation ``input + weight * (end - input)``.
 
@@ -448,7 +448,7 @@ tensor([ 2., 15.])
 composite(
     "clamp(input, min: Obj = None, max: Obj = None)", out_argument="inside",
     alias=("clip",), reference="clip(x, min, max)",
-    inplace="inside",
+    inplace="inside", out_dtype="cast",
     doc="""Elements limited to ``[min, max]``; either bound may be absent, a number or a tensor.
 
 >>> import ptcore
@@ -463,7 +463,8 @@ made("nan_to_num(input, nan: Obj = None, posinf: Obj = None, neginf: Obj = None)
      "ptcore.nan_to_num(ptcore.tensor([float('nan'), 1.]))", "tensor([0., 1.])", out_argument="inside", inplace=True)
 
 made("ldexp(input, other: Obj)", "ldexp(x, other)", "``input * 2**other``.",
-     "ptcore.ldexp(ptcore.tensor([3.]), ptcore.tensor([2]))", "tensor([12.])", out_argument=True, inplace=True)
+     "ptcore.ldexp(ptcore.tensor([3.]), ptcore.tensor([2]))", "tensor([12.])", out_argument=True, inplace=True,
+    out_dtype="cast")
 
 elementwise(
     "frexp_mantissa(input)", types=REAL, formula="frexp_mantissa(x)",

@@ -308,7 +308,7 @@ cdef object complete(Call *c, object out):
     if out is not None:
         if not isinstance(out, Tensor):
             raise TypeError(f"{c.o.name.decode()}: out must be a Tensor, got {type(out).__name__}")
-        write_out(<Tensor>out, r, c.o.name)
+        write_out(<Tensor>out, r, c.o.name, c.o.exact_out)
         return out
     return r
 
@@ -401,7 +401,9 @@ cdef int run_loops(Call *c, Tensor r) except -1:
 
 cdef bint can_hold(Call *c, Tensor out) except -1:
     """Whether the loops may write to out= itself; what is refused is left to ``write_out``."""
-    return (CATEGORY[c.outs[0].dt] <= CATEGORY[out.dt] and not repeats_itself(out) and not overlaps_another(c, out)
+    if c.outs[0].dt != out.dt and (c.o.exact_out or CATEGORY[c.outs[0].dt] > CATEGORY[out.dt]):
+        return False
+    return (not repeats_itself(out) and not overlaps_another(c, out)
             and can_be_written(out, c.o.name, c.outs[0].ndim, c.outs[0].sizes, c.column, c.number))
 
 

@@ -95,6 +95,12 @@ cdef inline void add_tensor(Call *c, Tensor t, int argument) noexcept:
     c.nin += 1
 
 
+cdef inline bint becomes_index(pt_opinfo *o, Tensor t) noexcept:
+    """Whether positions along a dim are taken as int64: those of int32, and integers of which there are none."""
+    return ((o.rule == RULE_GATHER or o.rule == RULE_SCATTER or o.rule == RULE_INDEX_SELECT or o.rule == RULE_INDEX_ADD
+             or o.rule == RULE_INDEX_COPY) and (t.dt == PT_INT32 or (t.count == 0 and CATEGORY[t.dt] == 1)))
+
+
 cdef int read(Call *c) except -1:
     """1: everything is read. 0: an argument is not plain yet, or the call is not (see ``plain``)."""
     cdef const char *letters = c.o.letters
@@ -125,6 +131,8 @@ cdef int read(Call *c) except -1:
                         c.dt = t.dt
                     elif c.dt != t.dt:
                         return 0
+                elif t.dt != PT_INT64 and becomes_index(c.o, t) and not c.normal:
+                    return 0
                 if lead is None:
                     lead = t
             elif x is None and (letter == c'O' or letter == c'J'):
@@ -321,6 +329,8 @@ cdef tuple normalised(int op, tuple args, PyObject **first):
                     raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be a "
                                     f"Tensor, got {type(value).__name__}")
                 value = result[k] = as_tensor_like(value, lead if letter == b'T' else None)
+            if letter == b'I' and (<Tensor>value).dt != PT_INT64 and becomes_index(info(op), <Tensor>value):
+                result[k] = value.to(dtype_of(PT_INT64))
             if lead is None:
                 lead = <Tensor>value
         elif letter == b'O' or letter == b'J':
@@ -337,6 +347,10 @@ cdef tuple normalised(int op, tuple args, PyObject **first):
                 from ptcore._errors import ShapeError
                 raise ShapeError(f"{info(op).name.decode()}: {arg_name(op, k)} must not be empty")
             lead = <Tensor>value[0]
+            for item in value:              # PyTorch's old empty tensor of one dim stands for nothing
+                if (<Tensor>item).rank != 1 or (<Tensor>item).count:
+                    lead = <Tensor>item
+                    break
         elif letter == b'd':
             result[k] = wrap_arg(value, lead.rank, op, k)
         elif letter == b'e':

@@ -7,6 +7,8 @@ from ptcore._ops.functions import abs, all
 
 
 def isclose(input, other, rtol, atol, equal_nan):
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
     if input.dtype.kind == "b":
         return input == other
     close = abs(input - other) <= atol + rtol * abs(other)

@@ -31,7 +31,7 @@ ptcore.int64
 
 elementwise(
     "bitwise_not(input)", types=BOOL + INTEGRAL, formula="bitwise_not(x)", partial=None,
-    reference="invert(x)",
+    reference="invert(x)", out_dtype="exact",
     doc="""Bitwise complement; logical not of bools.
 
 >>> import ptcore
@@ -99,7 +99,7 @@ ptcore.Size([1])
 for _name, _sign, _text in (("isposinf", ">", "positive"), ("isneginf", "<", "negative")):
     elementwise(
         f"{_name}(input)", types=BOOL + INTEGRAL + REAL, out="bool", formula=f"isinf(x) and x {_sign} 0", partial=None,
-        inplace=False, reference=f"{_name}(x)",
+        inplace=False, reference=f"{_name}(x)", out_dtype="exact",
         doc=f"""Whether each element is {_text} infinity.
 
 >>> import ptcore
@@ -108,8 +108,8 @@ tensor([False])
 """)
 
 elementwise(
-    "signbit(input)", types=INTEGRAL + REAL, out="bool", formula="signbit(x)",
-    partial=None, inplace=False, reference="signbit(x)",
+    "signbit(input)", types=BOOL + INTEGRAL + REAL, out="bool", formula="signbit(x)",
+    partial=None, inplace=False, reference="signbit(x)", out_dtype="exact",
     doc="""Whether the sign bit is set (true of -0.0).
 
 >>> import ptcore

@@ -340,6 +340,11 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
                              None), b"arange", out, layout, pin_memory, None, requires_grad)
 
 
+cdef object number_of_end(object x):
+    """The number in an end of a range; one on the meta device stands for any."""
+    return 0 if isinstance(x, Tensor) and (<Tensor>x).storage.device == DEVICE_META else plain_number(x)
+
+
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
              requires_grad=False):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
@@ -353,7 +358,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     steps = read_index(steps, b"linspace", b"steps")
     if steps < 0:
         raise RuntimeError(f"linspace: steps must be non-negative, got {steps}")
-    numbers = [plain_number(start), plain_number(end)]
+    numbers = [number_of_end(start), number_of_end(end)]
     dtype = dtype_for(dtype, out, b"linspace")
     code = default_float() if dtype is None else as_code(dtype, b"linspace", b"dtype")
     if CATEGORY[code] < 3 and any([isinstance(x, complex) for x in numbers]):

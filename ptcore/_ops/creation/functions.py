@@ -5,6 +5,7 @@ from ptcore._dtype import as_dtype, get_default_dtype, promote_types
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import arange, empty_strided, full, linspace
 from ptcore._ops.functions import pow
+from ptcore._tensor import Tensor
 
 FLOAT64, INT64 = as_dtype("float64"), as_dtype("int64")
 
@@ -29,7 +30,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     if steps < 0:
         raise RuntimeError(f"logspace: steps must be non-negative, got {steps}")
     numbers = (("start", start), ("end", end), ("base", base))
-    start, end, base = [_arguments.number("logspace", n, x) for n, x in numbers]
+    start, end, base = [0 if isinstance(x, Tensor) and x.is_meta else _arguments.number("logspace", n, x)
+                        for n, x in numbers]
     dtype = (get_default_dtype() if out is None else out.dtype) if dtype is None else dtype
     wide = promote_types(dtype, FLOAT64)
     result = pow(base, linspace(start, end, steps, dtype=wide, layout=layout, device=device, pin_memory=pin_memory))

@@ -365,8 +365,10 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     return 0
 
 
-def index_put_(Tensor self, indices, values, accumulate=False):
+def index_put_(Tensor self not None, indices, values, accumulate=False):
     """Writes (or adds) values at the positions that the index tensors name."""
+    if self.storage.device == DEVICE_META:      # where masks have no positions, and the sizes stay what they are
+        return self
     # a tensor of one integer is an index among the others here: read by the kernel, not before it
     r, advanced = basic(self, tuple([slice(None) if i is None else i for i in indices]), select=False)
     if advanced is None:

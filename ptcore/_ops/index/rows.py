@@ -15,7 +15,7 @@ tensor([[1, 1],
 """)
 
 structured(
-    "scatter_add(input, dim: Dim, index: Index, src)", types=NUMERIC, kernel="scatter_add",
+    "scatter_add(input, dim: Dim, index: Index, src)", types=ALL, kernel="scatter_add",
     promote="none", out="scatter",
     vjp=["g", None, "corner_of(gather(g, dim, index), z.shape)"],
     jvp="linear", autocast="widest", reference="_scatter_add(x, dim, index, src)",
@@ -48,7 +48,7 @@ tensor([[3, 4],
 """)
 
 structured(
-    "index_add(input, dim: Dim, index: Index, source, *, alpha: Scalar = 1)", types=NUMERIC,
+    "index_add(input, dim: Dim, index: Index, source, *, alpha: Scalar = 1)", types=ALL,
     kernel="index_add", promote="none", out="index_add",
     vjp=["g", None, "index_select(g, dim, index) * alpha"],
     batch="shift input source", jvp="linear",

@@ -431,7 +431,8 @@ def linalg_lu(A, pivot):
 
 def lu(input, pivot, get_infos):
     _pivoting("lu", input, pivot)
-    return tuple(_linalg_lu(input, not get_infos))[:3 if get_infos else 2]
+    factors, pivots, info = _linalg_lu(input, not get_infos)
+    return _results.linalg_lu_factor_ex((factors, pivots, info)) if get_infos else (factors, pivots)
 
 
 def _pivots(op, name, x, pivots):
@@ -584,6 +585,8 @@ def ormqr(input, tau, other, left, transpose):
 
 def linalg_matrix_exp(A):
     _square("linalg_matrix_exp", A)
+    if A.dtype.name in ("float16", "bfloat16"):
+        return _linalg_matrix_exp(A.to(as_dtype("float32"))).to(A.dtype)
     _numbers("linalg_matrix_exp", A)
     return _linalg_matrix_exp(A)
 
@@ -634,7 +637,7 @@ def _powers(x, n):
 def linalg_vander(x, N):
     op = "linalg_vander"
     if not x.ndim:
-        raise ShapeError(f"{op}: x must have at least one dimension, got shape []")
+        x = reshape(x, (1,))
     if N is not None and _arguments.integer(op, "N", N) <= 1:
         raise RuntimeError(f"{op}: N must be greater than 1, got {N}")
     return _powers(x, x.shape[-1] if N is None else N)

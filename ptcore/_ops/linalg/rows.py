@@ -169,16 +169,17 @@ diagonal is taken for ones if ``unitriangular``. A zero on it gives infinities."
 
 _row("cholesky_solve(input, L, upper=False)",
      "X with ``A X = input``, where L is the Cholesky factor of A.",
-     "ptcore.cholesky_solve(ptcore.ones(1, 1), ptcore.tensor([[2.]]))", "tensor([[0.2500]])")
+     "ptcore.cholesky_solve(ptcore.ones(1, 1), ptcore.tensor([[2.]]))", "tensor([[0.2500]])", out_dtype="cast")
 
 _row("cholesky_inverse(input, upper=False)", "The inverse of the matrix whose Cholesky factor ``input`` is.",
-     "ptcore.cholesky_inverse(ptcore.tensor([[2.]]))", "tensor([[0.2500]])")
+     "ptcore.cholesky_inverse(ptcore.tensor([[2.]]))", "tensor([[0.2500]])", out_dtype="cast")
 
 _row("linalg_lstsq(A, B, rcond: Obj = None, *, driver: Obj = None)",
      """X of least norm that makes ``norm(A X - B)`` least, with the residuals (where A has full rank and more rows than
 columns), the ranks and, for the drivers "gelsd" and "gelss", the singular values. Singular values up to
 ``rcond`` times the largest count as zero.""",
-     f"ptcore.linalg.lstsq({_EXAMPLE}, ptcore.ones(2, 1)).solution", "tensor([[0.5000],\n        [0.2500]])")
+     f"ptcore.linalg.lstsq({_EXAMPLE}, ptcore.ones(2, 1)).solution", "tensor([[0.5000],\n        [0.2500]])",
+    out_dtype="cast")
 
 # -- inverses and determinants ---------------------------------------------------------------------
 for _name in ("linalg_inv(A)", "inverse(input)"):
@@ -198,7 +199,7 @@ _row("logdet(input)", "Logarithms of determinants; NaN where one is negative.",
 _row("linalg_pinv(A, rtol: Obj = None, *, atol: Obj = None, hermitian=False)",
      """Pseudoinverses. Singular values up to ``max(atol, rtol * largest)`` count as zero; ``rtol`` is
 ``max(m, n) * eps`` if neither is given.""",
-     f"ptcore.linalg.pinv({_EXAMPLE})", "tensor([[0.5000, 0.0000],\n        [0.0000, 0.2500]])")
+     f"ptcore.linalg.pinv({_EXAMPLE})", "tensor([[0.5000, 0.0000],\n        [0.0000, 0.2500]])", out_dtype="cast")
 
 _row("pinverse(input, rcond: Float = 1e-15)", "Pseudoinverses; see :func:`ptcore.linalg.pinv`.",
      f"ptcore.pinverse({_EXAMPLE})", "tensor([[0.5000, 0.0000],\n        [0.0000, 0.2500]])")
@@ -209,7 +210,7 @@ for _name in ("linalg_cholesky(A, *, upper=False)", "cholesky(input, upper=False
 
 Raises LinAlgError where a matrix is not positive-definite.""",
          "ptcore.linalg.cholesky(ptcore.tensor([[4., 2.], [2., 5.]]))",
-         "tensor([[2., 0.],\n        [1., 2.]])")
+         "tensor([[2., 0.],\n        [1., 2.]])", out_dtype="exact" if _name.startswith("linalg") else "cast")
 
 _row("linalg_cholesky_ex(A, *, upper=False, check_errors=False)",
      "Cholesky factors and, for each matrix, 0 or the order of the leading minor that is not positive.",
@@ -234,7 +235,7 @@ _row('linalg_eigvalsh(A, UPLO: Obj = "L")', "Eigenvalues, ascending, of matrices
 # -- numbers -----------------------------------------------------------------------------------------
 _row("linalg_matrix_rank(A, tol: Obj = None, hermitian=False, *, atol: Obj = None, rtol: Obj = None)",
      "How many singular values are larger than ``max(atol, rtol * largest)``, or than ``tol``.",
-     f"ptcore.linalg.matrix_rank({_EXAMPLE})", "tensor(2)")
+     f"ptcore.linalg.matrix_rank({_EXAMPLE})", "tensor(2)", out_dtype="cast")
 
 # -- elimination -------------------------------------------------------------------------------------
 _row("linalg_lu_factor(A, *, pivot=True)",
@@ -255,7 +256,7 @@ _row("linalg_lu(A, *, pivot=True)",
 _row("lu(input, pivot=True, get_infos=False)",
      "LU and pivots of :func:`ptcore.linalg.lu_factor`, and with ``get_infos`` the third of ``lu_factor_ex``.",
      f"ptcore.lu({_EXAMPLE})[1]", "tensor([1, 2], dtype=ptcore.int32)",
-     reference="_lu_of", returns="tuple[Tensor, ...]")
+     reference="_lu_of", returns="tuple[Tensor, ...]", out_dtype="cast")
 
 _row("lu_unpack(LU_data, LU_pivots: Index, unpack_data=True, unpack_pivots=True)",
      "P, L and U of what ``lu_factor`` returned; those that are not unpacked are empty.",
@@ -309,14 +310,14 @@ _row("linalg_eigvals(A)", "Eigenvalues of any square matrices, which are complex
 _row("geqrf(input)",
      """R on and above the diagonal, below it the reflectors whose product is Q, and their sizes ``tau``; see
 :func:`ptcore.linalg.householder_product`. They have no derivative.""",
-     "ptcore.geqrf(ptcore.ones(2, 1)).a", "tensor([[-1.4142],\n        [ 0.4142]])")
+     "ptcore.geqrf(ptcore.ones(2, 1)).a", "tensor([[-1.4142],\n        [ 0.4142]])", out_dtype="cast")
 
 _reflected = """The first columns of the product of reflectors ``1 - tau[i] v[i] v[i].mH``, where ``v[i]`` stands below
 the diagonal of column i, whose one is left out."""
 
 for _name in ("linalg_householder_product(A, tau)", "orgqr(input, tau)"):
     _row(_name, _reflected, "ptcore.linalg.householder_product(*ptcore.geqrf(ptcore.ones(2, 1)))",
-         "tensor([[-0.7071],\n        [-0.7071]])")
+         "tensor([[-0.7071],\n        [-0.7071]])", out_dtype="cast")
 
 _row("ormqr(input, tau, other, left=True, transpose=False)",
      """``Q @ other``, or ``other @ Q`` if not ``left``, where Q is the square matrix of the reflectors in ``input``, or
@@ -332,11 +333,12 @@ for _name in ("linalg_matrix_exp(A)", "matrix_exp(input)"):
 _row("linalg_tensorinv(A, ind=2)",
      """The inverse of the map from the dims behind ``ind`` to those before, whose sizes must have one product:
 ``tensordot(tensorinv(A), A, ind)`` is the identity.""",
-     "ptcore.linalg.tensorinv(ptcore.eye(4).reshape(2, 2, 4)).shape", "ptcore.Size([4, 2, 2])")
+     "ptcore.linalg.tensorinv(ptcore.eye(4).reshape(2, 2, 4)).shape", "ptcore.Size([4, 2, 2])", out_dtype="cast")
 
 _row("linalg_tensorsolve(A, B, dims: Obj = None)",
      "X with ``tensordot(A, X, X.ndim) = B``; ``dims`` of A are moved behind the others first.",
-     "ptcore.linalg.tensorsolve(ptcore.eye(4).reshape(2, 2, 4), ptcore.ones(2, 2))", "tensor([1., 1., 1., 1.])")
+     "ptcore.linalg.tensorsolve(ptcore.eye(4).reshape(2, 2, 4), ptcore.ones(2, 2))", "tensor([1., 1., 1., 1.])",
+    out_dtype="cast")
 
 _row("linalg_vander(x, *, N: OptInt = None)",
      "A row of powers ``x**0, x**1, ...`` for each element, as many as the last dim has or N.",

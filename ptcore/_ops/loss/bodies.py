@@ -1,5 +1,5 @@
 """Bodies: losses."""
-from ptcore._dtype import as_dtype
+from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
@@ -277,6 +277,8 @@ def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, 
     if target.ndim > 1 or input1.shape != input2.shape or input1.ndim != target.ndim + 1:
         raise ShapeError(f"{op}: inputs must be of one shape (N, D) or (D), and target of shape (N) or (), got "
                          f"{list(input1.shape)}, {list(input2.shape)} and {list(target.shape)}")
+    if input1.dtype.kind == input2.dtype.kind == "b":
+        input1, input2 = input1.to(get_default_dtype()), input2.to(get_default_dtype())
     likeness = cosine_similarity(input1, input2, -1, 1e-8)
     near = masked_fill(1 - likeness, target != 1, 0)
     far = masked_fill(clamp_min(likeness - margin, 0), target != -1, 0)
@@ -320,7 +322,9 @@ def _triplet(anchor, positive, negative, distance, margin, swap, reduction):
 
 def _classes(op, input, target):
     """(N, C) and the targets for it, from (C) and () as well."""
-    if input.ndim not in (1, 2) or not input.shape[-1]:
+    if not input.ndim:
+        return reshape(input, (1, 1)), 1
+    if input.ndim > 2 or not input.shape[-1]:
         raise ShapeError(f"{op}: input must have shape (C) or (N, C), got {list(input.shape)}")
     return (input if input.ndim == 2 else unsqueeze(input, 0)), input.shape[-1]
 
@@ -333,11 +337,13 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
     if p not in (1, 2):
         raise ValueError(f"{op}: p must be 1 or 2, got {p}")
     x, classes = _classes(op, input, target)
+    if weight is not None and weight.ndim != 1:
+        raise ValueError(f"{op}: weight must be a vector, got shape {list(weight.shape)}")
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise ShapeError(f"{op}: weight must have shape [{classes}], got {list(weight.shape)}")
     if target.dtype is not INT64 or target.numel() != x.shape[0]:
         raise RuntimeError(f"{op}: target must hold an int64 class for each of {x.shape[0]} rows, got "
                            f"{target.dtype.name} of shape {list(target.shape)}")
-    if weight is not None and tuple(weight.shape) != (classes,):
-        raise ShapeError(f"{op}: weight must have shape [{classes}], got {list(weight.shape)}")
     if weight is not None and weight.dtype is not x.dtype:
         raise DTypeError(f"{op}: weight must have input's dtype {x.dtype.name}, got {weight.dtype.name}")
     loss = multi_margin(x, target if target.ndim == 1 else reshape(target, (-1,)), weight, int(p), margin)
@@ -352,7 +358,7 @@ def multilabel_margin_loss(input, target, size_average, reduce, reduction):
     if target.dtype is not INT64:
         raise DTypeError(f"{op}: target must be int64, got {target.dtype.name}")
     x, _ = _classes(op, input, target)
-    loss = multilabel_margin(x, target if input.ndim == 2 else unsqueeze(target, 0))
+    loss = multilabel_margin(x, target if input.ndim == 2 else reshape(target, x.shape))
     return _reduced(loss if input.ndim == 2 else reshape(loss, ()), reduction)
 
 

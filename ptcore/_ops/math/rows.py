@@ -73,7 +73,8 @@ _function("sigmoid", "out * (1 - out)", -9, 9, "Logistic function ``1 / (1 + exp
 
 elementwise(
     "conj_physical(input)", types=COMPLEX, formula="conj(x)", partial=None, internal=True, called="conj",
-    vjp=["conj_physical(g)"], jvp=["conj_physical(t)"], reference="conj(x)", doc="The complex conjugate.")
+    vjp=["conj_physical(g)"], jvp=["conj_physical(t)"], reference="conj(x)", out_dtype="exact",
+    doc="The complex conjugate.")
 
 elementwise(
     "angle(input)", types=FLOATING, promote="float", out="real", formula="angle(x)",
@@ -98,8 +99,8 @@ tensor([0., 0.])
 """)
 
 elementwise(
-    "logaddexp(input, other)", types=REAL, formula="logaddexp(x, y)", partial=["sigmoid(x - y)", "sigmoid(y - x)"],
-    cost=16, reference="logaddexp(x, y)",
+    "logaddexp(input, other)", types=FLOATING, formula="logaddexp(x, y)", partial=["sigmoid(x - y)", "sigmoid(y - x)"],
+    cost=16, reference="_logaddexp(x, y)",
     doc="""``log(exp(input) + exp(other))`` without overflow.
 
 >>> import ptcore

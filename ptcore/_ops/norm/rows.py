@@ -41,7 +41,7 @@ made("normalize(input, p: Float = 2.0, dim: Obj = 1, eps: Float = 1e-12)",
      "x / maximum(_vector_norm(x, p, dim, True), eps)",
      "``input`` divided by its p-norm along ``dim``, at least ``eps``.",
      "ptcore.nn.functional.normalize(ptcore.tensor([[3., 4.]]))", "tensor([[0.6000, 0.8000]])",
-     public=["nn.functional.normalize"], method=False, out_argument=True, autocast="high")
+     public=["nn.functional.normalize"], method=False, out_argument=True, autocast="high", out_dtype="cast")
 
 made('cdist(x1, x2, p: Float = 2.0, compute_mode: Obj = "use_mm_for_euclid_dist_if_necessary")',
      "_vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1, False)",
@@ -82,4 +82,4 @@ made("linalg_cond(A, p: Obj = None)", "_linalg_cond",
      """Condition numbers: the norm of a matrix times that of its inverse, in the norm ``p`` of
 :func:`ptcore.linalg.matrix_norm`; None: the ratio of the extreme singular values.""",
      "ptcore.linalg.cond(ptcore.tensor([[2., 0.], [0., 4.]]))", "tensor(2.)", out_argument=True, autocast="high",
-     public=["linalg.cond"], method=False)
+     public=["linalg.cond"], method=False, out_dtype="cast")

@@ -33,10 +33,23 @@ def pad(input, pad, mode, value):
         raise NotImplementedError(f"pad: mode {mode!r} pads the last 1, 2 or 3 dims of (C, ...) or (N, C, ...), got "
                                   f"{list(pads)} for shape {list(input.shape)}")
     if min(pads) < 0:
+        left = list(pads)
         for k in range(n):
-            input = _cut(input, input.ndim - 1 - k, pads[2 * k], pads[2 * k + 1])
-        pads = tuple([max(p, 0) for p in pads])
+            dim = input.ndim - 1 - k
+            if mode == "replicate":
+                _from_one_edge(input.shape[dim], left, 2 * k)
+            input = _cut(input, dim, left[2 * k], left[2 * k + 1])
+        pads = tuple([max(p, 0) for p in left])
     return pad_edges(input, pads, mode) if max(pads) > 0 else clone(input)
+
+
+def _from_one_edge(size, pads, k):
+    """Where one side cuts all and the other side replicates, all elements are those of the last edge that was cut."""
+    total = size + pads[k] + pads[k + 1]
+    if total > 0 and pads[k] <= -size:
+        pads[k], pads[k + 1] = 1 - size, total - 1
+    elif total > 0 and pads[k + 1] <= -size:
+        pads[k], pads[k + 1] = total - 1, 1 - size
 
 
 def _cut(x, dim, left, right):

@@ -2,10 +2,11 @@
 from cython.cimports.ptcore._ops._common import _wrap
 from cython.cimports.ptcore._tensor import same_shape
 
+from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
-from ptcore._ops.creation.creation import eye
+from ptcore._ops.creation.creation import eye, zeros
 from ptcore._ops.functions import (
     bmm,
     clone,
@@ -21,10 +22,13 @@ from ptcore._ops.functions import (
     sum,
     transpose,
     unsqueeze,
+    where,
 )
 from ptcore._ops.product.einsum import einsum  # noqa: F401
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._tensor import Tensor
+
+BOOL = as_dtype("bool")
 
 
 def _matmul_error(x, y):
@@ -97,9 +101,8 @@ def _added(op, input, product, beta, alpha):
     """``beta * input + alpha * product``; a beta of 0 does not read input."""
     if input.dtype is not product.dtype:
         raise DTypeError(f"{op}: all tensors must have one dtype, got {input.dtype.name} and {product.dtype.name}")
-    if product.dtype.kind not in "fc" and (isinstance(beta, (float, complex)) or isinstance(alpha, (float, complex))):
-        raise RuntimeError(f"{op}: beta and alpha must be integers for {product.dtype.name} tensors, got {beta} and "
-                           f"{alpha}")
+    if product.dtype.kind not in "fc" and (type(beta) is float or type(alpha) is float):
+        beta, alpha = int(beta), int(alpha)             # as PyTorch takes them
     if not same_shape(input, product) and broadcast_shapes(op, input.shape, product.shape) != tuple(product.shape):
         raise ShapeError(f"{op}: input of shape {list(input.shape)} does not broadcast to {list(product.shape)}")
     if alpha != 1:
@@ -119,6 +122,9 @@ def addr(input, vec1, vec2, beta, alpha):
         shape = (vec1.shape[0], vec2.shape[0])
         broadcast_shapes("addr", input.shape, shape)
         return (input & bool(beta)) | (outer(vec1, vec2) & bool(alpha))
+    if vec1.dtype.kind not in "fc" and (isinstance(beta, (float, complex)) or isinstance(alpha, (float, complex))):
+        raise RuntimeError(f"addr: beta and alpha must be integers for {vec1.dtype.name} tensors, got {beta} and "
+                           f"{alpha}")
     return _added("addr", input, outer(vec1, vec2), beta, alpha)
 
 
@@ -175,8 +181,10 @@ def tensordot(a, b, dims):
         raise RuntimeError(f"{op}: both lists of dims must have one length and no dim twice, got {left} and {right}")
     n = 1
     for p, q in zip(left, right):
-        if not a.ndim or not b.ndim or a.shape[p] != b.shape[q]:
+        if not a.ndim or not b.ndim or a.shape[p] != b.shape[q] and 1 not in (a.shape[p], b.shape[q]):
             raise ShapeError(f"{op}: dims {left} of shape {list(a.shape)} and {right} of {list(b.shape)} must agree")
+        if a.shape[p] != b.shape[q]:            # one element beside several stands for all of them
+            a, b = (a, sum(b, q, True)) if a.shape[p] == 1 else (sum(a, p, True), b)
         n *= a.shape[p]
     rest_a = [d for d in range(a.ndim) if d not in left]
     rest_b = [d for d in range(b.ndim) if d not in right]
@@ -291,7 +299,8 @@ def matrix_power(input, n):
     if n < 0:
         input, n = input.inverse(), -n
     if n == 0:
-        return expand(eye(input.shape[-1], dtype=input.dtype, device=input.device), input.shape).clone()
+        one = eye(input.shape[-1], dtype=input.dtype, device=input.device)
+        return where(zeros(input.shape, dtype=BOOL, device=input.device), input, one)       # with a gradient of 0
     result = None
     while True:
         if n & 1:
@@ -344,6 +353,9 @@ def linalg_cross(input, other, dim):
     if input.ndim != other.ndim:
         raise ShapeError(f"linalg_cross: both arguments must have equally many dimensions, got shapes "
                          f"{list(input.shape)} and {list(other.shape)}")
+    if input.ndim and (input.shape[_wrap("linalg_cross", dim, input.ndim)] != 3 or other.shape[dim] != 3):
+        raise ShapeError(f"linalg_cross: dim {dim} of both must have size 3, got shapes {list(input.shape)} and "
+                         f"{list(other.shape)}")
     return _crossed("linalg_cross", input, other, dim)
 
 

@@ -108,7 +108,7 @@ tensor([3., 3.])
 # -- sums with products ---------------------------------------------------------------------------
 made("outer(input, vec2)", "outer(x, y)", "Products of all pairs of two vectors' elements.",
      "ptcore.outer(ptcore.tensor([1, 2]), ptcore.tensor([3, 4]))", "tensor([[3, 4],\n        [6, 8]])",
-     out_argument="inside", alias=("ger",))
+     out_argument="inside", alias=("ger",), out_dtype="cast")
 
 made("addmv(input, mat, vec, *, beta: Scalar = 1, alpha: Scalar = 1)", "beta * x + alpha * matmul(y, z)",
      "``beta * input + alpha * (mat @ vec)``.",
@@ -118,7 +118,7 @@ made("addmv(input, mat, vec, *, beta: Scalar = 1, alpha: Scalar = 1)", "beta * x
 made("addr(input, vec1, vec2, *, beta: Scalar = 1, alpha: Scalar = 1)", "beta * x + alpha * outer(y, z)",
      "``beta * input + alpha * outer(vec1, vec2)``.",
      "ptcore.addr(ptcore.zeros(1, 2), ptcore.ones(1), ptcore.tensor([1., 2.]))", "tensor([[1., 2.]])",
-     out_argument=True, inplace=True, autocast="low")
+     out_argument=True, inplace=True, autocast="low", out_dtype="cast")
 
 made("addbmm(input, batch1, batch2, *, beta: Scalar = 1, alpha: Scalar = 1)",
      "beta * x + alpha * matmul(y, z).sum(0)", "``beta * input + alpha * (sum over b of batch1[b] @ batch2[b])``.",
@@ -136,7 +136,7 @@ made("vdot(input, other)", "vdot(x, y)", "Sum of the products of two vectors' el
      autocast="widest")
 
 made("inner(input, other)", "inner(x, y)", "Sums of products over the last dims of both tensors.",
-     "ptcore.inner(ptcore.ones(2), ptcore.ones(2))", "tensor(2.)", out_argument=True, autocast="low")
+     "ptcore.inner(ptcore.ones(2), ptcore.ones(2))", "tensor(2.)", out_argument=True, autocast="low", out_dtype="cast")
 
 made("tensordot(a, b, dims: Obj = 2)", "tensordot(x, y, dims)",
      "Sums of products over the last ``dims`` dims of a and the first of b, or over the two lists of dims.",
@@ -144,7 +144,8 @@ made("tensordot(a, b, dims: Obj = 2)", "tensordot(x, y, dims)",
      method=False, autocast="widest")
 
 made("kron(input, other)", "kron(x, y)", "Kronecker product: each element of ``input`` times the whole of ``other``.",
-     "ptcore.kron(ptcore.tensor([1, 2]), ptcore.tensor([1, 1]))", "tensor([1, 1, 2, 2])", out_argument=True)
+     "ptcore.kron(ptcore.tensor([1, 2]), ptcore.tensor([1, 1]))", "tensor([1, 1, 2, 2])", out_argument=True,
+    out_dtype="cast")
 
 made("chain_matmul(matrices: Tensors)", "linalg.multi_dot(x) if len(x) > 1 else x[0]",
      "Product of several matrices, in the order of least work.",

@@ -1,6 +1,7 @@
 """Bodies: creation by kernel, random fills, draws from distributions, dropout."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import bernoulli, empty, full, rand
 from ptcore._ops.functions import (
     all,
@@ -36,10 +37,10 @@ def multinomial(input, num_samples, replacement, generator):
     p = input.detach()
     if p.dtype.itemsize < 4:
         p = p.to(as_dtype("float32"))
-    if not bool(all((p >= 0) & (p < float("inf")))):
+    known = has_values(p)
+    if known and not bool(all((p >= 0) & (p < float("inf")))):
         raise RuntimeError(f"{op}: probabilities must be finite and not negative")
-    total = sum(p, -1, True)
-    if bool(any(total <= 0)):
+    if known and bool(any(sum(p, -1, True) <= 0)):
         raise RuntimeError(f"{op}: the sum of the probabilities must be positive")
     if not replacement:
         noise = empty(p.shape, dtype=p.dtype, device=p.device).exponential_(generator=generator)

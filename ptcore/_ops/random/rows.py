@@ -25,13 +25,15 @@ for _name, _called, _params, _doc in (
         types=ALL, kernel="randperm" if _name.startswith("randperm") else _name, internal=True,
         called=_called, random=True, out="filled", reference=_name, doc=_doc)
 
-nondifferentiable(
-    "bernoulli_of(input, generator: Obj)", types=REAL, kernel="random_bernoulli", internal=True, called="bernoulli",
+structured(
+    "bernoulli_of(input, generator: Obj)", types=REAL, vjp=["zeros_for(g, x.shape)"], jvp=None,
+    kernel="random_bernoulli", internal=True, called="bernoulli",
     random=True, layout="contiguous", out="like", reference="bernoulli",
     doc="1 with the probability that each element says, else 0.")
 
-nondifferentiable(
-    "poisson_of(input, generator: Obj)", types=REAL, kernel="random_poisson", internal=True, random=True,
+structured(
+    "poisson_of(input, generator: Obj)", types=REAL, vjp=["zeros_for(g, x.shape)"], jvp=None,
+    kernel="random_poisson", internal=True, random=True,
     called="poisson",
     layout="contiguous", out="like", reference="poisson",
     doc="Counts with the Poisson rate that each element says.")

@@ -7,6 +7,10 @@ from ptcore._ops import _arguments, _results
 from ptcore._ops.functions import (
     amax,
     amin,
+    exp,
+    isinf,
+    log,
+    logsumexp_of,
     max_dim,
     maximum,
     mean,
@@ -14,9 +18,11 @@ from ptcore._ops.functions import (
     minimum,
     nansum,
     prod_dims,
+    reshape,
     root_of_variance,
     sum,
     var_dims,
+    where,
 )
 from ptcore._tensor import Tensor
 
@@ -40,6 +46,16 @@ def max(input, dim, keepdim):
 
 def min(input, dim, keepdim):
     return _extremum("min", input, dim, keepdim, minimum, amin, min_dim, _results.min)
+
+
+def logsumexp(input, dim, keepdim):
+    if not input.dtype.is_complex:
+        return logsumexp_of(input, dim, keepdim)
+    dims = _dims("logsumexp", dim, input.ndim)
+    top = amax(input.real.detach(), dims, True)         # subtracted and added: without a gradient of its own
+    top = where(isinf(top), 0, top)
+    out = log(sum(exp(input - top), dims, keepdim))
+    return out + (top if keepdim else reshape(top, out.shape))
 
 
 def prod(input, dim, keepdim, dtype):

@@ -15,7 +15,7 @@ from ptcore._ops.table.schema import (
 linear(
     "sum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)",
     kernel="sum", promote="dtype", out="reduced_sum",
-    reference="sum(x, axis=dim, keepdims=keepdim)", autocast="high",
+    reference="sum(x, axis=dim, keepdims=keepdim)", autocast="high", out_dtype="cast",
     doc="""Sum over ``dim`` (all dims if None). Integers and bools give int64 unless ``dtype``
 says otherwise.
 
@@ -27,7 +27,7 @@ tensor([4., 6.])
 structured(
     "nansum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", types=ORDERED,
     kernel="nansum", promote="dtype", out="reduced_sum", jvp="decompose",
-    reference="nansum(x, axis=dim, keepdims=keepdim)",
+    reference="nansum(x, axis=dim, keepdims=keepdim)", out_dtype="cast",
     doc="""Sum over ``dim`` (all dims if None) of the elements that are not NaN.
 
 >>> import ptcore
@@ -46,7 +46,7 @@ structured(
 linear(
     "mean(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)", types=FLOATING,
     kernel="mean", promote="dtype", out="reduced",
-    reference="mean(x, axis=dim, keepdims=keepdim)",
+    reference="mean(x, axis=dim, keepdims=keepdim)", out_dtype="cast",
     doc="""Mean over ``dim`` (all dims if None) of a floating-point tensor.
 
 >>> import ptcore
@@ -117,9 +117,14 @@ structured(
     doc="Variance with a correction to the divisor.")
 
 structured(
-    "logsumexp(input, dim: Dims, keepdim=False)", types=REAL, promote="float",
-    kernel="logsumexp", out="reduced",
-    reference="special.logsumexp(x, axis=dim, keepdims=keepdim)", jvp="reduced", autocast="high",
+    "logsumexp_of(input, dim: Dims, keepdim=False)", types=REAL, promote="float",
+    kernel="logsumexp", out="reduced", internal=True, called="logsumexp", node="LogsumexpBackward0",
+    reference="special.logsumexp(x, axis=dim, keepdims=keepdim)", jvp="reduced", out_dtype="cast",
+    doc="``logsumexp`` of real numbers, in one pass.")
+
+composite(
+    "logsumexp(input, dim: Obj, keepdim=False)", out_argument=True,
+    reference="special.logsumexp(x, axis=dim, keepdims=keepdim)", autocast="high", out_dtype="cast",
     doc="""``log(sum(exp(input)))`` over ``dim``, without overflow.
 
 >>> import ptcore
@@ -137,7 +142,7 @@ structured(
 
 composite(
     "max(input, dim: Obj = None, keepdim=False)", out_argument=True,
-    reference="max(x, axis=dim)", numpy="amax",
+    reference="max(x, axis=dim)", numpy="amax", out_dtype="cast one",
     doc="""The largest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise maximum.
 
@@ -148,7 +153,7 @@ tensor([1, 0])
 
 composite(
     "min(input, dim: Obj = None, keepdim=False)", out_argument=True,
-    reference="min(x, axis=dim)", numpy="amin",
+    reference="min(x, axis=dim)", numpy="amin", out_dtype="cast one",
     doc="""The smallest element; with ``dim`` a pair (values, indices), with a tensor in its
 place the elementwise minimum.
 
@@ -159,7 +164,7 @@ tensor([1, 2])
 
 composite(
     "prod(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", out_argument=True,
-    autocast="high", reference="prod(x, axis=dim)",
+    autocast="high", reference="prod(x, axis=dim)", out_dtype="cast",
     doc="""Product over ``dim`` (all dims if None).
 
 >>> import ptcore
@@ -170,7 +175,7 @@ tensor(6.)
 for _name, _text in (("var", "Variance"), ("std", "Standard deviation")):
     composite(
         f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None, "
-        "dtype: DType = None, ddof: Obj = None)", out_argument=True,
+        "dtype: DType = None, ddof: Obj = None)", out_argument=True, out_dtype="cast",
         reference=f"{_name}(x, axis=dim, ddof=1)",
         doc=f"""{_text} over ``dim`` (all dims if None) with the divisor ``n - correction``
 (correction is 1 unless given). As NumPy has them: ``ddof``, another name of
@@ -191,7 +196,8 @@ for _name, _text, _values in (("std_mean", "Standard deviation", "(tensor(1.4142
 
 made("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nanmean(x, axis=dim, keepdims=keepdim)",
      "Mean over ``dim`` (all dims if None) of the elements that are not NaN.",
-     "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high")
+     "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high",
+    out_dtype="cast")
 
 # -- order --------------------------------------------------------------------------------------
 made("aminmax(input, *, dim: Obj = None, keepdim=False)", "_aminmax(x, dim, keepdim)",

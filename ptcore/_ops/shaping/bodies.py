@@ -167,6 +167,8 @@ def roll(input, shifts, dims):
         return reshape(flat, input.shape)
     if len(shifts) != len(dims):
         raise RuntimeError(f"roll: shifts and dims must have one length, got {shifts} and {dims}")
+    if not input.ndim:
+        raise OutOfRangeError(f"roll: dims must be empty for a tensor without dimensions, got {dims}")
     out = input
     for shift, dim in zip(shifts, dims):
         out = _rolled(out, shift, _wrap("roll", dim, input.ndim, "dims"))

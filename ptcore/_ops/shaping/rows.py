@@ -3,7 +3,7 @@ from ptcore._ops.table.schema import composite, linear, made, structured
 
 linear(
     "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat",
-    alias=("concat", "concatenate"), method=False, autocast="widest", reference="_cat(x, dim)",
+    alias=("concat", "concatenate"), method=False, autocast="widest", reference="_cat(x, dim)", out_dtype="cast",
     doc="""Tensors one after another along ``dim``.
 
 >>> import ptcore
@@ -36,7 +36,7 @@ tensor(3.)
 
 composite(
     "stack(tensors: Obj, dim=0)", out_argument="inside",
-    method=False, autocast="widest", reference="stack(x, axis=dim)",
+    method=False, autocast="widest", reference="stack(x, axis=dim)", out_dtype="cast",
     doc="""Tensors of one shape along a new dim.
 
 >>> import ptcore
@@ -86,7 +86,7 @@ for _name, _text, _example, _result in (
         ("column_stack", "Tensors along dim 1, vectors as columns.", "([ptcore.tensor([1]), ptcore.tensor([2])])",
          "tensor([[1, 2]])")):
     made(f"{_name}(tensors: Obj)", f"{_name}(x)", _text, f"ptcore.{_name}{_example}", _result, out_argument="inside",
-         method=False, alias=("row_stack",) if _name == "vstack" else (), autocast="widest")
+         method=False, alias=("row_stack",) if _name == "vstack" else (), autocast="widest", out_dtype="cast")
 
 for _k in (1, 2, 3):
     made(f"atleast_{_k}d(tensors: Tensors)", f"_at_least(atleast_{_k}d, x)",

@@ -1,13 +1,13 @@
 """Rows: special functions."""
-from ptcore._ops.table.schema import REAL, elementwise, made, uniform
+from ptcore._ops.table.schema import FLOATING, REAL, elementwise, made, uniform
 
 
 # -- of one tensor ----------------------------------------------------------------------------
 def _function(name, partial, low, high, text, example, *, formula=None, reference=None, alias=(), cost=16,
-              autocast=None, special=False):
+              autocast=None, special=False, types=REAL):
     argument, result = example
     elementwise(
-        f"{name}(input)", types=REAL, promote="float", formula=formula or f"{name}(x)", partial=[partial],
+        f"{name}(input)", types=types, promote="float", formula=formula or f"{name}(x)", partial=[partial],
         cost=cost, sample=uniform(low, high), reference=reference or f"special.{name}(x)", alias=alias,
         autocast=autocast, public=[f"special.{name}"] if special else None, method=not special, inplace=not special,
         doc=f"""{text}
@@ -32,7 +32,8 @@ _function("digamma", "polygamma_of(x, 1.0)", 0.3, 6, "Logarithmic derivative of 
 
 _function("sinc", "where(x == 0, 0.0, (cos(3.141592653589793 * x) - out) / x)", -3, 3,
           "``sin(pi * x) / (pi * x)``, and 1 at 0.", ("0., 0.5", "1.0000, 0.6366"),
-          formula="where(x == 0, 1.0, sin(3.141592653589793 * x) / (3.141592653589793 * x))", reference="sinc(x)")
+          formula="where(x == 0, 1.0, sin(3.141592653589793 * x) / (3.141592653589793 * x))", reference="sinc(x)",
+          types=FLOATING)
 
 _function("deg2rad", "0.017453292519943295", -180, 180, "Degrees as radians.", ("180., 90.", "3.1416, 1.5708"),
           formula="x * 0.017453292519943295", reference="deg2rad(x)", cost=1)
@@ -104,7 +105,7 @@ elementwise(
     reference="special.polygamma(int(n), x)", doc="The n-th derivative of digamma.")
 
 elementwise(
-    "frac(input)", types=REAL, formula="x - trunc(x)", partial=["1"], reference="x - trunc(x)",
+    "frac(input)", types=REAL, formula="x - trunc(x)", partial=["1"], reference="x - trunc(x)", out_dtype="exact",
     doc="""What is left of each element without its whole part, with its sign.
 
 >>> import ptcore
@@ -114,7 +115,7 @@ tensor([ 0.2500, -0.2500])
 
 made("logit(input, eps: Obj = None)", "special.logit(x if eps is None else clip(x, eps, 1 - eps))",
      "``log(input / (1 - input))``, of elements first limited to [eps, 1 - eps].",
-     "ptcore.logit(ptcore.tensor([0.5]))", "tensor([0.])", out_argument=True, inplace=True)
+     "ptcore.logit(ptcore.tensor([0.5]))", "tensor([0.])", out_argument=True, inplace=True, out_dtype="cast")
 
 made("polygamma_function(n: Int, input)", "special.polygamma(n, input)", "The ``n``-th derivative of digamma.",
      "ptcore.polygamma(1, ptcore.tensor([1.]))", "tensor([1.6449])", public=["polygamma"],
@@ -125,14 +126,14 @@ made("polygamma_function(n: Int, input)", "special.polygamma(n, input)", "The ``
 made("mvlgamma(input, p: Int)", "special.multigammaln(x, p)",
      "Logarithm of the multivariate gamma function of dimension ``p``, element by element.",
      "ptcore.mvlgamma(ptcore.tensor([2.]), 1)", "tensor([0.])", public=["mvlgamma", "special.multigammaln"],
-     out_argument=True, inplace=True)
+     out_argument=True, inplace=True, out_dtype="cast")
 
 made("special_ndtr(input)", "special.ndtr(x)", "The area below the normal density from -inf to x.",
      "ptcore.special.ndtr(ptcore.tensor([0., 1.]))", "tensor([0.5000, 0.8413])", public=["special.ndtr"],
-     called="special.ndtr", method=False, out_argument=True, autocast="high")
+     called="special.ndtr", method=False, out_argument=True, autocast="high", out_dtype="cast")
 made("special_xlog1py(input, other)", "special.xlog1py(x, y)", "``input * log1p(other)``, and 0 where input is 0.",
      "ptcore.special.xlog1py(ptcore.tensor([0., 1.]), ptcore.tensor([-1., 0.]))", "tensor([0., 0.])",
-     public=["special.xlog1py"], called="special.xlog1py", method=False, out_argument=True)
+     public=["special.xlog1py"], called="special.xlog1py", method=False, out_argument=True, out_dtype="cast")
 
 # -- Bessel functions --------------------------------------------------------------------------
 

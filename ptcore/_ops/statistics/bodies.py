@@ -1,4 +1,5 @@
 """Bodies: order statistics, counts, differences and integrals."""
+from builtins import any as any_of
 from builtins import range as builtin_range
 
 from cython.cimports.ptcore._ops._common import _wrap
@@ -17,6 +18,7 @@ from ptcore._ops.functions import (
     clamp_max,
     clamp_min,
     clone,
+    complex_pair,
     cumsum,
     diagonal,
     floor,
@@ -64,21 +66,23 @@ def cov(input, correction, fweights, aweights):
         if weights.dtype.kind not in kinds or tuple(weights.shape) != (x.shape[1],):
             raise ShapeError(f"cov: {name} must be {'integers' if kinds == 'iu' else 'real'} of shape [{x.shape[1]}], "
                              f"got {weights.dtype.name} of shape {list(weights.shape)}")
+        if has_values(weights) and weights.numel() and bool((weights < 0).any()):
+            raise RuntimeError(f"cov: {name} must not be negative, got {weights.tolist()}")
         w = weights if w is None else w * weights
     n = x.shape[1] if w is None else sum(w)
     if w is None:
         middle = mean(x, 1, True)
         factor = n - correction
     else:
-        w = w.to(x.dtype)
         middle = unsqueeze(sum(x * w, 1) / n, 1)
-        lost = correction * sum(w * aweights.to(w.dtype)) / n if aweights is not None else correction
+        lost = correction * sum(w * aweights) / n if aweights is not None else correction
         factor = n - lost
     centred = x - middle
-    product = mm(centred if w is None else centred * w, transpose(centred, 0, 1).conj())
+    weighed = centred if w is None else centred * w
+    product = mm(weighed, transpose(centred, 0, 1).conj().to(weighed.dtype))
     factor = clamp_min(factor, 0) if isinstance(factor, Tensor) else float(factor) if factor > 0 else 0.0
     product = product / factor
-    return product if input.ndim == 2 else reshape(product, ())
+    return product if len(product) != 1 else reshape(product, ())
 
 
 def corrcoef(input):
@@ -87,7 +91,13 @@ def corrcoef(input):
         return c / c
     spread = diagonal(c).real.sqrt() if c.dtype.is_complex else diagonal(c).sqrt()
     c = c / unsqueeze(spread, 1) / unsqueeze(spread, 0)
-    return c if c.dtype.is_complex else clamp_max(clamp_min(c, -1), 1) if input.ndim == 2 else reshape(c, ())
+    if c.dtype.is_complex:
+        return complex_pair(_within_one(c.real), _within_one(c.imag))
+    return _within_one(c)
+
+
+def _within_one(x):
+    return clamp_max(clamp_min(x, -1), 1)
 
 
 def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
@@ -188,16 +198,15 @@ def histc(input, bins, min, max):
         raise RuntimeError(f"histc: bins must be positive, got {bins}")
     x = reshape(input.detach(), (-1,))
     low, high = _arguments.real("histc", "min", min), _arguments.real("histc", "max", max)
-    if low == high and x.numel():
+    if low == high and x.numel() and has_values(x):
         low, high = float(amin(x)), float(amax(x))
     if low == high:
         low, high = low - 1, high + 1
     if not low < high or high - low == float("inf"):
         raise RuntimeError(f"histc: min must be below max and both finite, got {low} and {high}")
     inside = (x >= low) & (x <= high)
-    place = clamp_max(floor((x[inside] - low) * bins / (high - low)).to(INT64), bins - 1)
-    return index_add(zeros(bins, dtype=input.dtype, device=input.device), 0, place,
-                     full(place.shape, 1, dtype=input.dtype, device=input.device))
+    place = clamp_max(floor((where(inside, x, low) - low) * bins / (high - low)).to(INT64), bins - 1)
+    return index_add(zeros(bins, dtype=input.dtype, device=input.device), 0, place, inside.to(input.dtype))
 
 
 # -- differences and integrals ------------------------------------------------------------------------
@@ -234,17 +243,16 @@ def _widths(op, y, x, dx, dim):
         return dx
     if not isinstance(x, Tensor):
         _arguments.tensor(op, "x", x)
-    if x.ndim == 1 and y.ndim > 1:
+    if x.ndim == 1:
         if x.numel() != y.shape[dim]:
             raise ShapeError(f"{op}: x must have the size {y.shape[dim]} of dim {dim}, got shape {list(x.shape)}")
         x = reshape(x, [-1 if d == dim else 1 for d in range(y.ndim)])
-        place = dim
-    else:
-        if x.shape != y.shape:
-            raise ShapeError(f"{op}: x must be a vector or have y's shape {list(y.shape)}, got {list(x.shape)}")
-        place = dim
-    k = x.shape[place]
-    return slice(x, place, 1, k, 1) - slice(x, place, 0, k - 1, 1)
+    elif x.ndim < y.ndim:
+        x = reshape(x, [1] * (y.ndim - x.ndim) + list(x.shape))
+    if not x.ndim or x.ndim > y.ndim or any_of(n not in (1, m) for n, m in zip(x.shape, y.shape)):
+        raise ShapeError(f"{op}: x must be a vector or broadcast to y's shape {list(y.shape)}, got {list(x.shape)}")
+    k = x.shape[dim]
+    return slice(x, dim, 1, k, 1) - slice(x, dim, 0, k - 1, 1)
 
 
 def _areas(op, y, x, dx, dim):
@@ -298,6 +306,10 @@ def gradient(input, spacing, dim, edge_order):
         raise RuntimeError(f"{op}: edge_order must be 1 or 2, got {edge_order}")
     dims = list(range(input.ndim)) if dim is None else [
         _wrap(op, d, input.ndim) for d in _arguments.integers(op, "dim", dim)]
+    for d in dims:
+        if dims.count(d) > 1:
+            raise RuntimeError(f"{op}: dim must not repeat, got {dim}")
+    spacing = 1 if spacing is None else spacing
     if isinstance(spacing, (list, tuple)):
         if len(spacing) != len(dims):
             raise RuntimeError(f"{op}: spacing must have one entry for each of {len(dims)} dims, got {len(spacing)}")

@@ -33,7 +33,7 @@ cdef extern from "_opinfo.h":
         uint8_t differentiable
         uint8_t nsaved
         uint8_t rule
-        uint8_t integers, selects, condition
+        uint8_t integers, selects, condition, exact_out
         uint32_t types
         uint16_t grad_mask
         int16_t *saved

@@ -102,6 +102,9 @@ class Row:
     ``out_argument``: whether the function takes ``out=``; "inside" where the body of a composite does so itself, and
     returns it if it has written there.
 
+    ``out_dtype``: "exact" where ``out=`` must have the result's dtype, "cast" where it may have any that the result can
+    be cast to, "cast one" where a single one may and each of several must not. PyTorch's functions differ in this; elementwise rows are "cast", others "exact", unless they say so.
+
     ``inplace``: whether there is a form that ends in "_"; "inside" where the bodies of composites have a function of
     that name, which may return None for what it leaves to the plain form.
 
@@ -127,6 +130,7 @@ class Row:
         self.method = columns.pop("method", True)
         self.inplace = columns.pop("inplace", kind == "elementwise")
         self.out_argument = columns.pop("out_argument", kind not in ("view", "composite"))
+        self.out_dtype = columns.pop("out_dtype", "cast" if kind == "elementwise" else "exact")
         self.select = columns.pop("select", None)
         self.absent = columns.pop("absent", None)
         self.numpy = columns.pop("numpy", None)

@@ -192,11 +192,13 @@ def index_dtype(op, index, name="index"):
 
 def gather_spec(op, x, dim, index):
     index_dtype(op, index)
-    if index.ndim != x.ndim and index.numel():
+    if not index.numel():
+        return (index.shape, x.dtype)
+    if (index.ndim or 1) != (x.ndim or 1):
         raise ShapeError(f"{op}: index must have as many dimensions as input, got shapes "
                          f"{list(index.shape)} and {list(x.shape)}")
     for i, n in enumerate(index.shape):
-        if i != dim and n > x.shape[i]:
+        if i != dim and x.ndim and n > x.shape[i]:
             raise ShapeError(f"{op}: index of shape {list(index.shape)} is larger than input of "
                              f"shape {list(x.shape)} apart from dim {dim}")
     return (index.shape, x.dtype)
@@ -218,7 +220,7 @@ def put_spec(op, x, index, source, accumulate):
 
 def scatter_spec(op, x, dim, index, src):
     gather_spec(op, x, dim, index)
-    if src.ndim != index.ndim or any([n > m for n, m in zip(index.shape, src.shape)]):
+    if index.numel() and ((src.ndim or 1) != (index.ndim or 1) or any([n > m for n, m in zip(index.shape, src.shape)])):
         raise ShapeError(f"{op}: index of shape {list(index.shape)} is larger than src of shape "
                          f"{list(src.shape)}")
     return like(x)

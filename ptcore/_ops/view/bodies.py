@@ -78,6 +78,11 @@ def movedim(input, source, destination):
 
 def narrow(input, dim, start, length):
     dim = _divided("narrow", dim, input)
+    if isinstance(start, Tensor):
+        if start.ndim or start.dtype.kind not in "iu":
+            raise RuntimeError(f"narrow: start must be an integer or an integer tensor without dimensions, got "
+                               f"{start.dtype.name} of shape {list(start.shape)}")
+        start = start.item()
     if type(start) is not int:
         start = _arguments.integer("narrow", "start", start)
     size = input.shape[dim]

@@ -16,7 +16,7 @@ def restored(g, shape, dim, keepdim):
 
 def size_of(shape, dim):
     n = 1
-    for d in dim:
+    for d in dim if shape else ():          # a 0-d tensor has a dim to name, and one element
         n *= shape[d]
     return n
 
@@ -78,8 +78,8 @@ def var_dims(g, input, dim, correction, keepdim):
     return scale * g * (input - mean_of(input, dim, True))
 
 
-@vjp("logsumexp")
-def logsumexp(g, input, out, dim, keepdim):
+@vjp("logsumexp_of")
+def logsumexp_of(g, input, out, dim, keepdim):
     out = restored(out, input.shape, dim, keepdim)
     some = masked_fill(out, out == float("-inf"), 0)        # all inputs -inf: weights 0, not NaN
     return restored(g, input.shape, dim, keepdim) * exp(input - some)

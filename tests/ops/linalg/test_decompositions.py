@@ -269,8 +269,11 @@ def test_exponentials_of_special_matrices():
                  ptcore.full((2, 2), 3e38 + 3e38j, dtype=ptcore.complex64)):
         assert L.matrix_exp(huge).isnan().all()
     assert L.matrix_exp(ptcore.empty(0, 3, 3)).shape == (0, 3, 3)
+    half = L.matrix_exp(ptcore.eye(2).half())
+    assert half.dtype is ptcore.float16
+    np.testing.assert_array_equal(half.numpy(), (np.e * np.eye(2)).astype(np.float16))
     with pytest.raises(RuntimeError, match="linalg_matrix_exp: dtype must be float32"):
-        L.matrix_exp(ptcore.eye(2).half())
+        L.matrix_exp(ptcore.eye(2, dtype=ptcore.int64))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])

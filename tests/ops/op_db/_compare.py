@@ -77,7 +77,7 @@ def close(ours, theirs, tol):
 
 def worst(ours, theirs):
     """Where two tensors differ the most, in words."""
-    theirs = theirs.detach().resolve_conj().resolve_neg()
+    ours, theirs = ours.detach(), theirs.detach().resolve_conj().resolve_neg()
     if not theirs.numel():
         return "empty"
     if theirs.dtype == torch.bool:

@@ -20,20 +20,25 @@ class NotCarried(Exception):
     """An argument that has no form in ptcore: another layout, another dtype."""
 
 
-def tensor(x):
-    """A tensor of ptcore with the elements, strides and dtype of a torch tensor, its memory its own."""
+def tensor(x, memo=None):
+    """A tensor of ptcore with the elements, strides and dtype of a torch tensor, its memory its own; those that share
+    memory in torch do so here if one ``memo`` is given for both."""
+    memo = {} if memo is None else memo
     if x.layout != torch.strided or x.dtype not in DTYPES:
         raise NotCarried(f"{x.layout} of {x.dtype}")
     if x.device.type == "meta":
         return pt.empty_strided(tuple(x.shape), tuple(x.stride()), dtype=DTYPES[x.dtype], device="meta")
     grad, x = x.requires_grad, x.detach().resolve_conj().resolve_neg()
-    memory = torch.as_strided(x, (x.untyped_storage().nbytes() // x.element_size(),), (1,), 0)
-    if x.dtype in EXTENDED:
-        memory = memory.view(EXTENDED[x.dtype])
-    made = pt.from_numpy(memory.clone().numpy())        # the clone's: memory that NumPy sees is not resized by torch
-    if x.dtype in EXTENDED:
-        made = made.view(DTYPES[x.dtype])
-    made = pt.as_strided(made.clone(), tuple(x.shape), tuple(x.stride()), x.storage_offset()).detach()
+    if x.dim() > 64:
+        raise NotCarried("more than 64 dims")
+    place = x.untyped_storage().data_ptr(), x.dtype
+    if not place[0] or place not in memo:
+        memory = torch.as_strided(x, (x.untyped_storage().nbytes() // x.element_size(),), (1,), 0)
+        if x.dtype in EXTENDED:
+            memory = memory.view(EXTENDED[x.dtype])
+        made = pt.from_numpy(memory.clone().numpy())    # the clone's: memory that NumPy sees is not resized by torch
+        memo[place] = (made.view(DTYPES[x.dtype]) if x.dtype in EXTENDED else made).clone(), x
+    made = pt.as_strided(memo[place][0], tuple(x.shape), tuple(x.stride()), x.storage_offset()).detach()
     return made.requires_grad_() if grad else made
 
 
@@ -77,7 +82,7 @@ def ours(x, memo=None):
     memo = {} if memo is None else memo
     if isinstance(x, torch.Tensor):
         if id(x) not in memo:
-            memo[id(x)] = (tensor(x), x)
+            memo[id(x)] = (tensor(x, memo), x)
         return memo[id(x)][0]
     if isinstance(x, torch.Size):
         return pt.Size(x)

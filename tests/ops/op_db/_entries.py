@@ -1,4 +1,5 @@
 """The entries of torch's op database, and ptcore's function, method and in-place form of each."""
+import functools
 import operator
 import types
 
@@ -10,7 +11,8 @@ import ptcore as pt
 from ._convert import rebound
 
 # Layouts and systems that are not ptcore's (sparse tensors have an issue of their own), and names that torch keeps to itself.
-LEFT_OUT = ("sparse.", "to_sparse", "jiterator_", "torch.", "_", "hash_tensor")
+# The last three are decompositions' and dispatch's, which torch does not document.
+LEFT_OUT = ("sparse.", "to_sparse", "jiterator_", "torch.", "_", "hash_tensor", "max_pool2d_with_indices_backward", "chalf")
 PRIVATE_OF_PUBLIC = {"_segment_reduce": "segment_reduce"}
 
 
@@ -44,7 +46,8 @@ def ours(op):
     if of_test(op.op):
         return rebound(op.op)
     name = PRIVATE_OF_PUBLIC.get(op.name, op.name)
-    return found(name) or found(name, pt.Tensor)
+    public = found(name)
+    return public if callable(public) and not isinstance(public, type(pt.float32)) else found(name, pt.Tensor)
 
 
 def theirs(op):
@@ -58,7 +61,12 @@ def variant(function):
         return None
     if of_test(function):
         return rebound(function)
+    if isinstance(function, functools.partial):
+        inner = variant(function.func)
+        return None if inner is None else functools.partial(inner, *function.args, **function.keywords)
     name = function.__name__
+    if getattr(function, "__module__", None) == "torch.nn.functional":
+        return found("nn.functional." + name)
     if getattr(operator, name, None) is function:
         return function
     return found(name, pt.Tensor) or found(name)

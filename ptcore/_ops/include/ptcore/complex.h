@@ -322,6 +322,20 @@ PT_INLINE complex128 sigmoid(complex128 z) {
     return e / (complex128(1.0) + e);
 }
 
+template<class T> PT_INLINE complex<T> between(complex<T> x, complex<T> y, complex<T> z) {
+    return z.re * z.re + z.im * z.im < T(0.25) ? x + z * (y - x) : y - (y - x) * (complex<T>(T(1)) - z);
+}
+/* log(e^x + e^y) from the one with the larger real part */
+PT_INLINE complex128 logaddexp(complex128 x, complex128 y) {
+    if (isnan(x.re) || isnan(x.im) || isnan(y.re) || isnan(y.im)) {
+        const double nan = x.re + x.im + y.re + y.im;
+        return {nan, nan};
+    }
+    const complex128 high = x.re < y.re ? y : x, low = x.re < y.re ? x : y;
+    if (!isfinite(low.re) && low.re == high.re) return low.re < 0 ? low : log(exp(low) + exp(high));
+    return log1p(exp(low - high)) + high;
+}
+
 #define PT_COMPLEX64_1(name) \
     PT_INLINE complex64 name(complex64 z) { return complex64(name(complex128(z))); }
 PT_COMPLEX64_1(exp)
@@ -347,6 +361,7 @@ PT_COMPLEX64_1(acosh)
 PT_COMPLEX64_1(atanh)
 PT_COMPLEX64_1(sigmoid)
 #undef PT_COMPLEX64_1
+PT_INLINE complex64 logaddexp(complex64 x, complex64 y) { return complex64(logaddexp(complex128(x), complex128(y))); }
 PT_INLINE complex64 pow(complex64 x, complex64 y) { return complex64(pow(complex128(x), complex128(y))); }
 
 }}  /* namespace pt, unnamed */

@@ -60,6 +60,7 @@ template<class T> PT_INLINE T high_half(T x) {
 
 PT_INLINE float abs(float x) { return from_bits(to_bits(x) & ~fp<float>::sign); }
 PT_INLINE double abs(double x) { return from_bits(to_bits(x) & ~fp<double>::sign); }
+PT_INLINE bool signbit(bool) { return false; }
 template<class T> PT_INLINE bool signbit(T x) { return (to_bits(x) & fp<T>::sign) != 0; }
 template<class T> PT_INLINE T copysign(T x, T y) {
     return from_bits((typename fp<T>::bits)((to_bits(x) & ~fp<T>::sign) | (to_bits(y) & fp<T>::sign)));
@@ -146,6 +147,11 @@ template<class T> PT_INLINE T frexp_exponent(T x) {
     const T two_m = from_bits((U)fp<T>::two_to_mantissa), e = from_bits((U)(biased | fp<T>::two_to_mantissa)) - two_m;
     const T y = e - T(sizeof(T) == 4 ? 126 : 1022) - (tiny ? T(fp<T>::mantissa + 2) : T(0));
     return x == T(0) || !isfinite(x) ? T(0) : y;
+}
+
+/* From x to y by the share z, from the nearer end. */
+template<class T> PT_INLINE T between(T x, T y, T z) {
+    return abs(z) < T(0.5) ? x + z * (y - x) : y - (y - x) * (T(1) - z);
 }
 
 /* The next number towards y, by counting in the bits of the magnitude. */

@@ -114,7 +114,12 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
     if (s < 1.0) return not_a_number<double>();
     if (q <= 0.0) {
         if (q == floor(q)) return infinity<double>();
-        if (s != floor(s)) return not_a_number<double>();
+        if (s != floor(s) || !isfinite(q)) return not_a_number<double>();
+        if (!isfinite(s)) return infinity<double>();
+        /* The terms before 0 are those of 1 - f, 2 - f, ..., -q, where q = f - m and f is in (0, 1). */
+        const double w = q - round(q), f = w > 0 ? w : 1.0 + w, g = w > 0 ? 1.0 - w : -w;
+        const double before = zeta_slow(s, g, terms) - zeta_slow(s, 1.0 - q, terms);
+        return zeta_slow(s, f, terms) + (fmod(s, 2.0) == 0 ? before : -before);
     }
     if (q > 1e8) return (1.0 / (s - 1.0) + 0.5 / q) * negative_power(q, s - 1.0, false);
     double p = negative_power(q, s, rough), sum = p, a = q;
@@ -122,7 +127,7 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
         a += 1.0;
         p = negative_power(a, s, rough);
         sum += p;
-        if (a > 0 && abs(p) <= precision * abs(sum)) return sum;         /* before 0 the terms grow */
+        if (abs(p) <= precision * abs(sum)) return sum;
     }
     sum += p * a / (s - 1.0) - 0.5 * p;
     /* p is a^-s; term k is B_2k / (2k)! * s (s + 1) ... (s + 2k - 2) * a^(-s - 2k + 1) */
@@ -141,17 +146,18 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
 PT_INLINE double zeta(double s, double q) { return zeta_slow(s, q, 10); }
 PT_INLINE float zeta(float s, float q) { return (float)zeta_slow((double)s, (double)q, 4); }
 
-/* The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x), for x > 0; below by reflection for n = 1,
- * NaN for higher n, as in torch's zeta. Poles give inf. */
+/* The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x); below 0 by reflection for n = 1. Poles give inf. */
 PT_NOINLINE double polygamma_slow(double n, double x, int terms) {
     if (n == 0) return digamma(x);
     if (x != x) return x;
     if (x <= 0) {
         double w = x - round(x);
         if (w == 0) return (int64_t)n % 2 ? infinity<double>() : -infinity<double>();
-        if (n != 1 || !isfinite(x)) return not_a_number<double>();
-        double sine = sin(3.141592653589793 * w);
-        return 9.869604401089358 / (sine * sine) - polygamma_slow(1, 1.0 - x, terms);
+        if (!isfinite(x)) return not_a_number<double>();
+        if (n == 1) {
+            double sine = sin(3.141592653589793 * w);
+            return 9.869604401089358 / (sine * sine) - polygamma_slow(1, 1.0 - x, terms);
+        }
     }
     if (x == infinity<double>()) return 0;
     double factorial = 1;
