@@ -19,8 +19,8 @@ WORDS = {"index": pt.Tensor.__getitem__, "rnn": pt.nn.RNN}
 
 def public(name):
     """What a user can call by a name that messages say."""
-    for owner in (pt, pt.Tensor, F, pt.linalg, pt.special):
-        for spelled in (name, name + "_", name.removeprefix("linalg_")):
+    for owner in (pt, pt.Tensor, F, pt.linalg, pt.special, pt.fft):
+        for spelled in (name, name + "_", name.removeprefix("linalg_"), name.removeprefix("fft_")):
             if hasattr(owner, spelled):
                 return getattr(owner, spelled)
     return WORDS.get(name)

@@ -50,6 +50,8 @@ def _along(op, x, dim):
     n: object = x.ndim
     if n == 0:
         raise IndexError(f"{op}: dim must name a dim of input, got {dim} for shape []")
+    if type(dim) is not int or not -n <= dim < n:
+        dim = _arguments.integer(op, "dim", dim)
     at: object = _wrap(op, dim, n)
     return at
 
@@ -119,59 +121,76 @@ def _real(op, x):
         raise DTypeError(f"{op}: input must be real, got {x.dtype.name}")
 
 
+def _written(x, dim, mode, forward, out):
+    """The whole spectrum written to out."""
+    if x.dtype.is_complex:
+        return _fft_c2c(x, dim, mode, forward, out=out)
+    return _fft_r2c(x, dim, mode, False, forward, out=out)
+
+
+def _real_written(op, x, dim, mode, n, forward, out):
+    """A real result written to out, which is not complex."""
+    if not out.dtype.is_floating_point:
+        raise DTypeError(f"{op}: out must have a floating-point dtype, got {out.dtype.name}")
+    return _fft_c2r(x, dim, mode, n, forward, out=out)
+
+
 # -- along one dim ---------------------------------------------------------------------------------
-def _whole(op, x, n, dim, norm, forward):
+def _whole(op, x, n, dim, norm, forward, out):
     mode = _mode(op, norm, forward)
     if n is not None:
         dim = _along(op, x, dim)
         x = _resized(x, dim, _points(op, _arguments.integer(op, "n", n)))
+    if out is not None:
+        return _written(x, dim, mode, forward, out)
     if x.dtype.is_complex:
         return _fft_c2c(x, dim, mode, forward)
     return _fft_r2c(x, dim, mode, False, forward)
 
 
-def _to_half(op, x, n, dim, norm, forward):
+def _to_half(op, x, n, dim, norm, forward, out):
     _real(op, x)
     mode = _mode(op, norm, forward)
     if n is not None:
         dim = _along(op, x, dim)
         x = _resized(x, dim, _points(op, _arguments.integer(op, "n", n)))
-    return _fft_r2c(x, dim, mode, True, forward)
+    return _fft_r2c(x, dim, mode, True, forward) if out is None else _fft_r2c(x, dim, mode, True, forward, out=out)
 
 
-def _from_half(op, x, n, dim, norm, forward):
+def _from_half(op, x, n, dim, norm, forward, out):
     mode = _mode(op, norm, forward)
     dim = _along(op, x, dim)
     n = _points(op, 2 * (x.shape[dim] - 1) if n is None else _arguments.integer(op, "n", n))
-    return _fft_c2r(_resized(_to_complex(op, x), dim, n // 2 + 1), dim, mode, n, forward)
+    x = _resized(_to_complex(op, x), dim, n // 2 + 1)
+    return _fft_c2r(x, dim, mode, n, forward) if out is None else _real_written(op, x, dim, mode, n, forward, out)
 
 
-def fft_fft(input, n, dim, norm):
-    return _whole("fft_fft", input, n, dim, norm, True)
+def fft_fft(input, n, dim, norm, out=None):
+    return _whole("fft_fft", input, n, dim, norm, True, out)
 
 
-def fft_ifft(input, n, dim, norm):
-    return _whole("fft_ifft", input, n, dim, norm, False)
+def fft_ifft(input, n, dim, norm, out=None):
+    return _whole("fft_ifft", input, n, dim, norm, False, out)
 
 
-def fft_rfft(input, n, dim, norm):
-    return _to_half("fft_rfft", input, n, dim, norm, True)
+def fft_rfft(input, n, dim, norm, out=None):
+    return _to_half("fft_rfft", input, n, dim, norm, True, out)
 
 
-def fft_irfft(input, n, dim, norm):
-    return _from_half("fft_irfft", input, n, dim, norm, False)
+def fft_irfft(input, n, dim, norm, out=None):
+    return _from_half("fft_irfft", input, n, dim, norm, False, out)
 
 
-def fft_hfft(input, n, dim, norm):
-    return _from_half("fft_hfft", input, n, dim, norm, True)
+def fft_hfft(input, n, dim, norm, out=None):
+    return _from_half("fft_hfft", input, n, dim, norm, True, out)
 
 
-def fft_ihfft(input, n, dim, norm):
-    return _to_half("fft_ihfft", input, n, dim, norm, False)
+def fft_ihfft(input, n, dim, norm, out=None):
+    return _to_half("fft_ihfft", input, n, dim, norm, False, out)
 
 
 # -- along several ---------------------------------------------------------------------------------
-def _whole_of(op, x, s, dim, norm, forward):
+def _whole_of(op, x, s, dim, norm, forward, out):
     mode = _mode(op, norm, forward)
     dims, sizes = _plan(op, x, s, dim)
     if not dims:
@@ -179,22 +198,25 @@ def _whole_of(op, x, s, dim, norm, forward):
         return clone(y) if y is x else y
     for d, n in zip(dims, sizes):
         x = _resized(x, d, n)
+    if out is not None:
+        return _written(x, tuple(dims), mode, forward, out)
     if x.dtype.is_complex:
         return _fft_c2c(x, tuple(dims), mode, forward)
     return _fft_r2c(x, tuple(dims), mode, False, forward)
 
 
-def _to_half_of(op, x, s, dim, norm, forward):
+def _to_half_of(op, x, s, dim, norm, forward, out):
     _real(op, x)
     mode = _mode(op, norm, forward)
     dims, sizes = _plan(op, x, s, dim)
     _some(op, dims)
     for d, n in zip(dims, sizes):
         x = _resized(x, d, n)
-    return _fft_r2c(x, tuple(dims), mode, True, forward)
+    dims = tuple(dims)
+    return _fft_r2c(x, dims, mode, True, forward) if out is None else _fft_r2c(x, dims, mode, True, forward, out=out)
 
 
-def _from_half_of(op, x, s, dim, norm, forward):
+def _from_half_of(op, x, s, dim, norm, forward, out):
     mode = _mode(op, norm, forward)
     dims, sizes = _plan(op, x, s, dim)
     _some(op, dims)
@@ -205,55 +227,56 @@ def _from_half_of(op, x, s, dim, norm, forward):
     x = _to_complex(op, x)
     for d, n in zip(dims, sizes):
         x = _resized(x, d, n)
-    return _fft_c2r(x, tuple(dims), mode, last, forward)
+    dims = tuple(dims)
+    return _fft_c2r(x, dims, mode, last, forward) if out is None else _real_written(op, x, dims, mode, last, forward, out)
 
 
-def fft_fftn(input, s, dim, norm):
-    return _whole_of("fft_fftn", input, s, dim, norm, True)
+def fft_fftn(input, s, dim, norm, out=None):
+    return _whole_of("fft_fftn", input, s, dim, norm, True, out)
 
 
-def fft_ifftn(input, s, dim, norm):
-    return _whole_of("fft_ifftn", input, s, dim, norm, False)
+def fft_ifftn(input, s, dim, norm, out=None):
+    return _whole_of("fft_ifftn", input, s, dim, norm, False, out)
 
 
-def fft_rfftn(input, s, dim, norm):
-    return _to_half_of("fft_rfftn", input, s, dim, norm, True)
+def fft_rfftn(input, s, dim, norm, out=None):
+    return _to_half_of("fft_rfftn", input, s, dim, norm, True, out)
 
 
-def fft_irfftn(input, s, dim, norm):
-    return _from_half_of("fft_irfftn", input, s, dim, norm, False)
+def fft_irfftn(input, s, dim, norm, out=None):
+    return _from_half_of("fft_irfftn", input, s, dim, norm, False, out)
 
 
-def fft_hfftn(input, s, dim, norm):
-    return _from_half_of("fft_hfftn", input, s, dim, norm, True)
+def fft_hfftn(input, s, dim, norm, out=None):
+    return _from_half_of("fft_hfftn", input, s, dim, norm, True, out)
 
 
-def fft_ihfftn(input, s, dim, norm):
-    return _to_half_of("fft_ihfftn", input, s, dim, norm, False)
+def fft_ihfftn(input, s, dim, norm, out=None):
+    return _to_half_of("fft_ihfftn", input, s, dim, norm, False, out)
 
 
-def fft_fft2(input, s, dim, norm):
-    return _whole_of("fft_fft2", input, s, dim, norm, True)
+def fft_fft2(input, s, dim, norm, out=None):
+    return _whole_of("fft_fft2", input, s, dim, norm, True, out)
 
 
-def fft_ifft2(input, s, dim, norm):
-    return _whole_of("fft_ifft2", input, s, dim, norm, False)
+def fft_ifft2(input, s, dim, norm, out=None):
+    return _whole_of("fft_ifft2", input, s, dim, norm, False, out)
 
 
-def fft_rfft2(input, s, dim, norm):
-    return _to_half_of("fft_rfft2", input, s, dim, norm, True)
+def fft_rfft2(input, s, dim, norm, out=None):
+    return _to_half_of("fft_rfft2", input, s, dim, norm, True, out)
 
 
-def fft_irfft2(input, s, dim, norm):
-    return _from_half_of("fft_irfft2", input, s, dim, norm, False)
+def fft_irfft2(input, s, dim, norm, out=None):
+    return _from_half_of("fft_irfft2", input, s, dim, norm, False, out)
 
 
-def fft_hfft2(input, s, dim, norm):
-    return _from_half_of("fft_hfft2", input, s, dim, norm, True)
+def fft_hfft2(input, s, dim, norm, out=None):
+    return _from_half_of("fft_hfft2", input, s, dim, norm, True, out)
 
 
-def fft_ihfft2(input, s, dim, norm):
-    return _to_half_of("fft_ihfft2", input, s, dim, norm, False)
+def fft_ihfft2(input, s, dim, norm, out=None):
+    return _to_half_of("fft_ihfft2", input, s, dim, norm, False, out)
 
 
 def _shifted(op, x, dim, up):

@@ -28,8 +28,8 @@ linear(
     doc="The real transform of the first ``n // 2 + 1`` entries of a spectrum whose other entries are their conjugates.")
 
 _ONE = "n: OptInt = None, dim: Dim = -1"
-_TWO = "s: Dims = None, dim: Dims = (-2, -1)"
-_MANY = "s: Dims = None, dim: Dims = None"
+_TWO = "s: Obj = None, dim: Dims = (-2, -1)"
+_MANY = "s: Obj = None, dim: Dims = None"
 
 _POINTS = {
     _ONE: """``n``, if given, is how many points are transformed: ``input`` is cut or filled up with zeros along ``dim``.""",
@@ -56,7 +56,7 @@ is not there."""
 def _transform(name, parameters, text, points, derivative, example, result, more=""):
     norm = _NORM.format(where="the product of the sizes" if parameters != _ONE else "of the transform", more=more)
     composite(
-        f"fft_{name}(input, {parameters}, norm: Obj = None)", public=[f"fft.{name}"], method=False, out_argument=True,
+        f"fft_{name}(input, {parameters}, norm: Obj = None)", public=[f"fft.{name}"], method=False, out_argument="inside",
         autocast="high", reference=f"_spectrum('{name}', x, {'n' if parameters == _ONE else 's'}, dim, norm)",
         doc=f"""{text}
 
@@ -126,7 +126,7 @@ _transform("ihfftn", _MANY, "The inverse of :func:`ptcore.fft.hfftn`: half a sig
            f"{_COMPLEX} and where there is no dim")
 
 composite(
-    "fft_fftshift(input, dim: Dims = None)", public=["fft.fftshift"], method=False, reference="fft.fftshift(x, dim)",
+    "fft_fftshift(input, dim: Obj = None)", public=["fft.fftshift"], method=False, reference="fft.fftshift(x, dim)",
     doc="""A spectrum with the frequency 0 in the middle: rolled by ``n // 2`` along the dims, all of them unless given.
 
 >>> import ptcore
@@ -135,7 +135,7 @@ tensor([-2., -1.,  0.,  1.])
 """)
 
 composite(
-    "fft_ifftshift(input, dim: Dims = None)", public=["fft.ifftshift"], method=False, reference="fft.ifftshift(x, dim)",
+    "fft_ifftshift(input, dim: Obj = None)", public=["fft.ifftshift"], method=False, reference="fft.ifftshift(x, dim)",
     doc="""The inverse of :func:`ptcore.fft.fftshift`: rolled by ``(n + 1) // 2`` along the dims.
 
 >>> import ptcore
