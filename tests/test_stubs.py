@@ -156,8 +156,8 @@ def test_reference_pages(tmp_path):
 
 
 @SOURCE_ONLY
-@pytest.mark.parametrize("module", [pt, functional, pt.linalg, pt.special, pt.fft, pt.signal.windows, pt.nn, pt.nn.utils, pt.nn.init, pt.func,
-                                    pt.autograd, pt.optim, pt.optim.lr_scheduler], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [pt, functional, pt.linalg, pt.special, pt.fft, pt.signal.windows, pt.nn, pt.nn.utils,
+                                    pt.nn.init, pt.func, pt.autograd, pt.optim, pt.optim.lr_scheduler], ids=lambda m: m.__name__)
 def test_reference_names_all(module, reference):
     """What is public stands on a page, under its name or the one that it has elsewhere."""
     shown, written = reference

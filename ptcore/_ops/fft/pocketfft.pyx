@@ -125,3 +125,8 @@ _entries[1].name, _entries[1].kernel = b"pocketfft:r2c", r2c
 _entries[2].name, _entries[2].kernel = b"pocketfft:c2r", c2r
 _entries[3].name = NULL
 register_kernels(_entries, DEVICE_CPU)
+
+
+def by_extension():
+    """Whether the extension module was found."""
+    return _c2c is not public_c2c

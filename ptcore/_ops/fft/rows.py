@@ -80,17 +80,17 @@ _TO_HALF = "the transform of the incoming gradient to half a spectrum, whose ent
 _COMPLEX = "; for a complex ``input``"
 
 _transform("fft", _ONE, f"The discrete Fourier transform along a dim: {_FORWARD}.", _POINTS, _REAL_PART,
-           "ptcore.fft.fft(ptcore.tensor([0., 1., 0., 0.]))", "tensor([ 1.+0.j,  0.-1.j, -1.+0.j,  0.+1.j])")
+           "ptcore.fft.fft(ptcore.tensor([0., 1., 0., 0.]) + 0j)", "tensor([ 1.+0.j,  0.-1.j, -1.+0.j,  0.+1.j])")
 _transform("ifft", _ONE, f"The inverse of :func:`ptcore.fft.fft`: {_BACK}.", _POINTS, _REAL_PART,
-           "ptcore.fft.ifft(ptcore.tensor([4., 0., 0., 0.]))", "tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])")
+           "ptcore.fft.ifft(ptcore.tensor([4., 0., 0., 0.]) + 0j)", "tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])")
 _transform("fft2", _TWO, "The discrete Fourier transform along two dims.", _POINTS, _REAL_PART,
-           "ptcore.fft.fft2(ptcore.ones(2, 2))", "tensor([[4.+0.j, 0.+0.j],\n        [0.+0.j, 0.+0.j]])")
+           "ptcore.fft.fft2(ptcore.ones(2, 2)).real", "tensor([[4., 0.],\n        [0., 0.]])")
 _transform("ifft2", _TWO, "The inverse of :func:`ptcore.fft.fft2`.", _POINTS, _REAL_PART,
-           "ptcore.fft.ifft2(ptcore.ones(2, 2))", "tensor([[1.+0.j, 0.+0.j],\n        [0.+0.j, 0.+0.j]])")
+           "ptcore.fft.ifft2(ptcore.ones(2, 2)).real", "tensor([[1., 0.],\n        [0., 0.]])")
 _transform("fftn", _MANY, "The discrete Fourier transform along several dims.", _POINTS, _REAL_PART,
-           "ptcore.fft.fftn(ptcore.ones(2, 2))", "tensor([[4.+0.j, 0.+0.j],\n        [0.+0.j, 0.+0.j]])")
+           "ptcore.fft.fftn(ptcore.ones(2, 2)).real", "tensor([[4., 0.],\n        [0., 0.]])")
 _transform("ifftn", _MANY, "The inverse of :func:`ptcore.fft.fftn`.", _POINTS, _REAL_PART,
-           "ptcore.fft.ifftn(ptcore.ones(2, 2))", "tensor([[1.+0.j, 0.+0.j],\n        [0.+0.j, 0.+0.j]])")
+           "ptcore.fft.ifftn(ptcore.ones(2, 2)).real", "tensor([[1., 0.],\n        [0., 0.]])")
 
 _transform("rfft", _ONE, """The first ``n // 2 + 1`` entries of the transform of real numbers along a dim; the others are their
 conjugates in reverse.""", _POINTS, _FROM_HALF,
@@ -111,7 +111,7 @@ _transform("irfftn", _MANY, "The inverse of :func:`ptcore.fft.rfftn`: real numbe
 
 _transform("hfft", _ONE, """The real transform along a dim of a signal of which the first ``n // 2 + 1`` entries are given and the others are
 their conjugates in reverse.""", _HALF_POINTS, _TO_HALF,
-           "ptcore.fft.hfft(ptcore.tensor([1, -1j, -1]))", "tensor([ 0.,  0.,  0.,  4.])")
+           "ptcore.fft.hfft(ptcore.tensor([1, -1j, -1]))", "tensor([0., 0., 0., 4.])")
 _transform("ihfft", _ONE, "The inverse of :func:`ptcore.fft.hfft`: half a signal from its real spectrum.", _POINTS, _FROM_HALF,
            "ptcore.fft.ihfft(ptcore.tensor([0., 0., 0., 4.]))", "tensor([ 1.+0.j,  0.-1.j, -1.+0.j])", _COMPLEX)
 _transform("hfft2", _TWO, "The real transform along two dims of a signal of which half of the last one is given.", _HALF_POINTS, _TO_HALF,
