@@ -101,7 +101,8 @@ def offered(module):
 
 # What nn.functional imports for itself: kernels of its functions, and names of other modules.
 FOREIGN = {"ptcore._errors", "ptcore._tensor"}
-STUBBED = {"__init__.pyi": pt, "functional.pyi": functional, "linalg.pyi": pt.linalg, "special.pyi": pt.special, "fft.pyi": pt.fft}
+STUBBED = {"__init__.pyi": pt, "functional.pyi": functional, "linalg.pyi": pt.linalg,
+           "special.pyi": pt.special, "fft.pyi": pt.fft}
 
 
 def test_nothing_public_is_missing(stubs):
@@ -156,8 +157,9 @@ def test_reference_pages(tmp_path):
 
 
 @SOURCE_ONLY
-@pytest.mark.parametrize("module", [pt, functional, pt.linalg, pt.special, pt.fft, pt.signal.windows, pt.nn, pt.nn.utils,
-                                    pt.nn.init, pt.func, pt.autograd, pt.optim, pt.optim.lr_scheduler], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [pt, functional, pt.linalg, pt.special, pt.fft, pt.signal.windows, pt.nn,
+                                    pt.nn.utils, pt.nn.init, pt.func, pt.autograd, pt.optim, pt.optim.lr_scheduler],
+                         ids=lambda m: m.__name__)
 def test_reference_names_all(module, reference):
     """What is public stands on a page, under its name or the one that it has elsewhere."""
     shown, written = reference

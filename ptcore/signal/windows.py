@@ -1,8 +1,8 @@
 """Windows of M points under the names of ``torch.signal.windows``.
 
-``sym=True`` is a window that equals its reverse, for the design of filters; ``sym=False`` one of a period of M, for spectra: M
-points of a symmetric window of ``M + 1``. The highest value is 1 where a point lies there. ``dtype`` is float32 or
-float64, the default dtype unless given.
+``sym=True`` is a window that equals its reverse, for the design of filters; ``sym=False`` one of a period of M, for
+spectra: M points of a symmetric window of ``M + 1``. The highest value is 1 where a point lies there. ``dtype`` is
+float32 or float64, the default dtype unless given.
 """
 import math
 from collections.abc import Iterable
@@ -220,4 +220,5 @@ def nuttall(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=
     >>> ptcore.signal.windows.nuttall(3)
     tensor([3.6280e-04, 1.0000e+00, 3.6280e-04])
     """
-    return _cosines("nuttall", M, (0.3635819, 0.4891775, 0.1365995, 0.0106411), sym, dtype, layout, device, requires_grad)
+    coefficients = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
+    return _cosines("nuttall", M, coefficients, sym, dtype, layout, device, requires_grad)

@@ -213,7 +213,9 @@ def _to_half_of(op, x, s, dim, norm, forward, out):
     for d, n in zip(dims, sizes):
         x = _resized(x, d, n)
     dims = tuple(dims)
-    return _fft_r2c(x, dims, mode, True, forward) if out is None else _fft_r2c(x, dims, mode, True, forward, out=out)
+    if out is not None:
+        return _fft_r2c(x, dims, mode, True, forward, out=out)
+    return _fft_r2c(x, dims, mode, True, forward)
 
 
 def _from_half_of(op, x, s, dim, norm, forward, out):
@@ -228,7 +230,9 @@ def _from_half_of(op, x, s, dim, norm, forward, out):
     for d, n in zip(dims, sizes):
         x = _resized(x, d, n)
     dims = tuple(dims)
-    return _fft_c2r(x, dims, mode, last, forward) if out is None else _real_written(op, x, dims, mode, last, forward, out)
+    if out is not None:
+        return _real_written(op, x, dims, mode, last, forward, out)
+    return _fft_c2r(x, dims, mode, last, forward)
 
 
 def fft_fftn(input, s, dim, norm, out=None):
@@ -434,8 +438,8 @@ def istft(input, n_fft, hop_length, win_length, window, center, normalized, ones
     if has_values(weights):
         least = amin(abs(weights)).item()
         if least < 1e-11:
-            raise RuntimeError(f"{op}: the squares of the windows must add up to more than 1e-11 everywhere (NOLA), got "
-                               f"{least}")
+            raise RuntimeError(f"{op}: the squares of the windows must add up to more than 1e-11 everywhere (NOLA), "
+                               f"got {least}")
     y = y / weights
     if end > whole:
         warn("istft: the signal is shorter than length; zeros are added at its end")

@@ -30,8 +30,9 @@ def _frequencies(op, n, d, ranges, out, dtype, layout, device, requires_grad):
 
 
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """The frequencies of the entries of :func:`ptcore.fft.fft` in cycles per unit of the spacing: 0, 1, ..., then the negative
-    ones, over ``n * d``.
+    """The frequencies of the entries of :func:`ptcore.fft.fft` in cycles per unit of the spacing.
+
+    They are 0, 1, ..., then the negative ones, over ``n * d``.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requir
     Returns
     -------
     Tensor
-        ``(n // 2 + 1,)``; of an even n the last frequency is the positive one, other than in :func:`ptcore.fft.fftfreq`.
+        ``(n // 2 + 1,)``; of an even n the last frequency is the positive one, other than in ``fftfreq``.
 
     Raises
     ------

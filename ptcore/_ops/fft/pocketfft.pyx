@@ -1,12 +1,12 @@
 """Kernels of Fourier transforms: SciPy's pocketfft. This file is read, and SciPy imported, by the first transform.
 
-The extension module behind scipy.fft takes strides of any kind, dims, a normalisation and an ``out`` as the ops here have
-them; the public functions, which check what is known to be right, would take several times as long as a small transform. Where it
-is not found, they are called all the same.
+The extension module behind scipy.fft takes strides of any kind, dims, a normalisation and an ``out`` as the ops here
+have them; the public functions, which check what is known to be right, would take several times as long as a small
+transform. Where it is not found, they are called all the same.
 
-The library is called as Python is: a kernel takes the GIL, which the library gives up while it computes. Arrays are made for
-the call alone, over the memory of the views: no address is exported, and memory that another thread gives up meanwhile is kept
-as it is for any kernel.
+The library is called as Python is: a kernel takes the GIL, which the library gives up while it computes. Arrays are
+made for the call alone, over the memory of the views: no address is exported, and memory that another thread gives up
+meanwhile is kept as it is for any kernel.
 """
 from cpython.buffer cimport Py_buffer
 from libc.stdio cimport snprintf

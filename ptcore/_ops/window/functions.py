@@ -1,7 +1,7 @@
 """Window functions of signal processing, those of the package and those of ``ptcore.signal.windows``.
 
-All are formulas of where the elements of a window lie, in float64, then rounded to the window's dtype. Most windows say it as
-an angle that goes from 0 to 2 pi.
+All are formulas of where the elements of a window lie, in float64, then rounded to the window's dtype. Most windows say
+it as an angle that goes from 0 to 2 pi.
 """
 import math
 

@@ -1,9 +1,9 @@
 """Rules of transforms between real numbers and spectra.
 
 Half a spectrum stands for all of it: entries but the first, and but the last of an even number of points, stand for
-their conjugates as well. So the transpose of the transform to it is the transform back of entries that count half, and the
-transpose of the transform back is the transform of which entries count twice. The transform back does not read the imaginary
-parts of those that stand for themselves alone.
+their conjugates as well. So the transpose of the transform to it is the transform back of entries that count half, and
+the transpose of the transform back is the transform of which entries count twice. The transform back does not read the
+imaginary parts of those that stand for themselves alone.
 """
 from ptcore._ops.creation.creation import full, ones
 from ptcore._ops.functions import _fft_c2c, _fft_c2r, _fft_r2c, cat, mul, real, reshape
