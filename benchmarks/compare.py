@@ -25,13 +25,13 @@ from pathlib import Path
 
 import table as table_group
 from measuring import geometric_mean, looped, measure
-from workloads import WORKLOADS, core, data, large, layers, training  # noqa: F401  (each registers its own)
+from workloads import WORKLOADS, core, data, large, layers, spectra, training  # noqa: F401  (each registers its own)
 
 HERE = Path(__file__).resolve().parent
 BIG = ("large", "layer", "train")
 
 
-ALL = "small,record,view,backward,step,large,layer,train,data"
+ALL = "small,record,view,backward,step,large,layer,train,data,fft"
 
 
 def machine():
@@ -63,6 +63,7 @@ def main():
     import torch
 
     import ptcore
+    import ptcore.fft
     import ptcore.nn
     import ptcore.optim
     import ptcore.utils.data

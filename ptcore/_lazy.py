@@ -67,6 +67,9 @@ TABLE = {
         "cuda.streams": ("Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
                          "set_stream", "stream"),
     },
+    "ptcore.fft": {
+        "_ops.fft.functions": ("fftfreq", "rfftfreq"),
+    },
     "ptcore.nn.functional": {
         "_ops.activation.functions": ("hardtanh_", "rrelu_"),
         "_ops.loss.functions": ("linear_cross_entropy",),
@@ -78,9 +81,9 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "autograd", "backends", "cpu", "cuda", "examples", "func", "linalg", "multiprocessing",
-               "nn", "ops", "optim", "profiler", "random", "return_types", "serialization", "special", "testing",
-               "utils", "version"),
+    "ptcore": ("accelerator", "autograd", "backends", "cpu", "cuda", "examples", "fft", "func", "linalg",
+               "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types", "serialization", "signal",
+               "special", "testing", "utils", "version"),
     "ptcore.autograd": ("function", "functional", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     "ptcore.cuda": ("memory", "random", "streams"),

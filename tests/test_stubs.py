@@ -70,6 +70,7 @@ def test_functions(stubs):
     assert check(stubs["functional.pyi"].body, functional) > 10
     assert check(stubs["linalg.pyi"].body, pt.linalg) >= 1
     assert check(stubs["special.pyi"].body, pt.special) >= 1
+    assert check(stubs["fft.pyi"].body, pt.fft) == 22
 
 
 def test_tensor_methods(stubs):
@@ -100,7 +101,8 @@ def offered(module):
 
 # What nn.functional imports for itself: kernels of its functions, and names of other modules.
 FOREIGN = {"ptcore._errors", "ptcore._tensor"}
-STUBBED = {"__init__.pyi": pt, "functional.pyi": functional, "linalg.pyi": pt.linalg, "special.pyi": pt.special}
+STUBBED = {"__init__.pyi": pt, "functional.pyi": functional, "linalg.pyi": pt.linalg,
+           "special.pyi": pt.special, "fft.pyi": pt.fft}
 
 
 def test_nothing_public_is_missing(stubs):
@@ -131,7 +133,7 @@ def test_sources_say_what_they_offer(module):
     assert public <= said(Path(module.__file__))
 
 
-@pytest.mark.parametrize("module", [pt, pt.autograd, pt.cuda, functional], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [pt, pt.autograd, pt.cuda, pt.fft, functional], ids=lambda m: m.__name__)
 def test_lazy_names(module):
     """Every name of the table is there, listed, and what its file holds."""
     for file, found in TABLE[module.__name__].items():
@@ -155,8 +157,9 @@ def test_reference_pages(tmp_path):
 
 
 @SOURCE_ONLY
-@pytest.mark.parametrize("module", [pt, functional, pt.linalg, pt.special, pt.nn, pt.nn.utils, pt.nn.init, pt.func,
-                                    pt.autograd, pt.optim, pt.optim.lr_scheduler], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [pt, functional, pt.linalg, pt.special, pt.fft, pt.signal.windows, pt.nn,
+                                    pt.nn.utils, pt.nn.init, pt.func, pt.autograd, pt.optim, pt.optim.lr_scheduler],
+                         ids=lambda m: m.__name__)
 def test_reference_names_all(module, reference):
     """What is public stands on a page, under its name or the one that it has elsewhere."""
     shown, written = reference
@@ -185,7 +188,7 @@ def test_no_name_is_listed_twice():
     """Nor one that is kept in the module when it is first asked for."""
     assert callable(pt.fill_)
     assert callable(pt.logspace)
-    for module in (pt, functional, pt.linalg, pt.special):
+    for module in (pt, functional, pt.linalg, pt.special, pt.fft):
         names = module.__dir__() if hasattr(module, "__dir__") else dir(module)
         assert len(names) == len(set(names))
 
@@ -227,6 +230,6 @@ def test_stubtest(tmp_path):
     said = [line for line in done.stdout.splitlines() if line.startswith("ptcore.")]
     of_stubs = [line for line in said if re.match(
         r"ptcore\.([a-z_]+|[A-Z]\w*(\.\w+)?|(no_grad|enable_grad|\w+info|device|dtype|memory_format)\.\w+|"
-        r"(linalg|special|nn\.functional)\.\w+) ", line)]
+        r"(linalg|special|fft|nn\.functional)\.\w+) ", line)]
     assert len(of_stubs) > 300          # the functions that are methods as well
     assert [line for line in of_stubs if not MEANT.search(line)] == []

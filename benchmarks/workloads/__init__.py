@@ -1,7 +1,7 @@
 """What compare.py times: entries (group, name, statement, namespace of a library, ratio to reach).
 
 ``core`` holds small ops, views, the engine, small steps; ``large`` whole kernels; ``layers`` forward
-and backward of modules; ``training`` whole steps of networks; ``data`` epochs from memory.
+and backward of modules; ``training`` whole steps of networks; ``data`` epochs from memory; ``spectra`` transforms.
 
 The group ``table`` is no list of workloads: ``table`` makes its calls from the rows.
 """

@@ -12,7 +12,7 @@ from .arguments import ELEMENTWISE, GRADIENTS_DIFFER, NO_OPS, OWN, REDUCING, VAL
 from .calls import Call, Unfit, database, found, row_cases, samples, spread
 
 NO_GRADIENT = "nothing has a gradient in torch"
-SPACES = ("", "nn.functional.", "linalg.", "special.", "Tensor.")
+SPACES = ("", "nn.functional.", "linalg.", "special.", "fft.", "Tensor.")
 LAPACK = re.compile(r"svd|cond|pca_lowrank|lobpcg|\[nuc\]")
 NO_LAPACK = ("vander", "linalg_vander", "lu_unpack")        # in the rows of factors, computed by own kernels
 
@@ -58,6 +58,7 @@ def candidates(path, info, row, torch):
 
 def entries(ptcore, torch):
     """(entries, {name: why it has none})."""
+    import ptcore.fft
     import ptcore.linalg
     import ptcore.nn
     import ptcore.special

@@ -47,7 +47,8 @@ MODULES = {
     "backends": ("ptcore.backends", "ptcore.backends.cuda", "ptcore.nn.attention", "ptcore.backends.cudnn",
                  "ptcore.backends.cpu", "ptcore.backends.mkl", "ptcore.backends.mkldnn", "ptcore.backends.openmp",
                  "ptcore.backends.mps"),
-    "misc": ("ptcore.linalg", "ptcore.special", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.cuda.streams",
+    "misc": ("ptcore.linalg", "ptcore.special", "ptcore.fft", "ptcore.signal.windows",
+             "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.cuda.streams",
              "ptcore.cuda.memory", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
 }

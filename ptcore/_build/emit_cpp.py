@@ -95,7 +95,8 @@ def loops(family, ops):
 RULES = ("", "like", "laid", "cast", "laid_cast", "summed", "like_pair", "reduced", "reduced_sum", "reduced_nonempty",
          "reduced_bool", "reduced_pair", "kth_pair", "reduced_index", "mm", "bmm", "linear", "cat", "gather", "scatter",
          "index_select", "shaped", "like_each", "taken", "put", "of_rows", "filled", "like_second", "like_mask",
-         "like_matrix", "counted", "mv", "dot", "addmm", "index_add", "index_copy", "layer_norm", "layer_norm_backward",
+         "like_matrix", "counted", "mv", "dot", "addmm", "index_add", "index_copy", "fft_c2c", "fft_r2c", "fft_c2r",
+         "layer_norm", "layer_norm_backward",
          "batch_norm", "group_norm", "channels_backward", "cross_entropy", "nll_loss", "convolved",
          "convolved_transposed", "convolved_weight", "pooled", "pooled_pair", "padded", "edge_padded",
          "edge_unpadded", "resampled", "sampled_at")

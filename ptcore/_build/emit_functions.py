@@ -217,4 +217,5 @@ def name_module(where, pairs):
     return "\n".join([*text, ")", "", f"__all__ = {sorted({n for n, _ in pairs})}"]) + "\n"
 
 
-MODULES = {"": "root", "Tensor": "methods", "nn.functional": "functional", "linalg": "linalg", "special": "special"}
+MODULES = {"": "root", "Tensor": "methods", "nn.functional": "functional", "linalg": "linalg", "special": "special",
+           "fft": "fft"}

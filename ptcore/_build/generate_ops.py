@@ -36,6 +36,7 @@ def write_stubs(output, ops):
           emit_stubs.python_module(package / "linalg.py", ops, "linalg"))
     write(output / "special.pyi",
           emit_stubs.python_module(package / "special.py", ops, "special"))
+    write(output / "fft.pyi", emit_stubs.python_module(package / "fft.py", ops, "fft"))
 
 
 def main():

@@ -11,6 +11,7 @@ import math
 
 import _cases_attention
 import _cases_factor
+import _cases_fft
 import _cases_window
 import numpy as np
 from _composite_cases import COMPOSITES
@@ -411,6 +412,7 @@ CASES = {
 CASES.update(_cases_window.cases(F, I))
 CASES.update(_cases_attention.cases(F, Of))
 CASES.update(_cases_factor.cases(F))
+CASES.update(_cases_fft.cases(F, Of))
 
 
 def cases(row):
@@ -426,7 +428,8 @@ TYPES = {"argsort": schema.ORDERED, "embedding": schema.ALL, "einsum": schema.NU
          "clamp": schema.ORDERED, "max": schema.ORDERED, "min": schema.ORDERED,
          "matmul": schema.NUMERIC, "isclose": schema.REAL, "allclose": schema.REAL,
          "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **COMPOSITE_TYPES,
-         **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES, "linalg_vecdot": schema.FLOATING}
+         **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES, **_cases_fft.TYPES,
+         "linalg_vecdot": schema.FLOATING}
 # ops whose result depends on strides, which fail where a copy would be needed
 FIXED_LAYOUT = ("view", "as_strided_of", "as_strided_scatter", "view_as_complex")
 

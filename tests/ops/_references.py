@@ -10,6 +10,7 @@ import warnings
 import _composite_references
 import _references_attention
 import _references_factor
+import _references_fft
 import _references_window
 import numpy as np
 from scipy import special
@@ -415,5 +416,6 @@ NAMESPACE.update({name: value for module in (
                   if name.startswith("_") and callable(value)})
 NAMESPACE.update(_references_window.NAMES)
 NAMESPACE.update(_references_attention.NAMES)
+NAMESPACE.update(_references_fft.NAMES)
 NAMESPACE["special"] = special
 NAMESPACE["sign"] = lambda x: x if x.dtype == bool else np.sign(x)

@@ -100,6 +100,9 @@ OTHER_NAMES = {"prod_dims": "prod", "vector_norm": "linalg_vector_norm", "layer_
 # ops of the lists
 BESIDE = {"cat": "widest", "stack": "widest", "cross_entropy_stats": "high", "_linalg_svd": "high",
           "svd": "high", "linalg_svd": "high", "linalg_svdvals": "high",
+          **dict.fromkeys(["_fft_c2c", "_fft_r2c", "_fft_c2r", "stft", "istft",
+                           *[f"fft_{n}{m}" for n in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+                             for m in ("", "2", "n")]], "high"),
           **dict.fromkeys(("_linalg_solve", "_linalg_solve_triangular", "_linalg_cholesky", "_linalg_qr",
                            "_linalg_eigh", "_linalg_det", "_linalg_slogdet", "_linalg_pinv_of",
                            "_linalg_solve_ex", "_linalg_eig", "_linalg_lu",

@@ -19,8 +19,8 @@ WORDS = {"index": pt.Tensor.__getitem__, "rnn": pt.nn.RNN}
 
 def public(name):
     """What a user can call by a name that messages say."""
-    for owner in (pt, pt.Tensor, F, pt.linalg, pt.special):
-        for spelled in (name, name + "_", name.removeprefix("linalg_")):
+    for owner in (pt, pt.Tensor, F, pt.linalg, pt.special, pt.fft):
+        for spelled in (name, name + "_", name.removeprefix("linalg_"), name.removeprefix("fft_")):
             if hasattr(owner, spelled):
                 return getattr(owner, spelled)
     return WORDS.get(name)
@@ -72,6 +72,9 @@ CALLS = {
                           lambda: F.multilabel_margin_loss(pt.ones(1, 2), pt.tensor([[2, 0]]))),
     "overwritten": ("select_scatter", lambda: pt.select_scatter(X, pt.ones(2, device="meta"), 0, 0)),
     "masked_write": ("masked_scatter", lambda: X.masked_scatter(X > -9, pt.ones(1))),
+    "_fft_c2c": ("fft_ifft", lambda: pt.fft.ifft(COMPLEX[:, :0])),
+    "_fft_r2c": ("fft_ihfft", lambda: pt.fft.ihfft(X.half())),
+    "_fft_c2r": ("fft_hfft", lambda: pt.fft.hfft(X, out=pt.ones(3, 4))),
     "complex_pair": ("complex", lambda: pt.complex(X, WHOLE)),
     "cross_of": ("cross", lambda: pt.cross(pt.ones(3, dtype=pt.bool), pt.ones(3, dtype=pt.bool))),
     "fractional_windows": ("fractional_max_pool2d", lambda: F.fractional_max_pool2d(pt.ones(1, 4, 4), 2, 4)),

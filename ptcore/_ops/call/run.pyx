@@ -377,6 +377,8 @@ cdef int without_kernel(Call *c, PyObject **results) except -1:
         _python_kernels[(c.op, c.column)](*[without_history(x) for x in plain_args(c)],
                                           out=made[0] if c.nout == 1 else made)
         return 0
+    if c.column == DEVICE_CPU and read_kernel(c.op):
+        return launch(c, results)
     if c.o.kernel != NULL and <bytes>c.o.kernel == b"copy" and BACKENDS[c.column] != NULL:
         return copy_into(<Tensor>results[0], <Tensor>c.lead)
     if not by_smaller_ops(c, results):

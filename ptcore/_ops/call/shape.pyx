@@ -303,6 +303,32 @@ cdef bint added_at(Call *c) noexcept:
     return True
 
 
+cdef bint spectral(Call *c, int rule) noexcept:
+    """Fourier transforms along dims: half of the last one is what stands for real numbers."""
+    cdef const pt_view *x = &c.inputs[0]
+    cdef const pt_param *dims = &c.params[0]
+    cdef Out *out = &c.outs[0]
+    cdef int64_t last
+    cdef int j
+    if x.ndim == 0 or dims.count == 0:
+        return False
+    for j in range(dims.count):
+        if x.sizes[dims.list[j]] < 1:
+            return False
+    like(c, 0, x, x.dtype)
+    last = dims.list[dims.count - 1]
+    if rule == RULE_FFT_R2C:
+        out.dt = PT_COMPLEX64 if x.dtype == PT_FLOAT32 else PT_COMPLEX128
+        if c.params[2].i:
+            out.sizes[last] = x.sizes[last] // 2 + 1
+    elif rule == RULE_FFT_C2R:
+        out.dt = PT_FLOAT32 if x.dtype == PT_COMPLEX64 else PT_FLOAT64
+        if c.params[2].i < 1 or x.sizes[last] != c.params[2].i // 2 + 1:
+            return False
+        out.sizes[last] = c.params[2].i
+    return True
+
+
 cdef bint shape(Call *c) noexcept:
     """Fills ``c.outs`` by the rule that the row names. False: its Python form has to say."""
     cdef int rule = c.o.rule
@@ -396,6 +422,8 @@ cdef bint shape(Call *c) noexcept:
         return added_product(c)
     elif rule == RULE_INDEX_ADD or rule == RULE_INDEX_COPY:
         return added_at(c)
+    elif rule == RULE_FFT_C2C or rule == RULE_FFT_R2C or rule == RULE_FFT_C2R:
+        return spectral(c, rule)
     elif rule == RULE_LAYER_NORM:
         return layer_normalized(c)
     elif rule == RULE_LAYER_NORM_BACKWARD:

@@ -15,6 +15,7 @@ cdef extern from "_opinfo.h":
         RULE_MM, RULE_BMM, RULE_LINEAR, RULE_CAT, RULE_GATHER, RULE_SCATTER, RULE_INDEX_SELECT
         RULE_SHAPED, RULE_LIKE_EACH, RULE_TAKEN, RULE_PUT, RULE_OF_ROWS, RULE_FILLED, RULE_LIKE_SECOND
         RULE_LIKE_MASK, RULE_LIKE_MATRIX, RULE_COUNTED, RULE_MV, RULE_DOT, RULE_ADDMM, RULE_INDEX_ADD, RULE_INDEX_COPY
+        RULE_FFT_C2C, RULE_FFT_R2C, RULE_FFT_C2R
         RULE_LAYER_NORM, RULE_LAYER_NORM_BACKWARD, RULE_BATCH_NORM, RULE_GROUP_NORM, RULE_CHANNELS_BACKWARD
         RULE_CROSS_ENTROPY, RULE_NLL_LOSS
         RULE_CONVOLVED, RULE_CONVOLVED_TRANSPOSED, RULE_CONVOLVED_WEIGHT, RULE_POOLED, RULE_POOLED_PAIR, RULE_PADDED
@@ -42,6 +43,7 @@ cdef extern from "_opinfo.h":
 cdef pt_opinfo *info(int op) noexcept
 cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1
 cdef pt_kernel kernel_of(int op, int column) noexcept
+cdef bint read_kernel(int op) except -1
 cdef str arg_name(int op, int k)
 cdef int raise_status(int status, const char *name, const char *text) except -1
 cdef list FUNCTIONS, INPLACE_FUNCTIONS, SPECS, VJPS

@@ -152,6 +152,18 @@ cdef object address_of(object kernel):
 
 
 _python_kernels = {}                # (op, column) -> callable(*args, out=...), of run-time ops
+
+
+cdef bint read_kernel(int op) except -1:
+    """Imports the file that enters the kernel of a row, ``"file:name"``; False if the row names none."""
+    cdef bytes name = INFO[op].kernel if INFO[op].kernel != NULL else b""
+    if b":" not in name:
+        return False
+    from importlib import import_module
+    import_module(f"ptcore._ops.{INFO[op].family.decode()}.{name.decode().partition(':')[0]}")
+    return KERNELS[op][DEVICE_CPU] != NULL
+
+
 _kept = []                          # the bytes that run-time entries of INFO point to
 
 

@@ -273,7 +273,8 @@ def structured(signature, **columns):
     """An op with a kernel by name, a spec (shape and dtype rule) and vjp texts or functions.
 
     Columns: ``out`` (the spec: an expression of calls to shapes.py, a tuple for several
-    outputs), ``kernel``, ``vjp`` (a text for each tensor; absent: the function that
+    outputs), ``kernel`` (its name; ``"file:name"`` is one that the topic's file enters when it is
+    read, by the op's first call), ``vjp`` (a text for each tensor; absent: the function that
     ``@vjp(name)`` marks in autograd/rules/), ``fields`` (names of several outputs),
     ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
     given its first input as its output, which it then changes in place), ``layout`` ("contiguous":

@@ -540,6 +540,34 @@ def _cross_entropy(op, x, target, weight, reduction, *rest):
     return [(shape if reduction == "none" else (), x.dtype), (shape, stat), ((), stat)]
 
 
+def spectral(op, x, dim):
+    """A Fourier transform along dims, as a tuple: the sizes of x as a list, and the last of the dims."""
+    if not x.ndim:
+        raise OutOfRangeError(f"{op}: input must have at least one dimension, got shape []")
+    for d in dim:
+        if x.shape[d] < 1:
+            raise ShapeError(f"{op}: the number of data points must be positive, got {x.shape[d]}")
+    if not dim:
+        raise ShapeError(f"{op}: at least one dim must be transformed, got none")
+    return list(x.shape), dim[-1]
+
+
+def fft_r2c_spec(op, x, dim, normalization, onesided, forward):
+    sizes, last = spectral(op, x, dim)
+    if onesided:
+        sizes[last] = sizes[last] // 2 + 1
+    return (tuple(sizes), COMPLEX_OF[x.dtype])
+
+
+def fft_c2r_spec(op, x, dim, normalization, size, forward):
+    sizes, last = spectral(op, x, dim)
+    if size < 1 or sizes[last] != size // 2 + 1:
+        raise ShapeError(f"{op}: a result of size {size} needs {size // 2 + 1} entries along dim {last}, got shape "
+                         f"{list(x.shape)}")
+    sizes[last] = size
+    return (tuple(sizes), REAL_OF[x.dtype])
+
+
 NAMED = {
     "like": lambda op, x, *rest: like(x),
     "laid": lambda op, x, *rest: laid_like(x),
@@ -571,6 +599,9 @@ NAMED = {
     "addmm": lambda op, c, x, y, *rest: addmm_spec(op, c, x, y),
     "index_add": lambda op, x, dim, index, source, alpha: index_add_spec(op, x, dim, index, source),
     "index_copy": lambda op, x, dim, index, source: index_add_spec(op, x, dim, index, source, OutOfRangeError),
+    "fft_c2c": lambda op, x, dim, *rest: (tuple(spectral(op, x, dim)[0]), x.dtype),
+    "fft_r2c": fft_r2c_spec,
+    "fft_c2r": fft_c2r_spec,
     "layer_norm": lambda op, x, weight, bias, n, eps: normalized(op, x, x.shape[x.ndim - n:], weight, bias),
     "layer_norm_backward": lambda op, g, x, mean, *rest: layer_norm_gradients(x, mean),
     "batch_norm": lambda op, x, weight, bias, eps: batch_normalized(x, weight, bias),

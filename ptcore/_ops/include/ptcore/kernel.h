@@ -9,7 +9,7 @@
  *      the op asks for contiguous ones; data points at element [0, ..., 0];
  *  (d) tensor inputs that take part in promotion have the compute dtype already;
  *  (e) an absent optional tensor has dtype PT_NONE and data NULL;
- *  (f) the GIL may or may not be held: a kernel never touches a Python object.
+ *  (f) the GIL may or may not be held: a kernel touches no Python object without taking it.
  *
  * A kernel that is handed over as a capsule named PT_KERNEL_SIGNATURE, or through
  * ptcore.cython_ops, is refused when it was compiled against another version of this file.

@@ -1,0 +1,132 @@
+"""Kernels of Fourier transforms: SciPy's pocketfft. This file is read, and SciPy imported, by the first transform.
+
+The extension module behind scipy.fft takes strides of any kind, dims, a normalisation and an ``out`` as the ops here
+have them; the public functions, which check what is known to be right, would take several times as long as a small
+transform. Where it is not found, they are called all the same.
+
+The library is called as Python is: a kernel takes the GIL, which the library gives up while it computes. Arrays are
+made for the call alone, over the memory of the views: no address is exported, and memory that another thread gives up
+meanwhile is kept as it is for any kernel.
+"""
+from cpython.buffer cimport Py_buffer
+from libc.stdio cimport snprintf
+from libc.string cimport memset
+
+from numpy import asarray
+
+from ptcore._types cimport *
+from ptcore._dtype cimport ITEMSIZE
+from ptcore._ops.table.ids cimport register_kernels
+from ptcore._ops._select import get_num_threads
+
+cdef extern from "Python.h":
+    object PyMemoryView_FromBuffer(Py_buffer *)
+
+cdef object _c2c, _c2r, _r2c        # at the end: of the extension module, or those here
+cdef enum:
+    SEVERAL = 16384             # elements from which several threads are worth their start
+
+
+cdef object array(const pt_view *x):
+    """An ndarray of a view's elements, of which there are some; its sizes and strides are its own."""
+    cdef Py_buffer b
+    cdef Py_ssize_t[64] strides
+    cdef int i
+    memset(&b, 0, sizeof(b))
+    for i in range(x.ndim):
+        strides[i] = x.strides[i] * ITEMSIZE[x.dtype]
+    b.buf = x.data
+    b.itemsize = ITEMSIZE[x.dtype]
+    b.len = x.numel * b.itemsize
+    b.ndim = x.ndim
+    b.format = (<char *>b"f" if x.dtype == PT_FLOAT32 else <char *>b"d" if x.dtype == PT_FLOAT64 else
+                <char *>b"Zf" if x.dtype == PT_COMPLEX64 else <char *>b"Zd")
+    b.shape = <Py_ssize_t *>x.sizes
+    b.strides = strides
+    return asarray(PyMemoryView_FromBuffer(&b))
+
+
+cdef int transform(pt_call *call, object function, bint sized) noexcept:
+    """Calls the library with the dims, the normalisation, the direction and, if ``sized``, the size of the last dim."""
+    cdef const pt_param *p = call.params
+    cdef const pt_view *x = &call.inputs[0]
+    cdef int j
+    if call.out.numel == 0:
+        return PT_OK
+    pt_kernels_enter()
+    try:
+        dims = (p.list[0],) if p.count == 1 else tuple([p.list[j] for j in range(p.count)])
+        threads = get_num_threads() if x.numel + call.out.numel > SEVERAL else 1
+        forward = p[call.nparams - 1].i != 0
+        if sized:
+            function(array(x), dims, p[2].i, forward, p[1].i, array(call.out), threads)
+        else:
+            function(array(x), dims, forward, p[1].i, array(call.out), threads)
+    except MemoryError:
+        snprintf(call.error, sizeof(call.error), "not enough memory for the transform")
+        return PT_MEMORY_ERROR
+    except Exception as e:
+        text = str(e).encode()
+        snprintf(call.error, sizeof(call.error), "%s", <char *>text)
+        return PT_RUNTIME_ERROR
+    finally:
+        pt_kernels_leave()
+    return PT_OK
+
+
+cdef int c2c(pt_call *call) noexcept with gil:
+    return transform(call, _c2c, False)
+
+
+cdef int r2c(pt_call *call) noexcept with gil:
+    """The library fills in the second half of a spectrum where it is wanted."""
+    return transform(call, _r2c if call.params[2].i else _c2c, False)
+
+
+cdef int c2r(pt_call *call) noexcept with gil:
+    return transform(call, _c2r, True)
+
+
+# -- by scipy.fft's public functions ---------------------------------------------------------------
+
+cdef str word(int normalization, bint forward):
+    return ("backward" if forward else "forward", "ortho", "forward" if forward else "backward")[normalization]
+
+
+def public_c2c(a, axes, forward, normalization, out, workers):
+    from scipy import fft
+    function = fft.fftn if forward else fft.ifftn
+    out[...] = function(a, axes=axes, norm=word(normalization, forward), workers=workers)
+
+
+def public_r2c(a, axes, forward, normalization, out, workers):
+    from scipy import fft
+    function = fft.rfftn if forward else fft.ihfftn
+    out[...] = function(a, axes=axes, norm=word(normalization, forward), workers=workers)
+
+
+def public_c2r(a, axes, size, forward, normalization, out, workers):
+    from scipy import fft
+    function = fft.hfftn if forward else fft.irfftn
+    sizes = [*[a.shape[d] for d in axes[:-1]], size]
+    out[...] = function(a, s=sizes, axes=axes, norm=word(normalization, forward), workers=workers)
+
+
+try:
+    from scipy.fft._pocketfft.pypocketfft import c2c as _c2c
+    from scipy.fft._pocketfft.pypocketfft import c2r as _c2r
+    from scipy.fft._pocketfft.pypocketfft import r2c as _r2c
+except ImportError:
+    _c2c, _c2r, _r2c = public_c2c, public_c2r, public_r2c
+
+cdef pt_kernel_entry[4] _entries
+_entries[0].name, _entries[0].kernel = b"pocketfft:c2c", c2c
+_entries[1].name, _entries[1].kernel = b"pocketfft:r2c", r2c
+_entries[2].name, _entries[2].kernel = b"pocketfft:c2r", c2r
+_entries[3].name = NULL
+register_kernels(_entries, DEVICE_CPU)
+
+
+def by_extension():
+    """Whether the extension module was found."""
+    return _c2c is not public_c2c
