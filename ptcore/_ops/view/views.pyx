@@ -51,7 +51,7 @@ cdef inline int put_on_base(Tensor x, Tensor r) except -1:
     """Makes the window r of x a view of x, or of x's base."""
     track(r)
     r.base = x.base if x.flags & PT_VIEW else x
-    r.flags |= PT_VIEW
+    r.flags |= PT_VIEW | x.flags & PT_STANDARD
     r.attr_version = version_of(r)
     if x.flags & PT_VIEW:
         r.flags |= x.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
