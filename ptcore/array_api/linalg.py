@@ -32,7 +32,8 @@ def cross(x1, x2, /, *, axis=-1):
     >>> xp.linalg.cross(xp.asarray([1, 0, 0]), xp.asarray([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    return _linalg.cross(*promoted(x1, x2), dim=axis)
+    x1, x2 = promoted(x1, x2)
+    return _linalg.cross(x1[(None,) * (x2.ndim - x1.ndim)], x2[(None,) * (x1.ndim - x2.ndim)], dim=axis)
 
 
 def eigh(x, /):

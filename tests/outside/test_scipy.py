@@ -1,0 +1,38 @@
+"""SciPy's and scikit-learn's functions of the array API take and return tensors, in processes of their own."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+def walked(script, *arguments):
+    done = subprocess.run([sys.executable, "-P", str(HERE / script), *arguments], capture_output=True, text=True,
+                          env={**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": str(HERE), "PYTHONWARNINGS": "ignore"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def scipy_results():
+    scipy = pytest.importorskip("scipy", minversion="1.17")     # the first whose table says what is marked
+    return scipy, json.loads(walked("_scipy_walk.py"))
+
+
+def test_scipy(scipy_results):
+    _, results = scipy_results
+    assert len(results) > 450
+    wrong = {name: why for name, (_, why) in results.items() if why}
+    assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
+
+
+def test_scikit_learn():
+    pytest.importorskip("sklearn", minversion="1.9")
+    results = json.loads(walked("_sklearn_walk.py"))
+    assert len(results) > 150
+    wrong = {name: why for name, why in results.items() if why}
+    assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
