@@ -31,6 +31,7 @@ from ptcore import conj as conj
 from ptcore import copysign as copysign
 from ptcore import cos as cos
 from ptcore import cosh as cosh
+from ptcore import diag as diag
 from ptcore import divide as divide
 from ptcore import e as e
 from ptcore import eq as equal

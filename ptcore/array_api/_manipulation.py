@@ -71,7 +71,8 @@ def flip(x, /, *, axis=None):
     tensor([[2, 1],
             [4, 3]])
     """
-    return ptcore.flip(x, axes_of(axis, x.ndim, "flip"))
+    axes = axes_of(axis, x.ndim, "flip")
+    return ptcore.flip(x, axes) if axes else ptcore.clone(x)
 
 
 def moveaxis(x, source, destination, /):

@@ -1,5 +1,6 @@
 """Products of arrays of any numeric dtypes."""
 import ptcore
+from ptcore._errors import ShapeError
 from ptcore.array_api._dtypes import promoted
 
 
@@ -56,5 +57,8 @@ def vecdot(x1, x2, /, *, axis=-1):
     if x1.dtype.kind == "c":
         x1 = ptcore.conj(x1)
     a, b = ptcore.broadcast_tensors(x1, x2)
+    if not -min(x1.ndim, x2.ndim) <= axis < min(x1.ndim, x2.ndim) or x1.shape[axis] != x2.shape[axis]:
+        raise ShapeError(f"vecdot: axis {axis} must be there with one size in both, got shapes {list(x1.shape)} and "
+                         f"{list(x2.shape)}")
     a, b = ptcore.movedim(a, axis, -1), ptcore.movedim(b, axis, -1)
     return ptcore.matmul(a[..., None, :], b[..., None])[..., 0, 0]

@@ -96,6 +96,9 @@ def isin(x1, x2, /, *, invert=False):
     tensor([ True, False,  True])
     """
     x1, x2 = promoted(x1, x2)
+    if x1.dtype.kind in "bc":           # which PyTorch's does not take
+        found = ptcore.any(x1[..., None] == ptcore.reshape(x2, (-1,)), -1)
+        return ~found if invert else found
     return ptcore.isin(x1, x2, invert=invert)
 
 

@@ -14,7 +14,6 @@ from ptcore.linalg import diagonal as diagonal
 from ptcore.linalg import eig as eig
 from ptcore.linalg import eigvals as eigvals
 from ptcore.linalg import inv as inv
-from ptcore.linalg import matrix_power as matrix_power
 from ptcore.linalg import slogdet as slogdet
 from ptcore.linalg import svdvals as svdvals
 
@@ -56,6 +55,12 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     tensor(4.)
     """
     return _linalg.matrix_norm(x, "fro" if ord is None else ord, (-2, -1), keepdims)
+
+
+def matrix_power(x, n, /):
+    """The product of ``n`` equal matrices; of their inverses if ``n`` is negative."""
+    out = _linalg.matrix_power(x, n)
+    return out._set_standard() if n == 0 and x._is_standard else out
 
 
 def matrix_rank(x, /, *, rtol=None):

@@ -1,7 +1,7 @@
 """One call for every function that SciPy's table of the array API marks for libraries other than NumPy.
 
-``DATA`` are NumPy's arrays that a call names; they are converted before. ``f`` is the function or class, ``module.name``
-the key. What a call gives is compared leaf by leaf between NumPy's arrays and tensors (``_scipy_walk.py``).
+``DATA`` are NumPy's arrays that a call names; they are converted before. ``f`` is the function or class,
+``module.name`` the key. What a call gives is compared leaf by leaf between NumPy's arrays and tensors (``_scipy_walk.py``).
 """
 import numpy as np
 
@@ -121,12 +121,12 @@ lambda2nu nu2lambda: f(pos)
 
 _add("differentiate", """
 derivative: f(lambda v: v * v * v, pos)
-hessian: f(lambda v: v[0] * v[0] * v[1] + v[1] * v[1], pair + 0.5)
+hessian: f(lambda v: v[0] * v[0] * v[1] + v[1] * v[1], pair + 0.5).ddf
 jacobian: f(lambda v: xp.stack([v[0] * v[1], v[0] + v[1] * v[1]]), pair + 0.5)
 """)
 
 _add("integrate", """
-cubature: f(lambda v: xp.sum(v * v, axis=-1), pair[:1], pair[1:])
+cubature: f(lambda v: xp.sum(v * v, axis=-1), pair[:1], pair[1:]).estimate
 cumulative_simpson cumulative_trapezoid: f(w, x=t)
 nsum: f(lambda v: 1 / v**2, pair[1], xp.asarray(float("inf")))
 qmc_quad: f(lambda v: xp.sum(v * v, axis=0), pair, pair + 1.0, n_points=64, qrng=qmc.Halton(2, rng=1))
@@ -211,7 +211,7 @@ gaussian_filter gaussian_filter1d gaussian_gradient_magnitude gaussian_laplace: 
 generic_filter: f(img, lambda v: v.sum(), size=3)
 generic_filter1d: f(img, lambda i, o: o.__setitem__(slice(None), i[1:-1]), 3)
 generic_gradient_magnitude: f(img, ndimage.sobel)
-generic_laplace: f(img, lambda v, axis, output, mode, cval: ndimage.correlate1d(v, [1, -2, 1], axis, output, mode, cval, 0))
+generic_laplace: f(img, lambda v, axis, output, mode, cval: ndimage.correlate1d(v, [1, -2, 1], axis, output, mode, cval))
 geometric_transform: f(img, lambda c: (c[0] - 0.5, c[1]))
 histogram: f(vals, -2, 2, 4)
 iterate_structure: f(cross, 2)
@@ -279,7 +279,7 @@ lfilter: f(b, a, x)
 lfilter_zi: f(b, a)
 lfiltic: f(b, a, pair)
 lp2bp lp2bs: f(b, a, 2.0, 0.5)
-lp2bp_zpk lp2bs_zpk: f(zeros, poles, 1.0, 2.0, 0.5)
+lp2bp_zpk lp2bs_zpk: f(zeros, poles, 1.0, 0.1, 4.0)
 lp2hp lp2lp: f(b, a, 2.0)
 lp2hp_zpk lp2lp_zpk: f(zeros, poles, 1.0, 2.0)
 medfilt: f(x, 3)
@@ -368,7 +368,7 @@ CALLS.update({f"spatial.transform.Rotation.{name}": call for name, call in {
     "as_matrix": "f.from_quat(quat).as_matrix()",
     "as_rotvec": "f.from_quat(quat).as_rotvec()",
     "as_euler": "f.from_quat(quat).as_euler('zyx')",
-    "as_davenport": "f.from_rotvec(rotvec).as_davenport(xp.asarray([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]), 'extrinsic')",
+    "as_davenport": "f.from_rotvec(rotvec).as_davenport(xp.eye(3), 'extrinsic')",
     "as_mrp": "f.from_quat(quat).as_mrp()",
     "concatenate": "f.concatenate([f.from_quat(quat), f.from_rotvec(rotvec)]).as_quat()",
     "apply": "f.from_quat(quat).apply(vec)",
@@ -378,7 +378,7 @@ CALLS.update({f"spatial.transform.Rotation.{name}": call for name, call in {
     "magnitude": "f.from_quat(quat).magnitude()",
     "approx_equal": "f.from_quat(quat).approx_equal(f.from_quat(quat))",
     "mean": "f.from_quat(quat).mean().as_quat()",
-    "reduce": "f.from_quat(quat).reduce(f.from_rotvec(rotvec)).as_quat()",
+    "reduce": "f.from_quat(quat).reduce(f.from_rotvec(rotvec), f.from_quat(quat)).as_quat()",
     "__getitem__": "f.from_quat(quat)[0].as_quat()",
     "__setitem__": "set_item(f.from_quat(quat), 0, f.from_rotvec(rotvec)[1]).as_quat()",
     "align_vectors": "f.align_vectors(vec, vec)[0].as_matrix()",

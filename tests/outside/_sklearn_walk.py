@@ -49,13 +49,12 @@ def estimators():
     """{name: instance} of those whose tags say that they take other libraries' arrays."""
     found = {}
     for name, cls in all_estimators():
-        instance = SETTINGS.get(name)
-        if instance is None:
-            try:
-                instance = cls()
-            except TypeError:           # what wraps others and has no settings above
-                continue
-        if get_tags(instance).array_api_support:
+        try:
+            instance = SETTINGS[name] if name in SETTINGS else cls()
+            supported = get_tags(instance).array_api_support
+        except (TypeError, AttributeError):     # what wraps others and has no settings above
+            continue
+        if supported:
             found[name] = instance
     return found
 
@@ -84,7 +83,8 @@ def walk():
         for metric, checks in module.array_api_metric_checkers.items():
             for check in checks:
                 for dtype in ("float64", "float32"):
-                    results[f"{metric.__name__} {check.__name__.removeprefix('check_array_api_')} {dtype}"] = attempt(
+                    name = getattr(check, "func", check).__name__.removeprefix("check_array_api_")
+                    results[f"{getattr(metric, 'func', metric).__name__} {name} {dtype}"] = attempt(
                         lambda check=check, metric=metric, dtype=dtype: check(metric, NAMESPACE, None, dtype))
     return results
 

@@ -222,8 +222,9 @@ cdef object permute(int op, object input, object dims):
     x = enter(op, input)
     n = read_sizes(dims, order, b"permute", b"dims")
     if n != x.rank:
-        raise RuntimeError(f"permute: dims must name all {x.rank} dimensions, got "
-                           f"{list(sizes_tuple(n, order))}")
+        from ptcore._errors import ShapeError
+        raise ShapeError(f"permute: dims must name all {x.rank} dimensions, got "
+                         f"{list(sizes_tuple(n, order))}")
     for i in range(n):
         d = wrap_dim(order[i], n, b"permute", b"dims")
         if seen & (<uint64_t>1 << d):
