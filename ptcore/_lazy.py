@@ -46,6 +46,7 @@ TABLE = {
         "_ops.random.functions": ("bernoulli",),
         "_ops.special.functions": ("polygamma", "polygamma_"),
         "_ops.view.functions": ("fill_diagonal_", "narrow_copy", "sum_to_size"),
+        "array_api._methods": ("__array_namespace__", "to_device"),
     },
     "ptcore.autograd": {
         "autograd._anomaly": ("detect_anomaly", "set_detect_anomaly"),
@@ -81,7 +82,7 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "autograd", "backends", "cpu", "cuda", "examples", "fft", "func", "linalg",
+    "ptcore": ("accelerator", "array_api", "autograd", "backends", "cpu", "cuda", "examples", "fft", "func", "linalg",
                "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types", "serialization", "signal",
                "special", "testing", "utils", "version"),
     "ptcore.autograd": ("function", "functional", "graph", "profiler", "variable"),

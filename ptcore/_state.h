@@ -23,6 +23,8 @@ enum {
     PT_MULTI_VIEW = 1 << 11,    /* one of several views made by one call (split, unbind) */
     PT_RETAIN_GRAD = 1 << 12,
     PT_LAYOUT = 1 << 13,        /* not strided: its layout byte says what it is */
+    PT_STANDARD = 1 << 14,      /* of the array API's namespace, or computed from such: without dims it promotes as
+                                   with dims */
     /* mode bits only */
     PT_MODE_AUTOCAST = 1 << 16,
     PT_MODE_FUNCTION = 1 << 17, /* a TorchFunctionMode is active */

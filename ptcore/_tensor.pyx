@@ -494,6 +494,16 @@ cdef class Tensor:
     def _set_retain_grad(self):
         self.flags |= PT_RETAIN_GRAD
 
+    @property
+    def _is_standard(self):
+        """Whether it promotes by the array API standard: without dims as with dims."""
+        return (self.flags & PT_STANDARD) != 0
+
+    def _set_standard(self):
+        """Marks it, and by that what is computed from it; for what nobody else holds yet."""
+        self.flags |= PT_STANDARD
+        return self
+
 
 # -- makers -------------------------------------------------------------------------------
 
@@ -567,7 +577,9 @@ cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *s
 
 cdef Tensor new_like(Tensor x, int dt):
     """Contiguous, with x's sizes and device."""
-    return new_tensor(dt, x.rank, x.dims, x.storage.device, x.storage.device_index)
+    cdef Tensor t = new_tensor(dt, x.rank, x.dims, x.storage.device, x.storage.device_index)
+    t.flags |= x.flags & PT_STANDARD
+    return t
 
 
 cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
@@ -595,7 +607,7 @@ cdef int share_from(Tensor t, Tensor x, int64_t offset) except -1:
     t.offset = offset
     t.dt = x.dt
     t.count = count(t.rank, t.dims)
-    t.flags |= x.flags & (PT_NON_CPU | PT_INFERENCE)
+    t.flags |= x.flags & (PT_NON_CPU | PT_INFERENCE | PT_STANDARD)
     if x.flags & PT_DATA:
         share_counter(t, x)
     if not is_contiguous(t.rank, t.dims, t.dims + t.rank):
@@ -612,7 +624,7 @@ cdef Tensor alias(Tensor x):
     t.dt = x.dt
     t.count = x.count
     t.layout_code = x.layout_code
-    t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE | PT_LAYOUT)
+    t.flags = x.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE | PT_LAYOUT | PT_STANDARD)
     if x.flags & (PT_DATA | PT_INTERPOSED):
         share_extras(t, x)
     return t

@@ -132,6 +132,7 @@ cdef object binary(int op, object x, object y):
                 entry = pt_loops(op)
                 if entry.loop[a.dt] != NULL:
                     r = new_like(a, out_dtype(op, a.dt))
+                    r.flags |= b.flags & PT_STANDARD
                     ptr[0] = address(r)
                     ptr[1] = address(a)
                     ptr[2] = address(b)
@@ -181,6 +182,7 @@ cdef Tensor binary_rows(int op, Tensor a, Tensor b, const pt_elementwise *entry,
     cdef (char *)[3] ptr
     cdef int64_t _row, rows = a.count // b.count
     cdef int64_t in_step = b.count * ITEMSIZE[a.dt], out_step = b.count * ITEMSIZE[r.dt]
+    r.flags |= b.flags & PT_STANDARD
     ptr[0] = address(r)
     ptr[1] = address(a)
     ptr[2] = address(b)
@@ -316,7 +318,7 @@ cdef object complete(Call *c, object out):
 cdef Tensor result_for(Call *c):
     """Uninitialised output: in the operands' common dense layout if they share one."""
     cdef Out *o = &c.outs[0]
-    cdef Tensor t, first = None
+    cdef Tensor t, r, first = None
     cdef bint keep = True
     cdef int k
     if c.key & PT_NONCONTIGUOUS:
@@ -332,8 +334,12 @@ cdef Tensor result_for(Call *c):
                 keep = False
         if (first is not None and keep and first.flags & PT_NONCONTIGUOUS
                 and is_dense(first.rank, first.dims, first.dims + first.rank)):
-            return new_strided(o.dt, o.ndim, o.sizes, first.dims + first.rank, c.column, c.number)
-    return new_tensor(o.dt, o.ndim, o.sizes, c.column, c.number)
+            r = new_strided(o.dt, o.ndim, o.sizes, first.dims + first.rank, c.column, c.number)
+            r.flags |= c.key & PT_STANDARD
+            return r
+    r = new_tensor(o.dt, o.ndim, o.sizes, c.column, c.number)
+    r.flags |= c.key & PT_STANDARD
+    return r
 
 
 cdef int run_loops(Call *c, Tensor r) except -1:

@@ -1,7 +1,8 @@
 """Reading: the operands of an elementwise call, the dtype that its loops compute in, and the sizes of its result.
 
 An operand is a tensor or a number. Tensors with dims, 0-d tensors and numbers are three classes of PyTorch's
-promotion: one of a later class changes the dtype only where it is of a higher category.
+promotion: one of a later class changes the dtype only where it is of a higher category. A tensor of the array API's
+namespace (PT_STANDARD) is of the first class with dims and without.
 """
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -81,7 +82,7 @@ def result_type(tensor1, tensor2):
     cdef int d, place
     for x in (tensor1, tensor2):
         if isinstance(x, Tensor):
-            d, place = (<Tensor>x).dt, (<Tensor>x).rank == 0
+            d, place = (<Tensor>x).dt, (<Tensor>x).rank == 0 and not (<Tensor>x).flags & PT_STANDARD
         else:
             d, place = scalar_dt(scalar_of(x), b"result_type"), 2
         seen[place] = d if seen[place] < 0 else PROMOTE[seen[place]][d]
@@ -128,7 +129,7 @@ cdef int read_operands(Call *c) except -1:
                 lead = t
             c.key |= t.flags
             common_device(c.op, t, place, True)
-            d, kind = t.dt, t.rank == 0
+            d, kind = t.dt, t.rank == 0 and not t.flags & PT_STANDARD
         else:
             d, kind = scalar_dt(x, o.name), 2
         c.nin += 1

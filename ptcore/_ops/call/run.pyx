@@ -187,9 +187,13 @@ cdef bint args_need_grad(object args):
 
 
 cdef inline Tensor allocated(Call *c, Out *o):
+    cdef Tensor r
     if o.laid:
-        return new_strided(o.dt, o.ndim, o.sizes, o.strides, c.column, c.number)
-    return new_tensor(o.dt, o.ndim, o.sizes, c.column, c.number)
+        r = new_strided(o.dt, o.ndim, o.sizes, o.strides, c.column, c.number)
+    else:
+        r = new_tensor(o.dt, o.ndim, o.sizes, c.column, c.number)
+    r.flags |= c.key & PT_STANDARD
+    return r
 
 
 # -- other threads ---------------------------------------------------------------------------------

@@ -170,7 +170,8 @@ cdef tuple basic(Tensor x, object key, bint select=True):
                     dim += 1
                     continue
                 for i in range((<Tensor>index).rank):
-                    if (<Tensor>index).dims[i] != x.dims[dim + i]:
+                    if (<Tensor>index).dims[i] != x.dims[dim + i] and not (
+                            (<Tensor>index).dims[i] == 0 and x.flags & PT_STANDARD):     # picks nothing, as in NumPy
                         raise IndexError(
                             f"index: the mask's shape {list(shape_of(<Tensor>index))} does not "
                             f"match the shape {list(shape_of(x))} of the indexed tensor at dim "

@@ -51,7 +51,7 @@ cdef inline int put_on_base(Tensor x, Tensor r) except -1:
     """Makes the window r of x a view of x, or of x's base."""
     track(r)
     r.base = x.base if x.flags & PT_VIEW else x
-    r.flags |= PT_VIEW
+    r.flags |= PT_VIEW | x.flags & PT_STANDARD
     r.attr_version = version_of(r)
     if x.flags & PT_VIEW:
         r.flags |= x.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
@@ -222,8 +222,9 @@ cdef object permute(int op, object input, object dims):
     x = enter(op, input)
     n = read_sizes(dims, order, b"permute", b"dims")
     if n != x.rank:
-        raise RuntimeError(f"permute: dims must name all {x.rank} dimensions, got "
-                           f"{list(sizes_tuple(n, order))}")
+        from ptcore._errors import ShapeError
+        raise ShapeError(f"permute: dims must name all {x.rank} dimensions, got "
+                         f"{list(sizes_tuple(n, order))}")
     for i in range(n):
         d = wrap_dim(order[i], n, b"permute", b"dims")
         if seen & (<uint64_t>1 << d):

@@ -123,9 +123,9 @@ PT_NOINLINE complex128 log1p(complex128 z) {
 
 PT_NOINLINE complex128 expm1(complex128 z) {
     if (!isfinite(z) || z.re > 700.0) return exp(z) - complex128(1.0);
-    /* (e^re - 1) cos im - 2 sin^2(im/2) */
+    /* (e^re - 1) cos im - 2 sin^2(im/2); a zero is positive, as the array API standard has it */
     double e = expm1(z.re), s = sin(0.5 * z.im);
-    return {e * cos(z.im) - 2.0 * s * s, (e + 1.0) * sin(z.im)};
+    return {e * cos(z.im) - 2.0 * s * s + 0.0, (e + 1.0) * sin(z.im)};
 }
 
 PT_NOINLINE complex128 sqrt(complex128 z) {
@@ -191,7 +191,7 @@ PT_NOINLINE complex128 sinh(complex128 z) {
 PT_NOINLINE complex128 tanh(complex128 z) {
     double x = z.re, y = z.im;
     if (isnan(x)) return {x, y == 0 ? y : x};
-    if (abs(x) > 22.0) {
+    if (abs(x) > 22.0 && (isfinite(y) || isinf(x))) {
         double im = isfinite(y) ? 4.0 * sin(y) * cos(y) * exp(-2.0 * abs(x)) : copysign(0.0, y);
         return {copysign(1.0, x), isfinite(y) ? copysign(abs(im), sin(2.0 * y)) : im};
     }

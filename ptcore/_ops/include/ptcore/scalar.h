@@ -192,10 +192,10 @@ template<class T> PT_INLINE T step_if_signs_differ(T m, T y, T step) {
     const U differ = (to_bits(m) ^ to_bits(y)) & fp<T>::sign;
     return from_bits((U)(differ ? to_bits(step) : U(0)));
 }
-/* from m, the remainder that has the dividend's sign */
+/* from m, the remainder that has the dividend's sign; a zero has the divisor's as well, as in NumPy and Python */
 template<class T> PT_INLINE T remainder_of(T y, T m) {
     const T r = m + step_if_signs_differ(m, y, y);
-    return m == T(0) ? m : r;
+    return m == T(0) ? copysign(T(0), y) : r;
 }
 PT_INLINE float remainder(float x, float y) { return remainder_of(y, fmod(x, y)); }
 PT_INLINE double remainder(double x, double y) { return remainder_of(y, fmod(x, y)); }

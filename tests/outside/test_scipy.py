@@ -1,0 +1,39 @@
+"""SciPy's and scikit-learn's functions of the array API take and return tensors, in processes of their own."""
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+def walked(script, *arguments):
+    done = subprocess.run([sys.executable, "-P", str(HERE / script), *arguments], capture_output=True, text=True,
+                          env={**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": str(HERE)})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_scipy():
+    """All but one: what SciPy 1.17.1 marks and cannot do with PyTorch's tensors either, as it reshapes what np.zeros_like
+    has made. What takes no array needs the fft extension."""
+    pytest.importorskip("scipy", minversion="1.17")             # the first whose table says what is marked
+    results = json.loads(walked("_scipy_walk.py"))
+    assert len(results) > 500
+    expected = {"interpolate.PchipInterpolator"}
+    if importlib.util.find_spec("ptcore.fft") is None:
+        expected |= {"fft.fftfreq", "fft.rfftfreq"}
+    wrong = {name: why for name, (_, why) in results.items() if why}
+    assert set(wrong) == expected, "\n".join(f"{name}: {why}" for name, why in wrong.items())
+
+
+def test_scikit_learn():
+    pytest.importorskip("sklearn", minversion="1.9")
+    results = json.loads(walked("_sklearn_walk.py"))
+    assert len(results) > 150
+    wrong = {name: why for name, why in results.items() if why}
+    assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
