@@ -45,7 +45,7 @@ TABLE = {
                             "to_dense"),
         "_ops.random.functions": ("bernoulli",),
         "_ops.special.functions": ("polygamma", "polygamma_"),
-        "_ops.view.functions": ("fill_diagonal_", "narrow_copy", "sum_to_size"),
+        "_ops.view.functions": ("fill_diagonal_", "sum_to_size"),
     },
     "ptcore.autograd": {
         "autograd._anomaly": ("detect_anomaly", "set_detect_anomaly"),
@@ -78,9 +78,9 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "autograd", "backends", "cpu", "cuda", "examples", "func", "linalg", "multiprocessing",
-               "nn", "ops", "optim", "profiler", "random", "return_types", "serialization", "special", "testing",
-               "utils", "version"),
+    "ptcore": ("accelerator", "autograd", "backends", "cpu", "cuda", "examples", "func", "linalg", "masked",
+               "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types", "serialization",
+               "special", "testing", "utils", "version"),
     "ptcore.autograd": ("function", "functional", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     "ptcore.cuda": ("memory", "random", "streams"),

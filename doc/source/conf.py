@@ -50,6 +50,7 @@ MODULES = {
     "misc": ("ptcore.linalg", "ptcore.special", "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.cuda.streams",
              "ptcore.cuda.memory", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
+    "masked": ("ptcore.masked",),
 }
 
 
