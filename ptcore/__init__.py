@@ -68,7 +68,6 @@ from ptcore._ops._methods import (  # noqa: E402
 from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
 from ptcore._ops.creation.creation import (  # noqa: E402
     arange,
-    bernoulli,
     empty,
     empty_like,
     empty_strided,
@@ -76,9 +75,14 @@ from ptcore._ops.creation.creation import (  # noqa: E402
     full,
     full_like,
     linspace,
-    normal,
     ones,
     ones_like,
+    zeros,
+    zeros_like,
+)
+from ptcore._ops.creation.draws import (  # noqa: E402
+    bernoulli,
+    normal,
     rand,
     rand_like,
     randint,
@@ -86,8 +90,6 @@ from ptcore._ops.creation.creation import (  # noqa: E402
     randn,
     randn_like,
     randperm,
-    zeros,
-    zeros_like,
 )
 from ptcore.autograd import _tensor_methods  # noqa: E402
 

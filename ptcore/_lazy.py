@@ -45,7 +45,7 @@ TABLE = {
                             "to_dense"),
         "_ops.random.functions": ("bernoulli",),
         "_ops.special.functions": ("polygamma", "polygamma_"),
-        "_ops.view.functions": ("fill_diagonal_", "narrow_copy", "sum_to_size"),
+        "_ops.view.functions": ("fill_diagonal_", "sum_to_size"),
         "array_api._methods": ("__array_namespace__", "to_device"),
     },
     "ptcore.autograd": {
@@ -83,7 +83,8 @@ TABLE = {
 # Package -> its modules that are read when first asked for.
 MODULES = {
     "ptcore": ("accelerator", "array_api", "autograd", "backends", "cpu", "cuda", "examples", "fft", "func", "linalg",
-               "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types", "serialization", "signal",
+               "masked", "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types", "serialization",
+               "signal",
                "special", "testing", "utils", "version"),
     "ptcore.autograd": ("function", "functional", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),

@@ -51,6 +51,7 @@ MODULES = {
              "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.cuda.streams",
              "ptcore.cuda.memory", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
+    "masked": ("ptcore.masked",),
 }
 
 

@@ -3,7 +3,8 @@ import itertools
 import sys
 import types
 
-from ptcore._ops.creation.creation import randn, zeros
+from ptcore._ops.creation.creation import zeros
+from ptcore._ops.creation.draws import randn
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore.autograd import grad

@@ -300,7 +300,7 @@ elementwise(
 
 elementwise(
     "where(condition, input, other)", selects="one", types=ALL, formula="y if x else z",
-    promote="where", partial=[None, "where(x, 1, 0)", "where(x, 0, 1)"],
+    promote="where", vjp=[None, "where(x, g, 0)", "where(x, 0, g)"], jvp=[None, "where(x, t, 0)", "where(x, 0, t)"],
     method=False, inplace=False, reference="where(x, y, z)",
     absent=(("input", "other"), "_arguments.positions"), out_dtype="exact",
     doc="""Elements of ``input`` where ``condition`` holds, of ``other`` elsewhere. With the
@@ -315,7 +315,8 @@ tensor([1., 2.])
 
 elementwise(
     "masked_fill(input, mask: Index, value)", selects="one", types=ALL, formula="z if y else x",
-    promote="first", partial=["where(y, 0, 1)", None, "where(y, 1, 0)"],
+    promote="first", vjp=["masked_fill(g, y, 0)", None, "where(y, g, 0)"],
+    jvp=["masked_fill(t, y, 0)", None, "where(y, t, 0)"],
     reference="where(y, z, x)",
     doc="""``value`` where ``mask`` holds, ``input`` elsewhere.
 

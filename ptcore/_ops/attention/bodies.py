@@ -4,7 +4,7 @@ from math import sqrt
 from ptcore import _precision
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops.creation.creation import randint
+from ptcore._ops.creation.draws import randint
 from ptcore._ops.functions import attention_stats as attention_of
 from ptcore._ops.functions import expand, reshape, unsqueeze
 from ptcore._ops.table.shapes import broadcast_shapes

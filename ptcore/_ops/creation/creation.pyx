@@ -1,15 +1,12 @@
-"""Creation of tensors: empty, filled, ranges, random; and the in-place fills."""
-from libc.math cimport log1p
+"""Creation of tensors: empty, filled, ranges; and the in-place fills."""
 from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default_float, dtype_of
-from ptcore._dtype import iinfo
 from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tuple
 from ptcore._shape cimport is_dense
 from ptcore._tensor cimport *
-from ptcore._ops.creation.refill cimport drawn_into, is_wide
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
@@ -27,12 +24,6 @@ cdef int OP_TO_DEVICE = op_id("to_device")
 cdef int OP_ARANGE = op_id("fill_arange")
 cdef int OP_LINSPACE = op_id("fill_linspace")
 cdef int OP_EYE = op_id("fill_eye")
-cdef int OP_UNIFORM = op_id("random_uniform")
-cdef int OP_NORMAL = op_id("random_normal")
-cdef int OP_EXPONENTIAL = op_id("random_exponential")
-cdef int OP_INTEGERS = op_id("random_integers")
-cdef int OP_RANDPERM = op_id("randperm_values")
-cdef int OP_BERNOULLI = op_id("bernoulli_of")
 
 
 cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) except -1:
@@ -62,10 +53,6 @@ cdef Tensor fresh(object size, tuple rest, object dtype, object where, const cha
         return new_tensor(code, n, sizes, DEVICE_CPU, -1)
     d = as_device(where, op)
     return new_tensor(code, n, sizes, d.column, d.number)
-
-
-cdef inline bint asks_class(object x):
-    return isinstance(x, Tensor) and (<Tensor>x).flags & PT_SUBCLASS and not pt_tls.torch_function_off
 
 
 cdef Tensor fresh_like(object x, object dtype, object where, object memory_format, const char *op):
@@ -392,274 +379,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
                  as_device(device, b"eye")), None), b"eye", out, layout, pin_memory, None, requires_grad)
 
 
-# -- random -----------------------------------------------------------------------------------
-
-cdef tuple size_of(object size, tuple rest, const char *op):
-    cdef int64_t[65] dims
-    cdef int n = read_size_args(size, rest, dims, op)
-    return sizes_tuple(n, dims)
-
-
-cdef object drawn(int op, tuple params, object size, object dtype, object where, object generator,
-                  const char *name, object out, object layout, object pin_memory,
-                  object requires_grad):
-    dtype = dtype_for(dtype, out, name)
-    return made(<Tensor>call(op, params + (
-        size, dtype_of(default_float()) if dtype is None else dtype, as_device(where, name), generator),
-        None), name, out, layout, pin_memory, None, requires_grad)
-
-
-def rand(size, *sizes, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
-         requires_grad=False):
-    """Uniform values in [0, 1).
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> bool((ptcore.rand(100) < 1).all())
-    True
-    """
-    return drawn(OP_UNIFORM, (0.0, 1.0), size_of(size, sizes, b"rand"), dtype, device, generator,
-                 b"rand", out, layout, pin_memory, requires_grad)
-
-
-def randn(size, *sizes, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
-          requires_grad=False):
-    """Standard normal values.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> ptcore.randn(2, 3).shape
-    ptcore.Size([2, 3])
-    """
-    return drawn(OP_NORMAL, (0.0, 1.0), size_of(size, sizes, b"randn"), dtype, device, generator,
-                 b"randn", out, layout, pin_memory, requires_grad)
-
-
-def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None,
-            device=None, pin_memory=False, requires_grad=False):
-    """Uniform integers in [low, high); ``randint(high, size)`` starts at 0.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> int(ptcore.randint(3, 4, (1,)))
-    3
-    """
-    if size is None:
-        low, high, size = 0, low, high
-    if size is None:
-        raise TypeError("randint: size is required")
-    low, high = int(low), int(high)
-    if low >= high:
-        raise RuntimeError(f"randint: low must be below high, got {low} and {high}")
-    return drawn(OP_INTEGERS, (low, high), size_of(size, (), b"randint"),
-                 dtype_of(PT_INT64) if dtype is None and out is None else dtype, device, generator,
-                 b"randint", out, layout, pin_memory, requires_grad)
-
-
-def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
-             requires_grad=False):
-    """The integers below ``n`` in random order.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> int(ptcore.randperm(5).sum())
-    10
-    """
-    n = read_index(n, b"randperm", b"n")
-    if n < 0:
-        raise RuntimeError(f"randperm: n must be non-negative, got {n}")
-    return drawn(OP_RANDPERM, (n,), (n,), dtype_of(PT_INT64) if dtype is None and out is None else dtype,
-                 device, generator, b"randperm", out, layout, pin_memory, requires_grad)
-
-
-cdef object alike(int op, object input, object dtype, object where, object generator, const char *name,
-                  object layout, object pin_memory, object memory_format, object requires_grad):
-    if not isinstance(input, Tensor):
-        raise TypeError(f"{name.decode()}: input must be a Tensor, got {type(input).__name__}")
-    if memory_format is not None:
-        from ptcore._memory_format import checked, contiguous
-        memory_format = checked(name.decode(), memory_format)
-        if memory_format is not None:
-            t = contiguous(alike(op, input, dtype, where, generator, name, layout, pin_memory, None, False),
-                           memory_format, name.decode())
-            return t.requires_grad_(requires_grad)
-    return drawn(op, (0.0, 1.0), tuple(input.shape), input.dtype if dtype is None else dtype,
-                 input.device if where is None else where, generator, name, None, layout, pin_memory,
-                 requires_grad)
-
-
-def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
-              requires_grad=False, generator=None, memory_format=None):
-    """Uniform values in [0, 1) in input's shape."""
-    if asks_class(input):
-        return of_class(rand_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
-                        requires_grad=requires_grad, memory_format=memory_format, generator=generator)
-    return alike(OP_UNIFORM, input, dtype, device, generator, b"rand_like", layout, pin_memory,
-                 memory_format, requires_grad)
-
-
-def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
-               requires_grad=False, generator=None, memory_format=None):
-    """Standard normal values in input's shape."""
-    if asks_class(input):
-        return of_class(randn_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
-                        requires_grad=requires_grad, memory_format=memory_format, generator=generator)
-    return alike(OP_NORMAL, input, dtype, device, generator, b"randn_like", layout, pin_memory,
-                 memory_format, requires_grad)
-
-
-def randint_like(Tensor input not None, low, high=None, *, dtype=None, layout=None, device=None, pin_memory=False,
-                 requires_grad=False, generator=None, memory_format=None):
-    """Uniform integers in [low, high) in input's shape and dtype."""
-    if asks_class(input):
-        return of_class(randint_like, input, low, high, dtype=dtype, device=device, generator=generator)
-    if high is None:
-        low, high = 0, low
-    r = randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device,
-                generator=generator)
-    return made(r, b"randint_like", None, layout, pin_memory, memory_format, requires_grad)
-
-
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
-           device=None, pin_memory=False, requires_grad=False):
-    """Normal values; mean and std may be tensors, element by element."""
-    for t in (mean, std):
-        if isinstance(t, Tensor):
-            shape = t.shape if size is None else size
-            z = randn(shape, generator=generator, dtype=dtype or t.dtype, device=t.device)
-            return made(z * std + mean, b"normal", out, layout, pin_memory, None, requires_grad)
-    if size is None:
-        raise TypeError("normal: size is required when mean and std are numbers")
-    if std < 0:
-        raise RuntimeError(f"normal: std must be non-negative, got {std}")
-    return drawn(OP_NORMAL, (float(mean), float(std)), size_of(size, (), b"normal"), dtype, device,
-                 generator, b"normal", out, layout, pin_memory, requires_grad)
-
-
-def bernoulli(input, *, generator=None, out=None):
-    """1 with the probability that each element of input says, else 0."""
-    return call(OP_BERNOULLI, (input, generator), out)
-
-
-# -- in-place fills, as methods ------------------------------------------------------------------
-
-cdef object refill(Tensor self, int op, tuple params, object generator, const char *name):
-    """Writes freshly drawn values into self."""
-    if op != OP_INTEGERS and CATEGORY[self.dt] != 2:
-        raise DTypeError(f"{name.decode()}: dtype must be floating point, got {dtype_of(self.dt).name}")
-    check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
-    if drawn_into(self, op, params, generator, name):
-        return self
-    values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
-    return write_to(self, values)
-
-
-def uniform_(Tensor self not None, double from_=0.0, double to=1.0, *, generator=None):
-    """Fills with uniform values in [from, to)."""
-    if not from_ <= to:
-        raise RuntimeError(f"uniform_: from must not exceed to, got {from_} and {to}")
-    for bound in (from_, to):
-        if fitting(bound, self.dt, b"uniform_") in (float("inf"), -float("inf")):
-            raise RuntimeError(f"uniform_: from and to must be finite, got {from_} and {to}")
-    if CATEGORY[self.dt] == 2:
-        fitting(to - from_, self.dt, b"uniform_")
-    return refill(self, OP_UNIFORM, (from_, to), generator, b"uniform_")
-
-
-def normal_(Tensor self not None, double mean=0.0, double std=1.0, *, generator=None):
-    """Fills with normal values."""
-    if std < 0:
-        raise RuntimeError(f"normal_: std must be non-negative, got {std}")
-    return refill(self, OP_NORMAL, (mean, std), generator, b"normal_")
-
-
-def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
-    """Fills with exponential values of rate lambd."""
-    if lambd <= 0:
-        raise RuntimeError(f"exponential_: lambd must be positive, got {lambd}")
-    return refill(self, OP_EXPONENTIAL, (lambd,), generator, b"exponential_")
-
-
-cdef object transformed(Tensor self, object values):
-    """Writes values worked out from draws into self."""
-    check_inplace(self, b"copy", pt_tls.grad_enabled and needs_grad(self))
-    return write_to(self, values)
-
-
-cdef Tensor float_draws(Tensor self, int op, tuple params, object generator, const char *name):
-    """Draws of self's shape, in float64 for a float64 tensor and float32 for others."""
-    if CATEGORY[self.dt] == 3:
-        raise RuntimeError(f"{name.decode()}: the tensor must be real, got {self.dtype.name}")
-    dtype = dtype_of(PT_FLOAT64 if self.dt == PT_FLOAT64 or CATEGORY[self.dt] < 2 else PT_FLOAT32)
-    return <Tensor>call(op, params + (tuple(self.shape), dtype, self.device, generator), None)
-
-
-cdef int want_floats(Tensor self, const char *name) except -1:
-    if CATEGORY[self.dt] != 2:
-        raise RuntimeError(f"{name.decode()}: the tensor must be real floating-point, got {self.dtype.name}")
-    return 0
-
-
-def cauchy_(Tensor self not None, double median=0.0, double sigma=1.0, *, generator=None):
-    """Fills with values of the Cauchy distribution."""
-    want_floats(self, b"cauchy_")
-    if sigma <= 0:
-        raise RuntimeError(f"cauchy_: sigma must be positive, got {sigma}")
-    if is_wide(self) and drawn_into(self, OP_UNIFORM, (0.0, 1.0), generator, b"cauchy_"):
-        self.sub_(0.5).mul_(3.141592653589793).tan_()
-        if sigma != 1:
-            self.mul_(sigma)
-        return self.add_(median) if median else self
-    u = float_draws(self, OP_UNIFORM, (0.0, 1.0), generator, b"cauchy_")
-    return transformed(self, ((u - 0.5) * 3.141592653589793).tan() * sigma + median)
-
-
-def log_normal_(Tensor self not None, double mean=1.0, double std=2.0, *, generator=None):
-    """Fills with values whose logarithms are normal."""
-    want_floats(self, b"log_normal_")
-    if std <= 0:
-        raise RuntimeError(f"log_normal_: std must be positive, got {std}")
-    if is_wide(self) and drawn_into(self, OP_NORMAL, (mean, std), generator, b"log_normal_"):
-        return self.exp_()
-    return transformed(self, float_draws(self, OP_NORMAL, (mean, std), generator, b"log_normal_").exp())
-
-
-def geometric_(Tensor self not None, double p, *, generator=None):
-    """Fills with numbers of trials up to the first success of probability p."""
-    if not 0 < p < 1:
-        raise RuntimeError(f"geometric_: p must be in (0, 1), got {p}")
-    if is_wide(self) and drawn_into(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_"):
-        return self.div_(-log1p(-p)).ceil_().clamp_min_(1)
-    waits = float_draws(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_")
-    return transformed(self, (waits / -log1p(-p)).ceil().clamp_min(1))
-
-
-def random_(Tensor self not None, from_=0, to=None, *, generator=None):
-    """Fills with uniform integers in [from, to); without bounds in [0, the dtype's largest], for
-    floating dtypes those that are exact."""
-    low, high = (0, from_) if to is None and from_ else (from_, to)
-    if high is None:
-        high = {2: 1 << 31, 1: 1 << 7, 0: 2}.get(CATEGORY[self.dt], 1 << 24)
-        if CATEGORY[self.dt] == 2:
-            high = 1 << {PT_FLOAT16: 11, PT_BFLOAT16: 8, PT_FLOAT32: 24}.get(self.dt, 53)
-        elif CATEGORY[self.dt] == 1:
-            high = min(iinfo(dtype_of(self.dt)).max + 1, 0x7FFFFFFFFFFFFFFF)
-    if low >= high:
-        raise RuntimeError(f"random_: from must be below to, got {low} and {high}")
-    return refill(self, OP_INTEGERS, (int(low), int(high)), generator, b"random_")
-
-
-def bernoulli_(Tensor self not None, p=0.5, *, generator=None):
-    """Fills with 1 with probability p (a number or a tensor), else 0."""
-    with_p = p if isinstance(p, Tensor) else full(self.shape, float(p), device=self.device)
-    values = call(OP_BERNOULLI, (with_p, generator), None)
-    write_to(self, values)
-    return self
-
+# -- fills, as methods ---------------------------------------------------------------------------
 
 def fill_(Tensor self not None, value):
     """Fills with one value (a number or a tensor of one element)."""
@@ -765,8 +485,6 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
 
 
 # What this module adds to Tensor.
-for _f in (uniform_, normal_, exponential_, cauchy_, log_normal_, geometric_, random_,
-           bernoulli_, fill_, zero_, copy_, new_empty,
-           new_zeros, new_ones, new_full):
+for _f in (fill_, zero_, copy_, new_empty, new_zeros, new_ones, new_full):
     setattr(Tensor, _f.__name__, _f)
 Tensor.new_tensor = new_tensor_method

@@ -1,7 +1,8 @@
 """Factors of low rank and extreme eigenvalues, by iteration."""
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops.creation.creation import randn, zeros
+from ptcore._ops.creation.creation import zeros
+from ptcore._ops.creation.draws import randn
 from ptcore._ops.functions import (
     cat,
     linalg_cholesky,
@@ -154,7 +155,7 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     A : Tensor
         Matrices ``(*, m, n)``.
     q : int
-        The rank, somewhat above that of A.
+        The rank, somewhat above that of A; at most the smaller size of A counts.
     niter : int
         How often the vectors are multiplied with A and its adjoint in turn.
     M : Tensor, optional
@@ -172,8 +173,8 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
         raise ShapeError(f"svd_lowrank: A must have at least 2 dimensions, got shape {list(A.shape)}")
     q, niter = _arguments.integer("svd_lowrank", "q", q), _arguments.integer("svd_lowrank", "niter", niter)
     m, n = A.shape[-2:]
-    if not 0 <= q <= min(m, n):
-        raise ValueError(f"svd_lowrank: q must be in [0, {min(m, n)}], got {q}")
+    if q < 0:
+        raise ValueError(f"svd_lowrank: q must be non-negative, got {q}")
     if niter < 0:
         raise ValueError(f"svd_lowrank: niter must be non-negative, got {niter}")
     if M is not None:

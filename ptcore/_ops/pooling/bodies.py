@@ -5,7 +5,8 @@ from cython.cimports.ptcore._ops._spatial import _batched, _numbers, _unbatched,
 
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops.creation.creation import rand, zeros
+from ptcore._ops.creation.creation import zeros
+from ptcore._ops.creation.draws import rand
 from ptcore._ops.functions import abs, fractional_windows, max_pool_windows, mean, mean_pool, relu, reshape, scatter_src
 
 

@@ -1,14 +1,17 @@
 """Bodies: creation by kernel, random fills, draws from distributions, dropout."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
-from ptcore._ops.creation.creation import bernoulli, empty, full, rand
+from ptcore._ops.creation.creation import empty, full, ones_like
+from ptcore._ops.creation.draws import bernoulli, rand
 from ptcore._ops.functions import (
     all,
     any,
     binomial_of,
     broadcast_tensors,
     clamp_max,
+    clone,
     cumsum,
     dropout_masked,
     floor,
@@ -81,6 +84,13 @@ def _probability(op, p):
 def dropout(input, p, train):
     p = _probability("dropout", p)
     return dropout_masked(input, p, None)[0] if train and p else input
+
+
+def native_dropout(input, p, train):
+    p = _probability("native_dropout", p)
+    if train is None or _arguments.flag("native_dropout", "train", train):
+        return dropout_masked(input, p, None)
+    return clone(input), ones_like(input, dtype=as_dtype("bool"))
 
 
 def dropout_function(input, p, training, inplace):

@@ -1,6 +1,6 @@
 """``bernoulli`` as a method: its probabilities are the tensor or an argument."""
-from ptcore._ops.creation.creation import bernoulli as drawn
 from ptcore._ops.creation.creation import empty_like
+from ptcore._ops.creation.draws import bernoulli as drawn
 
 
 def bernoulli(self, p=None, *, generator=None):

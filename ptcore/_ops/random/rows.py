@@ -65,6 +65,11 @@ for _name, _text in (("dropout", "Elements"), ("feature_dropout", "Whole channel
          f"{_text} zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)`` when ``train``.",
          f"ptcore.{_name}(ptcore.ones(1, 2), 0.5, False)", "tensor([[1., 1.]])", method=False, inplace=True)
 
+draw("native_dropout(input, p: Float, train: Obj)",
+     """``dropout`` and the mask of what it kept; ``train`` is a bool or None, which means True.""",
+     "ptcore.native_dropout(ptcore.ones(2), 0.5, False)", "(tensor([1., 1.]), tensor([True, True]))", method=False,
+     out_argument=True, returns="tuple[Tensor, Tensor]")
+
 draw("dropout_function(input, p: Float = 0.5, training=True, inplace=False)",
      "Elements zeroed with probability ``p`` and the others scaled by ``1 / (1 - p)`` when ``training``.",
      "ptcore.nn.functional.dropout(ptcore.ones(3), training=False)", "tensor([1., 1., 1.])",

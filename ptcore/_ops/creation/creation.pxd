@@ -1,0 +1,12 @@
+# What the parts of creation share. See creation.pyx.
+from ptcore._types cimport *
+from ptcore._tensor cimport Tensor
+
+cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) except -1
+cdef Tensor fresh(object size, tuple rest, object dtype, object where, const char *op)
+cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory, object memory_format,
+                 object requires_grad)
+cdef object dtype_for(object dtype, object out, const char *op)
+
+cdef inline bint asks_class(object x):
+    return isinstance(x, Tensor) and (<Tensor>x).flags & PT_SUBCLASS and not pt_tls.torch_function_off

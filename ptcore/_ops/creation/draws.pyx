@@ -1,0 +1,475 @@
+"""Random tensors, and the in-place fills with random values.
+
+A fill goes into a tensor's own memory, without one in between, where that is a plain run. The kernel is that of the row
+which makes a new tensor, so that both give the same numbers.
+"""
+from libc.math cimport M_SQRT1_2, log1p
+
+from ptcore._types cimport *
+from ptcore._device cimport as_device
+from ptcore._dtype cimport CATEGORY, REAL_OF, as_code, default_float, dtype_of
+from ptcore._dtype import finfo, iinfo
+from ptcore._random import next_random
+from ptcore._shape cimport read_index, sizes_tuple
+from ptcore._tensor cimport *
+from ptcore._ops.creation.creation cimport asks_class, dtype_for, fresh, made, read_size_args
+from ptcore._ops.call.elementwise cimport write_to
+from ptcore._ops.call.operands cimport fitting
+from ptcore._ops.call.run cimport call_with as call
+from ptcore._ops.view.views cimport view_as_complex, view_as_real
+from ptcore._ops._record cimport *
+from ptcore._ops.table.ids cimport *
+from ptcore._ops.table.ids import op_id
+from ptcore._ops.table.shapes import broadcast_shapes
+from ptcore._ops._results import NOT_GIVEN
+from ptcore._ops.creation.creation import full
+from ptcore._errors import DTypeError, UnsupportedDTypeError
+from ptcore._subclass import of_class
+
+cdef enum:
+    SMALL = 16384               # elements up to which the GIL is kept
+
+cdef int OP_UNIFORM = op_id("random_uniform")
+cdef int OP_NORMAL = op_id("random_normal")
+cdef int OP_EXPONENTIAL = op_id("random_exponential")
+cdef int OP_INTEGERS = op_id("random_integers")
+cdef int OP_RANDPERM = op_id("randperm_values")
+cdef int OP_BERNOULLI = op_id("bernoulli_of")
+cdef int OP_VIEW_AS_REAL = op_id("view_as_real")
+cdef int OP_VIEW_AS_COMPLEX = op_id("view_as_complex")
+
+
+cdef tuple size_of(object size, tuple rest, const char *op):
+    cdef int64_t[65] dims
+    cdef int n = read_size_args(size, rest, dims, op)
+    return sizes_tuple(n, dims)
+
+
+cdef object drawn(int op, tuple params, object size, object dtype, object where, object generator,
+                  const char *name, object out, object layout, object pin_memory,
+                  object requires_grad):
+    cdef Tensor t
+    cdef int code
+    dtype = dtype_for(dtype, out, name)
+    code = default_float() if dtype is None else as_code(dtype, name, b"dtype")
+    if CATEGORY[code] == 3 and (op == OP_UNIFORM or op == OP_NORMAL):
+        t = fresh(size, (), dtype, where, name)
+        refill(t, op, params, generator, name)
+        t.storage.version = 0
+    else:
+        if CATEGORY[code] != 2 and (op == OP_UNIFORM or op == OP_NORMAL):
+            raise UnsupportedDTypeError(f"{name.decode()}: dtype must be floating point, got {dtype_of(code).name}")
+        t = <Tensor>call(op, params + (size, dtype_of(code), as_device(where, name), generator), None)
+    return made(t, name, out, layout, pin_memory, None, requires_grad)
+
+
+def rand(size, *sizes, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+         requires_grad=False):
+    """Uniform values in [0, 1); both parts of complex ones are.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> bool((ptcore.rand(100) < 1).all())
+    True
+    """
+    return drawn(OP_UNIFORM, (0.0, 1.0), size_of(size, sizes, b"rand"), dtype, device, generator,
+                 b"rand", out, layout, pin_memory, requires_grad)
+
+
+def randn(size, *sizes, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+          requires_grad=False):
+    """Standard normal values; the parts of complex ones have variance 1/2 each, so that the whole has 1.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.randn(2, 3).shape
+    ptcore.Size([2, 3])
+    """
+    return drawn(OP_NORMAL, (0.0, 1.0), size_of(size, sizes, b"randn"), dtype, device, generator,
+                 b"randn", out, layout, pin_memory, requires_grad)
+
+
+def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None,
+            device=None, pin_memory=False, requires_grad=False):
+    """Uniform integers in [low, high); ``randint(high, size)`` starts at 0.
+
+    Raises
+    ------
+    RuntimeError
+        If low is not below high, or the dtype does not reach so far.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> int(ptcore.randint(3, 4, (1,)))
+    3
+    >>> ptcore.randint(high=5, size=(2, 3)).shape
+    ptcore.Size([2, 3])
+    """
+    if size is None:
+        high, size = None, high
+    if size is None:
+        raise TypeError("randint: size is required")
+    if high is None:
+        low, high = 0, low
+    if high is None:
+        raise TypeError("randint: high is required")
+    low, high = read_index(0 if low is None else low, b"randint", b"low"), read_index(high, b"randint", b"high")
+    if dtype is None and out is None:
+        dtype = dtype_of(PT_INT64)
+    dtype = dtype_for(dtype, out, b"randint")
+    check_range(default_float() if dtype is None else as_code(dtype, b"randint", b"dtype"), low, high, b"randint",
+                "low", "high")
+    return drawn(OP_INTEGERS, (low, high), size_of(size, (), b"randint"), dtype, device, generator,
+                 b"randint", out, layout, pin_memory, requires_grad)
+
+
+cdef int check_range(int dt, object low, object high, const char *op, str lower, str upper) except -1:
+    """Refuses an empty range of integers, and one that is not within a dtype."""
+    if CATEGORY[dt] == 3:
+        raise UnsupportedDTypeError(f"{op.decode()}: dtype must be real, got {dtype_of(dt).name}")
+    if low >= high:
+        raise RuntimeError(f"{op.decode()}: {lower} must be below {upper}, got {low} and {high}")
+    limits = (0, 1) if dt == PT_BOOL else None
+    if CATEGORY[dt] == 1:
+        limits = iinfo(dtype_of(dt)).min, iinfo(dtype_of(dt)).max
+    elif CATEGORY[dt] == 2:
+        limits = finfo(dtype_of(dt)).min, finfo(dtype_of(dt)).max
+    if low < limits[0] or high - 1 > limits[1]:
+        raise RuntimeError(f"{op.decode()}: the range must be within {dtype_of(dt).name}, got {low} to {high}")
+    return 0
+
+
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False):
+    """The integers below ``n`` in random order.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> int(ptcore.randperm(5).sum())
+    10
+    """
+    n = read_index(n, b"randperm", b"n")
+    if n < 0:
+        raise RuntimeError(f"randperm: n must be non-negative, got {n}")
+    return drawn(OP_RANDPERM, (n,), (n,), dtype_of(PT_INT64) if dtype is None and out is None else dtype,
+                 device, generator, b"randperm", out, layout, pin_memory, requires_grad)
+
+
+cdef object alike(int op, object input, object dtype, object where, object generator, const char *name,
+                  object layout, object pin_memory, object memory_format, object requires_grad):
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name.decode()}: input must be a Tensor, got {type(input).__name__}")
+    if memory_format is not None:
+        from ptcore._memory_format import checked, contiguous
+        memory_format = checked(name.decode(), memory_format)
+        if memory_format is not None:
+            t = contiguous(alike(op, input, dtype, where, generator, name, layout, pin_memory, None, False),
+                           memory_format, name.decode())
+            return t.requires_grad_(requires_grad)
+    return drawn(op, (0.0, 1.0), tuple(input.shape), input.dtype if dtype is None else dtype,
+                 input.device if where is None else where, generator, name, None, layout, pin_memory,
+                 requires_grad)
+
+
+def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+              requires_grad=False, generator=None, memory_format=None):
+    """Uniform values in [0, 1) in input's shape."""
+    if asks_class(input):
+        return of_class(rand_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                        requires_grad=requires_grad, memory_format=memory_format, generator=generator)
+    return alike(OP_UNIFORM, input, dtype, device, generator, b"rand_like", layout, pin_memory,
+                 memory_format, requires_grad)
+
+
+def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+               requires_grad=False, generator=None, memory_format=None):
+    """Standard normal values in input's shape."""
+    if asks_class(input):
+        return of_class(randn_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                        requires_grad=requires_grad, memory_format=memory_format, generator=generator)
+    return alike(OP_NORMAL, input, dtype, device, generator, b"randn_like", layout, pin_memory,
+                 memory_format, requires_grad)
+
+
+def randint_like(Tensor input not None, low, high=None, *, dtype=None, layout=None, device=None, pin_memory=False,
+                 requires_grad=False, generator=None, memory_format=None):
+    """Uniform integers in [low, high) in input's shape and dtype."""
+    if asks_class(input):
+        return of_class(randint_like, input, low, high, dtype=dtype, device=device, generator=generator)
+    if high is None:
+        low, high = 0, low
+    r = randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device,
+                generator=generator)
+    return made(r, b"randint_like", None, layout, pin_memory, memory_format, requires_grad)
+
+
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
+           device=None, pin_memory=False, requires_grad=False):
+    """Normal values; mean and std may be tensors that broadcast, element by element.
+
+    Parameters
+    ----------
+    mean, std : float or Tensor
+        ``std`` is real and not negative; of complex values it is that of both parts together. Neither gets a
+        gradient other than 0.
+    size : sequence of ints, optional
+        The shape, required where both are numbers.
+    dtype : dtype, optional
+        That of mean, or of std where mean is a number, unless given.
+
+    Raises
+    ------
+    RuntimeError
+        If std is negative or complex.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.normal(ptcore.tensor([1., 2.]), 0.)
+    tensor([1., 2.])
+    """
+    cdef Tensor like
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        like = <Tensor>mean if isinstance(mean, Tensor) else <Tensor>std
+        if isinstance(std, Tensor):
+            if CATEGORY[(<Tensor>std).dt] == 3:
+                raise RuntimeError(f"normal: std must be real, got {std.dtype.name}")
+            low = (<Tensor>std).count and (<Tensor>std).storage.device != DEVICE_META and not bool(
+                (std.detach() >= 0).all())
+            if low:
+                raise RuntimeError("normal: std must be non-negative, got a tensor with others")
+        elif not std >= 0:
+            raise RuntimeError(f"normal: std must be non-negative, got {std}")
+        if size is None:
+            size = broadcast_shapes("normal", *[tuple(t.shape) for t in (mean, std) if isinstance(t, Tensor)])
+        dtype = dtype_for(dtype, out, b"normal")
+        z = randn(size, generator=generator, dtype=like.dtype if dtype is None else dtype, device=like.device)
+        z.mul_(std.detach() if isinstance(std, Tensor) else std)
+        z.add_(mean.detach() if isinstance(mean, Tensor) else mean)
+        if pt_tls.grad_enabled and any([isinstance(t, Tensor) and t.requires_grad for t in (mean, std)]):
+            z = z + (mean + std).mul(0).nan_to_num(0)
+        return made(z, b"normal", out, layout, pin_memory, None, requires_grad)
+    if size is None:
+        raise TypeError("normal: size is required when mean and std are numbers")
+    if std < 0:
+        raise RuntimeError(f"normal: std must be non-negative, got {std}")
+    return drawn(OP_NORMAL, (float(mean), float(std)), size_of(size, (), b"normal"), dtype, device,
+                 generator, b"normal", out, layout, pin_memory, requires_grad)
+
+
+def bernoulli(input, *, generator=None, out=None):
+    """1 with the probability that each element of input says, else 0."""
+    return call(OP_BERNOULLI, (input, generator), out)
+
+
+# -- in-place fills, as methods ------------------------------------------------------------------
+
+cdef bint drawn_into(Tensor t, int op, tuple params, object generator, const char *name) except -1:
+    """Fills t by the kernel of a random row; False, with nothing done, where t is no plain
+    run of memory or somebody is to be asked."""
+    cdef pt_call k
+    cdef pt_view out
+    cdef pt_param[2] given
+    cdef pt_kernel kernel = kernel_of(op, DEVICE_CPU)
+    cdef int64_t n = t.count, step = 1
+    cdef int i, status
+    if (t.flags | pt_tls.mode) & (PT_SLOW | PT_NON_CPU | PT_NONCONTIGUOUS) or kernel == NULL:
+        return False
+    if pt_tls.grad_enabled and needs_grad(t):
+        return False
+    check_inplace(t, name, False)
+    for i in range(<int>len(params)):
+        given[i].kind, given[i].i, given[i].d = PT_PARAM_FLOAT, 0, params[i]
+        if type(params[i]) is int:
+            given[i].kind, given[i].i = PT_PARAM_INT, params[i]
+    k.seed, k.offset = next_random(generator, DEVICE_CPU, -1)
+    fill_view(t, &out)
+    out.ndim, out.sizes, out.strides = 1, &n, &step
+    k.op, k.nin, k.nout, k.nparams = op, 0, 1, <int>len(params)
+    (<const pt_view **>&k.inputs)[0] = NULL
+    k.out = &out
+    (<const pt_param **>&k.params)[0] = given
+    k.stream = NULL
+    k.error[0] = 0
+    if n > SMALL:
+        pt_kernels_enter()
+        with nogil:
+            status = kernel(&k)
+        pt_kernels_leave()
+    else:
+        status = kernel(&k)
+    if status != PT_OK:
+        raise_status(status, name, k.error)
+    finish_inplace(t, None)
+    return True
+
+
+cdef bint is_wide(Tensor t) noexcept:
+    """Whether draws of the tensor's own dtype are what a transformed draw starts from."""
+    return t.dt == PT_FLOAT32 or t.dt == PT_FLOAT64
+
+
+cdef object refill(Tensor self, int op, tuple params, object generator, const char *name):
+    """Writes freshly drawn values into self."""
+    if CATEGORY[self.dt] == 3 and (op == OP_UNIFORM or op == OP_NORMAL):
+        return refill_parts(self, op, params, generator, name)
+    if op != OP_INTEGERS and CATEGORY[self.dt] != 2:
+        raise DTypeError(f"{name.decode()}: dtype must be floating point, got {dtype_of(self.dt).name}")
+    check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
+    if drawn_into(self, op, params, generator, name):
+        return self
+    values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
+    return write_to(self, values)
+
+
+cdef object refill_parts(Tensor self, int op, tuple params, object generator, const char *name):
+    """Writes freshly drawn parts into a complex tensor, for each element the real one first. Normal numbers have the
+    variance that is asked for in both parts together."""
+    cdef int dt = REAL_OF[self.dt]
+    if op == OP_NORMAL:
+        params = params[0], params[1] * M_SQRT1_2
+    check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
+    if (not (self.flags | pt_tls.mode) & (PT_SLOW | PT_NON_CPU | PT_NONCONTIGUOUS) and not needs_grad(self)
+            and drawn_into(<Tensor>view_as_real(OP_VIEW_AS_REAL, self), op, params, generator, name)):
+        return self
+    values = call(op, params + ((*self.shape, 2), dtype_of(dt), self.device, generator), None)
+    return write_to(self, view_as_complex(OP_VIEW_AS_COMPLEX, values))
+
+
+cdef object low_end(object low, dict named, const char *op):
+    """The lower bound, which may be given by PyTorch's name of it: ``from`` is a word of Python."""
+    if not named:
+        return low
+    if "from" not in named or len(named) > 1:
+        wrong = [name for name in named if name != "from"][0]
+        raise TypeError(f"{op.decode()}: there is no argument {wrong!r}")
+    return named["from"]
+
+
+def uniform_(Tensor self not None, double from_=0.0, double to=1.0, *, generator=None, **named):
+    """Fills with uniform values in [from, to), both parts of complex ones."""
+    from_ = low_end(from_, named, b"uniform_")
+    if not from_ <= to:
+        raise RuntimeError(f"uniform_: from must not exceed to, got {from_} and {to}")
+    dt = REAL_OF[self.dt] if CATEGORY[self.dt] == 3 else self.dt
+    for bound in (from_, to):
+        if fitting(bound, dt, b"uniform_") in (float("inf"), -float("inf")):
+            raise RuntimeError(f"uniform_: from and to must be finite, got {from_} and {to}")
+    if CATEGORY[dt] == 2:
+        fitting(to - from_, dt, b"uniform_")
+    return refill(self, OP_UNIFORM, (from_, to), generator, b"uniform_")
+
+
+def normal_(Tensor self not None, double mean=0.0, double std=1.0, *, generator=None):
+    """Fills with normal values; the variance of complex ones is that of both parts together."""
+    if std < 0:
+        raise RuntimeError(f"normal_: std must be non-negative, got {std}")
+    return refill(self, OP_NORMAL, (mean, std), generator, b"normal_")
+
+
+def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
+    """Fills with exponential values of rate lambd."""
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_: lambd must be positive, got {lambd}")
+    return refill(self, OP_EXPONENTIAL, (lambd,), generator, b"exponential_")
+
+
+cdef object transformed(Tensor self, object values):
+    """Writes values worked out from draws into self."""
+    check_inplace(self, b"copy", pt_tls.grad_enabled and needs_grad(self))
+    return write_to(self, values)
+
+
+cdef Tensor float_draws(Tensor self, int op, tuple params, object generator, const char *name):
+    """Draws of self's shape, in float64 for a float64 tensor and float32 for others."""
+    if CATEGORY[self.dt] == 3:
+        raise RuntimeError(f"{name.decode()}: the tensor must be real, got {self.dtype.name}")
+    dtype = dtype_of(PT_FLOAT64 if self.dt == PT_FLOAT64 or CATEGORY[self.dt] < 2 else PT_FLOAT32)
+    return <Tensor>call(op, params + (tuple(self.shape), dtype, self.device, generator), None)
+
+
+cdef int want_floats(Tensor self, const char *name) except -1:
+    if CATEGORY[self.dt] != 2:
+        raise RuntimeError(f"{name.decode()}: the tensor must be real floating-point, got {self.dtype.name}")
+    return 0
+
+
+def cauchy_(Tensor self not None, double median=0.0, double sigma=1.0, *, generator=None):
+    """Fills with values of the Cauchy distribution."""
+    want_floats(self, b"cauchy_")
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_: sigma must be positive, got {sigma}")
+    if is_wide(self) and drawn_into(self, OP_UNIFORM, (0.0, 1.0), generator, b"cauchy_"):
+        self.sub_(0.5).mul_(3.141592653589793).tan_()
+        if sigma != 1:
+            self.mul_(sigma)
+        return self.add_(median) if median else self
+    u = float_draws(self, OP_UNIFORM, (0.0, 1.0), generator, b"cauchy_")
+    return transformed(self, ((u - 0.5) * 3.141592653589793).tan() * sigma + median)
+
+
+def log_normal_(Tensor self not None, double mean=1.0, double std=2.0, *, generator=None):
+    """Fills with values whose logarithms are normal."""
+    want_floats(self, b"log_normal_")
+    if std <= 0:
+        raise RuntimeError(f"log_normal_: std must be positive, got {std}")
+    if is_wide(self) and drawn_into(self, OP_NORMAL, (mean, std), generator, b"log_normal_"):
+        return self.exp_()
+    return transformed(self, float_draws(self, OP_NORMAL, (mean, std), generator, b"log_normal_").exp())
+
+
+def geometric_(Tensor self not None, double p, *, generator=None):
+    """Fills with numbers of trials up to the first success of probability p."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_: p must be in (0, 1), got {p}")
+    if is_wide(self) and drawn_into(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_"):
+        return self.div_(-log1p(-p)).ceil_().clamp_min_(1)
+    waits = float_draws(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_")
+    return transformed(self, (waits / -log1p(-p)).ceil().clamp_min(1))
+
+
+def random_(Tensor self not None, from_=None, to=NOT_GIVEN, *, generator=None, **named):
+    """Fills with uniform integers in [from, to); of one bound alone in [0, to).
+
+    Without bounds, or where ``to`` is None, they go up to the dtype's largest; those of floating dtypes up to where
+    all integers are exact.
+
+    Raises
+    ------
+    RuntimeError
+        If from is not below to, or the dtype does not reach so far.
+    """
+    from_ = low_end(from_, named, b"random_")
+    if from_ is not None and to is NOT_GIVEN and not named:
+        from_, to = None, from_
+    low = 0 if from_ is None else read_index(from_, b"random_", b"from")
+    if to is None or to is NOT_GIVEN:
+        high = largest_of(self.dt) + 1
+    else:
+        high = read_index(to, b"random_", b"to")
+    check_range(self.dt, low, high, b"random_", "from", "to")
+    return refill(self, OP_INTEGERS, (low, high), generator, b"random_")
+
+
+cdef object largest_of(int dt):
+    """The largest integer that is drawn of a dtype."""
+    if CATEGORY[dt] == 2:
+        return 1 << {PT_FLOAT16: 11, PT_BFLOAT16: 8, PT_FLOAT32: 24}.get(dt, 53)
+    return min(iinfo(dtype_of(dt)).max, 0x7FFFFFFFFFFFFFFE) if CATEGORY[dt] == 1 else 1
+
+
+def bernoulli_(Tensor self not None, p=0.5, *, generator=None):
+    """Fills with 1 with probability p (a number or a tensor), else 0."""
+    with_p = p if isinstance(p, Tensor) else full(self.shape, float(p), device=self.device)
+    values = call(OP_BERNOULLI, (with_p, generator), None)
+    write_to(self, values)
+    return self
+
+
+# What this module adds to Tensor.
+for _f in (uniform_, normal_, exponential_, cauchy_, log_normal_, geometric_, random_, bernoulli_):
+    setattr(Tensor, _f.__name__, _f)
