@@ -5,6 +5,7 @@ Whatever torch raises for a sample ptcore must raise too, by the class or one de
 import contextlib
 import itertools
 import warnings
+from functools import partial
 
 import torch
 
@@ -166,7 +167,7 @@ class Walk:
         args, kwargs = arguments
         mine = _convert.ours([list(args), kwargs])
         # Some of the database's functions write to their input.
-        fresh = lambda: _convert.mapped((list(args), kwargs), keeping)      # noqa: E731
+        fresh = lambda: _convert.mapped((list(args), kwargs), keeping)
         first = fresh()
         expected = called(theirs, *first[0], **first[1])
         got = called(function, *mine[0], **mine[1])
@@ -177,7 +178,7 @@ class Walk:
         exact = None
         if wide and dtype in WIDE and "dtype" not in kwargs:
             other = self.widened((list(args), kwargs), dtype)
-            exact = lambda: theirs(*other[0], **other[1])       # noqa: E731
+            exact = lambda: theirs(*other[0], **other[1])
         return self.judged(got, expected, again, exact, views, (args, kwargs))
 
     # -- phases ------------------------------------------------------------------------------------
@@ -188,8 +189,8 @@ class Walk:
             found = self.drawn(found, "forward") if self.quick else itertools.chain(
                 found, _entries.samples(self.op, dtype, False, self.seed, reference=True))
             for i, sample in enumerate(found):
-                yield f"{dtype} {i} {sample.summary()}", lambda: self.both(
-                    self.ours, self.theirs, ((sample.input, *sample.args), sample.kwargs), self.views, dtype)
+                yield f"{dtype} {i} {sample.summary()}", partial(
+                    self.both, self.ours, self.theirs, ((sample.input, *sample.args), sample.kwargs), self.views, dtype)
 
     @property
     def views(self):
@@ -207,11 +208,9 @@ class Walk:
                 if not isinstance(sample.input, torch.Tensor) or (operator_form and (sample.kwargs or len(sample.args) > 1)):
                     continue
 
-                def check():
-                    if not inplace:
-                        return self.both(mine, theirs, ((sample.input, *sample.args), sample.kwargs), self.views, dtype)
-                    return self.in_place(mine, theirs, sample, dtype)
-                yield f"{dtype} {i} {sample.summary()}", check
+                yield f"{dtype} {i} {sample.summary()}", partial(
+                    self.in_place, mine, theirs, sample, dtype) if inplace else partial(
+                    self.both, mine, theirs, ((sample.input, *sample.args), sample.kwargs), self.views, dtype)
 
     def in_place(self, mine, theirs, sample, dtype):
         args = _convert.ours([sample.input, *sample.args])
@@ -260,7 +259,7 @@ class Walk:
                 if isinstance(expected, Raised) or not parts:
                     continue
                 for name, made in self.outs(expected):
-                    yield f"{dtype} {i} {name} {sample.summary()}", lambda: self.with_out(made, arguments, dtype)
+                    yield f"{dtype} {i} {name} {sample.summary()}", partial(self.with_out, made, arguments, dtype)
 
     def outs(self, expected):
         """Tensors to write to: as the result is, with other strides, of another shape, of another dtype."""
@@ -270,7 +269,7 @@ class Walk:
         yield "shape", _convert.mapped(expected, lambda x: torch.empty((*x.shape, 2), dtype=x.dtype))
         yield "empty", _convert.mapped(expected, lambda x: torch.empty(0, dtype=x.dtype))
         for dtype in (torch.int64, torch.float64, torch.complex128):
-            yield str(dtype), _convert.mapped(expected, lambda x: torch.empty_like(x, dtype=dtype))
+            yield str(dtype), _convert.mapped(expected, partial(torch.empty_like, dtype=dtype))
 
     def with_out(self, made, arguments, dtype):
         args, kwargs = arguments
@@ -303,15 +302,14 @@ class Walk:
                     if name == "conjugated" and not dtype.is_complex:
                         continue
                     with quiet():
-                        other = sample.noncontiguous() if change is None else sample.transform(
-                            lambda x: change(x) if isinstance(x, torch.Tensor) else x)
-                    yield f"{dtype} {i} {name} {sample.summary()}", lambda: self.both(
-                        self.ours, self.theirs, ((other.input, *other.args), other.kwargs), self.views, dtype)
+                        other = sample.noncontiguous() if change is None else sample.transform(partial(of_tensor, change))
+                    yield f"{dtype} {i} {name} {sample.summary()}", partial(
+                        self.both, self.ours, self.theirs, ((other.input, *other.args), other.kwargs), self.views, dtype)
 
     def meta(self):
         for dtype in _entries.dtypes(self.op):
             for i, sample in enumerate(self.drawn(_entries.samples(self.op, dtype, False, self.seed), "meta")):
-                yield f"{dtype} {i} {sample.summary()}", lambda: self.on_meta(sample)
+                yield f"{dtype} {i} {sample.summary()}", partial(self.on_meta, sample)
 
     def on_meta(self, sample):
         def moved(x):
@@ -352,7 +350,7 @@ class Walk:
                 continue
             found = _entries.samples(self.op, dtype, True, self.seed)
             for i, sample in enumerate(self.drawn(found, "gradient")):
-                yield f"{dtype} {i} {sample.summary()}", lambda: self.gradient(sample, dtype, order)
+                yield f"{dtype} {i} {sample.summary()}", partial(self.gradient, sample, dtype, order)
 
     def gradient(self, sample, dtype, order):
         def fresh(x):
@@ -415,17 +413,15 @@ class Walk:
         if self.op.error_inputs_func is None:
             return
         for i, wrong in enumerate(self.op.error_inputs("cpu")):
-            sample = wrong.sample_input
+            yield f"{i} {wrong.sample_input.summary()}", partial(self.error, wrong)
 
-            def check():
-                args, kwargs = _convert.ours([[sample.input, *sample.args], sample.kwargs])
-                got = called(self.ours, *args, **kwargs)
-                if not isinstance(got, Raised):
-                    return f"no error, expected {wrong.error_type.__name__}: {wrong.error_regex}"
-                if not isinstance(got.error, wrong.error_type):
-                    return f"raised {got}, expected {wrong.error_type.__name__}: {wrong.error_regex}"
-                return None
-            yield f"{i} {sample.summary()}", check
+    def error(self, wrong):
+        sample, expected = wrong.sample_input, f"{wrong.error_type.__name__}: {wrong.error_regex}"
+        args, kwargs = _convert.ours([[sample.input, *sample.args], sample.kwargs])
+        got = called(self.ours, *args, **kwargs)
+        if not isinstance(got, Raised):
+            return f"no error, expected {expected}"
+        return None if isinstance(got.error, wrong.error_type) else f"raised {got}, expected {expected}"
 
 
 VIEWS = {"T", "H", "mT", "mH", "expand", "expand_as", "view", "view_as", "transpose", "permute", "diagonal", "narrow",
@@ -445,6 +441,10 @@ def keeping(x):
 
 def plain(function, *args, **kwargs):
     return function(*args, **kwargs)
+
+
+def of_tensor(change, x):
+    return change(x) if isinstance(x, torch.Tensor) else x
 
 
 def expanded(x):

@@ -47,7 +47,7 @@ def run(names, jobs, *settings):
             except (EOFError, ConnectionError):
                 w.process.join()
                 if w.name == "start":
-                    raise SystemExit("a worker did not start")
+                    raise SystemExit("a worker did not start") from None
                 yield w.name, {"forward": [1, [f"the process ended with {w.process.exitcode}"]]}, [], spent
                 workers.remove(w)
                 workers.append(Worker(*settings))
