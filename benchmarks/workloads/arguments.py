@@ -50,6 +50,7 @@ OWN = {
     "from_numpy": [np.ones((3, 5), np.float32)], "frombuffer": ([bytearray(64)], {"dtype": FLOAT32}),
     "from_dlpack": [X],
     **{f"{name}_window": [8] for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")},
+    "fft.fftfreq": [8], "fft.rfftfreq": [8],
     "Tensor.new": [X, 3, 5], "Tensor.new_tensor": [X, [1.0, 2.0]], "empty_permuted": [(3, 5), (1, 0)],
     # layers by their functions of torch
     "batch_norm": [IMAGES, T(3), T(3), T(3, grad=False), positive(3, grad=False), True, 0.1, 1e-5, False],
