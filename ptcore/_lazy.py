@@ -79,9 +79,9 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "array_api", "autograd", "backends", "cpu", "cuda", "examples", "func", "linalg", "multiprocessing",
-               "nn", "ops", "optim", "profiler", "random", "return_types", "serialization", "special", "testing",
-               "utils", "version"),
+    "ptcore": ("accelerator", "array_api", "autograd", "backends", "cpu", "cuda", "examples", "func", "linalg",
+               "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types", "serialization",
+               "special", "testing", "utils", "version"),
     "ptcore.autograd": ("function", "functional", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     "ptcore.cuda": ("memory", "random", "streams"),
