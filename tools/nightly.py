@@ -81,6 +81,15 @@ def parts(seed):
                        str(os.cpu_count())], {})
     found["sanitizers/files"] = (["sh", "tools/sanitize.sh", "--run", "tools/fuzz_files.py", "--cases", "100000",
                                   "--seed", str(seed)], {"PYTHON": sys.executable})
+    # the public suite of the array API standard: a clone of data-apis/array-api-tests with its submodule
+    suite = os.environ.get("ARRAY_API_TESTS_DIR")
+    if suite:
+        found["array_api"] = ([*pytest, "-c", f"{suite}/pytest.ini", "--rootdir", suite, "--max-examples", "100",
+                               "--disable-deadline", "--xfails-file", str(ROOT / "tools" / "array_api_xfails.txt"),
+                               f"{suite}/array_api_tests"],
+                              {"ARRAY_API_TESTS_MODULE": "ptcore.array_api", "PYTHONPATH": suite})
+    else:
+        print("nightly: no part array_api, as ARRAY_API_TESTS_DIR names no clone of array-api-tests", file=sys.stderr)
     found["install"] = ([sys.executable, "-P", "tools/check_install.py"], {})
     for name, paths in folders.items():
         # tests of kernels compile them themselves, without sanitizers

@@ -67,13 +67,15 @@ def test_tensors_that_are_not_of_the_namespace_promote_as_in_torch():
 @pytest.mark.parametrize("make", [
     lambda x: x + x, lambda x: -x, lambda x: x[0, ...], lambda x: xp.sum(x), lambda x: x.sum(), lambda x: x * 2,
     lambda x: 2 * x, lambda x: xp.reshape(x, (-1,)), lambda x: x.T, lambda x: x[x > 0], lambda x: xp.matmul(x, x),
-    lambda x: x @ x, lambda x: xp.sort(x), lambda x: x.to(pt.float64), lambda x: xp.astype(x, xp.int8), lambda x: x == x,
-    lambda x: xp.real(x.to(pt.complex64)), lambda x: xp.linalg.svd(x)[1], lambda x: xp.max(x), lambda x: x.detach(),
-    lambda x: x[:, None] * pt.ones(2), lambda x: pt.ones(2, 2) * x, lambda x: pt.ones(2) + x[1, ...], lambda x: x.clone(),
-    lambda x: xp.concat([x, x]), lambda x: xp.stack([x, x]), lambda x: xp.where(x > 0, x, 0), lambda x: xp.unstack(x)[0],
-    lambda x: xp.var(x), lambda x: xp.take(x, pt.tensor([0]), axis=0), lambda x: xp.expand_dims(x, axis=0),
+    lambda x: x @ x, lambda x: xp.sort(x), lambda x: x.to(pt.float64), lambda x: xp.astype(x, xp.int8),
+    lambda x: x == x, lambda x: xp.real(x.to(pt.complex64)), lambda x: xp.linalg.svd(x)[1], lambda x: xp.max(x),
+    lambda x: x.detach(), lambda x: x[:, None] * pt.ones(2), lambda x: pt.ones(2, 2) * x,
+    lambda x: pt.ones(2) + x[1, ...], lambda x: x.clone(), lambda x: xp.concat([x, x]), lambda x: xp.stack([x, x]),
+    lambda x: xp.where(x > 0, x, 0), lambda x: xp.unstack(x)[0], lambda x: xp.var(x),
+    lambda x: xp.take(x, pt.tensor([0]), axis=0), lambda x: xp.expand_dims(x, axis=0),
     lambda x: xp.broadcast_to(x, (3, 2, 2)), lambda x: xp.unique_values(x), lambda x: xp.cumulative_sum(x, axis=0),
-    lambda x: xp.linalg.inv(x), lambda x: xp.linalg.solve(x, x), lambda x: xp.std(x), lambda x: xp.meshgrid(x[0, ...])[0]])
+    lambda x: xp.linalg.inv(x), lambda x: xp.linalg.solve(x, x), lambda x: xp.std(x),
+    lambda x: xp.meshgrid(x[0, ...])[0]])
 def test_results_inherit_the_promotion(make):
     x = xp.asarray([[2.0, 1.0], [1.0, 3.0]])
     out = make(x)

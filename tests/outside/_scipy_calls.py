@@ -1,7 +1,8 @@
 """One call for every function that SciPy's table of the array API marks for libraries other than NumPy.
 
 ``DATA`` are NumPy's arrays that a call names; they are converted before. ``f`` is the function or class,
-``module.name`` the key. What a call gives is compared leaf by leaf between NumPy's arrays and tensors (``_scipy_walk.py``).
+``module.name`` the key. What a call gives is compared leaf by leaf between NumPy's arrays and tensors
+(``_scipy_walk.py``).
 """
 import numpy as np
 
@@ -211,7 +212,7 @@ gaussian_filter gaussian_filter1d gaussian_gradient_magnitude gaussian_laplace: 
 generic_filter: f(img, lambda v: v.sum(), size=3)
 generic_filter1d: f(img, lambda i, o: o.__setitem__(slice(None), i[1:-1]), 3)
 generic_gradient_magnitude: f(img, ndimage.sobel)
-generic_laplace: f(img, lambda v, axis, output, mode, cval: ndimage.correlate1d(v, [1, -2, 1], axis, output, mode, cval))
+generic_laplace: f(img, lambda v, a, output, mode, cval: ndimage.correlate1d(v, [1, -2, 1], a, output, mode, cval))
 geometric_transform: f(img, lambda c: (c[0] - 0.5, c[1]))
 histogram: f(vals, -2, 2, 4)
 iterate_structure: f(cross, 2)

@@ -82,8 +82,8 @@ def called(call, function, xp):
         return owner
     scope = {name: xp.asarray(data) if xp is not np else data.copy() for name, data in DATA.items()}
     scope |= {"f": function, "xp": xp, "np": np, "hierarchy": hierarchy, "ndimage": ndimage, "Rotation": Rotation,
-              "qmc": qmc, "set_item": set_item, "normal_cdf": special.ndtr, "rng_normal": lambda size: generator.normal(size=size),
-              "np_or": lambda value: xp.asarray(value)}
+              "qmc": qmc, "set_item": set_item, "normal_cdf": special.ndtr,
+              "rng_normal": lambda size: generator.normal(size=size), "np_or": lambda value: xp.asarray(value)}
     return eval(call, scope)
 
 

@@ -19,8 +19,8 @@ def walked(script, *arguments):
 
 
 def test_scipy():
-    """All but one: what SciPy 1.17.1 marks and cannot do with PyTorch's tensors either, as it reshapes what np.zeros_like
-    has made. What takes no array needs the fft extension."""
+    """All but one: what SciPy 1.17.1 marks and cannot do with PyTorch's tensors either, as it reshapes what
+    np.zeros_like has made. What takes no array needs the fft extension."""
     pytest.importorskip("scipy", minversion="1.17")             # the first whose table says what is marked
     results = json.loads(walked("_scipy_walk.py"))
     assert len(results) > 500

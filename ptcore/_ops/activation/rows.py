@@ -91,7 +91,7 @@ _NEAR_ZERO = uniform(-4, 4)
 
 
 def _guarded(signature, reference, text, example, **columns):
-    """A function of nn.functional whose body looks at the arguments before it calls the row of that name and ``_of``."""
+    """A function of nn.functional whose body looks at the arguments and calls the row of that name and ``_of``."""
     name = signature.partition("(")[0]
     columns.setdefault("out_argument", True)
     network(signature, reference, text, f"F.{name}({example[0]})", example[1], **columns)
@@ -170,7 +170,8 @@ elementwise("softshrink_of(input, lambd: Float = 0.5)", types=REAL,
             formula="x - lambd if x > lambd else (x + lambd if x < -lambd else x * 0)",
             partial=["where((x >= -lambd) and (x <= lambd), 0.0, 1.0)"], internal=True, called="softshrink",
             inplace=False, sample=_NEAR_ZERO, reference="where(abs(x) <= lambd, x * 0, x - sign(x) * lambd)",
-            node="SoftshrinkBackward0", out_dtype="exact", doc="``softshrink`` of a width that is not negative, in one pass.")
+            node="SoftshrinkBackward0", out_dtype="exact",
+            doc="``softshrink`` of a width that is not negative, in one pass.")
 _guarded("softshrink(input, lambd: Float = 0.5)", "where(abs(x) <= lambd, x * 0, x - sign(x) * lambd)",
          "``x`` moved by ``lambd`` towards 0, which nearer ones become.",
          ("ptcore.tensor([0.25, -2.])", "tensor([ 0.0000, -1.5000])"))
@@ -179,7 +180,8 @@ _activation("tanhshrink(input)", "x - tanh(x)", "tanh(x)**2", "x - tanh(x)", "``
             ("ptcore.tensor([0., 1.])", "tensor([0.0000, 0.2384])"), cost=8, inplace_argument=False, promote="float",
             types=FLOATING)
 
-elementwise("softsign_of(input)", types=REAL, promote="float", formula="x / (1 + abs(x))", partial=["1 / (1 + abs(x))**2"],
+elementwise("softsign_of(input)", types=REAL, promote="float", formula="x / (1 + abs(x))",
+            partial=["1 / (1 + abs(x))**2"],
             internal=True, called="softsign", inplace=False, sample=_NEAR_ZERO, reference="x / (1 + abs(x))",
             doc="``softsign`` of real numbers, in one pass.")
 _guarded("softsign(input)", "x / (1 + abs(x))", "``x / (1 + abs(x))``.",

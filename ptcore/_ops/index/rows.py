@@ -1,5 +1,5 @@
 """Rows: reading and writing by positions and masks."""
-from ptcore._ops.table.schema import ALL, INTEGRAL, NUMERIC, ORDERED, REAL, linear, made, nondifferentiable, structured
+from ptcore._ops.table.schema import ALL, INTEGRAL, ORDERED, REAL, linear, made, nondifferentiable, structured
 
 linear(
     "gather(input, dim: Dim, index: Index)", kernel="gather",

@@ -181,7 +181,7 @@ def tensordot(a, b, dims):
         raise RuntimeError(f"{op}: both lists of dims must have one length and no dim twice, got {left} and {right}")
     n = 1
     for p, q in zip(left, right):
-        if not a.ndim or not b.ndim or a.shape[p] != b.shape[q] and 1 not in (a.shape[p], b.shape[q]):
+        if not a.ndim or not b.ndim or (a.shape[p] != b.shape[q] and 1 not in (a.shape[p], b.shape[q])):
             raise ShapeError(f"{op}: dims {left} of shape {list(a.shape)} and {right} of {list(b.shape)} must agree")
         if a.shape[p] != b.shape[q]:            # one element beside several stands for all of them
             a, b = (a, sum(b, q, True)) if a.shape[p] == 1 else (sum(a, p, True), b)

@@ -103,7 +103,8 @@ class Row:
     returns it if it has written there.
 
     ``out_dtype``: "exact" where ``out=`` must have the result's dtype, "cast" where it may have any that the result can
-    be cast to, "cast one" where a single one may and each of several must not. PyTorch's functions differ in this; elementwise rows are "cast", others "exact", unless they say so.
+    be cast to, "cast one" where a single one may and each of several must not. PyTorch's functions differ in this;
+    elementwise rows are "cast", others "exact", unless they say so.
 
     ``inplace``: whether there is a form that ends in "_"; "inside" where the bodies of composites have a function of
     that name, which may return None for what it leaves to the plain form.
