@@ -1,5 +1,7 @@
 """The standard's ``fft`` extension, on the functions of ``ptcore.fft``."""
 import ptcore.fft as _fft
+from ptcore._ops.fft.functions import fftfreq as _fftfreq
+from ptcore._ops.fft.functions import rfftfreq as _rfftfreq
 from ptcore.array_api._dtypes import get_default_dtype
 
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn",
@@ -58,12 +60,12 @@ def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
     """The frequencies of the elements of `fft` for samples at distance ``d``."""
-    return _fft.fftfreq(n, d, dtype=_real(dtype, "fftfreq"), device=device)._set_standard()
+    return _fftfreq(n, d, dtype=_real(dtype, "fftfreq"), device=device)._set_standard()
 
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
     """The frequencies of the elements of `rfft` for samples at distance ``d``."""
-    return _fft.rfftfreq(n, d, dtype=_real(dtype, "rfftfreq"), device=device)._set_standard()
+    return _rfftfreq(n, d, dtype=_real(dtype, "rfftfreq"), device=device)._set_standard()
 
 
 def fftshift(x, /, *, axes=None):

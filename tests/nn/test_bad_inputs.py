@@ -147,7 +147,7 @@ OPS = {*pt.ops, *(name for name in dir(functional) if not name.startswith("_"))}
 
 # The functions that are no rows: those go through tests/ops/test_errors.py.
 FUNCTIONS = {
-    "rrelu_": [(2, 4)],
+    "rrelu_": [(2, 4)], "hardtanh_": [(2, 4)],
     **{f"{kind}max_pool{n}d_with_indices": [IMAGES[n], 2] for n in (1, 2, 3) for kind in ("", "adaptive_")},
     **{name: [IMAGES[2], 4] for name in ("upsample", "upsample_bilinear", "upsample_nearest")},
     "rms_norm": [(2, 4), (4,), pt.ones(4)],

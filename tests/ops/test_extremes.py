@@ -23,8 +23,9 @@ CHAINED = {"gelu_tanh_grad", "gelu_erf_grad", "pow", "tan", "gelu", "gelu_tanh",
 
 
 def floored(x, y):
-    """PyTorch's remainder of floats is fmod with y added where the signs differ: of 0 it keeps x's zero."""
+    """The remainder of floats is fmod with y added where the signs differ; a zero has y's sign, as NumPy's has."""
     r = np.fmod(x, y)
+    r = np.where(r == 0, np.copysign(0, y), r)
     return np.where((r != 0) & (r == r) & ((r < 0) != (y < 0)), np.where(np.isinf(y), y, np.remainder(x, y)), r)
 
 

@@ -74,7 +74,7 @@ CALLS = {
     "masked_write": ("masked_scatter", lambda: X.masked_scatter(X > -9, pt.ones(1))),
     "_fft_c2c": ("fft_ifft", lambda: pt.fft.ifft(COMPLEX[:, :0])),
     "_fft_r2c": ("fft_ihfft", lambda: pt.fft.ihfft(X.half())),
-    "_fft_c2r": ("fft_hfft", lambda: pt.fft.hfft(X, out=pt.ones(3, 4))),
+    "_fft_c2r": ("fft_hfft", lambda: pt.fft.hfft(X, out=pt.ones(4, dtype=pt.int64))),
     "complex_pair": ("complex", lambda: pt.complex(X, WHOLE)),
     "cross_of": ("cross", lambda: pt.cross(pt.ones(3, dtype=pt.bool), pt.ones(3, dtype=pt.bool))),
     "fractional_windows": ("fractional_max_pool2d", lambda: F.fractional_max_pool2d(pt.ones(1, 4, 4), 2, 4)),

@@ -121,7 +121,8 @@ def counterpart(row):
     return getattr(torch.Tensor, row.name, None) if not row.internal else None
 
 
-COMPARED = [r for r in ROWS.values() if counterpart(r) is not None and not r.random
+# Transforms are compared in fft/test_parity_fft.py.
+COMPARED = [r for r in ROWS.values() if counterpart(r) is not None and not r.random and r.family != "fft"
             and (r.kind == "elementwise" or CASES.get(r.name))]
 
 
@@ -192,6 +193,8 @@ def results(r):
 
 
 # Loops or promotions that only torch has: refused here with a clear error.
+# Computed in float32 here, in torch's half precision there.
+WIDER = {("linalg_matrix_exp", "bfloat16"), ("matrix_exp", "bfloat16")}
 NO_LOOP = {("inner", "bool"), ("soft_margin_loss", "complex64"), ("histogram", "bfloat16")}
 # What torch refuses, other than for want of a kernel, and ptcore takes.
 MORE = {"masked_fill", "linear", "argmax", "argmin", "topk", "embedding_bag", "cosine_similarity",
@@ -253,7 +256,9 @@ def test_values_and_strides(row, dtype):
                 continue
             if (row.name, dtype) != ("hinge_embedding_loss", "int64"):      # torch cuts the margin to an integer
                 assert a.dtype.name == str(b.dtype).removeprefix("torch."), context
-            if row.name in TORCHS_ERROR and dtype == "float64":
+            if (row.name, dtype) in WIDER:
+                np.testing.assert_allclose(array(a), torch_array(b), rtol=0.1, atol=0.1)
+            elif row.name in TORCHS_ERROR and dtype == "float64":
                 np.testing.assert_allclose(array(a), torch_array(b), rtol=TORCHS_ERROR[row.name],
                                            atol=TORCHS_ERROR[row.name])
             else:
@@ -585,7 +590,7 @@ def test_error_type(name):
 
 def test_cases_exist():
     """The suite compares what it says: nearly every public op has a counterpart in torch."""
-    public = [r for r in ROWS.values() if not r.internal and not r.random]
+    public = [r for r in ROWS.values() if not r.internal and not r.random and r.family != "fft"]
     missing = {r.name for r in public if cases(r)} - {r.name for r in COMPARED}
     # vectors of a decomposition are unique only up to a factor: tests/ops/linalg
     assert missing <= {"trunc_divide", "svd", "linalg_svd", "linalg_svdvals"}, missing

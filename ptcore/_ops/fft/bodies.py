@@ -34,14 +34,14 @@ from ptcore._tensor import Tensor
 # -- arguments -------------------------------------------------------------------------------------
 def _mode(op, norm, forward):
     """What the library divides by: 0 nothing, 1 the square root of the number of points, 2 the number."""
+    if norm is not None and not isinstance(norm, str):
+        raise TypeError(f"{op}: norm must be a str or None, got {type(norm).__name__}")
     if norm is None or norm == "backward":
         return 0 if forward else 2
     if norm == "ortho":
         return 1
     if norm == "forward":
         return 2 if forward else 0
-    if not isinstance(norm, str):
-        raise TypeError(f"{op}: norm must be a str or None, got {type(norm).__name__}")
     raise ChoiceError(f"{op}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
 
 
@@ -334,6 +334,8 @@ def _centred(window, win, n_fft, x):
 def stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex,
          align_to_window):
     op = "stft"
+    if not isinstance(pad_mode, str):
+        raise TypeError(f"{op}: pad_mode must be a str, got {type(pad_mode).__name__}")
     n_fft, hop, win = _lengths(op, n_fft, hop_length, win_length)
     if center and align_to_window is not None:
         raise RuntimeError(f"{op}: align_to_window is for center=False, got {align_to_window!r} with center=True")
