@@ -9,7 +9,7 @@ from ptcore import masked
 
 torch = pytest.importorskip("torch")
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore", UserWarning)
     from torch.masked import _ops as functions
     from torch.masked import as_masked_tensor
     from torch.masked import masked_tensor as theirs

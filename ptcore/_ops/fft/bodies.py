@@ -336,6 +336,9 @@ def stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normali
     op = "stft"
     if not isinstance(pad_mode, str):
         raise TypeError(f"{op}: pad_mode must be a str, got {type(pad_mode).__name__}")
+    if pad_mode not in ("constant", "reflect", "replicate", "circular"):
+        raise NotImplementedError(f"{op}: pad_mode must be one of 'constant', 'reflect', 'replicate', 'circular', got "
+                                  f"{pad_mode!r}")
     n_fft, hop, win = _lengths(op, n_fft, hop_length, win_length)
     if center and align_to_window is not None:
         raise RuntimeError(f"{op}: align_to_window is for center=False, got {align_to_window!r} with center=True")
