@@ -138,7 +138,10 @@ def test_zeta(header, code):
     q = np.array([-1.5, -2, 0, 1e-30, 0.01, 0.5, 1, 1.5, 2, 3, 10, 100, 1e5, 1e10, nan, inf])
     s, q = [v.astype(FLOATS[code]) for v in np.broadcast_arrays(s[:, None], q)]
     with np.errstate(all="ignore"):
-        want = np.where(s < 1, nan, special.zeta(s.astype(float), q.astype(float))).astype(FLOATS[code])
+        want = special.zeta(s.astype(float), q.astype(float))
+        # The terms beside 0 cancel for odd s; SciPy adds what is rounded off them.
+        cancel = (q == -1.5) & (s % 2 == 1) & (s > 1)
+        want = np.where(s < 1, nan, np.where(cancel, special.zeta(s.astype(float), 2.5), want)).astype(FLOATS[code])
     np.testing.assert_allclose(header("zeta", s, q), want, rtol=2e-7 if code == "f" else 5e-14)
 
 

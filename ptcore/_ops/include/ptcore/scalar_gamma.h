@@ -118,8 +118,9 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
         if (!isfinite(s)) return infinity<double>();
         /* The terms before 0 are those of 1 - f, 2 - f, ..., -q, where q = f - m and f is in (0, 1). */
         const double w = q - round(q), f = w > 0 ? w : 1.0 + w, g = w > 0 ? 1.0 - w : -w;
-        const double before = zeta_slow(s, g, terms) - zeta_slow(s, 1.0 - q, terms);
-        return zeta_slow(s, f, terms) + (fmod(s, 2.0) == 0 ? before : -before);
+        const double behind = zeta_slow(s, 1.0 - q, terms);
+        if (fmod(s, 2.0) == 0) return zeta_slow(s, f, terms) + (zeta_slow(s, g, terms) - behind);
+        return f == g ? behind : zeta_slow(s, f, terms) - zeta_slow(s, g, terms) + behind;
     }
     if (q > 1e8) return (1.0 / (s - 1.0) + 0.5 / q) * negative_power(q, s - 1.0, false);
     double p = negative_power(q, s, rough), sum = p, a = q;
