@@ -84,8 +84,7 @@ TABLE = {
 MODULES = {
     "ptcore": ("accelerator", "array_api", "autograd", "backends", "cpu", "cuda", "examples", "fft", "func", "linalg",
                "masked", "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types", "serialization",
-               "signal",
-               "special", "testing", "utils", "version"),
+               "signal", "special", "testing", "utils", "version"),
     "ptcore.autograd": ("function", "functional", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     "ptcore.cuda": ("memory", "random", "streams"),

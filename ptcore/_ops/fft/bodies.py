@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError, warn
-from ptcore._ops import _arguments
+from ptcore._ops import _arguments, _results
 from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import ones
 from ptcore._ops.functions import (
@@ -123,16 +123,26 @@ def _real(op, x):
 
 def _written(x, dim, mode, forward, out):
     """The whole spectrum written to out."""
+    out = _results.fitting(out, x.shape)
     if x.dtype.is_complex:
         return _fft_c2c(x, dim, mode, forward, out=out)
     return _fft_r2c(x, dim, mode, False, forward, out=out)
 
 
-def _real_written(op, x, dim, mode, n, forward, out):
+def _half_written(x, dim, last, mode, forward, out):
+    """The half of the spectrum along the last dim written to out."""
+    size = list(x.shape)
+    size[last] = size[last] // 2 + 1
+    return _fft_r2c(x, dim, mode, True, forward, out=_results.fitting(out, size))
+
+
+def _real_written(op, x, dim, last, mode, n, forward, out):
     """A real result written to out, which is not complex."""
     if not out.dtype.is_floating_point:
         raise DTypeError(f"{op}: out must have a floating-point dtype, got {out.dtype.name}")
-    return _fft_c2r(x, dim, mode, n, forward, out=out)
+    size = list(x.shape)
+    size[last] = n
+    return _fft_c2r(x, dim, mode, n, forward, out=_results.fitting(out, size))
 
 
 # -- along one dim ---------------------------------------------------------------------------------
@@ -154,7 +164,9 @@ def _to_half(op, x, n, dim, norm, forward, out):
     if n is not None:
         dim = _along(op, x, dim)
         x = _resized(x, dim, _points(op, _arguments.integer(op, "n", n)))
-    return _fft_r2c(x, dim, mode, True, forward) if out is None else _fft_r2c(x, dim, mode, True, forward, out=out)
+    if out is not None:
+        return _half_written(x, dim, _along(op, x, dim), mode, forward, out)
+    return _fft_r2c(x, dim, mode, True, forward)
 
 
 def _from_half(op, x, n, dim, norm, forward, out):
@@ -162,7 +174,7 @@ def _from_half(op, x, n, dim, norm, forward, out):
     dim = _along(op, x, dim)
     n = _points(op, 2 * (x.shape[dim] - 1) if n is None else _arguments.integer(op, "n", n))
     x = _resized(_to_complex(op, x), dim, n // 2 + 1)
-    return _fft_c2r(x, dim, mode, n, forward) if out is None else _real_written(op, x, dim, mode, n, forward, out)
+    return _fft_c2r(x, dim, mode, n, forward) if out is None else _real_written(op, x, dim, dim, mode, n, forward, out)
 
 
 def fft_fft(input, n, dim, norm, out=None):
@@ -214,7 +226,7 @@ def _to_half_of(op, x, s, dim, norm, forward, out):
         x = _resized(x, d, n)
     dims = tuple(dims)
     if out is not None:
-        return _fft_r2c(x, dims, mode, True, forward, out=out)
+        return _half_written(x, dims, dims[-1], mode, forward, out)
     return _fft_r2c(x, dims, mode, True, forward)
 
 
@@ -231,7 +243,7 @@ def _from_half_of(op, x, s, dim, norm, forward, out):
         x = _resized(x, d, n)
     dims = tuple(dims)
     if out is not None:
-        return _real_written(op, x, dims, mode, last, forward, out)
+        return _real_written(op, x, dims, dims[-1], mode, last, forward, out)
     return _fft_c2r(x, dims, mode, last, forward)
 
 

@@ -368,10 +368,11 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
 
 def index_put_(Tensor self not None, indices, values, accumulate=False):
     """Writes (or adds) values at the positions that the index tensors name."""
-    if self.storage.device == DEVICE_META:      # where masks have no positions, and the sizes stay what they are
+    key = tuple([slice(None) if i is None else i for i in indices])
+    if self.storage.device == DEVICE_META and key:      # masks have no positions there; the sizes stay what they are
         return self
     # a tensor of one integer is an index among the others here: read by the kernel, not before it
-    r, advanced = basic(self, tuple([slice(None) if i is None else i for i in indices]), select=False)
+    r, advanced = basic(self, key, select=False)
     if advanced is None:
         raise IndexError("index_put_: at least one index tensor is needed")
     write(<Tensor>r, advanced, values, accumulate)

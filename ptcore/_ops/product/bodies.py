@@ -4,7 +4,7 @@ from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops import _arguments
+from ptcore._ops import _arguments, _results
 from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import eye, zeros
 from ptcore._ops.functions import (
@@ -38,14 +38,14 @@ def _matmul_error(x, y):
 
 def matmul(x, y, out=None):
     if x.ndim == 2 and y.ndim == 2:
-        return mm(x, y, out=out)
+        return mm(x, y) if out is None else mm(x, y, out=_results.fitting(out, (x.shape[0], y.shape[1])))
     if x.ndim == 0 or y.ndim == 0:
         raise ShapeError(f"matmul: both arguments need at least one dimension, got shapes "
                          f"{list(x.shape)} and {list(y.shape)}")
     if x.ndim == 1 and y.ndim == 1:
-        return dot(x, y, out=out)
+        return dot(x, y) if out is None else dot(x, y, out=_results.fitting(out, ()))
     if x.ndim == 2 and y.ndim == 1:
-        return mv(x, y, out=out)
+        return mv(x, y) if out is None else mv(x, y, out=_results.fitting(out, x.shape[:1]))
     if x.ndim == 1:
         if y.ndim == 2:
             return mv(transpose(y, 0, 1), x)
@@ -94,6 +94,8 @@ def _vectors(op, a, b):
 # -- sums with products ---------------------------------------------------------------------------
 def outer(input, vec2, out=None):
     _vectors("outer", input, vec2)
+    if out is not None:
+        out = _results.fitting(out, (input.shape[0], vec2.shape[0]))
     return mul(unsqueeze(input, 1), unsqueeze(vec2, 0), out=out)
 
 

@@ -7,7 +7,7 @@ from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._device import checked_device
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
-from ptcore._ops import _arguments
+from ptcore._ops import _arguments, _results
 from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import arange, empty, zeros
 from ptcore._ops.functions import (
@@ -45,7 +45,18 @@ def stack(tensors, dim, out=None):
                              f"{list(first.shape)} and {list(t.shape)}")
     at: object = _wrap("stack", dim, first.ndim + 1)
     rows = [unsqueeze(t, at) for t in tensors]
-    return cat(rows, at) if out is None else cat(rows, at, out=out)
+    return _joined(rows, at, out)
+
+
+def _joined(tensors, dim, out):
+    """``cat``, into out= where that fits."""
+    if out is not None:
+        size = list(tensors[0].shape)
+        size[dim] = 0
+        for t in tensors:
+            size[dim] += t.shape[dim]
+        out = _results.fitting(out, size)
+    return cat(tensors, dim) if out is None else cat(tensors, dim, out=out)
 
 
 def _all_tensors(op, tensors):
@@ -243,20 +254,20 @@ def _three_dims(t):
 
 def hstack(tensors, out=None):
     tensors = [_one_dim(t) for t in _several("hstack", tensors)]
-    return cat(tensors, 0 if tensors[0].ndim == 1 else 1, out=out)
+    return _joined(tensors, 0 if tensors[0].ndim == 1 else 1, out)
 
 
 def vstack(tensors, out=None):
-    return cat([_two_dims(t) for t in _several("vstack", tensors)], 0, out=out)
+    return _joined([_two_dims(t) for t in _several("vstack", tensors)], 0, out)
 
 
 def dstack(tensors, out=None):
-    return cat([_three_dims(t) for t in _several("dstack", tensors)], 2, out=out)
+    return _joined([_three_dims(t) for t in _several("dstack", tensors)], 2, out)
 
 
 def column_stack(tensors, out=None):
     tensors = _several("column_stack", tensors)
-    return cat([reshape(t, (t.numel(), 1)) if t.ndim < 2 else t for t in tensors], 1, out=out)
+    return _joined([reshape(t, (t.numel(), 1)) if t.ndim < 2 else t for t in tensors], 1, out)
 
 
 def block_diag(tensors):

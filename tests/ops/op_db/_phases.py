@@ -237,9 +237,8 @@ class Walk:
             yield from self.of_variant(self.op.method_variant)
 
     def operator(self):
-        for theirs in (self.op.operator_variant, ):
-            if theirs is not None:
-                yield from self.of_variant(theirs)
+        if self.op.operator_variant is not None:
+            yield from self.of_variant(self.op.operator_variant)
 
     def inplace(self):
         if self.op.inplace_variant is not None:

@@ -191,9 +191,10 @@ PT_NOINLINE complex128 sinh(complex128 z) {
 PT_NOINLINE complex128 tanh(complex128 z) {
     double x = z.re, y = z.im;
     if (isnan(x)) return {x, y == 0 ? y : x};
-    if (abs(x) > 22.0 && (isfinite(y) || isinf(x))) {
-        double im = isfinite(y) ? 4.0 * sin(y) * cos(y) * exp(-2.0 * abs(x)) : copysign(0.0, y);
-        return {copysign(1.0, x), isfinite(y) ? copysign(abs(im), sin(2.0 * y)) : im};
+    if (isinf(x)) return {copysign(1.0, x), copysign(0.0, y)};          /* as the array API standard has it */
+    if (abs(x) > 22.0 && isfinite(y)) {
+        double im = 4.0 * sin(y) * cos(y) * exp(-2.0 * abs(x));
+        return {copysign(1.0, x), copysign(abs(im), sin(2.0 * y))};
     }
     if (!isfinite(y)) {
         double n = y - y;
