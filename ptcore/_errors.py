@@ -47,6 +47,10 @@ class ConversionError(RuntimeError, ValueError, OverflowError):
     """A number that a dtype cannot hold: RuntimeError or ValueError as in PyTorch, OverflowError as in NumPy."""
 
 
+class MemoryInUseError(RuntimeError, BufferError):
+    """Memory that something outside uses, or that other processes share, was to be moved."""
+
+
 class DeviceError(RuntimeError):
     """Operands on different devices, or a device that is not there."""
 

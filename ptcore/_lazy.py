@@ -71,6 +71,9 @@ TABLE = {
     "ptcore.fft": {
         "_ops.fft.functions": ("fftfreq", "rfftfreq"),
     },
+    "ptcore.nn": {
+        "nn.modules.linear_cross_entropy_options": ("LinearCrossEntropyOptions",),
+    },
     "ptcore.nn.functional": {
         "_ops.activation.functions": ("hardtanh_", "rrelu_"),
         "_ops.loss.functions": ("linear_cross_entropy",),
@@ -94,7 +97,7 @@ MODULES = {
 }
 # Methods that are functions of the top level as well.
 METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",
-           "conj_physical", "conj_physical_", "detach_", "fill_", "fix_", "get_device", "index_put",
+           "conj_physical_", "detach_", "fill_", "fix_", "get_device", "index_put",
            "index_put_", "is_conj", "is_inference", "is_neg", "is_same_size", "is_signed", "negative_",
            "resize_as_", "resolve_conj", "resolve_neg", "zero_")
 

@@ -10,7 +10,7 @@ cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ptcore._types cimport *
-from ptcore._errors import OutOfMemoryError
+from ptcore._errors import MemoryInUseError, OutOfMemoryError
 from ptcore._device cimport as_device, device_of
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, sizes_tuple
@@ -298,10 +298,10 @@ cdef int resize(pt_storage *s, int64_t nbytes) except -1:
     if s.device != DEVICE_CPU:
         raise NotImplementedError("resize_: only memory of the CPU can be resized")
     if s.flags & PT_STORAGE_EXPORTED:
-        raise BufferError("resize_: the memory is in use outside (NumPy, a buffer, DLPack or "
-                          "data_ptr), its address must not change")
+        raise MemoryInUseError("resize_: the memory is in use outside (NumPy, a buffer, DLPack or "
+                               "data_ptr), its address must not change")
     if s.flags & PT_STORAGE_SHARED:
-        raise BufferError("resize_: the memory is shared with other processes; resize a clone()")
+        raise MemoryInUseError("resize_: the memory is shared with other processes; resize a clone()")
     if s.data == NULL:
         raise RuntimeError("resize_: the storage was never made")
     cdef Segment before = <Segment>s.owner if s.deleter == leave else None

@@ -13,10 +13,10 @@ CPP = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "uint16": "uint16_t
        "complex64": "pt::complex<float>", "complex128": "pt::complex<double>"}
 OPMATH = {"float32": "float", "float64": "double", "complex64": "pt::complex<float>",
           "complex128": "pt::complex<double>"}
-OUT_DTYPE = {"cast": 0, "exact": 1, "cast one": 2}
+OUT_DTYPE = {"cast": 0, "exact": 1, "cast one": 2, "own": 3, "any": 4}
 INTEGERS = {"any": 0, "nonzero": 1, "nonnegative": 2}
 SELECTS = {None: 0, "one": 1, "second": 2}
-PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
+PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5, "whole": 6}
 OUT = {"same": 0, "bool": 1, "real": 2}
 KIND = {"elementwise": 0, "view": 2, "composite": 3}
 

@@ -8,7 +8,7 @@ from tables import PACKAGE, signature
 TYPE = {"T": "Tensor | _Number", "O": "Tensor | None", "I": "Tensor", "J": "Tensor | None",
         "L": "Sequence[Tensor]", "i": "_int", "f": "_float", "b": "_bool", "s": "_Number",
         "j": "_int | None", "g": "_float | None", "d": "_int", "e": "_int | None", "n": "_int",
-        "D": "_int | Sequence[_int] | None", "z": "_int | Sequence[_int]", "Z": "_int | Sequence[_int]",
+        "D": "_int | Sequence[_int] | None", "R": "_int | Sequence[_int]", "z": "_int | Sequence[_int]", "Z": "_int | Sequence[_int]",
         "t": "_dtype | None", "o": "object"}
 HEAD = '''"""Generated from the op rows and the signatures of {source}."""
 import builtins

@@ -75,8 +75,8 @@ def wrapped(row, args):
             result[k] = value % (ndim + 1)
         elif a.letter in "de" and value is not None:
             result[k] = value % max(ndim, 1)
-        elif a.letter == "D":
-            if value is None or (isinstance(value, (tuple, list)) and not value):
+        elif a.letter in "DR":
+            if value is None or (a.letter == "D" and isinstance(value, (tuple, list)) and not value):
                 result[k] = tuple(range(ndim))
             else:
                 dims = value if isinstance(value, (tuple, list)) else (value,)

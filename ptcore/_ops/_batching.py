@@ -182,7 +182,7 @@ def _shift(row, args, size, only):
             value = 1 if value is None else value + 1
         elif a.letter in "dn":
             value = value + 1
-        elif a.letter == "D":
+        elif a.letter in "DR":
             value = (1,) if lifted else tuple([d + 1 for d in value])
         moved.append(value)
     return _packed(ops.run(row.name, tuple(moved)), expected)

@@ -13,7 +13,16 @@ enum pt_promote {
     PT_PROMOTE_NONE,      /* operands must have one dtype already */
     PT_PROMOTE_WHERE,     /* the first operand is a condition and stands apart */
     PT_PROMOTE_FIRST,     /* the first operand's dtype, whatever the others are */
-    PT_PROMOTE_DTYPE      /* the row's dtype argument if given, else as DEFAULT */
+    PT_PROMOTE_DTYPE,     /* the row's dtype argument if given, else as DEFAULT */
+    PT_PROMOTE_WHOLE      /* as DEFAULT, bool becomes int64 */
+};
+/* What dtype out= must have. */
+enum pt_out_rule {
+    PT_OUT_CAST,          /* one that the result can be cast to */
+    PT_OUT_EXACT,         /* the result's */
+    PT_OUT_CAST_ONE,      /* CAST of a single out=, EXACT of several */
+    PT_OUT_OWN,           /* the row's dtype argument, which is out='s if none is given */
+    PT_OUT_ANY            /* any */
 };
 /* What the last operand may be when the op computes in integers. */
 enum pt_integers { PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE };
@@ -55,7 +64,7 @@ typedef struct pt_opinfo {
     uint8_t integers;           /* pt_integers */
     uint8_t selects;            /* pt_selects */
     uint8_t condition;          /* 1 + the operand that must be bool; 0: none */
-    uint8_t exact_out;          /* 1: out= must have the result's dtype; 0: one that it can be cast to; 2: each of several must have it */
+    uint8_t out_rule;           /* pt_out_rule */
     uint32_t types;             /* bit per compute dtype */
     uint16_t grad_mask;         /* bit per tensor argument that can receive a gradient */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */

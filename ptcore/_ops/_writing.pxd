@@ -20,4 +20,4 @@ cdef bint can_be_written(Tensor out, const char *name, int ndim, const int64_t *
 cdef Tensor place_for(object out, int dt, int ndim, const int64_t *sizes, int column, int number, tuple args,
                       const char *name)
 cdef object write_outs(int op, object out, object results, list placed=*)
-cdef int write_out(Tensor out, Tensor value, const char *name, bint exact=*) except -1
+cdef int write_out(Tensor out, Tensor value, const char *name, int rule=*) except -1

@@ -141,7 +141,7 @@ cdef Tensor place_for(object out, int dt, int ndim, const int64_t *sizes, int co
 cdef object write_outs(int op, object out, object results, list placed=None):
     """Copies results to the user's out= and returns it; refuses what has history. ``placed`` tells which are there."""
     cdef pt_opinfo *o = info(op)
-    cdef int i
+    cdef int i, rule
     cdef tuple given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     cdef tuple values = tuple(results) if isinstance(results, (tuple, list)) else (results,)
     if len(given) != len(values):
@@ -156,25 +156,28 @@ cdef object write_outs(int op, object out, object results, list placed=None):
         if placed is not None and placed[i]:
             count_write(<Tensor>given[i])
         else:
-            write_out(<Tensor>given[i], <Tensor>values[i], o.name,
-                      o.exact_out == 1 or (o.exact_out == 2 and len(values) > 1))
+            rule = o.out_rule
+            if rule == PT_OUT_CAST_ONE:
+                rule = PT_OUT_EXACT if len(values) > 1 else PT_OUT_CAST
+            write_out(<Tensor>given[i], <Tensor>values[i], o.name, rule)
     if len(values) == 1:
         return out
     return given if type(results) is list else type(results)(given)
 
 
-cdef int write_out(Tensor out, Tensor value, const char *name, bint exact=False) except -1:
-    """Copies a result to the user's out=, which gets the result's shape. ``exact``: it must have the dtype as well."""
+cdef int write_out(Tensor out, Tensor value, const char *name, int rule=PT_OUT_CAST) except -1:
+    """Copies a result to the user's out=, which gets the result's shape. ``rule``: what dtype it must have."""
     if pt_tls.grad_enabled and needs_grad(out):
         raise RuntimeError(f"{name.decode()}: out= does not support automatic differentiation, "
                            "but out requires grad")
-    if exact and value.dt != out.dt:
+    if value.dt != out.dt and (rule == PT_OUT_EXACT or rule == PT_OUT_OWN):
         from ptcore._errors import DTypeError
         raise DTypeError(f"{name.decode()}: out must have dtype {dtype_of(value.dt).name}, "
                          f"got {dtype_of(out.dt).name}")
-    if CATEGORY[value.dt] > CATEGORY[out.dt]:
-        raise RuntimeError(f"{name.decode()}: result dtype {dtype_of(value.dt).name} can't be "
-                           f"cast to out's dtype {dtype_of(out.dt).name}")
+    if CATEGORY[value.dt] > CATEGORY[out.dt] and rule != PT_OUT_ANY:
+        from ptcore._errors import DTypeError
+        raise DTypeError(f"{name.decode()}: result dtype {dtype_of(value.dt).name} can't be "
+                         f"cast to out's dtype {dtype_of(out.dt).name}")
     if shape_of(out) != shape_of(value):
         resize_out(out, value, name)
     check_inplace(out, name, False)
@@ -193,7 +196,11 @@ cdef int resize_out(Tensor out, Tensor value, const char *name) except -1:
                       f"{list(shape_of(value))}; give an empty tensor, or one of that shape", UserWarning, stacklevel=2)
     if out.storage.device == DEVICE_CPU:
         from ptcore._untyped_storage import resize_
-        resize_(out, shape_of(value))
+        try:
+            resize_(out, shape_of(value))
+        except BufferError as e:
+            raise type(e)(f"{name.decode()}: out must have shape {list(shape_of(value))}, as its memory can't be moved"
+                          f", got {list(shape_of(out))}; {e}") from None
     else:
         from ptcore._subclass import set_data
         set_data(out, new_tensor(out.dt, value.rank, value.dims, out.storage.device, out.storage.device_index))

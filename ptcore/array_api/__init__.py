@@ -73,7 +73,6 @@ from ptcore import multiply as multiply
 from ptcore import nan as nan
 from ptcore import negative as negative
 from ptcore import newaxis as newaxis
-from ptcore import nextafter as nextafter
 from ptcore import not_equal as not_equal
 from ptcore import pi as pi
 from ptcore import positive as positive
@@ -116,6 +115,7 @@ from ptcore.array_api._dtypes import can_cast as can_cast
 from ptcore.array_api._dtypes import isdtype as isdtype
 from ptcore.array_api._dtypes import result_type as result_type
 from ptcore.array_api._elementwise import clip as clip
+from ptcore.array_api._elementwise import nextafter as nextafter
 from ptcore.array_api._elementwise import round as round
 from ptcore.array_api._elementwise import sign as sign
 from ptcore.array_api._elementwise import where as where

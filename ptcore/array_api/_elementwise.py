@@ -32,6 +32,22 @@ def round(x, /):
     return ptcore.round(x)
 
 
+def nextafter(x1, x2, /):
+    """The next number of the dtype from the first towards the second, either of which may be a number.
+
+    Examples
+    --------
+    >>> from ptcore import array_api as xp
+    >>> bool(xp.nextafter(xp.asarray(1.), 2) > 1)
+    True
+    """
+    if not isinstance(x1, ptcore.Tensor):
+        x1 = ptcore.asarray(x1, dtype=x2.dtype)
+    elif not isinstance(x2, ptcore.Tensor):
+        x2 = ptcore.asarray(x2, dtype=x1.dtype)
+    return ptcore.nextafter(x1, x2)
+
+
 def sign(x, /):
     """-1, 0 or 1 by the sign of an element; NaN for NaN, ``x / abs(x)`` for a complex one.
 

@@ -5,7 +5,8 @@ from ptcore.masked._tensor import MaskedTensor, is_masked_tensor, wrapped
 
 UNARY = (
     "abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh bitwise_not "
-    "ceil clamp clip conj_physical cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac i0 isnan "
+    "ceil clamp clip conj_physical cos cosh "
+    "deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac i0 isnan "
     "lgamma log log10 log1p log2 logit nan_to_num neg negative positive pow rad2deg reciprocal round rsqrt sgn "
     "sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc").split()
 BINARY = (

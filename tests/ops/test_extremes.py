@@ -113,7 +113,7 @@ def drawn(row, dtype):
 
 def reference(row, args, values, dtype):
     # the neighbours of float32 are not those of float64
-    wide = [v if row.name == "nextafter" else widened(v, dtype) for v in values]
+    wide = [v if row.name == "nextafter_of" else widened(v, dtype) for v in values]
     if row.promote == "float":          # PyTorch computes integers in the default float dtype
         wide = [v.astype("float32").astype(float) if isinstance(v, np.ndarray) and v.dtype.kind in "biu" else v
                 for v in wide]

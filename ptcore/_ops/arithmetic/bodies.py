@@ -2,8 +2,10 @@
 from ptcore._dtype import as_dtype, finfo, get_default_dtype
 from ptcore._errors import DTypeError
 from ptcore._ops import _arguments, _results
+from ptcore._ops.call.operands import result_type
 from ptcore._ops.creation.creation import full
 from ptcore._ops.functions import (
+    broadcast_tensors,
     clamp_between,
     clamp_between_,
     clamp_max,
@@ -12,10 +14,30 @@ from ptcore._ops.functions import (
     clamp_min_,
     clone,
     exp2,
+    isfinite,
     mul,
+    nextafter_of,
+    where,
 )
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
+
+INT16 = as_dtype("int16")
+
+
+def nextafter(input, other):
+    dtype = result_type(input, other)
+    if dtype.kind != "f" or dtype.itemsize > 2:
+        return nextafter_of(input, other)
+    input, other = broadcast_tensors(input.to(dtype), other.to(dtype))
+    a, b = input.detach().contiguous().view(INT16), other.detach().contiguous().view(INT16)
+    # One more in the bits of a magnitude is the next larger magnitude; a negative number has negative bits.
+    step = where((input < other) == (a >= 0), a + 1, a - 1)
+    moved = where(input == 0, (b & -32768) | 1, step).view(dtype)
+    moved = where(input == other, other, where((input != input) | (other != other), input + other, moved))
+    if not input.requires_grad:
+        return moved.detach()
+    return where(isfinite(input) & isfinite(moved), input + (moved - input).detach(), moved.detach())
 
 
 def _fits(number, input):

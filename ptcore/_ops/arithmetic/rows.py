@@ -165,7 +165,8 @@ tensor([0.6000+0.8000j])
 """)
 
 elementwise(
-    "square(input)", node="PowBackward0", types=NUMERIC, formula="x * x", partial=["2 * x"], reference="x * x",
+    "square(input)", node="PowBackward0", types=NUMERIC, promote="whole",
+    formula="x * x", partial=["2 * x"], reference="x * x",
     doc="""Each element times itself.
 
 >>> import ptcore
@@ -371,14 +372,13 @@ tensor([-1., -2.])
 """)
 
 elementwise(
-    "nextafter(input, other)", types=("float32", "float64"), formula="nextafter(x, y)", partial=["1", "0"],
-    cost=8, reference="nextafter(x, y)",
-    doc="""The next number of the dtype from ``input`` towards ``other``.
+    "nextafter_of(input, other)", types=("float32", "float64"), formula="nextafter(x, y)", partial=["1", "0"],
+    cost=8, reference="nextafter(x, y)", internal=True, called="nextafter", node="NextafterBackward0",
+    doc="``nextafter`` of numbers that the processor computes with.")
 
->>> import ptcore
->>> bool(ptcore.nextafter(ptcore.tensor(1.), ptcore.tensor(2.)) > 1)
-True
-""")
+made("nextafter(input, other)", "nextafter(x, y)", "The next number of the dtype from ``input`` towards ``other``.",
+     "bool(ptcore.nextafter(ptcore.tensor(1.), ptcore.tensor(2.)) > 1)", "True", out_argument=True, out_dtype="cast",
+     inplace=True)
 
 elementwise(
     "heaviside(input, values)", types=ORDERED, formula="where(x == 0, y, where(x > 0, 1, 0))",

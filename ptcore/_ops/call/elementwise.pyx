@@ -288,6 +288,13 @@ cdef inline void begin_elementwise(Call *c, int op, PyObject **args, int n) noex
     c.tensors, c.argument = c.inline_tensors, c.inline_argument
 
 
+cdef inline int out_rule(Call *c, Tensor out) noexcept:
+    """A real part of complex numbers may be cast, to real numbers or their own dtype, where other results may not."""
+    if c.o.out == PT_OUT_REAL and CATEGORY[c.compute] == 3 and (CATEGORY[out.dt] == 2 or out.dt == c.compute):
+        return PT_OUT_CAST
+    return c.o.out_rule
+
+
 cdef object complete(Call *c, object out):
     """Reads the operands, allocates, runs and records."""
     cdef Tensor r
@@ -310,7 +317,7 @@ cdef object complete(Call *c, object out):
     if out is not None:
         if not isinstance(out, Tensor):
             raise TypeError(f"{c.o.name.decode()}: out must be a Tensor, got {type(out).__name__}")
-        write_out(<Tensor>out, r, c.o.name, c.o.exact_out)
+        write_out(<Tensor>out, r, c.o.name, out_rule(c, <Tensor>out))
         return out
     return r
 
@@ -407,7 +414,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
 
 cdef bint can_hold(Call *c, Tensor out) except -1:
     """Whether the loops may write to out= itself; what is refused is left to ``write_out``."""
-    if c.outs[0].dt != out.dt and (c.o.exact_out or CATEGORY[c.outs[0].dt] > CATEGORY[out.dt]):
+    if c.outs[0].dt != out.dt and (c.o.out_rule or CATEGORY[c.outs[0].dt] > CATEGORY[out.dt]):
         return False
     return (not repeats_itself(out) and not overlaps_another(c, out)
             and can_be_written(out, c.o.name, c.outs[0].ndim, c.outs[0].sizes, c.column, c.number))
@@ -459,6 +466,8 @@ cdef object complete_inplace(Call *c, Tensor x):
     if result.ndim != x.rank or not same_sizes(x.rank, result.sizes, x.dims):
         raise ShapeError(f"{o.name.decode()}_: the result has shape {list(sizes_tuple(result.ndim, result.sizes))}, "
                          f"but the tensor written to has {list(shape_of(x))}")
+    if o.out == PT_OUT_REAL and x.dt == c.compute and result.dt != x.dt:
+        raise RuntimeError(f"{o.name.decode()}_: the result is real, and is not written to a tensor of complex numbers")
     if CATEGORY[result.dt] > CATEGORY[x.dt]:
         raise RuntimeError(f"{o.name.decode()}_: result type {dtype_of(result.dt).name} can't be "
                            f"cast to the desired output type {dtype_of(x.dt).name}")

@@ -148,6 +148,8 @@ cdef int read_operands(Call *c) except -1:
         c.compute = combine(seen[0], combine(seen[1], seen[2]))
     if o.promote == PT_PROMOTE_FLOAT and CATEGORY[c.compute] < 2:
         c.compute = default_float()
+    elif o.promote == PT_PROMOTE_WHOLE and c.compute == PT_BOOL:
+        c.compute = PT_INT64
     if not o.types & (1 << c.compute):
         raise unsupported(c)
     if c.nin > 1:

@@ -175,7 +175,7 @@ cdef int read(Call *c) except -1:
             if letter == c'o' and isinstance(x, device):
                 c.column, c.number = (<device>x).column, (<device>x).number
             fill_param(c, p, x, letter, k)
-            if letter == c'D':
+            if letter == c'D' or letter == c'R':
                 for j in range(p.count):
                     c.dims |= <uint64_t>1 << p.list[j]
             elif (letter == c'd' or letter == c'e') and p.kind == PT_PARAM_INT:
@@ -186,7 +186,7 @@ cdef int read(Call *c) except -1:
             continue
         if lead is None and c.o.ntensors:
             return 0
-        if letter == c'D':
+        if letter == c'D' or letter == c'R':
             if not read_dims(c, p, x, lead.rank):
                 return 0
             c.plain[c.nparams] = NULL
@@ -358,8 +358,8 @@ cdef tuple normalised(int op, tuple args, PyObject **first):
                 result[k] = wrap_arg(value, lead.rank, op, k)
         elif letter == b'n':
             result[k] = wrap_arg(value, lead.rank + 1, op, k)
-        elif letter == b'D':
-            result[k] = _dims(value, lead.rank, op, k)
+        elif letter == b'D' or letter == b'R':
+            result[k] = _dims(value, lead.rank, op, k, letter == b'R')
         elif letter in b"ibfsgj":
             if value is not None or letter not in b"gj":
                 result[k] = _plain(value, letter, op, k)
@@ -393,7 +393,7 @@ cdef object _plain(object value, char letter, int op, int k):
     return _arguments.real(info(op).name.decode(), arg_name(op, k), value)
 
 
-cdef tuple _dims(object value, int ndim, int op, int k):
+cdef tuple _dims(object value, int ndim, int op, int k, bint listed):
     cdef int64_t[64] dims
     cdef int n, i, d
     cdef uint64_t seen = 0
@@ -405,7 +405,7 @@ cdef tuple _dims(object value, int ndim, int op, int k):
     name = arg_name(op, k).encode()
     n = read_sizes(value, dims, info(op).name, name)
     if n == 0:
-        return tuple(range(ndim))
+        return () if listed else tuple(range(ndim))
     for i in range(n):
         d = wrap_dim(dims[i], ndim, info(op).name, name)
         if seen & (<uint64_t>1 << d):

@@ -54,10 +54,20 @@ cdef object call_with(int op, tuple args, object out):
 cdef object call(int op, PyObject **args, int n, object out):
     """Runs a structured op on its arguments in the order of the row."""
     cdef Call c
+    if out is not None and info(op).out_rule == PT_OUT_OWN and isinstance(out, Tensor):
+        asked = asked_dtype(op, args, n, (<Tensor>out).dtype)
+        args = PySequence_Fast_ITEMS(asked)
     begin(&c, op, args, n)
     if read(&c):
         return complete(&c, out)
     return call_of_any(&c, out)
+
+
+cdef tuple asked_dtype(int op, PyObject **args, int n, object of_out):
+    """The arguments with out='s dtype in the place of one that is not given."""
+    cdef int k
+    return tuple([of_out if info(op).letters[k] == c't' and <object>args[k] is None else <object>args[k]
+                  for k in range(n)])
 
 
 cdef object call_of_any(Call *c, object out):

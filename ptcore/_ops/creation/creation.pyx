@@ -322,6 +322,11 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         dtype = dtype_of(PT_INT64 if isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
                          else default_float())
     check_numeric(as_code(dtype, b"arange", b"dtype"), b"arange")
+    if CATEGORY[as_code(dtype, b"arange", b"dtype")] < 2:
+        start, end = int(start), int(end)
+        if step and not int(step):
+            raise ValueError(f"arange: step must not be 0 as a number of dtype {dtype.name}, got {step}")
+        step = int(step)
     n = arange_length(start, end, step)
     return made(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype, as_device(device, b"arange")),
                              None), b"arange", out, layout, pin_memory, None, requires_grad)
@@ -345,6 +350,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     steps = read_index(steps, b"linspace", b"steps")
     if steps < 0:
         raise RuntimeError(f"linspace: steps must be non-negative, got {steps}")
+    cdef Tensor numbers_of
     numbers = [number_of_end(start), number_of_end(end)]
     dtype = dtype_for(dtype, out, b"linspace")
     code = default_float() if dtype is None else as_code(dtype, b"linspace", b"dtype")
@@ -354,7 +360,10 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     check_numeric(code, b"linspace")
     args = (numbers[0], numbers[1], steps, (steps,),
             dtype_of(code), as_device(device, b"linspace"))
-    return made(<Tensor>call(OP_LINSPACE, args, None), b"linspace", out, layout, pin_memory, None,
+    numbers_of = <Tensor>call(OP_LINSPACE, args, None)
+    if isinstance(out, Tensor) and (<Tensor>out).count == numbers_of.count:     # it keeps its shape, as in PyTorch
+        numbers_of = numbers_of.view(shape_of(<Tensor>out))
+    return made(numbers_of, b"linspace", out, layout, pin_memory, None,
                 requires_grad)
 
 

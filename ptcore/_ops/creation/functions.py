@@ -2,6 +2,7 @@
 from builtins import range as builtin_range
 
 from ptcore._dtype import as_dtype, get_default_dtype, promote_types
+from ptcore._errors import DTypeError
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import arange, empty_strided, full, linspace
 from ptcore._ops.functions import pow
@@ -12,8 +13,18 @@ FLOAT64, INT64 = as_dtype("float64"), as_dtype("int64")
 
 def _finished(result, out, requires_grad):
     if out is not None:
+        if out.numel() == result.numel():       # it keeps its shape, as in PyTorch
+            return out.copy_(result.view(out.shape))
         return out.resize_(result.shape).copy_(result)
     return result.requires_grad_() if requires_grad else result
+
+
+def _dtype_for(op, dtype, out):
+    if dtype is None:
+        return get_default_dtype() if out is None else out.dtype
+    if out is not None and as_dtype(dtype) is not out.dtype:
+        raise DTypeError(f"{op}: dtype must be that of out, {out.dtype.name}, got {dtype}")
+    return dtype
 
 
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
@@ -32,7 +43,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     numbers = (("start", start), ("end", end), ("base", base))
     start, end, base = [0 if isinstance(x, Tensor) and x.is_meta else _arguments.number("logspace", n, x)
                         for n, x in numbers]
-    dtype = (get_default_dtype() if out is None else out.dtype) if dtype is None else dtype
+    dtype = _dtype_for("logspace", dtype, out)
     wide = promote_types(dtype, FLOAT64)
     result = pow(base, linspace(start, end, steps, dtype=wide, layout=layout, device=device, pin_memory=pin_memory))
     return _finished(result.to(dtype), out, requires_grad)
@@ -55,7 +66,7 @@ def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=
         raise RuntimeError(f"range: the way from {start} to {end} must have the sign of step, which is not 0, "
                            f"got {step}")
     n = int((end - start) / step) + 1
-    dtype = (get_default_dtype() if out is None else out.dtype) if dtype is None else dtype
+    dtype = _dtype_for("range", dtype, out)
     wide = INT64 if isinstance(start, int) and isinstance(step, int) else FLOAT64
     result = arange(n, dtype=wide, layout=layout, device=device, pin_memory=pin_memory) * step + start
     return _finished(result.to(dtype), out, requires_grad)

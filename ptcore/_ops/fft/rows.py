@@ -10,20 +10,23 @@ from ptcore._ops.table.schema import COMPLEX, composite, linear
 _DOUBLE = ("float32", "float64")
 
 linear(
-    "_fft_c2c(input, dim: Dims, normalization: Int, forward: Bool)", types=COMPLEX, kernel="pocketfft:c2c",
-    internal=True, called="fft_fft", node="FftC2CBackward0", out="fft_c2c", autocast="high",
+    "_fft_c2c(input, dim: DimList, normalization: Int, forward: Bool)", types=COMPLEX, kernel="pocketfft:c2c",
+    internal=True, called="fft_fft", node="FftC2CBackward0", out="fft_c2c", out_dtype="cast",
+    autocast="high",
     vjp=["_fft_c2c(g, dim, normalization, not forward)"], reference="_fft_c2c(x, dim, normalization, forward)",
     doc="The transform of complex numbers along dims.")
 
 linear(
-    "_fft_r2c(input, dim: Dims, normalization: Int, onesided: Bool, forward: Bool)", types=_DOUBLE, promote="float",
-    kernel="pocketfft:r2c", internal=True, called="fft_rfft", node="FftR2CBackward0", out="fft_r2c", autocast="high",
+    "_fft_r2c(input, dim: DimList, normalization: Int, onesided: Bool, forward: Bool)", types=_DOUBLE, promote="float",
+    kernel="pocketfft:r2c", internal=True, called="fft_rfft", node="FftR2CBackward0", out="fft_r2c", out_dtype="cast",
+    autocast="high",
     reference="_fft_r2c(x, dim, normalization, onesided, forward)",
     doc="The transform of real numbers along dims; of the last of them the first ``n // 2 + 1`` entries if onesided.")
 
 linear(
-    "_fft_c2r(input, dim: Dims, normalization: Int, last_dim_size: Int, forward: Bool)", types=COMPLEX,
-    kernel="pocketfft:c2r", internal=True, called="fft_irfft", node="FftC2RBackward0", out="fft_c2r", autocast="high",
+    "_fft_c2r(input, dim: DimList, normalization: Int, last_dim_size: Int, forward: Bool)", types=COMPLEX,
+    kernel="pocketfft:c2r", internal=True, called="fft_irfft", node="FftC2RBackward0", out="fft_c2r", out_dtype="cast",
+    autocast="high",
     reference="_fft_c2r(x, dim, normalization, last_dim_size, forward)",
     doc="The real transform of the first ``n // 2 + 1`` entries of a spectrum, whose others are their conjugates.")
 
@@ -60,7 +63,8 @@ def _transform(name, parameters, text, derivative, example, result, more="", poi
     given = "n" if parameters == _ONE else "s"
     composite(
         f"fft_{name}(input, {parameters}, norm: Obj = None)", public=[f"fft.{name}"], method=False,
-        out_argument="inside", autocast="high", reference=f"_spectrum('{name}', x, {given}, dim, norm)",
+        out_argument="inside", out_dtype="cast", autocast="high",
+        reference=f"_spectrum('{name}', x, {given}, dim, norm)",
         doc=f"""{text}
 
 {points[parameters]}

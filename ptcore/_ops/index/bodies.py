@@ -5,6 +5,7 @@ from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._methods import nonzero
+from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import arange, full, ones_like, zeros
 from ptcore._ops.functions import (
     abs,
@@ -17,6 +18,7 @@ from ptcore._ops.functions import (
     masked_fill,
     masked_write,
     places_among,
+    remainder,
     reshape,
     scatter_amax,
     scatter_amin,
@@ -183,6 +185,8 @@ def take_along_dim(input, indices, dim):
     dim = _dim_of("take_along_dim", input, dim)
     if indices.dtype is not INT64:
         indices = indices.to(INT64)
+    if input.shape[dim]:                    # beyond the ends they go on from the other one, as in PyTorch
+        indices = remainder(indices, input.shape[dim])
     if input.shape == indices.shape:
         return gather(input, dim, indices)
     a, b = list(input.shape), list(indices.shape)
@@ -237,9 +241,10 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
             given = "None" if offsets is None else f"shape {list(offsets.shape)}"
             raise ValueError(f"{op}: offsets must be a vector for an input of 1 dimension, got {given}")
         offsets = offsets.to(INT64)
-        if offsets.numel() and int(offsets[0]) != 0:
+        looked_at = offsets.numel() and has_values(offsets)
+        if looked_at and int(offsets[0]) != 0:
             raise ValueError(f"{op}: offsets[0] must be 0, got {int(offsets[0])}")
-        if offsets.numel() and int(offsets[-1]) > input.numel():
+        if looked_at and int(offsets[-1]) > input.numel():
             raise ValueError(f"{op}: offsets must not exceed input's length {input.numel()}, got {int(offsets[-1])}")
         bags = offsets.numel() - (1 if include_last_offset else 0)
         bag = places_among(offsets[:bags], arange(input.numel(), device=input.device), True) - 1
@@ -247,7 +252,7 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
     padding_idx = _padding(op, padding_idx, weight.shape[0])
     if max_norm is not None:
         _renormed(op, weight, flat, max_norm, norm_type)
-    if padding_idx >= 0:
+    if padding_idx >= 0 and has_values(flat):       # the result has the same shape with those rows
         kept = flat != padding_idx
         flat, bag = flat[kept], bag[kept]
         if per_sample_weights is not None:
@@ -321,6 +326,8 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
 def _renormed(op, weight, indices, max_norm, norm_type):
     """Shrinks in place the rows of weight that are used and longer than max_norm."""
     max_norm, norm_type = _arguments.real(op, "max_norm", max_norm), _arguments.real(op, "norm_type", norm_type)
+    if not has_values(indices):
+        return
     with no_grad():
         used = _unique(reshape(indices, (-1,)))
         rows = index_select(weight, 0, used)

@@ -256,7 +256,7 @@ _row("linalg_lu(A, *, pivot=True)",
 _row("lu(input, pivot=True, get_infos=False)",
      "LU and pivots of :func:`ptcore.linalg.lu_factor`, and with ``get_infos`` the third of ``lu_factor_ex``.",
      f"ptcore.lu({_EXAMPLE})[1]", "tensor([1, 2], dtype=ptcore.int32)",
-     reference="_lu_of", returns="tuple[Tensor, ...]", out_dtype="cast")
+     reference="_lu_of", returns="tuple[Tensor, ...]", out_dtype="any")
 
 _row("lu_unpack(LU_data, LU_pivots: Index, unpack_data=True, unpack_pivots=True)",
      "P, L and U of what ``lu_factor`` returned; those that are not unpacked are empty.",
@@ -302,10 +302,10 @@ _row("linalg_ldl_solve(LD, pivots: Index, B, *, hermitian=False)",
 _row("linalg_eig(A)",
      """Eigenvalues and eigenvectors, the columns of a matrix, of any square matrices; both are complex. The vectors
 have length one and are defined up to a factor of modulus one: a loss that depends on it has no derivative.""",
-     f"ptcore.linalg.eig({_EXAMPLE}).eigenvalues", "tensor([2.+0.j, 4.+0.j])")
+     f"ptcore.linalg.eig({_EXAMPLE}).eigenvalues", "tensor([2.+0.j, 4.+0.j])", out_dtype="cast")
 
 _row("linalg_eigvals(A)", "Eigenvalues of any square matrices, which are complex, in no order.",
-     f"ptcore.linalg.eigvals({_EXAMPLE})", "tensor([2.+0.j, 4.+0.j])")
+     f"ptcore.linalg.eigvals({_EXAMPLE})", "tensor([2.+0.j, 4.+0.j])", out_dtype="cast")
 
 _row("geqrf(input)",
      """R on and above the diagonal, below it the reflectors whose product is Q, and their sizes ``tau``; see

@@ -413,6 +413,11 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
         raise RuntimeError(f"{op}: blank must be in [0, {classes - 1}], got {blank}")
     input_lengths = _lengths(op, "input_lengths", input_lengths, n, log_probs.device)
     target_lengths = _lengths(op, "target_lengths", target_lengths, n, log_probs.device)
+    if not (has_values(input_lengths) and has_values(target_lengths) and has_values(targets)):
+        loss = sum(log_probs, (0, 2))               # of that shape; the recursion is as long as the lengths say
+        if reduction != "none":
+            return mean(loss) if reduction == "mean" else sum(loss)
+        return reshape(loss, ()) if single else loss
     if n and (int(input_lengths.max()) > steps or int(input_lengths.min()) < 0 or int(target_lengths.min()) < 0):
         raise RuntimeError(f"{op}: input_lengths must be in [0, {steps}] and target_lengths not negative, got "
                            f"{input_lengths.tolist()} and {target_lengths.tolist()}")

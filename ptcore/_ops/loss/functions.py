@@ -19,8 +19,9 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         Shape ``(C)`` or ``(C, d1, ...)``.
     ignore_index : int, optional
         Class index that does not count, -100 unless given.
-    options : None
-        The logits are made as a whole.
+    options : LinearCrossEntropyOptions, optional
+        Has the samples worked through in pieces, if `linear_weight` is a matrix and `target` holds class indices; else,
+        and without options, the logits are made as a whole.
 
     Examples
     --------
@@ -33,8 +34,8 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     for name, x in (("input", input), ("linear_weight", linear_weight), ("target", target)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{op}: {name} must be a Tensor, got {type(x).__name__}")
-    if options is not None:
-        raise NotImplementedError(f"{op}: options must be None, got {type(options).__name__}")
+    if options is not None and not hasattr(options, "in_pieces"):
+        raise TypeError(f"{op}: options must be LinearCrossEntropyOptions or None, got {type(options).__name__}")
     if input.ndim not in (1, 2) or linear_weight.ndim < 2 or (linear_weight.ndim > 2 and input.ndim == 1):
         raise RuntimeError(f"{op}: input must be (N, features), or (features) of a linear_weight of 2 dims, got shapes "
                            f"{list(input.shape)} and {list(linear_weight.shape)}")
@@ -46,7 +47,11 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         raise RuntimeError(f"{op}: linear_bias must have shape {list(sizes)}, got {list(linear_bias.shape)}")
     if ignore_index is not None and target.is_floating_point():
         raise RuntimeError(f"{op}: ignore_index goes with class indices, got a target of probabilities")
+    ignore_index = -100 if ignore_index is None else ignore_index
+    if options is not None and linear_weight.ndim == 2 and target.dtype.kind in "iu" and target.ndim == input.ndim - 1:
+        return options.in_pieces(input, linear_weight, target, linear_bias, weight, reduction, ignore_index,
+                                 label_smoothing)
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
     return cross_entropy(logits.unflatten(-1, sizes), target, weight, reduction=reduction,
-                         ignore_index=-100 if ignore_index is None else ignore_index, label_smoothing=label_smoothing)
+                         ignore_index=ignore_index, label_smoothing=label_smoothing)

@@ -1,5 +1,5 @@
 """Rows: exponential, logarithmic, trigonometric and hyperbolic functions."""
-from ptcore._ops.table.schema import COMPLEX, FLOATING, REAL, elementwise, uniform
+from ptcore._ops.table.schema import COMPLEX, FLOATING, REAL, elementwise, made, uniform
 
 
 def _function(name, partial, low, high, text, example, *, types=FLOATING, formula=None,
@@ -75,6 +75,10 @@ elementwise(
     "conj_physical(input)", types=COMPLEX, formula="conj(x)", partial=None, internal=True, called="conj",
     vjp=["conj_physical(g)"], jvp=["conj_physical(t)"], reference="conj(x)", out_dtype="exact",
     doc="The complex conjugate.")
+
+made("conj_physical_function(input)", "conj(x)", "Complex conjugates; real tensors are themselves.",
+     "ptcore.conj_physical(ptcore.tensor([1 + 2j]))", "tensor([1.-2.j])", public=["conj_physical"],
+     called="conj_physical", method=False, out_argument=True)
 
 elementwise(
     "angle(input)", types=FLOATING, promote="float", out="real", formula="angle(x)",

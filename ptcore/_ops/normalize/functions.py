@@ -1,7 +1,7 @@
 """``batch_norm``, ``instance_norm``, ``group_norm``, ``rms_norm`` and ``local_response_norm`` of ``nn.functional``."""
 from ptcore._dtype import finfo
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops.functions import batch_norm_stats, cat, group_norm_stats
+from ptcore._ops.functions import batch_norm_stats, cat, clone, div, group_norm_stats
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
@@ -96,6 +96,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     tensor([[-1.0000,  0.0000],
             [ 1.0000,  0.0000]])
     """
+    if isinstance(input, Tensor) and tuple(input.shape) == (0,):     # PyTorch takes one dim where it has no elements
+        return clone(input)
     _check("batch_norm", input)
     _channels("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     weight, bias = _like(input, weight, bias)
@@ -298,4 +300,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     total = padded[:, :square.shape[1]]
     for i in range(1, size):
         total = total + padded[:, i:i + square.shape[1]]
+    if input.dtype.kind in "iu":            # PyTorch's mean of whole numbers is one
+        total = div(total, size, rounding_mode="trunc")
+        return input / (total * alpha + k) ** beta
     return input / (total * (alpha / size) + k) ** beta

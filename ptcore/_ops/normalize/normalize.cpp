@@ -148,6 +148,7 @@ inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_REST
     /* gx = rstd (g w - mean(g w) - xhat mean(g w xhat)), xhat = (x - mean) rstd */
     const E a = E(first / double(n)), b = E(second / double(n)) * rstd * rstd;
     for (int64_t j = 0; j < n; ++j) q[j] = rstd * (g[j] * w[j] - a - (x[j] - mean) * b);
+    if (n == 1) q[0] = E(0) * (rstd * g[0] * w[0]);     /* what cancels, without what rounding left of it */
 }
 template <int ROWS, class E>
 inline void add_rows(E *PT_RESTRICT gw, E *PT_RESTRICT gb, const E *const *g, const E *const *x, const E *mean, const E *rstd, int64_t n) {

@@ -3,7 +3,7 @@ import math
 
 from cython.cimports.ptcore._ops._spatial import _batched, _numbers, _unbatched, _windows
 
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import rand
@@ -120,6 +120,8 @@ def adaptive_max_pool3d(input, output_size, return_indices):
 
 def _lp_pool(op, n, input, norm_type, kernel_size, stride, ceil_mode):
     kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
+    if norm_type == 0:
+        raise DivisionByZeroError(f"{op}: norm_type must not be 0")
     out = _avg_pool(op, n, input ** norm_type, kernel, stride, 0, ceil_mode, True, None)
     return (out.sign() * relu(abs(out)) * math.prod(kernel)) ** (1.0 / norm_type)
 

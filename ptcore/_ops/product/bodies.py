@@ -150,9 +150,9 @@ def vdot(input, other):
     return dot(_conj(input), other)
 
 
-def inner(input, other):
+def inner(input, other, out=None):
     if not input.ndim or not other.ndim:
-        return input * other
+        return input * other if out is None else mul(input, other, out=out)
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last sizes must agree, got shapes {list(input.shape)} and {list(other.shape)}")
     if input.ndim == 1 and other.ndim == 1:
@@ -186,7 +186,7 @@ def tensordot(a, b, dims):
         if not a.ndim or not b.ndim or (a.shape[p] != b.shape[q] and 1 not in (a.shape[p], b.shape[q])):
             raise ShapeError(f"{op}: dims {left} of shape {list(a.shape)} and {right} of {list(b.shape)} must agree")
         if a.shape[p] != b.shape[q]:            # one element beside several stands for all of them
-            a, b = (a, sum(b, q, True)) if a.shape[p] == 1 else (sum(a, p, True), b)
+            a, b = (a, sum(b, q, True, dtype=b.dtype)) if a.shape[p] == 1 else (sum(a, p, True, dtype=a.dtype), b)
         n *= a.shape[p]
     rest_a = [d for d in range(a.ndim) if d not in left]
     rest_b = [d for d in range(b.ndim) if d not in right]

@@ -136,7 +136,7 @@ made("vdot(input, other)", "vdot(x, y)", "Sum of the products of two vectors' el
      autocast="widest")
 
 made("inner(input, other)", "inner(x, y)", "Sums of products over the last dims of both tensors.",
-     "ptcore.inner(ptcore.ones(2), ptcore.ones(2))", "tensor(2.)", out_argument=True, autocast="low", out_dtype="cast")
+     "ptcore.inner(ptcore.ones(2), ptcore.ones(2))", "tensor(2.)", out_argument="inside", autocast="low")
 
 made("tensordot(a, b, dims: Obj = 2)", "tensordot(x, y, dims)",
      "Sums of products over the last ``dims`` dims of a and the first of b, or over the two lists of dims.",

@@ -28,7 +28,7 @@ for _name, _called, _params, _doc in (
 structured(
     "bernoulli_of(input, generator: Obj)", types=REAL, vjp=["zeros_for(g, x.shape)"], jvp=None,
     kernel="random_bernoulli", internal=True, called="bernoulli",
-    random=True, layout="contiguous", out="like", reference="bernoulli",
+    random=True, layout="contiguous", out="like", reference="bernoulli", out_dtype="any",
     doc="1 with the probability that each element says, else 0.")
 
 structured(

@@ -1,5 +1,6 @@
 """``segment_reduce``."""
 from ptcore._ops import _arguments
+from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import cat, cumsum, searchsorted
 from ptcore._tensor import Tensor
@@ -56,17 +57,18 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         raise RuntimeError(f"{op}: axis must be the last dim of lengths or offsets, whose other sizes are those of "
                            f"data in front of it: got axis {axis}, shapes {list(pieces.shape)} and {list(data.shape)}")
     pieces, size = pieces.to("int64"), data.shape[axis]
+    checked = not unsafe and has_values(pieces)
     if lengths is not None:
         ends = cumsum(pieces, -1)
         offsets = cat([zeros(*pieces.shape[:-1], 1, dtype=pieces.dtype, device=pieces.device), ends], -1)
-        if not unsafe and (pieces < 0).any():
+        if checked and (pieces < 0).any():
             raise RuntimeError(f"{op}: lengths must not be negative, got {int(pieces.min())}")
-        if not unsafe and (offsets[..., -1] != size).any():
+        if checked and (offsets[..., -1] != size).any():
             raise RuntimeError(f"{op}: lengths must add up to {size}, the size of dim {axis}")
     else:
         offsets = pieces
         lengths = pieces.diff()
-        if not unsafe and ((lengths < 0).any() or (pieces < 0).any() or (pieces > size).any()):
+        if checked and ((lengths < 0).any() or (pieces < 0).any() or (pieces > size).any()):
             raise RuntimeError(f"{op}: offsets must rise from 0 to {size} at most, the size of dim {axis}")
     # Elements before the first piece go to bucket 0, those behind the last one to the last bucket.
     count = offsets.shape[-1] - 1

@@ -1,14 +1,27 @@
 """Bodies: other sizes by interpolation, sampling at positions, pixels as channels."""
 from cython.cimports.ptcore._ops._spatial import _numbers, _word
 
+from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._exchange.convert import tensor
 from ptcore._ops import _arguments
-from ptcore._ops.creation.creation import linspace, zeros
-from ptcore._ops.functions import clone, grid_sampled, permute, resample, reshape, transpose
+from ptcore._ops.creation.creation import eye, linspace, zeros
+from ptcore._ops.functions import (
+    clamp,
+    clone,
+    floor,
+    grid_sampled,
+    permute,
+    resample,
+    reshape,
+    transpose,
+    trunc,
+    where,
+)
 from ptcore._ops.pooling.bodies import _adaptive_avg
 from ptcore._ops.product.bodies import matmul
 
+FLOAT32, FLOAT64, UINT8 = as_dtype("float32"), as_dtype("float64"), as_dtype("uint8")
 _LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
 
 
@@ -64,9 +77,8 @@ def _bump(x):
     return ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0.0
 
 
-def _smoothed(x, dim, count, how, align_corners, scale):
-    """Resampled along a dim by a filter that is as wide as the output's step: a product with a matrix."""
-    n = x.shape[dim]
+def _filter(n, count, how, align_corners, scale):
+    """The matrix of a filter that is as wide as the output's step, by its rows."""
     if align_corners:
         step = (n - 1) / (count - 1) if count > 1 else 0.0
     else:
@@ -81,8 +93,28 @@ def _smoothed(x, dim, count, how, align_corners, scale):
         weights = [kernel((j - centre + 0.5) / stretch) for j in range(first, last)]
         total = sum(weights)
         rows.append([0.0] * first + [w / total if total else w for w in weights] + [0.0] * (n - last))
-    matrix = tensor(rows, dtype=x.dtype, device=x.device)
+    return rows
+
+
+def _product(matrix, x, dim):
+    """Every line along one of the last two dims of an image, times a matrix."""
     return matmul(x, transpose(matrix, 0, 1)) if dim == 3 else matmul(matrix, x)
+
+
+def _of_bytes(x, dim, count, how, align_corners, scale, antialias):
+    """Bytes resampled along a dim as PyTorch does: weights are whole numbers of 16 bits, the result is a byte again."""
+    n = x.shape[dim]
+    if antialias:
+        matrix = tensor(_filter(n, count, how, align_corners, scale), dtype=FLOAT64)
+    else:
+        unit = reshape(eye(n, dtype=FLOAT64), (1, n, n, 1))
+        matrix = transpose(reshape(resample(unit, 2, count, how, align_corners, scale), (n, count)), 0, 1)
+    largest, bits = matrix.max().item(), 0
+    while bits < 22 and int(0.5 + largest * 2 ** (bits + 1)) < 2**15:
+        bits += 1
+    matrix = trunc(matrix * 2**bits + where(matrix < 0, -0.5, 0.5)).to(FLOAT32)      # products and sums are exact
+    total = _product(matrix.to(x.device), x.to(FLOAT32), dim)
+    return clamp(floor((total + 2 ** (bits - 1)) * 2.0**-bits), 0, 255).to(UINT8)
 
 
 def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
@@ -130,6 +162,12 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
                          f"sizes {list(size)}")
     if how == "area":
         return _adaptive_avg(op, n, input, size)
+    if how in ("linear", "cubic") and n == 2 and input.dtype is UINT8:
+        x = input
+        for k in (1, 0):
+            if size[k] != x.shape[k + 2] or scales[k] not in (0.0, 1.0):
+                x = _of_bytes(x, k + 2, size[k], how, bool(align_corners), scales[k], antialias)
+        return clone(x) if x is input else x
     if how in ("linear", "cubic") and input.dtype.kind != "f":
         raise DTypeError(f"{op}: mode {mode!r} needs a floating-point input, got {input.dtype.name}")
     x, same = input, [m == o for m, o in zip(input.shape[2:], size)]
@@ -137,7 +175,8 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         return clone(x)
     if antialias:
         for k in (1, 0):
-            x = _smoothed(x, k + 2, size[k], how, align_corners, scales[k])
+            rows = _filter(x.shape[k + 2], size[k], how, align_corners, scales[k])
+            x = _product(tensor(rows, dtype=x.dtype, device=x.device), x, k + 2)
         return x
     for k in range(n - 1, -1, -1):
         if not (same[k] and (how == "linear" or align_corners or scales[k] in (0.0, 1.0))):

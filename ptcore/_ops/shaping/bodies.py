@@ -470,7 +470,7 @@ def slice_scatter(input, src, dim, start, end, step):
     dim = _divided(op, dim, input)
     bounds = [None if x is None else _arguments.integer(op, name, x) for name, x in (("start", start), ("end", end))]
     if step < 1:
-        raise ValueError(f"{op}: step must be positive, got {step}")
+        raise RuntimeError(f"{op}: step must be positive, got {step}")
     n = input.shape[dim]
     start, end, step = builtin_slice(*bounds, step).indices(n)
     shape, stride = list(input.shape), _row_major(input.shape)

@@ -12,7 +12,7 @@ tensor([1., 2., 3.])
 """)
 
 linear(
-    "flip(input, dims: Dims)", kernel="flip", out="like", vjp=["flip(g, dims)"],
+    "flip(input, dims: DimList)", kernel="flip", out="like", vjp=["flip(g, dims)"],
     varargs="dims", reference="flip(x, axis=dims)",
     doc="""Reversed along ``dims``, as a copy.
 
@@ -150,7 +150,7 @@ made("select_scatter(input, src, dim: Int, index: Int)", "_select_scatter(x, y, 
 made("slice_scatter(input, src, dim=0, start: Obj = None, end: Obj = None, step=1)",
      "_slice_scatter(x, y, dim, start, end, step)",
      "A copy of ``input`` with ``src`` in the place of a slice of a dim.",
-     "ptcore.slice_scatter(ptcore.zeros(3), ptcore.ones(2), 0, 1)", "tensor([0., 1., 1.])")
+     "ptcore.slice_scatter(ptcore.zeros(3), ptcore.ones(2), 0, 1)", "tensor([0., 1., 1.])", out_argument=True)
 
 made("diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)", "_diagonal_scatter(x, y, offset, dim1, dim2)",
      "A copy of ``input`` with ``src`` in the place of a diagonal.",

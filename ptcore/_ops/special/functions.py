@@ -9,4 +9,7 @@ def polygamma(self, n):
 
 def polygamma_(self, n):
     """:meth:`polygamma` in place."""
+    if self.dtype.kind != "f":
+        raise RuntimeError(f"polygamma_: the result is floating-point and can't be written to a tensor of "
+                           f"{self.dtype.name}")
     return self.copy_(polygamma(self, n))

@@ -47,10 +47,12 @@ _function("i0", "i1(x)", -6, 6, "Modified Bessel function of the first kind, of 
 _function("i0e", "i1e(x) - sign(x) * out", -6, 6, "Modified Bessel function of order 0 times ``exp(-abs(x))``.",
           ("0., 1.", "1.0000, 0.4658"), cost=64, special=True)
 
-_function("i1", "where(x == 0, 0.5, i0(x) - out / x)", -6, 6, "Modified Bessel function of the first kind, of order 1.",
+# The quotients have another divisor at 0, so that their own derivatives are finite there.
+_function("i1", "where(x == 0, 0.5, i0(x) - out / where(x == 0, 1, x))", -6, 6,
+          "Modified Bessel function of the first kind, of order 1.",
           ("0., 1.", "0.0000, 0.5652"), cost=64, special=True)
 
-_function("i1e", "where(x == 0, 0.5, i0e(x) - out * (sign(x) + 1 / x))", -6, 6,
+_function("i1e", "where(x == 0, 0.5, i0e(x) - out * (sign(x) + 1 / where(x == 0, 1, x)))", -6, 6,
           "Modified Bessel function of order 1 times ``exp(-abs(x))``.", ("0., 1.", "0.0000, 0.2079"), cost=64,
           special=True)
 
@@ -120,7 +122,7 @@ made("logit(input, eps: Obj = None)", "special.logit(x if eps is None else clip(
 made("polygamma_function(n: Int, input)", "special.polygamma(n, input)", "The ``n``-th derivative of digamma.",
      "ptcore.polygamma(1, ptcore.tensor([1.]))", "tensor([1.6449])", public=["polygamma"],
      called="polygamma", method=False,
-     out_argument=True)
+     out_argument=True, out_dtype="cast")
 
 # -- special functions ------------------------------------------------------------------------------
 made("mvlgamma(input, p: Int)", "special.multigammaln(x, p)",

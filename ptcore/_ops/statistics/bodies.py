@@ -453,7 +453,7 @@ def unravel_index(indices, shape):
     op = "unravel_index"
     if indices.dtype.kind not in "iu":
         raise TypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
-    sizes = _arguments.integers(op, "shape", shape)
+    indices, sizes = indices.to(INT64), _arguments.integers(op, "shape", shape)
     total = 1
     for n in sizes:
         if n < 0:

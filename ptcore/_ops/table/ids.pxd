@@ -4,7 +4,8 @@ from ptcore._types cimport *
 cdef extern from "_opinfo.h":
     enum:
         PT_ELEMENTWISE, PT_STRUCTURED, PT_VIEWOP, PT_COMPOSITE
-        PT_PROMOTE_DEFAULT, PT_PROMOTE_FLOAT, PT_PROMOTE_NONE, PT_PROMOTE_WHERE, PT_PROMOTE_FIRST
+        PT_OUT_CAST, PT_OUT_EXACT, PT_OUT_CAST_ONE, PT_OUT_OWN, PT_OUT_ANY
+        PT_PROMOTE_DEFAULT, PT_PROMOTE_FLOAT, PT_PROMOTE_NONE, PT_PROMOTE_WHERE, PT_PROMOTE_FIRST, PT_PROMOTE_WHOLE
         PT_PROMOTE_DTYPE
         PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE
         PT_SELECTS_NONE, PT_SELECTS_ONE, PT_SELECTS_SECOND
@@ -34,7 +35,7 @@ cdef extern from "_opinfo.h":
         uint8_t differentiable
         uint8_t nsaved
         uint8_t rule
-        uint8_t integers, selects, condition, exact_out
+        uint8_t integers, selects, condition, out_rule
         uint32_t types
         uint16_t grad_mask
         int16_t *saved

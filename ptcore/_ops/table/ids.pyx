@@ -198,7 +198,7 @@ def register_row(str name, str letters, str argnames, str family, int npositiona
     o.ntensors = sum([c in "TOIJL" for c in letters])
     o.lists = letters.count("L")
     o.differentiable = grad_mask != 0
-    o.exact_out = True
+    o.out_rule = PT_OUT_EXACT
     o.types, o.grad_mask = types, grad_mask
     o.nsaved = len(saved)
     for k in range(len(saved)):

@@ -21,6 +21,7 @@ Dim         a dim of the first tensor                                 d
 OptDim      a dim of the first tensor or None                         e
 NewDim      a dim of the result, which has one more                   n
 Dims        one or several dims; None and () mean all                 D
+DimList     one or several dims; () means none                        R
 Sizes       a shape, or numbers for its dims: at most 64 ints         z
 Ints        ints, as many as there are                                Z
 DType       a dtype or None                                           t
@@ -47,7 +48,8 @@ DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64
 
 LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tensors": "L",
            "Int": "i", "Float": "f", "Bool": "b", "Scalar": "s", "OptInt": "j", "OptFloat": "g",
-           "Dim": "d", "OptDim": "e", "NewDim": "n", "Dims": "D", "Sizes": "z", "Ints": "Z", "DType": "t",
+           "Dim": "d", "OptDim": "e", "NewDim": "n", "Dims": "D",
+           "DimList": "R", "Sizes": "z", "Ints": "Z", "DType": "t",
            "Obj": "o"}
 TENSOR_LETTERS = "TOIJL"
 AUTOCAST = ("low", "high", "widest", None)
@@ -103,7 +105,8 @@ class Row:
     returns it if it has written there.
 
     ``out_dtype``: "exact" where ``out=`` must have the result's dtype, "cast" where it may have any that the result can
-    be cast to, "cast one" where a single one may and each of several must not. PyTorch's functions differ in this;
+    be cast to, "cast one" where a single one may and each of several must not, "own" where the op computes in out='s
+    dtype unless the call names one, "any" where it may have any. PyTorch's functions differ in this;
     elementwise rows are "cast", others "exact", unless they say so.
 
     ``inplace``: whether there is a form that ends in "_"; "inside" where the bodies of composites have a function of

@@ -7,7 +7,8 @@ TENSOR_WORD = {"T": "Tensor", "O": "Tensor or None", "I": "Tensor", "J": "Tensor
                "L": "sequence of Tensors"}
 WORD = {"i": "int", "f": "float", "b": "bool", "s": "number", "j": "int or None",
         "g": "float or None", "d": "int", "e": "int or None", "n": "int",
-        "D": "int, tuple of ints or None", "z": "sequence of ints", "Z": "sequence of ints", "t": "dtype or None",
+        "D": "int, tuple of ints or None", "R": "int or sequence of ints",
+        "z": "sequence of ints", "Z": "sequence of ints", "t": "dtype or None",
         "w": "str", "o": "object"}
 # The functions of a row: the plain one, the one that ends in "_", and a method that differs from the plain function.
 FUNCTION, INPLACE, METHOD = "function", "inplace", "method"

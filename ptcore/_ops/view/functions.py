@@ -29,4 +29,4 @@ def sum_to_size(self, *size):
     if lead < 0 or any(n not in (1, m) for n, m in zip(shape, own[lead:])):
         raise ShapeError(f"sum_to_size: size {list(shape)} is not expandable to size {list(own)}")
     dims = [d for d, m in enumerate(own) if d < lead or (shape[d - lead] == 1 and m != 1)]
-    return self.sum(tuple(dims), True).reshape(shape) if dims else self
+    return self.sum(tuple(dims), True).reshape(shape) if dims or not shape else self

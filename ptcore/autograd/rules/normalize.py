@@ -40,7 +40,8 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
     else:
         _, mean, rstd = layer_norm_statistics(input, None, None, normalized_ndim, eps)
         gx, gw, gb = layer_norm_by_ops(g, input, mean, rstd, weight)
-        shape = input.shape[len(input.shape) - normalized_ndim:]
+    shape = input.shape[len(input.shape) - normalized_ndim:]
+    if gw.shape != shape:           # the op tells the dims of a row by the mean, which has 1 where a batch is 1 as well
         gw, gb = reshape(gw, shape), reshape(gb, shape)
     return gx, gw if needs & 2 else None, gb if needs & 4 else None
 

@@ -209,7 +209,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         Whether the layer has one.
     reduction, weight, ignore_index, label_smoothing
         As for :class:`CrossEntropyLoss`.
-    options : None
+    options : LinearCrossEntropyOptions, optional
         See :func:`ptcore.nn.functional.linear_cross_entropy`.
 
     Examples

@@ -1,4 +1,5 @@
 """Arguments and results from torch to ptcore and back: dtypes, strides, storage offsets and requires_grad are kept."""
+import dataclasses
 import functools
 import types
 
@@ -20,6 +21,17 @@ class NotCarried(Exception):
     """An argument that has no form in ptcore: another layout, another dtype."""
 
 
+def plain(x):
+    """A tensor with the elements, strides and offset of x, in memory that holds the elements as they are."""
+    if not x.is_conj() and not x.is_neg():
+        return x
+    if x.is_neg():
+        return torch.resolve_neg(x)
+    stored = x.conj()                       # the same memory, without the mark
+    memory = torch.as_strided(stored, (x.untyped_storage().nbytes() // x.element_size(),), (1,), 0)
+    return torch.as_strided(memory.conj_physical(), x.shape, x.stride(), x.storage_offset())
+
+
 def tensor(x, memo=None):
     """A tensor of ptcore with the elements, strides and dtype of a torch tensor, its memory its own; those that share
     memory in torch do so here if one ``memo`` is given for both."""
@@ -27,8 +39,9 @@ def tensor(x, memo=None):
     if x.layout != torch.strided or x.dtype not in DTYPES:
         raise NotCarried(f"{x.layout} of {x.dtype}")
     if x.device.type == "meta":
-        return pt.empty_strided(tuple(x.shape), tuple(x.stride()), dtype=DTYPES[x.dtype], device="meta")
-    grad, x = x.requires_grad, x.detach().resolve_conj().resolve_neg()
+        whole = pt.empty(x.untyped_storage().nbytes() // x.element_size(), dtype=DTYPES[x.dtype], device="meta")
+        return whole.as_strided(tuple(x.shape), tuple(x.stride()), x.storage_offset())
+    grad, x = x.requires_grad, plain(x.detach())
     if x.dim() > 64:
         raise NotCarried("more than 64 dims")
     place = x.untyped_storage().data_ptr(), x.dtype
@@ -107,6 +120,8 @@ def ours(x, memo=None):
         return FORMATS[x]
     if isinstance(x, torch.Generator):
         return pt.Generator().manual_seed(x.initial_seed())
+    if isinstance(x, torch.nn.LinearCrossEntropyOptions):
+        return pt.nn.LinearCrossEntropyOptions(**{f.name: ours(getattr(x, f.name)) for f in dataclasses.fields(x)})
     if isinstance(x, torch.nn.Module):
         return getattr(pt.nn, type(x).__name__)()
     if callable(x):

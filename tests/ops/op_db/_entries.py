@@ -2,6 +2,7 @@
 import functools
 import operator
 import types
+import zlib
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
@@ -72,11 +73,16 @@ def variant(function):
     return found(name, pt.Tensor) or found(name)
 
 
-def dtypes(op):
-    """The dtypes that both have, in a fixed order."""
+def dtypes(op, few=False):
+    """The dtypes that both have, in a fixed order; ``few``: float32, if it is one, and another that the name chooses."""
     from ._convert import DTYPES
     supported = op.supported_dtypes("cpu")
-    return [dtype for dtype in DTYPES if dtype in supported]
+    found = [dtype for dtype in DTYPES if dtype in supported]
+    if not few or len(found) < 3:
+        return found
+    first = torch.float32 if torch.float32 in found else found[-1]
+    others = [dtype for dtype in found if dtype is not first]
+    return [first, others[zlib.crc32(op.full_name.encode()) % len(others)]]
 
 
 def samples(op, dtype, grad, seed, reference=False):

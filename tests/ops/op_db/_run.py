@@ -48,7 +48,7 @@ def run(names, jobs, *settings):
                 w.process.join()
                 if w.name == "start":
                     raise SystemExit("a worker did not start") from None
-                yield w.name, {"forward": [1, [f"the process ended with {w.process.exitcode}"]]}, [], spent
+                yield w.name, {"forward": [1, [f"the process ended with {w.process.exitcode}"], 0]}, [], spent
                 workers.remove(w)
                 workers.append(Worker(*settings))
                 continue

@@ -1,0 +1,5 @@
+"""Bodies: conjugation as a function that writes to ``out=``."""
+
+
+def conj_physical_function(input):
+    return input.conj()
