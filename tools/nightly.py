@@ -44,6 +44,9 @@ DIGITS_SEEDS = 10
 DIGITS_ACCURACY = 98.5
 KILLS = 100             # runs that are killed and go on
 INTERRUPTS = 100        # loaders that Ctrl-C ends, for each way to start processes
+OP_DB_SEEDS = 3
+STORM_CALLS = 1_000_000
+STORM_PARTS = 8
 LIMIT = 4 * 3600        # seconds of one part
 
 
@@ -81,6 +84,19 @@ def parts(seed):
                        str(os.cpu_count())], {})
     found["sanitizers/files"] = (["sh", "tools/sanitize.sh", "--run", "tools/fuzz_files.py", "--cases", "100000",
                                   "--seed", str(seed)], {"PYTHON": sys.executable})
+    # torch's op database: every sample of every dtype, with three seeds
+    for more in range(OP_DB_SEEDS):
+        found[f"op_db/{more}"] = ([sys.executable, "-P", "-m", "op_db", "--all", "--seed", str(seed + more), "--jobs",
+                                   str(os.cpu_count()), "--table", str(WORK / f"op_db_{more}.tsv"), "--details",
+                                   str(WORK / f"op_db_{more}.jsonl")], {"PYTHONPATH": str(ROOT / "tests" / "ops")})
+    # random calls, which the sanitizers watch; a part is one that ends within its limit
+    storm = ["tools/storm.py", "--seed", str(seed), "--torch", sys.executable]
+    found["storm"] = ([sys.executable, "-P", *storm, "--calls", "200000", "--report", str(WORK / "storm.json")], {})
+    for more in range(STORM_PARTS):
+        found[f"sanitizers/storm_{more}"] = (
+            ["sh", "tools/sanitize.sh", "--run", *storm, "--calls", str(STORM_CALLS // STORM_PARTS), "--first",
+             str(STORM_CALLS // STORM_PARTS * more), "--report", str(WORK / f"storm_{more}.json")],
+            {"PYTHON": sys.executable})
     # the public suite of the array API standard: a clone of data-apis/array-api-tests with its submodule
     suite = os.environ.get("ARRAY_API_TESTS_DIR")
     if suite:

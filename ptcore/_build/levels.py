@@ -11,7 +11,7 @@ GROUPS = {
     # The same, and too large for what they are worth at -O3.
     "modest": ("grid_sample", "scatter_reduce"),
     # The time goes to the library, or to chains of comparisons and calls: compiled once, for size.
-    "small": ("running", "svd", "lapack", "decompose"),
+    "small": ("running", "svd", "lapack", "decompose", "ctc"),
     # Normals must not depend on the ISA level: without contraction.
     "exact": ("random",),
     # No kernels of ops, but what all of them call: compiled once.

@@ -128,7 +128,7 @@ def _softmax(func, args, kwargs):
     given = _named(func, args, kwargs)
     x = given.pop("input")
     given.pop("_stacklevel", None)
-    result = getattr(masked, func.__name__.removesuffix("_function"))(x.get_data(), mask=x.get_mask(), **given)
+    result = getattr(masked, func.__name__)(x.get_data(), mask=x.get_mask(), **given)
     return wrapped(result, x.get_mask())
 
 
@@ -166,7 +166,7 @@ TABLE = {
     **{name: _unary for name in UNARY}, **{name: _elementwise for name in BINARY},
     **{f"{name}_": _inplace for name in (*UNARY, *BINARY)}, **{name: _moving for name in MOVING},
     **{name: _reduced for name in REDUCTIONS}, "where": _where, "softmin": _softmax,
-    **{name + of: _softmax for name in ("softmax", "log_softmax") for of in ("", "_function")},
+    **dict.fromkeys(("softmax", "log_softmax"), _softmax),
     **{f"{name}_like": _like for name in ("empty", "full", "ones", "zeros")},
     "to_dtype": _moved_to, "to_device": _moved_to, "copy_": _copied, "assign_": _copied, "fill_": _inplace,
     "zero_": _inplace, "is_same_size": _of_data, "to_dense": _itself, "__get__": _attribute,

@@ -17,7 +17,8 @@ FILES = sorted(
 )
 # These are read when one of their functions is first asked for.
 LATER = {ROOT / name for name in ("utils/_summaries.py", "utils/benchmark.py",
-                                  "utils/restart.py", "nn/attention.py")}
+                                  "utils/restart.py", "nn/attention.py",
+                                  "nn/modules/linear_cross_entropy_options.py")}
 HEAVY = {
     "typing", "dataclasses", "inspect", "re", "enum", "contextlib", "warnings", "json",
     "tempfile", "numpy", "scipy", "torch",

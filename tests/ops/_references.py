@@ -5,6 +5,7 @@ signature order and by their own names as well; parameters keep their names. Flo
 arrays arrive in double precision (what float16 or float32 values are is exact there), integers
 in their own dtype, so that wrap-around is NumPy's.
 """
+import itertools
 import warnings
 
 import _composite_references
@@ -351,6 +352,44 @@ def _nll_loss_backward(grad, target, weight, total_weight, reduction, ignore_ind
     safe = np.where(target != ignore_index, target, 0)
     np.put_along_axis(x, np.expand_dims(safe, axis), np.expand_dims(scale, axis), axis)
     return x
+
+
+def _state_paths(labels, length, steps, blank):
+    """All ways through the states blank, label, blank, ... of a sequence, of that many steps."""
+    label = [labels[s // 2] if s % 2 else blank for s in range(2 * length + 1)]
+    for path in itertools.product(range(len(label)), repeat=steps):
+        gaps = [(a, b) for a, b in itertools.pairwise(path)]
+        if path[0] < 2 and all(b - a in (0, 1) or (b - a == 2 and label[b] not in (blank, label[a])) for a, b in gaps):
+            yield path, [label[s] for s in path]
+
+
+def _ctc_alignments(log_probs, labels, input_lengths, target_lengths, blank):
+    """By going over all ways."""
+    steps, n, _ = log_probs.shape
+    alpha, loss = np.full((n, steps, 2 * labels.shape[1] + 1), -np.inf), np.zeros(n)
+    for i in range(n):
+        for t in range(input_lengths[i]):
+            for path, said in _state_paths(labels[i], target_lengths[i], t + 1, blank):
+                weight = sum(log_probs[u, i, k] for u, k in enumerate(said))
+                alpha[i, t, path[-1]] = np.logaddexp(alpha[i, t, path[-1]], weight)
+        end = 2 * target_lengths[i]
+        if input_lengths[i]:
+            loss[i] = -np.logaddexp.reduce(alpha[i, input_lengths[i] - 1, max(end - 1, 0):end + 1])
+        else:
+            loss[i] = np.inf if end else 0
+    return loss, alpha
+
+
+def _ctc_alignments_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
+    """Each way has a share of the probability, and takes a class at each step."""
+    slope = np.zeros(log_probs.shape)
+    for i in range(log_probs.shape[1]):
+        for path, said in _state_paths(labels[i], target_lengths[i], input_lengths[i], blank):
+            if path[-1] >= 2 * target_lengths[i] - 1:
+                share = np.exp(sum(log_probs[t, i, k] for t, k in enumerate(said)) + loss[i])
+                for t, k in enumerate(said):
+                    slope[t, i, k] -= g[i] * share
+    return slope
 
 
 def _cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):

@@ -8,21 +8,18 @@ from ptcore._ops.functions import (
     abs,
     absolute_difference,
     all,
-    cat,
     clamp_min,
     cross_entropy_of_bits,
     cross_entropy_of_logits,
     cross_entropy_stats,
+    ctc_alignments,
     cumsum,
     exp,
-    expand,
-    gather,
     huber_of,
     index_select,
     log,
     log_softmax,
     logsigmoid,
-    logsumexp,
     masked_fill,
     mean,
     minimum,
@@ -30,16 +27,13 @@ from ptcore._ops.functions import (
     multilabel_margin,
     nll_loss_stats,
     reshape,
-    select,
     slice,
     squared_difference,
     sum,
     unsqueeze,
-    where,
     xlogy,
 )
 from ptcore._ops.norm.bodies import cosine_similarity, pairwise_distance
-from ptcore._ops.shaping.bodies import stack
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
@@ -388,15 +382,8 @@ def _lengths(op, name, lengths, n, device):
     return reshape(lengths.to(INT64), (n,))
 
 
-def _shifted(x, k):
-    """k columns of -inf in front, the last k gone."""
-    blank = full((x.shape[0], k), float("-inf"), dtype=x.dtype, device=x.device)
-    return cat([blank, slice(x, 1, 0, x.shape[1] - k, 1)], 1)
-
-
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
-    """The forward recursion over steps in logarithms, all sequences at once; the gradient is that of
-    its ops."""
+    """Targets as rows that blanks fill up; the alignments are the op's."""
     op = "ctc_loss"
     reduction = _arguments.reduction(op, reduction)
     _real(op, log_probs)
@@ -440,39 +427,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     if padded.numel() and (int(padded.min()) < 0 or int(padded.max()) >= classes):
         raise RuntimeError(f"{op}: targets must be in [0, {classes - 1}], got {int(padded.min())} to "
                            f"{int(padded.max())}")
-    # blank, target, blank, target, ..., blank
-    blanks = full((n, longest, 1), blank, dtype=INT64, device=targets.device)
-    labels = cat([reshape(cat([blanks, unsqueeze(padded, 2)], 2), (n, 2 * longest)),
-                  full((n, 1), blank, dtype=INT64, device=targets.device)], 1)
-    states = 2 * longest + 1
-    # from two states before: onto a label that differs from the last one
-    jump = labels != blank
-    if states > 2:
-        same = slice(labels, 1, 2, states, 1) == slice(labels, 1, 0, states - 2, 1)
-        jump = jump & ~cat([full((n, 2), True, device=jump.device), same], 1)
-    else:
-        jump = jump & False
-    emitted = gather(log_probs, 2, expand(unsqueeze(labels, 0), (steps, n, states)))
-    first = arange(states, device=labels.device) < 2
-    alpha = masked_fill(zeros((n, states), dtype=log_probs.dtype, device=labels.device),
-                        arange(states, device=labels.device) > 0, float("-inf"))
-    if steps:
-        alpha = masked_fill(select(emitted, 0, 0), ~first, float("-inf"))
-    last = unsqueeze(2 * target_lengths, 1)
-    for t in range(1, steps):
-        ways = [alpha, _shifted(alpha, 1)]
-        if states > 2:
-            ways.append(masked_fill(_shifted(alpha, 2), ~jump, float("-inf")))
-        after = logsumexp(stack(ways, 0), 0) + select(emitted, 0, t)
-        alpha = where(unsqueeze(input_lengths, 1) > t, after, alpha)
-    if states > 1:
-        ends = stack([gather(alpha, 1, last), masked_fill(gather(alpha, 1, clamp_min(last - 1, 0)), last == 0,
-                                                          float("-inf"))], 0)
-        loss = -logsumexp(ends, 0).squeeze(1)
-    else:
-        loss = -select(alpha, 1, 0)
-    # a sequence without steps has no way but to say nothing
-    loss = where(input_lengths == 0, where(target_lengths == 0, 0.0, float("inf")).to(loss.dtype), loss)
+    loss = ctc_alignments(log_probs, padded, input_lengths, target_lengths, blank)[0]
     if zero_infinity:
         loss = masked_fill(loss, loss == float("inf"), 0)
     if reduction == "mean":

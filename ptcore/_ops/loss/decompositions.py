@@ -1,13 +1,16 @@
 """Losses written out in smaller ops; see _decompositions.py."""
-from ptcore._ops.creation.creation import arange, zeros
+from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import (
+    cat,
     clamp_min,
     cumprod,
     exp,
+    expand,
     gather,
     logsumexp,
     masked_fill,
     reshape,
+    scatter_add,
     scatter_src,
     squeeze,
     unsqueeze,
@@ -16,6 +19,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.loss.bodies import _reduced
+from ptcore._ops.shaping.bodies import stack
 from ptcore._ops.table.shapes import stat_dtype
 
 
@@ -131,6 +135,90 @@ def multilabel_margin_slope(input, target):
     return (sum_of(up, 1) - sum_of(sum_of(up, 2, True) * is_label, 1)) / input.shape[1]
 
 
+def _delayed(x, k):
+    """k columns of -inf in front, the last k gone."""
+    nothing = full((x.shape[0], k), float("-inf"), dtype=x.dtype, device=x.device)
+    return cat([nothing, x[:, :x.shape[1] - k]], 1)
+
+
+def _ahead(x, k):
+    """The first k columns gone, k columns of -inf behind."""
+    return cat([x[:, k:], full((x.shape[0], k), float("-inf"), dtype=x.dtype, device=x.device)], 1)
+
+
+def _ways(x, moved, allowed):
+    """log(sum(exp)) of staying, of going one state on, and two where that is allowed."""
+    ways = [x, moved(x, 1)]
+    if x.shape[1] > 2:
+        ways.append(allowed(moved(x, 2)))
+    return logsumexp(stack(ways, 0), 0)
+
+
+def _states(log_probs, labels, blank):
+    """(label of each state, which are reached from two before, the log-probability of each by step)."""
+    steps, n = log_probs.shape[:2]
+    states, device = 2 * labels.shape[1] + 1, log_probs.device
+    place = arange(states, device=device)
+    # blank, label, blank, ..., label, blank
+    label = where(place % 2 == 1, gather(cat([labels, full((n, 1), blank, dtype=labels.dtype, device=device)], 1), 1,
+                                         expand(unsqueeze(place // 2, 0), (n, states))), blank)
+    other = cat([full((n, min(2, states)), True, device=device), label[:, 2:] != label[:, :-2]], 1)[:, :states]
+    jumps = (label != blank) & other & (place > 1)
+    emitted = gather(log_probs.to(stat_dtype(log_probs)), 2, expand(unsqueeze(label, 0), (steps, n, states)))
+    return place, label, jumps, emitted
+
+
+def ctc_alignments(log_probs, labels, input_lengths, target_lengths, blank):
+    """The recursion over steps, for all sequences at once; states of no path are -inf."""
+    steps, n = log_probs.shape[:2]
+    place, _, jumps, emitted = _states(log_probs, labels, blank)
+    outside = unsqueeze(place, 0) > 2 * unsqueeze(target_lengths, 1)
+    alphas = []
+    for t in range(steps):
+        if t == 0:
+            alpha = masked_fill(emitted[0], place > 1, float("-inf"))
+        else:
+            alpha = emitted[t] + _ways(alphas[-1], _delayed, lambda x: masked_fill(x, ~jumps, float("-inf")))
+        alphas.append(masked_fill(alpha, outside | unsqueeze(input_lengths <= t, 1), float("-inf")))
+    # a sequence without steps says nothing
+    nothing = where(target_lengths == 0, 0.0, float("inf")).to(emitted.dtype)
+    if not steps:
+        return nothing.to(log_probs.dtype), zeros((n, 0, place.shape[0]), dtype=emitted.dtype, device=emitted.device)
+    alpha = stack(alphas, 1)
+    last = gather(alpha, 1, expand(reshape(clamp_min(input_lengths - 1, 0), (n, 1, 1)), (n, 1, place.shape[0])))[:, 0]
+    ends = unsqueeze(2 * target_lengths, 1)
+    if labels.shape[1]:
+        before = masked_fill(gather(last, 1, clamp_min(ends - 1, 0)), ends == 0, float("-inf"))
+        loss = -logsumexp(stack([gather(last, 1, ends), before], 0), 0)[:, 0]
+    else:
+        loss = -last[:, 0]
+    return where(input_lengths == 0, nothing, loss).to(log_probs.dtype), alpha
+
+
+def ctc_alignments_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
+    """The share of the paths that are in a state after a step: those to it times those on from it."""
+    steps, n, classes = log_probs.shape
+    place, label, jumps, emitted = _states(log_probs, labels, blank)
+    ends = 2 * unsqueeze(target_lengths, 1)
+    at_end = masked_fill(zeros((n, place.shape[0]), dtype=emitted.dtype, device=emitted.device),
+                         (place != ends) & (place != ends - 1), float("-inf"))
+    onto = cat([jumps[:, 2:], full((n, min(2, jumps.shape[1])), False, device=jumps.device)], 1)
+    slopes, beta = [], None
+    for t in range(steps - 1, -1, -1):
+        rest = at_end
+        if beta is not None:
+            on = _ways(beta, _ahead, lambda x: masked_fill(x, ~onto, float("-inf")))
+            rest = where(unsqueeze(input_lengths == t + 1, 1), at_end, on)
+        beta = masked_fill(rest + emitted[t], (place > ends) | unsqueeze(input_lengths <= t, 1), float("-inf"))
+        counts = (place <= ends) & unsqueeze((input_lengths > t) & (g != 0), 1)
+        share = where(counts, exp(alpha[:, t] + rest + unsqueeze(loss, 1)), 0.0)
+        none = zeros((n, classes), dtype=share.dtype, device=share.device)
+        slopes.append(-scatter_add(none, 1, label, share) * unsqueeze(g, 1))
+    if not steps:
+        return zeros(log_probs.shape, dtype=log_probs.dtype, device=log_probs.device)
+    return stack(slopes[::-1], 0).to(log_probs.dtype)
+
+
 FUNCTIONS = {f.__name__: f for f in (
     nll_loss_stats, nll_loss_backward, cross_entropy_stats, cross_entropy_backward, multi_margin,
-    multi_margin_slope, multilabel_margin, multilabel_margin_slope)}
+    multi_margin_slope, multilabel_margin, multilabel_margin_slope, ctc_alignments, ctc_alignments_backward)}

@@ -440,6 +440,12 @@ def qr_spec(A, mode):
     return [((0,) if mode == "r" else (*batch, m, wide), A.dtype), ((*batch, wide, n), A.dtype)]
 
 
+def ctc_spec(log_probs, labels):
+    """The losses, and a state for each label, and for each blank around them, after each step."""
+    steps, n = log_probs.shape[:2]
+    return [((n,), log_probs.dtype), ((n, steps, 2 * labels.shape[1] + 1), stat_dtype(log_probs))]
+
+
 def eigh_spec(A, vectors):
     shape = square("linalg_eigh", A)
     return [(shape[:-1], REAL_OF.get(A.dtype, A.dtype)), (shape if vectors else (0,), A.dtype)]

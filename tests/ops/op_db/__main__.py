@@ -35,10 +35,11 @@ def main():
         if details:
             details.write(json.dumps({"name": name, "found": found, "notes": notes, "seconds": seconds}) + "\n")
             details.flush()
-    report(results, args, time.monotonic() - start)
+    sys.exit(1 if report(results, args, time.monotonic() - start) else 0)
 
 
 def report(results, args, seconds):
+    """Prints and writes the table; how many entries are wrong."""
     lines = ["\t".join(("entry", *PHASES))]
     for name in sorted(results):
         cells = []
@@ -57,6 +58,7 @@ def report(results, args, seconds):
     good = sum(not any(wrong for _, wrong, _ in found.values()) for found in results.values())
     meant = sum(any(n for _, _, n in found.values()) for found in results.values())
     print(f"{len(results)} entries: {len(results) - good} wrong, {meant} meant to differ in part, {seconds:.0f} s")
+    return len(results) - good
 
 
 if __name__ == "__main__":
