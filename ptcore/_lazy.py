@@ -45,7 +45,7 @@ TABLE = {
                             "to_dense"),
         "_ops.random.functions": ("bernoulli",),
         "_ops.special.functions": ("polygamma", "polygamma_"),
-        "_ops.view.functions": ("fill_diagonal_", "narrow_copy", "sum_to_size"),
+        "_ops.view.functions": ("fill_diagonal_", "sum_to_size"),
         "array_api._methods": ("__array_namespace__", "to_device"),
     },
     "ptcore.autograd": {

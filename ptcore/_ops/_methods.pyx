@@ -530,6 +530,7 @@ Tensor.T = property(transposed)
 Tensor.mT = property(matrix_transposed)
 Tensor.H = property(adjoint)
 Tensor.mH = property(adjoint)
+Tensor.__rdiv__ = Tensor.__rtruediv__
 Tensor.__iter__ = iterate
 Tensor.__contains__ = contains
 Tensor.__format__ = format_

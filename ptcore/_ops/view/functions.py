@@ -2,11 +2,6 @@
 from ptcore._errors import ShapeError
 
 
-def narrow_copy(self, dim, start, length):
-    """``narrow`` as a copy."""
-    return self.narrow(dim, start, length).clone()
-
-
 def fill_diagonal_(self, fill_value, wrap=False):
     """Sets the elements whose indices are equal; with ``wrap`` the diagonal of a tall matrix starts again."""
     shape = tuple(self.shape)
