@@ -11,6 +11,7 @@ cpdef long _wrap(str op, object dim, long ndim, str name="dim") except -1:
     if type(dim) is not int:
         dim = _arguments.integer(op, name, dim)
     if not -n <= dim < n:
+        _arguments.integer(op, name, dim)       # more than 64 bits are an OverflowError
         raise OutOfRangeError(f"{op}: {name} must be in [{-n}, {n - 1}], got {dim}")
     d = dim
     return d + n if d < 0 else d

@@ -240,6 +240,8 @@ def as_strided(Tensor input not None, size, stride, storage_offset=None):
             [2, 3]])
     """
     offset = input.storage_offset() if storage_offset is None else storage_offset
+    if (input.flags | pt_tls.mode) & PT_SLOW:       # an interpreter's rule asks for the input's geometry
+        return as_strided_of(input, size, stride, offset, input.stride(), input.storage_offset())
     return as_strided_of(input, size, stride, offset, (), 0)
 
 

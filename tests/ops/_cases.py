@@ -414,8 +414,9 @@ CASES.update(_cases_attention.cases(F, Of))
 CASES.update(_cases_factor.cases(F))
 CASES.update(_cases_fft.cases(F, Of))
 CASES.update({f"{_view}_copy": CASES[_view] for _view in (
-    "diagonal", "narrow", "permute", "select", "slice", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
+    "diagonal", "narrow", "permute", "select", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
     "unfold", "unsqueeze", "view", "view_as_real", "view_as_complex")})
+CASES["slice_copy"] = [case for case in CASES["slice"] if case[4] > 0]
 
 
 def cases(row):

@@ -43,7 +43,7 @@ SHAPING = {
     "slice_scatter": [[F(4, 2), F(2, 2), 0, 1, 3], [F(2, 5), F(2, 2), 1, None, 4, 2]],
     "as_strided_scatter": [[F(3, 3), F(2, 2), (2, 2), (3, 2)], [F(6), F(2), (2,), (3,), 1]],
     "split_with_sizes": [[F(5, 2), (2, 3)], [F(2, 5), [1, 4], 1]],
-    "unsafe_split": [[F(5, 2), 2], [F(2, 5), [1, 4], 1]], "unsafe_chunk": [[F(5, 2), 2], [F(2, 6), 3, 1]],
+    "unsafe_split": [[F(5, 2), 2], [F(2, 5), 3, 1]], "unsafe_chunk": [[F(5, 2), 2], [F(2, 6), 3, 1]],
     "unsafe_split_with_sizes": [[F(5, 2), (2, 3)], [F(2, 5), [1, 4], 1]],
     "alias_copy": [[F(3, 4)], [F()]], "detach_copy": [[F(3, 4)]], "split_copy": [[F(5, 2), 2], [F(2, 5), 3, 1]],
     "as_strided_copy": [[F(12), (3, 2), (4, 1), 1], [F(12), (3, 4), (2, 1)]], "expand_copy": [[F(3, 1), (2, -1, 5)]],
@@ -208,8 +208,8 @@ TYPES = {
 
 # Results that are no real tensors, or are steps: nothing to difference.
 NO_GRADIENT = {"argwhere", "searchsorted", "bucketize", "isreal", "unique", "unique_consecutive", "bincount", "histc",
-               "one_hot", "tril_indices", "triu_indices", "isin", "histogram", "histogramdd", "unravel_index", "nonzero_static",
-               "fill", "detach_copy"}
+               "one_hot", "tril_indices", "triu_indices", "isin", "histogram", "histogramdd", "unravel_index",
+               "nonzero_static", "fill", "detach_copy"}
 # The data decide the result's shape, or the call itself.
 NEED_DATA = {"repeat_interleave", "combinations", "one_hot", "argwhere", "unique", "unique_consecutive", "bincount",
              "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss",

@@ -12,7 +12,6 @@ from ptcore._ops.functions import (
     scatter_src,
     softmax,
 )
-from ptcore._ops.normalize.decompositions import group_norm_stats as by_ops
 from ptcore._ops.normalize.functions import (
     check_channels,
     check_input,
@@ -21,7 +20,6 @@ from ptcore._ops.normalize.functions import (
     normalized,
     of_batch,
 )
-from ptcore._state import is_grad_enabled
 
 
 def softmin(input, dim, _stacklevel, dtype):
@@ -93,10 +91,7 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
         raise ShapeError(f"{op}: input must have {N} samples of {C} channels with {HxW} positions, got shape "
                          f"{list(input.shape)}")
     weight, bias = like_input(input, weight, bias)
-    if input.requires_grad and is_grad_enabled():       # the statistics have gradients too, which the kernel has not
-        out, mean, rstd = by_ops(input, weight, bias, group, eps)
-    else:
-        out, mean, rstd = group_norm_stats(input, weight, bias, group, eps)
+    out, mean, rstd = group_norm_stats(input, weight, bias, group, eps)
     dtype = input.dtype if weight is None else weight.dtype
     return out, mean.to(dtype), rstd.to(dtype)
 

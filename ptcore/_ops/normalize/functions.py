@@ -113,6 +113,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     tensor([[-1.0000,  0.0000],
             [ 1.0000,  0.0000]])
     """
+    if isinstance(input, Tensor) and tuple(input.shape) == (0,):    # PyTorch takes it for no channels
+        return input.clone()
     check_input("batch_norm", input)
     check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     weight, bias = like_input(input, weight, bias)

@@ -5,6 +5,7 @@ from cython.cimports.ptcore._ops._common import _divided, _wrap
 from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._methods import as_strided, detach, reinterpret
+from ptcore._ops._record import has_values
 from ptcore._ops.functions import (
     diagonal,
     expand,
@@ -260,6 +261,20 @@ def _seen_as(input, size):
     return reshape(input, size) if isinstance(size, (tuple, list, int)) else reinterpret(input, size)
 
 
+def _sliced(input, dim, start, end, step):
+    if step <= 0:
+        raise RuntimeError(f"slice_copy: step must be positive, got {step}")
+    return slice(input, _divided("slice_copy", dim, input), start, end, step)
+
+
+def window_of(input, size, stride, storage_offset):
+    """Of a stand-in without memory by the places of its elements in their order, which can be batched."""
+    if has_values(input) or input.device.type == "meta":
+        return as_strided(input, size, stride, storage_offset)
+    from ptcore._ops.index.decompositions import picked
+    return picked(input, size, stride, storage_offset or 0)
+
+
 def _copied(window):
     """The body of a copy: what a view shows, in memory of its own."""
     def body(*args):
@@ -268,10 +283,10 @@ def _copied(window):
     return body
 
 
-for _name, _window in {
-        "alias": _whole, "detach": detach, "as_strided": as_strided, "diagonal": diagonal, "expand": _expanded,
-        "narrow": narrow, "permute": permute, "select": select, "slice": slice, "split": _split_evenly,
+for _name, _view in {
+        "alias": _whole, "detach": detach, "as_strided": window_of, "diagonal": diagonal, "expand": _expanded,
+        "narrow": narrow, "permute": permute, "select": select, "slice": _sliced, "split": _split_evenly,
         "split_with_sizes": split_with_sizes, "squeeze": squeeze, "t": t, "transpose": transpose, "unbind": unbind,
         "unfold": unfold, "unsqueeze": unsqueeze, "view": _seen_as, "view_as_real": view_as_real,
         "view_as_complex": view_as_complex}.items():
-    globals()[f"{_name}_copy"] = _copied(_window)
+    globals()[f"{_name}_copy"] = _copied(_view)

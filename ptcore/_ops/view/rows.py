@@ -268,7 +268,7 @@ made("split_with_sizes(input, split_sizes: Obj, dim=0)", "_split(x, split_sizes,
      "(tensor([0]), tensor([1, 2]))", returns="tuple[Tensor, ...]")
 
 for _signature, _reference, _like, _example in (
-        ("unsafe_split(input, split_size: Obj, dim=0)", "_split(x, split_size, dim)", "split", "2"),
+        ("unsafe_split(input, split_size: Int, dim=0)", "_split(x, split_size, dim)", "split", "2"),
         ("unsafe_split_with_sizes(input, split_sizes: Obj, dim=0)", "_split(x, split_sizes, dim)", "split_with_sizes",
          "[2, 1]"),
         ("unsafe_chunk(input, chunks: Int, dim=0)", "_chunk(x, chunks, dim)", "chunk", "2")):

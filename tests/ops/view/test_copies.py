@@ -85,6 +85,10 @@ def test_views_of_a_dtype_and_of_any_strides():
 
 def test_errors_name_the_copy():
     x = pt.ones(2, 3)
+    for call, error, text in ((lambda: pt.slice_copy(x, 2), IndexError, "dim must be in"), (lambda: pt.slice_copy(x, 0, 0, 2, -1),
+                              RuntimeError, "step must be positive, got -1"), (lambda: pt.slice_copy(x[0, 0]), RuntimeError, "")):
+        with pytest.raises(error, match=f"^slice_copy: .*{text}"):
+            call()
     for call, error in ((lambda: pt.transpose_copy(x, 0, 2), IndexError), (lambda: pt.permute_copy(x, (0,)), RuntimeError),
                         (lambda: pt.select_copy(x, 0, 2), IndexError), (lambda: pt.narrow_copy(x, 2, 0, 1), IndexError),
                         (lambda: pt.narrow_copy(x, 2, 0, 1), RuntimeError), (lambda: pt.t_copy(x[None]), RuntimeError),
@@ -108,6 +112,15 @@ def test_unsafe_splits(name, argument):
     assert pt.autograd.gradcheck(lambda x: getattr(pt, name)(x, argument), (x,))
     with pytest.raises(RuntimeError, match=f"^{name}: "):
         getattr(pt, name)(x, [1, 1] if name.endswith("sizes") else -1)
+    if not name.endswith("sizes"):
+        with pytest.raises(TypeError, match=f"^{name}: .* must be int, got list"):
+            getattr(pt, name)(x, [2, 1])
+
+
+def test_windows_of_any_layout():
+    """Strides speak of the memory."""
+    x = pt.arange(12.0, dtype=pt.float64).view(3, 4)
+    assert pt.as_strided_copy(x.t(), (2, 2), (4, 1), 1).tolist() == [[1, 2], [5, 6]]
 
 
 def test_split_by_its_keywords():
