@@ -1,6 +1,6 @@
 """Normalisation written out in smaller ops; see _decompositions.py."""
-from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import expand, reshape, rsqrt, squeeze, unsqueeze
+from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table.shapes import stat_dtype
 
