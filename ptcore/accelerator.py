@@ -1,13 +1,15 @@
 """The accelerator of this machine: its CUDA devices, if it has any, under names that do not say so."""
+import sys
+
 from ptcore import cuda
 from ptcore._device import device as _device
 from ptcore._errors import DeviceError
 
 __all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
-           "device_index", "empty_cache", "empty_host_cache", "get_memory_info", "is_available", "max_memory_allocated",
-           "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
-           "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx", "set_device_index",
-           "set_stream", "synchronize"]
+           "device_index", "empty_cache", "empty_host_cache", "get_device_capability", "get_memory_info",
+           "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
+           "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx",
+           "set_device_index", "set_stream", "synchronize"]
 
 
 def is_available():
@@ -87,6 +89,13 @@ class device_index:
             cuda.set_device(self.prev_idx)
 
 
+def get_device_capability(device=None, /):
+    """What a device can do: ``supported_dtypes`` is the set of the dtypes of tensors there."""
+    _check("get_device_capability")
+    from ptcore._dtype import dtype
+    return {"supported_dtypes": {d for d in vars(sys.modules["ptcore"]).values() if isinstance(d, dtype)}}
+
+
 # -- memory ------------------------------------------------------------------------------------------------------
 
 def _memory(op):
@@ -101,8 +110,8 @@ def empty_cache():
 
 
 def empty_host_cache():
-    """Gives pinned memory back: none is kept."""
-    _check("empty_host_cache")
+    """Gives pinned memory that is kept for reuse back to the system."""
+    _memory("empty_host_cache").empty_host_cache()
 
 
 def memory_stats(device_index=None, /):

@@ -106,6 +106,11 @@ def test_get_device_module():
                 lib.get_device_module(bad)
 
 
+def test_generator_of_workers():
+    for lib in LIBS:
+        assert lib.thread_safe_generator() is None and lib.random.thread_safe_generator() is None
+
+
 def test_to_dlpack():
     x = pt.arange(3)
     assert torch.from_dlpack(pt.to_dlpack(x)).tolist() == [0, 1, 2]
