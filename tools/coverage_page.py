@@ -20,6 +20,9 @@ TABLE = ROOT / "tests" / "ops" / "op_db" / "table.tsv"
 PAGE = ROOT / "doc" / "source" / "reference" / "coverage.md"
 MODULES = ("", "Tensor", "nn.functional", "linalg", "special", "fft", "random", "autograd", "serialization", "cpu",
            "accelerator", "utils.checkpoint")
+# The phases of an entry that speak of its function, method, operator and in-place form alike, and of each alone.
+SHARED = ("forward", "layouts", "meta", "backward", "second", "errors")
+OWN = {"forward": ("out",), "method": ("method",), "operator": ("operator",), "inplace": ("inplace",)}
 SAME, DIFFERS, UNPROVEN, ABSENT = "same", "differs", "not proven", "absent"
 
 
@@ -71,7 +74,7 @@ def database():
     tried = {}
     for full, op in entries().items():
         phases = {phase: cell for phase, cell in rows.get(full, {}).items() if cell}
-        wrong = [f"{phase} ({cell.replace('/', ' of ')})" for phase, cell in phases.items() if cell != "pass"]
+        wrong = {phase: f"{phase} ({cell.replace('/', ' of ')})" for phase, cell in phases.items() if cell != "pass"}
         name = PRIVATE_OF_PUBLIC.get(op.name, op.name)
         forms = {("Tensor." if name.startswith("__") else "") + name: "forward"}
         for phase, function in (("method", op.method_variant), ("operator", op.operator_variant),
@@ -88,7 +91,8 @@ def database():
                     forms[f"Tensor.{function.__name__}"] = "method" if part == "method_variant" else "inplace"
         for path, phase in forms.items():
             if phase in phases:
-                tried.setdefault(path, []).extend(w for w in wrong if w not in tried.get(path, ()))
+                mine = tried.setdefault(path, [])
+                mine += [text for w, text in wrong.items() if (w in SHARED or w in OWN[phase]) and text not in mine]
     return tried
 
 
