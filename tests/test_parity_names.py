@@ -220,7 +220,8 @@ def checks(lib, check):
 
 def anomaly(lib):
     x = lib.tensor([0.0], requires_grad=True)
-    with pytest.warns(UserWarning, match="Error detected in|has been enabled"), lib.autograd.detect_anomaly(check_nan=True):
+    said = pytest.warns(UserWarning, match="Error detected in|has been enabled")
+    with said, lib.autograd.detect_anomaly(check_nan=True):
         first = outcome(lambda lib: (x.sqrt() * 0).sum().backward(), lib)
     with lib.autograd.set_detect_anomaly(False):
         (x.sqrt() * 0).sum().backward()
