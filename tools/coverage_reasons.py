@@ -62,6 +62,7 @@ DIFFERS = {
     "asarray": "a buffer is read by its own format; PyTorch takes its bytes for the dtype asked for",
     "promote_types": "`uint16`, `uint32` and `uint64` promote as in NumPy; PyTorch refuses them",
     "result_type": "`uint16`, `uint32` and `uint64` promote as in NumPy; PyTorch refuses them",
+    "narrow_copy": "`out=` of any strides; PyTorch writes as if it were row-major",
     "threshold_": "of integers: the numbers given must be integers; PyTorch cuts them off",
     "use_deterministic_algorithms": "changes nothing: results are always the same",
     "set_deterministic_debug_mode": "changes nothing: results are always the same",

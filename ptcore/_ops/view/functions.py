@@ -3,6 +3,7 @@ from itertools import pairwise
 
 from ptcore._errors import ShapeError
 from ptcore._memory_format import channels_last, memory_format
+from ptcore._tensor import Tensor
 
 
 def fill_diagonal_(self, fill_value, wrap=False):
@@ -42,6 +43,8 @@ def const_data_ptr(self):
 
 def module_load(self, other, assign=False):
     """What a module takes for this parameter or buffer from a state dictionary."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"module_load: other must be a Tensor, got {type(other).__name__}")
     return other.detach() if assign else self.copy_(other).detach()
 
 

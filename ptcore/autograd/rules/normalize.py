@@ -41,6 +41,7 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
     else:
         _, mean, rstd = layer_norm_statistics(input, None, None, normalized_ndim, eps)
         gx, gw, gb = layer_norm_by_ops(g, input, mean, rstd, weight)
+    if gw.ndim != normalized_ndim:      # sizes of 1 before the normalised dims look like normalised ones
         shape = input.shape[len(input.shape) - normalized_ndim:]
         gw, gb = reshape(gw, shape), reshape(gb, shape)
     return gx, gw if needs & 2 else None, gb if needs & 4 else None
