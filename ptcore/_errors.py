@@ -59,5 +59,11 @@ class LinAlgError(RuntimeError, ValueError):
     """A decomposition that failed. (NumPy's LinAlgError is a ValueError.)"""
 
 
+class AcceleratorError(RuntimeError):
+    """A call of a device's driver that failed; ``error_code`` is the driver's number."""
+
+    error_code = 0
+
+
 class OutOfMemoryError(RuntimeError, MemoryError):
     """An allocation that failed."""

@@ -285,6 +285,8 @@ cdef class Tensor:
         """The strides in elements, or that of one dim."""
         if dim is None:
             return sizes_tuple(self.rank, self.dims + self.rank)
+        if self.rank == 0:
+            raise IndexError(f"stride: dim must be None for a 0-d tensor, got {dim}")
         return self.dims[self.rank + wrap_dim(read_index(dim, b"stride", b"dim"), self.rank,
                                               b"stride", b"dim")]
 

@@ -1,9 +1,14 @@
 """The accelerator of this machine: its CUDA devices, if it has any, under names that do not say so."""
+import sys
+
 from ptcore import cuda
 from ptcore._device import device as _device
 from ptcore._errors import DeviceError
 
-__all__ = ["current_accelerator", "current_device_index", "current_stream", "device_count", "is_available",
+__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
+           "device_index", "empty_cache", "empty_host_cache", "get_device_capability", "get_memory_info",
+           "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
+           "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx",
            "set_device_index", "set_stream", "synchronize"]
 
 
@@ -62,3 +67,88 @@ def synchronize(device=None):
     """Waits for the work of a device (the current one if None)."""
     _check("synchronize")
     cuda.synchronize(device)
+
+
+current_device_idx, set_device_idx = current_device_index, set_device_index
+
+
+class device_index:
+    """``with device_index(n):`` makes a device the current one; None changes nothing."""
+
+    def __init__(self, device, /):
+        self.idx = device
+
+    def __enter__(self):
+        if self.idx is not None:
+            _check("device_index")
+            self.prev_idx = cuda.current_device()
+            cuda.set_device(self.idx)
+
+    def __exit__(self, kind, value, trace):
+        if self.idx is not None:
+            cuda.set_device(self.prev_idx)
+
+
+def get_device_capability(device=None, /):
+    """What a device can do: ``supported_dtypes`` is the set of the dtypes of tensors there."""
+    _check("get_device_capability")
+    from ptcore._dtype import dtype
+    return {"supported_dtypes": {d for d in vars(sys.modules["ptcore"]).values() if isinstance(d, dtype)}}
+
+
+# -- memory ------------------------------------------------------------------------------------------------------
+
+def _memory(op):
+    _check(op)
+    from ptcore.cuda import memory
+    return memory
+
+
+def empty_cache():
+    """Gives the memory that is kept for reuse back to the device; see `cuda.empty_cache`."""
+    _memory("empty_cache").empty_cache()
+
+
+def empty_host_cache():
+    """Gives pinned memory that is kept for reuse back to the system."""
+    _memory("empty_host_cache").empty_host_cache()
+
+
+def memory_stats(device_index=None, /):
+    """The counters of a device's allocator (that of the current device if None); see `cuda.memory_stats`."""
+    return _memory("memory_stats").memory_stats(device_index)
+
+
+def memory_allocated(device_index=None, /):
+    """Bytes in use by tensors."""
+    return _memory("memory_allocated").memory_allocated(device_index)
+
+
+def max_memory_allocated(device_index=None, /):
+    """The most bytes that were in use since `reset_peak_memory_stats`."""
+    return _memory("max_memory_allocated").max_memory_allocated(device_index)
+
+
+def memory_reserved(device_index=None, /):
+    """Bytes that the allocator has taken of the device."""
+    return _memory("memory_reserved").memory_reserved(device_index)
+
+
+def max_memory_reserved(device_index=None, /):
+    """The most bytes that the allocator held since `reset_peak_memory_stats`."""
+    return _memory("max_memory_reserved").max_memory_reserved(device_index)
+
+
+def reset_accumulated_memory_stats(device_index=None, /):
+    """Sets what the counters have summed up to 0."""
+    _memory("reset_accumulated_memory_stats").reset_accumulated_memory_stats(device_index)
+
+
+def reset_peak_memory_stats(device_index=None, /):
+    """Lets the peaks start again from what is in use now."""
+    _memory("reset_peak_memory_stats").reset_peak_memory_stats(device_index)
+
+
+def get_memory_info(device_index=None, /):
+    """The free and the whole memory of a device, in bytes."""
+    return _memory("get_memory_info").mem_get_info(device_index)

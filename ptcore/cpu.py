@@ -6,9 +6,9 @@ power of two; these rounded sizes are what the functions below count.
 """
 from ptcore._memory import allocate as _allocate
 
-__all__ = ["current_device", "device_count", "empty_cache", "is_available",
-           "max_memory_allocated", "memory_allocated", "memory_stats", "reset_peak_memory_stats",
-           "set_memory_cap", "synchronize"]
+__all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count", "empty_cache",
+           "is_available", "is_initialized", "max_memory_allocated", "memory_allocated", "memory_stats",
+           "reset_peak_memory_stats", "set_device", "set_memory_cap", "stream", "synchronize"]
 
 
 def is_available():
@@ -26,8 +26,87 @@ def current_device():
     return "cpu"
 
 
+def set_device(device):
+    """Makes a CPU device current: there is one."""
+
+
+def is_initialized():
+    """Whether the CPU can be used: always True."""
+    return True
+
+
 def synchronize(device=None):
     """Waits for the work on the CPU, which is done when an operation returns."""
+
+
+class Stream:
+    """A stream of the CPU, whose work is done when an operation returns: there is nothing to wait for."""
+
+    def __init__(self, priority=-1):
+        pass
+
+    def wait_stream(self, stream):
+        """Waits for nothing."""
+
+    def record_event(self):
+        """Records nothing."""
+
+    def wait_event(self, event):
+        """Waits for nothing."""
+
+
+class Event:
+    """A point of a stream of the CPU, which has always been reached."""
+
+    def query(self):
+        """Always True."""
+        return True
+
+    def record(self, stream=None):
+        """Records nothing."""
+
+    def synchronize(self):
+        """Waits for nothing."""
+
+    def wait(self, stream=None):
+        """Waits for nothing."""
+
+
+_current = Stream()
+
+
+def current_stream(device=None):
+    """The stream that was made current last, one for all threads."""
+    return _current
+
+
+class StreamContext:
+    """Makes a stream current for a block; None changes nothing."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __enter__(self):
+        global _current
+        self._before = _current
+        if self.stream is not None:
+            _current = self.stream
+
+    def __exit__(self, kind, value, trace):
+        global _current
+        _current = self._before
+
+
+def stream(stream):
+    """A `StreamContext`.
+
+    >>> import ptcore
+    >>> s = ptcore.cpu.Stream()
+    >>> with ptcore.cpu.stream(s):
+    ...     ptcore.cpu.current_stream() is s
+    True
+    """
+    return StreamContext(stream)
 
 
 def memory_stats():

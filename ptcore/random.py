@@ -13,7 +13,19 @@ from ptcore._random import (
 )
 
 __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
-           "set_rng_state"]
+           "set_rng_state", "thread_safe_generator"]
+
+
+def thread_safe_generator():
+    """The generator of a DataLoader's worker that is a thread; None elsewhere, which means the default one.
+
+    Workers are processes, each with a default generator of its own: it is None.
+
+    >>> import ptcore
+    >>> ptcore.randint(0, 10, (2,), generator=ptcore.random.thread_safe_generator()).shape
+    ptcore.Size([2])
+    """
+    return None
 
 
 @contextlib.contextmanager

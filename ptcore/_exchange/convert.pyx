@@ -552,7 +552,7 @@ cdef object half_value(const char *p, int dt):
 
 cdef int readable(Tensor t, str op) except -1:
     if t.storage.device == DEVICE_META:
-        raise RuntimeError(f"{op}: a meta tensor has no data")
+        raise NotImplementedError(f"{op}: a meta tensor has no data")
     if t.flags & PT_INTERPOSED:
         raise RuntimeError(f"{op}: the value of a traced or batched tensor is not known here")
     return 0

@@ -1,7 +1,7 @@
 """What the bodies of several topics ask about dims. Compiled bodies call these without a Python call."""
 from ptcore._tensor cimport Tensor
 
-from ptcore._errors import ShapeError
+from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 
 
@@ -11,7 +11,8 @@ cpdef long _wrap(str op, object dim, long ndim, str name="dim") except -1:
     if type(dim) is not int:
         dim = _arguments.integer(op, name, dim)
     if not -n <= dim < n:
-        raise IndexError(f"{op}: {name} must be in [{-n}, {n - 1}], got {dim}")
+        _arguments.integer(op, name, dim)       # more than 64 bits are an OverflowError
+        raise OutOfRangeError(f"{op}: {name} must be in [{-n}, {n - 1}], got {dim}")
     d = dim
     return d + n if d < 0 else d
 

@@ -161,15 +161,17 @@ cdef list LEGACY_NAMES = [f"ptcore.{LEGACY_WORDS.get(name, name.capitalize())}Te
 def type_(Tensor self not None, dtype=None, non_blocking=False):
     """The legacy name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
-        return LEGACY_NAMES[self.dt]
+        name = LEGACY_NAMES[self.dt]
+        kind = self.device.type
+        return name if kind == "cpu" else name.replace(".", f".{kind}.", 1)
     if isinstance(dtype, type) and hasattr(dtype, "dtype"):     # ptcore.FloatTensor
         dtype = dtype.dtype
     elif isinstance(dtype, str):                                # its name, of a program for PyTorch too
         prefix, _, word = dtype.rpartition(".")
         named = {f"{v}Tensor": k for k, v in LEGACY_WORDS.items()} if prefix in ("ptcore", "torch") else {}
-        if word.endswith("Tensor") and word not in named:
+        if word not in named:
             raise ValueError(f"type: {dtype!r} is no type of tensors, e.g. 'ptcore.FloatTensor'")
-        dtype = named.get(word, dtype)
+        dtype = named[word]
     return to(self, as_dtype(dtype, "type"))
 
 
@@ -208,6 +210,8 @@ def size(Tensor self not None, dim=None):
     """The sizes, or that of one dim."""
     if dim is None:
         return self.shape
+    if self.rank == 0:
+        raise IndexError(f"size: dim must be None for a 0-d tensor, got {dim}")
     if self.flags & PT_INTERPOSED:
         return self.shape[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
     return self.dims[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
@@ -240,6 +244,8 @@ def as_strided(Tensor input not None, size, stride, storage_offset=None):
             [2, 3]])
     """
     offset = input.storage_offset() if storage_offset is None else storage_offset
+    if (input.flags | pt_tls.mode) & PT_SLOW:       # an interpreter's rule asks for the input's geometry
+        return as_strided_of(input, size, stride, offset, input.stride(), input.storage_offset())
     return as_strided_of(input, size, stride, offset, (), 0)
 
 
@@ -357,6 +363,8 @@ def transposed(Tensor self not None):
 
 def matrix_transposed(Tensor self not None):
     """The last two dims exchanged."""
+    if self.rank == 0:                  # as in PyTorch
+        return self
     if self.rank < 2:
         raise RuntimeError(f"mT: the tensor needs at least 2 dimensions, got {self.rank}")
     return transpose(self, -2, -1)
@@ -373,6 +381,13 @@ def conj(Tensor input not None):
 def adjoint(Tensor self not None):
     """The conjugate transpose of the last two dims."""
     return conj(matrix_transposed(self))
+
+
+def matrix_adjoint(Tensor self not None):
+    """The conjugate transpose of a matrix."""
+    if self.rank != 2 and self.rank != 0:
+        raise RuntimeError(f"H: the tensor must have 2 dimensions, got {self.rank}")
+    return adjoint(self)
 
 
 def iterate(Tensor self not None):
@@ -528,8 +543,9 @@ Tensor.where = where_method
 Tensor.contiguous = contiguous_method
 Tensor.T = property(transposed)
 Tensor.mT = property(matrix_transposed)
-Tensor.H = property(adjoint)
+Tensor.H = property(matrix_adjoint)
 Tensor.mH = property(adjoint)
+Tensor.__rdiv__ = Tensor.__rtruediv__
 Tensor.__iter__ = iterate
 Tensor.__contains__ = contains
 Tensor.__format__ = format_

@@ -279,6 +279,7 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
     """Adds g to the elements that the window showed and reads them as the input lay."""
     from ptcore._ops.creation.creation import arange
     from ptcore._ops.functions import index_add
+    from ptcore._ops.view.bodies import window_of
     low, high = extent(size, stride, storage_offset)
     low2, high2 = extent(shape, input_stride, input_offset)
     low, high = min(low, low2), max(high, high2)
@@ -290,7 +291,7 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
         places = reshape(places, (-1,))
         times = index_add(zeros(n, dtype=g.dtype, device=g.device), 0, places, ones_like(places, dtype=g.dtype))
         flat = flat / where(times == 0, ones_like(times), times)
-    return as_strided_of(flat, shape, input_stride, input_offset - low, (1,), 0)
+    return window_of(flat, shape, input_stride, input_offset - low)
 
 
 def overlaps(shape, stride):

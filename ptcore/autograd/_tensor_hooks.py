@@ -84,7 +84,8 @@ class NodeHooks:
         for nr, ref in self.retain.items():
             t = ref()
             if t is not None and grads[nr] is not None:
-                t.grad = grads[nr] if t.grad is None else t.grad + grads[nr]
+                # Its own memory: what flows on may be expanded, or be another tensor's gradient as well.
+                t.grad = grads[nr].clone() if t.grad is None else t.grad + grads[nr]
         return grads[0] if node.nout == 1 else grads
 
     def after(self, node, grads, g):

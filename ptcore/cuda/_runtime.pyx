@@ -15,6 +15,7 @@ from libc.string cimport memset
 
 from ptcore._device cimport pt_backend
 from ptcore._device import register_backend
+from ptcore._errors import AcceleratorError
 from ptcore._device import set_stream as choose_stream
 from ptcore._ops._select cimport copy_views as host_copy_views
 from ptcore._ops.table.ids cimport info, register_kernels
@@ -43,7 +44,7 @@ cdef cu.CUcontext[16] _contexts
 _lock = threading.RLock()
 
 
-class CudaError(RuntimeError):
+class CudaError(AcceleratorError):
     """A call of the CUDA driver has failed; ``code`` is its number."""
 
     code = 0
@@ -72,7 +73,7 @@ cdef int check(int result, str what) except -1:
         name = b"unknown"
     error = CudaError(f"{what}: CUDA error {result} ({name.decode()}): {text_of(result).decode()}"
                       f"{hint_of(result).decode()}")
-    error.code = result
+    error.code = error.error_code = result
     raise error
 
 

@@ -1,4 +1,6 @@
 """What functions of tensors mean for masked ones: elementwise, moving elements, reducing them."""
+import inspect
+
 import ptcore
 from ptcore import masked
 from ptcore.masked._tensor import MaskedTensor, is_masked_tensor, wrapped
@@ -90,7 +92,7 @@ def _with_masks(args):
 
 def _named(func, args, kwargs):
     """The arguments of a row by name, without those that are None."""
-    names = [arg.name for arg in ptcore.ops[func.__name__].args]
+    names = list(inspect.signature(func).parameters)
     return {name: value for name, value in {**dict(zip(names, args)), **kwargs}.items() if value is not None}
 
 

@@ -21,9 +21,21 @@ from ptcore.serialization._constructors import (
     safe_globals,
 )
 from ptcore.serialization._files import CallerError, CorruptFileError, Source, placer, write_atomically
+from ptcore.serialization._options import (
+    LoadEndianness,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+    skip_data,
+)
 
-__all__ = ["CorruptFileError", "TypedStorage", "add_safe_globals", "allow_pickle", "clear_safe_globals",
-           "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save"]
+__all__ = ["CorruptFileError", "LoadEndianness", "TypedStorage", "add_safe_globals", "allow_pickle",
+           "clear_safe_globals", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
+           "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save", "set_crc32_options",
+           "set_default_load_endianness", "set_default_mmap_options", "skip_data"]
 
 _INDEX = ".safetensors.index.json"
 

@@ -14,6 +14,7 @@ import time
 import ptcore
 from ptcore._errors import DeviceError, OutOfMemoryError
 from ptcore._untyped_storage import UntypedStorage
+from ptcore.serialization._options import settings
 
 MAX_DEPTH = 100  # levels of containers that are written
 _CHUNK = 1 << 20
@@ -160,6 +161,20 @@ def pieces_of(flat):
         yield view[:n]
 
 
+def zeros(nbytes):
+    """So many zeros in pieces."""
+    piece = bytes(min(nbytes, 1 << 20))
+    for start in range(0, nbytes, len(piece) or 1):
+        yield piece[:nbytes - start]
+
+
+def _mapped(file):
+    if settings["mmap"] == getattr(mmap_module, "MAP_SHARED", None):
+        with open(file.name, "r+b") as writable:
+            return mmap_module.mmap(writable.fileno(), 0, access=mmap_module.ACCESS_WRITE)
+    return mmap_module.mmap(file.fileno(), 0, access=mmap_module.ACCESS_COPY)
+
+
 class Source:
     """Makes tensors of the bytes of a file: read, mapped, or left out.
 
@@ -168,7 +183,8 @@ class Source:
     file : file
     mapped : bool
         Whether tensors lie over the file where they can. The map is private (what is written to a tensor does not reach
-        the file) and lives as long as the last of them, whatever becomes of the file's name.
+        the file) unless `set_default_mmap_options` says otherwise. It lives as long as the last of them, whatever
+        becomes of the file's name.
     meta : bool
         Whether the data are left out.
     """
@@ -177,7 +193,7 @@ class Source:
         self.meta = meta
         self._map = None
         if mapped and not meta:
-            self._map = memoryview(mmap_module.mmap(file.fileno(), 0, access=mmap_module.ACCESS_COPY))
+            self._map = memoryview(_mapped(file))
 
     def take(self, nbytes, readinto, start=None, alignment=1):
         """A tensor of bytes.
@@ -197,6 +213,8 @@ class Source:
         if self._map is not None and nbytes and start is not None and start % alignment == 0:
             return ptcore.frombuffer(self._map[start:start + nbytes], dtype=ptcore.uint8)
         flat = ptcore.empty(nbytes, dtype=ptcore.uint8)
+        if settings["skip"]:
+            return flat
         fill(flat, readinto())
         return flat
 

@@ -13,7 +13,8 @@ import sys
 import ptcore
 from ptcore.serialization import _constructors, _zip
 from ptcore.serialization._constructors import StorageType, TypedStorage
-from ptcore.serialization._files import CallerError, Source, bytes_of, exactly, fill, pieces_of, swap_bytes
+from ptcore.serialization._files import CallerError, Source, bytes_of, exactly, fill, pieces_of, swap_bytes, zeros
+from ptcore.serialization._options import fallback_order, settings
 from ptcore.serialization._pickle_reader import Names, Reader
 from ptcore.serialization._pickle_writer import Writer
 
@@ -41,7 +42,9 @@ def write_zip(file, obj, protocol=2, byteorder=True):
     if byteorder:
         add("byteorder", sys.byteorder.encode())
     for entry in writer.storages:
-        archive.add(f"archive/data/{entry.key}", entry.storage.nbytes(), pieces_of(bytes_of(entry.storage)))
+        nbytes = entry.storage.nbytes()
+        archive.add(f"archive/data/{entry.key}", nbytes,
+                    zeros(nbytes) if settings["skip"] else pieces_of(bytes_of(entry.storage)))
     add("version", b"3\n")
     archive.close()
 
@@ -216,7 +219,7 @@ def _check_version(archive, folder):
 def _read_zip(file, begin, size, options):
     archive, folder = _open_zip(file, begin, size)
     entries = archive.entries
-    order = archive.read(folder + "byteorder").decode() if folder + "byteorder" in entries else "little"
+    order = archive.read(folder + "byteorder").decode() if folder + "byteorder" in entries else fallback_order()
     if order not in ("little", "big"):
         raise ValueError("the byte order of the archive is unknown")
     swap = order != sys.byteorder

@@ -9,6 +9,8 @@ deflated may not grow beyond a multiple of the file.
 import zlib
 from struct import calcsize, pack, unpack_from
 
+from ptcore.serialization._options import settings
+
 LOCAL, _CENTRAL = "<4s5H3I2H", "<4s6H3I5H2I"
 _END, _END64, _LOCATOR64 = "<4s4H2IH", "<4sQ2H2I4Q", "<4sIQI"
 _MOST32 = 0xFFFFFFFF
@@ -39,7 +41,8 @@ class Writer:
                     + name + extra + padding)
         crc = 0
         for piece in pieces:
-            crc = zlib.crc32(piece, crc)
+            if settings["crc32"]:
+                crc = zlib.crc32(piece, crc)
             self._write(piece)
         if size:
             self._write(pack("<4sIQQ" if extra else "<4s3I", b"PK\7\10", crc, size, size))

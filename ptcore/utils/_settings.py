@@ -1,7 +1,12 @@
-"""Settings of PyTorch that programs make: those of determinism change nothing, those of precision are CUDA's."""
+"""Settings of PyTorch that programs make: those of determinism change nothing, those of precision are CUDA's.
+
+And what programs ask about types, storages and the modules of devices.
+"""
 from ptcore import _precision
+from ptcore._device import device as as_device
 from ptcore._dtype import set_default_dtype
 from ptcore._ops import _arguments
+from ptcore._tensor import Tensor
 
 _deterministic = {"mode": False, "warn_only": False}
 
@@ -104,3 +109,112 @@ def set_num_interop_threads(n) -> None:
     """
     if _arguments.integer("set_num_interop_threads", "n", n) < 1:
         raise RuntimeError(f"set_num_interop_threads: n must be positive, got {n}")
+
+
+_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode) -> None:
+    """`use_deterministic_algorithms` by one word.
+
+    Parameters
+    ----------
+    debug_mode : {"default", "warn", "error"} or int
+        Or 0, 1 and 2.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.set_deterministic_debug_mode("warn")
+    >>> ptcore.get_deterministic_debug_mode()
+    1
+    >>> ptcore.set_deterministic_debug_mode(0)
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError("set_deterministic_debug_mode: debug_mode must be str or int, got "
+                        f"{type(debug_mode).__name__}")
+    mode = _MODES.index(debug_mode) if debug_mode in _MODES else debug_mode
+    if mode not in (0, 1, 2):
+        raise RuntimeError("set_deterministic_debug_mode: debug_mode must be one of 'default', 'warn' and 'error', or "
+                           f"0, 1 and 2, got {debug_mode!r}")
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2: whether deterministic algorithms were asked for, and 1 if with warnings only."""
+    return 0 if not _deterministic["mode"] else 1 if _deterministic["warn_only"] else 2
+
+
+_warnings = {"always": False}
+
+
+def set_warn_always(b, /) -> None:
+    """Asks for warnings every time. ptcore's always go to :mod:`warnings`, whose filters decide.
+
+    >>> import ptcore
+    >>> ptcore.is_warn_always_enabled()
+    False
+    """
+    if not isinstance(b, bool):
+        raise RuntimeError(f"set_warn_always: b must be bool, got {type(b).__name__}")
+    _warnings["always"] = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What was asked for last."""
+    return _warnings["always"]
+
+
+def typename(obj, /) -> str:
+    """The name of an object's type with its module; of a tensor the name that `Tensor.type` gives.
+
+    >>> import ptcore
+    >>> ptcore.typename(ptcore.tensor([1, 2]))
+    'ptcore.LongTensor'
+    >>> ptcore.typename(ptcore.nn.Linear)
+    'ptcore.nn.modules.linear.Linear'
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") or hasattr(obj, "__name__") else type(obj)
+    name = getattr(named, "__qualname__", None) or named.__name__
+    module = getattr(named, "__module__", None) or ""
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def is_storage(obj, /) -> bool:
+    """Whether an object is the memory behind tensors.
+
+    >>> import ptcore
+    >>> ptcore.is_storage(ptcore.ones(2).untyped_storage())
+    True
+    """
+    from ptcore._untyped_storage import UntypedStorage
+    from ptcore.serialization import TypedStorage
+    return type(obj) in (UntypedStorage, TypedStorage)
+
+
+def get_device_module(device=None):
+    """The module of a kind of devices, without a device that of the accelerator, or of the CPU if there is none.
+
+    Parameters
+    ----------
+    device : device or str, optional
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.get_device_module("cpu") is ptcore.cpu
+    True
+    """
+    from ptcore import accelerator, cpu, cuda
+    if device is None:
+        found = accelerator.current_accelerator()
+        kind = "cpu" if found is None else found.type
+    elif isinstance(device, (str, as_device)):
+        kind = as_device(device).type
+    else:
+        raise RuntimeError(f"get_device_module: device must be a device, str or None, got {type(device).__name__}")
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"get_device_module: device {kind!r} has no module")
+    return cpu if kind == "cpu" else cuda

@@ -3,13 +3,18 @@
 They trade time for memory: what such a part would save for the backward is dropped and the part is run a second
 time when the backward comes to it, with the random numbers of the first time.
 """
+import contextlib
 
 import ptcore
 from ptcore import _random
 from ptcore.autograd.function import Function
 from ptcore.autograd.graph import saved_tensors_hooks
 
-__all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+__all__ = ["CheckpointError", "CheckpointFunction", "DefaultDeviceType", "checkpoint", "checkpoint_sequential",
+           "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
+           "set_device_states"]
+
+_defaults = {"debug": None, "early_stop": None, "device_type": None}
 
 
 class CheckpointError(RuntimeError):
@@ -18,9 +23,7 @@ class CheckpointError(RuntimeError):
 
 def noop_context_fn():
     """Two contexts that do nothing."""
-    from contextlib import nullcontext
-
-    return nullcontext(), nullcontext()
+    return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 def _warn(message, depth):
@@ -77,11 +80,15 @@ class CheckpointFunction(Function):
         return (None, None, *[a.grad if isinstance(a, ptcore.Tensor) else None for a in args])
 
 
+class _Enough(Exception):
+    """Ends a second run that has saved all that the first one had."""
+
+
 class _Replay:
     """What a checkpointed function saved, by number; its second run fills in the tensors."""
 
-    def __init__(self, again, check):
-        self.again, self.check = again, check
+    def __init__(self, again, check, early_stop):
+        self.again, self.check, self.early_stop = again, check, early_stop
         self.described = []             # (shape, dtype) of what the first run saved
         self.found = None               # what the second run saved
 
@@ -95,10 +102,17 @@ class _Replay:
 
             def keep(x):
                 found.append(x.detach())
+                if self.early_stop and len(found) == len(self.described):
+                    raise enough
                 return len(found) - 1
 
-            with saved_tensors_hooks(keep, found.__getitem__):
-                self.again()
+            enough = _Enough()
+            try:
+                with saved_tensors_hooks(keep, found.__getitem__):
+                    self.again()
+            except _Enough as e:
+                if e is not enough:     # that of a checkpoint around this one
+                    raise
             seen = [(tuple(x.shape), x.dtype) for x in found]
             if self.check and seen != self.described:
                 raise CheckpointError("checkpoint: Recomputed values have different metadata than those of the forward "
@@ -124,6 +138,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         Makes two context managers, for the first run and the second.
     determinism_check : {"default", "none"}
         Whether both runs must save tensors of the same shapes and dtypes.
+    early_stop : bool, default: True
+        Whether the second run ends when it has saved as many tensors as the first; see
+        :func:`set_checkpoint_early_stop`.
 
     Returns
     -------
@@ -160,7 +177,8 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         with _random_state(state), ptcore.enable_grad(), second:
             function(*args, **kwargs)
 
-    replay = _Replay(again, determinism_check == "default")
+    stop = early_stop if _defaults["early_stop"] is None else _defaults["early_stop"]
+    replay = _Replay(again, determinism_check == "default", stop)
     with saved_tensors_hooks(replay.pack, replay.unpack), first:
         return function(*args, **kwargs)
 
@@ -206,3 +224,84 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
         end = start + size
         input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return part(end, len(functions))(input)
+
+
+@contextlib.contextmanager
+def _setting(name, value):
+    before = _defaults[name]
+    _defaults[name] = value
+    try:
+        yield
+    finally:
+        _defaults[name] = before
+
+
+def set_checkpoint_early_stop(enable):
+    """A context for forward passes: whether second runs end when they have saved what the backward asks for.
+
+    It overrides the argument ``early_stop`` of checkpoints.
+
+    >>> import ptcore
+    >>> from ptcore.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> x = ptcore.tensor([2.], requires_grad=True)
+    >>> with set_checkpoint_early_stop(False):
+    ...     y = checkpoint(lambda x: x * x, x, use_reentrant=False)
+    >>> y.backward()
+    >>> x.grad
+    tensor([4.])
+    """
+    return _setting("early_stop", enable)
+
+
+def set_checkpoint_debug_enabled(enabled):
+    """A context that sets ``debug`` of all checkpoints; None leaves it to their arguments.
+
+    Errors name the shapes and dtypes that both runs saved with or without it.
+    """
+    return _setting("debug", enabled)
+
+
+class DefaultDeviceType:
+    """The kind of device whose random state :func:`set_device_states` sets."""
+
+    @staticmethod
+    def set_device_type(device="cuda"):
+        """Sets it."""
+        _defaults["device_type"] = device
+
+    @staticmethod
+    def get_device_type():
+        """What was set, else the accelerator's, else ``"cpu"``."""
+        if not _defaults["device_type"]:
+            found = ptcore.accelerator.current_accelerator()
+            _defaults["device_type"] = "cpu" if found is None else found.type
+        return _defaults["device_type"]
+
+
+def get_device_states(*args):
+    """The numbers of the devices of the tensors among the arguments, other than the CPU, and their random states."""
+    found = []
+
+    def visit(x):
+        if isinstance(x, ptcore.Tensor) and x.device.type not in ("cpu", "meta"):
+            found.append(x.get_device())
+        elif isinstance(x, (list, tuple)):
+            for item in x:
+                visit(item)
+        elif isinstance(x, dict):
+            visit(list(x.values()))
+
+    visit(args)
+    if not found:
+        return [], []
+    from ptcore.cuda import random
+    return found, [random.get_rng_state(index) for index in found]
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Sets the random states of devices, as :func:`get_device_states` gave them."""
+    device_type = DefaultDeviceType.get_device_type() if device_type is None else device_type
+    if device_type in ("cpu", "cuda") and devices:
+        from ptcore.cuda import random
+        for index, state in zip(devices, states):
+            random.set_rng_state(state, index)

@@ -86,3 +86,18 @@ def test_signatures():
     for name in {case[0] for case in LAYERS}:
         ours, theirs = (inspect.signature(getattr(lib.nn, name)) for lib in (pt, torch))
         assert list(ours.parameters) == list(theirs.parameters), name
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (1, 1, 3), (2, 1, 3), (1,), (1, 1)])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_layer_norm_of_sizes_of_one(shape, recorded):
+    """Dims of size 1 before the normalised one; the statistics alone do not tell which is which."""
+    grads = []
+    for lib in (pt, torch):
+        x, w, b = (lib.tensor(np.random.default_rng(k).normal(size=s), requires_grad=True)
+                   for k, s in enumerate((shape, shape[-1:], shape[-1:])))
+        y = lib.nn.functional.layer_norm(x, shape[-1:], w, b)
+        grads.append(lib.autograd.grad((y ** 3).sum(), (x, w, b), create_graph=recorded))
+    for a, c in zip(*grads, strict=True):
+        assert tuple(a.shape) == tuple(c.shape)
+        np.testing.assert_allclose(a.detach().numpy(), c.detach().numpy(), rtol=1e-9, atol=1e-12)

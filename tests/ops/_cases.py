@@ -292,7 +292,7 @@ CASES = {
     "unsqueeze": [[F(2, 3), 0], [F(2, 3), -1], [F(), 0]],
     "select": [[F(2, 3), 0, 1], [F(2, 3, 4), -2, -1]],
     **{f"split_{_how}": [[F(5, 2), (2, 3), 0], [F(2, 5), (1, 0, 4), -1], [F(3), (3,), 0], [F(0, 2), (0,), 0]]
-       for _how in ("evenly", "by_sizes", "by_slices")},
+       for _how in ("evenly", "by_sizes", "by_slices", "unsafely", "by_sizes_unsafely")},
     "slice": [[F(5, 3), 0, 1, 4, 2], [F(3, 5), 1, None, None, -1], [F(3, 5), -1, 4, 0, -2],
               [F(3, 5), 0, 2, 1, 1]],
     "as_strided_of": [[F(12), (3, 2), (4, 1), 1, (1,), 0], [F(12), (3, 4), (2, 1), 0, (1,), 0]],
@@ -425,6 +425,10 @@ CASES.update(_cases_window.cases(F, I))
 CASES.update(_cases_attention.cases(F, Of))
 CASES.update(_cases_factor.cases(F))
 CASES.update(_cases_fft.cases(F, Of))
+CASES.update({f"{_view}_copy": CASES[_view] for _view in (
+    "diagonal", "narrow", "permute", "select", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
+    "unfold", "unsqueeze", "view", "view_as_real", "view_as_complex")})
+CASES["slice_copy"] = [case for case in CASES["slice"] if case[4] > 0]
 
 
 def cases(row):
@@ -443,7 +447,8 @@ TYPES = {"argsort": schema.ORDERED, "embedding": schema.ALL, "einsum": schema.NU
          **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES, **_cases_fft.TYPES,
          "linalg_vecdot": schema.FLOATING}
 # ops whose result depends on strides, which fail where a copy would be needed
-FIXED_LAYOUT = ("view", "as_strided_of", "as_strided_scatter", "view_as_complex")
+FIXED_LAYOUT = ("view", "as_strided_of", "as_strided_scatter", "as_strided_copy", "view_as_complex",
+                "view_as_complex_copy")
 
 
 def layouts(row):

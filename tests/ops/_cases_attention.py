@@ -6,6 +6,7 @@ from _specs import I
 from ptcore._ops.table import schema
 
 TYPES = {"scaled_dot_product_attention": schema.REAL, "keep_mask": ("int64",), "grid_sample": schema.REAL,
+         **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), schema.REAL),
          "affine_grid": schema.REAL, "bilinear": schema.NUMERIC}
 
 
@@ -38,6 +39,9 @@ def cases(F, Of):
                          [F(1, 2, 3, 3), F(1, 0, 2, 2), "bilinear", "zeros", False]],
         "grid_sample_backward": [[F(*case[0].shape[:2], *case[1].shape[1:-1]), *case] for case in (*flat, *deep)],
         "grid_sample": [flat[0][:2], flat[3], deep[9]],
+        "grid_sampler": [[*flat[0][:2], 0, 0, False], [*deep[0][:2], 1, 1, True]],
+        "grid_sampler_2d": [[*flat[0][:2], 2, 2, True]],
+        "grid_sampler_3d": [[F(1, 1, 2, 2, 3), F(1, 1, 1, 3, 3, domain=around), 0, 2, False]],
         "affine_grid": [[F(2, 2, 3), (2, 1, 3, 4)], [F(1, 2, 3), (1, 3, 1, 2), True], [F(2, 3, 4), (2, 1, 2, 3, 1)],
                         [F(1, 3, 4), (1, 1, 2, 2, 2), True]],
         "bilinear": [[F(5, 3), F(5, 4), F(2, 3, 4), F(2)], [F(3), F(2), F(2, 3, 2)],

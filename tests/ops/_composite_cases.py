@@ -43,6 +43,10 @@ SHAPING = {
     "slice_scatter": [[F(4, 2), F(2, 2), 0, 1, 3], [F(2, 5), F(2, 2), 1, None, 4, 2]],
     "as_strided_scatter": [[F(3, 3), F(2, 2), (2, 2), (3, 2)], [F(6), F(2), (2,), (3,), 1]],
     "split_with_sizes": [[F(5, 2), (2, 3)], [F(2, 5), [1, 4], 1]],
+    "unsafe_split": [[F(5, 2), 2], [F(2, 5), 3, 1]], "unsafe_chunk": [[F(5, 2), 2], [F(2, 6), 3, 1]],
+    "unsafe_split_with_sizes": [[F(5, 2), (2, 3)], [F(2, 5), [1, 4], 1]],
+    "alias_copy": [[F(3, 4)], [F()]], "detach_copy": [[F(3, 4)]], "split_copy": [[F(5, 2), 2], [F(2, 5), 3, 1]],
+    "as_strided_copy": [[F(12), (3, 2), (4, 1), 1], [F(12), (3, 4), (2, 1)]], "expand_copy": [[F(3, 1), (2, -1, 5)]],
     "diagonal_scatter": [[F(3, 3), F(3)], [F(3, 4), F(3), 1]],
     "complex_of": [[F(2, 3), F(2, 3)], [F(2, 1), F(3)]],
     "polar": [[F(2, 3, domain=POSITIVE), F(2, 3)]],
@@ -63,7 +67,8 @@ SELECTION = {
     "put": [[F(2, 3), I([0, -1]), F(2)], [F(2, 3), I([1, 1]), F(2), True]],
     "take_along_dim": [[F(2, 3), PLACES, 1], [F(2, 3), I([[2]]), 1], [F(2, 3), I([5, 0]), None]],
     "masked_scatter": [[F(2, 3), B(2, 3), F(6)], [F(2, 3), B(3), F(3, 2)]],
-    "argwhere": [[F(2, 3)]],
+    "argwhere": [[F(2, 3)]], "nonzero_static": [[F(2, 3), 4], [F(2, 3), 8, 5], [F(), 0]],
+    "fill": [[F(2, 3), 2], [F(), 1], [F(0, 2), 3]],
     "searchsorted": [], "bucketize": [], "places_among": [],       # of sorted data: test_order.py
     "renorm": [[F(3, 4), 2, 0, 1.5], [F(3, 4), 1, 1, 2.0], [F(2, 3, 2), 3, -1, 100.0]],
     "embedding": [[F(4, 3), I([[0, 3], [3, 1]])], [F(4, 3), I(2)], [F(4, 3), I([])]],
@@ -144,6 +149,10 @@ NEURAL = {
     "softsign": [[F(3, 4)]], "softshrink": [[F(3, 4)], [F(3, 4), 0.2]], "hardtanh": [[F(3, 4)], [F(3, 4), -0.25, 1.5]],
     "softmin": [[F(3, 4), 1]], "softmax_function": [[F(3, 4), 1]], "log_softmax_function": [[F(3, 4), 0]],
     "layer_norm": [[F(3, 5), (5,), F(5), F(5)], [F(2, 3, 4), (3, 4), None, None, 1e-3]],
+    "native_layer_norm": [[F(3, 5), (5,), F(5), F(5), 1e-5], [F(2, 3, 4), (3, 4), None, None, 1e-3]],
+    "native_group_norm": [[F(2, 4, 3), F(4), F(4), 2, 4, 3, 2, 1e-5], [F(2, 6), None, None, 2, 6, 1, 3, 1e-3]],
+    "native_batch_norm": [[F(4, 3), F(3), F(3), None, None, True, 0.1, 1e-5],
+                          [F(2, 3, 4), None, None, None, None, True, 0.1, 1e-3]],
     "cross_entropy": [[F(4, 3), I([0, 2, 1, 2])],
                       [F(4, 3), I([0, 2, 1, 2]), C(3, domain=("uniform", 0.5, 2)), None, 1, None, "sum", 0.1]],
     "nll_loss": [[F(4, 3), I([0, 2, 1, 2])], [F(4, 3), I([0, 2, 1, 2]), None, None, 1, None, "none"]],
@@ -179,6 +188,7 @@ COMPOSITES = {**SHAPING, **SELECTION, **STATISTICS, **PRODUCTS, **NEURAL}
 TYPES = {
     "complex_of": WIDE, "polar": WIDE, "one_hot": ("int64",), "tril_indices": ("int64",), "triu_indices": ("int64",),
     "view_as_real": schema.COMPLEX, "view_as_complex": WIDE,
+    "view_as_real_copy": schema.COMPLEX, "view_as_complex_copy": WIDE,
     "scatter_reduce": REAL, "index_reduce": REAL, "renorm": REAL, "embedding_bag": REAL,
     "std_mean": REAL, "var_mean": REAL, "nanmean": REAL,
     "cov": WIDE_COMPLEX, "corrcoef": WIDE, "aminmax": ORDERED, "msort": ORDERED, "nanquantile": WIDE, "quantile": WIDE,
@@ -199,7 +209,8 @@ TYPES = {
 
 # Results that are no real tensors, or are steps: nothing to difference.
 NO_GRADIENT = {"argwhere", "searchsorted", "bucketize", "isreal", "unique", "unique_consecutive", "bincount", "histc",
-               "one_hot", "tril_indices", "triu_indices", "isin", "histogram", "histogramdd", "unravel_index"}
+               "one_hot", "tril_indices", "triu_indices", "isin", "histogram", "histogramdd", "unravel_index",
+               "nonzero_static", "fill", "detach_copy"}
 # The data decide the result's shape, or the call itself.
 NEED_DATA = {"repeat_interleave", "combinations", "one_hot", "argwhere", "unique", "unique_consecutive", "bincount",
              "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss",

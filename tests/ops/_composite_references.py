@@ -7,6 +7,11 @@ from scipy import special
 # -- shaping -----------------------------------------------------------------------------------
 
 
+def _nonzero_static(x, size, fill_value):
+    found = np.argwhere(x)[:size] if np.ndim(x) else np.empty((min(size, int(x != 0)), 0), "int64")
+    return np.concatenate([found, np.full((size - len(found), np.ndim(x)), fill_value)]).astype("int64")
+
+
 def _repeat_interleave(x, repeats, dim):
     return np.repeat(x, repeats, axis=dim)
 

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.core
 
 # A zero derivative almost everywhere, and outputs that jump: nothing to difference.
 STEPS = {"sign", "heaviside", "floor", "ceil", "trunc", "round", "floor_divide", "trunc_divide", "frexp_exponent"}
+# Their statistics have no history, as torch's have none.
+UNRECORDED = {"native_layer_norm", "native_batch_norm"}
 # The largest data of a case that is differenced.
 MOST_ELEMENTS = 60
 SPREAD = {"amax", "amin", "max_dim", "min_dim", "max", "min", "vector_norm", "maximum", "minimum",
@@ -93,7 +95,8 @@ def differentiable_arguments(row, case, dtype, layout):
         if row.name == "recurrent_layer":       # the states and cells; what it keeps is for its gradient
             return result[:2]
         # Statistics beside the first output are saved for its gradient, not differentiated.
-        return result[0] if row.internal and row.fields and row.name.endswith("_stats") else result
+        saved = row.internal and row.fields and row.name.endswith("_stats")
+        return result[0] if saved or row.name in UNRECORDED else result
 
     return call, inputs
 

@@ -127,3 +127,64 @@ def test_what_is_in_between_is_dropped():
     assert kept[0]() is None
     out.backward()
     np.testing.assert_allclose(x.grad.numpy()[:1], np.cos(np.exp(np.sin(1))) * np.exp(np.sin(1)) * np.cos(1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["", "argument", "context", "inner context"])
+def test_early_stop(how):
+    """The second run ends with the last tensor that the backward asks for."""
+    counts = []
+    for lib in LIBS:
+        checkpoint, calls = lib.utils.checkpoint.checkpoint, []
+
+        def f(x, lib=lib, calls=calls):
+            y = x.sin().exp()
+            calls.append(lib.is_grad_enabled())
+            return y + 1
+
+        x = lib.ones(2, requires_grad=True, dtype=lib.float64)
+        setting = {"context": False, "argument": None}.get(how, True)
+        with lib.utils.checkpoint.set_checkpoint_early_stop(setting):
+            out = checkpoint(f, x, use_reentrant=False, **({"early_stop": False} if how == "argument" else {}))
+        with lib.utils.checkpoint.set_checkpoint_early_stop(how != "inner context"):
+            out.sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), np.cos(1) * np.exp(np.sin(1)))
+        counts.append(len(calls))
+    assert counts[0] == counts[1] == (2 if how in ("argument", "context") else 1)
+
+
+def test_early_stop_of_checkpoints_inside_others():
+    def run(lib, f):
+        x = lib.tensor([0.5, 0.7], requires_grad=True, dtype=lib.float64)
+        f(x).sum().backward()
+        return x.grad.numpy()
+
+    def nested(lib):
+        checkpoint = lib.utils.checkpoint.checkpoint
+
+        def inner(x):
+            return checkpoint(lambda x: x.sin().exp() * x, x, use_reentrant=False).tanh()
+
+        return lambda x: checkpoint(lambda x: inner(inner(x)) * x, x, use_reentrant=False)
+
+    def part(x):
+        return (x.sin().exp() * x).tanh()
+
+    want = run(torch, lambda x: part(part(x)) * x)
+    for lib in LIBS:
+        np.testing.assert_allclose(run(lib, nested(lib)), want, rtol=1e-12)
+
+
+def test_settings():
+    for lib in LIBS:
+        module = lib.utils.checkpoint
+        with module.set_checkpoint_debug_enabled(None):
+            pass
+        kind = module.DefaultDeviceType
+        assert kind.get_device_type() == ("cuda" if lib.cuda.is_available() else "cpu")
+        try:
+            kind.set_device_type("cuda")
+            assert kind.get_device_type() == "cuda"
+        finally:
+            kind.set_device_type(None)
+        assert module.get_device_states(lib.ones(1), [1, lib.zeros(2)]) == ([], [])
+        assert module.set_device_states([], []) is None

@@ -1,8 +1,12 @@
 """Creation functions that few programs call, and methods that make tensors like another."""
+import mmap
+import os
 from builtins import range as builtin_range
 
+from ptcore._device import device as as_device
 from ptcore._dtype import as_dtype, get_default_dtype, promote_types
 from ptcore._errors import DTypeError
+from ptcore._exchange.convert import frombuffer
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import arange, empty_strided, full, linspace
 from ptcore._ops.functions import pow
@@ -113,3 +117,46 @@ def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, layout=layout,
                          device=self.device if device is None else device, requires_grad=requires_grad,
                          pin_memory=pin_memory)
+
+
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False,
+              requires_grad=False):
+    """A vector whose memory is a file's.
+
+    Parameters
+    ----------
+    filename : str or os.PathLike
+    shared : bool, optional
+        Whether what is written to the tensor goes to the file, which is made or made longer if need be.
+    size : int, default: 0
+        The number of elements.
+
+    Examples
+    --------
+    >>> import os, tempfile, ptcore
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> x = ptcore.from_file(path, shared=True, size=2).fill_(3)
+    >>> ptcore.from_file(path, size=2)
+    tensor([3., 3.])
+    """
+    size = _arguments.integer("from_file", "size", size)
+    dtype = get_default_dtype() if dtype is None else dtype
+    if size < 0:
+        raise RuntimeError(f"from_file: size must be non-negative, got {size}")
+    if pin_memory or (device is not None and as_device(device).type != "cpu"):
+        raise RuntimeError(f"from_file: device must be the CPU and pin_memory False, got {device} and {pin_memory}")
+    nbytes = size * dtype.itemsize
+    try:
+        with open(filename, "r+b" if shared and os.path.exists(filename) else "w+b" if shared else "rb") as file:
+            length = os.fstat(file.fileno()).st_size
+            if length < nbytes:
+                if not shared:
+                    raise RuntimeError(f"from_file: filename must have at least {nbytes} bytes, got {length} in "
+                                       f"{filename!r}")
+                file.truncate(nbytes)
+            memory = mmap.mmap(file.fileno(), nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY) \
+                if nbytes else b""
+    except OSError as e:
+        raise RuntimeError(f"from_file: filename cannot be opened, got {filename!r}: {e}") from e
+    result = frombuffer(memory, dtype=dtype) if nbytes else empty_strided((0,), (1,), dtype=dtype, device="cpu")
+    return result.requires_grad_() if requires_grad else result

@@ -181,7 +181,15 @@ def fft_fft(input, n, dim, norm, out=None):
     return _whole("fft_fft", input, n, dim, norm, True, out)
 
 
+def _own_dtype(op, input, out):
+    """These two ask, of real input, for an out= of the result's dtype, as PyTorch's do."""
+    dtype = input.dtype if input.dtype.is_floating_point else get_default_dtype()
+    if out is not None and not input.dtype.is_complex and out.dtype is not COMPLEX_OF.get(dtype, out.dtype):
+        raise DTypeError(f"{op}: out must have dtype {COMPLEX_OF[dtype].name}, got {out.dtype.name}")
+
+
 def fft_ifft(input, n, dim, norm, out=None):
+    _own_dtype("fft_ifft", input, out)
     return _whole("fft_ifft", input, n, dim, norm, False, out)
 
 
@@ -198,6 +206,7 @@ def fft_hfft(input, n, dim, norm, out=None):
 
 
 def fft_ihfft(input, n, dim, norm, out=None):
+    _own_dtype("fft_ihfft", input, out)
     return _to_half("fft_ihfft", input, n, dim, norm, False, out)
 
 

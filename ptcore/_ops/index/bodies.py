@@ -6,10 +6,12 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._methods import nonzero
 from ptcore._ops._record import has_values
-from ptcore._ops.creation.creation import arange, full, ones_like, zeros
+from ptcore._ops.creation.creation import arange, fill_, full, ones_like, zeros
 from ptcore._ops.functions import (
     abs,
     cat,
+    clone,
+    cumsum,
     div,
     expand,
     gather,
@@ -24,6 +26,7 @@ from ptcore._ops.functions import (
     scatter_amin,
     scatter_prod,
     scatter_src,
+    stack,
     unsqueeze,
     vector_norm,
     where,
@@ -351,3 +354,27 @@ def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_gr
     if max_norm is not None:
         _renormed("embedding", weight, input, max_norm, norm_type)
     return embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+# -- all elements -------------------------------------------------------------------------------
+def nonzero_static(input, size, fill_value):
+    """Each nonzero element's place goes to the row of its rank; the others' to a last row that is cut off."""
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: size must be non-negative, got {size}")
+    shape = input.shape
+    if not shape:
+        return zeros(size, 0, dtype=INT64, device=input.device)
+    found = reshape(input.detach(), (-1,)) != 0
+    rank = cumsum(found, 0)
+    rows = where(found & (rank <= size), rank - 1, size)
+    places = scatter_src(full((size + 1,), -1, dtype=INT64, device=input.device), 0, rows,
+                         arange(found.shape[0], device=input.device))[:size]
+    coordinates, step = [], 1
+    for n in shape[::-1]:
+        coordinates.insert(0, places // step % n if n else places)
+        step *= n or 1
+    return masked_fill(stack(coordinates, 1), unsqueeze(places < 0, 1), fill_value)
+
+
+def fill(input, value):
+    return fill_(clone(input), value)

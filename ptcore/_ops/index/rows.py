@@ -252,3 +252,12 @@ made("embedding_bag(input, weight, offsets: Obj = None, max_norm: Obj = None, no
 or the stretches of a vector that begin at ``offsets``. ``sparse`` must be False.""",
      'ptcore.nn.functional.embedding_bag(ptcore.tensor([[0, 1]]), ptcore.tensor([[1.], [3.]]), mode="sum")',
      "tensor([[4.]])", public=["nn.functional.embedding_bag"], method=False)
+
+made("nonzero_static(input, *, size: Int, fill_value: Int = -1)", "_nonzero_static(x, size, fill_value)",
+     """The coordinates of the first ``size`` nonzero elements, ``(size, ndim)``; ``fill_value`` where there are fewer.
+The shape does not depend on the elements.""",
+     "ptcore.nonzero_static(ptcore.tensor([0, 3]), size=2)", "tensor([[ 1],\n        [-1]])", out_argument=True)
+
+made("fill(input, value: Obj)", "full(x.shape, value, x.dtype)",
+     "``input`` with every element replaced by one value, a number or a 0-d tensor.",
+     "ptcore.fill(ptcore.zeros(2), 3.)", "tensor([3., 3.])", method=False, out_argument=True)

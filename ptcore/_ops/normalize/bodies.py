@@ -4,7 +4,22 @@ from cython.cimports.ptcore._ops._common import _wrap
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import empty, full, zeros_like
-from ptcore._ops.functions import layer_norm_stats, log_softmax, scatter_src, softmax
+from ptcore._ops.functions import (
+    group_norm_stats,
+    layer_norm_stats,
+    log_softmax,
+    rsqrt,
+    scatter_src,
+    softmax,
+)
+from ptcore._ops.normalize.functions import (
+    check_channels,
+    check_input,
+    like_input,
+    need_statistics,
+    normalized,
+    of_batch,
+)
 
 
 def softmin(input, dim, _stacklevel, dtype):
@@ -30,12 +45,17 @@ def log_softmax_function(input, dim, _stacklevel, dtype):
 
 
 def layer_norm(input, normalized_shape, weight, bias, eps):
-    shape = _arguments.integers("layer_norm", "normalized_shape", normalized_shape)
+    return layer_norm_stats(input, weight, bias, _normalized_dims("layer_norm", input, normalized_shape), eps)[0]
+
+
+def _normalized_dims(op, input, normalized_shape):
+    """How many dims are normalised."""
+    shape = _arguments.integers(op, "normalized_shape", normalized_shape)
     n = len(shape)
     if n == 0 or n > input.ndim or input.shape[input.ndim - n:] != tuple(shape):
-        raise ShapeError(f"layer_norm: the last sizes of input must be normalized_shape {shape}, got shape "
+        raise ShapeError(f"{op}: the last sizes of input must be normalized_shape {shape}, got shape "
                          f"{list(input.shape)}")
-    return layer_norm_stats(input, weight, bias, n, eps)[0]
+    return n
 
 
 def gumbel_softmax(logits, tau, hard, eps, dim):
@@ -49,3 +69,41 @@ def gumbel_softmax(logits, tau, hard, eps, dim):
     best = soft.argmax(dim, True)
     one = full(best.shape, 1, dtype=logits.dtype, device=logits.device)
     return scatter_src(zeros_like(soft).detach(), dim, best, one) - soft.detach() + soft
+
+
+# -- with what they are normalised by --------------------------------------------------------------
+def _kept(like, *statistics):
+    """Statistics as they are handed out: without history, in the dtype of what is normalised."""
+    return [x.detach().to(like.dtype) for x in statistics]
+
+
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    n = _normalized_dims("native_layer_norm", input, normalized_shape)
+    out, mean, rstd = layer_norm_stats(input, weight, bias, n, eps)
+    return out, *_kept(input if weight is None else weight, mean, rstd)
+
+
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    op = "native_group_norm"
+    check_input(op, input)
+    check_channels(op, input, weight=weight, bias=bias)
+    if input.shape[0] != N or input.shape[1] != C or input.numel() != N * C * HxW:
+        raise ShapeError(f"{op}: input must have {N} samples of {C} channels with {HxW} positions, got shape "
+                         f"{list(input.shape)}")
+    weight, bias = like_input(input, weight, bias)
+    out, mean, rstd = group_norm_stats(input, weight, bias, group, eps)
+    dtype = input.dtype if weight is None else weight.dtype
+    return out, mean.to(dtype), rstd.to(dtype)
+
+
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    op = "native_batch_norm"
+    check_input(op, input)
+    check_channels(op, input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    weight, bias = like_input(input, weight, bias)
+    if not training:
+        need_statistics(op, running_mean, running_var)
+        none = empty(0, dtype=input.dtype, device=input.device)
+        return normalized(input, running_mean, running_var, weight, bias, eps), none, none
+    out, mean, var = of_batch(input, weight, bias, running_mean, running_var, momentum, eps)
+    return out, *_kept(input, mean, rsqrt(var.detach() + eps))

@@ -1,6 +1,6 @@
 """Normalisation written out in smaller ops; see _decompositions.py."""
+from ptcore._ops.functions import expand, reshape, rsqrt, squeeze, unsqueeze
 from ptcore._ops.functions import mean as mean_of
-from ptcore._ops.functions import reshape, rsqrt, squeeze, unsqueeze
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table.shapes import stat_dtype
 
@@ -85,6 +85,18 @@ def group_norm_backward(g, input, mean, rstd, weight, num_groups):
     gx = rstd * (gy - mean_of(gy, 2, True) - x_hat * mean_of(gy * x_hat, 2, True))
     gw = sum_of(g * reshape(x_hat, shape), dims)
     return reshape(gx, shape).to(input.dtype), gw.to(input.dtype), sum_of(g, dims).to(input.dtype)
+
+
+def group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups):
+    """What reaches the input through the statistics; either gradient may be None."""
+    x = reshape(input, (input.shape[0], num_groups, -1))
+    g = 0
+    if g_mean is not None:
+        g = unsqueeze(g_mean, 2)
+    if g_rstd is not None:
+        rstd = unsqueeze(rstd, 2)
+        g = g - unsqueeze(g_rstd, 2) * rstd * rstd * rstd * (x - unsqueeze(mean, 2))
+    return reshape(expand(g / max(x.shape[2], 1), x.shape), input.shape).to(input.dtype)
 
 
 FUNCTIONS = {f.__name__: f for f in (

@@ -2,11 +2,12 @@
 from ptcore._dtype import finfo
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops.functions import batch_norm_stats, cat, clone, div, group_norm_stats
+from ptcore._ops.table.shapes import stat_dtype
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 
-def _check(op, input, least=2):
+def check_input(op, input, least=2):
     if not isinstance(input, Tensor):
         raise TypeError(f"{op}: input must be a Tensor, got {type(input).__name__}")
     if input.ndim < least:
@@ -14,7 +15,7 @@ def _check(op, input, least=2):
         raise ShapeError(f"{op}: input must have shape {expected}, got {list(input.shape)}")
 
 
-def _channels(op, input, **tensors):
+def check_channels(op, input, **tensors):
     for name, t in tensors.items():
         if t is not None and not isinstance(t, Tensor):
             raise TypeError(f"{op}: {name} must be a Tensor or None, got {type(t).__name__}")
@@ -25,7 +26,7 @@ def _channels(op, input, **tensors):
                              f"{list(input.shape)}, got {list(t.shape)}")
 
 
-def _like(input, *tensors):
+def like_input(input, *tensors):
     """Scale and shift in the input's dtype: parameters may be float32 beside half inputs."""
     return [t if t is None else t.to(input.dtype) for t in tensors]
 
@@ -45,13 +46,29 @@ def _update(running_mean, running_var, mean, var, count, momentum):
             running_var.mul_(1 - momentum).add_(var.to(running_var.dtype) * factor)
 
 
-def _apply(input, mean, var, weight, bias, eps):
+def normalized(input, mean, var, weight, bias, eps):
     """Normalisation by given statistics, a number for each channel."""
-    scale = (var + eps).rsqrt()
+    wide = stat_dtype(input)
+    scale = (var.to(wide) + eps).rsqrt()
     if weight is not None:
         scale = scale * weight
-    out = (input - _per_channel(mean, input)) * _per_channel(scale, input)
+    out = (input.to(wide) - _per_channel(mean, input)) * _per_channel(scale, input)
     return (out if bias is None else out + _per_channel(bias, input)).to(input.dtype)
+
+
+def need_statistics(op, running_mean, running_var):
+    """Raises unless both are there."""
+    if running_mean is None or running_var is None:
+        raise RuntimeError(f"{op}: running_mean and running_var must be Tensors where training is False, got None")
+
+
+def of_batch(input, weight, bias, running_mean, running_var, momentum, eps):
+    """The batch normalised by its own statistics, their means and biased variances; moves the running ones."""
+    out, mean, var = batch_norm_stats(input, weight, bias, float(eps))
+    count = input.numel() // input.shape[1] if input.shape[1] else 0
+    if count and (running_mean is not None or running_var is not None):     # an empty batch says nothing
+        _update(running_mean, running_var, mean.detach(), var.detach(), count, momentum)
+    return out, mean, var
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -96,24 +113,19 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     tensor([[-1.0000,  0.0000],
             [ 1.0000,  0.0000]])
     """
-    if isinstance(input, Tensor) and tuple(input.shape) == (0,):     # PyTorch takes one dim where it has no elements
+    if isinstance(input, Tensor) and tuple(input.shape) == (0,):    # PyTorch takes it for no channels
         return clone(input)
-    _check("batch_norm", input)
-    _channels("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    weight, bias = _like(input, weight, bias)
+    check_input("batch_norm", input)
+    check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    weight, bias = like_input(input, weight, bias)
     if not training:
-        if running_mean is None or running_var is None:
-            raise RuntimeError("batch_norm: running_mean and running_var must be Tensors where training is False, "
-                               "got None")
-        return _apply(input, running_mean, running_var, weight, bias, eps)
+        need_statistics("batch_norm", running_mean, running_var)
+        return normalized(input, running_mean, running_var, weight, bias, eps)
     count = input.numel() // input.shape[1] if input.shape[1] else 0
     if count == 1:
         raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got input size "
                          f"{list(input.shape)}")
-    out, mean, var = batch_norm_stats(input, weight, bias, float(eps))
-    if count and (running_mean is not None or running_var is not None):     # an empty batch says nothing
-        _update(running_mean, running_var, mean.detach(), var.detach(), count, momentum)
-    return out
+    return of_batch(input, weight, bias, running_mean, running_var, momentum, eps)[0]
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
@@ -152,14 +164,14 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     >>> ptcore.nn.functional.instance_norm(ptcore.tensor([[[1., 3.]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
-    _check("instance_norm", input)
-    _channels("instance_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    weight, bias = _like(input, weight, bias)
+    check_input("instance_norm", input)
+    check_channels("instance_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    weight, bias = like_input(input, weight, bias)
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise ValueError("instance_norm: running_mean and running_var must be Tensors where use_input_stats is "
                              "False, got None")
-        return _apply(input, running_mean, running_var, weight, bias, eps)
+        return normalized(input, running_mean, running_var, weight, bias, eps)
     samples, channels = input.shape[:2]
     count = input.numel() // (samples * channels) if samples * channels else 0
     if count == 1:
@@ -212,9 +224,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     >>> ptcore.nn.functional.group_norm(ptcore.tensor([[1., 3., 5., 9.]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
-    _check("group_norm", input)
-    _channels("group_norm", input, weight=weight, bias=bias)
-    return group_norm_stats(input, *_like(input, weight, bias), num_groups, float(eps))[0]
+    check_input("group_norm", input)
+    check_channels("group_norm", input, weight=weight, bias=bias)
+    return group_norm_stats(input, *like_input(input, weight, bias), num_groups, float(eps))[0]
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
@@ -249,7 +261,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     >>> ptcore.nn.functional.rms_norm(ptcore.tensor([[3., 4., 0., 0.]]), (4,))
     tensor([[1.2000, 1.6000, 0.0000, 0.0000]])
     """
-    _check("rms_norm", input, 0)
+    check_input("rms_norm", input, 0)
     if input.dtype.kind not in "fc":
         raise DTypeError(f"rms_norm: input must be floating-point, got {input.dtype.name}")
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
@@ -291,7 +303,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     >>> ptcore.nn.functional.local_response_norm(ptcore.ones(1, 1, 1), 1, alpha=1., beta=1.)
     tensor([[[0.5000]]])
     """
-    _check("local_response_norm", input, 3)
+    check_input("local_response_norm", input, 3)
     square = input * input
     before, after = size // 2, (size - 1) // 2
     zero = square.new_zeros

@@ -1,5 +1,5 @@
 """Rows: softmax and normalisation over dims."""
-from ptcore._ops.table.schema import REAL, composite, draw, network, nondifferentiable, structured
+from ptcore._ops.table.schema import REAL, composite, draw, made, network, nondifferentiable, structured
 
 for _name, _formula, _jvp in (
         ("softmax", "exp(input) / sum(exp(input))", "(t - sum(t * out, dim, True)) * out"),
@@ -93,3 +93,28 @@ draw("gumbel_softmax(logits, tau: Float = 1.0, hard=False, eps: Float = 1e-10, d
      """Softmax along ``dim`` of logits with Gumbel noise over ``tau``; with ``hard`` one-hot vectors that have
 the gradient of the soft ones.""", "ptcore.nn.functional.gumbel_softmax(ptcore.zeros(1))", "tensor([1.])",
      public=["nn.functional.gumbel_softmax"], method=False)
+
+# -- with what they are normalised by --------------------------------------------------------------
+made("native_layer_norm(input, normalized_shape: Sizes, weight: OptTensor, bias: OptTensor, eps: Float)",
+     "_layer_norm(x, weight, bias, len(normalized_shape), eps)",
+     "``layer_norm``, the means and the reciprocal standard deviations, whose shapes have 1 for the normalised dims.",
+     "ptcore.native_layer_norm(ptcore.tensor([[1., 3.]]), (2,), None, None, 0.)",
+     "(tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))", method=False, out_argument=True, autocast="high",
+     returns="tuple[Tensor, Tensor, Tensor]")
+
+made("native_group_norm(input, weight: OptTensor, bias: OptTensor, N: Int, C: Int, HxW: Int, group: Int, eps: Float)",
+     "_group_norm(x, weight, bias, group, eps)",
+     """``group_norm`` into ``group`` groups, the means and the reciprocal standard deviations, of shape (N, group).
+``input`` has N samples of C channels with HxW positions each.""",
+     "ptcore.native_group_norm(ptcore.tensor([[1., 3.]]), None, None, 1, 2, 1, 1, 0.)",
+     "(tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))", method=False, out_argument=True, autocast="high",
+     returns="tuple[Tensor, Tensor, Tensor]")
+
+made("native_batch_norm(input, weight: OptTensor, bias: OptTensor, running_mean: OptTensor, running_var: OptTensor, "
+     "training: Bool, momentum: Float, eps: Float)",
+     "_native_batch_norm(x, weight, bias, eps)",
+     """``batch_norm``, the batch's means and reciprocal standard deviations; these are empty unless ``training``.
+Then the running statistics are moved towards those of the batch.""",
+     "ptcore.native_batch_norm(ptcore.tensor([[1.], [3.]]), None, None, None, None, True, 0.1, 0.)",
+     "(tensor([[-1.],\n        [ 1.]]), tensor([2.]), tensor([1.]))", method=False, out_argument=True,
+     returns="tuple[Tensor, Tensor, Tensor]")

@@ -195,6 +195,28 @@ def grid_sample(input, grid, mode, padding_mode, align_corners):
     return grid_sampled(input, grid, mode, padding_mode, align_corners)
 
 
+def _sampled_by_numbers(op, ndim, input, grid, interpolation_mode, padding_mode, align_corners):
+    for name, value in (("interpolation_mode", interpolation_mode), ("padding_mode", padding_mode)):
+        if not 0 <= value <= 2:
+            raise RuntimeError(f"{op}: {name} must be 0, 1 or 2, got {value}")
+    if ndim and input.ndim != ndim:
+        raise ShapeError(f"{op}: input must have {ndim} dimensions, got shape {list(input.shape)}")
+    return grid_sample(input, grid, ("bilinear", "nearest", "bicubic")[interpolation_mode],
+                       ("zeros", "border", "reflection")[padding_mode], align_corners)
+
+
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    return _sampled_by_numbers("grid_sampler", 0, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
+    return _sampled_by_numbers("grid_sampler_2d", 4, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
+    return _sampled_by_numbers("grid_sampler_3d", 5, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
 def affine_grid(theta, size, align_corners):
     op = "affine_grid"
     align_corners = False if align_corners is None else _arguments.flag(op, "align_corners", align_corners)

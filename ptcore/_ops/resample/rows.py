@@ -1,5 +1,5 @@
 """Rows: padding with a number, sliding windows as columns, resampling along a dim and at positions."""
-from ptcore._ops.table.schema import REAL, functional, linear, nondifferentiable, structured
+from ptcore._ops.table.schema import REAL, functional, linear, made, nondifferentiable, structured
 
 _HOW = "dim: Dim, size: Int, mode: 'nearest|nearest-exact|linear|cubic', align_corners: Bool, scale: Float"
 
@@ -97,3 +97,13 @@ functional(
 tensor([[[[-1.,  0.],
           [ 1.,  0.]]]])
 """, "_affine_grid(x, size, bool(align_corners))", also_top=False)
+
+for _name, _what in (("grid_sampler", "4 or 5"), ("grid_sampler_2d", "4"), ("grid_sampler_3d", "5")):
+    made(f"{_name}(input, grid, interpolation_mode: Int, padding_mode: Int, align_corners: Bool)",
+         "_grid_sample(x, y, ('bilinear', 'nearest', 'bicubic')[interpolation_mode], "
+         "('zeros', 'border', 'reflection')[padding_mode], align_corners)",
+         f"""``nn.functional.grid_sample`` of an input of {_what} dimensions with its words as numbers: 0, 1 and 2 are
+"bilinear", "nearest" and "bicubic", and "zeros", "border" and "reflection".""",
+         f"ptcore.{_name}(ptcore.ones({'1, 1, 1, 1, 1' if _name[-2:] == '3d' else '1, 1, 1, 1'}), "
+         f"ptcore.zeros({'1, 1, 1, 1, 3' if _name[-2:] == '3d' else '1, 1, 1, 2'}), 0, 0, False).item()", "1.0",
+         method=False, autocast="widest")

@@ -12,6 +12,7 @@ WORD = {"i": "int", "f": "float", "b": "bool", "s": "number", "j": "int or None"
         "w": "str", "o": "object"}
 # The functions of a row: the plain one, the one that ends in "_", and a method that differs from the plain function.
 FUNCTION, INPLACE, METHOD = "function", "inplace", "method"
+SECOND = (("dim", "axis"), ("keepdim", "keepdims"), ("split_size_or_sections", "split_size"))
 REQUIRED = object()
 POSITIONAL, REST, KEYWORD = "positional", "rest", "keyword"
 
@@ -26,9 +27,9 @@ class Parameter:
 
 
 def second_names(row):
-    """NumPy's names of dim and keepdim, beside PyTorch's."""
+    """NumPy's names of dim and keepdim, beside PyTorch's, and that which its method split has."""
     names = [a.name for a in row.args]
-    return [(mine, theirs) for mine, theirs in (("dim", "axis"), ("keepdim", "keepdims")) if mine in names]
+    return [(mine, theirs) for mine, theirs in SECOND if mine in names]
 
 
 def parameters(row, form=FUNCTION):

@@ -4,8 +4,30 @@ from cython.cimports.ptcore._ops._common import _divided, _wrap
 
 from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
-from ptcore._ops._methods import reinterpret
-from ptcore._ops.functions import permute, reshape, slice, split_by_sizes, split_by_slices, split_evenly, transpose
+from ptcore._ops._methods import as_strided, detach, reinterpret
+from ptcore._ops._record import has_values
+from ptcore._ops.functions import (
+    diagonal,
+    expand,
+    permute,
+    reshape,
+    row_major,
+    select,
+    slice,
+    split_by_sizes,
+    split_by_sizes_unsafely,
+    split_by_slices,
+    split_evenly,
+    split_unsafely,
+    squeeze,
+    t,
+    transpose,
+    unbind,
+    unfold,
+    unsqueeze,
+    view_as_complex,
+    view_as_real,
+)
 from ptcore._tensor import Tensor
 
 
@@ -92,15 +114,19 @@ def narrow(input, dim, start, length):
 
 
 def split(tensor, split_size_or_sections, dim):
-    dim = _divided("split", dim, tensor)
+    return _split("split", tensor, split_size_or_sections, dim, split_evenly, split_by_sizes)
+
+
+@cython.cfunc
+def _split(op, tensor, sections, dim, evenly, by_sizes):
+    dim = _divided(op, dim, tensor)
     size = tensor.shape[dim]
-    sections = split_size_or_sections
     if not isinstance(sections, (tuple, list)):
-        sections = _arguments.integer("split", "split_size_or_sections", sections)
+        sections = _arguments.integer(op, "split_size_or_sections", sections)
         if sections < 0 or (sections == 0 and size):
-            raise RuntimeError(f"split: split_size_or_sections must be positive, got {sections}")
-        return split_evenly(tensor, _even(size, sections), dim)
-    return split_by_sizes(tensor, sections, dim)
+            raise RuntimeError(f"{op}: split_size_or_sections must be positive, got {sections}")
+        return evenly(tensor, _even(size, sections), dim)
+    return by_sizes(tensor, sections, dim)
 
 
 @cython.cfunc
@@ -115,13 +141,18 @@ def _even(size, step):
 
 
 def chunk(input, chunks, dim):
+    return _chunk("chunk", input, chunks, dim, split_evenly, split_by_sizes)
+
+
+@cython.cfunc
+def _chunk(op, input, chunks, dim, evenly, by_sizes):
     if chunks < 1:
-        raise RuntimeError(f"chunk: chunks must be positive, got {chunks}")
-    dim = _divided("chunk", dim, input)
+        raise RuntimeError(f"{op}: chunks must be positive, got {chunks}")
+    dim = _divided(op, dim, input)
     size = input.shape[dim]
     if size == 0:
-        return split_by_sizes(input, [0] * chunks, dim)
-    return split_evenly(input, _even(size, -(-size // chunks)), dim)
+        return by_sizes(input, [0] * chunks, dim)
+    return evenly(input, _even(size, -(-size // chunks)), dim)
 
 
 def view_dtype(x, dtype):
@@ -197,3 +228,65 @@ def ravel(input):
 
 def split_with_sizes(input, split_sizes, dim):
     return split(input, _arguments.integers("split_with_sizes", "split_sizes", split_sizes), dim)
+
+
+def unsafe_split(input, split_size, dim):
+    return _split("unsafe_split", input, split_size, dim, split_unsafely, split_by_sizes_unsafely)
+
+
+def unsafe_split_with_sizes(input, split_sizes, dim):
+    sizes = _arguments.integers("unsafe_split_with_sizes", "split_sizes", split_sizes)
+    return _split("unsafe_split_with_sizes", input, sizes, dim, split_unsafely, split_by_sizes_unsafely)
+
+
+def unsafe_chunk(input, chunks, dim):
+    return _chunk("unsafe_chunk", input, chunks, dim, split_unsafely, split_by_sizes_unsafely)
+
+
+# -- copies ---------------------------------------------------------------------------------------
+def _whole(input):
+    return input
+
+
+def _expanded(input, size, implicit):
+    return expand(input, size)
+
+
+def _split_evenly(input, split_size, dim):
+    return split(input, split_size, dim)
+
+
+def _seen_as(input, size):
+    """``view`` of a shape or a dtype, which a copy may have whatever the strides are."""
+    return reshape(input, size) if isinstance(size, (tuple, list, int)) else reinterpret(input, size)
+
+
+def _sliced(input, dim, start, end, step):
+    if step <= 0:
+        raise RuntimeError(f"slice_copy: step must be positive, got {step}")
+    return slice(input, _divided("slice_copy", dim, input), start, end, step)
+
+
+def window_of(input, size, stride, storage_offset):
+    """Of a stand-in without memory by the places of its elements in their order, which can be batched."""
+    if has_values(input) or input.device.type == "meta":
+        return as_strided(input, size, stride, storage_offset)
+    from ptcore._ops.index.decompositions import picked
+    return picked(input, size, stride, storage_offset or 0)
+
+
+def _copied(window):
+    """The body of a copy: what a view shows, in memory of its own."""
+    def body(*args):
+        shown = window(*args)
+        return tuple([row_major(x) for x in shown]) if type(shown) is tuple else row_major(shown)
+    return body
+
+
+for _name, _view in {
+        "alias": _whole, "detach": detach, "as_strided": window_of, "diagonal": diagonal, "expand": _expanded,
+        "narrow": narrow, "permute": permute, "select": select, "slice": _sliced, "split": _split_evenly,
+        "split_with_sizes": split_with_sizes, "squeeze": squeeze, "t": t, "transpose": transpose, "unbind": unbind,
+        "unfold": unfold, "unsqueeze": unsqueeze, "view": _seen_as, "view_as_real": view_as_real,
+        "view_as_complex": view_as_complex}.items():
+    globals()[f"{_name}_copy"] = _copied(_view)

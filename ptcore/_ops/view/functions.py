@@ -1,10 +1,9 @@
 """Methods of shapes that are rarely called."""
+from itertools import pairwise
+
 from ptcore._errors import ShapeError
-
-
-def narrow_copy(self, dim, start, length):
-    """``narrow`` as a copy."""
-    return self.narrow(dim, start, length).clone()
+from ptcore._memory_format import channels_last, memory_format
+from ptcore._tensor import Tensor
 
 
 def fill_diagonal_(self, fill_value, wrap=False):
@@ -30,3 +29,73 @@ def sum_to_size(self, *size):
         raise ShapeError(f"sum_to_size: size {list(shape)} is not expandable to size {list(own)}")
     dims = [d for d, m in enumerate(own) if d < lead or (shape[d - lead] == 1 and m != 1)]
     return self.sum(tuple(dims), True).reshape(shape) if dims or not shape else self
+
+
+def __reversed__(self):
+    """Reversed along dim 0, as a copy."""
+    return self.flip(0) if self.ndim else self
+
+
+def const_data_ptr(self):
+    """The address of the first element, for reading."""
+    return self.data_ptr()
+
+
+def module_load(self, other, assign=False):
+    """What a module takes for this parameter or buffer from a state dictionary."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"module_load: other must be a Tensor, got {type(other).__name__}")
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def _nearer(shape, stride, a, b):
+    """1 where dim a lies outside of dim b in memory, -1 where it lies inside, 0 where neither."""
+    if stride[a] == 0 or stride[b] == 0:
+        return 0
+    if stride[a] == stride[b]:
+        return 0 if shape[a] == 0 or shape[b] >= shape[a] > 0 else 1
+    return 1 if stride[a] > stride[b] else -1
+
+
+def dim_order(self, *, ambiguity_check=False):
+    """The dims from the outermost in memory to the innermost.
+
+    Parameters
+    ----------
+    ambiguity_check : bool or list of memory formats
+        True: raise where several orders fit, as dims of size 1 or of equal strides allow. A list: raise unless exactly
+        one of the formats fits.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.empty(2, 3, 5).transpose(1, 2).dim_order()
+    (0, 2, 1)
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, memory_format) for f in formats):
+        raise TypeError("dim_order: ambiguity_check must be a bool or a list of memory formats, got "
+                        f"{ambiguity_check!r}")
+    shape, stride, n = tuple(self.shape), self.stride(), self.ndim
+    several = 1 in shape or any(a == b for a, b in pairwise(stride))
+    unclear = f"dim_order: there must be one order of the dims, got sizes {list(shape)} and strides {list(stride)}"
+    if ambiguity_check is not False and several and sum(self.is_contiguous(f) for f in formats) != 1:
+        raise RuntimeError(unclear)
+    if n < 2:
+        return tuple(range(n))
+    row_major, last = self.is_contiguous(), n == 4 and self.is_contiguous(channels_last)
+    if row_major != last:
+        return tuple(range(n)) if row_major else (0, 2, 3, 1)
+    inside_out = list(range(n))[::-1]
+    for i in range(1, n):
+        here = i
+        for k in range(i - 1, -1, -1):
+            order = _nearer(shape, stride, inside_out[k], inside_out[here])
+            if order < 0:
+                break
+            if order > 0:
+                inside_out[k], inside_out[here] = inside_out[here], inside_out[k]
+                here = k
+    if ambiguity_check and any(_nearer(shape, stride, a, b) != -1 for a, b in pairwise(inside_out)):
+        raise RuntimeError(unclear)
+    return tuple(inside_out[::-1])

@@ -110,7 +110,8 @@ view(
 
 # What PyTorch calls the node says which function was called. Parts that it makes one by one may be written to.
 for _name, _node in (("split_evenly", "SplitBackward0"), ("split_by_sizes", "SplitWithSizesBackward0"),
-                     ("split_by_slices", "SliceBackward0")):
+                     ("split_by_slices", "SliceBackward0"), ("split_unsafely", "UnsafeSplitBackward0"),
+                     ("split_by_sizes_unsafely", "UnsafeSplitWithSizesBackward0")):
     view(
         f"{_name}(input, sizes: Ints, dim: Dim)", internal=True, called="split", method=False, node=_node,
         vjp=["split_backward(g, x.shape, sizes, dim)"], reference="_split(x, sizes, dim)",
@@ -265,3 +266,58 @@ for _name, _dim, _example in (("hsplit", "1 (0 of vectors)", "ptcore.hsplit(ptco
 made("split_with_sizes(input, split_sizes: Obj, dim=0)", "_split(x, split_sizes, dim)",
      "Views of consecutive parts of the sizes listed.", "ptcore.split_with_sizes(ptcore.arange(3), [1, 2])",
      "(tensor([0]), tensor([1, 2]))", returns="tuple[Tensor, ...]")
+
+for _signature, _reference, _like, _example in (
+        ("unsafe_split(input, split_size: Int, dim=0)", "_split(x, split_size, dim)", "split", "2"),
+        ("unsafe_split_with_sizes(input, split_sizes: Obj, dim=0)", "_split(x, split_sizes, dim)", "split_with_sizes",
+         "[2, 1]"),
+        ("unsafe_chunk(input, chunks: Int, dim=0)", "_chunk(x, chunks, dim)", "chunk", "2")):
+    made(_signature, _reference,
+         f"Views as of ``{_like}`` that may be written to one by one while gradients are recorded.",
+         f"ptcore.{_signature.partition('(')[0]}(ptcore.arange(3), {_example})", "(tensor([0, 1]), tensor([2]))",
+         returns="tuple[Tensor, ...]")
+
+# -- copies ---------------------------------------------------------------------------------------
+_NUMBERS = "ptcore.arange(4).view(2, 2)"
+for _signature, _reference, _example, _result in (
+        ("alias_copy(input)", "x", "(ptcore.tensor([1, 2]))", "tensor([1, 2])"),
+        ("detach_copy(input)", "x", "(ptcore.ones(2, requires_grad=True))", "tensor([1., 1.])"),
+        ("as_strided_copy(input, size: Sizes, stride: Sizes, storage_offset: OptInt = None)",
+         "_as_strided(x, size, stride, storage_offset or 0)", f"({_NUMBERS}, (2,), (2,), 1)", "tensor([1, 3])"),
+        ("diagonal_copy(input, offset=0, dim1: Dim = 0, dim2: Dim = 1)", "diagonal(x, offset, dim1, dim2)",
+         f"({_NUMBERS})", "tensor([0, 3])"),
+        ("expand_copy(input, size: Sizes, *, implicit=False)", "_expand(x, size)", "(ptcore.tensor([1]), (2,))",
+         "tensor([1, 1])"),
+        ("narrow_copy(input, dim: Int, start: Obj, length: Int)", "_narrow(x, dim, start, length)",
+         "(ptcore.arange(5), 0, 1, 2)", "tensor([1, 2])"),
+        ("permute_copy(input, dims: Sizes)", "transpose(x, dims)", "(ptcore.tensor([[1, 2]]), (1, 0)).shape",
+         "ptcore.Size([2, 1])"),
+        ("select_copy(input, dim: Dim, index: Int)", "take(x, index, axis=dim)", f"({_NUMBERS}, 1, 0)",
+         "tensor([0, 2])"),
+        ("slice_copy(input, dim: Dim = 0, start: OptInt = None, end: OptInt = None, step: Int = 1)",
+         "_slice(x, dim, start, end, step)", "(ptcore.arange(5), 0, 1, 4, 2)", "tensor([1, 3])"),
+        ("split_copy(input, split_size: Int, dim=0)", "_split(x, split_size, dim)", "(ptcore.arange(3), 2)",
+         "(tensor([0, 1]), tensor([2]))"),
+        ("split_with_sizes_copy(input, split_sizes: Obj, dim=0)", "_split(x, split_sizes, dim)",
+         "(ptcore.arange(3), [1, 2])", "(tensor([0]), tensor([1, 2]))"),
+        ("squeeze_copy(input, dim: Obj = None)", "_squeeze(x, dim)", "(ptcore.ones(1, 2, 1)).shape",
+         "ptcore.Size([2])"),
+        ("t_copy(input)", "transpose(x)", "(ptcore.tensor([[1, 2]])).shape", "ptcore.Size([2, 1])"),
+        ("transpose_copy(input, dim0: Dim, dim1: Dim)", "swapaxes(x, dim0, dim1)",
+         "(ptcore.tensor([[1, 2]]), 0, 1).shape", "ptcore.Size([2, 1])"),
+        ("unbind_copy(input, dim: Dim = 0)", "_unbind(x, dim)", "(ptcore.tensor([1, 2]))", "(tensor(1), tensor(2))"),
+        ("unfold_copy(input, dimension: Dim, size: Int, step: Int)", "_unfold(x, dimension, size, step)",
+         "(ptcore.arange(3), 0, 2, 1)", "tensor([[0, 1],\n        [1, 2]])"),
+        ("unsqueeze_copy(input, dim: NewDim)", "expand_dims(x, dim)", "(ptcore.ones(2), 0).shape",
+         "ptcore.Size([1, 2])"),
+        ("view_copy(input, size: Obj)", "reshape(x, size)", "(ptcore.arange(4), (2, -1))",
+         "tensor([[0, 1],\n        [2, 3]])"),
+        ("view_as_real_copy(input)", "stack([x.real, x.imag], -1)", "(ptcore.tensor([1 + 2j]))", "tensor([[1., 2.]])"),
+        ("view_as_complex_copy(input)", "x[..., 0] + 1j * x[..., 1]", "(ptcore.tensor([[1., 2.]]))",
+         "tensor([1.+2.j])")):
+    _name = _signature.partition("(")[0]
+    _of = {"alias_copy": "``input`` itself", "detach_copy": "``input`` without its history"}.get(
+        _name, f"What ``{_name.removesuffix('_copy')}`` shows")
+    made(_signature, _reference, f"{_of}, in memory of its own that lies in row-major order.",
+         f"ptcore.{_name}{_example}", _result, method=_name == "narrow_copy", out_argument=True,
+         returns="tuple[Tensor, ...]" if _result[0] == "(" else None)

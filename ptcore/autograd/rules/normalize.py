@@ -8,6 +8,7 @@ from ptcore._ops.normalize.decompositions import batch_norm_backward as batch_no
 from ptcore._ops.normalize.decompositions import batch_norm_stats as batch_norm_statistics
 from ptcore._ops.normalize.decompositions import group_norm_backward as group_norm_by_ops
 from ptcore._ops.normalize.decompositions import group_norm_stats as group_norm_statistics
+from ptcore._ops.normalize.decompositions import group_norm_stats_backward
 from ptcore._ops.normalize.decompositions import layer_norm_backward as layer_norm_by_ops
 from ptcore._ops.normalize.decompositions import layer_norm_stats as layer_norm_statistics
 from ptcore.autograd._helpers import differentiated
@@ -40,8 +41,8 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
     else:
         _, mean, rstd = layer_norm_statistics(input, None, None, normalized_ndim, eps)
         gx, gw, gb = layer_norm_by_ops(g, input, mean, rstd, weight)
-    shape = input.shape[len(input.shape) - normalized_ndim:]
-    if gw.shape != shape:           # the op tells the dims of a row by the mean, which has 1 where a batch is 1 as well
+    if gw.ndim != normalized_ndim:      # sizes of 1 before the normalised dims look like normalised ones
+        shape = input.shape[len(input.shape) - normalized_ndim:]
         gw, gb = reshape(gw, shape), reshape(gb, shape)
     return gx, gw if needs & 2 else None, gb if needs & 4 else None
 
@@ -62,12 +63,15 @@ def batch_norm_stats(gs, input, weight, out1, out2, eps, needs):
 
 @vjp("group_norm_stats")
 def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
-    g, mean, rstd = gs[0], out1, out2
-    if g is None:
-        return None, None, None
-    if not differentiated():
-        gx, gw, gb = fused_group_norm(g, input, mean, rstd, weight, num_groups)
-    else:
+    (g, g_mean, g_rstd), mean, rstd = gs, out1, out2
+    recorded = differentiated()
+    if recorded:
         _, mean, rstd = group_norm_statistics(input, None, None, num_groups, eps)
-        gx, gw, gb = group_norm_by_ops(g, input, mean, rstd, weight, num_groups)
+    gx = gw = gb = None
+    if g is not None:
+        backward = group_norm_by_ops if recorded else fused_group_norm
+        gx, gw, gb = backward(g, input, mean, rstd, weight, num_groups)
+    if g_mean is not None or g_rstd is not None:
+        through = group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups)
+        gx = through if gx is None else gx + through
     return gx, gw if needs & 2 else None, gb if needs & 4 else None

@@ -11,13 +11,16 @@ import ptcore as pt
 
 from ._convert import rebound
 
-# Layouts and systems that are not ptcore's (sparse tensors have an issue of their own), and names that torch keeps to itself.
-# The last three are decompositions' and dispatch's, which torch does not document.
+# Layouts and systems that are not ptcore's (sparse tensors have an issue of their own), and names that torch keeps to
+# itself. The last three are decompositions' and dispatch's, which torch does not document.
 LEFT_OUT = ("sparse.", "to_sparse", "jiterator_", "torch.", "_", "hash_tensor", "max_pool2d_with_indices_backward", "chalf")
+OF_DISPATCH = ("slice", "native_dropout_backward")          # functions of torch.ops.aten alone
 PRIVATE_OF_PUBLIC = {"_segment_reduce": "segment_reduce"}
 
 
 def left_out(name):
+    if name in OF_DISPATCH:
+        return True
     return name.startswith(LEFT_OUT) and not name.startswith("__") and name not in PRIVATE_OF_PUBLIC
 
 
