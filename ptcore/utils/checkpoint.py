@@ -3,8 +3,6 @@
 They trade time for memory: what such a part would save for the backward is dropped and the part is run a second
 time when the backward comes to it, with the random numbers of the first time.
 """
-import contextlib
-
 import ptcore
 from ptcore import _random
 from ptcore.autograd.function import Function
@@ -23,7 +21,8 @@ class CheckpointError(RuntimeError):
 
 def noop_context_fn():
     """Two contexts that do nothing."""
-    return contextlib.nullcontext(), contextlib.nullcontext()
+    from contextlib import nullcontext
+    return nullcontext(), nullcontext()
 
 
 def _warn(message, depth):
@@ -226,14 +225,17 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
     return part(end, len(functions))(input)
 
 
-@contextlib.contextmanager
-def _setting(name, value):
-    before = _defaults[name]
-    _defaults[name] = value
-    try:
-        yield
-    finally:
-        _defaults[name] = before
+class _setting:
+    """A context in which a default has another value."""
+
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def __enter__(self):
+        self.before, _defaults[self.name] = _defaults[self.name], self.value
+
+    def __exit__(self, *error):
+        _defaults[self.name] = self.before
 
 
 def set_checkpoint_early_stop(enable):

@@ -256,8 +256,8 @@ POSITIONS = I([[0, 2, 1], [1, 1, 0]])
 
 
 def _ctc(g, x, labels, input_lengths, target_lengths, *rest):
-    from _references import _ctc_alignments
-    return _ctc_alignments(x, labels, input_lengths, target_lengths, 0)
+    from _references import _ctc_loss_stats
+    return _ctc_loss_stats(x, labels, input_lengths, target_lengths, 0)
 
 
 CASES = {
@@ -376,10 +376,10 @@ CASES = {
         for weight in (None, C(3, domain=("uniform", 0.5, 2)))
         for reduction, ignore, smoothing in (("mean", -100, 0.0), ("sum", 2, 0.1), ("none", 1, 0.2))
     ] + [[F(3), I(1)], [F(2, 3, 4), I([[0, 1, 2, 0], [2, 2, 1, 0]])]],
-    "ctc_alignments": [[F(4, 2, 3), I([[1, 2], [2, 0]]), I([4, 3]), I([2, 1]), 0],
+    "ctc_loss_stats": [[F(4, 2, 3), I([[1, 2], [2, 0]]), I([4, 3]), I([2, 1]), 0],
                        [F(3, 2, 3), I([[1, 1], [2, 1]]), I([3, 3]), I([2, 2]), 0],
                        [F(3, 2, 2), I([[1], [1]]), I([2, 0]), I([0, 0]), 0]],
-    "ctc_alignments_backward": [
+    "ctc_loss_backward": [
         [F(2), F(4, 2, 3), I([[1, 2], [2, 0]]), I([4, 3]), I([2, 1]), Of(lambda *args: _ctc(*args)[0]), Of(lambda *args: _ctc(*args)[1]), 0]],
     "cross_entropy_backward": [
         [F(), F(4, 3), I([0, 2, 1, 2]), None, F(4), C(domain=("uniform", 3, 4)), "mean", -100, 0.1]],

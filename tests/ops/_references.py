@@ -368,7 +368,7 @@ def _state_paths(labels, length, steps, blank):
             yield path, [label[s] for s in path]
 
 
-def _ctc_alignments(log_probs, labels, input_lengths, target_lengths, blank):
+def _ctc_loss_stats(log_probs, labels, input_lengths, target_lengths, blank):
     """By going over all ways."""
     steps, n, _ = log_probs.shape
     alpha, loss = np.full((n, steps, 2 * labels.shape[1] + 1), -np.inf), np.zeros(n)
@@ -385,7 +385,7 @@ def _ctc_alignments(log_probs, labels, input_lengths, target_lengths, blank):
     return loss, alpha
 
 
-def _ctc_alignments_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
+def _ctc_loss_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
     """Each way has a share of the probability, and takes a class at each step."""
     slope = np.zeros(log_probs.shape)
     for i in range(log_probs.shape[1]):

@@ -12,7 +12,7 @@ from ptcore._ops.functions import (
     cross_entropy_of_bits,
     cross_entropy_of_logits,
     cross_entropy_stats,
-    ctc_alignments,
+    ctc_loss_stats,
     cumsum,
     exp,
     huber_of,
@@ -427,7 +427,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     if padded.numel() and (int(padded.min()) < 0 or int(padded.max()) >= classes):
         raise RuntimeError(f"{op}: targets must be in [0, {classes - 1}], got {int(padded.min())} to "
                            f"{int(padded.max())}")
-    loss = ctc_alignments(log_probs, padded, input_lengths, target_lengths, blank)[0]
+    loss = ctc_loss_stats(log_probs, padded, input_lengths, target_lengths, blank)[0]
     if zero_infinity:
         loss = masked_fill(loss, loss == float("inf"), 0)
     if reduction == "mean":

@@ -168,7 +168,7 @@ def _states(log_probs, labels, blank):
     return place, label, jumps, emitted
 
 
-def ctc_alignments(log_probs, labels, input_lengths, target_lengths, blank):
+def ctc_loss_stats(log_probs, labels, input_lengths, target_lengths, blank):
     """The recursion over steps, for all sequences at once; states of no path are -inf."""
     steps, n = log_probs.shape[:2]
     place, _, jumps, emitted = _states(log_probs, labels, blank)
@@ -195,7 +195,7 @@ def ctc_alignments(log_probs, labels, input_lengths, target_lengths, blank):
     return where(input_lengths == 0, nothing, loss).to(log_probs.dtype), alpha
 
 
-def ctc_alignments_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
+def ctc_loss_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
     """The share of the paths that are in a state after a step: those to it times those on from it."""
     steps, n, classes = log_probs.shape
     place, label, jumps, emitted = _states(log_probs, labels, blank)
@@ -221,4 +221,4 @@ def ctc_alignments_backward(g, log_probs, labels, input_lengths, target_lengths,
 
 FUNCTIONS = {f.__name__: f for f in (
     nll_loss_stats, nll_loss_backward, cross_entropy_stats, cross_entropy_backward, multi_margin,
-    multi_margin_slope, multilabel_margin, multilabel_margin_slope, ctc_alignments, ctc_alignments_backward)}
+    multi_margin_slope, multilabel_margin, multilabel_margin_slope, ctc_loss_stats, ctc_loss_backward)}

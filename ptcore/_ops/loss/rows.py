@@ -39,15 +39,15 @@ structured(
     reference="_nll_loss_backward", doc="Gradient of the negative log-likelihood.")
 
 structured(
-    "ctc_alignments(log_probs, labels: Index, input_lengths: Index, target_lengths: Index, blank: Int)", types=REAL,
+    "ctc_loss_stats(log_probs, labels: Index, input_lengths: Index, target_lengths: Index, blank: Int)", types=REAL,
     promote="none", kernel="ctc", internal=True, called="ctc_loss", node="CtcLossBackward0", layout="contiguous",
     fields=("loss", "alpha"), out="ctc_spec(log_probs, labels)", batch="decompose", jvp="rule", autocast="high",
-    reference="_ctc_alignments", doc="Minus the logarithm of each sequence's probability, and those of the ways to it.")
+    reference="_ctc_loss_stats", doc="Minus the logarithm of each sequence's probability, and those of the ways to it.")
 
 nondifferentiable(
-    "ctc_alignments_backward(g, log_probs, labels: Index, input_lengths: Index, target_lengths: Index, loss: Index, "
+    "ctc_loss_backward(g, log_probs, labels: Index, input_lengths: Index, target_lengths: Index, loss: Index, "
     "alpha: Index, blank: Int)", types=REAL, promote="none", kernel="ctc_backward", internal=True, called="ctc_loss",
-    layout="contiguous", out="like_second", batch="decompose", reference="_ctc_alignments_backward",
+    layout="contiguous", out="like_second", batch="decompose", reference="_ctc_loss_backward",
     doc="The gradient of the alignments for a backward that is not recorded.")
 
 for _name, _given, _reference, _doc in (

@@ -118,13 +118,13 @@ def split(tensor, split_size_or_sections, dim):
 
 
 @cython.cfunc
-def _split(op, tensor, sections, dim, evenly, by_sizes):
+def _split(op, tensor, sections, dim, evenly, by_sizes, name="split_size_or_sections"):
     dim = _divided(op, dim, tensor)
     size = tensor.shape[dim]
     if not isinstance(sections, (tuple, list)):
-        sections = _arguments.integer(op, "split_size_or_sections", sections)
+        sections = _arguments.integer(op, name, sections)
         if sections < 0 or (sections == 0 and size):
-            raise RuntimeError(f"{op}: split_size_or_sections must be positive, got {sections}")
+            raise RuntimeError(f"{op}: {name} must be positive, got {sections}")
         return evenly(tensor, _even(size, sections), dim)
     return by_sizes(tensor, sections, dim)
 
@@ -231,7 +231,7 @@ def split_with_sizes(input, split_sizes, dim):
 
 
 def unsafe_split(input, split_size, dim):
-    return _split("unsafe_split", input, split_size, dim, split_unsafely, split_by_sizes_unsafely)
+    return _split("unsafe_split", input, split_size, dim, split_unsafely, split_by_sizes_unsafely, "split_size")
 
 
 def unsafe_split_with_sizes(input, split_sizes, dim):
@@ -264,6 +264,8 @@ def _seen_as(input, size):
 def _sliced(input, dim, start, end, step):
     if step <= 0:
         raise RuntimeError(f"slice_copy: step must be positive, got {step}")
+    start, end = [None if x is None else _arguments.integer("slice_copy", name, x) for name, x in (
+        ("start", start), ("end", end))]
     return slice(input, _divided("slice_copy", dim, input), start, end, step)
 
 

@@ -7,13 +7,13 @@ from ptcore._ops.functions import (
     multilabel_margin_slope,
     unsqueeze,
 )
-from ptcore._ops.functions import ctc_alignments_backward as ctc_gradient
+from ptcore._ops.functions import ctc_loss_backward as ctc_gradient
 from ptcore._ops.functions import nll_loss_backward as nll_gradient
 from ptcore._ops.functions import nll_loss_stats as nll_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.loss.decompositions import cross_entropy_backward as cross_entropy_by_ops
-from ptcore._ops.loss.decompositions import ctc_alignments as ctc_by_ops
-from ptcore._ops.loss.decompositions import ctc_alignments_backward as ctc_gradient_by_ops
+from ptcore._ops.loss.decompositions import ctc_loss_stats as ctc_by_ops
+from ptcore._ops.loss.decompositions import ctc_loss_backward as ctc_gradient_by_ops
 from ptcore._ops.loss.decompositions import multi_margin_slope as multi_margin_slope_by_ops
 from ptcore.autograd._helpers import differentiated
 from ptcore.autograd.rules import jvp, vjp
@@ -53,15 +53,15 @@ def _ctc_slope(g, log_probs, labels, input_lengths, target_lengths, loss, alpha,
     return ctc_gradient_by_ops(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank)
 
 
-@vjp("ctc_alignments")
-def ctc_alignments(gs, log_probs, labels, input_lengths, target_lengths, out0, out1, blank):
+@vjp("ctc_loss_stats")
+def ctc_loss_stats(gs, log_probs, labels, input_lengths, target_lengths, out0, out1, blank):
     """The states have no derivative of their own."""
     if gs[0] is None:
         return None, None, None, None
     return _ctc_slope(gs[0], log_probs, labels, input_lengths, target_lengths, out0, out1, blank), None, None, None
 
 
-@jvp("ctc_alignments")
+@jvp("ctc_loss_stats")
 def ctc_forward(t, log_probs, labels, input_lengths, target_lengths, out0, out1, blank):
     slope = _ctc_slope(ones_like(out0), log_probs, labels, input_lengths, target_lengths, out0, out1, blank)
     return sum_of(slope * t, (0, 2)), None
