@@ -6,6 +6,7 @@ from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._record import has_values
+from ptcore._ops.call.operands import promoted
 from ptcore._ops.creation.creation import eye, zeros
 from ptcore._ops.functions import (
     bmm,
@@ -124,8 +125,10 @@ def addr(input, vec1, vec2, beta, alpha):
         shape = (vec1.shape[0], vec2.shape[0])
         broadcast_shapes("addr", input.shape, shape)
         return (input & bool(beta)) | (outer(vec1, vec2) & bool(alpha))
-    if vec1.dtype.kind not in "fc" and (isinstance(beta, (float, complex)) or isinstance(alpha, (float, complex))):
-        raise RuntimeError(f"addr: beta and alpha must be integers for {vec1.dtype.name} tensors, got {beta} and "
+    dtype = promoted((input, vec1, vec2))
+    input, vec1, vec2 = input.to(dtype), vec1.to(dtype), vec2.to(dtype)
+    if dtype.kind not in "fc" and (isinstance(beta, (float, complex)) or isinstance(alpha, (float, complex))):
+        raise RuntimeError(f"addr: beta and alpha must be integers for {dtype.name} tensors, got {beta} and "
                            f"{alpha}")
     return _added("addr", input, outer(vec1, vec2), beta, alpha)
 
