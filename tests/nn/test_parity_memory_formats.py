@@ -25,8 +25,9 @@ def turned(x):
 LAYOUTS = {"plain": lambda m, x: x, "channels_last": lambda m, x: last(x), "turned": lambda m, x: turned(x),
            "expanded": lambda m, x: x[:, :1].expand(x.shape), "sliced": lambda m, x: m.cat([x, x], 0)[::2],
            "part of channels_last": lambda m, x: last(m.cat([x, x], -1))[..., ::2]}
-PLAIN = ("ReLU ReLU6 GELU SiLU Mish ELU SELU CELU LeakyReLU Hardtanh Hardswish Hardsigmoid Softplus Softsign "
-         "Tanh Sigmoid LogSigmoid Tanhshrink Softshrink Hardshrink Softmax2d PReLU RReLU Dropout Dropout2d AlphaDropout").split()
+PLAIN = ("ReLU ReLU6 GELU SiLU Mish ELU SELU CELU LeakyReLU Hardtanh Hardswish Hardsigmoid Softplus "
+         "Softsign Tanh Sigmoid LogSigmoid Tanhshrink Softshrink Hardshrink Softmax2d PReLU RReLU Dropout Dropout2d "
+         "AlphaDropout").split()
 LAYERS = {
     **{name: (name, (), {}) for name in PLAIN},
     "Conv2d": ("Conv2d", (4, 6, 3), {}), "Conv2d, strides": ("Conv2d", (4, 6, 3), dict(stride=2, padding=1)),
