@@ -32,13 +32,14 @@ from ptcore._ops.functions import (
     reshape,
     select,
     slice,
+    sqrt,
     squared_difference,
     sum,
     unsqueeze,
     where,
     xlogy,
 )
-from ptcore._ops.norm.bodies import cosine_similarity, pairwise_distance
+from ptcore._ops.norm.bodies import pairwise_distance
 from ptcore._ops.shaping.bodies import stack
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._state import is_grad_enabled
@@ -294,7 +295,8 @@ def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, 
                          f"{list(input1.shape)}, {list(input2.shape)} and {list(target.shape)}")
     if input1.dtype.kind == input2.dtype.kind == "b":
         input1, input2 = input1.to(get_default_dtype()), input2.to(get_default_dtype())
-    likeness = cosine_similarity(input1, input2, -1, 1e-8)
+    squares = (sum(input1 * input1, -1) + 1e-12) * (sum(input2 * input2, -1) + 1e-12)
+    likeness = sum(input1 * input2, -1) / sqrt(squares)
     near = masked_fill(1 - likeness, target != 1, 0)
     far = masked_fill(clamp_min(likeness - margin, 0), target != -1, 0)
     return _reduced(near + far, reduction)

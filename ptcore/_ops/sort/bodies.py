@@ -13,6 +13,7 @@ from ptcore._ops.functions import (
     cumsum,
     gather,
     median_along,
+    median_of,
     places_among,
     reshape,
     scatter_src,
@@ -41,7 +42,7 @@ def _middle(op, result, input, dim, keepdim, skip_nan):
         if input.dtype.kind != "f":
             raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
         return full((), float("nan"), dtype=input.dtype, device=input.device)
-    return median_along(flat, skip_nan, 0, False)[0]
+    return median_of(flat, skip_nan, 0, False)[0]
 
 
 def median(input, dim, keepdim):

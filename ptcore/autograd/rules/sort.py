@@ -1,5 +1,6 @@
 """Rules of sorting and selecting: a gradient goes back to where its value came from."""
-from ptcore._ops.functions import gather
+from ptcore._ops.functions import gather, unsqueeze
+from ptcore._ops.functions import sum as sum_of
 from ptcore.autograd._helpers import ungathered
 from ptcore.autograd.rules import jvp, vjp
 from ptcore.autograd.rules.reduction import max_dim
@@ -19,3 +20,21 @@ def sort_forward(t, out1, dim):
 @vjp("kthvalue", "median_along", "mode")
 def kthvalue(gs, input, out1, dim, keepdim):
     return max_dim(gs, input, out1, dim, keepdim)
+
+
+def _share(input, out0, dim, keepdim):
+    """The part that each element has in a median: those equal to it have equal ones, NaN if it is NaN."""
+    value = out0 if keepdim else unsqueeze(out0, dim)
+    hit = ((input == value) | ((input != input) & (value != value))).to(input.dtype)
+    return hit / sum_of(hit, dim, True)
+
+
+@vjp("median_of")
+def median_of(gs, input, out0, dim, keepdim):
+    g = gs[0] if keepdim else unsqueeze(gs[0], dim)
+    return g * _share(input, out0, dim, keepdim)
+
+
+@jvp("median_of")
+def median_forward(t, input, out0, dim, keepdim):
+    return sum_of(t * _share(input, out0, dim, keepdim), dim, keepdim), None
