@@ -22,19 +22,19 @@ def kthvalue(gs, input, out1, dim, keepdim):
     return max_dim(gs, input, out1, dim, keepdim)
 
 
-def _share(input, out0, dim, keepdim):
-    """The part that each element has in a median: those equal to it have equal ones, NaN if it is NaN."""
+def _hits(input, out0, dim, keepdim):
+    """1 for the elements that are equal to a median, NaN if it is NaN; they have equal parts in it."""
     value = out0 if keepdim else unsqueeze(out0, dim)
-    hit = ((input == value) | ((input != input) & (value != value))).to(input.dtype)
-    return hit / sum_of(hit, dim, True)
+    return ((input == value) | ((input != input) & (value != value))).to(input.dtype)
 
 
 @vjp("median_of")
 def median_of(gs, input, out0, dim, keepdim):
-    g = gs[0] if keepdim else unsqueeze(gs[0], dim)
-    return g * _share(input, out0, dim, keepdim)
+    hit = _hits(input, out0, dim, keepdim)
+    return hit * ((gs[0] if keepdim else unsqueeze(gs[0], dim)) / sum_of(hit, dim, True))
 
 
 @jvp("median_of")
 def median_forward(t, input, out0, dim, keepdim):
-    return sum_of(t * _share(input, out0, dim, keepdim), dim, keepdim), None
+    hit = _hits(input, out0, dim, keepdim)
+    return sum_of(t * hit, dim, keepdim) / sum_of(hit, dim, keepdim), None
