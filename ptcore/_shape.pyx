@@ -175,6 +175,69 @@ cdef int64_t max_offset(int ndim, const int64_t *sizes, const int64_t *strides) 
     return high
 
 
+# Whether the strides of four or five dims have dim 1 innermost. Where sizes of 1 leave that open, this decides as
+# PyTorch's suggest_memory_format does.
+cdef bint is_channels_last(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil:
+    cdef int64_t least = 0
+    cdef int i, d
+    if ndim < 4 or ndim > 5 or strides[1] == 0:
+        return False
+    for i in range(ndim):
+        d = 1 if i == 0 else (0 if i == ndim - 1 else ndim - i)
+        if sizes[d] == 0 or strides[d] < least or (d == 0 and least == strides[1]):
+            return False
+        least = strides[d] * (sizes[d] if sizes[d] > 1 else 1)
+    return True
+
+
+cdef int _outside(int a, int b, int ndim, const int64_t *sizes, int n, const int64_t *strides) noexcept nogil:
+    cdef int64_t s, z
+    cdef int k
+    for k in range(n):
+        s, z = strides[k * ndim + a], strides[k * ndim + b]
+        s, z = -s if s < 0 else s, -z if z < 0 else z
+        if s == 0 or z == 0:
+            continue
+        if s != z:
+            return -1 if s < z else 1
+        if sizes[a] > sizes[b]:
+            return 1
+    return 0
+
+
+# Dense strides whose dims follow each other as those of n tensors of these sizes do (0 for what is repeated): an
+# insertion sort by the strides of the first, then of the next where those are equal or repeated, as PyTorch's.
+cdef void order_dims(int ndim, const int64_t *sizes, int n, const int64_t *strides, int64_t *out) noexcept nogil:
+    cdef int[64] order
+    cdef int64_t step = 1
+    cdef int i, j, at, before
+    for i in range(ndim):
+        order[i] = ndim - 1 - i
+    for i in range(1, ndim):
+        at = i
+        for j in range(i - 1, -1, -1):
+            before = _outside(order[j], order[at], ndim, sizes, n, strides)
+            if before > 0:
+                order[j], order[at] = order[at], order[j]
+                at = j
+            elif before < 0:
+                break
+    for i in range(ndim):
+        out[order[i]] = step
+        if sizes[order[i]] > 1:
+            step = <int64_t>(<uint64_t>step * <uint64_t>sizes[order[i]])
+
+
+def ordered_strides(sizes, strides):
+    """Dense strides of a shape whose dims follow each other as those of given strides."""
+    cdef int64_t[64] n, s, out
+    cdef int i, ndim = len(sizes)
+    for i in range(ndim):
+        n[i], s[i] = sizes[i], strides[i]
+    order_dims(ndim, n, 1, s, out)
+    return tuple([out[i] for i in range(ndim)])
+
+
 # Non-overlapping and dense: some permutation of the dims is contiguous.
 cdef bint is_dense(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil:
     cdef int64_t step = 1

@@ -148,13 +148,18 @@ def optable(ops):
         text.append(
             f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, {sparse}, {hint}, '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
-            f"{npositional}, {op.nout}, {int(row.random)}, {int(row.layout == 'contiguous')}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
+            f"{npositional}, {op.nout}, {int(row.random)}, {layout(row)}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
             f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "
             f"{condition(row)}, {OUT_DTYPE[row.out_dtype]}, "
             f"0x{types:x}, 0x{grad_mask(op):x}, "
             f"{{{saved}}}, {{{need}}}}},")
     text.append("};")
     return "\n".join(text) + "\n"
+
+
+def layout(row):
+    """pt_opinfo.contiguous: bit 0 for inputs that are made row-major, bits 1 and 2 for what results keep of them."""
+    return int(row.layout == "contiguous") + {None: 0, "channels_last": 2, "layout": 4}[row.keeps]
 
 
 def select(ops, kernels):

@@ -50,7 +50,6 @@ def text_rule(op):
         elif t.strip() == "0":
             body += f"        r{i} = zeros_for(g, g.shape)\n"
         else:
-            conj = (lambda s: f"conj_of({s})") if complex_too else (lambda s: s)
             if i in op.derived:
                 fused = op.derived[i]
                 tensors, params = fused.uses
@@ -60,9 +59,13 @@ def text_rule(op):
                          f"        else:\n")
                 for n in tensors:
                     body += f"            {n} = lift({n}, g)\n"
-                body += f"            r{i} = g * {conj('(' + expr.to_python(t, op.name, numbers) + ')')}\n"
+                indent = "            "
             else:
-                body += f"        r{i} = g * {conj(expr.to_python(t, op.name, numbers))}\n"
+                indent = "        "
+            if complex_too:
+                body += f"{indent}r{i} = g * conj_of({expr.to_python(t, op.name, numbers)})\n"
+            else:
+                body += f"{indent}r{i} = {expr.to_python(expr.times('g', t), op.name, numbers)}\n"
         results.append(f"r{i}")
     packed = results[0] if len(texts) == 1 else f"({', '.join(results)})"
     return (f"# {op.family}/rows.py: {op.name}: {texts}\n"

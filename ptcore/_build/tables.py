@@ -132,7 +132,7 @@ def add_derived(ops):
             signature = f"{op.name}__d{i}({', '.join(arguments)})"
             derived = schema.Row(
                 "elementwise", signature, types=tuple(t for t in row.types if t in schema.REAL),
-                formula=f"x * ({_rename(text, names)})", internal=True,
+                formula=expr.times("x", _rename(text, names)), internal=True,
                 called=row.called, inplace=False,
                 method=False, cost=row.cost + 2, doc=f"Gradient of {op.name} for its input {i}.")
             derived.family = row.family

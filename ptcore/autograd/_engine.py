@@ -214,7 +214,7 @@ class Run:
         if self.streams is not None:
             self.streams.enter(n, g)
         if hooks is not None:
-            g = hooks.before(n, g)
+            g = hooks.of_tensors(g)
         if self.targets is not None and n in self.targets:
             self.capture(n, g)
         for i in range(nin):
@@ -223,6 +223,8 @@ class Run:
                 needs |= 1 << (i if i < 15 else 15)
         if not needs:
             return None
+        if hooks is not None:
+            g = hooks.of_node(g)
         rule = n.fn if n.op < 0 else rule_of(n.op)
         if rule is None:
             rule = load_rule(n.op)

@@ -141,7 +141,7 @@ def _texts(row, args, tangents, out):
 
 
 def _partial(row, args, tangents, out):
-    texts = [None if text is None or text.strip() == "0" else f"t * ({text})" if text.strip() != "1"
+    texts = [None if text is None or text.strip() == "0" else expr.times("t", text) if text.strip() != "1"
              else "t" for text in row.partial]
     # Constants in a text are tensors of the default dtype: they must not narrow a 0-d tangent.
     return _sum_of_texts(row, texts, args, [_fitted(t, out) for t in tangents], out)

@@ -73,10 +73,12 @@ class NodeHooks:
         self.pre = HookDict()
         self.post = HookDict()
 
-    def before(self, node, g):
-        grads = [g] if node.nout == 1 else list(g)
-        for hook in list(self.pre.values()):
-            grads = list(replaced_all(hook, tuple(grads), hook(tuple(grads))))
+    def of_tensors(self, g):
+        """What the hooks of its outputs make of a gradient, before it is captured."""
+        if not self.tensor and not self.retain:
+            return g
+        single = not isinstance(g, (list, tuple))
+        grads = [g] if single else list(g)
         for nr, hooks in self.tensor.items():
             for hook in list(hooks.values()):
                 if grads[nr] is not None:
@@ -86,7 +88,17 @@ class NodeHooks:
             if t is not None and grads[nr] is not None:
                 # Its own memory: what flows on may be expanded, or be another tensor's gradient as well.
                 t.grad = grads[nr].clone() if t.grad is None else t.grad + grads[nr]
-        return grads[0] if node.nout == 1 else grads
+        return grads[0] if single else grads
+
+    def of_node(self, g):
+        """What the hooks of the node itself make of it, before its rule."""
+        if not self.pre:
+            return g
+        single = not isinstance(g, (list, tuple))
+        grads = (g,) if single else tuple(g)
+        for hook in list(self.pre.values()):
+            grads = replaced_all(hook, grads, hook(grads))
+        return grads[0] if single else list(grads)
 
     def after(self, node, grads, g):
         for hook in list(self.post.values()):

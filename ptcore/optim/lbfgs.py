@@ -3,7 +3,8 @@
 All that is remembered stands in the state of the first parameter, under PyTorch's names: the last
 direction ``d`` and step length ``t``, the differences of gradients ``old_dirs`` and of positions ``old_stps`` with the
 inverse of their products ``ro``, the scale ``H_diag``, ``prev_flat_grad``, ``prev_loss``, and the counts
-``func_evals`` and ``n_iter``. Vectors are all parameters flattened, one after another.
+``func_evals`` and ``n_iter``. Vectors are all parameters flattened, one after another, complex numbers
+as pairs.
 """
 
 from collections import namedtuple
@@ -20,6 +21,10 @@ CURVATURE = 0.9         # Wolfe's
 
 # A step length with the loss, the gradient there, and the slope along the direction.
 Point = namedtuple("Point", "t loss grad slope")
+
+
+def real(x):
+    return ptcore.view_as_real(x) if x.is_complex() else x
 
 
 class LBFGS(Optimizer):
@@ -94,9 +99,6 @@ class LBFGS(Optimizer):
         )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
-        for p in self._params:
-            if p.is_complex():
-                raise TypeError(f"LBFGS: parameters must be real, got {p.dtype}")
 
     @property
     def _params(self):
@@ -106,15 +108,16 @@ class LBFGS(Optimizer):
 
     def _gradient(self):
         return ptcore.cat([
-            (ptcore.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self._params
+            real(ptcore.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self._params
         ])
 
     def _add(self, length, direction):
         """Moves the parameters along a vector."""
         start = 0
         for p in self._params:
-            p.add_(direction[start : start + p.numel()].view_as(p) * length)
-            start += p.numel()
+            pairs = real(p)
+            pairs.add_(direction[start : start + pairs.numel()].view_as(pairs) * length)
+            start += pairs.numel()
 
     def _evaluate(self, closure):
         """(loss, gradient) where the parameters are."""

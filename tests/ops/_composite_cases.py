@@ -84,6 +84,7 @@ STATISTICS = {
     "msort": [[F(3, 5)], [F(4)]],
     "kthvalue": [[F(3, 5), 2], [F(5, 3), 4, 0], [F(3, 5), 1, 1, True], [F(2, 40, 3), 25, 1], [F(), 1]],
     "median_along": [[F(3, 5), False, 1, True], [F(40, 3), True, 0, False], [F(3, 4), False, 1, False]],
+    "median_of": [[F(15), False, 0, False], [F(8), True, 0, True]],
     "median": [[F(3, 5)], [F(3, 4), 1], [F(4, 3), 0, True]], "nanmedian": [[F(3, 5)], [F(3, 4), 1]],
     "mode": [[F(3, 5)], [F(4, 3), 0, True], [F(2, 40, 3), 1]],
     "quantile": [[F(3, 5), 0.3], [F(3, 5), 0.5, 1], [F(2, 4), 0.7, 0, True]]

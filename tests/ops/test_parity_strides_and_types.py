@@ -13,6 +13,11 @@ LAYOUTS = {
     "turned": lambda m: m.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1),
     "matrix": lambda m: m.arange(12.0).reshape(3, 4).t(), "column": lambda m: m.arange(12.0).reshape(1, 12).t(),
     "channels last": lambda m: m.arange(120.0).reshape(2, 3, 4, 5).permute(0, 3, 1, 2),
+    "gaps": lambda m: m.arange(24.0).reshape(4, 6).t()[::2], "every second": lambda m: m.arange(24.0)[::2],
+    "gaps in the middle": lambda m: m.arange(120.0).reshape(2, 3, 4, 5).permute(0, 2, 3, 1)[:, ::2],
+    "repeated": lambda m: m.arange(12.0).reshape(4, 3, 1).permute(2, 1, 0).expand(5, 3, 4),
+    "repeated rows": lambda m: m.arange(3.0).expand(4, 3),
+    "windows": lambda m: m.arange(16.0).reshape(4, 4).unfold(0, 2, 1),
     "empty": lambda m: m.zeros(0, 3).t(), "number": lambda m: m.tensor(2.0),
     "leaf": lambda m: m.ones(3, 4).t().requires_grad_()}
 COPIES = {
@@ -44,7 +49,8 @@ WINDOWED = {**LAYOUTS, "part": lambda m: m.arange(24.0).reshape(4, 6)[1:3, 2:5],
             "expanded": lambda m: m.arange(3.0).expand(4, 3), "column expanded": lambda m: m.ones(4, 1).expand(4, 3),
             "overlapping": lambda m: m.arange(24.0).unfold(0, 4, 2)}
 # what torch gives its memory, places behind the elements, that nobody sees; and cannot differentiate
-NOT_WINDOWED = {"empty", "number", "leaf"}
+# (of repeated elements in another order than the rows' ours takes the rows')
+NOT_WINDOWED = {"empty", "number", "leaf", "repeated"}
 WINDOWS = [((2, 2), (5, 1), None), ((2, 2), (5, 1), 0), ((2, 2), (5, 1), 3), ((2, 3), (6, 1), None), ((0,), (1,), 1),
            ((), (), 7), ((2, 2), (10, 1), 20), ((3,), (0,), 2), ((1, 2), (0, 3), 1)]
 
@@ -77,9 +83,10 @@ def test_scattered_windows_of_reversed_rows():
 
 
 def test_of_gaps_and_meta():
-    """Row-major where the elements do not fill their memory; the same on meta, and through a graph."""
+    """The order of the dims where the elements do not fill their memory; the same on meta, and through a graph."""
     x = pt.arange(24.0).reshape(4, 6).t()[::2]
-    assert x.clone().stride() == x.double().stride() == (4, 1)
+    assert x.clone().stride() == x.double().stride() == pt.empty_like(x).stride() == (1, 3)
+    assert pt.empty(4, 6, device="meta").t()[::2].clone().stride() == (1, 3)
     assert pt.ones(1).expand(3).clone().stride() == (1,)
     meta = pt.empty(3, 4, device="meta").t()
     assert meta.clone().stride() == meta.double().stride() == (1, 4)
@@ -87,6 +94,38 @@ def test_of_gaps_and_meta():
     (y.t().clone() * y.t().double()).sum().backward()
     assert y.grad.tolist() == [[2.0] * 4] * 3 and type(y.t().contiguous().grad_fn).__name__ == "Node"
     assert y.t().contiguous().grad_fn.name() == "CloneBackward0"
+
+
+def last(x):
+    return x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+
+
+OPERANDS = {
+    "rows": lambda m, x: x, "last": lambda m, x: last(x), "part of last": lambda m, x: last(m.cat([x, x], 3))[..., ::2],
+    "turned": lambda m, x: x.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0),
+    "swapped": lambda m, x: x.permute(1, 0, 3, 2).contiguous().permute(1, 0, 3, 2),
+    "expanded": lambda m, x: x[:1].expand(2, 3, 4, 5), "expanded channels": lambda m, x: x[:, :1].expand(2, 3, 4, 5),
+    "sliced": lambda m, x: m.cat([x, x], 3)[..., ::2], "sliced rows": lambda m, x: m.cat([x, x], 0)[::2],
+    "channels": lambda m, x: x[:, :, :1, :1], "one channel": lambda m, x: last(x)[:, :1], "row": lambda m, x: x[0, 0, 0],
+    "column": lambda m, x: x[0, :, :1, :1], "zero": lambda m, x: x[0, 0, 0, 0]}
+ELEMENTWISE = {
+    "add": lambda m, x, y: x + y, "mul": lambda m, x, y: y * x, "where": lambda m, x, y: m.where(x > y, x, y),
+    "lt": lambda m, x, y: x < y, "addcmul": lambda m, x, y: m.addcmul(x, y, y), "exp": lambda m, x, y: x.exp(),
+    "clamp": lambda m, x, y: x.clamp(max=y), "atan2": lambda m, x, y: m.atan2(x, y), "add twice": lambda m, x, y: x + y + y,
+    "mixed": lambda m, x, y: x.double() * y, "number": lambda m, x, y: 2 - x, "pow": lambda m, x, y: x ** 2}
+
+
+@pytest.mark.parametrize("first", OPERANDS)
+@pytest.mark.parametrize("second", OPERANDS)
+def test_layout_of_elementwise(first, second):
+    """The dims of a result follow each other as in the first operand that tells them apart."""
+    for name, f in ELEMENTWISE.items():
+        mine, theirs = [f(m, *[OPERANDS[k](m, m.arange(120.0).reshape(2, 3, 4, 5)) for k in (first, second)])
+                        for m in LIBS]
+        assert mine.shape == theirs.shape, name
+        assert [s for n, s in zip(mine.shape, mine.stride()) if n > 1] == [
+            s for n, s in zip(theirs.shape, theirs.stride()) if n > 1], name
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize("call", [

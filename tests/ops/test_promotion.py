@@ -125,3 +125,25 @@ def test_result_type_refusals():
     ("bool", "int8", True), ("complex64", "float64", False), ("int8", "complex64", True)])
 def test_can_cast(source, target, want):
     assert ptcore.can_cast(getattr(ptcore, source), getattr(ptcore, target)) is want
+
+
+def test_three_operands_promote_together():
+    """Those with dims decide; two after the other would let the first of them decide."""
+    flags, zero, x = ptcore.ones(2).bool(), ptcore.tensor(3), ptcore.tensor([1, 2], dtype=ptcore.uint8)
+    assert flags.clamp(zero, x).dtype is ptcore.uint8
+    assert x.clamp(-3, 1.5).tolist() == [1, 1.5] and ptcore.addr(x, x, x.double()).dtype is ptcore.float64
+    low = ptcore.tensor([120], dtype=ptcore.int8)
+    assert ptcore.rsub(low, ptcore.tensor([2], dtype=ptcore.int16), alpha=2).tolist() == [-238]
+    assert ptcore.special.xlog1py(low.half(), ptcore.ones(1).double()).item() == 120 * np.log1p(1)
+    assert ptcore.ldexp(low, ptcore.ones(1).double()).dtype is ptcore.float64
+
+
+@pytest.mark.parametrize(("number", "right", "want"), [
+    (-3, False, 0), (-3, True, 0), (300, False, 3), (255, False, 2), (255, True, 3), (2.5, False, 2), (0, True, 1)])
+def test_numbers_among_unsigned(number, right, want):
+    """A number that the dtype does not hold is before or behind all elements, or between two."""
+    sequence = ptcore.tensor([0, 2, 255], dtype=ptcore.uint8)
+    assert ptcore.searchsorted(sequence, number, right=right).item() == want
+    assert ptcore.bucketize(number, sequence, right=right).item() == want
+    tensor = ptcore.tensor([number])
+    assert ptcore.searchsorted(sequence, tensor, right=right).tolist() == [want]

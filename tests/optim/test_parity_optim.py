@@ -367,3 +367,36 @@ def test_hundred_steps(name, options):
     (a, _), (b, _) = (trajectory(pt_, om, name, options, pt_.float64, steps=100) for pt_, om in LIBRARIES)
     for p, q in zip(a, b, strict=True):
         np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=1e-6, atol=1e-12)
+
+
+def minimised(m, om, kinds, search, pairs):
+    """Where LBFGS arrives, and what it remembers."""
+    start = [m.tensor([[1 + 2j, -0.5 + 0.3j], [0.1j, 2 - 1j]], dtype=m.complex128),
+             m.tensor([0.5, -2.0], dtype=m.float64)][:kinds]
+    params = [(m.view_as_real(p).clone() if pairs and p.is_complex() else p).requires_grad_() for p in start]
+    optimizer = om.LBFGS(params, line_search_fn=search, max_iter=8)
+
+    def closure():
+        optimizer.zero_grad()
+        z = m.view_as_complex(params[0]) if pairs else params[0]
+        loss = ((z - (1 - 1j)).abs() ** 2 + (z.real - z.imag * 0.5) ** 4).sum()
+        if kinds == 2:
+            loss = loss + (params[1] * params[1] * z.real[0]).square().sum()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        optimizer.step(closure)
+    z = params[0].detach()
+    return [z if pairs else m.view_as_real(z), *[p.detach() for p in params[1:]],
+            *[optimizer.state[params[0]][k] for k in ("d", "prev_flat_grad")]]
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+@pytest.mark.parametrize("kinds", [1, 2])
+def test_lbfgs_of_complex_parameters(kinds, search):
+    """As torch's, and as that of the pairs of real numbers."""
+    first, *others = [minimised(*library, kinds, search, pairs) for library in LIBRARIES for pairs in (False, True)]
+    for other in others:
+        for a, b in zip(first, other):
+            np.testing.assert_allclose(a.reshape(-1).numpy(), b.reshape(-1).numpy(), rtol=1e-5, atol=1e-8)

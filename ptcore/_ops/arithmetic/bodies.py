@@ -2,7 +2,7 @@
 from ptcore._dtype import as_dtype, finfo, get_default_dtype
 from ptcore._errors import DTypeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops.call.operands import result_type
+from ptcore._ops.call.operands import promoted, result_type
 from ptcore._ops.creation.creation import full
 from ptcore._ops.functions import (
     broadcast_tensors,
@@ -17,11 +17,13 @@ from ptcore._ops.functions import (
     isfinite,
     mul,
     nextafter_of,
+    sub,
     where,
 )
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
+_OPERANDS = (Tensor, int, float, complex)
 INT16 = as_dtype("int16")
 
 
@@ -67,7 +69,12 @@ def clamp(input, min, max, out=None):
         return clamp_min(input, min, out=out)
     if _fits(min, input) and _fits(max, input) and min <= max:
         return clamp_between(input, min, max, out=out)
-    return clamp_max(input if min is None else clamp_min(input, min), max, out=out)
+    if min is None:
+        return clamp_max(input, max, out=out)
+    if isinstance(min, _OPERANDS) and isinstance(max, _OPERANDS):       # all three promote together
+        dtype = promoted((input, min, max))
+        input, min, max = [x.to(dtype) if isinstance(x, Tensor) else x for x in (input, min, max)]
+    return clamp_max(clamp_min(input, min), max, out=out)
 
 
 # -- numbers in place of others, exponents, powers --------------------------------------------------------
@@ -96,7 +103,9 @@ def ldexp(input, other):
         other = _arguments.real("ldexp", "other", other)
         other = 1e5 if other > 1e5 else -1e5 if other < -1e5 else other         # beyond these it is inf or 0
         other = full((), other, dtype=get_default_dtype(), device=input.device)
-    return mul(input, exp2(other)).to(input.dtype if input.dtype.kind in "fc" else get_default_dtype())
+    if other.dtype is not input.dtype and input.dtype.kind in "fc":     # the 2 is one of input's dtype, 0-d
+        other = other.to(result_type(full((), 2, dtype=input.dtype, device=input.device), other))
+    return mul(input, exp2(other))
 
 
 def frexp(input):
@@ -137,7 +146,7 @@ def rsub(input, other, alpha):
         raise DTypeError("rsub: subtraction of bool tensors is not supported; use bitwise_xor or logical_xor")
     if not isinstance(other, Tensor):
         other = _arguments.number("rsub", "other", other)
-    return other - (input if alpha == 1 else input * alpha)
+    return sub(other, input, alpha=alpha)
 
 
 def positive(input):

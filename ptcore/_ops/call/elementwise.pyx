@@ -15,7 +15,7 @@ from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, backend_error, device_of
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._node cimport Node, new_node
-from ptcore._shape cimport is_dense, same_sizes, sizes_tuple
+from ptcore._shape cimport is_dense, order_dims, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, autocast, flags_of_all, offer
@@ -323,10 +323,12 @@ cdef object complete(Call *c, object out):
 
 
 cdef Tensor result_for(Call *c):
-    """Uninitialised output: in the operands' common dense layout if they share one."""
+    """Uninitialised output: in the operands' common dense layout if they share one, else with the dims in the order in
+    which they follow each other in the first operand that tells them apart."""
     cdef Out *o = &c.outs[0]
     cdef Tensor t, r, first = None
-    cdef bint keep = True
+    cdef int64_t[64] strides
+    cdef bint same = True
     cdef int k
     if c.key & PT_NONCONTIGUOUS:
         for k in range(c.nin):
@@ -334,19 +336,39 @@ cdef Tensor result_for(Call *c):
                 continue
             t = <Tensor>c.tensors[k]
             if t.rank != o.ndim or not same_sizes(o.ndim, t.dims, o.sizes):
-                continue
-            if first is None:
+                same = same and t.rank == 0
+            elif first is None:
                 first = t
             elif not same_sizes(o.ndim, t.dims + t.rank, first.dims + first.rank):
-                keep = False
-        if (first is not None and keep and first.flags & PT_NONCONTIGUOUS
-                and is_dense(first.rank, first.dims, first.dims + first.rank)):
+                same = False
+        if first is not None and same and is_dense(first.rank, first.dims, first.dims + first.rank):
             r = new_strided(o.dt, o.ndim, o.sizes, first.dims + first.rank, c.column, c.number)
-            r.flags |= c.key & PT_STANDARD
-            return r
-    r = new_tensor(o.dt, o.ndim, o.sizes, c.column, c.number)
+        else:
+            ordered_strides(c, strides)
+            r = new_strided(o.dt, o.ndim, o.sizes, strides, c.column, c.number)
+    else:
+        r = new_tensor(o.dt, o.ndim, o.sizes, c.column, c.number)
     r.flags |= c.key & PT_STANDARD
     return r
+
+
+cdef int ordered_strides(Call *c, int64_t *out) noexcept:
+    """Dense strides of the output, its dims in the operands' order."""
+    cdef int64_t[5 * 64] strides
+    cdef Out *o = &c.outs[0]
+    cdef Tensor t
+    cdef int i, k, shift, n = 0
+    for k in range(c.nin):
+        if c.tensors[k] == NULL:
+            continue
+        t = <Tensor>c.tensors[k]
+        shift = o.ndim - t.rank
+        for i in range(o.ndim):
+            strides[n * o.ndim + i] = (0 if i < shift or (t.dims[i - shift] == 1 and o.sizes[i] != 1)
+                                       else t.dims[t.rank + i - shift])
+        n += 1
+    order_dims(o.ndim, o.sizes, n, strides, out)
+    return 0
 
 
 cdef int run_loops(Call *c, Tensor r) except -1:

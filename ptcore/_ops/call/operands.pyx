@@ -78,9 +78,14 @@ def result_type(tensor1, tensor2):
     >>> ptcore.result_type(ptcore.tensor([1, 2], dtype=ptcore.int8), 1.5)
     ptcore.float32
     """
+    return promoted((tensor1, tensor2))
+
+
+def promoted(tuple operands):
+    """The dtype of an operation on any number of operands."""
     cdef int[3] seen = [-1, -1, -1]         # with dims, 0-d, numbers
     cdef int d, place
-    for x in (tensor1, tensor2):
+    for x in operands:
         if isinstance(x, Tensor):
             d, place = (<Tensor>x).dt, (<Tensor>x).rank == 0 and not (<Tensor>x).flags & PT_STANDARD
         else:
@@ -314,7 +319,7 @@ cdef int read_params(Call *c, char *buffer) except -1:
                 raise TypeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} must be a number, "
                                 f"got {type(x).__name__}")
         if isinstance(x, complex) and CATEGORY[compute] < 3:
-            raise TypeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} must be real for "
+            raise DTypeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} must be real for "
                             f"{dtype_of(compute).name} tensors, got complex")
         if CATEGORY[compute] == 3:
             x = complex(fitting(x, compute, c.o.name))

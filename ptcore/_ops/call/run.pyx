@@ -14,7 +14,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, PT_DECOMPOSE, device_of, memory_failure
 from ptcore._dtype cimport dtype_of
-from ptcore._shape cimport same_sizes
+from ptcore._shape cimport is_channels_last, is_dense, order_dims, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
@@ -28,6 +28,10 @@ from ptcore._ops._record cimport check_inplace, finish_inplace
 
 cdef enum:
     SMALL = 16384               # elements up to which the GIL is kept
+    ROW_MAJOR = 1               # bits of pt_opinfo.contiguous: how the kernel wants its inputs
+    KEEPS = 6                   # what its results keep of the inputs: one of the next two
+    CHANNELS_LAST = 2
+    LAYOUT = 4
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
 _next_random = None             # (generator, column, index) -> (seed, offset), installed by the generator module
@@ -115,6 +119,9 @@ cdef inline object complete(Call *c, object out):
     r = allocated(c, &c.outs[0])
     results[0] = <PyObject *>r
     launch(c, results)
+    if c.o.contiguous & KEEPS:
+        r = in_format(c, r)
+        results[0] = <PyObject *>r
     if c.key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and c.o.differentiable:
         record(c, results)
     return r
@@ -132,6 +139,10 @@ cdef tuple complete_several(Call *c):
         Py_INCREF(r)
         PyTuple_SET_ITEM(made, k, r)
     launch(c, results)
+    if c.o.contiguous & KEEPS:
+        made = tuple([in_format(c, r) for r in made])
+        for k in range(c.nout):
+            results[k] = <PyObject *>made[k]
     if c.key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and c.o.differentiable:
         record(c, results)
     return made
@@ -171,6 +182,10 @@ cdef object complete_rest(Call *c, object out):
         results[k] = <PyObject *>made[k]
     if c.onto < 0:
         launch(c, results)
+    if c.o.contiguous & KEEPS and out is None:
+        made = [in_format(c, r) for r in made]
+        for k in range(c.nout):
+            results[k] = <PyObject *>made[k]
     if recorded:
         record(c, results)
     if out is not None:                 # refuses results with history
@@ -204,6 +219,44 @@ cdef inline Tensor allocated(Call *c, Out *o):
         r = new_tensor(o.dt, o.ndim, o.sizes, c.column, c.number)
     r.flags |= c.key & PT_STANDARD
     return r
+
+
+cdef Tensor in_format(Call *c, Tensor x):
+    """A result of a kernel that writes row-major in the memory format that it is to keep of the inputs."""
+    cdef Tensor t, lead = <Tensor>c.lead
+    cdef int64_t[64] strides
+    cdef int64_t step = 1
+    cdef int i, d, k
+    if c.o.contiguous & LAYOUT:
+        if lead.flags & PT_NONCONTIGUOUS and x.rank == lead.rank and same_sizes(x.rank, x.dims, lead.dims):
+            if is_dense(x.rank, x.dims, lead.dims + x.rank):
+                return laid(c, x, lead.dims + x.rank)
+            order_dims(x.rank, x.dims, 1, lead.dims + x.rank, strides)
+            return laid(c, x, strides)
+        return x
+    if x.rank < 4 or x.rank > 5 or x.rank != lead.rank or is_channels_last(x.rank, x.dims, x.dims + x.rank):
+        return x
+    for k in range(c.nin):
+        if c.tensors[k] == NULL:
+            continue
+        t = <Tensor>c.tensors[k]
+        if t.rank == x.rank and is_channels_last(t.rank, t.dims, t.dims + t.rank):
+            break
+    else:
+        return x
+    for i in range(x.rank):
+        d = 1 if i == 0 else (0 if i == x.rank - 1 else x.rank - i)
+        strides[d] = step
+        step *= x.dims[d]
+    return laid(c, x, strides)
+
+
+cdef Tensor laid(Call *c, Tensor x, const int64_t *strides):
+    cdef Tensor made = new_strided(x.dt, x.rank, x.dims, strides, c.column, c.number)
+    made.flags |= c.key & PT_STANDARD
+    if c.column != DEVICE_META:
+        copy_into(made, x)
+    return made
 
 
 # -- other threads ---------------------------------------------------------------------------------
@@ -295,7 +348,7 @@ cdef int launch(Call *c, PyObject **results) except -1:
     kernel = kernel_of(c.op, c.column)
     if kernel == NULL:
         return without_kernel(c, results)
-    if c.o.prefill or c.o.random or (c.o.contiguous and c.key & PT_NONCONTIGUOUS):
+    if c.o.prefill or c.o.random or (c.o.contiguous & ROW_MAJOR and c.key & PT_NONCONTIGUOUS):
         copies = []
         prepare(c, results, copies, &k)
     for i in range(c.nin):
@@ -363,7 +416,7 @@ cdef int prepare(Call *c, PyObject **results, list copies, pt_call *k) except -1
     cdef Tensor t
     if c.o.prefill and results[0] != c.tensors[0]:
         copy_into(<Tensor>results[0], <Tensor>c.tensors[0])
-    if c.o.contiguous:
+    if c.o.contiguous & ROW_MAJOR:
         for i in range(c.nin):
             t = <Tensor>c.tensors[i] if c.tensors[i] != NULL else None
             if t is not None and t.flags & PT_NONCONTIGUOUS:

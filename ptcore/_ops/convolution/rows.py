@@ -12,7 +12,7 @@ structured(
          f"convolve_weight(conj_of(x), g, {_GIVEN}, y.shape[2:])", "sum_of_channels(g)"],
     jvp=[f"convolve(t, y, None, {_GIVEN}, size)", f"convolve(x, t, None, {_GIVEN}, size)",
          "spread_channels(t, out.shape)"],
-    batch="convolution", autocast="low",
+    batch="convolution", autocast="low", keeps="channels_last",
     reference="_convolve(x, weight, bias, stride, padding, dilation, groups, size)",
     doc="The sum of products of windows of the input and the weight, plus the bias.")
 
@@ -25,7 +25,7 @@ structured(
          f"convolve_weight(g, conj_of(x), {_GIVEN}, y.shape[2:])", "sum_of_channels(g)"],
     jvp=[f"convolve_transposed(t, y, None, {_GIVEN}, size)",
          f"convolve_transposed(x, t, None, {_GIVEN}, size)", "spread_channels(t, out.shape)"],
-    batch="convolution", autocast="low",
+    batch="convolution", autocast="low", keeps="channels_last",
     reference="_convolve_transposed(x, weight, bias, stride, padding, dilation, groups, size)",
     doc="What ``convolve`` gets as a gradient sent back to its input, plus a bias.")
 
@@ -36,7 +36,7 @@ structured(
     vjp=[f"convolve_transposed(conj_of(y), g, None, {_GIVEN}, x.shape[2:])",
          f"convolve(conj_of(x), g, None, {_GIVEN}, y.shape[2:])"],
     jvp=[f"convolve_weight(t, y, {_GIVEN}, size)", f"convolve_weight(x, t, {_GIVEN}, size)"],
-    batch="convolution", autocast="low",
+    batch="convolution", autocast="low", keeps="channels_last",
     reference="_convolve_weight(x, grad, stride, padding, dilation, groups, size)",
     doc="What ``convolve`` sends back to its weight.")
 

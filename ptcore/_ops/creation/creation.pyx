@@ -5,7 +5,7 @@ from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default_float, dtype_of
 from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tuple
-from ptcore._shape cimport is_dense
+from ptcore._shape cimport is_dense, order_dims
 from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
@@ -56,6 +56,7 @@ cdef Tensor fresh(object size, tuple rest, object dtype, object where, const cha
 
 
 cdef Tensor fresh_like(object x, object dtype, object where, object memory_format, const char *op):
+    cdef int64_t[64] strides
     cdef Tensor t
     cdef Device d
     cdef int code
@@ -64,9 +65,11 @@ cdef Tensor fresh_like(object x, object dtype, object where, object memory_forma
     t = <Tensor>x
     d = t.device if where is None else as_device(where, op)
     code = t.dt if dtype is None else as_code(dtype, op, b"dtype")
-    if (t.flags & PT_NONCONTIGUOUS and is_dense(t.rank, t.dims, t.dims + t.rank)
-            and (memory_format is None or memory_format is preserve_format)):
-        return new_strided(code, t.rank, t.dims, t.dims + t.rank, d.column, d.number)
+    if t.flags & PT_NONCONTIGUOUS and (memory_format is None or memory_format is preserve_format):
+        if is_dense(t.rank, t.dims, t.dims + t.rank):
+            return new_strided(code, t.rank, t.dims, t.dims + t.rank, d.column, d.number)
+        order_dims(t.rank, t.dims, 1, t.dims + t.rank, strides)
+        return new_strided(code, t.rank, t.dims, strides, d.column, d.number)
     return new_tensor(code, t.rank, t.dims, d.column, d.number)
 
 

@@ -28,12 +28,13 @@ from ptcore._ops.functions import (
     nll_loss_stats,
     reshape,
     slice,
+    sqrt,
     squared_difference,
     sum,
     unsqueeze,
     xlogy,
 )
-from ptcore._ops.norm.bodies import cosine_similarity, pairwise_distance
+from ptcore._ops.norm.bodies import pairwise_distance
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
@@ -55,6 +56,17 @@ def _warn_of_broadcast(op, input, target):
         broadcast_shapes(op, input.shape, target.shape)
         warn(f"{op}: target of shape {list(target.shape)} is broadcast against input of shape {list(input.shape)}; "
              "this is rarely meant")
+
+
+def _broadcast(op, input, target):
+    """input and target of a loss that expands both: the dtype of one without dims counts like the other's."""
+    _warn_of_broadcast(op, input, target)
+    if input.dtype is not target.dtype and not (input.ndim and target.ndim):
+        if input.ndim:
+            target = reshape(target, (1,))
+        elif target.ndim:
+            input = reshape(input, (1,))
+    return input, target
 
 
 def _same_shape(op, input, target):
@@ -117,13 +129,13 @@ def nll_loss(input, target, weight, size_average, ignore_index, reduce, reductio
 
 
 def mse_loss(input, target, size_average, reduce, reduction, weight):
-    _warn_of_broadcast("mse_loss", input, target)
+    input, target = _broadcast("mse_loss", input, target)
     return _weighted("mse_loss", squared_difference(input, target), input, weight,
                      _arguments.reduction("mse_loss", reduction, size_average, reduce))
 
 
 def l1_loss(input, target, size_average, reduce, reduction, weight):
-    _warn_of_broadcast("l1_loss", input, target)
+    input, target = _broadcast("l1_loss", input, target)
     both = input.dtype.kind == target.dtype.kind == "f"
     loss = absolute_difference(input, target) if both else abs(input - target)
     return _weighted("l1_loss", loss, input, weight, _arguments.reduction("l1_loss", reduction, size_average, reduce))
@@ -141,7 +153,7 @@ def _weighted(op, loss, input, weight, reduction):
 
 def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
     reduction = _arguments.reduction("smooth_l1_loss", reduction, size_average, reduce)
-    _warn_of_broadcast("smooth_l1_loss", input, target)
+    input, target = _broadcast("smooth_l1_loss", input, target)
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     gap = input - target
@@ -154,13 +166,15 @@ def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
 
 def huber_loss(input, target, reduction, delta, weight):
     reduction = _arguments.reduction("huber_loss", reduction)
-    _warn_of_broadcast("huber_loss", input, target)
+    input, target = _broadcast("huber_loss", input, target)
     _optional("huber_loss", "weight", weight)
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta must be positive, got {delta}")
     gap = input - target
     _real("huber_loss", gap)
     loss = huber_of(gap, float(delta))
+    if input.dtype.kind == "f":
+        loss = loss.to(input.dtype)
     return _reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -187,6 +201,8 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
     _real(op, input)
     if pos_weight is None:
         loss = cross_entropy_of_logits(input, target)
+        if target.dtype.kind == "f":
+            loss = loss.to(target.dtype)
     else:
         broadcast_shapes(op, input.shape, pos_weight.shape)
         loss = (1 - target) * input - (1 + (pos_weight - 1) * target) * logsigmoid(input)
@@ -245,14 +261,14 @@ def soft_margin_loss(input, target, size_average, reduce, reduction):
     reduction = _arguments.reduction("soft_margin_loss", reduction, size_average, reduce)
     _real("soft_margin_loss", input)
     broadcast_shapes("soft_margin_loss", input.shape, target.shape)
-    return _reduced(-logsigmoid(target * input), reduction)
+    return _reduced(-logsigmoid(target * input).to(input.dtype), reduction)
 
 
 def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction):
     reduction = _arguments.reduction("hinge_embedding_loss", reduction, size_average, reduce)
     broadcast_shapes("hinge_embedding_loss", input.shape, target.shape)
     far = masked_fill(clamp_min(margin - input, 0), target == 1, 0)
-    near = masked_fill(input + target * 0, target == -1, 0)
+    near = masked_fill(input, target == -1, 0)
     return _reduced(far + near, reduction)
 
 
@@ -273,7 +289,8 @@ def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, 
                          f"{list(input1.shape)}, {list(input2.shape)} and {list(target.shape)}")
     if input1.dtype.kind == input2.dtype.kind == "b":
         input1, input2 = input1.to(get_default_dtype()), input2.to(get_default_dtype())
-    likeness = cosine_similarity(input1, input2, -1, 1e-8)
+    squares = (sum(input1 * input1, -1) + 1e-12) * (sum(input2 * input2, -1) + 1e-12)
+    likeness = sum(input1 * input2, -1) / sqrt(squares)
     near = masked_fill(1 - likeness, target != 1, 0)
     far = masked_fill(clamp_min(likeness - margin, 0), target != -1, 0)
     return _reduced(near + far, reduction)

@@ -39,29 +39,29 @@ nondifferentiable(
 structured(
     "batch_norm_stats(input, weight: OptTensor, bias: OptTensor, eps: Float)",
     node="NativeBatchNormBackward0", types=REAL, promote="none", kernel="batch_norm",
-    layout="contiguous", internal=True, called="batch_norm", fields=("out", "mean", "var"),
+    layout="contiguous", keeps="channels_last", internal=True, called="batch_norm", fields=("out", "mean", "var"),
     out="batch_norm", batch="decompose", jvp="decompose",
     reference="_batch_norm(x, weight, bias, eps)",
     doc="Batch normalisation by the batch's own statistics, which are the mean and the biased variance.")
 
 nondifferentiable(
     "batch_norm_backward(g, input, mean: Index, var: Index, weight: OptTensor, eps: Float)", types=REAL,
-    promote="none", kernel="batch_norm_backward", layout="contiguous", internal=True, called="batch_norm",
-    fields=("input", "weight", "bias"), out="channels_backward", batch="decompose",
+    promote="none", kernel="batch_norm_backward", layout="contiguous", keeps="channels_last", internal=True,
+    called="batch_norm", fields=("input", "weight", "bias"), out="channels_backward", batch="decompose",
     reference="_batch_norm_backward(g, input, mean, var, weight, eps)",
     doc="The fused gradient of batch normalisation for a backward that is not recorded.")
 
 structured(
     "group_norm_stats(input, weight: OptTensor, bias: OptTensor, num_groups: Int, eps: Float)",
     node="NativeGroupNormBackward0", types=REAL, promote="none", kernel="group_norm",
-    layout="contiguous", internal=True, called="group_norm", fields=("out", "mean", "rstd"),
+    layout="contiguous", keeps="channels_last", internal=True, called="group_norm", fields=("out", "mean", "rstd"),
     out="group_norm", batch="decompose", jvp="decompose",
     autocast="high", reference="_group_norm(x, weight, bias, num_groups, eps)",
     doc="Group normalisation with the statistics that its gradient needs.")
 
 nondifferentiable(
     "group_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor, num_groups: Int)",
-    types=REAL, promote="none", kernel="group_norm_backward", layout="contiguous", internal=True,
+    types=REAL, promote="none", kernel="group_norm_backward", layout="contiguous", keeps="channels_last", internal=True,
     called="group_norm",
     fields=("input", "weight", "bias"), out="channels_backward", batch="decompose",
     reference="_group_norm_backward(g, input, mean, rstd, weight, num_groups)",

@@ -3,7 +3,7 @@ from ptcore._ops.table.schema import ALL, COMPLEX, REAL, functional, linear, str
 
 structured(
     "pad_constant(input, pad: Ints, value: Scalar)", kernel="pad_constant", internal=True, called="pad",
-    node="ConstantPadNdBackward0", out="padded",
+    node="ConstantPadNdBackward0", out="padded", keeps="channels_last",
     vjp=["pad_constant(g, negated(pad), 0)"], jvp=["pad_constant(t, pad, 0)"],
     reference="_pad_constant(x, pad, value)",
     doc="``input`` with ``value`` around it: pairs for the last dims, the last dim first.")
@@ -13,7 +13,7 @@ for _name, _other, _spec in (("pad_edges", "pad_edges_transposed", "edge_padded"
     linear(
         f"{_name}(input, pad: Ints, mode: 'reflect|replicate|circular')",
         types=ALL if _name == "pad_edges" else (*REAL, *COMPLEX), kernel=_name, internal=True, called="pad",
-        node="PadEdgesBackward0", out=_spec, vjp=[f"{_other}(g, pad, mode)"],
+        node="PadEdgesBackward0", out=_spec, keeps="channels_last", vjp=[f"{_other}(g, pad, mode)"],
         layout="any" if _name == "pad_edges" else "contiguous", reference=f"_{_name}(x, pad, mode)",
         doc="``input`` with its own elements around it: pairs for the last dims, the last dim first."
             if _name == "pad_edges" else "Elements added up where those of ``pad_edges`` came from.")

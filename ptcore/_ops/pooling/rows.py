@@ -10,7 +10,7 @@ structured(
     "max_pool_windows(input, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, size: Sizes)",
     types=(*INTEGRAL, *REAL), kernel="max_pool", internal=True, called="max_pool2d", fields=("values", "indices"),
     node="MaxPoolWithIndicesBackward0", jvp="rule", batch="merge",
-    out="pooled_pair",
+    out="pooled_pair", keeps="channels_last",
     reference="_max_pool(x, kernel, stride, padding, dilation, size)",
     doc="The largest element of each window, and where it stands in the flattened spatial dims.")
 
@@ -22,7 +22,7 @@ for _name, _other, _doc in (
     linear(
         f"{_name}(input, {_MEAN})", types=("int64", *HALF, "float32", "float64"), kernel=_name, internal=True,
         called="avg_pool2d", node="AvgPoolBackward0", batch="merge",
-        out="pooled",
+        out="pooled", keeps="channels_last",
         vjp=[f"{_other}(g, kernel, stride, padding, x.shape[2:], include_pad, divisor)"],
         reference=f"_{_name}(x, kernel, stride, padding, size, include_pad, divisor)", doc=_doc)
 

@@ -1,6 +1,6 @@
 """Bodies: creation by kernel, random fills, draws from distributions, dropout."""
 from ptcore._dtype import as_dtype
-from ptcore._errors import DTypeError, ShapeError
+from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import empty, full, ones_like
@@ -168,9 +168,13 @@ def _dropped_channels(op, input, p, training, inplace, spatial, single):
     """Whole channels of (N, C, ...); (C, ...) where the sample stands alone."""
     p = _probability(op, p)
     if input.ndim not in (spatial + 1, spatial + 2):
-        raise ShapeError(f"{op}: input must have {spatial + 1} or {spatial + 2} dimensions, got shape "
-                         f"{list(input.shape)}")
-    alone = single and input.ndim == spatial + 1
+        if spatial == 1:
+            raise ShapeError(f"{op}: input must have 2 or 3 dimensions, got shape {list(input.shape)}")
+        warn(f"{op}: input should have {spatial + 1} or {spatial + 2} dimensions, got shape {list(input.shape)}; use "
+             "dropout for others")
+    elif input.ndim == 3 and spatial == 2:
+        warn(f"{op}: input of shape {list(input.shape)} is read as (N, C, L); use dropout1d for that")
+    alone = single and input.ndim != spatial + 2
     out = _feature_dropped(op, unsqueeze(input, 0) if alone else input, p, training)
     return _or_inplace(input, reshape(out, input.shape) if alone else out, inplace)
 

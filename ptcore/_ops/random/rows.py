@@ -46,7 +46,7 @@ nondifferentiable(
 structured(
     "dropout_masked(input, p: Float, generator: Obj)", types=REAL, kernel="dropout",
     internal=True, called="dropout", random=True, layout="contiguous", fields=("out", "mask"),
-    out="like_mask",
+    out="like_mask", keeps="layout",
     jvp="rule", reference="dropout", doc="Elements zeroed with probability p, the rest scaled by 1 / (1 - p).")
 
 draw("multinomial(input, num_samples: Int, replacement=False, *, generator: Obj = None)",

@@ -1,9 +1,10 @@
 """Bodies: sorting, selecting along a dim, searching, sets."""
 from cython.cimports.ptcore._ops._common import _wrap
 
-from ptcore._dtype import as_dtype
+from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import ShapeError
 from ptcore._ops import _arguments, _results
+from ptcore._ops.call.operands import result_type
 from ptcore._ops.creation.creation import arange, full, ones_like, zeros, zeros_like
 from ptcore._ops.functions import (
     any,
@@ -12,13 +13,13 @@ from ptcore._ops.functions import (
     cumsum,
     gather,
     median_along,
+    median_of,
     places_among,
     reshape,
     scatter_src,
     sort,
     transpose,
 )
-from ptcore._ops.index.bodies import _same_dtype
 from ptcore._tensor import Tensor
 
 
@@ -41,7 +42,7 @@ def _middle(op, result, input, dim, keepdim, skip_nan):
         if input.dtype.kind != "f":
             raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
         return full((), float("nan"), dtype=input.dtype, device=input.device)
-    return median_along(flat, skip_nan, 0, False)[0]
+    return median_of(flat, skip_nan, 0, False)[0]
 
 
 def median(input, dim, keepdim):
@@ -130,8 +131,7 @@ def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
             raise RuntimeError(f"{op}: side='left' and right=True contradict each other")
         right = side == "right"
     if not isinstance(input, Tensor):
-        input = full((), _arguments.number(op, "input", input), dtype=sorted_sequence.dtype,
-                     device=sorted_sequence.device)
+        input, right = _sought_number(op, sorted_sequence, input, right)
         if sorted_sequence.ndim != 1:
             raise ShapeError(f"{op}: sorted_sequence must be a vector for a number, got shape "
                              f"{list(sorted_sequence.shape)}")
@@ -146,16 +146,31 @@ def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
             raise ShapeError(f"{op}: sorter must have sorted_sequence's shape {list(sorted_sequence.shape)}, got "
                              f"{list(sorter.shape)}")
         sorted_sequence = gather(sorted_sequence, -1, sorter)
-    _same_dtype(op, sorted_sequence, input, "input")
+    if sorted_sequence.dtype is not input.dtype:
+        dtype = result_type(sorted_sequence, input)
+        sorted_sequence, input = sorted_sequence.to(dtype), input.to(dtype)
     found = places_among(sorted_sequence.detach() if sorted_sequence.requires_grad else sorted_sequence,
                          input.detach() if input.requires_grad else input, right)
     return found.int() if out_int32 else found
+
+
+def _sought_number(op, sequence, number, right):
+    """A number as a tensor of the dtype that it and a sequence promote to. One out of an integer's range lies before or
+    behind all elements: what stands for it is the range's end on that side."""
+    number = _arguments.number(op, "input", number)
+    dtype = result_type(sequence, number)
+    if dtype.kind in "iu":
+        limits = iinfo(dtype)
+        if number < limits.min:
+            number, right = limits.min, False
+        elif number > limits.max:
+            number, right = limits.max, True
+    return full((), number, dtype=dtype, device=sequence.device), right
 
 
 def bucketize(input, boundaries, out_int32, right):
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize: boundaries must be a vector, got shape {list(boundaries.shape)}")
     if not isinstance(input, Tensor):
-        input = full((), _arguments.number("bucketize", "input", input), dtype=boundaries.dtype,
-                     device=boundaries.device)
+        input, right = _sought_number("bucketize", boundaries, input, right)
     return searchsorted(boundaries, input, out_int32, right, None, None)

@@ -79,4 +79,4 @@ def is_among(input, tests, invert):
     return ~found if invert else found
 
 
-FUNCTIONS = {f.__name__: f for f in (kthvalue, median_along, mode, is_among)}
+FUNCTIONS = {f.__name__: f for f in (kthvalue, median_along, mode, is_among)} | {"median_of": median_along}

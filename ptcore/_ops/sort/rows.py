@@ -42,6 +42,12 @@ structured(
     doc="The lower median along a dim and where it was: the first NaN if there is one, or NaN left out.")
 
 structured(
+    "median_of(input, skip_nan: Bool, dim: Dim, keepdim: Bool)", types=(*INTEGRAL, *REAL), kernel="median",
+    internal=True, called="median", node="MedianBackward0", fields=("values", "indices"), out="reduced_pair",
+    reference="_median_along(x, skip_nan, dim, keepdim)", jvp="rule", batch="decompose",
+    doc="The lower median of all elements, as one dim: what is equal to it shares the gradient.")
+
+structured(
     "mode(input, dim: Dim = -1, keepdim=False)", types=ORDERED, kernel="mode", fields=("values", "indices"),
     out="reduced_pair", reference="_mode(x, dim, keepdim)", jvp="decompose",
     doc="""The most frequent value along ``dim``, the smallest of equally frequent ones, and where it was last.

@@ -188,6 +188,21 @@ def to_python(text, where, params=(), beside="g"):
     return ast.unparse(_ToOps(params if chosen else (), beside).visit(tree))
 
 
+def times(g, text, where="derivative"):
+    """``g * (text)``, in which a choice that may be 0 stands outside of the product: that 0 holds for any g, NaN, inf
+    so that what comes in where an element does not count is nowhere seen."""
+    node = parse(text, where)
+    if isinstance(node, ast.Constant) and node.value == 0:
+        return "0.0"
+    if isinstance(node, ast.Constant) and node.value == 1:
+        return g
+    if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "where":
+        a, b = [ast.unparse(branch) for branch in node.args[1:]]
+        if "0.0" in (times(g, a, where), times(g, b, where)) or "where(" in times(g, a, where) + times(g, b, where):
+            return f"where({ast.unparse(node.args[0])}, {times(g, a, where)}, {times(g, b, where)})"
+    return f"{g} * ({text})"
+
+
 def called(text, where="expression"):
     """The names of the functions that a text calls."""
     return {n.func.id for n in ast.walk(parse(text, where))

@@ -148,6 +148,7 @@ class Row:
         self.varargs = columns.pop("varargs", None)
         self.random = columns.pop("random", False)
         self.layout = columns.pop("layout", "any")
+        self.keeps = columns.pop("keeps", None)
         self.prefill = columns.pop("prefill", False)
         self.updates = columns.pop("updates", False)
         self.batch = columns.pop("batch", self.default_batch())
@@ -282,7 +283,10 @@ def structured(signature, **columns):
     ``@vjp(name)`` marks in autograd/rules/), ``fields`` (names of several outputs),
     ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
     given its first input as its output, which it then changes in place), ``layout`` ("contiguous":
-    the kernel wants its inputs so), ``select`` ({parameter: function of _arguments.py}: what is called with the
+    the kernel wants its inputs so), ``keeps`` (whatever the kernel writes: "channels_last" for results in the
+    memory format of an input that is so, if they have as many dims; "layout" for results with the strides of the first
+    input, if they have its sizes), ``select`` ({parameter: function
+    of _arguments.py}: what is called with the
     tensors and any value but the default).
     """
     return _row("structured", signature, **columns)

@@ -8,6 +8,7 @@ tensors and on symbolic ints. Dims arrive wrapped and sorted out by dispatch; a 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops.table.window_shapes import *  # noqa: F403
+from ptcore._shape import ordered_strides
 
 _INFINITY = float("inf")
 
@@ -24,7 +25,7 @@ def like(x, dtype=None):
 
 
 def laid_like(x, dtype=None):
-    """Like x, in its strides as well if its elements fill their memory without gaps, in any order."""
+    """Like x, in its strides as well if its elements fill their memory without gaps, else in their order."""
     spec = like(x, dtype)
     if x.is_contiguous():
         return spec
@@ -32,7 +33,7 @@ def laid_like(x, dtype=None):
     for s, n in sorted(zip(strides, x.shape)):
         if n > 1:
             if s != step:
-                return spec
+                return (*spec, None, ordered_strides(x.shape, strides))
             step *= n
     return (*spec, None, strides)
 

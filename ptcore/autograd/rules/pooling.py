@@ -1,4 +1,5 @@
 """Rules of pooling: a gradient goes back to where the largest element stood."""
+from ptcore._memory_format import channels_last, channels_last_3d, is_in
 from ptcore._ops.functions import gather, reshape
 from ptcore.autograd._helpers import ungathered
 from ptcore.autograd.rules import jvp, vjp
@@ -15,7 +16,11 @@ def max_pool_windows(gs, input, out1):
     positions = 1
     for n in shape[2:]:
         positions *= n
-    return reshape(ungathered(flat(gs[0]), (shape[0], shape[1], positions), 2, flat(out1)), shape)
+    g = reshape(ungathered(flat(gs[0]), (shape[0], shape[1], positions), 2, flat(out1)), shape)
+    for format in (channels_last, channels_last_3d):
+        if len(shape) > 3 and not out1.is_contiguous() and is_in(out1, format):
+            return g.contiguous(memory_format=format)
+    return g
 
 
 @vjp("fractional_windows")

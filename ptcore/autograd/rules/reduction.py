@@ -36,8 +36,7 @@ def nansum(g, input, dim, keepdim):
 @vjp("mean")
 def mean(g, input, dim, keepdim):
     shape = input.shape
-    g = expand(restored(g, shape, dim, keepdim), shape)
-    return g / max(size_of(shape, dim), 1)
+    return expand(restored(g, shape, dim, keepdim) / max(size_of(shape, dim), 1), shape)
 
 
 @vjp("prod_dims")
@@ -57,7 +56,7 @@ def prod_dims(g, input, out, dim, keepdim):
 def amax(g, input, out, dim, keepdim):
     """Equal extremes share the gradient; so do NaN, which are the extreme wherever there are any."""
     hit = ((input == restored(out, input.shape, dim, keepdim)) | (input != input)).to(g.dtype)
-    return hit / sum_of(hit, dim, True) * restored(g, input.shape, dim, keepdim)
+    return hit * (restored(g, input.shape, dim, keepdim) / sum_of(hit, dim, True))      # one large temporary, not two
 
 
 @vjp("max_dim", "min_dim")

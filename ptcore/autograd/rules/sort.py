@@ -1,5 +1,6 @@
 """Rules of sorting and selecting: a gradient goes back to where its value came from."""
-from ptcore._ops.functions import gather
+from ptcore._ops.functions import gather, unsqueeze
+from ptcore._ops.functions import sum as sum_of
 from ptcore.autograd._helpers import ungathered
 from ptcore.autograd.rules import jvp, vjp
 from ptcore.autograd.rules.reduction import max_dim
@@ -19,3 +20,21 @@ def sort_forward(t, out1, dim):
 @vjp("kthvalue", "median_along", "mode")
 def kthvalue(gs, input, out1, dim, keepdim):
     return max_dim(gs, input, out1, dim, keepdim)
+
+
+def _hits(input, out0, dim, keepdim):
+    """1 for the elements that are equal to a median, NaN if it is NaN; they have equal parts in it."""
+    value = out0 if keepdim else unsqueeze(out0, dim)
+    return ((input == value) | ((input != input) & (value != value))).to(input.dtype)
+
+
+@vjp("median_of")
+def median_of(gs, input, out0, dim, keepdim):
+    hit = _hits(input, out0, dim, keepdim)
+    return hit * ((gs[0] if keepdim else unsqueeze(gs[0], dim)) / sum_of(hit, dim, True))
+
+
+@jvp("median_of")
+def median_forward(t, input, out0, dim, keepdim):
+    hit = _hits(input, out0, dim, keepdim)
+    return sum_of(t * hit, dim, keepdim) / sum_of(hit, dim, keepdim), None

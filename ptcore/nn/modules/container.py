@@ -237,9 +237,9 @@ def _pairs(name, values):
             f"{name}.update should be called with an iterable of key/value pairs, "
             f"but got {type(values).__name__}"
         )
-    if isinstance(values, Mapping):
-        return list(values.items())
-    if isinstance(values, (ModuleDict, ParameterDict)):
+    if isinstance(values, Mapping) and not isinstance(values, OrderedDict) and name == "ParameterDict":
+        return sorted(values.items())           # as in PyTorch, whose optimisers number the parameters so
+    if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
         return list(values.items())
     pairs = []
     for i, pair in enumerate(values):
@@ -490,7 +490,7 @@ class ParameterDict(_Keyed, Module):
         return result
 
     def __ror__(self, other):
-        result = type(self)(other)
+        result = other.copy()
         result.update(self)
         return result
 

@@ -51,7 +51,7 @@ def _indent(text, spaces):
 
 
 def _parse_to(args, kwargs):
-    """(device, dtype, non_blocking) of the three forms of :meth:`Module.to`."""
+    """(device, dtype, non_blocking, memory_format) of the three forms of :meth:`Module.to`."""
     names = ("device", "dtype", "non_blocking", "copy", "memory_format", "tensor")
     for name in kwargs:
         if name not in names:
@@ -81,7 +81,7 @@ def _parse_to(args, kwargs):
         device = ptcore.device(device)
     if dtype is not None and not isinstance(dtype, ptcore.dtype):
         raise TypeError(f"to(): dtype must be a ptcore.dtype, got {_typename(dtype)}")
-    return device, dtype, bool(given.get("non_blocking", False))
+    return device, dtype, bool(given.get("non_blocking", False)), given.get("memory_format")
 
 
 def _keeps_identity(tensor, applied):
@@ -553,8 +553,8 @@ class Module(ModuleHooks, ModuleState):
         """Move and cast the parameters and buffers in place.
 
         ``to(device=None, dtype=None, non_blocking=False)``,
-        ``to(dtype, non_blocking=False)``, ``to(tensor, non_blocking=False)``.
-        Only floating and complex tensors change their dtype.
+        ``to(dtype, non_blocking=False)``, ``to(tensor, non_blocking=False)``, ``to(memory_format=channels_last)``.
+        Only floating and complex tensors change their dtype, and only those of 4 or 5 dimensions their memory format.
 
         Raises
         ------
@@ -567,7 +567,7 @@ class Module(ModuleHooks, ModuleState):
         >>> ptcore.nn.Linear(2, 1).to(ptcore.float64).weight.dtype
         ptcore.float64
         """
-        device, dtype, non_blocking = _parse_to(args, kwargs)
+        device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got "
@@ -580,6 +580,7 @@ class Module(ModuleHooks, ModuleState):
                 device=device,
                 dtype=dtype if casts else None,
                 non_blocking=non_blocking,
+                memory_format=memory_format if t.ndim in (4, 5) else ptcore.preserve_format,
             )
 
         return self._apply(convert)
