@@ -12,8 +12,8 @@ from ptcore._ops.functions import nll_loss_backward as nll_gradient
 from ptcore._ops.functions import nll_loss_stats as nll_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.loss.decompositions import cross_entropy_backward as cross_entropy_by_ops
-from ptcore._ops.loss.decompositions import ctc_loss_stats as ctc_by_ops
 from ptcore._ops.loss.decompositions import ctc_loss_backward as ctc_gradient_by_ops
+from ptcore._ops.loss.decompositions import ctc_loss_stats as ctc_by_ops
 from ptcore._ops.loss.decompositions import multi_margin_slope as multi_margin_slope_by_ops
 from ptcore.autograd._helpers import differentiated
 from ptcore.autograd.rules import jvp, vjp
