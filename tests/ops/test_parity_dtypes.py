@@ -133,6 +133,7 @@ DIFFERENT = {
         lambda k, d: d[0].startswith("uint") and d[1] == "-0.5", "torch calls -0.5 out of the range of unsigned numbers")),
     "x[mask]": (lambda k, d: (d[0].startswith("uint") and d[1] == "-0.5") or (d[0] == "bool" and d[1][:7] == "complex"),
                 "as of x[:], and torch has what is not 0 for a complex number as a bool"),
+    "xlog1py": (lambda k, d: "number" in k, "takes no numbers"),
     "lerp": (lambda k, d: d[2] == "2.5+1j", "torch takes no complex weight of real numbers"),
     "clamp": (
         lambda k, d: "zero" in k and "number" in k, "beside a number torch reads a tensor without dims as a number"),

@@ -320,7 +320,7 @@ cdef int read_params(Call *c, char *buffer) except -1:
                                 f"got {type(x).__name__}")
         if isinstance(x, complex) and CATEGORY[compute] < 3:
             raise DTypeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} must be real for "
-                            f"{dtype_of(compute).name} tensors, got complex")
+                             f"{dtype_of(compute).name} tensors, got complex")
         if CATEGORY[compute] == 3:
             x = complex(fitting(x, compute, c.o.name))
             if compute == PT_COMPLEX64:

@@ -3,9 +3,8 @@ from ptcore._dtype import get_default_dtype
 from ptcore._errors import DTypeError
 from ptcore._ops import _arguments
 from ptcore._ops.call.operands import result_type
-from ptcore._ops.creation.creation import arange, full
+from ptcore._ops.creation.creation import arange
 from ptcore._ops.functions import clamp_max, clamp_min, isnan, log1p, sum, unsqueeze, where
-from ptcore._tensor import Tensor
 
 
 def logit(input, eps):
@@ -48,16 +47,9 @@ def special_ndtr(input):
 
 
 def special_xlog1py(input, other):
-    for name, x in (("input", input), ("other", other)):
-        if not isinstance(x, Tensor):
-            _arguments.number("special.xlog1py", name, x)
     dtype = result_type(input, other)
     if dtype.kind not in "fc":
         dtype = get_default_dtype()
-    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-        _arguments.tensor("special.xlog1py", "input", input)
-    device = (input if isinstance(input, Tensor) else other).device
-    input, other = [x.to(dtype) if isinstance(x, Tensor) else full((), x, dtype=dtype, device=device)
-                    for x in (input, other)]
+    input, other = input.to(dtype), other.to(dtype)
     zero = (input == 0) & isnan(other).logical_not()
-    return where(zero, 0, input * log1p(where(zero, 0, other)))
+    return where(zero, 0, input * log1p(where(zero, 0, other))).to(dtype)       # autocast may have computed in another

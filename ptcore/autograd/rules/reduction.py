@@ -36,7 +36,8 @@ def nansum(g, input, dim, keepdim):
 @vjp("mean")
 def mean(g, input, dim, keepdim):
     shape = input.shape
-    return expand(restored(g, shape, dim, keepdim) / max(size_of(shape, dim), 1), shape)
+    g = expand(restored(g, shape, dim, keepdim), shape)
+    return g / max(size_of(shape, dim), 1)          # memory of its own, as PyTorch's, which a user may write to
 
 
 @vjp("prod_dims")
