@@ -60,9 +60,8 @@ DENSE = ("channels_last", "turned", "part of channels_last")
 CHANNELS_LAST = ("channels_last", "part of channels_last")
 # Layouts of which the strides differ, and why; an entry whose strides are torch's in all of its layouts fails.
 DIFFERENT = {
-    **dict.fromkeys([n for n in LAYERS if n.startswith("Upsample") and "area" not in n],
-                    (CHANNELS_LAST, "resample keeps no format yet")),
     **dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "ChannelShuffle"), (CHANNELS_LAST, "keep no format yet")),
+    "Upsample, bicubic": (CHANNELS_LAST, "kept here, made row-major in torch"),
     **dict.fromkeys(("Conv2d, circular", "CircularPad2d", "InstanceNorm2d"),
                     (CHANNELS_LAST, "kept here, made row-major in torch")),
     **dict.fromkeys(("RReLU", "LogSigmoid", "BatchNorm2d, eval", "RMSNorm"),

@@ -170,7 +170,7 @@ UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax
              "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "pad_edges_transposed",
              "resample_transposed",
              "to_dtype", "to_device", "conj_physical", "nextafter_of", "slice", "split_evenly", "split_by_slices",
-             "split_unsafely", "ctc_loss_backward",
+             "split_unsafely", "ctc_loss_backward", "median_of",
              "nonzero_of", "row_major", "picked", "masked_collect", "triangle_places",
              "multi_margin_slope", "multilabel_margin_slope", "pair_distances", "pair_distances_slope",
              "row_distances", "row_distances_slope", "airy_ai_slope", "bessel_j_of", "spherical_bessel_j_of",

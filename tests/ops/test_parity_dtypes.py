@@ -117,14 +117,9 @@ def bools(kinds, dtypes):
     return all(d in ("bool", "True") for d in dtypes)
 
 
-def half(kinds, dtypes):
-    return "float16" in dtypes or "bfloat16" in dtypes
-
-
 DIFFERENT = {
     **dict.fromkeys(("pow", "ipow"), (bools, "no bool loop")),
     "add with alpha=2": (bools, "no bool loop"),
-    **dict.fromkeys(("nextafter", "nextafter_"), (half, "no loop for half types")),
     "result_type": (lambda k, d: "float16" in d and any(x.startswith("complex") or x[-1] == "j" for x in d),
                     "no complex32"),
     "bucketize": (lambda k, d: d[0] in ("-3", "300") and d[1] in ("uint8", "int8", "bool"),

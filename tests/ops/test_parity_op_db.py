@@ -13,6 +13,7 @@ OPEN = _open.OPEN
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
 ENTRIES = _entries.entries()
+NO_SAMPLES = ("nn.functional.batch_norm.without_cudnn",)     # of the CPU
 DOC = Path(__file__).resolve().parents[2] / "doc" / "source" / "guide" / "differences.rst"
 
 
@@ -30,7 +31,8 @@ def one_thread():
 def test_entry(name):
     found, _ = _phases.walk(ENTRIES[name], few=True)
     wrong = {phase: texts for phase, (_, texts, _) in found.items() if texts and phase not in OPEN.get(name, ())}
-    assert found and not wrong
+    assert not wrong
+    assert found or name in NO_SAMPLES
 
 
 def test_what_is_meant_to_differ_is_on_the_page():

@@ -7,7 +7,7 @@ for _name, _other in (("resample", "resample_transposed"), ("resample_transposed
     linear(
         f"{_name}(input, {_HOW})", types=("uint8", *REAL), kernel=_name, internal=True,
         called="interpolate", node="UpsampleBackward0", layout="contiguous",
-        out="resampled",
+        out="resampled", keeps="channels_last",
         vjp=[f"{_other}(g, dim, x.shape[dim], mode, align_corners, scale)"],
         reference=f"_{_name}(x, dim, size, mode, align_corners, scale)",
         doc="``size`` numbers along a dim from those that are there"

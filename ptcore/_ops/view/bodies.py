@@ -253,7 +253,8 @@ def _expanded(input, size, implicit):
 
 
 def _split_evenly(input, split_size, dim):
-    return split(input, split_size, dim)
+    return _split("split_copy", input, _arguments.integer("split_copy", "split_size", split_size), dim, split_evenly,
+                  split_by_sizes, "split_size")
 
 
 def _seen_as(input, size):

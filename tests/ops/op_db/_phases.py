@@ -13,7 +13,9 @@ import ptcore as pt
 
 from . import _compare, _convert, _differences, _entries, _factors
 
-QUICK = {"forward": 8, "layouts": 3, "gradient": 4, "out": 2, "meta": 4}      # samples of a phase where not all are tried
+# How many samples a phase tries where not all are: of each dtype, and in the slice that CI walks.
+QUICK = {"forward": 8, "layouts": 3, "gradient": 4, "out": 2, "meta": 4}
+FEW = {"forward": 3, "layouts": 1, "gradient": 2, "out": 1, "meta": 1}
 WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
         torch.complex64: torch.complex128}
 LOOSE = {torch.float32: (1e-4, 1e-4), torch.complex64: (1e-4, 1e-4), torch.float64: (1e-6, 1e-6),
@@ -69,7 +71,7 @@ class Walk:
     # -- helpers -----------------------------------------------------------------------------------
 
     def drawn(self, found, phase):
-        return itertools.islice(found, QUICK[phase]) if self.quick else found
+        return itertools.islice(found, (FEW if self.few else QUICK)[phase]) if self.quick else found
 
     def tolerance(self, dtype):
         return _compare.tolerance(self.op, dtype)
