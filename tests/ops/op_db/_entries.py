@@ -12,7 +12,7 @@ import ptcore as pt
 from ._convert import rebound
 
 # The database comes with torch's test module, which freezes the backends' settings for the whole process.
-torch.backends.__dict__["__allow_nonbracketed_mutation_flag"] = True
+torch.backends.flags_frozen.__globals__["__allow_nonbracketed_mutation_flag"] = True
 
 # Layouts and systems that are not ptcore's (sparse tensors have an issue of their own), and names that torch keeps to
 # itself. The last three are decompositions' and dispatch's, which torch does not document.
