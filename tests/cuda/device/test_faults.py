@@ -254,7 +254,6 @@ def on(x):
 INDEXED = {
     "index_select": ("index_select", lambda x: x.index_select(0, at(9))),
     "gather": ("gather", lambda x: x.gather(1, at(9, shape=(1, 1)))),
-    "take_along_dim": ("gather", lambda x: ptcore.take_along_dim(x, at(9, shape=(1, 1)), 0)),
     "index": ("index", lambda x: x[at(9)]),
     "index of two": ("index", lambda x: x[at(1), at(-9)]),
     "index_put": ("index_put", lambda x: x.index_put_((at(9),), on((1, 4)))),
