@@ -160,10 +160,14 @@ def inner(input, other, out=None):
         return input * other if out is None else mul(input, other, out=out)
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last sizes must agree, got shapes {list(input.shape)} and {list(other.shape)}")
+    size = (*input.shape[:-1], *other.shape[:-1])
+    # What does not fit is left to the function, which has the body's name.
+    out = _results.fitting(out, size) if out is not None and out.dtype is input.dtype else None
     if input.ndim == 1 and other.ndim == 1:
-        return dot(input, other)
+        return dot(input, other) if out is None else dot(input, other, out=out)
     if input.ndim == 2 and other.ndim == 2:
-        return mm(input, transpose(other, 0, 1))
+        other = transpose(other, 0, 1)
+        return mm(input, other) if out is None else mm(input, other, out=out)
     return tensordot(input, other, ([-1], [-1]))
 
 
