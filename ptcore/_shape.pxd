@@ -59,8 +59,13 @@ cdef inline bint same_sizes(int ndim, const int64_t *a, const int64_t *b) noexce
 
 cdef int64_t min_offset(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
 cdef int64_t max_offset(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
+cdef inline int channels_dim(int i, int ndim) noexcept nogil:
+    """The i-th dim of four or five from the innermost on where dim 1, the channels, is the last."""
+    return 1 if i == 0 else (0 if i == ndim - 1 else ndim - i)
+
 cdef bint is_channels_last(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
 cdef void order_dims(int ndim, const int64_t *sizes, int n, const int64_t *strides, int64_t *out) noexcept nogil
+cdef void strides_like(int ndim, const int64_t *sizes, const int64_t *strides, int64_t *out) noexcept nogil
 cdef bint is_dense(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
 cdef bint view_strides(int ndim, const int64_t *sizes, const int64_t *strides,
                        int new_ndim, const int64_t *new_sizes, int64_t *out) noexcept nogil

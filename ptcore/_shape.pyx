@@ -1,6 +1,7 @@
 """Shape arithmetic that needs more than a line, the reading of sizes and dims from Python
 objects with their errors, and ``Size``.
 """
+from libc.string cimport memcpy
 from cpython.object cimport PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
@@ -183,7 +184,7 @@ cdef bint is_channels_last(int ndim, const int64_t *sizes, const int64_t *stride
     if ndim < 4 or ndim > 5 or strides[1] == 0:
         return False
     for i in range(ndim):
-        d = 1 if i == 0 else (0 if i == ndim - 1 else ndim - i)
+        d = channels_dim(i, ndim)
         if sizes[d] == 0 or strides[d] < least or (d == 0 and least == strides[1]):
             return False
         least = strides[d] * (sizes[d] if sizes[d] > 1 else 1)
@@ -205,11 +206,9 @@ cdef int _outside(int a, int b, int ndim, const int64_t *sizes, int n, const int
     return 0
 
 
-# Dense strides whose dims follow each other as those of n tensors of these sizes do (0 for what is repeated): an
-# insertion sort by the strides of the first, then of the next where those are equal or repeated, as PyTorch's.
-cdef void order_dims(int ndim, const int64_t *sizes, int n, const int64_t *strides, int64_t *out) noexcept nogil:
-    cdef int[64] order
-    cdef int64_t step = 1
+# The dims from the innermost on, of n tensors of these sizes (strides of 0 for what is repeated): an insertion sort by
+# the strides of the first, then of the next where those are equal or repeated, as PyTorch's.
+cdef void _inside_out(int ndim, const int64_t *sizes, int n, const int64_t *strides, int *order) noexcept nogil:
     cdef int i, j, at, before
     for i in range(ndim):
         order[i] = ndim - 1 - i
@@ -222,20 +221,51 @@ cdef void order_dims(int ndim, const int64_t *sizes, int n, const int64_t *strid
                 at = j
             elif before < 0:
                 break
+
+
+# Dense strides whose dims follow each other as those of n tensors do.
+cdef void order_dims(int ndim, const int64_t *sizes, int n, const int64_t *strides, int64_t *out) noexcept nogil:
+    cdef int[64] order
+    cdef int64_t step = 1
+    cdef int i
+    _inside_out(ndim, sizes, n, strides, order)
     for i in range(ndim):
         out[order[i]] = step
         if sizes[order[i]] > 1:
             step = <int64_t>(<uint64_t>step * <uint64_t>sizes[order[i]])
 
 
-def ordered_strides(sizes, strides):
-    """Dense strides of a shape whose dims follow each other as those of given strides."""
-    cdef int64_t[64] n, s, out
+# The strides of a new tensor that is laid out like another: its own if they are dense, else dense ones in their order.
+cdef void strides_like(int ndim, const int64_t *sizes, const int64_t *strides, int64_t *out) noexcept nogil:
+    if is_dense(ndim, sizes, strides):
+        memcpy(out, strides, ndim * sizeof(int64_t))
+    else:
+        order_dims(ndim, sizes, 1, strides, out)
+
+
+cdef int _carried(object sizes, object strides, int64_t *n, int64_t *s) except -1:
     cdef int i, ndim = len(sizes)
     for i in range(ndim):
         n[i], s[i] = sizes[i], strides[i]
-    order_dims(ndim, n, 1, s, out)
-    return tuple([out[i] for i in range(ndim)])
+    return ndim
+
+
+def laid_strides(sizes, strides):
+    """The strides of a new tensor that is laid out like one of these."""
+    cdef int64_t[64] n, s, out
+    cdef int ndim = _carried(sizes, strides, n, s)
+    strides_like(ndim, n, s, out)
+    return sizes_tuple(ndim, out)
+
+
+def dims_inside_out(sizes, strides):
+    """The dims from the innermost on, and whether the strides of each lie clearly inside those of the next."""
+    cdef int64_t[64] n, s
+    cdef int[64] order
+    cdef int i, ndim = _carried(sizes, strides, n, s)
+    _inside_out(ndim, n, 1, s, order)
+    return [order[i] for i in range(ndim)], all([_outside(order[i], order[i + 1], ndim, n, 1, s) < 0
+                                                 for i in range(ndim - 1)])
 
 
 # Non-overlapping and dense: some permutation of the dims is contiguous.

@@ -133,7 +133,8 @@ def spec(op, role, names, values, slots):
     choice = next((where[name] for name in row.select or ()), NONE)
     absent = where[row.absent[0][0]] if row.absent else NONE
     result = op.name if row.fields and len(row.fields) > 1 and not row.internal and row.kind != "composite" else None
-    name = row.name + ("_" if role == signature.INPLACE else "")
+    # A public function has the name that messages say: an op may have taken the row's.
+    name = (row.called.replace(".", "_") if row.public else row.name) + ("_" if role == signature.INPLACE else "")
     if len(found) > 20:
         raise ValueError(f"{row.name}: more parameters than OpFunction binds")
     return (f"    {{{text(name)}, {text(qualname)}, {text(module)}, {text(extra(op, role))}, {text(result)}, "

@@ -363,7 +363,7 @@ cdef int fill() except -1:
             if s.slots[k].value != PT_REQUIRED:
                 room[s.nslots + k] = values[s.slots[k].value]
         function = pt_function_new(s, room, room + s.nslots)
-        name = s.name.decode()
+        name = info(s.op).row.decode() + ("_" if s.role == PT_ROLE_INPLACE else "")
         if s.role == PT_ROLE_FUNCTION:
             while len(_functions) <= s.op:
                 _functions.append(None)

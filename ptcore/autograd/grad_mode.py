@@ -1,21 +1,13 @@
 """Whether operations are recorded: the names of PyTorch's module."""
 import functools
-import threading
 
 from ptcore._state import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 
-class _Setting(threading.local):
-    enabled = True
-
-
-_setting = _Setting()
-
-
 class set_multithreading_enabled:
-    """Asks for a backward on threads of its own or on the caller's, at once or for a block. It runs on the caller's.
+    """Changes nothing: a backward runs on the caller's thread, whether other threads are allowed or not.
 
     Examples
     --------
@@ -25,18 +17,15 @@ class set_multithreading_enabled:
     """
 
     def __init__(self, mode):
-        self.mode, self.prev = bool(mode), _setting.enabled
-        _setting.enabled = self.mode
+        self.mode = bool(mode)
 
     def __enter__(self):
         pass
 
     def __exit__(self, kind, value, trace):
-        _setting.enabled = self.prev
+        pass
 
     def __call__(self, function):
-        _setting.enabled = self.prev
-
         @functools.wraps(function)
         def run(*args, **kwargs):
             with self.clone():

@@ -57,12 +57,21 @@ def test_logits_of_a_piece_at_a_time():
 
 @pytest.mark.parametrize(("keywords", "message"), [
     ({"acc_policy": "fast"}, "acc_policy must be one of"), ({"chunking_method": "rows"}, "chunking_method must be"),
-    ({"chunking_method": "aspect_ratio:0"}, "chunking_method must be"),
+    ({"chunking_method": "aspect_ratio:0"}, "chunking_method must be"), ({"chunking_method": 3}, "must be 'auto'"),
     ({"batch_chunk_size": 0}, "must be a positive int"),
     ({"acc_dtype": pt.int64}, "acc_dtype must be a floating-point")], ids=str)
 def test_wrong_settings(keywords, message):
     with pytest.raises(ValueError, match=f"LinearCrossEntropyOptions: .*{message}"):
         pt.nn.LinearCrossEntropyOptions(**keywords)
+
+
+@pytest.mark.parametrize("targets", [4, 6, 8])
+def test_as_many_targets_as_samples(targets):
+    """None is left out or counted twice where the pieces end elsewhere."""
+    _, w, _, target, _ = setting(targets, False)
+    for options in (None, pt.nn.LinearCrossEntropyOptions(batch_chunk_size=2)):
+        with pytest.raises(ValueError, match="target"):
+            F.linear_cross_entropy(pt.zeros(2, 4, dtype=pt.float64), w, target, options=options)
 
 
 def test_what_is_no_options():

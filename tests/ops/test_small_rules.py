@@ -116,6 +116,9 @@ def test_arange_of_whole_numbers():
     assert pt.arange(0, 5, 1.5, dtype=pt.int64).tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(ValueError, match=r"arange: step must not be 0 as a number of dtype int64, got 0\.5"):
         pt.arange(0, 5, 0.5, dtype=pt.int64)
+    for bounds in ((float("nan"), 5), (0, float("inf")), (0, 5, float("nan"))):
+        with pytest.raises(RuntimeError, match="arange: start, end and step must be finite"):
+            pt.arange(*bounds, dtype=pt.int64)
 
 
 def test_out_of_a_few_more():
@@ -167,6 +170,15 @@ def test_derivatives_of_dropout_and_bessel_functions():
     for name in ("i1", "i1e"):
         (g,) = pt.autograd.grad(getattr(pt.special, name)(z), z, create_graph=True)
         assert g.tolist() == [0.5] and pt.autograd.grad(g, z)[0].tolist() == [0]
+
+
+def test_names_of_functions():
+    """Those that the program called, in messages too."""
+    for f, name in ((F.dropout, "dropout"), (pt.polygamma, "polygamma"), (F.unfold, "unfold"), (pt.complex, "complex"),
+                    (F.softmax, "softmax"), (pt.linalg.solve, "linalg_solve")):
+        assert f.__name__ == name
+        with pytest.raises(TypeError, match=rf"^{name}\(\) missing required argument"):
+            f()
 
 
 def test_shapes_on_meta():

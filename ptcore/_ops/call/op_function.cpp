@@ -8,14 +8,7 @@ pt_function_hooks pt_hooks;
 
 namespace {
 
-/* The row's name; that of a function whose name an op has is the public one. */
-const char *name_of(const pt_function *f) {
-    const char *name = f->spec->name, *public_name = f->spec->qualname, *end = "_function";
-    const size_t n = strlen(name), m = strlen(end);
-    if (n < m || strcmp(name + n - m, end)) return name;
-    const char *dot = strrchr(public_name, '.');
-    return dot ? dot + 1 : public_name;
-}
+const char *name_of(const pt_function *f) { return f->spec->name; }
 
 /* -- binding ------------------------------------------------------------------------------ */
 

@@ -14,7 +14,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, PT_DECOMPOSE, device_of, memory_failure
 from ptcore._dtype cimport dtype_of
-from ptcore._shape cimport is_channels_last, is_dense, order_dims, same_sizes
+from ptcore._shape cimport channels_dim, is_channels_last, same_sizes, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
@@ -229,9 +229,7 @@ cdef Tensor in_format(Call *c, Tensor x):
     cdef int i, d, k
     if c.o.contiguous & LAYOUT:
         if lead.flags & PT_NONCONTIGUOUS and x.rank == lead.rank and same_sizes(x.rank, x.dims, lead.dims):
-            if is_dense(x.rank, x.dims, lead.dims + x.rank):
-                return laid(c, x, lead.dims + x.rank)
-            order_dims(x.rank, x.dims, 1, lead.dims + x.rank, strides)
+            strides_like(x.rank, x.dims, lead.dims + x.rank, strides)
             return laid(c, x, strides)
         return x
     if x.rank < 4 or x.rank > 5 or x.rank != lead.rank or is_channels_last(x.rank, x.dims, x.dims + x.rank):
@@ -245,7 +243,7 @@ cdef Tensor in_format(Call *c, Tensor x):
     else:
         return x
     for i in range(x.rank):
-        d = 1 if i == 0 else (0 if i == x.rank - 1 else x.rank - i)
+        d = channels_dim(i, x.rank)
         strides[d] = step
         step *= x.dims[d]
     return laid(c, x, strides)

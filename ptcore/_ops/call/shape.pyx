@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from ptcore._types cimport *
 from ptcore._device cimport as_device, device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code
-from ptcore._shape cimport is_dense, order_dims, read_sizes, same_sizes
+from ptcore._shape cimport read_sizes, same_sizes, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
@@ -28,10 +28,7 @@ cdef inline void laid(Call *c) noexcept:
     cdef const pt_view *x = &c.inputs[0]
     if not x.contiguous:
         c.outs[0].laid = True
-        if is_dense(x.ndim, x.sizes, x.strides):
-            memcpy(c.outs[0].strides, x.strides, x.ndim * sizeof(int64_t))
-        else:
-            order_dims(x.ndim, x.sizes, 1, x.strides, c.outs[0].strides)
+        strides_like(x.ndim, x.sizes, x.strides, c.outs[0].strides)
 
 
 cdef inline void reduced(Call *c, int k, int dt) noexcept:

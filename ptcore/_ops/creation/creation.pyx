@@ -5,7 +5,7 @@ from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default_float, dtype_of
 from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tuple
-from ptcore._shape cimport is_dense, order_dims
+from ptcore._shape cimport is_dense, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
@@ -66,9 +66,7 @@ cdef Tensor fresh_like(object x, object dtype, object where, object memory_forma
     d = t.device if where is None else as_device(where, op)
     code = t.dt if dtype is None else as_code(dtype, op, b"dtype")
     if t.flags & PT_NONCONTIGUOUS and (memory_format is None or memory_format is preserve_format):
-        if is_dense(t.rank, t.dims, t.dims + t.rank):
-            return new_strided(code, t.rank, t.dims, t.dims + t.rank, d.column, d.number)
-        order_dims(t.rank, t.dims, 1, t.dims + t.rank, strides)
+        strides_like(t.rank, t.dims, t.dims + t.rank, strides)
         return new_strided(code, t.rank, t.dims, strides, d.column, d.number)
     return new_tensor(code, t.rank, t.dims, d.column, d.number)
 
@@ -325,12 +323,13 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         dtype = dtype_of(PT_INT64 if isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
                          else default_float())
     check_numeric(as_code(dtype, b"arange", b"dtype"), b"arange")
-    if CATEGORY[as_code(dtype, b"arange", b"dtype")] < 2:
-        start, end = int(start), int(end)
-        if step and not int(step):
-            raise ValueError(f"arange: step must not be 0 as a number of dtype {dtype.name}, got {step}")
-        step = int(step)
     n = arange_length(start, end, step)
+    if CATEGORY[as_code(dtype, b"arange", b"dtype")] < 2 and not (
+            isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
+        if not int(step):
+            raise ValueError(f"arange: step must not be 0 as a number of dtype {dtype.name}, got {step}")
+        start, end, step = int(start), int(end), int(step)
+        n = arange_length(start, end, step)
     return made(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype, as_device(device, b"arange")),
                              None), b"arange", out, layout, pin_memory, None, requires_grad)
 

@@ -3,9 +3,10 @@ import mmap
 import os
 from builtins import range as builtin_range
 
+from cython.cimports.ptcore._ops.creation.creation import dtype_for
+
 from ptcore._device import device as as_device
 from ptcore._dtype import as_dtype, get_default_dtype, promote_types
-from ptcore._errors import DTypeError
 from ptcore._exchange.convert import frombuffer
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import arange, empty_strided, full, linspace
@@ -21,14 +22,6 @@ def _finished(result, out, requires_grad):
             return out.copy_(result.view(out.shape))
         return out.resize_(result.shape).copy_(result)
     return result.requires_grad_() if requires_grad else result
-
-
-def _dtype_for(op, dtype, out):
-    if dtype is None:
-        return get_default_dtype() if out is None else out.dtype
-    if out is not None and as_dtype(dtype) is not out.dtype:
-        raise DTypeError(f"{op}: dtype must be that of out, {out.dtype.name}, got {dtype}")
-    return dtype
 
 
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
@@ -47,7 +40,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     numbers = (("start", start), ("end", end), ("base", base))
     start, end, base = [0 if isinstance(x, Tensor) and x.is_meta else _arguments.number("logspace", n, x)
                         for n, x in numbers]
-    dtype = _dtype_for("logspace", dtype, out)
+    dtype = dtype_for(dtype, out, b"logspace")
+    dtype = get_default_dtype() if dtype is None else dtype
     wide = promote_types(dtype, FLOAT64)
     result = pow(base, linspace(start, end, steps, dtype=wide, layout=layout, device=device, pin_memory=pin_memory))
     return _finished(result.to(dtype), out, requires_grad)
@@ -70,7 +64,8 @@ def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=
         raise RuntimeError(f"range: the way from {start} to {end} must have the sign of step, which is not 0, "
                            f"got {step}")
     n = int((end - start) / step) + 1
-    dtype = _dtype_for("range", dtype, out)
+    dtype = dtype_for(dtype, out, b"range")
+    dtype = get_default_dtype() if dtype is None else dtype
     wide = INT64 if isinstance(start, int) and isinstance(step, int) else FLOAT64
     result = arange(n, dtype=wide, layout=layout, device=device, pin_memory=pin_memory) * step + start
     return _finished(result.to(dtype), out, requires_grad)

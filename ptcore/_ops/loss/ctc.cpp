@@ -4,7 +4,8 @@
  *    ctc_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha; blank) -> gx
  *
  * log_probs (T, N, C), labels (N, S). A path goes through the states blank, label, blank, ..., label, blank; alpha[n, t, s]
- * is the logarithm of the probability of all ways to be in state s after step t. Inputs are contiguous. Source: Graves et al., ICML 2006; here by log_probs, which need no softmax.
+ * is the logarithm of the probability of all ways to be in state s after step t. Inputs are contiguous. Source: Graves et
+ * al., ICML 2006; here by log_probs, which need no softmax.
  */
 #include "common.hpp"
 
@@ -127,9 +128,10 @@ bool are_sequences(pt_call *call, int first) {
     const pt_view *in = call->in + first;
     const int64_t blank = call->params[0].i;
     const bool shaped = in[0].ndim == 3 && in[1].ndim == 2 && in[1].sizes[0] == in[0].sizes[1] && in[2].numel == in[0].sizes[1] &&
-           in[3].numel == in[0].sizes[1] && in[1].dtype == PT_INT64 && in[2].dtype == PT_INT64 && in[3].dtype == PT_INT64;
+                        in[3].numel == in[0].sizes[1] && in[1].dtype == PT_INT64 && in[2].dtype == PT_INT64 && in[3].dtype == PT_INT64;
     if (!shaped || blank < 0 || blank >= in[0].sizes[2]) return false;
-    const int64_t *labels = input<int64_t>(call, first + 1), *steps = input<int64_t>(call, first + 2), *lengths = input<int64_t>(call, first + 3);
+    const int64_t *labels = input<int64_t>(call, first + 1);
+    const int64_t *steps = input<int64_t>(call, first + 2), *lengths = input<int64_t>(call, first + 3);
     for (int64_t i = 0; i < in[1].numel; ++i)
         if (labels[i] < 0 || labels[i] >= in[0].sizes[2]) return false;
     for (int64_t i = 0; i < in[0].sizes[1]; ++i)

@@ -48,7 +48,8 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     if ignore_index is not None and target.is_floating_point():
         raise RuntimeError(f"{op}: ignore_index goes with class indices, got a target of probabilities")
     ignore_index = -100 if ignore_index is None else ignore_index
-    if options is not None and linear_weight.ndim == 2 and target.dtype.kind in "iu" and target.ndim == input.ndim - 1:
+    if options is not None and linear_weight.ndim == 2 and (
+            target.dtype.kind in "iu" and target.shape == input.shape[:-1]):
         return options.in_pieces(input, linear_weight, target, linear_bias, weight, reduction, ignore_index,
                                  label_smoothing)
     bias = None if linear_bias is None else linear_bias.reshape(-1)

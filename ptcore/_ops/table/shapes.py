@@ -8,7 +8,7 @@ tensors and on symbolic ints. Dims arrive wrapped and sorted out by dispatch; a 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops.table.window_shapes import *  # noqa: F403
-from ptcore._shape import ordered_strides
+from ptcore._shape import laid_strides
 
 _INFINITY = float("inf")
 
@@ -27,15 +27,7 @@ def like(x, dtype=None):
 def laid_like(x, dtype=None):
     """Like x, in its strides as well if its elements fill their memory without gaps, else in their order."""
     spec = like(x, dtype)
-    if x.is_contiguous():
-        return spec
-    strides, step = x.stride(), 1
-    for s, n in sorted(zip(strides, x.shape)):
-        if n > 1:
-            if s != step:
-                return (*spec, None, ordered_strides(x.shape, strides))
-            step *= n
-    return (*spec, None, strides)
+    return spec if x.is_contiguous() else (*spec, None, laid_strides(x.shape, x.stride()))
 
 
 def reduced_shape(shape, dim, keepdim):

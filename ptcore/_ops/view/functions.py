@@ -3,6 +3,7 @@ from itertools import pairwise
 
 from ptcore._errors import ShapeError
 from ptcore._memory_format import channels_last, memory_format
+from ptcore._shape import dims_inside_out
 from ptcore._tensor import Tensor
 
 
@@ -48,15 +49,6 @@ def module_load(self, other, assign=False):
     return other.detach() if assign else self.copy_(other).detach()
 
 
-def _nearer(shape, stride, a, b):
-    """1 where dim a lies outside of dim b in memory, -1 where it lies inside, 0 where neither."""
-    if stride[a] == 0 or stride[b] == 0:
-        return 0
-    if stride[a] == stride[b]:
-        return 0 if shape[a] == 0 or shape[b] >= shape[a] > 0 else 1
-    return 1 if stride[a] > stride[b] else -1
-
-
 def dim_order(self, *, ambiguity_check=False):
     """The dims from the outermost in memory to the innermost.
 
@@ -86,16 +78,7 @@ def dim_order(self, *, ambiguity_check=False):
     row_major, last = self.is_contiguous(), n == 4 and self.is_contiguous(channels_last)
     if row_major != last:
         return tuple(range(n)) if row_major else (0, 2, 3, 1)
-    inside_out = list(range(n))[::-1]
-    for i in range(1, n):
-        here = i
-        for k in range(i - 1, -1, -1):
-            order = _nearer(shape, stride, inside_out[k], inside_out[here])
-            if order < 0:
-                break
-            if order > 0:
-                inside_out[k], inside_out[here] = inside_out[here], inside_out[k]
-                here = k
-    if ambiguity_check and any(_nearer(shape, stride, a, b) != -1 for a, b in pairwise(inside_out)):
+    inside_out, clear = dims_inside_out(shape, stride)
+    if ambiguity_check and not clear:
         raise RuntimeError(unclear)
     return tuple(inside_out[::-1])

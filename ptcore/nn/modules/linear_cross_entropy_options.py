@@ -53,7 +53,7 @@ class LinearCrossEntropyOptions:
         if self.acc_policy not in _POLICIES:
             raise ValueError(f"{op}: acc_policy must be one of {', '.join(_POLICIES)}, got {self.acc_policy!r}")
         if self.chunking_method not in (None, "auto"):
-            name, _, factor = self.chunking_method.partition(":")
+            name, _, factor = str(self.chunking_method).partition(":")
             if name != "aspect_ratio" or not (factor or "1").isdigit() or int(factor or "1") < 1:
                 raise ValueError(f"{op}: chunking_method must be 'auto', 'aspect_ratio', 'aspect_ratio:N' or None, got "
                                  f"{self.chunking_method!r}")
