@@ -43,7 +43,7 @@ cdef class Generator:
         """Sets the seed (any 64-bit integer, negative ones wrap) and goes to the start."""
         seed = int(seed)
         if not -0x8000000000000000 <= seed <= 0xFFFFFFFFFFFFFFFF:
-            raise RuntimeError(f"manual_seed: seed must fit in 64 bits, got {seed}")
+            raise ValueError(f"manual_seed: seed must fit in 64 bits, got {seed}")
         self.seed_ = seed & 0xFFFFFFFFFFFFFFFF
         self.offset_ = 0
         return self

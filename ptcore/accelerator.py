@@ -45,6 +45,8 @@ def current_device_index():
 
 def set_device_index(device):
     """Makes a device current."""
+    if device is None or isinstance(device, float):
+        raise ValueError(f"set_device_index: device must be a device, str or int, got {type(device).__name__}")
     _check("set_device_index")
     cuda.set_device(device)
 
@@ -58,8 +60,10 @@ def current_stream(device=None):
 
 def set_stream(stream):
     """Makes a stream this thread's current one, and its device the current one."""
-    _check("set_stream")
     from ptcore.cuda import streams
+    if not isinstance(stream, streams.Stream):
+        raise TypeError(f"set_stream: stream must be a cuda.Stream, got {type(stream).__name__}")
+    _check("set_stream")
     streams.set_stream(stream)
 
 

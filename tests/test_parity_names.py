@@ -14,7 +14,8 @@ import ptcore as pt
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.parity, *[pytest.mark.filterwarnings(f"ignore:{text}:UserWarning") for text in (
     r"(Tensor\.m?[HT]|adjoint\(\)) is deprecated on 0-D", r"The use of `x\.T` on tensors of dimension other than 2",
-    r"The \.grad attribute of a Tensor that is not a leaf", r"torch\.set_default_tensor_type\(\) is deprecated")]]
+    r"The \.grad attribute of a Tensor that is not a leaf", r"torch\.set_default_tensor_type\(\) is deprecated")],
+    pytest.mark.filterwarnings("ignore:Use `(set|current)_device_index` instead:FutureWarning")]
 ERRORS = (IndexError, NotImplementedError, TypeError, ValueError, OverflowError, RuntimeError, AttributeError)
 NUMBERS = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
            "complex128")
@@ -277,6 +278,12 @@ def pooled(name, *args):
     return run
 
 
+def without_accelerator(name):
+    """What a function says where there is no accelerator: nothing to count, or the class of its error."""
+    calls = ((), (0,), (None,), ("cpu",), ("x",), ("cuda",), (1.5,))
+    return lambda lib: [outcome(lambda lib, a=a: getattr(lib.accelerator, name)(*a), lib) for a in calls]
+
+
 def fractional(name, size):
     def run(lib):
         ndim = 2 if "2d" in name else 3
@@ -534,8 +541,19 @@ CASES = {
     "fft.rfftfreq": lambda lib: [lib.fft.rfftfreq(n, d) for n in (1, 4, 5) for d in (1.0, 0.5)],
     **{f"cpu.{n}": (lambda lib, n=n: getattr(lib.cpu, n)()) for n in (
         "current_device", "device_count", "is_available", "synchronize")},
-    **{f"accelerator.{n}": (lambda lib, n=n: outcome(lambda lib: getattr(lib.accelerator, n)(), lib)) for n in (
-        "device_count", "is_available")},
+    **{f"accelerator.{n}": without_accelerator(n) for n in (
+        "current_accelerator current_device_idx current_device_index current_stream device_count empty_cache "
+        "empty_host_cache get_device_capability get_memory_info is_available max_memory_allocated max_memory_reserved "
+        "memory_allocated memory_reserved memory_stats reset_accumulated_memory_stats reset_peak_memory_stats "
+        "set_device_idx set_device_index set_stream synchronize").split()},
+    "Tensor.cuda": lambda lib: [outcome(lambda lib, a=a: lib.ones(1).cuda(*a), lib) for a in (
+        ("cpu",), ("x",), (1.5,), ([],))],
+    "Tensor.pin_memory": lambda lib: [outcome(lambda lib, a=a: lib.ones(1).pin_memory(*a), lib) for a in (
+        (), ("cpu",), (3,))],
+    "Tensor.record_stream": lambda lib: [outcome(lambda lib, a=a: lib.ones(1).record_stream(*a), lib) for a in (
+        (), (None,), (3,), (lib.cpu.current_stream(),))],
+    **{name: (lambda lib, name=name: [c.__name__ for c in getattr(lib, name).__mro__ if c is not MemoryError])
+       for name in ("AcceleratorError", "OutOfMemoryError")},
 }
 
 

@@ -23,7 +23,7 @@ MODULES = ("", "Tensor", "nn.functional", "linalg", "special", "fft", "random", 
 # The phases of an entry that speak of its function, method, operator and in-place form alike, and of each alone.
 SHARED = ("forward", "layouts", "meta", "backward", "second", "errors")
 OWN = {"forward": ("out",), "method": ("method",), "operator": ("operator",), "inplace": ("inplace",)}
-SAME, DIFFERS, UNPROVEN, ABSENT = "same", "differs", "not proven", "absent"
+SAME, MORE, DIFFERS, UNPROVEN, ABSENT = STATES = "same", "same, and more", "differs", "not proven", "absent"
 
 
 def at(root, path):
@@ -66,8 +66,9 @@ def documented(torch):
 
 
 def database():
-    """{path: wrong phases} of every name that an entry of the op database tries, () where all of them pass."""
+    """{path: (state, how)} of every name that an entry of the op database tries."""
     sys.path.insert(0, str(ROOT / "tests" / "ops"))
+    from op_db import _differences
     from op_db._entries import PRIVATE_OF_PUBLIC, entries, of_test
     with TABLE.open() as f:
         rows = {row.pop("entry"): row for row in csv.DictReader(f, delimiter="\t")}
@@ -75,6 +76,8 @@ def database():
     for full, op in entries().items():
         phases = {phase: cell for phase, cell in rows.get(full, {}).items() if cell}
         wrong = {phase: f"{phase} ({cell.replace('/', ' of ')})" for phase, cell in phases.items() if cell != "pass"}
+        why = _differences.DIFFERENCES.get(full, ((), "", None))[2]
+        more = why in _differences.MORE and all(phases[phase] == "meant" for phase in wrong)
         name = PRIVATE_OF_PUBLIC.get(op.name, op.name)
         forms = {("Tensor." if name.startswith("__") else "") + name: "forward"}
         for phase, function in (("method", op.method_variant), ("operator", op.operator_variant),
@@ -91,9 +94,16 @@ def database():
                     forms[f"Tensor.{function.__name__}"] = "method" if part == "method_variant" else "inplace"
         for path, phase in forms.items():
             if phase in phases:
-                mine = tried.setdefault(path, [])
-                mine += [text for w, text in wrong.items() if (w in SHARED or w in OWN[phase]) and text not in mine]
-    return tried
+                of_another = more and phase != "forward" and why in _differences.OF_FUNCTIONS
+                mine = tried.setdefault(path, {})
+                mine.update({text: why if more else None for w, text in wrong.items()
+                             if (w in SHARED or w in OWN[phase]) and not of_another})
+    verdicts = {}
+    for path, found in tried.items():
+        whys = set(found.values())
+        verdicts[path] = ((SAME, "") if not found else (DIFFERS, "op database: " + ", ".join(found)) if None in whys
+                          else (MORE, " ".join(sorted(whys)).replace("``", "`")))
+    return verdicts
 
 
 def compared():
@@ -116,8 +126,10 @@ def judged(path, pt, tried, rows):
         return ABSENT, next((why for pattern, why in reasons.ABSENT if re.fullmatch(pattern, path)), "not written yet")
     if path in reasons.DIFFERS:
         return DIFFERS, reasons.DIFFERS[path]
+    if path in reasons.MORE:
+        return MORE, reasons.MORE[path]
     if path in tried:
-        return (DIFFERS, "op database: " + ", ".join(tried[path])) if tried[path] else (SAME, "")
+        return tried[path]
     test = next((test for pattern, test in reasons.PROOFS if re.fullmatch(pattern, path)), None) or rows.get(path)
     return (SAME, test) if test else (UNPROVEN, "")
 
@@ -126,16 +138,16 @@ def page(torch, pt):
     names, left = documented(torch)
     tried, rows = database(), compared()
     verdicts = {(m, n): judged(f"{m}.{n}".lstrip("."), pt, tried, rows) for m, own in names.items() for n in own}
-    count = {state: sum(s == state for s, _ in verdicts.values()) for state in (SAME, DIFFERS, UNPROVEN, ABSENT)}
+    count = {state: sum(s == state for s, _ in verdicts.values()) for state in STATES}
     text = [reasons.HEAD, "", f"Of {len(verdicts)} names of PyTorch {torch.__version__.partition('+')[0]}:", "",
-            "| module | same | differs | not proven | absent |", "|---|---|---|---|---|"]
+            "| module | " + " | ".join(STATES) + " |", "|---" * 6 + "|"]
     for module, own in names.items():
-        cells = [sum(verdicts[module, n][0] == state for n in own) for state in (SAME, DIFFERS, UNPROVEN, ABSENT)]
+        cells = [sum(verdicts[module, n][0] == state for n in own) for state in STATES]
         text.append(f"| {'.'.join(filter(None, ('torch', module)))} | " + " | ".join(map(str, cells)) + " |")
     text += ["| all | " + " | ".join(str(n) for n in count.values()) + " |", ""]
     for module, own in names.items():
         text += [f"## torch{'.' * bool(module)}{module}", ""]
-        for state in (SAME, DIFFERS, UNPROVEN, ABSENT):
+        for state in STATES:
             group = [n for n in own if verdicts[module, n][0] == state]
             plain = [n for n in group if not verdicts[module, n][1]]
             if plain:
@@ -144,8 +156,8 @@ def page(torch, pt):
             why = {}
             for n in group:
                 if verdicts[module, n][1]:
-                    why.setdefault(re.sub(r"\[[\w.]+\]$", "", verdicts[module, n][1]), []).append(n)
-            head = {SAME: "Same, by the tests of", DIFFERS: "Differs", ABSENT: "Absent", UNPROVEN: ""}[state]
+                    why.setdefault(re.sub(r"\[[\w.]+\]$|\.$", "", verdicts[module, n][1]), []).append(n)
+            head = {SAME: "Same, by the tests of", MORE: "Same, and more.", DIFFERS: "Differs", ABSENT: "Absent", UNPROVEN: ""}[state]
             for reason, those in why.items():
                 text += [f"**{head}** {reason}: " + ", ".join(f"`{n}`" for n in those), ""]
     text += ["## Left out", ""]
@@ -168,7 +180,7 @@ def main():
     text, verdicts = page(torch, ptcore)
     if not args.print:
         PAGE.write_text(text)
-    for state in (SAME, DIFFERS, UNPROVEN, ABSENT):
+    for state in STATES:
         those = [(f"{m}.{n}".lstrip("."), why) for (m, n), (s, why) in verdicts.items() if s == state]
         print(f"{state}: {len(those)}")
         if args.print and state in (UNPROVEN, ABSENT):

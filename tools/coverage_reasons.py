@@ -7,19 +7,22 @@ and the dtypes and memory formats. `python tools/coverage_page.py` writes this p
 - **Same**: every phase of the name's entries in PyTorch's own op database passes (forward in all dtypes, method,
   operator, in place, `out=`, memory layouts, `meta`, first and second derivatives, errors), or a test that is named
   holds it against PyTorch.
+- **Same, and more**: so is this, and it takes calls that PyTorch refuses, as is said.
 - **Differs**: it is known how. Wrong phases of the op database are given with the number of samples that were wrong,
   of those tried. They count what a program can hardly see as well, such as the class of an error, or strides.
 - **Not proven**: it is there, and no such test has been written.
 - **Absent**: with the reason.
 
-Differences that are intended are explained in {doc}`/guide/differences`.
+The names of `accelerator`, and `cuda`, `pin_memory` and `record_stream` of a tensor, are compared where there is no
+accelerator. Differences that are intended are explained in {doc}`/guide/differences`.
 """
 # Special methods that are written by users, without the underscores.
 OPERATORS = ("__reversed__",)
 
 _SPARSE = "Sparse layouts have an issue of their own"
 _QUANTIZED = "Quantised tensors"
-_TRACED = "TorchScript, tracing and symbolic numbers"
+_TRACED = "TorchScript, tracing, compilation and symbolic numbers"
+_SMALL_NUMBERS = "Dtypes of quantisation, of 8 bits and fewer, and products of them"
 _INTERNAL = "Internals of PyTorch with a docstring"
 _VENDORS = "Devices of other vendors, and layouts of oneDNN"
 _REMOVED = "Legacy: PyTorch itself keeps them for old programs only"
@@ -29,6 +32,8 @@ LEFT_OUT = (
      r"c?col_indices|c?row_indices|crow_indices|\w*_indices_copy|values_copy|indices_copy|sparse_resize\w*)", _SPARSE),
     (r"Tensor\.(to_sparse\w*|sparse_\w+)", _SPARSE),
     (r"(Tensor\.)?(q_\w+|quantize\w*|dequantize|fake_quantize\w+|int_repr|qscheme|qu?int\d\w*)", _QUANTIZED),
+    (r"bit|bits\w+|u?int[1-7]|float[48]_\w+|nn\.functional\.(ScalingType|SwizzleType|scaled_\w+)", _SMALL_NUMBERS),
+    (r"compile|cond|while_loop", _TRACED),
     (r"(AVG|SUM|AggregationType|Script\w+|Sym\w+|sym_\w+|fork|wait|import_ir\w+|merge_type\w+|parse_\w+|unify_type_list)",
      _TRACED),
     (r"DispatchKey|Tag|init_num_threads|compiled_with_cxx11_abi|autograd\.(DeviceType|kineto_available)|"
@@ -42,12 +47,9 @@ LEFT_OUT = (
 # (pattern, reason): wanted or thinkable, and not there.
 ABSENT = (
     (r"autocast|GradScaler", "mixed precision has an issue of its own"),
-    (r"compile|cond|while_loop|vmap", "the compiler and the transformations have issues of their own"),
-    (r"float8\w+|float4\w+|nn\.functional\.(ScalingType|SwizzleType|scaled_\w+)",
-     "numbers of 8 and 4 bits, and what multiplies them"),
+    (r"vmap", "transformations have an issue of their own"),
     (r"nn\.functional\.grouped_mm", "not written yet: products of groups of rows, for experts"),
     (r"complex32|(Tensor\.)?chalf", "complex numbers of half precision"),
-    (r"bit|bits\w+|u?int[1-7]", "shells of dtypes, for which PyTorch has no kernels"),
     (r"Event|Stream", "written for each kind of device: `cuda.Stream`, `cpu.Stream`"),
     (r"hash_tensor", "no reduction over bits"),
     (r"accelerator\.Graph", "CUDA graphs"),
@@ -57,12 +59,15 @@ ABSENT = (
     (r"utils\.checkpoint\.(CheckpointPolicy|SelectiveCheckpointContext|create_selective_checkpoint_contexts)",
      "choosing op by op needs a dispatch mode"),
 )
-# name: how. In place of what the op database says.
-DIFFERS = {
-    "asarray": "a buffer is read by its own format; PyTorch takes its bytes for the dtype asked for",
+# name: what it takes beside.
+MORE = {
     "promote_types": "`uint16`, `uint32` and `uint64` promote as in NumPy; PyTorch refuses them",
     "result_type": "`uint16`, `uint32` and `uint64` promote as in NumPy; PyTorch refuses them",
     "narrow_copy": "`out=` of any strides; PyTorch writes as if it were row-major",
+}
+# name: how. In place of what the op database says.
+DIFFERS = {
+    "asarray": "a buffer is read by its own format; PyTorch takes its bytes for the dtype asked for",
     "threshold_": "of integers: the numbers given must be integers; PyTorch cuts them off",
     "use_deterministic_algorithms": "changes nothing: results are always the same",
     "set_deterministic_debug_mode": "changes nothing: results are always the same",
@@ -74,9 +79,6 @@ DIFFERS = {
     "serialization.load": "runs no code of a file unless that was allowed by name: `serialization.allow_pickle`",
     "get_rng_state": "the state of Philox, of another length than that of PyTorch's generator",
     "random.get_rng_state": "the state of Philox, of another length than that of PyTorch's generator",
-    **dict.fromkeys(("rand", "randperm", "poisson", "Tensor.bernoulli", "Tensor.bernoulli_", "Tensor.random_",
-                     "Tensor.multinomial", "nn.functional.gumbel_softmax", "nn.functional.dropout1d", "manual_seed",
-                     "random.manual_seed"), "other random numbers of the same distribution: Philox on every device"),
     **dict.fromkeys(("Tensor.inverse", "Tensor.orgqr"), "the result is row-major; PyTorch's is column-major"),
 }
 _SMALL, _OPTIONS = "tests/test_parity_small_names.py", "tests/serialization/test_parity_options.py"
@@ -89,6 +91,8 @@ PROOFS = (
     (r"serialization\.(\w+_crc32_options|\w+_default_load_endianness|\w+_default_mmap_options|skip_data)", _OPTIONS),
     (r"utils\.checkpoint\.(checkpoint|checkpoint_sequential|set_checkpoint_early_stop|set_device_states|DefaultDeviceType)",
      "tests/utils/test_parity_checkpoint.py"),
+    (r"rand|randperm|poisson|(random\.)?manual_seed|Tensor\.(bernoulli_?|random_|multinomial)|"
+     r"nn\.functional\.(gumbel_softmax|dropout1d)", "tests/ops/random/test_parity_draws.py"),
     (r"Tensor\.fill_diagonal_", _METHODS),
     (r"get_float32_matmul_precision", _BACKENDS),
     (r"lobpcg", "tests/ops/test_parity_rest.py"),

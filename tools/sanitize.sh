@@ -11,6 +11,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=${SANITIZE_BUILD:-build-sanitize}
+case $build in /*) ;; *) build=$PWD/$build ;; esac
 python=${PYTHON:-python3}
 : "${CC:=cc}" "${CXX:=c++}"
 export CC CXX
@@ -43,11 +44,11 @@ fi
 echo "$compile $link" > "$build/flags.txt"
 ninja -C "$build" ${NINJAFLAGS:-}
 rm -rf "$build/install"
-DESTDIR=$PWD/$build/install meson install -C "$build" --no-rebuild --quiet
+DESTDIR=$build/install meson install -C "$build" --no-rebuild --quiet
 init=$(find "$build/install" -path '*/ptcore/__init__.py' | head -n 1)
-site=$PWD/$(dirname "$(dirname "$init")")
+site=$(dirname "$(dirname "$init")")
 
-reports=$PWD/$build/reports
+reports=$build/reports
 rm -rf "$reports" && mkdir "$reports"
 [ $# -gt 0 ] || set -- tests -k "not _kernels"
 # libstdc++ is there from the start, so that exceptions thrown by other extensions find it.

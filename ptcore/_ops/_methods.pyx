@@ -145,8 +145,10 @@ def cpu(Tensor self not None, memory_format=None):
 
 def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=None):
     """This tensor on a CUDA device (the current one if None)."""
-    r = converted(self, self.dt, as_device("cuda" if device is None else device, b"cuda"), False,
-                  bool(non_blocking) and memory_format is None)
+    place = as_device("cuda" if device is None else device, b"cuda")
+    if place.type != "cuda":
+        raise RuntimeError(f"cuda: device must be a cuda device, got {place}")
+    r = converted(self, self.dt, place, False, bool(non_blocking) and memory_format is None)
     return r if memory_format is None else formatted(r, memory_format, "cuda", self)
 
 

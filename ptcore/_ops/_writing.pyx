@@ -138,6 +138,16 @@ cdef Tensor place_for(object out, int dt, int ndim, const int64_t *sizes, int co
     return alias(t)
 
 
+cdef Tensor readable(tuple given, Tensor value):
+    """The value, copied where writing to one of the tensors given would change it first."""
+    for t in given:
+        if same_memory(<Tensor>t, value) and not same_window(<Tensor>t, value):
+            r = new_like(value, value.dt)
+            copy_into(r, value)
+            return r
+    return value
+
+
 cdef object write_outs(int op, object out, object results, list placed=None):
     """Copies results to the user's out= and returns it; refuses what has history. ``placed`` tells which are there."""
     cdef pt_opinfo *o = info(op)
@@ -152,6 +162,8 @@ cdef object write_outs(int op, object out, object results, list placed=None):
         if (<Tensor>values[i]).flags & PT_REQUIRES_GRAD:
             raise RuntimeError(f"{o.name.decode()}: out= does not support automatic "
                                "differentiation, but one of the arguments requires grad")
+    if placed is None:
+        values = tuple([readable(given, <Tensor>t) for t in values])
     for i in range(len(values)):
         if placed is not None and placed[i]:
             count_write(<Tensor>given[i])

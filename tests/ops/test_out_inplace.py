@@ -187,6 +187,20 @@ def test_out_overlaps_input(row):
         np.testing.assert_array_equal(array(x[target]), want[source])
 
 
+def test_out_overlaps_result():
+    """A result that is a view of the input is read before anything is written over it."""
+    a = np.arange(12.0)
+    for call, want in (
+            (lambda x: ptcore.narrow_copy(x, 0, 0, 9, out=x[1:10]), [*a[:1], *a[:9], *a[10:]]),
+            (lambda x: ptcore.narrow_copy(x, 0, 1, 9, out=x[:9]), [*a[1:10], *a[9:]]),
+            (lambda x: ptcore.diagonal_copy(x.view(3, 4), out=x[4:7]), [*a[:4], 0, 5, 10, *a[7:]]),
+            (lambda x: ptcore.t_copy(x[:9].view(3, 3), out=x[:9].view(3, 3)), [*a[:9].reshape(3, 3).T.ravel(), *a[9:]]),
+            (lambda x: ptcore.split_copy(x[:8], 4, out=[x[2:6], x[6:10]]), [*a[:2], *a[:8], *a[10:]])):
+        x = ptcore.tensor(a)
+        call(x)
+        np.testing.assert_array_equal(array(x), want)
+
+
 @pytest.mark.parametrize("row", parameters(r for r in INPLACE if len(r.tensors) == 2
                                            and all(a.letter == "T" for a in r.tensors)))
 def test_inplace_overlaps_operand(row):
