@@ -157,7 +157,8 @@ def page(torch, pt):
             for n in group:
                 if verdicts[module, n][1]:
                     why.setdefault(re.sub(r"\[[\w.]+\]$|\.$", "", verdicts[module, n][1]), []).append(n)
-            head = {SAME: "Same, by the tests of", MORE: "Same, and more.", DIFFERS: "Differs", ABSENT: "Absent", UNPROVEN: ""}[state]
+            head = {SAME: "Same, by the tests of", MORE: "Same, and more.", DIFFERS: "Differs", ABSENT: "Absent",
+                    UNPROVEN: ""}[state]
             for reason, those in why.items():
                 text += [f"**{head}** {reason}: " + ", ".join(f"`{n}`" for n in those), ""]
     text += ["## Left out", ""]

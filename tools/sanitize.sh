@@ -54,7 +54,7 @@ rm -rf "$reports" && mkdir "$reports"
 # libstdc++ is there from the start, so that exceptions thrown by other extensions find it.
 sanitized() {
     env LD_PRELOAD="$(realpath "$runtime") $(realpath "$($CXX -print-file-name=libstdc++.so.6)")" PYTHONMALLOC=malloc PYTHONPATH="$site" \
-        ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:log_path=$reports/asan" \
+        ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096:log_path=$reports/asan" \
         UBSAN_OPTIONS="print_stacktrace=1:log_path=$reports/ubsan" \
         "$python" -P "$@"
 }
