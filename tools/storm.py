@@ -345,8 +345,9 @@ def leaves(x, kind):
 def plain(x, lib):
     """(dtype, array) of a tensor."""
     dtype = str(x.dtype).rpartition(".")[2]
-    if x.numel() > 1 << 20:             # whose elements would take longer to carry than to compute
-        return dtype, np.empty((0, *x.shape), dtype="V1") if x.dim() < 64 else np.empty(0)
+    if x.numel() > 1 << 20 or max(x.shape, default=0) > 1 << 40:
+        return dtype, np.array(x.shape)     # elements that would take longer to carry than to compute, or a size that
+                                            # NumPy refuses
     x = x.detach()
     if lib.__name__ == "torch":
         x = x.resolve_conj().resolve_neg()

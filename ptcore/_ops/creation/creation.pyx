@@ -329,7 +329,9 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         if not int(step):
             raise ValueError(f"arange: step must not be 0 as a number of dtype {dtype.name}, got {step}")
         start, end, step = int(start), int(end), int(step)
-        n = arange_length(start, end, step)
+        # PyTorch counts by the numbers as given, but for int64.
+        whole = arange_length(start, end, step)
+        n = whole if dtype.name == "int64" else n
     return made(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype, as_device(device, b"arange")),
                              None), b"arange", out, layout, pin_memory, None, requires_grad)
 

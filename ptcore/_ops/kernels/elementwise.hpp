@@ -112,6 +112,9 @@ inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_
         p->size[0] = 1;
         for (int k = 0; k < operands; k++) p->stride[k][0] = item[k];
     }
+    if (p->ndim == 1) {                         /* one row, which workers may take for a block */
+        for (int k = 0; k < operands; k++) p->stride[k][1] = 0;
+    }
     choose_walk(p);
 }
 

@@ -1,4 +1,6 @@
 """Normalisation written out in smaller ops; see _decompositions.py."""
+import math
+
 from ptcore._ops.functions import expand, reshape, rsqrt, squeeze, unsqueeze
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
@@ -66,9 +68,14 @@ def batch_norm_backward(g, input, mean, var, weight, eps):
     return gx.to(input.dtype), sum_of(g * x_hat, dims).to(input.dtype), sum_of(g, dims).to(input.dtype)
 
 
+def _groups(x, num_groups):
+    """(N, num_groups, elements of a group), of which any may be 0."""
+    return reshape(x, (x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups))
+
+
 def group_norm_stats(input, weight, bias, num_groups, eps):
     shape = input.shape
-    x = reshape(input.to(stat_dtype(input)), (shape[0], num_groups, -1))
+    x = _groups(input.to(stat_dtype(input)), num_groups)
     mean = mean_of(x, 2, True)
     centred = x - mean
     rstd = rsqrt(mean_of(centred * centred, 2, True) + eps)
@@ -78,7 +85,7 @@ def group_norm_stats(input, weight, bias, num_groups, eps):
 
 def group_norm_backward(g, input, mean, rstd, weight, num_groups):
     shape, dims = input.shape, (0, *range(2, input.ndim))
-    x = reshape(input, (shape[0], num_groups, -1))
+    x = _groups(input, num_groups)
     rstd = unsqueeze(rstd, 2)
     x_hat = (x - unsqueeze(mean, 2)) * rstd
     gy = reshape(g if weight is None else g * _channels(weight, g.ndim), x.shape)
@@ -89,7 +96,7 @@ def group_norm_backward(g, input, mean, rstd, weight, num_groups):
 
 def group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups):
     """What reaches the input through the statistics; either gradient may be None."""
-    x = reshape(input, (input.shape[0], num_groups, -1))
+    x = _groups(input, num_groups)
     g = 0
     if g_mean is not None:
         g = unsqueeze(g_mean, 2)

@@ -226,7 +226,8 @@ inline int64_t fractional_start(T sample, int64_t o, int64_t out, int64_t in, in
     if (o == out - 1) return in - kernel;
     const E step = convert<E>(convert<T>(double(in - kernel) / double(out - 1))), u = convert<E>(sample);
     const E end = convert<E>(convert<T>(convert<E>(convert<T>(E(u + E(o)))) * step)), begin = convert<E>(convert<T>(u * step));
-    if (!(end >= 0 && end < E(in) * 2 && begin >= 0 && begin < E(in) * 2)) return 0;      /* samples beyond [0, 1) */
+    constexpr E FAR = E(1e15);                  /* samples beyond [0, 1) are taken while their steps can be told apart */
+    if (!(std::abs(end) < FAR && std::abs(begin) < FAR)) return 0;
     return min64(max64(int64_t(end) - int64_t(begin), 0), in - kernel);
 }
 
