@@ -71,7 +71,7 @@ def laid(t):
     """The elements of t as an array that lies as its layout says: what NumPy and both libraries share."""
     a = np.asarray(t.values)
     if t.layout == "transposed":
-        return np.ascontiguousarray(a.T).T
+        return a.T.copy(order="C").T
     if t.layout == "sliced" and a.ndim:
         wide = np.zeros((*a.shape[:-1], 2 * a.shape[-1]), a.dtype)
         wide[..., ::2] = a

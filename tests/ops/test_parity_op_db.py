@@ -8,9 +8,7 @@ import pytest
 import ptcore as pt
 
 torch = pytest.importorskip("torch")
-_differences, _entries, _phases, _open = [import_module(f"op_db.{name}") for name in (
-    "_differences", "_entries", "_phases", "_open")]
-OPEN = _open.OPEN
+_differences, _entries, _phases = [import_module(f"op_db.{name}") for name in ("_differences", "_entries", "_phases")]
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
 ENTRIES = _entries.entries()
@@ -31,7 +29,7 @@ def one_thread():
 @pytest.mark.parametrize("name", sorted(ENTRIES))
 def test_entry(name):
     found, _ = _phases.walk(ENTRIES[name], few=True)
-    wrong = {phase: texts for phase, (_, texts, _) in found.items() if texts and phase not in OPEN.get(name, ())}
+    wrong = {phase: texts for phase, (_, texts, _) in found.items() if texts}
     assert not wrong
     assert found or name in NO_SAMPLES
 
@@ -42,7 +40,3 @@ def test_what_is_meant_to_differ_is_on_the_page():
     page = {name: reason for names, reason in rows for name in re.findall("``([^`]+)``", names)}
     assert page == {name: reason for name, (_, _, reason) in _differences.DIFFERENCES.items()}
     assert set(page) <= set(ENTRIES) and len(page) <= 40
-
-
-def test_what_is_open_is_an_entry():
-    assert set(OPEN) <= set(ENTRIES) and not set(OPEN) & set(_differences.DIFFERENCES)

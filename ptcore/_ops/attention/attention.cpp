@@ -283,6 +283,18 @@ PT_NOINLINE void exp_tile(E *s, int64_t nk, int64_t ld, E *shift, E *sum) {
     for (int64_t i = 0; i < BLOCK_K; i += V::width) total += V::load(sum + i);
     sum[0] = V::sum(total);
 }
+/* delta[i] = the sum of s[k][i] * ds[k][i] over k */
+template <class E>
+PT_NOINLINE void delta_tile(const E *s, const E *ds, int64_t nk, int64_t ld, E *delta) {
+    using V = simd<E>;
+    for (int64_t i = 0; i < BLOCK_K; ++i) delta[i] = 0;
+    over_tile<E>(nk, ld, [=](int64_t k, int64_t i) { V::store(delta + i, V::load(delta + i) + V::load(s + k) * V::load(ds + k)); });
+    if (ld > 1) return;
+    E total = 0;
+    for (int64_t i = 0; i < nk; ++i) total += delta[i];
+    delta[0] = total;
+    repeated(delta, nk);
+}
 template <class E>
 PT_NOINLINE void multiply_tile(E *PT_RESTRICT s, const E *PT_RESTRICT z, int64_t count) {
     for (int64_t i = 0; i < count; ++i) s[i] *= z[i];
@@ -373,7 +385,9 @@ int attention_kernel(pt_call *call) {
 
 /* in: gradient, query, key, value, mask, keep, state, out, lse; out: of query, key, value, scores.
  * With p = e^(scores - lse), z the dropout's factors and d = g . out of a query:
- *      dv = (p z)^T g      ds = p (z (g v^T) - d)      dq = scale ds k      dk = scale ds^T q */
+ *      dv = (p z)^T g      ds = p (z (g v^T) - d)      dq = scale ds k      dk = scale ds^T q
+ * An output of half precision has lost what the difference in ds needs: where a tile holds all keys of a query, d is
+ * the sum over them of p z (g v^T), which is the same number. */
 template <class E>
 inline int backward(pt_call *call, const attention &t) {
     using V = simd<E>;
@@ -427,6 +441,7 @@ inline int backward(pt_call *call, const attention &t) {
                 }
                 memset(dqt, 0, size_t(t.e * ld) * sizeof(E));
                 const int64_t until = t.keys_until(at.q0 + at.nq);
+                const bool whole_rows = until <= BLOCK_K && ITEMSIZE[out.v->dtype] == 2;
                 for (at.k0 = 0; at.k0 < until; at.k0 += BLOCK_K) {
                     at.nk = min64(BLOCK_K, until - at.k0);
                     multiply<E>(at.nk, ld, t.ev, left_block<E>(buffer, value, at.k0, at.nk, t.ev), gt, ld, ds, ld, false);
@@ -445,8 +460,12 @@ inline int backward(pt_call *call, const attention &t) {
                     over_tile<E>(at.nk, ld, [&](int64_t k, int64_t i) {
                         const typename V::vector e = exp_negative_lanes<E>(V::load(s + k) - V::load(shift + i));
                         V::store(s + k, e);
-                        V::store(ds + k, e * (V::load(ds + k) - V::load(delta + i)));
+                        if (!whole_rows) V::store(ds + k, e * (V::load(ds + k) - V::load(delta + i)));
                     });
+                    if (whole_rows) {
+                        delta_tile<E>(s, ds, at.nk, ld, delta);
+                        over_tile<E>(at.nk, ld, [&](int64_t k, int64_t i) { V::store(ds + k, V::load(s + k) * (V::load(ds + k) - V::load(delta + i))); });
+                    }
                     if (p != s) {
                         memcpy(p, s, size_t(at.nk * ld) * sizeof(E));
                         multiply_tile<E>(p, z, at.nk * ld);

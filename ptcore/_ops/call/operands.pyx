@@ -15,6 +15,7 @@ from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.read cimport as_tensor_like, common_device
+from ptcore._ops.table.ids import op_id
 from ptcore._exchange.convert import int_of
 from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
 
@@ -105,6 +106,11 @@ cdef PyObject *keep(Call *c, object x) except NULL:
     return <PyObject *>x
 
 
+# Both operands may be numbers, as in PyTorch.
+cdef frozenset OF_NUMBERS = frozenset([op_id(name) for name in (
+    "add", "sub", "mul", "div", "trunc_divide", "floor_divide")])
+
+
 cdef int read_operands(Call *c) except -1:
     """Reads the operands, promotes and broadcasts: fills ``compute``, the device and the first output."""
     cdef pt_opinfo *o = c.o
@@ -141,6 +147,10 @@ cdef int read_operands(Call *c) except -1:
         if o.letters[k] == c'I' or k == 0 and o.promote == PT_PROMOTE_WHERE or k and o.promote == PT_PROMOTE_FIRST:
             continue                        # it takes no part in promotion
         seen[kind] = d if seen[kind] < 0 else PROMOTE[seen[kind]][d]
+    if lead is None and c.op in OF_NUMBERS:
+        lead = as_tensor_like(<object>c.operands[0], None)
+        c.operands[0] = c.tensors[0] = keep(c, lead)
+        common_device(c.op, lead, place, True)
     if lead is None:
         raise TypeError(f"{o.name.decode()}: {arg_name(c.op, 0)} must be a Tensor, got "
                         f"{type(<object>c.args[0]).__name__}")

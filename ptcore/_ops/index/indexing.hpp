@@ -83,7 +83,7 @@ inline int open_dim(pt_call *call, const pt_view &x, const pt_view &index, const
     dim = wrap_dim(call->params[0].i, ndim);
     if (dim < 0 || dim >= ndim)
         return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)call->params[0].i);
-    if (index.numel == 0 && !src) return PT_OK;         /* the result has no elements either, whatever the number of dims */
+    if (index.numel == 0) return PT_OK;         /* there is nothing to read or to write, whatever the number of dims */
     if ((index.ndim ? index.ndim : 1) != ndim || (src && (src->ndim ? src->ndim : 1) != ndim))
         return fail(call, PT_RUNTIME_ERROR, "expected index%s with %d dimensions like input", src ? " and src" : "", x.ndim);
     for (int d = 0; d < index.ndim && index.numel; ++d)

@@ -210,7 +210,8 @@ int masked_collect_kernel(pt_call *call) {
 
 /* rows and columns of a triangle of a matrix, in row-major order, as two rows */
 int triangle_kernel(pt_call *call) {
-    const int64_t rows = call->params[0].i, columns = call->params[1].i, offset = call->params[2].i, n = call->out[0].numel / 2;
+    const int64_t rows = call->params[0].i, columns = call->params[1].i, n = call->out[0].numel / 2;
+    const int64_t offset = max64(call->params[2].i, -INT64_MAX);      /* one that can be negated */
     const bool lower = call->params[3].i != 0;
     return visit<INTEGERS | FLOATS>(call, call->out[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);

@@ -625,7 +625,7 @@ def linalg_tensorsolve(A, B, dims):
 
 def _powers(x, n):
     """x**0, ..., x**(n - 1) along a new last dim."""
-    if x.dtype.kind == "b":
+    if x.dtype.kind in "bui":
         x = x.to("int64")
     x = unsqueeze(x, -1)
     one = ones((*x.shape[:-1], 1), dtype=x.dtype, device=x.device)

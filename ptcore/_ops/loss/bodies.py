@@ -215,8 +215,9 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
     if reduction == "mean" and size_average is None and reduce is None and input.ndim:
         warn("kl_div: reduction='mean' divides by the number of elements; 'batchmean' divides by the batch and is the "
              "divergence")
-    batch = reduction == "batchmean"
-    kind = "sum" if batch else _arguments.reduction("kl_div", reduction, size_average, reduce)
+    batch = reduction == "batchmean"        # with the older arguments as well, as in PyTorch
+    older = size_average is not None or reduce is not None
+    kind = "sum" if batch and not older else _arguments.reduction("kl_div", reduction, size_average, reduce)
     broadcast_shapes("kl_div", input.shape, target.shape)
     loss = exp(target) * (target - input) if log_target else xlogy(target, target) - target * input
     loss = _reduced(loss, kind)

@@ -81,6 +81,11 @@ def _two(op, dim, ndim):
     return a, b
 
 
+def _extreme(order, size):
+    """The reduction that takes the largest or smallest of so many values; the largest of none is 0."""
+    return amin if order < 0 else amax if size else sum
+
+
 def _matrix_norm(op, A, order, dim, keepdim, dtype):
     if A.ndim < 2:
         raise ShapeError(f"{op}: A must have at least 2 dimensions, got shape {list(A.shape)}")
@@ -99,13 +104,13 @@ def _matrix_norm(op, A, order, dim, keepdim, dtype):
             A = A.to(dtype)
         _measured(op, A, None)
         s = linalg_svdvals(movedim(A, (a, b), (-2, -1)), None)
-        result = sum(s, -1) if order == "nuc" else (amax if order > 0 else amin)(s, -1)
+        result = sum(s, -1) if order == "nuc" else _extreme(order, s.shape[-1])(s, -1)
         if not keepdim:
             return result
         return reshape(result, [1 if d in (a, b) else n for d, n in enumerate(A.shape)])
     x = abs(_measured(op, A, dtype))
     along, over = (a, b) if order in (1, -1) else (b, a)
-    extreme = amax if order > 0 else amin
+    extreme = _extreme(order, A.shape[over])
     if keepdim:
         return extreme(sum(x, along, True), over, True)
     return extreme(sum(x, along), over - (1 if over > along else 0))

@@ -304,6 +304,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     tensor([[[0.5000]]])
     """
     check_input("local_response_norm", input, 3)
+    if input.numel() == 0:
+        return input
     square = input * input
     before, after = size // 2, (size - 1) // 2
     zero = square.new_zeros

@@ -283,6 +283,13 @@ int fractional_kernel(pt_call *call) {
 
 /* ---- mean -------------------------------------------------------------------------------- */
 
+/* integers wrap around */
+template <class E>
+inline E plus(E a, E b) {
+    if constexpr (std::is_same_v<E, int64_t>) return int64_t(uint64_t(a) + uint64_t(b));
+    else return E(a + b);
+}
+
 template <class E, bool TRANSPOSED>
 inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor) {
     const pool_axis &a = p.dim[0], &b = p.dim[1], &c = p.dim[2];
@@ -301,8 +308,8 @@ inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor
                         for (int64_t o = 0; o < c.out; ++o) {
                             E sum = row[o];
                             for (int64_t q = at + c.start[o]; q < at + c.stop[o]; ++q) {
-                                if (TRANSPOSED) to[q] = E(to[q] + sum);
-                                else sum = E(sum + x[q]);
+                                if (TRANSPOSED) to[q] = plus(to[q], sum);
+                                else sum = plus(sum, x[q]);
                             }
                             row[o] = sum;
                         }
@@ -313,11 +320,11 @@ inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor
                         c.columns(k, lo, hi);
                         const int64_t start = at + k - c.padding;
                         if (TRANSPOSED)
-                            for (int64_t o = lo; o < hi; ++o) to[start + o * c.stride] = E(to[start + o * c.stride] + row[o]);
+                            for (int64_t o = lo; o < hi; ++o) to[start + o * c.stride] = plus(to[start + o * c.stride], row[o]);
                         else if (c.stride == 1)
-                            for (int64_t o = lo; o < hi; ++o) row[o] = E(row[o] + x[start + o]);
+                            for (int64_t o = lo; o < hi; ++o) row[o] = plus(row[o], x[start + o]);
                         else
-                            for (int64_t o = lo; o < hi; ++o) row[o] = E(row[o] + x[start + o * c.stride]);
+                            for (int64_t o = lo; o < hi; ++o) row[o] = plus(row[o], x[start + o * c.stride]);
                     }
                 }
             for (int64_t o = 0; !TRANSPOSED && o < c.out; ++o) to[first + o] = E(row[o] / share(o));

@@ -9,6 +9,7 @@ from ptcore._device import checked_device
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._record import has_values
+from ptcore._ops.call.operands import promoted
 from ptcore._ops.creation.creation import arange, empty, zeros
 from ptcore._ops.functions import (
     amax,
@@ -279,14 +280,15 @@ def block_diag(tensors):
         blocks.append(_two_dims(t))
     if not blocks:
         return empty(1, 0)
+    dtype = promoted(tuple(tensors))
     width = 0
     for b in blocks:
         width += b.shape[1]
     rows, start = [], 0
     for b in blocks:
         m, n = b.shape
-        rows.append(cat([zeros(m, start, dtype=b.dtype, device=b.device), b,
-                         zeros(m, width - start - n, dtype=b.dtype, device=b.device)], 1))
+        rows.append(cat([zeros(m, start, dtype=dtype, device=b.device), b.to(dtype),
+                         zeros(m, width - start - n, dtype=dtype, device=b.device)], 1))
         start += n
     return cat(rows, 0)
 

@@ -227,6 +227,8 @@ def diff(input, n, dim, prepend, append):
             raise ShapeError(f"diff: {name} must have input's shape {list(input.shape)} apart from dim {dim}, got "
                              f"{list(t.shape)}")
         parts.append(t)
+    if n == 0:                          # what would be joined on is left out, as in NumPy
+        return clone(input)
     x = cat(parts, dim) if len(parts) > 1 else input
     for _ in range(n):
         k = x.shape[dim]
@@ -234,7 +236,7 @@ def diff(input, n, dim, prepend, append):
             break
         later, earlier = slice(x, dim, 1, k, 1), slice(x, dim, 0, k - 1, 1)
         x = logical_xor(later, earlier) if x.dtype.kind == "b" else later - earlier
-    return clone(x) if x is input else x
+    return clone(x) if x is input else x        # x is input where that was empty
 
 
 def _widths(op, y, x, dx, dim):

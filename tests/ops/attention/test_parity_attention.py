@@ -315,3 +315,25 @@ def test_bilinear_starts_as_torchs():
     assert abs(layer.weight.std().item() - 0.25 / 3**0.5) < 0.005
     with pytest.raises(ValueError, match="Bilinear: in1_features"):
         pt.nn.Bilinear(0, 3, 2)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("size", [s for s in SIZES if s[4] <= 128], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_rounded_once(size, mask, dtype):
+    """Gradients of halves are those of the same numbers in double precision, rounded."""
+    arrays, given = drawn(size, mask, "float32")
+    halves = [torch.tensor(a).to(getattr(torch, dtype)).double().numpy() for a in arrays]
+    added = given is not None and given.dtype != bool
+    if added:
+        given = torch.tensor(given).to(getattr(torch, dtype)).double().numpy()
+    exact = attend(torch, halves, given, mask == "causal", enable_gqa=True, scale=0.3)
+    inputs = [pt.tensor(a, dtype=getattr(pt, dtype)).requires_grad_(i < 3) for i, a in enumerate(halves)]
+    other = None if given is None else pt.tensor(given, dtype=getattr(pt, dtype)) if added else pt.tensor(given)
+    out = pt.nn.functional.scaled_dot_product_attention(*inputs[:3], other, is_causal=mask == "causal", enable_gqa=True,
+                                                        scale=0.3)
+    out.backward(inputs[3])
+    for x, want in zip([out.detach(), *[t.grad for t in inputs[:3]]], exact):
+        want = want.numpy()
+        np.testing.assert_allclose(x.double().numpy(), want, rtol=1.01 * pt.finfo(getattr(pt, dtype)).eps / 2,
+                                   atol=1e-6 + 1e-5 * abs(want).max(initial=0))

@@ -4,9 +4,11 @@ Whatever torch raises for a sample ptcore must raise too, by the class or one de
 """
 import contextlib
 import itertools
+import re
 import warnings
 from functools import partial
 
+import numpy as np
 import torch
 
 import ptcore as pt
@@ -27,6 +29,10 @@ UNINITIALISED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_
                  "resize_as_"}
 GRADIENT_DTYPES = (torch.float64, torch.complex128, torch.float32, torch.complex64, torch.bfloat16, torch.float16)
 RANDOM_SEED = 42
+# torch's kernels for these write row-major results, where others of the same file keep strides, and its conj is a view.
+ANY_STRIDES = {"angle", "conj", "nn.functional.logsigmoid"}
+# torch writes beyond an out= of these that is not dense, and dies of it.
+DENSE_OUT = {"linalg.lu"}
 
 
 class Raised:
@@ -66,7 +72,9 @@ class Walk:
         self.dtypes = _entries.dtypes(op, few)
         self.ours, self.theirs = _entries.ours(op), _entries.theirs(op)
         self.notes = []             # strides that differ where torch promises none
-        self.strict = type(op).__name__ in ("UnaryUfuncInfo", "BinaryUfuncInfo") or op.name.endswith("_like")
+        self.strict = self.elementwise = type(op).__name__ in ("UnaryUfuncInfo", "BinaryUfuncInfo")
+        self.strict = (self.elementwise or op.name.endswith("_like")) and not (
+            op.name in ANY_STRIDES or op.name.startswith("__r"))
 
     # -- helpers -----------------------------------------------------------------------------------
 
@@ -133,7 +141,43 @@ class Walk:
                 return text
             if self.no_worse(ours, theirs, wide, narrow):
                 return None
+        if self.elementwise and arguments is not None and self.by_reference(ours, theirs, *arguments):
+            return None
         return text
+
+    def by_reference(self, ours, theirs, args, kwargs):
+        """Whether each element is torch's or that of the function of NumPy or SciPy that torch's own tests compare with.
+        Where they leave numbers of a kind out, for a dtype or its wider twin, NaN and infinity are not compared."""
+        if not isinstance(theirs, torch.Tensor) or self.op.ref is None:
+            return False
+        asked = {theirs.dtype, *(x.dtype for x in _convert.leaves([args, kwargs], torch.Tensor))}
+        asked |= {WIDE.get(dtype, dtype) for dtype in asked}
+        skipped = any(getattr(d, "test_name", None) and "reference_numerics" in d.test_name
+                      and (d.dtypes is None or asked & set(d.dtypes)) for d in self.op.decorators)
+
+        def plain_of(x):
+            return (x.to(WIDE.get(x.dtype, x.dtype)) if x.dtype in (torch.float16, torch.bfloat16) else x).detach().resolve_conj().numpy()
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = self.op.ref(*_convert.mapped((list(args), kwargs), plain_of)[0],
+                                    **_convert.mapped((list(args), kwargs), plain_of)[1])
+            found = torch.as_tensor(np.asarray(found)).to(theirs.dtype)
+        except Exception:
+            return False
+        a = _convert.array(ours)
+        if found.shape != a.shape:
+            return False
+        right = self.elements_close(a, theirs) | self.elements_close(a, found)
+        if skipped and (theirs.is_floating_point() or theirs.is_complex()):
+            right |= ~(torch.isfinite(theirs) & torch.isfinite(found) & torch.isfinite(a))
+        return bool(right.all())
+
+    def elements_close(self, a, b):
+        if not (b.is_floating_point() or b.is_complex()):
+            return a == b
+        rtol, atol = self.tolerance(b.dtype)
+        return torch.isclose(a, b, rtol, atol, equal_nan=True)
 
     def free_choice(self, ours, theirs, arguments):
         """Whether the results agree in all that the op's documentation does not leave open."""
@@ -184,7 +228,7 @@ class Walk:
 
     def widens(self, dtype, kwargs):
         """Whether a call can be made with wider numbers: integers of an elementwise op are computed in the default dtype."""
-        whole = self.strict or self.op.name.startswith("fft.")
+        whole = self.elementwise or self.op.name.startswith("fft.")
         return "dtype" not in kwargs and (dtype in WIDE or (whole and dtype not in GRADIENT_DTYPES))
 
     def widened(self, sample, dtype):
@@ -216,9 +260,11 @@ class Walk:
     def forward(self):
         for dtype in self.dtypes:
             found = _entries.samples(self.op, dtype, False, self.seed)
-            found = self.drawn(found, "forward") if self.quick else itertools.chain(
+            found = self.drawn(found, "forward") if self.quick or self.op.name.startswith("__r") else itertools.chain(
                 found, _entries.samples(self.op, dtype, False, self.seed, reference=True))
             for i, sample in enumerate(found):
+                if self.op.name.startswith("__r") and not isinstance(sample.input, torch.Tensor):
+                    continue            # Python calls these of tensors
                 yield f"{dtype} {i} {sample.summary()}", partial(
                     self.both, self.ours, self.theirs, ((sample.input, *sample.args), sample.kwargs), self.views, dtype)
 
@@ -295,8 +341,9 @@ class Walk:
     def outs(self, expected):
         """Tensors to write to: as the result is, with other strides, of another shape, of another dtype."""
         yield "same", _convert.mapped(expected, torch.empty_like)
-        yield "strided", _convert.mapped(expected, lambda x: torch.empty(
-            (*x.shape[::-1], 2), dtype=x.dtype)[..., 0].permute(tuple(reversed(range(x.dim())))))
+        if self.op.name not in DENSE_OUT:
+            yield "strided", _convert.mapped(expected, lambda x: torch.empty(
+                (*x.shape[::-1], 2), dtype=x.dtype)[..., 0].permute(tuple(reversed(range(x.dim())))))
         yield "shape", _convert.mapped(expected, lambda x: torch.empty((*x.shape, 2), dtype=x.dtype))
         yield "empty", _convert.mapped(expected, lambda x: torch.empty(0, dtype=x.dtype))
         for dtype in (torch.int64, torch.float64, torch.complex128):
@@ -315,6 +362,9 @@ class Walk:
             for a, b in zip(given, _convert.leaves(theirs, torch.Tensor)) if self.strict else ():
                 if tuple(a.shape) == tuple(b.shape) and not _compare.same_strides(a, b):
                     return f"strides of out {a.stride()}, expected {b.stride()}"
+
+        if isinstance(expected, Raised) and re.search("INTERNAL ASSERT|Found dtype|expected scalar_type", str(expected.error)):
+            return None                 # of a kernel that was handed a dtype which the check before it lets pass
 
         def again(seeded=True):
             return (called if seeded else plain)(self.theirs, *args, **kwargs)
@@ -462,6 +512,8 @@ class Walk:
         ours_right, theirs_right = True, True
         for _ in range(4):
             along = Cotangents.drawn_for(start, generator)
+            if self.op.name == "cholesky_inverse" and along.is_complex():
+                along.diagonal(dim1=-2, dim2=-1).imag.zero_()       # LAPACK takes the factor's diagonal for real
             ends = []
             for step in (1e-5, -1e-5):
                 with torch.no_grad():
