@@ -81,6 +81,18 @@ def test_length_of_ranges(dtype):
         same(lambda lib, b=bounds: lib.arange(*b, dtype=getattr(lib, dtype)))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64", "float32"])
+def test_ends_of_ranges_of_integers(dtype):
+    for start, end, steps in ((4.3, 0, 8), (0, 10.9, 4), (50, 4.7, 50), (2.9, 2.1, 3), (1, 1, 1)):
+        same(lambda lib, a=start, b=end, n=steps: lib.linspace(a, b, n, dtype=getattr(lib, dtype)))
+    for start, end, base in ((0, 2.9, 10), (0, 4.5, 2.5), (3.7, 0, 2)):
+        same(lambda lib, a=start, b=end, c=base: lib.logspace(a, b, 4, c, dtype=getattr(lib, dtype)))
+    for lib in (pt, torch):
+        for f in (lib.linspace, lib.logspace):
+            with pytest.raises((RuntimeError, OverflowError, ValueError)):
+                f(0, INF, 3, dtype=lib.int32)
+
+
 def test_dtypes_of_joined_blocks():
     for a, b in ((("float32", 1), ("complex128", 0)), (("bfloat16", 1), ("float16", 0)), (("int8", 2), ("int64", 0)),
                  (("int8", 1), ("float64", 1)), (("bool", 0), ("uint8", 0))):

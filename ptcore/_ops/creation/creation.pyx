@@ -362,6 +362,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
         raise TypeError(f"linspace: start and end must be real, got {numbers[0]} and {numbers[1]}")
     numbers = [fitting(x, code, b"linspace") for x in numbers]
     check_numeric(code, b"linspace")
+    if CATEGORY[code] < 2:                  # the ends are integers of the dtype, as in PyTorch
+        numbers = [int(x) for x in numbers]
     args = (numbers[0], numbers[1], steps, (steps,),
             dtype_of(code), as_device(device, b"linspace"))
     numbers_of = <Tensor>call(OP_LINSPACE, args, None)

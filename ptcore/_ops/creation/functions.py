@@ -42,6 +42,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
                         for n, x in numbers]
     dtype = dtype_for(dtype, out, b"logspace")
     dtype = get_default_dtype() if dtype is None else dtype
+    if not (dtype.is_floating_point or dtype.is_complex):       # as linspace takes them
+        start, end = [_arguments.integer("logspace", n, int(x)) for n, x in (("start", start), ("end", end))]
     wide = promote_types(dtype, FLOAT64)
     result = pow(base, linspace(start, end, steps, dtype=wide, layout=layout, device=device, pin_memory=pin_memory))
     return _finished(result.to(dtype), out, requires_grad)
