@@ -463,8 +463,48 @@ def as_tensor(data, dtype=None, device=None):
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """``obj`` as a tensor; ``copy`` says whether memory must (True) or must not (False) be
-    copied. Raises ValueError where ``copy=False`` is impossible."""
+    """A tensor of a tensor, an array of another library, a buffer, or numbers in nested sequences.
+
+    Parameters
+    ----------
+    obj : object
+        A buffer that is no array (``bytes``, ``array.array``, a ``memoryview``) is taken as its bytes, in groups of the
+        dtype's size, whatever its own format is.
+    dtype : dtype, optional
+        By default ``obj``'s, and the default floating-point dtype for a buffer.
+    device : device, optional
+    copy : bool, optional
+        Whether memory must (True) or must not (False) be copied.
+    requires_grad : bool
+
+    Returns
+    -------
+    Tensor
+        Shares memory with ``obj`` where nothing is copied.
+
+    Raises
+    ------
+    ValueError
+        If a copy is needed and ``copy=False``, or the bytes are no multiple of the dtype's size.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.asarray(bytes([1, 0, 2, 0]), dtype=ptcore.int16)
+    tensor([1, 2], dtype=ptcore.int16)
+    """
+    if PyObject_CheckBuffer(obj) and not isinstance(obj, Tensor) and not hasattr(obj, "__array_interface__") and (
+            not hasattr(obj, "__dlpack__")):
+        obj = frombuffer(obj, dtype=dtype_of(default_float()) if dtype is None else dtype)
+    t = as_array(obj, dtype, device, copy)
+    if requires_grad:
+        t = t.detach()
+        t.requires_grad = True
+    return t
+
+
+def as_array(obj, dtype, device, copy):
+    """``asarray`` that reads a buffer by its format."""
     if copy is False:
         shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(
             obj, "__cuda_array_interface__") or PyObject_CheckBuffer(obj)
@@ -473,18 +513,18 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
                 dtype is not None and not isinstance(obj, Tensor)
                 and as_tensor(obj).dtype is not t.dtype):
             raise ValueError("asarray: a copy is needed, but copy=False was given")
-    else:
-        t = _copied(obj, dtype, device, bool(copy), "asarray")
-        t = _placed(t, device, False)
-    if requires_grad:
-        t = t.detach()
-        t.requires_grad = True
-    return t
+        return t
+    return _placed(_copied(obj, dtype, device, bool(copy), "asarray"), device, False)
 
 
 def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_grad=False):
     """A 1-d tensor over a buffer's bytes from ``offset`` on."""
-    cdef Tensor raw = from_buffer(memoryview(buffer).cast("B"), "frombuffer")
+    view = memoryview(buffer)
+    if not view.c_contiguous:
+        raise ShapeError("frombuffer: the buffer's items must follow each other in memory")
+    if not view.nbytes:
+        raise ValueError("frombuffer: the buffer must not be empty")
+    cdef Tensor raw = from_buffer(view.cast("B"), "frombuffer")
     cdef int code = as_code(dtype, b"frombuffer", b"dtype")
     cdef int64_t item = ITEMSIZE[code], n = raw.count
     cdef int64_t one = 1, length
@@ -669,6 +709,52 @@ def __array__(Tensor self, dtype=None, *, copy=None):
     return np.array(a, copy=True) if copy else a
 
 
+def to_numpy(Tensor self, dtype=None, copy=False):
+    """An ndarray over the same memory where that can be, as pandas, matplotlib and others ask their arguments for one.
+
+    Parameters
+    ----------
+    dtype : dtype of NumPy, optional
+        Of the result.
+    copy : bool
+        Whether the memory must be another.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1, 2]).to_numpy("float32")
+    array([1., 2.], dtype=float32)
+    """
+    return __array__(self, dtype, copy=copy or None)
+
+
+def tobytes(Tensor self):
+    """The elements in row-major order as bytes, as ndarray's method of this name gives them.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1, 2], dtype=ptcore.uint8).tobytes()
+    b'\\x01\\x02'
+    """
+    return numpy(self).tobytes()
+
+
+def array_interface(Tensor self):
+    """NumPy's description of the memory, by which Pillow and others read it. Tensors whose memory cannot be read so,
+    because they require grad, are on another device or hold what NumPy has no dtype for, have no such attribute."""
+    if self.storage.device != DEVICE_CPU or needs_grad(self) or self.flags & PT_INTERPOSED or self.dt == PT_BFLOAT16:
+        raise AttributeError(f"__array_interface__: the tensor must be on the CPU, without gradient and of a dtype of "
+                             f"NumPy's, got {describe(self)} on {self.device}"
+                             f"{' that requires grad' if needs_grad(self) else ''}")
+    return numpy(self).__array_interface__
+
+
+def numpy_dtype(Tensor self):
+    """NumPy's dtype of the elements: by it np.result_type takes a tensor."""
+    return self.dtype.__numpy_dtype__
+
+
 def __bool__(Tensor self):
     if self.count != 1:
         raise RuntimeError(f"bool: the truth value of a tensor of shape {list(shape_of(self))} "
@@ -735,5 +821,7 @@ def legacy_constructor(*args, **kwargs):
 _tensor_module.legacy_constructor = legacy_constructor
 
 # What this module adds to Tensor.
-for _f in (item, tolist, numpy, __array__, __bool__, __float__, __int__, __complex__, __index__):
+for _f in (item, tolist, numpy, to_numpy, tobytes, __array__, __bool__, __float__, __int__, __complex__, __index__):
     setattr(Tensor, _f.__name__, _f)
+Tensor.__array_interface__ = property(array_interface)
+Tensor.__numpy_dtype__ = property(numpy_dtype)

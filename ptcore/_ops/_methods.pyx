@@ -11,6 +11,7 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
 from ptcore._dtype import as_dtype
 from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
+from ptcore._ops.call.elementwise cimport has_own_ufuncs
 from ptcore._ops.call.run cimport call as call_bound
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
@@ -412,13 +413,19 @@ def format_(Tensor self not None, spec):
 
 
 def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
-    """NumPy's ufuncs on tensors: the op of the same name if there is one, else through NumPy."""
+    """NumPy's ufuncs on tensors: the op of the same name if there is one, else through NumPy. What has ufuncs of its own,
+    as a column of pandas, computes itself."""
     import numpy
+    cdef object out = kwargs.get("out")
+    if out is not None and not isinstance(out, tuple):      # as numba's ufuncs hand it on
+        out = (out,)
+    for x in inputs + (out or ()):
+        if not isinstance(x, Tensor) and has_own_ufuncs(x):
+            return NotImplemented
     name = {"absolute": "abs", "true_divide": "div", "power": "pow", "negative": "neg",
             "greater": "gt", "less": "lt", "equal": "eq", "not_equal": "ne",
             "greater_equal": "ge", "less_equal": "le", "multiply": "mul", "subtract": "sub",
             "invert": "bitwise_not", "arctan2": "atan2"}.get(ufunc.__name__, ufunc.__name__)
-    out = kwargs.get("out")
     from ptcore._names import root
     if method == "__call__" and not kwargs and hasattr(root, name):
         from ptcore._exchange.convert import as_tensor
@@ -444,7 +451,7 @@ cdef object matmul_operator(object x, object y):
     """``x @ y``."""
     cdef (PyObject *)[2] operands
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
-        if not (hasattr(x, "__array__") and hasattr(y, "__array__")):
+        if not (hasattr(x, "__array__") and hasattr(y, "__array__")) or has_own_ufuncs(x) or has_own_ufuncs(y):
             return NotImplemented
         from ptcore._exchange.convert import as_tensor
         x, y = as_tensor(x), as_tensor(y)
