@@ -7,8 +7,8 @@ power of two; these rounded sizes are what the functions below count.
 from ptcore._memory import allocate as _allocate
 
 __all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count", "empty_cache",
-           "get_capabilities", "is_available", "is_initialized", "max_memory_allocated", "memory_allocated", "memory_stats",
-           "reset_peak_memory_stats", "set_device", "set_memory_cap", "stream", "synchronize"]
+           "get_capabilities", "is_available", "is_initialized", "max_memory_allocated", "memory_allocated",
+           "memory_stats", "reset_peak_memory_stats", "set_device", "set_memory_cap", "stream", "synchronize"]
 
 
 def is_available():

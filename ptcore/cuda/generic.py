@@ -1,6 +1,4 @@
 """Streams and events of any kind of device, for programs that do not name theirs."""
-from abc import ABCMeta
-
 from ptcore._device import device as _device
 from ptcore.cuda import is_available, streams
 
@@ -14,7 +12,17 @@ def _kind(device):
     return _device(device)
 
 
-class Stream(metaclass=ABCMeta):
+class _Kind(type):
+    """A class that has those of the devices' own among its subclasses."""
+
+    def __subclasscheck__(cls, other):
+        return super().__subclasscheck__(other) or issubclass(other, getattr(streams, cls.__name__))
+
+    def __instancecheck__(cls, x):
+        return issubclass(type(x), cls)
+
+
+class Stream(metaclass=_Kind):
     """A sequence of work that a device does in order: a `cuda.Stream` on a GPU, and one that is always done elsewhere.
 
     Parameters
@@ -91,7 +99,7 @@ class Stream(metaclass=ABCMeta):
         return f"<ptcore.Stream device={self._device.type}>"
 
 
-class Event(metaclass=ABCMeta):
+class Event(metaclass=_Kind):
     """A place in a stream's work: a `cuda.Event` on a GPU, and one that is always reached elsewhere.
 
     Parameters
@@ -148,7 +156,3 @@ class Event(metaclass=ABCMeta):
 
     def __repr__(self):
         return f"<ptcore.Event device={self._device.type}>"
-
-
-Stream.register(streams.Stream)
-Event.register(streams.Event)

@@ -2,8 +2,8 @@
 
     SCIPY_ARRAY_API=1 PYTHONPATH=tests/outside python -P -m pytest -p _scipy_backend --pyargs scipy.ndimage
 
-SciPy's fixture ``xp`` gives each test the namespaces that SciPy knows. This one gives it ``ptcore.array_api`` alone, and
-leaves out the tests without that fixture: they know NumPy's arrays only. What a test marks for all foreign namespaces,
+SciPy's fixture ``xp`` gives each test the namespaces that SciPy knows. This one gives it ``ptcore.array_api`` alone,
+and leaves out the tests without that fixture: they know NumPy's arrays only. What a test marks for all foreign namespaces,
 or for those that are not on the CPU, holds for this one.
 """
 import os

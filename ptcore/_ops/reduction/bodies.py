@@ -69,17 +69,20 @@ def hash_tensor(input, dim, keepdim, mode):
         raise RuntimeError(f"{op}: mode must be 0, got {mode}")
     if input.dtype.is_complex:
         raise UnsupportedDTypeError(f"{op}: input must be real, got {input.dtype.name}")
-    dims = _dims(op, dim, input.ndim) or range(input.ndim)
-    if input.ndim == 0:
-        dims = ()
-    if input.numel() == 0 and (dim is None or any([input.shape[d] == 0 for d in dims])):
-        raise (ShapeError if dim is None else OutOfRangeError)(
+    dims = _dims(op, dim, input.ndim)
+    whole = not dims
+    dims = range(input.ndim) if whole or input.ndim == 0 else dims
+    if input.numel() == 0 and (whole or any([input.shape[d] == 0 for d in dims])):
+        raise (ShapeError if whole else OutOfRangeError)(
             f"{op}: a dim that is reduced must not be empty, got shape {list(input.shape)}")
     kept = [d for d in range(input.ndim) if d not in dims]
     bits = input.detach().to(as_dtype("float64" if input.dtype.kind == "f" else "int64"))
-    bits = reshape(permute(bits, [*kept, *dims]), [*[input.shape[d] for d in kept], -1] if kept else [-1])
+    count = 1
+    for d in dims:
+        count *= input.shape[d]
+    bits = reshape(permute(bits, [*kept, *dims]), [*[input.shape[d] for d in kept], count])
     bits = bits.contiguous().view(as_dtype("int64"))
-    n = bits.shape[-1]
+    n = count
     while n > 1:                # the upper half onto the lower one; an odd number is left over
         half = n // 2
         folded = bitwise_xor(slice(bits, -1, 0, half, 1), slice(bits, -1, half, 2 * half, 1))
