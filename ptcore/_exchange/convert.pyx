@@ -202,6 +202,7 @@ cdef bint is_sequence(object value):
 
 
 cdef int collect(Reader r, object value, int depth) except -1:
+    cdef int k
     if depth == r.ndim:
         if type(value) is float:
             r.has_float = True
@@ -216,8 +217,13 @@ cdef int collect(Reader r, object value, int depth) except -1:
     if isinstance(value, Tensor):
         if (<Tensor>value).rank != r.ndim - depth:
             raise ragged(r, value, depth)
-        note(r, value)
-        value = value.tolist()
+        for k in range((<Tensor>value).rank):
+            if (<Tensor>value).dims[k] != r.sizes[depth + k]:
+                raise ValueError(f"tensor: expected sequence of length {r.sizes[depth + k]} at dim {depth + k} "
+                                 f"(got {(<Tensor>value).dims[k]})")
+        note(r, value)                  # its numbers weigh as its dtype
+        r.leaves.extend(value.reshape(-1).tolist())
+        return 0
     if not (isinstance(value, (list, tuple)) or is_sequence(value)):
         raise ragged(r, value, depth)
     if len(value) != r.sizes[depth]:
@@ -668,52 +674,6 @@ def __array__(Tensor self, dtype=None, *, copy=None):
     return np.array(a, copy=True) if copy else a
 
 
-def to_numpy(Tensor self, dtype=None, copy=False):
-    """An ndarray over the same memory where that can be, as pandas, matplotlib and others ask their arguments for one.
-
-    Parameters
-    ----------
-    dtype : dtype of NumPy, optional
-        Of the result.
-    copy : bool
-        Whether the memory must be another.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> ptcore.tensor([1, 2]).to_numpy("float32")
-    array([1., 2.], dtype=float32)
-    """
-    return __array__(self, dtype, copy=copy or None)
-
-
-def tobytes(Tensor self):
-    """The elements in row-major order as bytes, as ndarray's method of this name gives them.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> ptcore.tensor([1, 2], dtype=ptcore.uint8).tobytes()
-    b'\\x01\\x02'
-    """
-    return numpy(self).tobytes()
-
-
-def array_interface(Tensor self):
-    """NumPy's description of the memory, by which Pillow and others read it. Tensors whose memory cannot be read so,
-    because they require grad, are on another device or hold what NumPy has no dtype for, have no such attribute."""
-    if self.storage.device != DEVICE_CPU or needs_grad(self) or self.flags & PT_INTERPOSED or self.dt == PT_BFLOAT16:
-        raise AttributeError(f"__array_interface__: the tensor must be on the CPU, without gradient and of a dtype of "
-                             f"NumPy's, got {describe(self)} on {self.device}"
-                             f"{' that requires grad' if needs_grad(self) else ''}")
-    return numpy(self).__array_interface__
-
-
-def numpy_dtype(Tensor self):
-    """NumPy's dtype of the elements: by it np.result_type takes a tensor."""
-    return self.dtype.__numpy_dtype__
-
-
 def __bool__(Tensor self):
     if self.count != 1:
         raise RuntimeError(f"bool: the truth value of a tensor of shape {list(shape_of(self))} "
@@ -780,7 +740,5 @@ def legacy_constructor(*args, **kwargs):
 _tensor_module.legacy_constructor = legacy_constructor
 
 # What this module adds to Tensor.
-for _f in (item, tolist, numpy, to_numpy, tobytes, __array__, __bool__, __float__, __int__, __complex__, __index__):
+for _f in (item, tolist, numpy, __array__, __bool__, __float__, __int__, __complex__, __index__):
     setattr(Tensor, _f.__name__, _f)
-Tensor.__array_interface__ = property(array_interface)
-Tensor.__numpy_dtype__ = property(numpy_dtype)
