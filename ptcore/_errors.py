@@ -35,6 +35,10 @@ class IndexTypeError(IndexError, TypeError):
     """An index of a kind that none can be: IndexError as in NumPy, TypeError as in PyTorch."""
 
 
+class AbsentPartError(RuntimeError, AttributeError):
+    """An attribute that tensors of this dtype have not: RuntimeError as in PyTorch, and ``hasattr`` says no."""
+
+
 class DivisionByZeroError(RuntimeError, ZeroDivisionError):
     """Integer division by zero: RuntimeError as in PyTorch."""
 

@@ -10,6 +10,7 @@ from importlib import import_module
 TABLE = {
     "ptcore": {
         "_errors": ("AcceleratorError", "OutOfMemoryError"),
+        "_exchange.arrays": ("asarray",),
         "_exchange.dlpack": ("from_dlpack", "to_dlpack"),
         "_exchange.printing": ("set_printoptions",),
         "_ops.creation.functions": ("empty_permuted", "from_file", "logspace", "range", "scalar_tensor"),
@@ -27,6 +28,7 @@ TABLE = {
         "_ops.reduction.functions": ("segment_reduce",),
         "_ops.window.functions": ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
                                   "kaiser_window"),
+        "cuda.generic": ("Event", "Stream"),
         "random": ("thread_safe_generator",),
         "serialization": ("load", "save"),
         "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",

@@ -106,6 +106,9 @@ def parts(seed):
                               {"ARRAY_API_TESTS_MODULE": "ptcore.array_api", "PYTHONPATH": suite})
     else:
         print("nightly: no part array_api, as ARRAY_API_TESTS_DIR names no clone of array-api-tests", file=sys.stderr)
+    # SciPy's own tests, those that take other libraries' arrays, with tensors
+    found["scipy"] = ([*pytest, "-c", os.devnull, "-p", "_scipy_backend", "--pyargs", "scipy"],
+                      {"PYTHONPATH": str(ROOT / "tests" / "outside")})
     found["install"] = ([sys.executable, "-P", "tools/check_install.py"], {})
     for name, paths in folders.items():
         # tests of kernels compile them themselves, without sanitizers

@@ -202,6 +202,7 @@ cdef bint is_sequence(object value):
 
 
 cdef int collect(Reader r, object value, int depth) except -1:
+    cdef int k
     if depth == r.ndim:
         if type(value) is float:
             r.has_float = True
@@ -216,8 +217,13 @@ cdef int collect(Reader r, object value, int depth) except -1:
     if isinstance(value, Tensor):
         if (<Tensor>value).rank != r.ndim - depth:
             raise ragged(r, value, depth)
-        note(r, value)
-        value = value.tolist()
+        for k in range((<Tensor>value).rank):
+            if (<Tensor>value).dims[k] != r.sizes[depth + k]:
+                raise ValueError(f"tensor: expected sequence of length {r.sizes[depth + k]} at dim {depth + k} "
+                                 f"(got {(<Tensor>value).dims[k]})")
+        note(r, value)                  # its numbers weigh as its dtype
+        r.leaves.extend(value.reshape(-1).tolist())
+        return 0
     if not (isinstance(value, (list, tuple)) or is_sequence(value)):
         raise ragged(r, value, depth)
     if len(value) != r.sizes[depth]:
@@ -462,9 +468,8 @@ def as_tensor(data, dtype=None, device=None):
     return _placed(_copied(data, dtype, device, False, "as_tensor"), device, False)
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """``obj`` as a tensor; ``copy`` says whether memory must (True) or must not (False) be
-    copied. Raises ValueError where ``copy=False`` is impossible."""
+def as_array(obj, dtype, device, copy):
+    """``asarray`` that reads a buffer by its format."""
     if copy is False:
         shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(
             obj, "__cuda_array_interface__") or PyObject_CheckBuffer(obj)
@@ -473,18 +478,18 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
                 dtype is not None and not isinstance(obj, Tensor)
                 and as_tensor(obj).dtype is not t.dtype):
             raise ValueError("asarray: a copy is needed, but copy=False was given")
-    else:
-        t = _copied(obj, dtype, device, bool(copy), "asarray")
-        t = _placed(t, device, False)
-    if requires_grad:
-        t = t.detach()
-        t.requires_grad = True
-    return t
+        return t
+    return _placed(_copied(obj, dtype, device, bool(copy), "asarray"), device, False)
 
 
 def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_grad=False):
     """A 1-d tensor over a buffer's bytes from ``offset`` on."""
-    cdef Tensor raw = from_buffer(memoryview(buffer).cast("B"), "frombuffer")
+    view = memoryview(buffer)
+    if not view.c_contiguous:
+        raise ShapeError("frombuffer: the buffer's items must follow each other in memory")
+    if not view.nbytes:
+        raise ValueError("frombuffer: the buffer must not be empty")
+    cdef Tensor raw = from_buffer(view.cast("B"), "frombuffer")
     cdef int code = as_code(dtype, b"frombuffer", b"dtype")
     cdef int64_t item = ITEMSIZE[code], n = raw.count
     cdef int64_t one = 1, length

@@ -72,7 +72,7 @@ def number(op, name, value):
     if type(value) is float or (type(value) is int and -2**63 <= value < 2**63):
         return value
     value = _plain(op, name, "a number", value)
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         value = int(value)
         if not -2**63 <= value < 2**64:
             raise OverflowError(f"{op}: {name} must be a 64-bit integer, got {value}")

@@ -120,7 +120,8 @@ def _broadcast(row, args, inplace):
     args = list(args)
     places = [k for k, a in enumerate(ops.arguments(row)) if a.is_tensor]
     for k in places:
-        if isinstance(args[k], (list, tuple)) or hasattr(args[k], "__array_interface__"):
+        if isinstance(args[k], (list, tuple)) or (
+                not isinstance(args[k], Tensor) and hasattr(args[k], "__array_interface__")):
             args[k] = as_tensor(args[k])
     tensors = [args[k] for k in places if isinstance(args[k], (Tensor, Batched))]
     ndim = max(t.ndim for t in tensors)

@@ -11,6 +11,7 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
 from ptcore._dtype import as_dtype
 from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
+from ptcore._ops.call.elementwise cimport has_own_ufuncs
 from ptcore._ops.call.run cimport call as call_bound
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
@@ -412,15 +413,29 @@ def format_(Tensor self not None, spec):
 
 
 def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
-    """NumPy's ufuncs on tensors: the op of the same name if there is one, else through NumPy."""
+    """NumPy's ufuncs on tensors: the op of the same name if there is one, else through NumPy.
+
+    What has ufuncs of its own, as an array of xarray or a column of pandas, computes itself: with the tensors, or with
+    NumPy's arrays if it knows no others. Ufuncs that are not NumPy's class, as numba's, go by no name."""
     import numpy
+    cdef object out = kwargs.get("out")
+    cdef bint foreign = not isinstance(ufunc, numpy.ufunc)
+    if out is not None and not isinstance(out, tuple):      # as numba's ufuncs hand it on
+        out = (out,)
+    for x in inputs + (out or ()):
+        if not isinstance(x, Tensor) and has_own_ufuncs(x):
+            if type(x).__array_ufunc__ is None:
+                return NotImplemented
+            result = x.__array_ufunc__(ufunc, method, *inputs, **kwargs)
+            if result is not NotImplemented:
+                return result
+            foreign = True
     name = {"absolute": "abs", "true_divide": "div", "power": "pow", "negative": "neg",
             "greater": "gt", "less": "lt", "equal": "eq", "not_equal": "ne",
             "greater_equal": "ge", "less_equal": "le", "multiply": "mul", "subtract": "sub",
             "invert": "bitwise_not", "arctan2": "atan2"}.get(ufunc.__name__, ufunc.__name__)
-    out = kwargs.get("out")
     from ptcore._names import root
-    if method == "__call__" and not kwargs and hasattr(root, name):
+    if method == "__call__" and not kwargs and not foreign and hasattr(root, name):
         from ptcore._exchange.convert import as_tensor
         tensors = [x if isinstance(x, (Tensor, int, float, complex)) else as_tensor(x)
                    for x in inputs]
@@ -444,7 +459,7 @@ cdef object matmul_operator(object x, object y):
     """``x @ y``."""
     cdef (PyObject *)[2] operands
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
-        if not (hasattr(x, "__array__") and hasattr(y, "__array__")):
+        if not (hasattr(x, "__array__") and hasattr(y, "__array__")) or has_own_ufuncs(x) or has_own_ufuncs(y):
             return NotImplemented
         from ptcore._exchange.convert import as_tensor
         x, y = as_tensor(x), as_tensor(y)
@@ -522,6 +537,62 @@ def as_strided_(Tensor self not None, size, stride, storage_offset=None):
     return in_place(self, b"as_strided_", as_strided, (size, stride, storage_offset))
 
 
+# -- what NumPy's users ask of an array ----------------------------------------------------------------
+
+def astype(Tensor self not None, dtype, *, copy=True):
+    """The values in another dtype, which may be NumPy's; a copy unless ``copy=False`` and nothing changes.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1.5, 2.0]).astype("int64")
+    tensor([1, 2])
+    """
+    return self.to(as_dtype(dtype, "astype", "dtype"), copy=bool(copy))
+
+
+def to_numpy(Tensor self not None, dtype=None, copy=False):
+    """An ndarray over the same memory where that can be: matplotlib and others ask their arguments for it.
+
+    Parameters
+    ----------
+    dtype : dtype of NumPy, optional
+        Of the result.
+    copy : bool
+        Whether the memory must be another.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1, 2]).to_numpy("float32")
+    array([1., 2.], dtype=float32)
+    """
+    return self.__array__(dtype, copy=copy or None)
+
+
+def tobytes(Tensor self not None):
+    """The elements in row-major order as bytes.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1, 2], dtype=ptcore.uint8).tobytes()
+    b'\\x01\\x02'
+    """
+    return self.numpy().tobytes()
+
+
+def array_interface(self):
+    """The memory of a tensor as Pillow and others read it. What NumPy cannot share has no such attribute."""
+    try:
+        if self.dtype.name != "bfloat16":           # NumPy has no code for it
+            return self.numpy().__array_interface__
+        reason = "bfloat16 has no code"
+    except (RuntimeError, TypeError) as error:
+        reason = error
+    raise AttributeError(f"__array_interface__: {reason}")
+
+
 def cuda_array_interface(self):
     """The memory of a tensor on a CUDA device as CuPy and Numba read it; other tensors have no such attribute."""
     if not self.is_cuda:
@@ -533,7 +604,7 @@ def cuda_array_interface(self):
 # What this module adds to Tensor.
 for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_,
            detach, detach_, to, cpu, cuda, type_as, is_same_size, get_device, new, size, as_strided, view_as,
-           reshape_as, expand_as, broadcast_to, nonzero, masked_select, conj, adjoint):
+           reshape_as, expand_as, broadcast_to, nonzero, masked_select, conj, adjoint, astype, to_numpy, tobytes):
     setattr(Tensor, _f.__name__, _f)
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("bfloat16", "bfloat16"), ("int", "int32"), ("long", "int64"), ("short", "int16"),
@@ -552,6 +623,9 @@ Tensor.__iter__ = iterate
 Tensor.__contains__ = contains
 Tensor.__format__ = format_
 Tensor.__array_ufunc__ = array_ufunc
+Tensor.__array_interface__ = property(array_interface)
 Tensor.__cuda_array_interface__ = property(cuda_array_interface)
+# By it np.result_type takes a tensor.
+Tensor.__numpy_dtype__ = property(lambda self: self.dtype.__numpy_dtype__, doc="NumPy's dtype of the elements.")
 for _n in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
     setattr(Tensor, _n, property(lambda self: False, doc="False: tensors are dense."))

@@ -194,8 +194,6 @@ cdef object chosen(pt_function *f, PyObject **slots, bint inplace):
         if inplace:
             return helper(f)(*args, value, inplace=True)
         return helper(f)(*args, value) if s.out == PT_NO_SLOT else helper(f)(*args, value, out=out_of(f, slots))
-    elif value == default:
-        return NotImplemented
     else:
         name, args = extra, (*args, value)
     given, n = PySequence_Fast_ITEMS(args), <int>len(args)

@@ -189,6 +189,8 @@ def __getattr__(name):
         except ModuleNotFoundError as error:        # without ptcore.fft the extension is absent, as the standard allows
             if error.name != "ptcore.fft":
                 raise
+    if name in ("cumprod", "cumsum", "einsum", "gradient", "logspace", "median", "transpose"):
+        return getattr(_import_module("ptcore.array_api._numpy"), name)
     raise AttributeError(f"module 'ptcore.array_api' has no attribute {name!r}")
 
 

@@ -5,6 +5,7 @@ dims then promotes as one with dims, where PyTorch's tensors without dims weigh 
 """
 import ptcore
 from ptcore._dtype import get_default_dtype
+from ptcore._exchange.convert import as_array
 from ptcore._exchange.dlpack import from_dlpack as _from_dlpack
 from ptcore._tensor import Tensor
 from ptcore.array_api._dtypes import dtype_of_number
@@ -44,7 +45,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     >>> (xp.asarray([1], dtype=xp.int8) + xp.asarray(t)).dtype
     ptcore.int64
     """
-    out = ptcore.asarray(obj, dtype=dtype, device=device, copy=copy)
+    out = as_array(obj, dtype, device, copy)
     if out is not obj:
         return out._set_standard()
     return obj if obj._is_standard else obj.view(obj.shape)._set_standard()

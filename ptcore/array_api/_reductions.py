@@ -67,7 +67,7 @@ def min(x, /, *, axis=None, keepdims=False):
 
 
 def mean(x, /, *, axis=None, keepdims=False):
-    """Means along axes.
+    """Means along axes, of integers in the default floating-point dtype.
 
     Examples
     --------
@@ -75,11 +75,14 @@ def mean(x, /, *, axis=None, keepdims=False):
     >>> xp.mean(xp.asarray([[1., 2.], [3., 5.]]), axis=0)
     tensor([2.0000, 3.5000])
     """
+    if x.dtype.kind in "biu":
+        x = x.to(ptcore.get_default_dtype())
     return ptcore.clone(x) if axis == () else ptcore.mean(x, axis, keepdims)
 
 
-def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+def var(x, /, *, axis=None, correction=0.0, keepdims=False, ddof=None):
     """Variances along axes, divided by ``n - correction``: by ``n`` unless told otherwise.
+    ``ddof`` is NumPy's name of ``correction``.
 
     Examples
     --------
@@ -89,10 +92,10 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     """
     if axis == ():
         x, axis, keepdims = ptcore.unsqueeze(x, 0), 0, False
-    return ptcore.var(x, axis, correction=correction, keepdim=keepdims)
+    return ptcore.var(x, axis, correction=correction if ddof is None else ddof, keepdim=keepdims)
 
 
-def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+def std(x, /, *, axis=None, correction=0.0, keepdims=False, ddof=None):
     """Standard deviations along axes: square roots of `var`.
 
     Examples
@@ -103,7 +106,7 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
     """
     if axis == ():
         x, axis, keepdims = ptcore.unsqueeze(x, 0), 0, False
-    return ptcore.std(x, axis, correction=correction, keepdim=keepdims)
+    return ptcore.std(x, axis, correction=correction if ddof is None else ddof, keepdim=keepdims)
 
 
 def all(x, /, *, axis=None, keepdims=False):

@@ -385,6 +385,20 @@ def test_dtype_of_tensors_in_a_list():
     assert pt.tensor(rows).dtype is pt.int64
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float16", "bool", "complex64", "bfloat16"])
+def test_tensors_with_dims_in_a_list_weigh_as_their_dtype(dtype):
+    dtype = getattr(pt, dtype)
+    row = pt.tensor([1, 0], dtype=dtype)
+    got = pt.tensor([[row, row], [row, row]])
+    assert got.dtype is dtype
+    assert got.shape == (2, 2, 2)
+    assert got[1, 1].tolist() == row.tolist()
+    assert pt.tensor([pt.tensor([1], dtype=pt.int32), pt.tensor([2.0])]).dtype is pt.float32
+    assert pt.tensor([pt.zeros(0, 3, dtype=dtype)]).shape == (1, 0, 3)
+    with pytest.raises(ValueError, match=r"expected sequence of length 2 at dim 1 \(got 1\)"):
+        pt.tensor([row, row[:1]])
+
+
 def test_default_dtype_holds_for_python_floats():
     pt.set_default_dtype(pt.float64)
     assert pt.tensor([1.0]).dtype is pt.float64

@@ -196,7 +196,7 @@ TYPES = {
     "median": (*schema.INTEGRAL, *REAL), "nanmedian": (*schema.INTEGRAL, *REAL), "unique": ORDERED,
     "bincount": ("int64",), "histc": WIDE, "diff": NUMERIC, "trapezoid": WIDE_COMPLEX,
     "cumulative_trapezoid": WIDE_COMPLEX, "nan_to_num": (*schema.INTEGRAL, *REAL), "logit": REAL,
-    "polygamma_function": REAL, "mvlgamma": REAL, "special_ndtr": REAL,
+    "hash_tensor": ORDERED, "polygamma_function": REAL, "mvlgamma": REAL, "special_ndtr": REAL,
     "nextafter": WIDE, "special_xlog1py": REAL, "isin": WIDE, "gradient": WIDE_COMPLEX, "histogram": WIDE,
     "histogramdd": WIDE, "unravel_index": ("int64",), "ldexp": REAL, "frexp": REAL,
     "float_power": (*schema.INTEGRAL, *FLOATING),
@@ -211,7 +211,7 @@ TYPES = {
 # Results that are no real tensors, or are steps: nothing to difference.
 NO_GRADIENT = {"argwhere", "searchsorted", "bucketize", "isreal", "unique", "unique_consecutive", "bincount", "histc",
                "one_hot", "tril_indices", "triu_indices", "isin", "histogram", "histogramdd", "unravel_index",
-               "nonzero_static", "fill", "detach_copy"}
+               "nonzero_static", "fill", "detach_copy", "hash_tensor"}
 # The data decide the result's shape, or the call itself.
 NEED_DATA = {"repeat_interleave", "combinations", "one_hot", "argwhere", "unique", "unique_consecutive", "bincount",
              "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss",

@@ -1,6 +1,7 @@
 """SciPy's and scikit-learn's functions of the array API take and return tensors, in processes of their own."""
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,18 @@ def test_scipy():
     expected = {"interpolate.PchipInterpolator"}
     wrong = {name: why for name, (_, why) in results.items() if why}
     assert set(wrong) == expected, "\n".join(f"{name}: {why}" for name, why in wrong.items())
+
+
+def test_scipys_own_tests():
+    """Of these modules; the nightly run takes all."""
+    pytest.importorskip("scipy", minversion="1.17")
+    pytest.importorskip("scipy.special.tests")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", "-p", "_scipy_backend",
+         "--tb=line", "--pyargs", *[f"scipy.{name}" for name in ("special", "linalg", "cluster", "differentiate")]],
+        capture_output=True, text=True, cwd=HERE, env={**os.environ, "PYTHONPATH": str(HERE)})
+    assert done.returncode == 0, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 2000
 
 
 def test_scikit_learn():

@@ -24,7 +24,7 @@ tensor([21., 22.])
 """)
 
 elementwise(
-    "add_scaled(input, other, *, alpha: Scalar = 1)", types=NUMERIC,
+    "add_scaled(input, other, *, alpha: Scalar = 1)",
     formula="x + alpha * y", partial=["1", "alpha"], internal=True, called="add", reference="x + alpha * y",
     doc="``input + alpha * other`` for an alpha other than 1.")
 

@@ -4,6 +4,7 @@ from cpython.object cimport PyObject
 from ptcore._tensor cimport Tensor
 from ptcore._types cimport *
 
+cdef bint has_own_ufuncs(object x)
 cdef object unary(int op, object x)
 cdef object binary(int op, object x, object y)
 cdef object inplace_binary(int op, object x, object y)

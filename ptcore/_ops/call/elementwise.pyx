@@ -6,6 +6,8 @@
 and one shape (or a row repeated, or a Python number) of up to SMALL elements. One branch on the ORed flags sends
 everything else to ``elementwise``, which promotes, broadcasts and casts in tiles.
 """
+import sys
+
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
@@ -205,9 +207,19 @@ cdef object operator(int op, object x, object y):
     return binary(op, x, y)
 
 
+cdef bint has_own_ufuncs(object x):
+    """Whether x computes NumPy's ufuncs itself, as a column of pandas or an array of xarray: operators give way to its
+    own, as NumPy's do."""
+    cdef object own = getattr(type(x), "__array_ufunc__", x)
+    if own is x:
+        return False
+    numpy = sys.modules.get("numpy")
+    return numpy is None or own is not numpy.ndarray.__array_ufunc__
+
+
 cdef bint operand_ok(object x):
-    return (isinstance(x, (Tensor, float, int, complex)) or hasattr(x, "__array__")
-            or hasattr(type(x), "__torch_function__"))
+    return (isinstance(x, (Tensor, float, int, complex)) or hasattr(type(x), "__torch_function__")
+            or hasattr(x, "__array__") and not has_own_ufuncs(x))
 
 
 cdef object inplace_operator(int op, object x, object y):

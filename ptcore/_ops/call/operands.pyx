@@ -13,14 +13,18 @@ from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, ITEMSIZE, N_DTYPES, PROMOTE, d
                             dtype_of)
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
+from ptcore._ops.table.ids import op_id
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.read cimport as_tensor_like, common_device
 from ptcore._ops.table.ids import op_id
 from ptcore._exchange.convert import int_of
-from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
+from ptcore._errors import ConversionError, DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
 
 cdef enum:
     MAX_PARAMS = 8
+
+cdef int OP_ADD_SCALED = op_id("add_scaled"), OP_SUB_SCALED = op_id("sub_scaled"), OP_THRESHOLD = op_id("threshold")
+cdef int OP_OR = op_id("bitwise_or")
 
 
 cdef object scalar_of(object x):
@@ -166,7 +170,12 @@ cdef int read_operands(Call *c) except -1:
     elif o.promote == PT_PROMOTE_WHOLE and c.compute == PT_BOOL:
         c.compute = PT_INT64
     if not o.types & (1 << c.compute):
-        raise unsupported(c)
+        if c.compute != PT_BOOL or o.integers != PT_INT_NONNEGATIVE or c.tensors[0] == NULL or c.tensors[1] != NULL:
+            raise unsupported(c)
+        # A bool tensor to the power of True is itself, to that of False it is True.
+        x = bool(not <object>c.operands[1])
+        c.operands[1] = keep(c, x)
+        c.op, c.o = OP_OR, info(OP_OR)
     if c.nin > 1:
         check_numbers(c)
     c.nout = 1
@@ -328,6 +337,9 @@ cdef int read_params(Call *c, char *buffer) except -1:
             if not isinstance(x, (int, float, complex)):
                 raise TypeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} must be a number, "
                                 f"got {type(x).__name__}")
+        if isinstance(x, bool) and compute != PT_BOOL and (c.op == OP_ADD_SCALED or c.op == OP_SUB_SCALED):
+            raise RuntimeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} may be a bool for bool results only, got one "
+                               f"for {dtype_of(compute).name}")
         if isinstance(x, complex) and CATEGORY[compute] < 3:
             raise DTypeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} must be real for "
                              f"{dtype_of(compute).name} tensors, got complex")
@@ -347,10 +359,13 @@ cdef int read_params(Call *c, char *buffer) except -1:
                 fitting(x, PT_FLOAT32, c.o.name)                # infinities and nan fit
             (<float *>buffer)[n] = <float>number
         else:
-            if isinstance(x, float):
+            if isinstance(x, float) and c.op != OP_THRESHOLD:
                 raise RuntimeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} must be an "
                                    "integer for integer tensors, got float")
-            fitting(x, compute, c.o.name)
+            if isinstance(x, float) and x < 0 and dtype_of(compute).kind == "u":
+                raise ConversionError(f"{c.o.name.decode()}: value {x} cannot be converted to "
+                                      f"{dtype_of(compute).name} without overflow")
+            x = int(fitting(x, compute, c.o.name))
             (<uint64_t *>buffer)[n] = <uint64_t>(x & 0xFFFFFFFFFFFFFFFF)
         n += 1
     return 0

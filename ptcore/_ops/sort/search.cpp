@@ -15,7 +15,7 @@ inline int64_t place(const T *sorted, int64_t n, compute<T> value, bool right) {
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         const compute<T> x = convert<compute<T>>(sorted[middle]);
-        if (right ? !(x > value) && x == x : !(x >= value) && x == x) low = middle + 1;
+        if (right ? !(x > value) && (x == x || value != value) : !(x >= value) && x == x) low = middle + 1;
         else high = middle;
     }
     return low;

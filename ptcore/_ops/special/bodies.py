@@ -3,8 +3,9 @@ from ptcore._dtype import get_default_dtype
 from ptcore._errors import DTypeError
 from ptcore._ops import _arguments
 from ptcore._ops.call.operands import result_type
-from ptcore._ops.creation.creation import arange
+from ptcore._ops.creation.creation import arange, full
 from ptcore._ops.functions import clamp_max, clamp_min, isnan, log1p, sum, unsqueeze, where
+from ptcore._tensor import Tensor
 
 
 def logit(input, eps):
@@ -47,9 +48,16 @@ def special_ndtr(input):
 
 
 def special_xlog1py(input, other):
+    op = "special.xlog1py"
+    if not isinstance(input, Tensor):
+        input = (_arguments.number if isinstance(other, Tensor) else _arguments.tensor)(op, "input", input)
+    elif not isinstance(other, Tensor):
+        other = _arguments.number(op, "other", other)
     dtype = result_type(input, other)
     if dtype.kind not in "fc":
         dtype = get_default_dtype()
-    input, other = input.to(dtype), other.to(dtype)
+    device = (input if isinstance(input, Tensor) else other).device
+    input, other = [x.to(dtype) if isinstance(x, Tensor) else full((), x, dtype=dtype, device=device)
+                    for x in (input, other)]
     zero = (input == 0) & isnan(other).logical_not()
     return where(zero, 0, input * log1p(where(zero, 0, other))).to(dtype)       # autocast may have computed in another

@@ -509,7 +509,8 @@ cdef object part(int op, object input, int which):
     if CATEGORY[x.dt] < 3:
         if which == 0:
             return x
-        raise RuntimeError(f"imag: input must be complex, got {dtype_of(x.dt).name}")
+        from ptcore._errors import AbsentPartError
+        raise AbsentPartError(f"imag: input must be complex, got {dtype_of(x.dt).name}")
     n = x.rank
     for i in range(n):
         strides[i] = 2 * x.dims[n + i]

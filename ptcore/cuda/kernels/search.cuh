@@ -10,7 +10,7 @@ PT_KERNEL(search_places, SearchArgs, a, 256) {
         while (low < high) {
             const int64_t middle = low + (high - low) / 2;
             const opmath<PT_T>::type x = up(load(sorted, middle));
-            if (x == x && !(a.right ? x > value : x >= value)) low = middle + 1;
+            if ((x == x || (a.right && value != value)) && !(a.right ? x > value : x >= value)) low = middle + 1;
             else high = middle;
         }
         a.out[i] = low;
