@@ -117,6 +117,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         return clone(input)
     check_input("batch_norm", input)
     check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if eps < 0 or (training and eps == 0):
+        raise ValueError("batch_norm: eps must be "
+                         f"{'positive during training' if training else 'non-negative'}, got {eps}")
     weight, bias = like_input(input, weight, bias)
     if not training:
         need_statistics("batch_norm", running_mean, running_var)
