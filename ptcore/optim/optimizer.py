@@ -15,6 +15,7 @@ from itertools import chain
 
 import ptcore
 from ptcore import Tensor
+from ptcore._errors import ShapeError
 from ptcore._ops.optimizers import optimizers
 from ptcore.utils.hooks import RemovableHandle
 
@@ -103,7 +104,7 @@ def _with_hooks(step):
 
 def _one_element(name, value):
     if isinstance(value, Tensor) and value.numel() != 1:
-        raise ValueError(f"Invalid {name}: a Tensor must be 1-element, got shape {list(value.shape)}")
+        raise ShapeError(f"Invalid {name}: a Tensor must be 1-element, got shape {list(value.shape)}")
 
 
 def check_nonnegative(**values):
