@@ -19,6 +19,10 @@ class ShapeError(RuntimeError, ValueError):
     """Shapes that do not fit together: RuntimeError as in PyTorch, ValueError as in NumPy."""
 
 
+class SeveralElementsError(ShapeError, TypeError):
+    """A tensor of several elements where a number is wanted: TypeError as in PyTorch."""
+
+
 class DTypeError(RuntimeError, TypeError):
     """A dtype that the op does not take: RuntimeError as in PyTorch, TypeError as in NumPy."""
 

@@ -89,6 +89,11 @@ def parts(seed):
         found[f"op_db/{more}"] = ([sys.executable, "-P", "-m", "op_db", "--all", "--seed", str(seed + more), "--jobs",
                                    str(os.cpu_count()), "--table", str(WORK / f"op_db_{more}.tsv"), "--details",
                                    str(WORK / f"op_db_{more}.jsonl")], {"PYTHONPATH": str(ROOT / "tests" / "ops")})
+    # torch's databases of modules and of optimizers
+    for name, folder in (("module_db", "nn"), ("optim_db", "optim")):
+        found[name] = ([sys.executable, "-P", "-m", name, "--all", "--seed", str(seed), "--table",
+                        str(WORK / f"{name}.tsv"), "--details", str(WORK / f"{name}.json")],
+                       {"PYTHONPATH": os.pathsep.join(str(ROOT / "tests" / part) for part in ("", "ops", folder))})
     # random calls, which the sanitizers watch; a part is one that ends within its limit
     storm = ["tools/storm.py", "--seed", str(seed), "--torch", sys.executable]
     found["storm"] = ([sys.executable, "-P", *storm, "--calls", "200000", "--report", str(WORK / "storm.json")], {})

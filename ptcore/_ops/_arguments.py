@@ -8,7 +8,7 @@ from math import inf
 from operator import index
 
 from ptcore._dtype import as_dtype
-from ptcore._errors import ChoiceError, ShapeError
+from ptcore._errors import ChoiceError, ConversionError, SeveralElementsError
 from ptcore._tensor import Tensor
 
 
@@ -21,8 +21,8 @@ def _plain(op, name, expected, value):
     if isinstance(value, (int, float, complex)):
         return value
     if isinstance(value, Tensor) and (value.numel() != 1 or value.is_meta):
-        raise ShapeError(f"{op}: {name} must be {expected}, got a tensor of shape "
-                         f"{list(value.shape)} on {value.device}")
+        raise SeveralElementsError(f"{op}: {name} must be {expected}, got a tensor of shape {list(value.shape)} on "
+                                   f"{value.device}")
     if (getattr(value, "ndim", None) == 0 and hasattr(value, "item")) or isinstance(value, Tensor):
         return value.item()
     raise _wrong(TypeError, op, name, expected, value)
@@ -75,7 +75,7 @@ def number(op, name, value):
     if isinstance(value, int) and not isinstance(value, bool):
         value = int(value)
         if not -2**63 <= value < 2**64:
-            raise OverflowError(f"{op}: {name} must be a 64-bit integer, got {value}")
+            raise ConversionError(f"{op}: {name} must be a 64-bit integer, got {value}")
     return value
 
 
@@ -87,7 +87,7 @@ def integer(op, name, value):
             raise _wrong(TypeError, op, name, "int", value) from None
     value = int(value)
     if not -2**63 <= value < 2**63:
-        raise OverflowError(f"{op}: {name} must be a 64-bit integer, got {value}")
+        raise ConversionError(f"{op}: {name} must be a 64-bit integer, got {value}")
     return value
 
 

@@ -1,6 +1,7 @@
 """Anomaly mode: forward locations on nodes, a NaN check after every rule."""
 import warnings
 
+from ptcore._ops._arguments import flag
 from ptcore._ops._record import node_name
 from ptcore._state import is_anomaly_enabled, set_anomaly
 from ptcore._tensor import Tensor
@@ -35,7 +36,7 @@ class set_detect_anomaly(detect_anomaly):
 
     def __init__(self, mode, check_nan=True):
         self.before = is_anomaly_enabled(), detect_anomaly.nan
-        set_anomaly(mode)
+        set_anomaly(flag("set_detect_anomaly", "mode", mode))
         detect_anomaly.nan = check_nan
 
     def __enter__(self):

@@ -1,5 +1,6 @@
 """``backward`` and ``grad``: what is asked of the engine, checked."""
 from ptcore._errors import warn
+from ptcore._ops._arguments import flag
 from ptcore._ops.creation.creation import ones_like, zeros_like
 from ptcore._tensor import Tensor
 from ptcore.autograd._accumulate import plain_seed
@@ -61,6 +62,14 @@ def _seed(op, t, g):
     return g
 
 
+def _flags(op, create_graph, retain_graph):
+    if create_graph is not True and create_graph is not False:
+        create_graph = flag(op, "create_graph", create_graph)
+    if not (retain_graph is None or retain_graph is True or retain_graph is False):
+        retain_graph = flag(op, "retain_graph", retain_graph)
+    return create_graph, retain_graph
+
+
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Accumulates the gradients of ``tensors`` into the ``.grad`` of the graph's leaves.
 
@@ -94,6 +103,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = _sequence(inputs, "backward", "inputs")
         if not inputs:
             raise RuntimeError("backward: inputs must not be empty")
+    create_graph, retain_graph = _flags("backward", create_graph, retain_graph)
     grads = _initial("backward", tensors, grad_tensors, create_graph)
     run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph,
                  create_graph, inputs, True)
@@ -135,10 +145,13 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: allow_unused must be True or not given with "
                          "materialize_grads=True, got False")
-    allow_unused = bool(allow_unused) or materialize_grads
+    if allow_unused is not None:
+        allow_unused = flag("grad", "allow_unused", allow_unused)
+    allow_unused = allow_unused or materialize_grads
     for t in inputs:
         if not t.requires_grad:
             raise RuntimeError("grad: one of the differentiated inputs does not require grad")
+    create_graph, retain_graph = _flags("grad", create_graph, retain_graph)
     grads = _initial("grad", outputs, grad_outputs, create_graph)
     found = run_backward(outputs, grads, create_graph if retain_graph is None else retain_graph,
                          create_graph, inputs, False)

@@ -3,6 +3,7 @@ from math import inf, nan
 
 import ptcore
 from ptcore._errors import ShapeError
+from ptcore._ops._arguments import integer
 from ptcore.masked._tensor import MaskedTensor
 
 
@@ -66,7 +67,7 @@ def dims_of(op, dim, ndim):
     ndim = max(ndim, 1)
     found = []
     for d in dim if isinstance(dim, (tuple, list)) else (dim,):
-        if not -ndim <= d < ndim:
+        if not -ndim <= (d := integer(op, "dim", d)) < ndim:
             raise IndexError(f"{op}: Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
                              f"{d})")
         if d % ndim in found:

@@ -1,6 +1,7 @@
 """Tensors that carry a mask of the elements that count."""
 import ptcore
 from ptcore import Tensor
+from ptcore._ops._arguments import flag
 
 
 def is_masked_tensor(obj, /):
@@ -148,6 +149,7 @@ class MaskedTensor(Tensor):
 
     def __new__(cls, data, mask, requires_grad=False):
         check(data, mask)
+        requires_grad = flag("MaskedTensor", "requires_grad", requires_grad)
         result = Tensor._make_subclass(cls, data.detach().clone(), requires_grad)
         result._masked_mask = mask.detach().clone()
         return result

@@ -7,6 +7,7 @@ import functools
 import math
 
 import ptcore
+from ptcore._ops._arguments import need_tensors, real
 
 __all__ = [
     "calculate_gain",
@@ -93,8 +94,9 @@ def uniform_(tensor, a=0.0, b=1.0, generator=None):
     >>> bool((w >= -1).all())
     True
     """
+    need_tensors("uniform_", tensor=tensor)
     with ptcore.no_grad():
-        return tensor.uniform_(a, b, generator=generator)
+        return tensor.uniform_(real("uniform_", "a", a), real("uniform_", "b", b), generator=generator)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
@@ -106,8 +108,9 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
     >>> normal_(ptcore.empty(3)).shape
     ptcore.Size([3])
     """
+    need_tensors("normal_", tensor=tensor)
     with ptcore.no_grad():
-        return tensor.normal_(mean, std, generator=generator)
+        return tensor.normal_(real("normal_", "mean", mean), real("normal_", "std", std), generator=generator)
 
 
 def constant_(tensor, val):
@@ -119,17 +122,20 @@ def constant_(tensor, val):
     >>> constant_(ptcore.empty(2), 3.0).tolist()
     [3.0, 3.0]
     """
+    need_tensors("constant_", tensor=tensor)
     with ptcore.no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor):
     """Fill with ones."""
+    need_tensors("ones_", tensor=tensor)
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor):
     """Fill with zeros."""
+    need_tensors("zeros_", tensor=tensor)
     return constant_(tensor, 0.0)
 
 
@@ -149,6 +155,7 @@ def eye_(tensor):
     >>> eye_(ptcore.empty(2, 2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    need_tensors("eye_", tensor=tensor)
     _check_2d("eye_", tensor)
     with ptcore.no_grad():
         tensor.copy_(
@@ -172,6 +179,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     >>> bool((w.abs() <= 2).all())
     True
     """
+    need_tensors("trunc_normal_", tensor=tensor)
+    mean, std = real("trunc_normal_", "mean", mean), real("trunc_normal_", "std", std)
     if not a <= b:
         raise RuntimeError(f"trunc_normal_: a must not exceed b, got {a} and {b}")
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -225,6 +234,7 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
     >>> bool((w.abs() <= 1).all())
     True
     """
+    need_tensors("xavier_uniform_", tensor=tensor)
     k = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -k, k, generator)
 
@@ -237,6 +247,7 @@ def xavier_normal_(tensor, gain=1.0, generator=None):
     ValueError
         If the tensor has fewer than 2 dimensions.
     """
+    need_tensors("xavier_normal_", tensor=tensor)
     std = gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return normal_(tensor, 0.0, std, generator)
 
@@ -276,6 +287,7 @@ def kaiming_uniform_(
     >>> kaiming_uniform_(ptcore.empty(3, 5), nonlinearity="relu").shape
     ptcore.Size([3, 5])
     """
+    need_tensors("kaiming_uniform_", tensor=tensor)
     std = _kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
@@ -290,6 +302,7 @@ def kaiming_normal_(
 
     Parameters as :func:`kaiming_uniform_`.
     """
+    need_tensors("kaiming_normal_", tensor=tensor)
     std = _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
@@ -311,6 +324,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     The factor `q` of the QR decomposition of a matrix of normal numbers, its
     columns multiplied by the signs of the diagonal of `r`.
     """
+    need_tensors("orthogonal_", tensor=tensor)
     if tensor.ndim < 2:
         raise ValueError(
             "orthogonal_: only tensors with 2 or more dimensions are supported, got "
@@ -345,6 +359,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     generator : Generator, optional
         Source of random numbers.
     """
+    need_tensors("sparse_", tensor=tensor)
     _check_2d("sparse_", tensor)
     rows, cols = tensor.shape
     zeros = math.ceil(sparsity * rows)
@@ -376,6 +391,7 @@ def dirac_(tensor, groups=1):
     >>> dirac_(ptcore.empty(1, 1, 3))
     tensor([[[0., 1., 0.]]])
     """
+    need_tensors("dirac_", tensor=tensor)
     if not 3 <= tensor.ndim <= 5:
         raise ValueError(f"dirac_: only tensors with 3, 4 or 5 dimensions are supported, got {tensor.ndim}")
     if groups < 1 or tensor.shape[0] % groups:

@@ -2,6 +2,7 @@
 
 import ptcore
 from ptcore import Tensor
+from ptcore._errors import DTypeError
 from ptcore._ops.optimizers import optimizers
 from ptcore.optim.optimizer import Optimizer, check_implementation
 
@@ -96,7 +97,7 @@ class ByParameter(ByGroup):
     def _step_group(self, group):
         for param, grad in zip(*self._with_grad(group), strict=True):
             if param.is_complex():
-                raise TypeError(f"{type(self).__name__}: parameters must be real, got {param.dtype}")
+                raise DTypeError(f"{type(self).__name__}: parameters must be real, got {param.dtype}")
             state = self.state[param]
             if not state:
                 self._begin(param, state, group)

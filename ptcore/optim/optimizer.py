@@ -15,6 +15,7 @@ from itertools import chain
 
 import ptcore
 from ptcore import Tensor
+from ptcore._errors import ShapeError
 from ptcore._ops.optimizers import optimizers
 from ptcore.utils.hooks import RemovableHandle
 
@@ -101,9 +102,15 @@ def _with_hooks(step):
     return wrapper
 
 
+def _one_element(name, value):
+    if isinstance(value, Tensor) and value.numel() != 1:
+        raise ShapeError(f"Invalid {name}: a Tensor must be 1-element, got shape {list(value.shape)}")
+
+
 def check_nonnegative(**values):
-    """Raise for an option that is no number (TypeError), negative or NaN (ValueError)."""
+    """Raise for an option that is no number (TypeError), negative, NaN or of several elements (ValueError)."""
     for name, value in values.items():
+        _one_element(name, value)
         if not isinstance(value, (int, float, Tensor)) and not hasattr(value, "__float__"):
             raise TypeError(f"Invalid {name}: expected a number, got {value!r}")
         if not value >= 0:
@@ -111,10 +118,13 @@ def check_nonnegative(**values):
 
 
 def check_betas(betas):
-    """Raise unless betas are two numbers in [0, 1)."""
+    """Raise unless betas are two numbers, or two tensors of one element, in [0, 1)."""
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise TypeError(f"Invalid betas: expected two numbers, got {betas!r}")
+    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+        raise ValueError(f"Invalid betas: they must be either both floats or both Tensors, got {betas!r}")
     for i, beta in enumerate(betas):
+        _one_element(f"beta parameter at index {i}", beta)
         if not isinstance(beta, (int, float, Tensor)):
             raise TypeError(f"Invalid beta parameter at index {i}: expected a number, got {beta!r}")
         if not 0.0 <= beta < 1.0:

@@ -90,6 +90,9 @@ def cross_entropy(input, target, weight, size_average, ignore_index, reduce, red
     if not 0.0 <= label_smoothing <= 1.0:
         raise ChoiceError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing}")
     if target.dtype.kind == "f":
+        if ignore_index >= 0:
+            raise RuntimeError("cross_entropy: ignore_index is not supported for floating point target, got "
+                               f"{ignore_index}")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     _constant_weight("cross_entropy", weight)
     return cross_entropy_stats(input, target, weight, reduction, ignore_index, label_smoothing)[0]
@@ -246,8 +249,8 @@ def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
     if var.shape != input.shape:
         if tuple(input.shape[:-1]) == tuple(var.shape):
             var = unsqueeze(var, -1)
-        elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or not var.ndim or var.shape[-1] != 1:
-            raise ValueError(f"{op}: var must have input's shape {list(input.shape)}, or be 1 in the last dim, got "
+        elif input.ndim != var.ndim or [n for m, n in zip(input.shape, var.shape) if m != n] != [1]:
+            raise ValueError(f"{op}: var must have input's shape {list(input.shape)}, or be 1 in one dim, got "
                              f"{list(var.shape)}")
     if has_values(var) and not bool(all(var >= 0)):
         raise ValueError(f"{op}: var must not be negative")

@@ -49,11 +49,16 @@ def nll_loss_stats(input, target, weight=None, reduction="mean", ignore_index=-1
     return _reduced(-_picked(input, axis, safe) * w, reduction, total), total
 
 
+def _total_of_valid(total, valid):
+    """What the share of each target is divided by: 1 where it does not count, as the total of none is 0."""
+    return masked_fill(expand(total, valid.shape), ~valid, 1)
+
+
 def nll_loss_backward(grad, target, weight, total_weight, reduction, ignore_index, shape):
-    axis, safe, _, w = _targets(len(shape), target, weight, ignore_index, grad.dtype)
+    axis, safe, valid, w = _targets(len(shape), target, weight, ignore_index, grad.dtype)
     share = -w * grad
     if reduction == "mean":
-        share = share / total_weight
+        share = share / _total_of_valid(total_weight, valid)
     empty = zeros(shape, dtype=grad.dtype, device=grad.device)
     return scatter_src(empty, axis, unsqueeze(safe, axis), unsqueeze(share, axis))
 
@@ -88,7 +93,7 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
             every = p * sum_of(weight) - _by_class(weight, input.ndim, axis)
         gx = gx + every * unsqueeze(valid, axis) * (label_smoothing / input.shape[axis])
     gx = gx * (unsqueeze(g, axis) if reduction == "none" else g)
-    return gx / total_weight if reduction == "mean" else gx
+    return gx / unsqueeze(_total_of_valid(total_weight, valid), axis) if reduction == "mean" else gx
 
 
 def _gaps(input, target, margin):

@@ -1,6 +1,7 @@
 """``batch_norm``, ``instance_norm``, ``group_norm``, ``rms_norm`` and ``local_response_norm`` of ``nn.functional``."""
 from ptcore._dtype import finfo
 from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops._arguments import flag, integers, real
 from ptcore._ops.functions import batch_norm_stats, cat, clone, div, group_norm_stats
 from ptcore._ops.table.shapes import stat_dtype
 from ptcore._state import no_grad
@@ -29,6 +30,13 @@ def check_channels(op, input, **tensors):
 def like_input(input, *tensors):
     """Scale and shift in the input's dtype: parameters may be float32 beside half inputs."""
     return [t if t is None else t.to(input.dtype) for t in tensors]
+
+
+def _settings(op, name, own, momentum, eps):
+    """Whether the batch's statistics are used, and two numbers, checked."""
+    if own is not True and own is not False:
+        own = flag(op, name, own)
+    return own, real(op, "momentum", momentum), real(op, "eps", eps)
 
 
 def _per_channel(t, input):
@@ -115,8 +123,12 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """
     if isinstance(input, Tensor) and tuple(input.shape) == (0,):    # PyTorch takes it for no channels
         return clone(input)
+    training, momentum, eps = _settings("batch_norm", "training", training, momentum, eps)
     check_input("batch_norm", input)
     check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if eps < 0 or (training and eps == 0):
+        raise ValueError("batch_norm: eps must be "
+                         f"{'positive during training' if training else 'non-negative'}, got {eps}")
     weight, bias = like_input(input, weight, bias)
     if not training:
         need_statistics("batch_norm", running_mean, running_var)
@@ -164,6 +176,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     >>> ptcore.nn.functional.instance_norm(ptcore.tensor([[[1., 3.]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
+    use_input_stats, momentum, eps = _settings("instance_norm", "use_input_stats", use_input_stats, momentum, eps)
     check_input("instance_norm", input)
     check_channels("instance_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     weight, bias = like_input(input, weight, bias)
@@ -226,7 +239,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """
     check_input("group_norm", input)
     check_channels("group_norm", input, weight=weight, bias=bias)
-    return group_norm_stats(input, *like_input(input, weight, bias), num_groups, float(eps))[0]
+    return group_norm_stats(input, *like_input(input, weight, bias), num_groups, real("group_norm", "eps", eps))[0]
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
@@ -264,7 +277,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     check_input("rms_norm", input, 0)
     if input.dtype.kind not in "fc":
         raise DTypeError(f"rms_norm: input must be floating-point, got {input.dtype.name}")
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    shape = tuple(integers("rms_norm", "normalized_shape", normalized_shape))
+    eps = None if eps is None else real("rms_norm", "eps", eps)
     if not shape or len(shape) > input.ndim or tuple(input.shape[-len(shape):]) != shape:
         raise ShapeError(f"rms_norm: the last sizes of input must be normalized_shape {list(shape)}, got shape "
                          f"{list(input.shape)}")

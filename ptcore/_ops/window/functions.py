@@ -6,7 +6,7 @@ it as an angle that goes from 0 to 2 pi.
 import math
 
 from ptcore._dtype import as_dtype, get_default_dtype
-from ptcore._ops._arguments import integer
+from ptcore._ops._arguments import flag, integer
 from ptcore._ops.creation.creation import arange, empty, ones
 from ptcore._ops.functions import i0
 
@@ -56,7 +56,7 @@ def by_angle(n, periodic, dtype, device, requires_grad, formula):
 
 
 def _window(op, window_length, periodic, dtype, device, layout, pin_memory, requires_grad, formula):
-    n = integer(op, "window_length", window_length)
+    n, periodic = integer(op, "window_length", window_length), flag(op, "periodic", periodic)
     if n < 0:
         raise RuntimeError(f"{op}: requires non-negative window_length, got window_length={n}")
     dtype = get_default_dtype() if dtype is None else as_dtype(dtype)

@@ -23,7 +23,7 @@ from ptcore.nn.modules._module_hooks import (
 )
 from ptcore.nn.modules._registry import Registry
 from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
-from ptcore.nn.parameter import Buffer, Parameter
+from ptcore.nn.parameter import Buffer, Parameter, is_lazy
 
 __all__ = [
     "Module",
@@ -86,7 +86,7 @@ def _parse_to(args, kwargs):
 
 def _keeps_identity(tensor, applied):
     """True if `applied` can become the data of `tensor` in place."""
-    return type(applied) in (Tensor, Parameter) and tensor.is_meta == applied.is_meta
+    return applied is tensor or (type(applied) in (Tensor, Parameter) and tensor.is_meta == applied.is_meta)
 
 
 class Module(ModuleHooks, ModuleState):
@@ -546,7 +546,10 @@ class Module(ModuleHooks, ModuleState):
                     param.grad = grad_applied.requires_grad_(grad.requires_grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                self._buffers[name] = fn(buffer)
+                applied = fn(buffer)
+                if is_lazy(buffer) and not is_lazy(applied):        # it still waits for its shape
+                    applied = type(buffer)(False, applied.device, applied.dtype, buffer.persistent)
+                self._buffers[name] = applied
         return self
 
     def to(self, *args, **kwargs):

@@ -1,6 +1,8 @@
 """Padding layers: `nn.functional.pad` with its settings kept."""
 
+from ptcore._errors import ShapeError
 from ptcore.nn import functional as F
+from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules.conv import ntuple
 from ptcore.nn.modules.module import Module
 
@@ -49,6 +51,18 @@ class _Pad(Module):
     def extra_repr(self):
         """The padding."""
         return f"{self.padding}"
+
+
+class _CircularPad(_Pad):
+    __doc__ = _Pad.__doc__
+
+    def forward(self, input):
+        """Pad `input`."""
+        need_tensor(self, "input", input)
+        if input.ndim not in (self._n + 1, self._n + 2):
+            raise ShapeError(f"{type(self).__name__}: expected {self._n + 1}D or {self._n + 2}D input "
+                             f"(got {input.ndim}D input)")
+        return super().forward(input)
 
 
 class _ConstantPad(Module):
@@ -113,4 +127,4 @@ ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _for_dims(
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _for_dims(
     "ReplicationPad", _Pad, "replicate", "The edge of the input again and again.")
 CircularPad1d, CircularPad2d, CircularPad3d = _for_dims(
-    "CircularPad", _Pad, "circular", "The input's other end at each end.")
+    "CircularPad", _CircularPad, "circular", "The input's other end at each end.")

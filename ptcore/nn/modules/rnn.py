@@ -61,9 +61,10 @@ class RNNBase(Module):
         if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise ValueError(f"{name}: dropout should be a number in range [0, 1] representing the probability of an "
                              f"element being zeroed, got {dropout!r}")
-        for key, value in (("hidden_size", hidden_size), ("input_size", input_size)):
-            if not isinstance(value, int):
-                raise TypeError(f"{name}: {key} should be of type int, got: {type(value).__name__}")
+        for key, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool),
+                                 ("hidden_size", hidden_size, int), ("input_size", input_size, int)):
+            if not isinstance(value, kind):
+                raise TypeError(f"{name}: {key} should be of type {kind.__name__}, got: {type(value).__name__}")
         for key, value in (("input_size", input_size), ("hidden_size", hidden_size)):
             if value <= 0:
                 raise ValueError(f"{name}: {key} must be greater than zero, got {value}")

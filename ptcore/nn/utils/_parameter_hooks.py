@@ -1,4 +1,5 @@
 """Forward pre-hooks that keep a parameter in another form, and what such forms share."""
+from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import is_lazy
 
 __all__ = []
@@ -6,6 +7,7 @@ __all__ = []
 
 def hooks_of(module, cls, name, attribute="name"):
     """The keys of the module's hooks of a class for a parameter, whose name is an attribute of theirs."""
+    need_module(cls.__name__, module)
     return [key for key, hook in module._forward_pre_hooks.items()
             if isinstance(hook, cls) and getattr(hook, attribute) == name]
 
@@ -18,6 +20,12 @@ def take_hook(module, cls, name, attribute="name"):
     module._forward_pre_hooks[keys[0]].remove(module)
     del module._forward_pre_hooks[keys[0]]
     return True
+
+
+def need_module(op, module):
+    """Refuse what is no module."""
+    if not isinstance(module, Module):
+        raise TypeError(f"{op}: module must be a Module, got {type(module).__name__}")
 
 
 def refuse_second(op, module, cls, name):

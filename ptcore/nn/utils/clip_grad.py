@@ -4,6 +4,8 @@ import math
 
 import ptcore
 from ptcore import Tensor
+from ptcore._errors import ShapeError
+from ptcore._ops._arguments import need_tensors
 from ptcore._ops.optimizers import optimizers
 from ptcore.linalg import vector_norm
 
@@ -17,7 +19,11 @@ __all__ = [
 
 
 def _as_list(parameters):
-    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    found = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    for p in found:
+        if not isinstance(p, Tensor):
+            raise TypeError(f"gradients: expected Tensors, got {type(p).__name__}")
+    return found
 
 
 def _grads(parameters):
@@ -78,6 +84,9 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale the gradients by ``min(1, max_norm / (total_norm + 1e-6))``."""
+    need_tensors("clip_grads_with_norm_", total_norm=total_norm)
+    if total_norm.ndim:
+        raise ShapeError(f"clip_grads_with_norm_: total_norm must have 0 dims, got shape {list(total_norm.shape)}")
     coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     with ptcore.no_grad():
         optimizers.scale_(_grads(parameters), coefficient)

@@ -2,6 +2,8 @@
 
 import ptcore
 from ptcore import Tensor
+from ptcore._errors import ShapeError
+from ptcore._ops._arguments import need_tensors
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
@@ -39,9 +41,11 @@ def vector_to_parameters(vec, parameters):
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected ptcore.Tensor, but got: {type(vec).__name__}")
     parameters = list(parameters)
+    for p in parameters:
+        need_tensors("vector_to_parameters", parameters=p)
     total = sum(p.numel() for p in parameters)
     if tuple(vec.shape) != (total,):
-        raise ValueError(
+        raise ShapeError(
             f"vector_to_parameters: vec must have shape ({total},), got "
             f"{tuple(vec.shape)}"
         )

@@ -4,6 +4,7 @@ from ptcore import Tensor
 from ptcore.nn import functional as F
 from ptcore.nn.modules.module import Module
 from ptcore.nn.utils import parametrize
+from ptcore.nn.utils._parameter_hooks import need_module
 from ptcore.nn.utils.spectral_norm import as_matrix, check_iterations, default_dim, first_vectors, power_steps
 from ptcore.nn.utils.weight_norm import norm_except_dim, of_length
 
@@ -61,6 +62,7 @@ def weight_norm(module, name="weight", dim=0):
     >>> layer.parametrizations.weight.original0.shape
     ptcore.Size([2, 1])
     """
+    need_module("weight_norm", module)
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def older_names(state_dict, prefix, *_):
@@ -133,6 +135,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     >>> round(ptcore.linalg.matrix_norm(layer.eval().weight, 2).item(), 2)
     1.0
     """
+    need_module("spectral_norm", module)
     weight = _tensor_of("spectral_norm", module, name)
     dim = default_dim(module) if dim is None else dim
     parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
@@ -243,6 +246,7 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     >>> ptcore.allclose(layer.weight @ layer.weight.T, ptcore.eye(4), atol=1e-5)
     True
     """
+    need_module("orthogonal", module)
     weight = _tensor_of("orthogonal", module, name)
     if weight.ndim < 2:
         raise ValueError(f"orthogonal: Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} "

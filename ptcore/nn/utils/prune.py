@@ -8,7 +8,7 @@ import numbers
 from collections.abc import Iterable
 
 import ptcore
-from ptcore.nn.utils._parameter_hooks import hooks_of, take_hook
+from ptcore.nn.utils._parameter_hooks import hooks_of, need_module, take_hook
 from ptcore.nn.utils.convert_parameters import parameters_to_vector
 
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
@@ -84,6 +84,7 @@ class BasePruningMethod(abc.ABC):
     @staticmethod
     def _joined(module, name, method):
         """The new method, or a container of those there were and the new one; takes their hook away."""
+        need_module(type(method).__name__, module)
         hooks = module._forward_pre_hooks
         found = hooks_of(module, BasePruningMethod, name, "_tensor_name")
         if len(found) > 1:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import ptcore
 from ptcore import Tensor
+from ptcore._ops._arguments import flag, need_tensors, real
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
            "pad_sequence", "unpack_sequence", "unpad_sequence"]
@@ -169,6 +170,8 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     >>> pack_padded_sequence(ptcore.tensor([[1, 3], [2, 0]]), [2, 1])[:2]
     (tensor([1, 3, 2]), tensor([2, 1]))
     """
+    need_tensors("pack_padded_sequence", input=input)
+    batch_first = flag("pack_padded_sequence", "batch_first", batch_first)
     op = "pack_padded_sequence"
     lengths = [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
     if input.ndim < 2:
@@ -231,6 +234,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     (tensor([[1, 2],
             [3, 0]]), tensor([2, 1]))
     """
+    batch_first = flag("pad_packed_sequence", "batch_first", batch_first)
+    padding_value = real("pad_packed_sequence", "padding_value", padding_value)
     data, batch_sizes, order, back = sequence
     lengths = _lengths(batch_sizes)
     batch, steps = len(lengths), batch_sizes.numel()
@@ -272,6 +277,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     tensor([[1, 2],
             [3, 0]])
     """
+    batch_first = flag("pad_sequence", "batch_first", batch_first)
+    padding_value = real("pad_sequence", "padding_value", padding_value)
     op = "pad_sequence"
     if not isinstance(sequences, Iterable):
         raise RuntimeError(f"{op}: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
@@ -281,6 +288,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     for k, s in enumerate(sequences):
         if not isinstance(s, Tensor):
             raise TypeError(f"{op}: sequences must hold tensors, got {type(s).__name__} at {k}")
+    if not isinstance(padding_side, str):
+        raise TypeError(f"{op}: padding_side must be str, got {type(padding_side).__name__}")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"{op}: Expected padding_side to be one of left or right, but got {padding_side}.")
     first = sequences[0]
@@ -307,8 +316,12 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     >>> unpad_sequence(ptcore.tensor([[1, 2], [3, 0]]), ptcore.tensor([2, 1]), batch_first=True)
     [tensor([1, 2]), tensor([3])]
     """
+    need_tensors("unpad_sequence", padded_sequences=padded_sequences)
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
+    if len(lengths) != len(padded_sequences):
+        raise ValueError("unpad_sequence: lengths must have one element for each sequence, got "
+                         f"{len(lengths)} for {len(padded_sequences)}")
     return [s[:int(n)] for s, n in zip(padded_sequences, lengths)]
 
 

@@ -3,7 +3,7 @@ import ptcore
 from ptcore.nn import functional as F
 from ptcore.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ptcore.nn.parameter import Parameter
-from ptcore.nn.utils._parameter_hooks import refuse_lazy, refuse_second, take_hook
+from ptcore.nn.utils._parameter_hooks import need_module, refuse_lazy, refuse_second, take_hook
 
 __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
            "spectral_norm"]
@@ -174,6 +174,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     >>> sorted(layer.state_dict())
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
+    need_module("spectral_norm", module)
     SpectralNorm.apply(module, name, n_power_iterations, default_dim(module) if dim is None else dim, eps)
     return module
 

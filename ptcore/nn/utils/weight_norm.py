@@ -1,15 +1,9 @@
 """Weight normalisation: a weight as a length and a direction, by a hook before each forward pass."""
+from ptcore._ops.norm.functions import norm_except_dim
 from ptcore.nn.parameter import Parameter
-from ptcore.nn.utils._parameter_hooks import refuse_lazy, refuse_second, take_hook
+from ptcore.nn.utils._parameter_hooks import need_module, refuse_lazy, refuse_second, take_hook
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
-
-
-def norm_except_dim(v, pow=2, dim=0):
-    """Norms of the slices along a dim, shaped to stand beside v; of the whole if dim is -1."""
-    if dim == -1:
-        return v.norm(pow)
-    return v.norm(pow, [d for d in range(v.ndim) if d != dim], keepdim=True) if v.ndim > 1 else v.abs()
 
 
 def of_length(v, g, dim):
@@ -75,6 +69,7 @@ def weight_norm(module, name="weight", dim=0):
     >>> sorted(layer.state_dict())
     ['bias', 'weight_g', 'weight_v']
     """
+    need_module("weight_norm", module)
     import warnings
 
     warnings.warn("`weight_norm` is deprecated in PyTorch in favor of `nn.utils.parametrizations.weight_norm`.",
@@ -91,6 +86,7 @@ def remove_weight_norm(module, name="weight"):
     ValueError
         If it was not applied to this parameter.
     """
+    need_module("remove_weight_norm", module)
     if not take_hook(module, WeightNorm, name):
         raise ValueError(f"weight_norm: {name!r} not found in {module}")
     return module
