@@ -98,6 +98,9 @@ CALLS = {
     "_linalg_lu": ("linalg_lu", lambda: pt.linalg.lu(WHOLE)),
     "_linalg_matrix_exp": ("linalg_matrix_exp", lambda: pt.linalg.matrix_exp(pt.ones(2, 3))),
     "_linalg_solve_ex": ("linalg_solve_ex", lambda: pt.linalg.solve_ex(pt.ones(2, 2), pt.ones(3))),
+    "_linalg_inv": ("linalg_inv", lambda: pt.linalg.inv(pt.ones(2, 3))),
+    "_linalg_lu_solve": ("linalg_lu_solve", lambda: pt.linalg.lu_solve(
+        pt.ones(2, 2), pt.tensor([1, 3], dtype=pt.int32), pt.ones(2, 1))),
     "_pivot_order": ("linalg_lu_solve", lambda: pt.linalg.lu_solve(
         pt.eye(2), pt.tensor([1, 9], dtype=pt.int32), pt.ones(2, 1))),
     "_linalg_det": ("linalg_det", lambda: pt.linalg.det(pt.ones(2, 3))),

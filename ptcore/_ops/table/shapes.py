@@ -448,6 +448,11 @@ def solve_ex_spec(A, B):
     return [solve_spec("linalg_solve_ex", A, B), (tuple(A.shape[:-2]), INT32)]
 
 
+def inv_spec(A):
+    shape = square("linalg_inv", A)
+    return [(shape, A.dtype), (shape[:-2], INT32)]
+
+
 def eig_spec(A, vectors):
     shape = square("linalg_eig", A)
     dtype = COMPLEX_OF.get(A.dtype, A.dtype)
