@@ -111,8 +111,8 @@ _factor("_linalg_lu(A, check: Bool)", "lu", "lu_spec(A)",
         reference="_lu(x)")
 
 nondifferentiable(
-    "_linalg_lu_solve(LU, pivots: Index, B, transposed: Bool)", types=_TYPES, promote="none", kernel="lu_solve", internal=True,
-    called="linalg_lu_solve", out="solve_spec('linalg_lu_solve', LU, B)", autocast="high",
+    "_linalg_lu_solve(LU, pivots: Index, B, transposed: Bool)", types=_TYPES, promote="none", kernel="lu_solve",
+    internal=True, called="linalg_lu_solve", out="solve_spec('linalg_lu_solve', LU, B)", autocast="high",
     reference="_lu_solved(x, y, z, transposed)",
     doc="The solutions of ``A X = B``, or ``A^T X = B``, from LU and pivots of A, without a derivative.")
 

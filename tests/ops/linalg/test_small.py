@@ -28,7 +28,7 @@ def close(found, expected, dtype):
     np.testing.assert_allclose(found, expected, rtol=DTYPES[dtype], atol=DTYPES[dtype] * max(1, np.abs(expected).max()))
 
 
-@pytest.mark.parametrize("turned", (False, True))
+@pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_equations(dtype, n, turned):
@@ -45,7 +45,7 @@ def test_equations(dtype, n, turned):
     found = L.slogdet(x)
     close(found.sign, sign, dtype)
     np.testing.assert_allclose(found.logabsdet.numpy(), size, rtol=DTYPES[dtype] * 10)
-    if np.isfinite(np.exp(size)).all():         # what the dtype can hold
+    if size.max() < 85:                         # what a float32 can hold
         np.testing.assert_allclose(L.det(x).numpy(), np.linalg.det(a.astype(complex)), rtol=DTYPES[dtype] * 10)
 
 
@@ -90,7 +90,7 @@ def test_lu(dtype, n):
     close(L.lu_solve(factors[0], wide, ptcore.tensor(b)), np.linalg.solve(a[0], b), dtype)
 
 
-@pytest.mark.parametrize("n", (2, 4, 6, 64, 65))
+@pytest.mark.parametrize("n", [2, 4, 6, 64, 65])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_of_the_batch_fails(dtype, n):
     a = matrices(dtype, 3, n)
@@ -111,7 +111,7 @@ def test_one_of_the_batch_fails(dtype, n):
     assert L.cholesky_ex(ptcore.tensor(s)).info.tolist() == [0, 2, 0]
 
 
-@pytest.mark.parametrize("n", (3, 6, 65))
+@pytest.mark.parametrize("n", [3, 6, 65])
 def test_what_is_not_finite(n):
     a = matrices("float64", 3, n)
     a[1, n - 1, n - 1] = np.nan
@@ -133,7 +133,7 @@ def test_pivots_of_a_user():
             L.lu_solve(factors, pivots, b)
 
 
-@pytest.mark.parametrize("shape", ((0, 0), (2, 0, 0), (0, 3, 3)))
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3)])
 def test_empty(shape):
     x = ptcore.ones(shape)
     assert L.inv(x).shape == shape
@@ -142,8 +142,8 @@ def test_empty(shape):
     assert L.lu_solve(factors, pivots, ptcore.ones(*shape[:-1], 2)).shape == (*shape[:-1], 2)
 
 
-@pytest.mark.parametrize("n", (1, 3, 6))
-@pytest.mark.parametrize("dtype", (ptcore.float64, ptcore.complex128))
+@pytest.mark.parametrize("n", [1, 3, 6])
+@pytest.mark.parametrize("dtype", [ptcore.float64, ptcore.complex128])
 def test_derivatives(dtype, n):
     x = ptcore.tensor(matrices("complex128" if dtype.is_complex else "float64", 2, n), requires_grad=True)
     check = ptcore.autograd.gradcheck, ptcore.autograd.gradgradcheck
