@@ -56,8 +56,8 @@ def segments_slope(g, data, out, offsets, axis, reduce, start, given):
         zero = data == 0
         zeros = counted(zero)
         known = where(zero, ones_like(data), data)
-        others = beside(segments(known, offsets, axis, reduce, start, given)) / known
-        return beside(g) * where(zeros - zero.to(data.dtype) > 0, 0.0, others)
+        others = where(zero & (zeros == 1), beside(segments(known, offsets, axis, reduce, start, given)), 0.0)
+        return beside(g) * where(zeros > 0, others, beside(out) / known)
     same = (data == beside(out)) | (isnan(data) & isnan(beside(out)))
     return where(same & (counted(ones_like(data)) > 0), beside(g) / clamp_min(counted(same), 1), 0.0)
 
