@@ -1,8 +1,7 @@
 """Rules of reductions."""
-from ptcore._ops.functions import exp, expand, isnan, masked_fill, reshape, unsqueeze, where
+from ptcore._ops.functions import exp, expand, isnan, masked_fill, reshape, segments_slope, unsqueeze, where
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import prod_dims as prod_of
-from ptcore._ops.functions import segments_slope
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.norm.decompositions import norm_slope
 from ptcore._ops.reduction.decompositions import segments_slope as segments_slope_by_ops
