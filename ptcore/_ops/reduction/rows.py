@@ -214,6 +214,6 @@ structured(
 
 nondifferentiable(
     f"segments_slope(g, data, out: Index, offsets: Index, {_PIECES})", types=REAL, promote="none",
-    kernel="segments_slope", layout="contiguous", internal=True, called="segment_reduce", out="like_second", batch="decompose",
-    reference="_segments_slope(x, data, out, offsets, axis, reduce, start, given)",
+    kernel="segments_slope", layout="contiguous", internal=True, called="segment_reduce", out="like_second",
+    batch="decompose", reference="_segments_slope(x, data, out, offsets, axis, reduce, start, given)",
     doc="The gradient of the data for a backward that is not recorded.")

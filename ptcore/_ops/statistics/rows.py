@@ -2,8 +2,8 @@
 from ptcore._ops.table.schema import REAL, made, nondifferentiable
 
 nondifferentiable(
-    'binned(input, edges: Index, weight: OptIndex, bins: Ints, places: "searched|even|computed")', types=REAL, promote="none",
-    kernel="binned", internal=True, called="histogram", out="(tuple(bins), input.dtype)",
+    'binned(input, edges: Index, weight: OptIndex, bins: Ints, places: "searched|even|computed")', types=REAL,
+    promote="none", kernel="binned", internal=True, called="histogram", out="(tuple(bins), input.dtype)",
     batch="refused: the counts of samples are those of one more coordinate",
     reference="_binned(x, edges, weight, bins, places)",
     doc="""Sums of weights, or counts, of rows of coordinates in boxes. ``edges`` has those of each coordinate one after

@@ -106,7 +106,7 @@ def test_one_of_the_batch_fails(dtype, n):
     assert L.slogdet(x).logabsdet[1] == -np.inf
     s = a @ a.conj().swapaxes(1, 2) + np.eye(n, dtype=dtype)
     s[1, 1, 1] = -1
-    with pytest.raises(ptcore.linalg.LinAlgError, match="matrix 1 of the batch is not positive-definite: .*order 2"):
+    with pytest.raises(ptcore.linalg.LinAlgError, match=r"matrix 1 of the batch is not positive-definite: .*order 2"):
         L.cholesky(ptcore.tensor(s))
     assert L.cholesky_ex(ptcore.tensor(s)).info.tolist() == [0, 2, 0]
 
