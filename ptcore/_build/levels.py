@@ -4,12 +4,12 @@ A file that is not named here is compiled at every level, for speed: a new one n
 those of meson.build, which knows the flags.
 """
 GROUPS = {
-    # What follows indices has no lanes: it gains something from v3, nothing more from v4.
-    "narrow": ("index", "advanced_index", "shape", "sort"),
+    # What follows indices has no lanes, rows of small matrices are short: v3 gives something, v4 nothing more.
+    "narrow": ("index", "advanced_index", "shape", "sort", "elimination"),
     # Wrappers of libraries and data movement gain nothing from a higher level: compiled once.
     "base": ("search", "place", "margin", "pooling", "resample", "pad"),
     # The same, and too large for what they are worth at -O3.
-    "modest": ("grid_sample", "scatter_reduce"),
+    "modest": ("grid_sample", "scatter_reduce", "segments", "histogram"),
     # The time goes to the library, or to chains of comparisons and calls: compiled once, for size.
     "small": ("running", "svd", "lapack", "decompose", "ctc"),
     # Normals must not depend on the ISA level: without contraction.

@@ -255,6 +255,11 @@ ROW_RSTD = Of(lambda g, x, mean: 1 / x.std(axis=1, keepdims=True))
 POSITIONS = I([[0, 2, 1], [1, 1, 0]])
 
 
+def _segments(*args):
+    from _references import _segments
+    return _segments(*args)
+
+
 def _ctc(g, x, labels, input_lengths, target_lengths, *rest):
     from _references import _ctc_loss_stats
     return _ctc_loss_stats(x, labels, input_lengths, target_lengths, 0)
@@ -377,6 +382,18 @@ CASES = {
         for weight in (None, C(3, domain=("uniform", 0.5, 2)))
         for reduction, ignore, smoothing in (("mean", -100, 0.0), ("sum", 2, 0.1), ("none", 1, 0.2))
     ] + [[F(3), I(1)], [F(2, 3, 4), I([[0, 1, 2, 0], [2, 2, 1, 0]])]],
+    "segments": [
+        [F(6, 3), I([0, 2, 2, 5, 6]), 0, reduce, start, given]
+        for reduce, start, given in (("sum", 0.0, False), ("mean", 0.5, True), ("prod", 1.0, False), ("max", -9.0, True),
+                                     ("min", 9.0, True))
+    ] + [[F(2, 5), I([[0, 2, 5], [1, 1, 4]]), 1, reduce, 0.5, True] for reduce in ("sum", "prod", "max")],
+    "segments_slope": [
+        [F(2, 2), F(5, 2), Of(lambda g, x, r=reduce: _segments(x, np.array([0, 2, 5]), 0, r, 1.0, False)), I([0, 2, 5]),
+         0, reduce, 1.0, False] for reduce in ("sum", "mean", "prod")],
+    "binned": [
+        [F(40, 1), Of(lambda x: np.array([-2.0, -0.5, 0.5, 3.0])), None, (3,), "searched"],
+        [F(40, 2), Of(lambda x: np.array([-1.0, 0.0, 1.0, -3.0, -1.0, 1.0, 3.0])), F(40), (2, 3), "even"],
+        [F(30, 1), Of(lambda x: np.array([-1.0, 1.0])), None, (4,), "computed"]],
     "ctc_loss_stats": [[F(4, 2, 3), I([[1, 2], [2, 0]]), I([4, 3]), I([2, 1]), 0],
                        [F(3, 2, 3), I([[1, 1], [2, 1]]), I([3, 3]), I([2, 2]), 0],
                        [F(3, 2, 2), I([[1], [1]]), I([2, 0]), I([0, 0]), 0]],

@@ -6,7 +6,8 @@ MATRICES = ("float32", "float64", *schema.COMPLEX)
 ELSEWHERE = ("_linalg_cholesky", "_linalg_eigh", "linalg_cholesky", "cholesky", "linalg_cholesky_ex", "linalg_eigh",
              "linalg_eigvalsh", "linalg_lstsq", "linalg_matrix_rank", "_linalg_pinv_of",
              # the same of vectors up to their phase, pivots that must be int32, no derivatives: test_decompositions.py
-             "_linalg_eig", "linalg_eig", "linalg_eigvals", "_pivot_order", "lu_unpack", "linalg_lu_solve", "lu_solve",
+             "_linalg_eig", "linalg_eig", "linalg_eigvals", "_pivot_order", "lu_unpack", "_linalg_lu_solve",
+             "linalg_lu_solve", "lu_solve",
              "_linalg_ldl", "_linalg_ldl_solve", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve",
              "_geqrf", "geqrf")
 COMPOSITES = ("linalg_solve", "linalg_solve_triangular", "cholesky_solve", "cholesky_inverse", "linalg_inv", "inverse",
@@ -68,6 +69,7 @@ def cases(F):
         "linalg_pinv": [[F(4, 3)], [F(2, 4)], [F(2, 3, 2)]], "pinverse": [[F(3, 2)]],
         "linalg_qr": [[F(4, 3)], [F(2, 4)]], "qr": [[square]],
         "_linalg_solve_ex": [[square, F(3, 2), False], [F(2, 3, 3), F(2, 3, 1), True]],
+        "_linalg_inv": [[square, False], [F(2, 2, 2), True], [F(5, 5), True], [F(0, 0), True]],
         "_linalg_lu": [[square, False], [F(4, 2), False], [F(2, 4), True], [F(2, 2, 2), True]],
         "_linalg_householder": [[F(4, 3), F(3)], [F(2, 3, 2), F(2, 1)]],
         "_linalg_matrix_exp": [[square], [F(2, 2, 2)], [F(0, 0)], [F(1, 1)]],

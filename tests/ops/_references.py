@@ -373,6 +373,47 @@ def _hash_tensor(x, axis, keepdims):
     return np.bitwise_xor.reduce(bits, axis=axis, keepdims=keepdims)
 
 
+def _pieces(offsets):
+    """(row, piece, first, behind the last) of all."""
+    for at in np.ndindex(*offsets.shape[:-1], offsets.shape[-1] - 1):
+        yield at, int(offsets[at]), int(offsets[(*at[:-1], at[-1] + 1)])
+
+
+def _segments(data, offsets, axis, reduce, start, given):
+    out = np.empty((*data.shape[:axis], offsets.shape[-1] - 1, *data.shape[axis + 1:]), data.dtype)
+    for at, first, last in _pieces(offsets):
+        x = data[(*at[:-1], slice(first, last))]
+        if reduce in ("sum", "mean"):
+            total = start + x.sum(axis=0)
+            n = max(last - first, 1) if given else last - first
+            out[at] = total if reduce == "sum" else total / n
+        elif reduce == "prod":
+            out[at] = start * x.prod(axis=0)
+        else:
+            out[at] = (x.max if reduce == "max" else x.min)(axis=0, initial=start)
+    return out
+
+
+def _segments_slope(g, data, out, offsets, axis, reduce, start, given):
+    """By taking each element away: what is multiplied with it, or added to."""
+    slope = np.zeros_like(data)
+    for at, first, last in _pieces(offsets):
+        for i in range(first, last):
+            others = [j for j in range(first, last) if j != i]
+            factor = {"sum": 1, "mean": 1 / (last - first),
+                      "prod": start * data[(*at[:-1], others)].prod(axis=0)}[reduce]
+            slope[(*at[:-1], i)] += g[at] * factor
+    return slope
+
+
+def _binned(x, edges, weight, bins, places):
+    given, at = [], 0
+    for m in bins:
+        given.append(np.linspace(*edges[at:at + 2], m + 1) if places == "computed" else edges[at:at + m + 1])
+        at += m + 1
+    return np.histogramdd(x, given, weights=weight)[0]
+
+
 def _ctc_loss_stats(log_probs, labels, input_lengths, target_lengths, blank):
     """By going over all ways."""
     steps, n, _ = log_probs.shape

@@ -235,6 +235,10 @@ def _linalg_solve_ex(A, B, left, check_errors):
     return _linalg_solve(A, B, left), np.zeros(A.shape[:-2], np.int32)
 
 
+def _inv_ex(x):
+    return np.linalg.inv(x), np.zeros(x.shape[:-2], np.int32)
+
+
 def _linalg_inv_ex(A, check_errors):
     return np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
 
@@ -326,6 +330,10 @@ def _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
 
 def _linalg_lu_solve(LU, pivots, B, left, adjoint):
     return scipy.linalg.lu_solve((LU, pivots - 1), B, 2 if adjoint else 0)
+
+
+def _lu_solved(LU, pivots, B, transposed):
+    return scipy.linalg.lu_solve((LU, pivots - 1), B, int(transposed))
 
 
 def _lu_solve(input, LU_data, LU_pivots):

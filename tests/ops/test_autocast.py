@@ -106,7 +106,8 @@ BESIDE = {"cat": "widest", "stack": "widest", "cross_entropy_stats": "high", "ct
           **dict.fromkeys(("_linalg_solve", "_linalg_solve_triangular", "_linalg_cholesky", "_linalg_qr",
                            "_linalg_eigh", "_linalg_det", "_linalg_slogdet", "_linalg_pinv_of",
                            "_linalg_solve_ex", "_linalg_eig", "_linalg_lu",
-                           "_linalg_ldl", "_linalg_ldl_solve", "_geqrf", "_linalg_householder", "_linalg_matrix_exp"),
+                           "_linalg_ldl", "_linalg_ldl_solve", "_geqrf", "_linalg_householder", "_linalg_matrix_exp",
+                           "_linalg_inv", "_linalg_lu_solve"),
                           "high")}
 
 

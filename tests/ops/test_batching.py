@@ -24,6 +24,7 @@ SIZE = 3
 MOST_ELEMENTS = 300
 # Values of data decide the call itself, or the result is a Python bool.
 NEED_DATA = {"equal", "allclose", *COMPOSITES_THAT_NEED_DATA}
+RISING = {"segments", "segments_slope"}        # their positions must rise
 UNDER_TEST = [r for r in ROWS.values() if r.name not in NEED_DATA and not r.random
               and not r.batch.startswith(("refused:", "constant")) and (r.kind == "elementwise" or CASES[r.name])]
 
@@ -39,6 +40,8 @@ def samples(row, case, dtype):
     def turned(spec, k):
         if isinstance(spec, (list, tuple)):
             return type(spec)([turned(s, k) for s in spec])
+        if isinstance(spec, I) and row.name in RISING:
+            return I(np.maximum(spec.values - k, 0))
         return I(np.roll(spec.values, k, 0)) if isinstance(spec, I) and spec.values.ndim else spec
 
     made = []

@@ -98,6 +98,9 @@ CALLS = {
     "_linalg_lu": ("linalg_lu", lambda: pt.linalg.lu(WHOLE)),
     "_linalg_matrix_exp": ("linalg_matrix_exp", lambda: pt.linalg.matrix_exp(pt.ones(2, 3))),
     "_linalg_solve_ex": ("linalg_solve_ex", lambda: pt.linalg.solve_ex(pt.ones(2, 2), pt.ones(3))),
+    "_linalg_inv": ("linalg_inv", lambda: pt.linalg.inv(pt.ones(2, 3))),
+    "_linalg_lu_solve": ("linalg_lu_solve", lambda: pt.linalg.lu_solve(
+        pt.ones(2, 2), pt.tensor([1, 3], dtype=pt.int32), pt.ones(2, 1))),
     "_pivot_order": ("linalg_lu_solve", lambda: pt.linalg.lu_solve(
         pt.eye(2), pt.tensor([1, 9], dtype=pt.int32), pt.ones(2, 1))),
     "_linalg_det": ("linalg_det", lambda: pt.linalg.det(pt.ones(2, 3))),
@@ -109,6 +112,8 @@ CALLS = {
     "cross_entropy_stats": ("cross_entropy", lambda: F.cross_entropy(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
     "ctc_loss_stats": ("ctc_loss", lambda: F.ctc_loss(pt.ones(3, 1, 2, dtype=pt.int64), pt.ones(1, 1, dtype=pt.int64), (3,),
                                                       (1,))),
+    "segments": ("segment_reduce", lambda: pt.segment_reduce(pt.ones(3), "max", lengths=pt.tensor([2]))),
+    "binned": ("histogram", lambda: pt.histogram(pt.ones(2), 0)),
     "nll_loss_stats": ("nll_loss", lambda: F.nll_loss(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
     "squared_difference": ("mse_loss", lambda: F.mse_loss(WHOLE, WHOLE)),
     "absolute_difference": ("l1_loss", lambda: F.l1_loss(pt.ones(3), pt.ones(2))),
@@ -170,7 +175,7 @@ UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax
              "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "pad_edges_transposed",
              "resample_transposed",
              "to_dtype", "to_device", "conj_physical", "nextafter_of", "slice", "split_evenly", "split_by_slices",
-             "split_unsafely", "ctc_loss_backward", "median_of",
+             "split_unsafely", "ctc_loss_backward", "segments_slope", "median_of",
              "nonzero_of", "row_major", "picked", "masked_collect", "triangle_places",
              "multi_margin_slope", "multilabel_margin_slope", "pair_distances", "pair_distances_slope",
              "row_distances", "row_distances_slope", "airy_ai_slope", "bessel_j_of", "spherical_bessel_j_of",

@@ -51,6 +51,21 @@ def test_segment_reduce(reduce, kind, pieces, axis, initial):
     both(lambda lib: call(lib, "int32")[:1])
 
 
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+@pytest.mark.parametrize("values", [[1, 2, 0, 3, float("nan"), 5, 0, 0, 7, 7],
+                                    [1, 1, 1, float("nan"), float("nan"), 2, 2, float("inf"), 0, 1]])
+@pytest.mark.parametrize("given", [{"lengths": [3, 0, 4, 3]}, {"offsets": [0, 3, 3, 7, 10]}, {"lengths": [2, 2]}])
+@pytest.mark.parametrize("initial", [None, 0.5, 0.0])
+def test_segment_reduce_of_zeros_equals_and_nan(reduce, values, given, initial):
+    def call(lib):
+        x = lib.tensor(values, dtype=lib.float64, requires_grad=True)
+        pieces = {name: lib.tensor(of) for name, of in given.items()}
+        out = lib.segment_reduce(x, reduce, initial=initial, unsafe=sum(given.get("lengths", [10])) < 10, **pieces)
+        g = lib.arange(1, len(out) + 1).to(out.dtype)
+        return out, *lib.autograd.grad(out, x, g)
+    both(call)
+
+
 def test_segment_reduce_of_nan_and_unsafe():
     for reduce in ("sum", "mean", "max", "min", "prod"):
         both(lambda lib, r=reduce: [lib.segment_reduce(lib.tensor([1., float("nan"), 2.]), r,

@@ -13,9 +13,11 @@ from ptcore._ops.functions import (
     _linalg_eig,
     _linalg_eigh,
     _linalg_householder,
+    _linalg_inv,
     _linalg_ldl,
     _linalg_ldl_solve,
     _linalg_lu,
+    _linalg_lu_solve,
     _linalg_matrix_exp,
     _linalg_pinv_of,
     _linalg_qr,
@@ -154,7 +156,7 @@ def linalg_solve_ex(A, B, left, check_errors):
 def linalg_inv_ex(A, check_errors):
     _square("linalg_inv_ex", A)
     _numbers("linalg_inv_ex", A)
-    return _results.linalg_inv_ex(_linalg_solve_ex(A, _identity(A), check_errors))
+    return _results.packed(_results.linalg_inv_ex, _linalg_inv(A, check_errors))
 
 
 def linalg_solve_triangular(A, B, upper, left, unitriangular):
@@ -228,7 +230,7 @@ def max_of(a, b):
 def linalg_inv(A):
     _square("linalg_inv", A)
     _numbers("linalg_inv", A)
-    return _linalg_solve(A, _identity(A))
+    return _linalg_inv(A, True)[0]
 
 
 def inverse(input):
@@ -474,16 +476,20 @@ def _reordered(x, order, back):
 def _lu_solved(op, LU, pivots, B, left, adjoint_of):
     _square(op, LU)
     _pivots(op, "pivots", LU, pivots)
-    order = _pivot_order(pivots, LU.shape[-1])
     LU, B = _pair(op, LU, B)
     _fitting(op, LU, B, left)
-    order = expand(order, (*LU.shape[:-2], order.shape[-1]))
+    pivots = expand(pivots, LU.shape[:-1])
     if not left:
         B = adjoint(B) if adjoint_of else t(B)
-    if left != adjoint_of:                  # A X = B, with A = P L U
+    turned = left == adjoint_of             # A^H X = B, or A^T X = B
+    if not (differentiated(LU) or differentiated(B) or (turned and left and LU.dtype.is_complex)):
+        X = _linalg_lu_solve(LU, pivots, B, turned)
+        return X if left else adjoint(X) if adjoint_of else t(X)
+    order = _pivot_order(clone(pivots), LU.shape[-1])
+    if not turned:                          # A X = B, with A = P L U
         X = _linalg_solve_triangular(LU, _reordered(B, order, False), False, True)
         X = _linalg_solve_triangular(LU, X, True, False)
-    else:                                   # A^H X = B, or A^T X = B
+    else:
         flipped = adjoint(LU) if left else t(LU)
         X = _linalg_solve_triangular(flipped, B, False, False)
         X = _reordered(_linalg_solve_triangular(flipped, X, True, True), order, True)

@@ -1,7 +1,6 @@
-/* Further factors and functions of batches of matrices by LAPACK; lapack.cpp has the common ones.
+/* Further factors and functions of batches of matrices by LAPACK; lapack.cpp and elimination.cpp have the common ones.
  *
  *    eig(A; vectors) -> L, V                     A V = V diag(L), complex
- *    lu(A; check) -> LU, pivots, info            A = P L U with L's ones left out
  *    pivot_order(pivots; rows) -> order          P[order[i], i] = 1
  *    ldl(A; hermitian, check) -> LD, pivots, info    A = L D L^H, or L D L^T, from the lower triangle
  *    ldl_solve(LD, pivots, B; hermitian) -> X
@@ -79,34 +78,7 @@ int eig(pt_call *call) {
     return report(call, infos, batch, "has eigenvalues that did not converge (error code %d)");
 }
 
-/* ---- elimination ---------------------------------------------------------------------------- */
-
-template <class T>
-struct lu_factor {
-    pt_call *call;
-    int64_t m, n, k;
-    scratch<T> a;
-    lu_factor(pt_call *c, int64_t m_, int64_t n_) : call(c), m(m_), n(n_), k(min64(m_, n_)), a(m_ * n_) {}
-    explicit operator bool() const { return bool(a); }
-    int run(int64_t number, const int64_t *offset) {
-        int info = 0, im = int(m), in = int(n);
-        load_columns(a.data, call->in[0], stack(call->in[0]), offset[0]);
-        routine<T>(PT_GETRF, &im, &in, a.data, &im, output<int32_t>(call, 1) + number * k, &info);
-        store_rows(output<T>(call) + number * m * n, a.data, m, n, m);
-        return info;
-    }
-};
-
-template <class T>
-int lu(pt_call *call) {
-    const int64_t m = last(call->in[0], 2), n = last(call->in[0]), batch = batch_of(call->in[0]);
-    no_infos(call, batch);
-    if (batch * m * n == 0) return PT_OK;
-    scratch<int> infos(batch);
-    if (int status = each_matrix<1>(call, m * n * min64(m, n), infos, [&] { return lu_factor<T>(call, m, n); })) return status;
-    if (!call->params[0].i) keep_infos(call, infos, batch, 2);
-    return report(call, infos, batch, "is singular: element %d of U's diagonal is zero");
-}
+/* ---- pivots ---------------------------------------------------------------------------------- */
 
 int pivot_order_kernel(pt_call *call) {
     const pt_view &p = call->in[0];
@@ -347,28 +319,18 @@ int matrix_exp(pt_call *call) {
     return report(call, infos, batch, "failed (%d)");
 }
 
-template <class F>
-int square_with_lapack(pt_call *call, F &&f) {
-    const pt_view &x = call->in[0];
-    if (x.ndim > 1 && last(x) != last(x, 2)) return fail(call, PT_RUNTIME_ERROR, "expected square matrices");
-    return with_lapack(call, f);
-}
-
 int eig_kernel(pt_call *call) {
-    return square_with_lapack(call, [&](auto tag) { return eig<PT_TYPE(tag)>(call); });
-}
-int lu_kernel(pt_call *call) {
-    return with_lapack(call, [&](auto tag) { return lu<PT_TYPE(tag)>(call); });
+    return with_squares(call, [&](auto tag) { return eig<PT_TYPE(tag)>(call); });
 }
 int ldl_kernel(pt_call *call) {
-    return square_with_lapack(call, [&](auto tag) { return ldl<PT_TYPE(tag)>(call); });
+    return with_squares(call, [&](auto tag) { return ldl<PT_TYPE(tag)>(call); });
 }
 int ldl_solve_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &p = call->in[1], &b = call->in[2];
     bool fits = x.ndim > 1 && p.ndim == x.ndim - 1 && b.ndim == x.ndim && last(b, 2) == last(x);
     for (int d = 0; fits && d < x.ndim - 1; ++d) fits = p.sizes[d] == x.sizes[d] && b.sizes[d] == x.sizes[d];
     if (!fits) return fail(call, PT_RUNTIME_ERROR, "expected factors, pivots and matrices of one batch that fit");
-    return square_with_lapack(call, [&](auto tag) { return ldl_solve<PT_TYPE(tag)>(call); });
+    return with_squares(call, [&](auto tag) { return ldl_solve<PT_TYPE(tag)>(call); });
 }
 int geqrf_kernel(pt_call *call) {
     return with_lapack(call, [&](auto tag) { return reflect<PT_TYPE(tag)>(call, false); });
@@ -381,13 +343,13 @@ int householder_kernel(pt_call *call) {
     return with_lapack(call, [&](auto tag) { return reflect<PT_TYPE(tag)>(call, true); });
 }
 int matrix_exp_kernel(pt_call *call) {
-    return square_with_lapack(call, [&](auto tag) { return matrix_exp<PT_TYPE(tag)>(call); });
+    return with_squares(call, [&](auto tag) { return matrix_exp<PT_TYPE(tag)>(call); });
 }
 
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_decompose_, PT_ISA)[] = {
-    {"eig", eig_kernel},     {"lu", lu_kernel},       {"pivot_order", pivot_order_kernel}, {"ldl", ldl_kernel},
-    {"ldl_solve", ldl_solve_kernel}, {"geqrf", geqrf_kernel}, {"householder", householder_kernel}, {"matrix_exp", matrix_exp_kernel},
+    {"eig", eig_kernel},     {"pivot_order", pivot_order_kernel}, {"ldl", ldl_kernel},               {"ldl_solve", ldl_solve_kernel},
+    {"geqrf", geqrf_kernel}, {"householder", householder_kernel}, {"matrix_exp", matrix_exp_kernel},
     {nullptr, nullptr},
 };

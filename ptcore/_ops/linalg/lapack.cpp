@@ -1,12 +1,7 @@
-/* Equations and factors of batches of matrices by LAPACK.
+/* Orthogonal factors and eigenvalues of batches of matrices by LAPACK; elimination.cpp has equations.
  *
- *    solve(A, B) -> X                           A X = B
- *    solve_triangular(A, B; upper, unit) -> X   the same for a triangle of A
- *    cholesky(A; upper, check) -> L, info       A = L L^H, or U^H U
  *    qr(A; mode) -> Q, R                        mode: reduced, complete, r
  *    eigh(A; lower, vectors) -> L, Q            A = Q diag(L) Q^H, from a triangle of A
- *    det(A) -> det;  slogdet(A) -> sign, logabsdet
- *    solve_ex(A, B; check) -> X, info           as solve; a singular matrix is an error only if check
  */
 #include "lapack.hpp"
 
@@ -14,107 +9,7 @@ namespace {
 
 enum : int { REDUCED = 0, COMPLETE, ONLY_R };
 
-/* ---- equations ------------------------------------------------------------------------------ */
-
-template <class T>
-struct solver {
-    pt_call *call;
-    int64_t n, k;
-    bool always;                        /* divides by a pivot of zero as well */
-    scratch<T> a, b;
-    scratch<int> pivots;
-    solver(pt_call *c, int64_t n_, int64_t k_, bool always_) : call(c), n(n_), k(k_), always(always_), a(n_ * n_), b(n_ * k_), pivots(n_) {}
-    explicit operator bool() const { return a && b && pivots; }
-    int run(int64_t number, const int64_t *offset) {
-        int info = 0, in = int(n), ik = int(k);
-        load_columns(a.data, call->in[0], stack(call->in[0]), offset[0]);
-        load_columns(b.data, call->in[1], stack(call->in[1]), offset[1]);
-        routine<T>(PT_GESV, &in, &ik, a.data, &in, pivots.data, b.data, &in, &info);
-        if (info > 0 && always) {
-            int ignored = 0;
-            char as_is = 'N';
-            routine<T>(PT_GETRS, &as_is, &in, &ik, a.data, &in, pivots.data, b.data, &in, &ignored);
-        }
-        store_rows(output<T>(call) + number * n * k, b.data, n, k, n);
-        return info;
-    }
-};
-
-template <class T>
-int solve(pt_call *call, bool always) {
-    const int64_t n = call->in[0].sizes[call->in[0].ndim - 1], k = call->in[1].sizes[call->in[1].ndim - 1], batch = batch_of(call->in[0]);
-    if (call->nout > 1)
-        for (int64_t b = 0; b < batch; ++b) output<int32_t>(call, 1)[b] = 0;
-    if (batch * n == 0) return PT_OK;
-    scratch<int> infos(batch);
-    if (int status = each_matrix<2>(call, n * n * (n + k), infos, [&] { return solver<T>(call, n, k, always); })) return status;
-    if (always) keep_infos(call, infos, batch, 1);
-    return report(call, infos, batch, "is singular: pivot %d of its elimination is zero");
-}
-
-template <class T>
-struct triangular_solver {
-    pt_call *call;
-    int64_t n, k;
-    bool upper, unit;
-    scratch<T> a, b;
-    triangular_solver(pt_call *c, int64_t n_, int64_t k_)
-        : call(c), n(n_), k(k_), upper(c->params[0].i != 0), unit(c->params[1].i != 0), a(n_ * n_), b(n_ * k_) {}
-    explicit operator bool() const { return a && b; }
-    int run(int64_t number, const int64_t *offset) {
-        int in = int(n), ik = int(k);
-        char left = 'L', triangle = upper ? 'U' : 'L', as_is = 'N', diagonal = unit ? 'U' : 'N';
-        T one = convert<T>(1);
-        load_columns(a.data, call->in[0], stack(call->in[0]), offset[0]);
-        load_columns(b.data, call->in[1], stack(call->in[1]), offset[1]);
-        routine<T>(PT_TRSM, &left, &triangle, &as_is, &diagonal, &in, &ik, &one, a.data, &in, b.data, &in);
-        store_rows(output<T>(call) + number * n * k, b.data, n, k, n);
-        return 0;
-    }
-};
-
-template <class T>
-int solve_triangular(pt_call *call) {
-    const int64_t n = call->in[0].sizes[call->in[0].ndim - 1], k = call->in[1].sizes[call->in[1].ndim - 1], batch = batch_of(call->in[0]);
-    if (batch * n * k == 0) return PT_OK;
-    scratch<int> infos(batch);
-    if (int status = each_matrix<2>(call, n * n * k, infos, [&] { return triangular_solver<T>(call, n, k); })) return status;
-    return report(call, infos, batch, "failed (%d)");
-}
-
 /* ---- factors -------------------------------------------------------------------------------- */
-
-template <class T>
-struct cholesky_factor {
-    pt_call *call;
-    int64_t n;
-    bool upper;
-    scratch<T> a;
-    cholesky_factor(pt_call *c, int64_t n_) : call(c), n(n_), upper(c->params[0].i != 0), a(n_ * n_) {}
-    explicit operator bool() const { return bool(a); }
-    int run(int64_t number, const int64_t *offset) {
-        int info = 0, in = int(n);
-        char triangle = upper ? 'U' : 'L';
-        load_columns(a.data, call->in[0], stack(call->in[0]), offset[0]);
-        routine<T>(PT_POTRF, &triangle, &in, a.data, &in, &info);
-        T *to = output<T>(call) + number * n * n;
-        for (int64_t i = 0; i < n; ++i)
-            for (int64_t j = 0; j < n; ++j) to[i * n + j] = (upper ? j >= i : j <= i) ? a[j * n + i] : convert<T>(0);
-        return info;
-    }
-};
-
-template <class T>
-int cholesky(pt_call *call) {
-    const int64_t n = call->in[0].sizes[call->in[0].ndim - 1], batch = batch_of(call->in[0]);
-    int32_t *info = output<int32_t>(call, 1);
-    for (int64_t b = 0; b < batch; ++b) info[b] = 0;
-    if (batch * n == 0) return PT_OK;
-    scratch<int> infos(batch);
-    if (int status = each_matrix<1>(call, n * n * n / 3, infos, [&] { return cholesky_factor<T>(call, n); })) return status;
-    if (!call->params[1].i) keep_infos(call, infos, batch, 1);
-    return report(call, infos, batch, "is not positive-definite: its leading minor of order %d is not positive");
-}
 
 template <class T>
 struct qr_factor {
@@ -207,113 +102,17 @@ int eigh(pt_call *call) {
     return report(call, infos, batch, "has eigenvalues that did not converge (error code %d)");
 }
 
-/* ---- determinants --------------------------------------------------------------------------- */
-
-/* getrf of a matrix so small that LAPACK's calls would take most of the time; 1-based pivots, columns in order */
-template <class T>
-inline void eliminate(T *a, int64_t n, int *pivots) {
-    for (int64_t k = 0; k < n; ++k) {
-        int64_t best = k;
-        for (int64_t i = k + 1; i < n; ++i)
-            if (pt::abs(a[k * n + i]) > pt::abs(a[k * n + best])) best = i;
-        pivots[k] = int(best + 1);
-        if (pt::abs(a[k * n + best]) == 0) continue;
-        if (best != k)
-            for (int64_t j = 0; j < n; ++j) std::swap(a[j * n + k], a[j * n + best]);
-        for (int64_t i = k + 1; i < n; ++i) a[k * n + i] = a[k * n + i] / a[k * n + k];
-        for (int64_t j = k + 1; j < n; ++j)
-            for (int64_t i = k + 1; i < n; ++i) a[j * n + i] = a[j * n + i] - a[k * n + i] * a[j * n + k];
-    }
-}
-
-template <class T>
-struct eliminator {
-    pt_call *call;
-    int64_t n;
-    bool logarithm;
-    scratch<T> a;
-    scratch<int> pivots;
-    eliminator(pt_call *c, int64_t n_, bool l) : call(c), n(n_), logarithm(l), a(n_ * n_), pivots(n_) {}
-    explicit operator bool() const { return a && pivots; }
-    int run(int64_t number, const int64_t *offset) {
-        int info = 0, in = int(n);
-        load_columns(a.data, call->in[0], stack(call->in[0]), offset[0]);
-        if (n <= 8) eliminate(a.data, n, pivots.data);
-        else routine<T>(PT_GETRF, &in, &in, a.data, &in, pivots.data, &info);
-        if (info < 0) return info;
-        T product = convert<T>(1);
-        double sum = 0;
-        for (int64_t i = 0; i < n; ++i) {
-            T d = a[i * (n + 1)];
-            if (pivots[i] != int(i + 1)) product = convert<T>(0) - product;
-            if (logarithm) {
-                const double size = double(pt::abs(d));
-                sum += log(size);
-                if (size == 0) d = convert<T>(0);
-                else if constexpr (is_complex<T>) d = {real_type<T>(double(d.re) / size), real_type<T>(double(d.im) / size)};
-                else d = T(double(d) / size);
-            }
-            product = product * d;
-        }
-        output<T>(call)[number] = product;
-        if (logarithm) output<real_type<T>>(call, 1)[number] = real_type<T>(sum);
-        return 0;
-    }
-};
-
-template <class T>
-PT_NOINLINE int determinant(pt_call *call, bool logarithm) {
-    const int64_t n = call->in[0].sizes[call->in[0].ndim - 1], batch = batch_of(call->in[0]);
-    scratch<int> infos(batch);
-    if (batch == 0) return PT_OK;
-    if (int status = each_matrix<1>(call, n * n * n / 3, infos, [&] { return eliminator<T>(call, n, logarithm); })) return status;
-    return report(call, infos, batch, "failed (%d)");
-}
-
-template <class F>
-int with_type(pt_call *call, bool square, F &&f) {
-    const pt_view &x = call->in[0];
-    if (x.ndim < 2) return fail(call, PT_RUNTIME_ERROR, "expected a matrix or a batch of them, got %d dimensions", x.ndim);
-    if (square && x.sizes[x.ndim - 1] != x.sizes[x.ndim - 2]) return fail(call, PT_RUNTIME_ERROR, "expected square matrices");
-    if (call->nin > 1) {
-        const pt_view &b = call->in[1];
-        bool fits = b.ndim == x.ndim && b.dtype == x.dtype && b.sizes[b.ndim - 2] == x.sizes[x.ndim - 1];
-        for (int d = 0; fits && d < x.ndim - 2; ++d) fits = b.sizes[d] == x.sizes[d];
-        if (!fits) return fail(call, PT_RUNTIME_ERROR, "expected two batches of matrices of one dtype that fit");
-        if (too_large(b.sizes[b.ndim - 1])) return fail(call, PT_RUNTIME_ERROR, "too many columns for LAPACK");
-    }
-    return with_lapack(call, f);
-}
-
-int solve_kernel(pt_call *call) {
-    return with_type(call, true, [&](auto tag) { return solve<PT_TYPE(tag)>(call, false); });
-}
-int solve_ex_kernel(pt_call *call) {
-    return with_type(call, true, [&](auto tag) { return solve<PT_TYPE(tag)>(call, !call->params[0].i); });
-}
-int solve_triangular_kernel(pt_call *call) {
-    return with_type(call, true, [&](auto tag) { return solve_triangular<PT_TYPE(tag)>(call); });
-}
-int cholesky_kernel(pt_call *call) {
-    return with_type(call, true, [&](auto tag) { return cholesky<PT_TYPE(tag)>(call); });
-}
 int qr_kernel(pt_call *call) {
-    return with_type(call, false, [&](auto tag) { return qr<PT_TYPE(tag)>(call); });
+    return with_lapack(call, [&](auto tag) { return qr<PT_TYPE(tag)>(call); });
 }
 int eigh_kernel(pt_call *call) {
-    return with_type(call, true, [&](auto tag) { return eigh<PT_TYPE(tag)>(call); });
-}
-int det_kernel(pt_call *call) {
-    return with_type(call, true, [&](auto tag) { return determinant<PT_TYPE(tag)>(call, false); });
-}
-int slogdet_kernel(pt_call *call) {
-    return with_type(call, true, [&](auto tag) { return determinant<PT_TYPE(tag)>(call, true); });
+    return with_squares(call, [&](auto tag) { return eigh<PT_TYPE(tag)>(call); });
 }
 
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_lapack_, PT_ISA)[] = {
-    {"solve", solve_kernel}, {"solve_triangular", solve_triangular_kernel}, {"cholesky", cholesky_kernel}, {"qr", qr_kernel},
-    {"eigh", eigh_kernel},   {"det", det_kernel},                           {"slogdet", slogdet_kernel},   {"solve_ex", solve_ex_kernel},
+    {"qr", qr_kernel},
+    {"eigh", eigh_kernel},
     {nullptr, nullptr},
 };

@@ -66,28 +66,31 @@ inline int64_t workspace(T best) {      /* a float cannot hold every size: LAPAC
     return wanted < INT_MAX ? int64_t(wanted) : -1;
 }
 
+/* Calls range(make, outer, infos, begin, end) for parts of the batch; the first `inputs` inputs have its dims. */
+PT_NOINLINE int walk_batch(pt_call *call, int inputs, int64_t cost, const scratch<int> &infos, const void *make,
+                           void (*range)(const void *, const space<3> &, int *, int64_t, int64_t)) {
+    const pt_view &x = call->in[0];
+    const int64_t batch = batch_of(x);
+    space<3> outer;
+    for (int d = 0; d < x.ndim - 2; ++d)
+        outer.push(x.sizes[d], {x.strides[d], inputs > 1 ? call->in[1].strides[d] : 0, inputs > 2 ? call->in[2].strides[d] : 0});
+    if (!infos) return no_memory(call, batch * int64_t(sizeof(int)));
+    one_blas_thread guard;
+    if (pt_blas.set_threads)
+        parallel_for(batch, max64(1, 16384 / max64(1, cost)), [&](int64_t begin, int64_t end) { range(make, outer, infos.data, begin, end); });
+    else range(make, outer, infos.data, 0, batch);
+    return PT_OK;
+}
+
 /* Runs what make() gives, which has the workspaces of a thread, on every matrix and keeps its info. The first K
  * inputs have the batch dims of the first. */
 template <int K, class Make>
-int each_matrix(pt_call *call, int64_t cost, scratch<int> &infos, Make &&make) {
-    const pt_view &x = call->in[0];
-    const int64_t batch = batch_of(x);
-    space<K> outer;
-    for (int d = 0; d < x.ndim - 2; ++d) {
-        if constexpr (K == 1) outer.push(x.sizes[d], {x.strides[d]});
-        else if constexpr (K == 2) outer.push(x.sizes[d], {x.strides[d], call->in[1].strides[d]});
-        else outer.push(x.sizes[d], {x.strides[d], call->in[1].strides[d], call->in[2].strides[d]});
-    }
-    if (!infos) return no_memory(call, batch * int64_t(sizeof(int)));
-    one_blas_thread guard;
-    auto body = [&](int64_t begin, int64_t end) {
-        auto one = make();
-        cursor<K> at(outer, begin);
-        for (int64_t b = begin; b < end; ++b, at.next()) infos[b] = one ? one.run(b, at.offset) : int(NO_MEMORY);
-    };
-    if (pt_blas.set_threads) parallel_for(batch, max64(1, 16384 / max64(1, cost)), [&](int64_t begin, int64_t end) { body(begin, end); });
-    else body(0, batch);
-    return PT_OK;
+inline int each_matrix(pt_call *call, int64_t cost, const scratch<int> &infos, const Make &make) {
+    return walk_batch(call, K, cost, infos, &make, [](const void *maker, const space<3> &outer, int *found, int64_t begin, int64_t end) {
+        auto one = (*static_cast<const Make *>(maker))();
+        cursor<3> at(outer, begin);
+        for (int64_t b = begin; b < end; ++b, at.next()) found[b] = one ? one.run(b, at.offset) : int(NO_MEMORY);
+    });
 }
 
 /* PT_OK, or the error of the first matrix that failed; `what` says what a positive info means */
@@ -132,6 +135,13 @@ int with_lapack(pt_call *call, F &&f) {
     case PT_COMPLEX128: return f(type_tag<complex128>{});
     default: return bad_dtype(call, x.dtype);
     }
+}
+
+template <class F>
+int with_squares(pt_call *call, F &&f) {
+    const pt_view &x = call->in[0];
+    if (x.ndim > 1 && x.sizes[x.ndim - 1] != x.sizes[x.ndim - 2]) return fail(call, PT_RUNTIME_ERROR, "expected square matrices");
+    return with_lapack(call, f);
 }
 
 } // namespace

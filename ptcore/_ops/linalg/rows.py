@@ -97,6 +97,10 @@ _factor("_linalg_solve_ex(A, B, check: Bool)", "solve_ex", "solve_ex_spec(A, B)"
         fields=("result", "info"), node="LinalgSolveExBackward0",
         jvp=["-_linalg_solve(x, matmul(t, out))", "_linalg_solve(x, t)"], reference="_solve_ex(x, y)")
 
+_factor("_linalg_inv(A, check: Bool)", "inv", "inv_spec(A)",
+        "Inverses, and 0 or the number of the pivot that is zero.", called="linalg_inv",
+        fields=("inverse", "info"), node="LinalgInvExBackward0", jvp="rule", reference="_inv_ex(x)")
+
 _factor("_linalg_eig(A, vectors: Bool)", "eig", "eig_spec(A, vectors)",
         "Complex eigenvalues of any square matrix, and the eigenvectors or nothing.",
         fields=("eigenvalues", "eigenvectors"), node="LinalgEigBackward0", jvp="rule", reference="_eig(x)")
@@ -105,6 +109,12 @@ _factor("_linalg_lu(A, check: Bool)", "lu", "lu_spec(A)",
         "Both triangles of ``P L U`` in one matrix, the rows swapped, and 0 or the number of the zero of U's diagonal.",
         called="linalg_lu_factor", fields=("LU", "pivots", "info"), node="LinalgLuFactorExBackward0", jvp="rule",
         reference="_lu(x)")
+
+nondifferentiable(
+    "_linalg_lu_solve(LU, pivots: Index, B, transposed: Bool)", types=_TYPES, promote="none", kernel="lu_solve",
+    internal=True, called="linalg_lu_solve", out="solve_spec('linalg_lu_solve', LU, B)", autocast="high",
+    reference="_lu_solved(x, y, z, transposed)",
+    doc="The solutions of ``A X = B``, or ``A^T X = B``, from LU and pivots of A, without a derivative.")
 
 nondifferentiable(
     "_pivot_order(pivots: Index, rows: Int)", kernel="pivot_order", internal=True, called="lu_unpack",

@@ -1,5 +1,6 @@
-"""Sums written out in smaller ops; see _decompositions.py."""
-from ptcore._ops.functions import isnan, masked_fill
+"""Reductions written out in smaller ops; see _decompositions.py."""
+from ptcore._ops.creation.creation import arange, full, ones_like, zeros_like
+from ptcore._ops.functions import cat, clamp_min, expand, gather, isnan, masked_fill, reshape, slice, where
 from ptcore._ops.functions import sum as sum_of
 
 
@@ -8,4 +9,57 @@ def nansum(input, dim=None, keepdim=False, dtype=None):
     return sum_of(known, dim, keepdim, dtype=dtype)
 
 
-FUNCTIONS = {f.__name__: f for f in (nansum,)}
+_REDUCE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin"}
+
+
+def _buckets(data, offsets, axis):
+    """Which piece each element is in, from 1; those before the first piece are in 0, those behind the last one last."""
+    size = data.shape[axis]
+    places = reshape(arange(size, device=data.device), (size, 1))
+    bucket = sum_of(places >= reshape(offsets, (*offsets.shape[:-1], 1, offsets.shape[-1])), -1)
+    return expand(reshape(bucket, (*data.shape[:axis + 1], *(1,) * (data.ndim - axis - 1))), data.shape)
+
+
+def _lengths(offsets, like, axis, given):
+    k = offsets.shape[-1]
+    lengths = slice(offsets, -1, 1, k, 1) - slice(offsets, -1, 0, k - 1, 1)
+    lengths = clamp_min(lengths, 1) if given else lengths
+    return reshape(lengths, (*lengths.shape, *(1,) * (like.ndim - axis - 1))).to(like.dtype)
+
+
+def segments(data, offsets, axis, reduce, start, given):
+    count = offsets.shape[-1] - 1
+    shape = (*data.shape[:axis], count + 2, *data.shape[axis + 1:])
+    result = full(shape, start, dtype=data.dtype, device=data.device)
+    result = result.scatter_reduce(axis, _buckets(data, offsets, axis), data, _REDUCE[reduce])
+    result = slice(result, axis, 1, count + 1, 1)
+    return result / _lengths(offsets, data, axis, given) if reduce == "mean" else result
+
+
+def segments_slope(g, data, out, offsets, axis, reduce, start, given):
+    """Of a product with zeros the slope is right, its own derivative along them is not."""
+    if reduce == "mean":
+        g = g / _lengths(offsets, data, axis, given)
+    bucket = _buckets(data, offsets, axis)
+    rim = full((*data.shape[:axis], 1, *data.shape[axis + 1:]), 0.0, dtype=data.dtype, device=data.device)
+
+    def beside(x):
+        return gather(cat([rim, x, rim], axis), axis, bucket)
+
+    def counted(mask):
+        total = zeros_like(cat([rim, out, rim], axis))
+        return gather(total.scatter_add(axis, bucket, mask.to(data.dtype)), axis, bucket)
+
+    if reduce in ("sum", "mean"):
+        return beside(g)
+    if reduce == "prod":
+        zero = data == 0
+        zeros = counted(zero)
+        known = where(zero, ones_like(data), data)
+        others = where(zero & (zeros == 1), beside(segments(known, offsets, axis, reduce, start, given)), 0.0)
+        return beside(g) * where(zeros > 0, others, beside(out) / known)
+    same = (data == beside(out)) | (isnan(data) & isnan(beside(out)))
+    return where(same & (counted(ones_like(data)) > 0), beside(g) / clamp_min(counted(same), 1), 0.0)
+
+
+FUNCTIONS = {f.__name__: f for f in (nansum, segments, segments_slope)}

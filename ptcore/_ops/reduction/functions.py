@@ -1,12 +1,11 @@
 """``segment_reduce``."""
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
-from ptcore._ops.creation.creation import arange, full, zeros
-from ptcore._ops.functions import cat, cumsum, searchsorted
+from ptcore._ops.creation.creation import zeros
+from ptcore._ops.functions import cat, cumsum, segments
 from ptcore._tensor import Tensor
 
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf")}
-_REDUCE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin"}
 
 
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
@@ -67,20 +66,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
             raise RuntimeError(f"{op}: lengths must add up to {size}, the size of dim {axis}")
     else:
         offsets = pieces
-        lengths = pieces.diff()
-        if checked and ((lengths < 0).any() or (pieces < 0).any() or (pieces > size).any()):
+        if checked and ((pieces.diff() < 0).any() or (pieces < 0).any() or (pieces > size).any()):
             raise RuntimeError(f"{op}: offsets must rise from 0 to {size} at most, the size of dim {axis}")
-    # Elements before the first piece go to bucket 0, those behind the last one to the last bucket.
-    count = offsets.shape[-1] - 1
-    places = arange(size, device=data.device).expand(*offsets.shape[:-1], size)
-    bucket = searchsorted(offsets.contiguous(), places.contiguous(), right=True)
-    inner = (1,) * (data.ndim - axis - 1)
-    bucket = bucket.reshape(*bucket.shape, *inner).expand(data.shape)
     start = _START[reduce] if initial is None else _arguments.real(op, "initial", initial)
-    shape = (*data.shape[:axis], count + 2, *data.shape[axis + 1:])
-    result = full(shape, start, dtype=data.dtype, device=data.device)
-    result = result.scatter_reduce(axis, bucket, data, _REDUCE[reduce]).narrow(axis, 1, count)
-    if reduce == "mean":
-        divisor = (lengths if initial is None else lengths.clamp(min=1)).reshape(*lengths.shape, *inner)
-        result = result / divisor.to(data.dtype)
-    return result
+    return segments(data, offsets, axis, reduce, start, initial is not None)

@@ -213,3 +213,17 @@ made("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "
 made("aminmax(input, *, dim: Obj = None, keepdim=False)", "_aminmax(x, dim, keepdim)",
      "The smallest and the largest value along ``dim``, or of all elements; equal ones share the gradient.",
      "ptcore.aminmax(ptcore.tensor([3, 1, 2])).max", "tensor(3)", out_argument=True, returns="tuple[Tensor, Tensor]")
+
+# -- pieces -------------------------------------------------------------------------------------
+_PIECES = 'axis: Int, reduce: "sum|mean|prod|max|min", start: Float, given: Bool'
+structured(
+    f"segments(data, offsets: Index, {_PIECES})", types=REAL, promote="none", kernel="segments", layout="contiguous",
+    internal=True, called="segment_reduce", node="SegmentReduceBackward0", out="segments_spec(data, offsets, axis)",
+    batch="decompose", jvp="decompose", reference="_segments(x, y, axis, reduce, start, given)",
+    doc="Reductions of the pieces of a dim that begin and end at the offsets.")
+
+nondifferentiable(
+    f"segments_slope(g, data, out: Index, offsets: Index, {_PIECES})", types=REAL, promote="none",
+    kernel="segments_slope", layout="contiguous", internal=True, called="segment_reduce", out="like_second",
+    batch="decompose", reference="_segments_slope(x, data, out, offsets, axis, reduce, start, given)",
+    doc="The gradient of the data for a backward that is not recorded.")

@@ -14,6 +14,7 @@ from ptcore._ops.functions import (
     all,
     amax,
     amin,
+    binned,
     cat,
     clamp_max,
     clamp_min,
@@ -40,7 +41,6 @@ from ptcore._ops.functions import (
     unsqueeze,
     where,
 )
-from ptcore._ops.sort.bodies import searchsorted
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -204,9 +204,8 @@ def histc(input, bins, min, max):
         low, high = low - 1, high + 1
     if not low < high or high - low == float("inf"):
         raise RuntimeError(f"histc: min must be below max and both finite, got {low} and {high}")
-    inside = (x >= low) & (x <= high)
-    place = clamp_max(floor((where(inside, x, low) - low) * bins / (high - low)).to(INT64), bins - 1)
-    return index_add(zeros(bins, dtype=input.dtype, device=input.device), 0, place, inside.to(input.dtype))
+    limits = linspace(low, high, 2, dtype=x.dtype, device=x.device)
+    return binned(unsqueeze(x, 1), limits, None, (bins,), "computed")
 
 
 # -- differences and integrals ------------------------------------------------------------------------
@@ -379,24 +378,15 @@ def _edges(op, x, bins, low_high):
 
 def _counted(op, rows, bins, ranges, weight, density):
     """(counts, edges of each column) of rows of coordinates."""
-    n, k = rows.shape
+    k = rows.shape[1]
     edges = [_edges(op, rows[:, i], bins[i], ranges[i]) for i in range(k)]
-    place, inside = zeros(n, dtype=INT64, device=rows.device), ones_like(rows[:, 0], dtype=as_dtype("bool"))
-    for i, edge in enumerate(edges):
-        x, m = rows[:, i].contiguous(), edge.numel() - 1
+    shape = [edge.numel() - 1 for edge in edges]
+    for m in shape:
         if m < 1:
             raise RuntimeError(f"{op}: bins must have at least 2 edges, got {m + 1}")
-        at = searchsorted(edge, x, False, True, None, None) - 1
-        at = where(x == edge[m], m - 1, at)
-        inside = inside & (x >= edge[0]) & (x <= edge[m])
-        place = place * m + at
-    shape = [e.numel() - 1 for e in edges]
-    total = 1
-    for m in shape:
-        total *= m
-    weights = ones_like(rows[:, 0]) if weight is None else reshape(weight, (-1,))
-    counts = index_add(zeros(total, dtype=rows.dtype, device=rows.device), 0, place[inside], weights[inside])
-    counts = reshape(counts, shape)
+    given = any_of(isinstance(b, Tensor) for b in bins)
+    counts = binned(rows, edges[0] if k == 1 else cat(edges), None if weight is None else reshape(weight, (-1,)), shape,
+                    "searched" if given else "even")
     if density:
         counts = counts / sum(counts)
         for i, edge in enumerate(edges):

@@ -1,5 +1,13 @@
 """Rows: order statistics, counts, differences and integrals."""
-from ptcore._ops.table.schema import made
+from ptcore._ops.table.schema import REAL, made, nondifferentiable
+
+nondifferentiable(
+    'binned(input, edges: Index, weight: OptIndex, bins: Ints, places: "searched|even|computed")', types=REAL,
+    promote="none", kernel="binned", internal=True, called="histogram", out="(tuple(bins), input.dtype)",
+    batch="refused: the counts of samples are those of one more coordinate",
+    reference="_binned(x, edges, weight, bins, places)",
+    doc="""Sums of weights, or counts, of rows of coordinates in boxes. ``edges`` has those of each coordinate one after
+the other; even ones are found by a guess; of places that are computed it has the first and the last alone.""")
 
 made("cov(input, *, correction=1, fweights: Obj = None, aweights: Obj = None)", "cov(x, ddof=correction)",
      """Covariances of variables (rows) over observations (columns), which may have counts ``fweights`` and weights

@@ -433,6 +433,13 @@ def qr_spec(A, mode):
     return [((0,) if mode == "r" else (*batch, m, wide), A.dtype), ((*batch, wide, n), A.dtype)]
 
 
+def segments_spec(data, offsets, axis):
+    if offsets.ndim != axis + 1 or not offsets.shape[axis]:
+        raise ShapeError(f"segment_reduce: offsets must have axis {axis} as their last dim, got shape "
+                         f"{list(offsets.shape)}")
+    return (*data.shape[:axis], offsets.shape[axis] - 1, *data.shape[axis + 1:]), data.dtype
+
+
 def ctc_spec(log_probs, labels):
     """The losses, and a state for each label, and for each blank around them, after each step."""
     steps, n = log_probs.shape[:2]
@@ -446,6 +453,11 @@ def eigh_spec(A, vectors):
 
 def solve_ex_spec(A, B):
     return [solve_spec("linalg_solve_ex", A, B), (tuple(A.shape[:-2]), INT32)]
+
+
+def inv_spec(A):
+    shape = square("linalg_inv", A)
+    return [(shape, A.dtype), (shape[:-2], INT32)]
 
 
 def eig_spec(A, vectors):

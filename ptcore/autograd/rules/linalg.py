@@ -8,6 +8,7 @@ equal their adjoint, or are defined up to the gauge of their vectors.
 from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import eye, ones
 from ptcore._ops.functions import (
+    _linalg_inv,
     _linalg_matrix_exp,
     _linalg_solve,
     _linalg_solve_triangular,
@@ -148,6 +149,17 @@ def solve(g, A, out, needs):
 @vjp("_linalg_solve_ex")
 def solve_ex(gs, A, out, needs):
     return (None, None) if gs[0] is None else solve(gs[0], A, out, needs)
+
+
+@vjp("_linalg_inv")
+def inv(gs, out):
+    g = gs[0]
+    return None if g is None else -matmul(adjoint(out), matmul(g, adjoint(out)))
+
+
+@jvp("_linalg_inv")
+def inv_forward(t, out):
+    return -matmul(out, matmul(t, out)), None
 
 
 @vjp("_linalg_solve_triangular")
@@ -439,7 +451,7 @@ def cofactors(A, out):
     """What the determinant's derivative is: the inverse's adjoint times the determinant, or, where a matrix
     is singular, the products of all singular values but one."""
     if not has_values(out) or not (out == 0).any():
-        return _linalg_solve(adjoint(A), expand(identity(A), A.shape) * as_matrix(conj_of(out)))
+        return adjoint(_linalg_inv(A, True)[0]) * as_matrix(conj_of(out))
     u, s, vh = _linalg_svd(A, False, True)
     first = slice(cumprod(s, -1), -1, 0, s.shape[-1] - 1, 1)
     last = cumprod(s.flip(-1), -1).flip(-1)
@@ -470,8 +482,7 @@ def slogdet(gs, A, out):
         g = turned if g is None else g + turned
     if g is None:
         return None
-    factor = expand(identity(A), A.shape) * as_matrix(g)
-    return _linalg_solve(adjoint(A), factor)
+    return adjoint(_linalg_inv(A, True)[0]) * as_matrix(g)
 
 
 @jvp("_linalg_slogdet")

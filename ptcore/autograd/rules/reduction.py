@@ -1,11 +1,12 @@
 """Rules of reductions."""
-from ptcore._ops.functions import exp, expand, isnan, masked_fill, reshape, unsqueeze, where
+from ptcore._ops.functions import exp, expand, isnan, masked_fill, reshape, segments_slope, unsqueeze, where
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import prod_dims as prod_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.norm.decompositions import norm_slope
+from ptcore._ops.reduction.decompositions import segments_slope as segments_slope_by_ops
 from ptcore._ops.table.shapes import reduced_shape
-from ptcore.autograd._helpers import conj_of, ungathered
+from ptcore.autograd._helpers import conj_of, differentiated, ungathered
 from ptcore.autograd.rules import vjp
 
 
@@ -90,3 +91,9 @@ def vector_norm(g, input, out, ord, dim, keepdim):
     g = restored(g, input.shape, dim, keepdim)
     out = restored(out, input.shape, dim, keepdim)
     return norm_slope(g, input, out, ord, dim)
+
+
+@vjp("segments")
+def segments(g, data, offsets, out, axis, reduce, start, given):
+    slope = segments_slope_by_ops if differentiated() else segments_slope
+    return slope(g, data, out, offsets, axis, reduce, start, given), None
