@@ -153,7 +153,19 @@ def test_reference_pages(tmp_path):
             continue
         where = f"ptcore.{row.public[0]}" if row.public else f"ptcore.Tensor.{row.name}"
         assert f":: {where}\n" in text, row.name
-    assert "Derivative for input" in text
+    entries = dict(re.findall(r"^\.\. auto\w+:: ptcore\.(\S+)\n(.*?)(?=^\.\. auto|\Z)", text, re.M | re.S))
+    for row in pt.ops.values():
+        if row.internal or row.family == "registered" or row.kind in ("composite", "nondifferentiable"):
+            continue
+        entry = entries[row.public[0] if row.public else f"Tensor.{row.name}"]
+        for texts in (row.partial, row.vjp, row.jvp if isinstance(row.jvp, (list, tuple)) else None):
+            for declared in texts or ():
+                assert not declared or f"``{declared}``" in entry or (
+                    declared.startswith("not_implemented(") and "No derivative for" in entry), (row.name, declared)
+        assert re.search("Derivative for|Gradient for|Gradient: |No derivative for|Without derivative", entry), row.name
+    assert "Derivative for input: ``" in entries["relu"]
+    assert "Gradient: ``softmax" in entries["softmax"]
+    assert "``mm(g, adjoint(y))``" in entries["mm"]
 
 
 @SOURCE_ONLY

@@ -3,6 +3,7 @@
 They are attributes of the namespace, but stand in no list of its names.
 """
 import ptcore
+from ptcore._ops.creation.functions import logspace as _logspace
 from ptcore.array_api._dtypes import promoted
 from ptcore.array_api._manipulation import axes_of, permute_dims
 from ptcore.array_api._reductions import cumulative_prod, cumulative_sum
@@ -108,4 +109,4 @@ def logspace(start, stop, num=50, *, base=10.0, dtype=None):
     >>> xp.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    return ptcore.logspace(start, stop, num, base=base, dtype=dtype)._set_standard()
+    return _logspace(start, stop, num, base=base, dtype=dtype)._set_standard()
