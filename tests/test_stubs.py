@@ -1,11 +1,13 @@
 """The type stubs agree with the package: names, parameters and defaults; the pages with the functions."""
 import ast
+import doctest
 import importlib
 import importlib.util
 import inspect
 import operator
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -205,6 +207,34 @@ def test_no_name_is_listed_twice():
         names = module.__dir__() if hasattr(module, "__dir__") else dir(module)
         assert len(names) == len(set(names))
 
+
+@SOURCE_ONLY
+def test_examples_of_the_guide_have_types(tmp_path):
+    """mypy takes the guide's examples as programs. A page is one program, whose names get new values of other types."""
+    pytest.importorskip("mypy")
+    package = tmp_path / "stubs" / "ptcore"
+    shutil.copytree(PACKAGE, package, ignore=lambda folder, names: [
+        n for n in names if not n.endswith(".py") and not (Path(folder) / n).is_dir() or n in ("_build", "__pycache__")])
+    subprocess.run([sys.executable, str(PACKAGE / "_build" / "generate_ops.py"), str(package), "--stubs"], check=True)
+    (package / "functional.pyi").rename(package / "nn" / "functional.pyi")
+    pages = sorted((PACKAGE.parent / "doc" / "source" / "guide").glob("*.rst"))
+    for page in pages:
+        (tmp_path / f"guide_{page.stem}.py").write_text(doctest.script_from_examples(page.read_text()))
+    config = tmp_path / "mypy.ini"
+    config.write_text(f"[mypy]\nignore_missing_imports = True\nallow_redefinition = True\ncheck_untyped_defs = True\n"
+                      f"follow_imports = silent\ncache_dir = {tmp_path / 'cache'}")
+    done = subprocess.run([sys.executable, "-P", "-m", "mypy", "--config-file", str(config),
+                           *[f"guide_{page.stem}.py" for page in pages]], cwd=tmp_path, text=True, capture_output=True,
+                          env={**os.environ, "MYPYPATH": str(package.parent)})
+    said = [line for line in done.stdout.splitlines() if ": error: " in line]
+    assert f"{len(pages)} source files" in done.stdout, done.stdout + done.stderr
+    assert [line for line in said if not MEANT_IN_EXAMPLES.search(line)] == []
+
+
+# What mypy says of programs that are right.
+MEANT_IN_EXAMPLES = re.compile("|".join([
+    r"\[no-redef\]",                        # a class or function that the page writes anew
+]))
 
 # What stubtest says of the stubs that is meant.
 MEANT = re.compile("|".join([
