@@ -27,6 +27,7 @@ TABLE = {
         "_ops.reduction.functions": ("segment_reduce",),
         "_ops.window.functions": ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
                                   "kaiser_window"),
+        "cuda.generic": ("Event", "Stream"),
         "random": ("thread_safe_generator",),
         "serialization": ("load", "save"),
         "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",

@@ -7,8 +7,8 @@ power of two; these rounded sizes are what the functions below count.
 from ptcore._memory import allocate as _allocate
 
 __all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count", "empty_cache",
-           "is_available", "is_initialized", "max_memory_allocated", "memory_allocated", "memory_stats",
-           "reset_peak_memory_stats", "set_device", "set_memory_cap", "stream", "synchronize"]
+           "get_capabilities", "is_available", "is_initialized", "max_memory_allocated", "memory_allocated",
+           "memory_stats", "reset_peak_memory_stats", "set_device", "set_memory_cap", "stream", "synchronize"]
 
 
 def is_available():
@@ -33,6 +33,85 @@ def set_device(device):
 def is_initialized():
     """Whether the CPU can be used: always True."""
     return True
+
+
+# Names of PyTorch's -> those of Linux, where they are others.
+_FLAGS = {
+    "x86_64": {
+        **{n: n for n in ("sse", "sse2", "ssse3", "sse4_1", "sse4_2", "sse4a", "avx", "avx2", "avx_vnni", "avx512_bf16",
+                          "avx512_fp16", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512_vnni",
+                          "avx512_vp2intersect", "avx512_4vnniw", "avx512_4fmaps", "amx_bf16", "amx_tile", "amx_int8",
+                          "amx_fp16", "fma4", "f16c", "bmi2", "popcnt", "aes", "clflush", "clflushopt", "clwb",
+                          "avx10_1", "avx10_2", "avx_vnni_int8", "avx_vnni_int16", "avx_ne_convert")},
+        **{f"avx512_{n}": f"avx512{n}" for n in ("f", "cd", "dq", "bw", "vl", "ifma", "vbmi")},
+        "sse3": "pni", "fma3": "fma", "bmi": "bmi1", "lzcnt": "abm", "sha": "sha_ni"},
+    "aarch64": {
+        **{n: n for n in ("bf16", "i8mm", "sve", "sve2", "sme", "sme2", "atomics", "crc32", "aes", "sha1", "sha2",
+                          "pmull")},
+        "neon": "asimd", "fp16_arith": "asimdhp", "dot": "asimddp", "sve_bf16": "svebf16", "fhm": "asimdfhm",
+        "rdm": "asimdrdm"},
+}
+_found = None
+
+
+def get_capabilities():
+    """What the processor can do: names of sets of instructions with True or False, and numbers.
+
+    ``backends.cpu.get_cpu_capability`` says which of them kernels use. Off Linux there is ``architecture`` and
+    ``num_logical_cores`` alone.
+
+    Returns
+    -------
+    mapping
+        Which cannot be changed.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.cpu.get_capabilities()["num_logical_cores"] > 0
+    True
+    """
+    global _found
+    if _found is None:
+        import os
+        import platform
+        from types import MappingProxyType
+        architecture = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+        found = {"architecture": architecture, "num_logical_cores": os.cpu_count()}
+        try:
+            found.update(_read(_text("/proc/cpuinfo"), architecture))
+            for cache in range(4):
+                level, kind, size = [_text(f"/sys/devices/system/cpu/cpu0/cache/index{cache}/{part}").strip()
+                                     for part in ("level", "type", "size")]
+                name = {("1", "Data"): "l1d_cache_size", ("2", "Unified"): "l2_cache_size"}.get((level, kind))
+                if name is not None and size.endswith("K"):
+                    found[name] = int(size[:-1]) << 10
+        except OSError:
+            pass            # another system, or one that does not say
+        _found = MappingProxyType(found)
+    return _found
+
+
+def _text(path):
+    with open(path) as f:
+        return f.read()
+
+
+def _read(text, architecture):
+    """What Linux says of its processors."""
+    found, sockets, cores = {}, set(), set()
+    for processor in text.split("\n\n"):
+        lines = dict([part.strip() for part in line.split(":", 1)] for line in processor.splitlines() if ":" in line)
+        flags = lines.get("flags", lines.get("Features", "")).split()
+        if flags:
+            table = _FLAGS.get(architecture, {})
+            found = {name: flag in flags for name, flag in table.items()}
+        if "model name" in lines:
+            found["cpu_name"] = lines["model name"]
+        if "processor" in lines:
+            sockets.add(lines.get("physical id", "0"))
+            cores.add((lines.get("physical id", "0"), lines.get("core id", lines["processor"])))
+    return {**found, "num_sockets": len(sockets), "num_physical_cores": len(cores)}
 
 
 def synchronize(device=None):

@@ -213,3 +213,127 @@ def test_names_are_read_late():
               "pt.use_deterministic_algorithms(False)\n"
               "assert not any(m in sys.modules for m in ('ptcore.cuda', 'ptcore.accelerator', 'ptcore.serialization'))")
     subprocess.run([sys.executable, "-P", "-c", script], check=True)
+
+
+# -- streams and events of any device --------------------------------------------------------------------------------
+
+@pytest.mark.skipif(pt.cuda.is_available(), reason="a machine with an accelerator")
+def test_generic_streams():
+    for lib in LIBS:
+        for device in ((), ("cpu",), ("cpu:0",), (None,), (lib.device("cpu"),), ("meta",)):
+            s, e = lib.Stream(*device), lib.Event(*device)
+            kind = "meta" if device == ("meta",) else "cpu"
+            assert isinstance(s, lib.Stream) and isinstance(e, lib.Event)
+            assert s.device == lib.device(kind) == e.device and (s.device_index, s.stream_id, e.event_id) == (-1, 0, 0)
+            if kind == "cpu":
+                assert s.query() is True and s.synchronize() is None and e.query() is True and e.synchronize() is None
+                assert s.wait_event(e) is None and e.wait() is None
+                assert s == lib.Stream("cpu") and hash(s) == hash(lib.Stream("cpu")) and s != 3 and s is not None
+                with s as entered:
+                    assert entered is s
+                for fails in (s.record_event, e.record, lambda s=s, lib=lib: s.wait_stream(lib.Stream())):
+                    with pytest.raises(RuntimeError):
+                        fails()
+                with pytest.raises(ValueError):  # noqa: PT011
+                    e.elapsed_time(e)
+        lib.Stream(priority=-1), lib.Event("cpu", enable_timing=True, blocking=True, interprocess=True)
+        for bad in (lambda lib: lib.Stream("no"), lambda lib: lib.Stream("cuda"), lambda lib: lib.Event("cuda")):
+            with pytest.raises(RuntimeError):
+                bad(lib)
+        with pytest.raises(TypeError):
+            lib.Stream("cpu", -1)
+    assert issubclass(pt.cuda.Stream, pt.Stream) and issubclass(pt.cuda.Event, pt.Event)
+
+
+def test_capabilities():
+    mine, theirs = pt.cpu.get_capabilities(), torch.cpu.get_capabilities()
+    assert pt.cpu.get_capabilities() is mine
+    if sys.platform == "linux":
+        assert mine == theirs
+    with pytest.raises(TypeError):
+        mine["avx2"] = False
+
+
+# -- hooks on several tensors ----------------------------------------------------------------------------------------
+
+def hooked(lib, mode, run):
+    """What the hook saw, and what was said around it."""
+    seen = []
+    a, b = [lib.tensor([1.0, 2.0], requires_grad=True) for _ in range(2)]
+    c, d = a * b, a + 2 * b
+    a.register_hook(lambda g: seen.append("a"))
+    handle = lib.autograd.graph.register_multi_grad_hook(
+        (a, b, c, d), lambda g: seen.append([x if x is None else x.tolist() for x in g] if mode == "all"
+                                            else g.tolist()), mode=mode)
+    run(lib, a, b, c, d)
+    seen.append("then")
+    handle.remove()
+    (c.sum() + d.sum()).backward()
+    return seen
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+@pytest.mark.parametrize("run", [
+    lambda lib, a, b, c, d: c.sum().backward(retain_graph=True),
+    lambda lib, a, b, c, d: (c.sum() + d.sum()).backward(retain_graph=True),
+    lambda lib, a, b, c, d: (c.sum() * d.sum()).backward(retain_graph=True),
+    lambda lib, a, b, c, d: c.sum().backward(inputs=(a,), retain_graph=True),
+    lambda lib, a, b, c, d: lib.autograd.grad((c * d).sum(), (d,), retain_graph=True),
+    lambda lib, a, b, c, d: [c.sum().backward(retain_graph=True), d.sum().backward(retain_graph=True)],
+    lambda lib, a, b, c, d: (a * 3).sum().backward(),
+    lambda lib, a, b, c, d: lib.autograd.grad((c * d).sum(), (c, d), retain_graph=True),
+    lambda lib, a, b, c, d: (c.sum() ** 2).backward(create_graph=True),
+], ids=range(9))
+def test_hook_on_several_tensors(mode, run):
+    assert hooked(pt, mode, run) == hooked(torch, mode, run)
+
+
+def test_hook_on_several_tensors_and_gradients_of_leaves():
+    """PyTorch takes no leaves here."""
+    seen = []
+    a, b = pt.ones(2, requires_grad=True), pt.ones(2, requires_grad=True)
+    c = a * b
+    with pt.autograd.graph.register_multi_grad_hook((a, b, c), seen.append):
+        pt.autograd.grad((c * 3).sum(), (a, c), retain_graph=True)
+        pt.autograd.grad((c * 3).sum(), (a, b), retain_graph=True)
+        (c * 3).sum().backward(retain_graph=True)
+    (c * 3).sum().backward()
+    assert [[x is None or x.tolist() for x in g] for g in seen] == [[[3, 3], True, [3, 3]], *[[[3, 3]] * 3] * 2]
+
+
+def test_hook_on_several_tensors_errors():
+    for lib in LIBS:
+        f = lib.autograd.graph.register_multi_grad_hook
+        with pytest.raises(ValueError, match="mode"):
+            f((), print, mode="no")
+        with pytest.raises((RuntimeError, AssertionError)):
+            f((lib.ones(1),), print)
+        f((lib.ones(1),), print, mode="any").remove()
+
+
+# -- places of storages in files ---------------------------------------------------------------------------------------
+
+def test_register_package(tmp_path):
+    script = """
+import sys, importlib
+lib = importlib.import_module(sys.argv[1])
+def tagger(storage):
+    return "shelf:3" if storage.nbytes() == 12 else None
+def deserializer(storage, location):
+    if location.startswith("shelf"):
+        asked.append((location, storage.nbytes()))
+        return lib.arange(3, dtype=lib.float32).untyped_storage()
+asked = []
+lib.serialization.register_package(5, tagger, deserializer)
+lib.serialization.register_package(1000, lambda storage: "never", lambda storage, location: None)
+lib.save([lib.zeros(3), lib.ones(2), lib.zeros(3)[1:]], sys.argv[2])
+print([x.tolist() for x in lib.load(sys.argv[2])], sorted(asked))
+print([x.tolist() for x in lib.load(sys.argv[2], map_location="cpu")])
+print([x.tolist() for x in lib.load(sys.argv[2], map_location=lambda s, where: s if "shelf" in where else None)])
+"""
+    said = [subprocess.run([sys.executable, "-P", "-c", script, lib.__name__, str(tmp_path / lib.__name__)], check=True,
+                           capture_output=True, text=True).stdout for lib in LIBS]
+    assert said[0] == said[1] != ""
+    for lib in LIBS:                    # without the package the place is unknown
+        with pytest.raises(RuntimeError):
+            lib.load(str(tmp_path / "torch"))

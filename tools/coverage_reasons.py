@@ -50,12 +50,8 @@ ABSENT = (
     (r"vmap", "transformations have an issue of their own"),
     (r"nn\.functional\.grouped_mm", "not written yet: products of groups of rows, for experts"),
     (r"complex32|(Tensor\.)?chalf", "complex numbers of half precision"),
-    (r"Event|Stream", "written for each kind of device: `cuda.Stream`, `cpu.Stream`"),
-    (r"hash_tensor", "no reduction over bits"),
     (r"accelerator\.Graph", "CUDA graphs"),
-    (r"cpu\.get_capabilities", "what else the processor can do; `backends.cpu.get_cpu_capability` names what is used"),
     (r"Tensor\.grad_dtype", "a gradient has the tensor's dtype"),
-    (r"serialization\.register_package", "the places of tensors in files are the devices that there are"),
     (r"utils\.checkpoint\.(CheckpointPolicy|SelectiveCheckpointContext|create_selective_checkpoint_contexts)",
      "choosing op by op needs a dispatch mode"),
 )
@@ -67,8 +63,6 @@ MORE = {
 }
 # name: how. In place of what the op database says.
 DIFFERS = {
-    "asarray": "a buffer is read by its own format; PyTorch takes its bytes for the dtype asked for",
-    "threshold_": "of integers: the numbers given must be integers; PyTorch cuts them off",
     "use_deterministic_algorithms": "changes nothing: results are always the same",
     "set_deterministic_debug_mode": "changes nothing: results are always the same",
     "set_warn_always": "changes nothing: warnings always go to `warnings`",
@@ -87,13 +81,14 @@ _METHODS, _BACKENDS = "tests/ops/test_parity_small_methods.py", "tests/test_pari
 PROOFS = (
     (r"(random\.)?thread_safe_generator|from_file|to_dlpack|typename|is_storage|get_device_module|is_warn_always_enabled|get_deterministic_debug_mode|"
      r"is_deterministic_algorithms_warn_only_enabled|Tensor\.(dim_order|const_data_ptr|module_load|__reversed__)|"
-     r"cpu\.(Stream|StreamContext|current_stream|is_initialized|set_device|stream)|accelerator\.device_index", _SMALL),
+     r"cpu\.(Stream|StreamContext|current_stream|get_capabilities|is_initialized|set_device|stream)|"
+     r"accelerator\.device_index|Event|Stream|serialization\.register_package", _SMALL),
     (r"serialization\.(\w+_crc32_options|\w+_default_load_endianness|\w+_default_mmap_options|skip_data)", _OPTIONS),
     (r"utils\.checkpoint\.(checkpoint|checkpoint_sequential|set_checkpoint_early_stop|set_device_states|DefaultDeviceType)",
      "tests/utils/test_parity_checkpoint.py"),
     (r"rand|randperm|poisson|(random\.)?manual_seed|Tensor\.(bernoulli_?|random_|multinomial)|"
      r"nn\.functional\.(gumbel_softmax|dropout1d)", "tests/ops/random/test_parity_draws.py"),
-    (r"Tensor\.fill_diagonal_", _METHODS),
+    (r"Tensor\.fill_diagonal_|(Tensor\.)?hash_tensor|asarray|threshold_|nn\.functional\.threshold_?", _METHODS),
     (r"get_float32_matmul_precision", _BACKENDS),
     (r"lobpcg", "tests/ops/test_parity_rest.py"),
 )

@@ -4,21 +4,8 @@ They are attributes of the namespace, but stand in no list of its names.
 """
 import ptcore
 from ptcore._ops.creation.functions import logspace as _logspace
-from ptcore.array_api._dtypes import promoted
 from ptcore.array_api._manipulation import axes_of, permute_dims
 from ptcore.array_api._reductions import cumulative_prod, cumulative_sum
-
-
-def einsum(subscripts, *operands):
-    """Sums of products by the names of dims, as `ptcore.einsum`, of operands in their common dtype.
-
-    Examples
-    --------
-    >>> from ptcore import array_api as xp
-    >>> xp.einsum("ij,j->i", xp.asarray([[1, 2], [3, 4]]), xp.asarray([0.5, 1.]))
-    tensor([2.5000, 5.5000])
-    """
-    return ptcore.einsum(subscripts, *promoted(*operands))
 
 
 def transpose(a, axes=None):

@@ -17,6 +17,7 @@ the GIL up in no place where a node's stamp and buffer disagree; in the plain fo
 """
 import itertools
 import sys
+from threading import get_ident
 
 import cython
 
@@ -47,6 +48,8 @@ VISITED, LEADS = 1, 2           # bits of a node's mark: its edges are done; an 
 
 _stamps = itertools.count(1)
 _live: set = set()
+_watched: set = set()           # hooks on several tensors, which ask a run what is ahead of it
+_running: dict = {}             # thread -> its run, while there are such hooks
 
 
 @cython.cclass
@@ -398,6 +401,38 @@ class Run:
         return None
 
     @cython.cfunc
+    def ahead(self, tensors: object) -> list:
+        """Of each tensor, whether its gradient is still to come in this run, from the node that is running on."""
+        pending: list = list(self.heap)
+        seen: set = set(pending)
+        leaves: set = set()
+        n: Node
+        i: cython.int
+        if self.current is not None and self.current not in seen:
+            pending.append(self.current)
+            seen.add(self.current)
+        while pending:
+            n = pending.pop()
+            for i in range(n.nin):
+                edge = n.edge(i)
+                if edge is None or (self.inputs is not None and not self.leads(edge)):
+                    continue
+                if type(edge) is not Node:
+                    leaves.add(id(edge))
+                elif edge not in seen:
+                    seen.add(edge)
+                    pending.append(edge)
+        result: list = []
+        for t in tensors:
+            n = producer(t)
+            if n is not None:
+                result.append(n in seen)
+            else:
+                i = -1 if self.inputs is None else self.place(t)
+                result.append(id(t) in leaves or (i >= 0 and self.found[i] is not None))
+        return result
+
+    @cython.cfunc
     def walk(self) -> object:
         n: Node
         while self.heap:
@@ -452,6 +487,32 @@ def through_hooks(t, g):
     return g
 
 
+def watch(hook, on):
+    """Says that a hook asks what is ahead of a run, or that it does so no more."""
+    if on:
+        _watched.add(hook)
+    else:
+        _watched.discard(hook)
+
+
+@cython.cfunc
+def running() -> Run:
+    run: object = _running.get(get_ident())
+    if run is None:
+        raise RuntimeError("register_multi_grad_hook: the hook is called outside of the backwards that it saw begin")
+    return run
+
+
+def run_number():
+    """The number of this thread's backward."""
+    return running().stamp
+
+
+def ahead(tensors):
+    """For each tensor, whether its gradient is still to come in this thread's backward."""
+    return running().ahead(tensors)
+
+
 def finish_leaf(t, g, create_graph):
     """Runs a leaf's hooks on the sum and accumulates the result."""
     extras = t._extras
@@ -475,7 +536,6 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
         With ``accumulate`` False their gradients are returned; with True only they get one.
     """
     run: Run = Run()
-    n: Node
     before: cython.bint = is_grad_enabled()
     stamp = next(_stamps)
     run.stamp = stamp
@@ -490,6 +550,23 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
         from ptcore.autograd._streams import Streams
         run.streams = Streams()
     again: dict = None if inputs is None else run.ask(inputs)
+    if _watched:
+        thread = get_ident()
+        outer, _running[thread] = _running.get(thread), run
+        try:
+            return walked(run, roots, grads, again, before, accumulate)
+        finally:
+            _running[thread] = outer
+    return walked(run, roots, grads, again, before, accumulate)
+
+
+@cython.cfunc
+def walked(run: Run, roots: object, grads: object, again: object, before: cython.bint, accumulate: object) -> object:
+    """What a backward gives that knows what it was asked for."""
+    n: Node
+    stamp = run.stamp
+    inputs: object = run.inputs
+    create_graph: cython.bint = run.create_graph
     _live.add(stamp)
     _set_grad_enabled(create_graph)
     try:

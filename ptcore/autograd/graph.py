@@ -1,11 +1,13 @@
 """The graph as data: saved-tensor hooks, gradient edges, and Node for annotations."""
+from functools import partial
+
 from ptcore._node import Node
 from ptcore._ops._record import saved_hooks
 from ptcore._state import set_saved_hooks
 from ptcore._tensor import Tensor
+from ptcore.autograd._engine import ahead, run_number, watch
 
-__all__ = ["Node", "save_on_cpu", "saved_tensors_hooks"]
-
+__all__ = ["Node", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class saved_tensors_hooks:
@@ -40,3 +42,80 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+
+
+_MANY = 64                      # backwards of which is kept that they were there
+
+
+class _Hooks:
+    """The hooks of several tensors that call one function."""
+
+    def __init__(self, tensors, function, mode):
+        self.tensors, self.function, self.mode = tensors, function, mode
+        self.runs = {}                  # number of a backward -> [gradients that are still to come, gradients so far]
+        self.handles = [t.register_hook(partial(self.arrived, i)) for i, t in enumerate(tensors)
+                        if mode == "all" or t.requires_grad]
+        watch(self, True)
+
+    def arrived(self, i, grad):
+        run = run_number()
+        if self.mode == "any":
+            if run not in self.runs:
+                self.runs[run] = None
+                if len(self.runs) > _MANY:
+                    del self.runs[next(iter(self.runs))]
+                self.function(grad)
+            return
+        if run not in self.runs:
+            self.runs[run] = [sum(ahead(self.tensors)), [None] * len(self.tensors)]
+        state = self.runs[run]
+        state[0] -= 1
+        state[1][i] = grad
+        if state[0] == 0:
+            del self.runs[run]
+            self.function(state[1])
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+        watch(self, False)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Calls a function when a backward has the gradients of several tensors.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+    fn : callable
+        With ``"all"`` it gets the list of gradients, once those that this backward computes are there, and None for
+        the others; with ``"any"`` the first gradient that is there.
+    mode : {"all", "any"}
+
+    Returns
+    -------
+    handle
+        ``handle.remove()`` takes the hooks off; also a context manager.
+
+    Raises
+    ------
+    ValueError
+        If ``mode`` is another word.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> a, b = ptcore.ones(2, requires_grad=True), ptcore.ones(2, requires_grad=True)
+    >>> hook = ptcore.autograd.graph.register_multi_grad_hook((a, b), lambda grads: print(len(grads)))
+    >>> (a * b).sum().backward()
+    2
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
+    return _Hooks(tuple(tensors), fn, mode)

@@ -26,6 +26,7 @@ from ptcore.serialization._options import (
     get_crc32_options,
     get_default_load_endianness,
     get_default_mmap_options,
+    register_package,
     set_crc32_options,
     set_default_load_endianness,
     set_default_mmap_options,
@@ -34,8 +35,8 @@ from ptcore.serialization._options import (
 
 __all__ = ["CorruptFileError", "LoadEndianness", "TypedStorage", "add_safe_globals", "allow_pickle",
            "clear_safe_globals", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
-           "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save", "set_crc32_options",
-           "set_default_load_endianness", "set_default_mmap_options", "skip_data"]
+           "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "register_package", "safe_globals", "save",
+           "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options", "skip_data"]
 
 _INDEX = ".safetensors.index.json"
 

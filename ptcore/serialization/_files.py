@@ -14,7 +14,7 @@ import time
 import ptcore
 from ptcore._errors import DeviceError, OutOfMemoryError
 from ptcore._untyped_storage import UntypedStorage
-from ptcore.serialization._options import settings
+from ptcore.serialization._options import packages, placed, settings
 
 MAX_DEPTH = 100  # levels of containers that are written
 _CHUNK = 1 << 20
@@ -246,6 +246,10 @@ def exactly(file):
 
 def _sent(tensor, device, why="a tensor was saved on"):
     """The tensor on a device that the file names, or the caller: `why`."""
+    if packages:
+        storage = placed(tensor.untyped_storage(), str(device))
+        if storage is not None:
+            return _over(tensor, storage)
     if str(tensor.device) == str(device):
         return tensor
     try:
@@ -255,6 +259,12 @@ def _sent(tensor, device, why="a tensor was saved on"):
     except RuntimeError as error:
         raise DeviceError(f"load: {why} {str(device)[:100]}, which cannot be used here ({error}); "
                           "map_location='cpu' loads it to the CPU") from error
+
+
+def _over(tensor, storage):
+    """A tensor like another over a storage."""
+    return ptcore.empty(0, dtype=tensor.dtype, device=storage.device).set_(
+        storage, tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 def placer(map_location):
@@ -287,7 +297,6 @@ def placer(map_location):
         if not isinstance(chosen, UntypedStorage):
             raise CallerError(TypeError("load: map_location must return a storage, a device or None, got "
                                         f"{type(chosen).__name__}"))
-        return ptcore.empty(0, dtype=tensor.dtype, device=chosen.device).set_(
-            chosen, tensor.storage_offset(), tensor.shape, tensor.stride())
+        return _over(tensor, chosen)
 
     return by_function

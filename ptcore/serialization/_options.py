@@ -99,6 +99,55 @@ class skip_data:
         settings["skip"] = self.before
 
 
+# (priority, tagger, deserializer), the first to be asked first. The devices that there are have these priorities.
+packages = []
+_OWN = {"cpu": 10, "cuda": 20, "meta": 22}
+
+
+def register_package(priority, tagger, deserializer):
+    """Lets a program name the places of storages in files, and make storages there.
+
+    Parameters
+    ----------
+    priority : int
+        Those with lower ones are asked first; 10 stands for the CPU, 20 for CUDA, 22 for ``meta``.
+    tagger : callable
+        Gets a storage that is saved, and returns the name of its place in the file, or None.
+    deserializer : callable
+        Gets a storage on the CPU and the name that the file gives; returns a storage, or None.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.serialization.register_package(30, lambda storage: None, lambda storage, location: None)
+    """
+    packages.append((priority, tagger, deserializer))
+    packages.sort(key=lambda package: package[0])
+
+
+def tag(storage):
+    """The name of a storage's place in a file."""
+    device = storage.device
+    for priority, tagger, _ in packages:
+        if priority >= _OWN.get(device.type, priority + 1):
+            break
+        location = tagger(storage)
+        if location is not None:
+            return location
+    return str(device)
+
+
+def placed(storage, location):
+    """What a program's deserializers make of a storage whose place has this name; None: nothing."""
+    for priority, _, deserializer in packages:
+        if priority >= _OWN.get(location.partition(":")[0], priority + 1):
+            break
+        result = deserializer(storage, location)
+        if result is not None:
+            return result
+    return None
+
+
 def fallback_order():
     """The word for the byte order of archives that do not name theirs."""
     import sys

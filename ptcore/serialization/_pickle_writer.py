@@ -15,6 +15,7 @@ from ptcore.nn import Module, Parameter
 from ptcore.nn.parameter import is_lazy
 from ptcore.serialization._constructors import STORAGES, TypedStorage, added, pickle_is_allowed
 from ptcore.serialization._files import MAX_DEPTH
+from ptcore.serialization._options import tag
 
 _STORAGE_NAMES = {dtype: name for name, dtype in STORAGES.items()}
 _BATCH = 1000  # items that stand on the stack at once
@@ -301,7 +302,7 @@ class Writer:
         kind = _UNTYPED if entry.dtype is None else Global("torch", _STORAGE_NAMES[entry.dtype.name])
         number = storage.nbytes() // entry.itemsize
         view = (None,) if self._legacy else ()
-        self._save(("storage", kind, entry.key, str(storage.device), number, *view), path, depth)
+        self._save(("storage", kind, entry.key, tag(storage), number, *view), path, depth)
         self._out += b"Q"
 
 

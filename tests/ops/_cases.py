@@ -270,6 +270,7 @@ CASES = {
     "argmax": [[F(3, 5), None], [F(3, 5), 0], [F(3, 5), 1, True]],
     "argmin": [[F(3, 5), None], [F(3, 5), 0], [F(3, 5), 1, True]],
     "any": [*reductions(), [F(0, 2), 0]], "all": [*reductions(), [F(0, 2), 0]],
+    "hash_tensor": reductions([False, 0]),
     "count_nonzero": [[F(3, 5), None], [F(3, 5), 0], [F(2, 3, 4), (0, 2)]],
     "var_dims": [*reductions([1.0]), *reductions([0.0, True])[:4], [F(3, 5), 1, 2.0]],
     "logsumexp_of": [[F(3, 5), 0], [F(3, 5), (0, 1)], [F(2, 3, 4), -1, True]],

@@ -196,7 +196,7 @@ TYPES = {
     "median": (*schema.INTEGRAL, *REAL), "nanmedian": (*schema.INTEGRAL, *REAL), "unique": ORDERED,
     "bincount": ("int64",), "histc": WIDE, "diff": NUMERIC, "trapezoid": WIDE_COMPLEX,
     "cumulative_trapezoid": WIDE_COMPLEX, "nan_to_num": (*schema.INTEGRAL, *REAL), "logit": REAL,
-    "polygamma_function": REAL, "mvlgamma": REAL, "special_ndtr": REAL,
+    "hash_tensor": ORDERED, "polygamma_function": REAL, "mvlgamma": REAL, "special_ndtr": REAL,
     "nextafter": WIDE, "special_xlog1py": REAL, "isin": WIDE, "gradient": WIDE_COMPLEX, "histogram": WIDE,
     "histogramdd": WIDE, "unravel_index": ("int64",), "ldexp": REAL, "frexp": REAL,
     "float_power": (*schema.INTEGRAL, *FLOATING),

@@ -368,6 +368,11 @@ def _state_paths(labels, length, steps, blank):
             yield path, [label[s] for s in path]
 
 
+def _hash_tensor(x, axis, keepdims):
+    bits = x.astype(np.float64 if x.dtype.kind == "f" else np.int64).view(np.uint64)
+    return np.bitwise_xor.reduce(bits, axis=axis, keepdims=keepdims)
+
+
 def _ctc_loss_stats(log_probs, labels, input_lengths, target_lengths, blank):
     """By going over all ways."""
     steps, n, _ = log_probs.shape

@@ -1,4 +1,5 @@
 """Views in place and small methods of Tensor against torch."""
+import array
 import subprocess
 import sys
 
@@ -191,3 +192,141 @@ def test_methods_read_late():
               "assert str(inspect.signature(pt.Tensor.fill_diagonal_)) == '(self, fill_value, wrap=False)'\n"
               "assert inspect.isroutine(vars(pt.Tensor)['fill_diagonal_']) and not pt.ones(1).is_conj()\n")
     subprocess.run([sys.executable, "-P", "-c", script], check=True)
+
+
+# -- numbers beside bools and integers -----------------------------------------------------------------------------
+
+def said(f, lib):
+    """The result with its dtype, or the class of the error."""
+    try:
+        x = f(lib)
+    except Exception as e:
+        return next(c.__name__ for c in (RuntimeError, TypeError, ValueError) if isinstance(e, c))
+    return x.tolist(), str(x.dtype).split(".")[1]
+
+
+def bools(lib):
+    return lib.tensor([True, False, True]), lib.tensor([True, True, False])
+
+
+@pytest.mark.parametrize("alpha", [True, False, 1, 0, 2, 1.0, 1.5, 1j])
+def test_alpha_of_bools(alpha):
+    for call in (lambda lib, a, b: lib.add(a, b, alpha=alpha), lambda lib, a, b: a.clone().add_(b, alpha=alpha),
+                 lambda lib, a, b: a.add(True, alpha=alpha), lambda lib, a, b: a.add(2, alpha=alpha),
+                 lambda lib, a, b: lib.add(a, b, alpha=alpha, out=lib.zeros(3)),
+                 lambda lib, a, b: lib.add(a.long(), b, alpha=alpha), lambda lib, a, b: a.float().add(b, alpha=alpha),
+                 lambda lib, a, b: lib.add(a, b.half(), alpha=alpha), lambda lib, a, b: lib.sub(a, b, alpha=alpha),
+                 lambda lib, a, b: lib.sub(a.long(), 3, alpha=alpha), lambda lib, a, b: lib.rsub(a, b, alpha=alpha),
+                 lambda lib, a, b: lib.rsub(a.float(), 2, alpha=alpha), lambda lib, a, b: lib.rsub(a, 2, alpha=alpha),
+                 lambda lib, a, b: a[:, None].add(b, alpha=alpha)):
+        assert said(lambda lib, call=call: call(lib, *bools(lib)), pt) == said(
+            lambda lib, call=call: call(lib, *bools(lib)), torch)
+
+
+def test_power_of_bools():
+    for call in (lambda lib, a, b: a ** True, lambda lib, a, b: a ** False, lambda lib, a, b: lib.pow(a, True),
+                 lambda lib, a, b: a.clone().pow_(True), lambda lib, a, b: a.clone().pow_(False),
+                 lambda lib, a, b: lib.pow(a, False, out=lib.zeros(3)), lambda lib, a, b: a ** b,
+                 lambda lib, a, b: True ** b, lambda lib, a, b: a.pow(b), lambda lib, a, b: a.clone().pow_(b),
+                 lambda lib, a, b: a ** 2, lambda lib, a, b: a ** 0, lambda lib, a, b: a ** -1,
+                 lambda lib, a, b: 2 ** b, lambda lib, a, b: a ** 0.5, lambda lib, a, b: 2.5 ** a,
+                 lambda lib, a, b: a ** b.long(), lambda lib, a, b: a.long() ** b, lambda lib, a, b: a[0] ** True,
+                 lambda lib, a, b: a[::2] ** True, lambda lib, a, b: a.expand(2, 3) ** False):
+        assert said(lambda lib, call=call: call(lib, *bools(lib)), pt) == said(
+            lambda lib, call=call: call(lib, *bools(lib)), torch)
+    x = pt.empty(3, dtype=pt.bool, device="meta") ** True
+    assert x.is_meta and x.dtype is pt.bool
+
+
+@pytest.mark.parametrize("threshold", [(0.5, 2), (1.7, 2.9), (-1.5, 7), (-1.5, -7.9), (np.nan, 1), (np.inf, 1),
+                                       (1, np.inf), (True, False), (1e30, 1), (300, 1), (1, 2), (1j, 1), (1, 1j)])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "bool", "float32", "float16", "complex64"])
+def test_threshold_of_numbers_that_are_none(threshold, dtype):
+    data = np.arange(7 if dtype == "uint8" else 4) - (0 if dtype == "uint8" else 3)
+    for inplace in (False, True):
+        def call(lib, inplace=inplace):
+            return lib.nn.functional.threshold(lib.tensor(data).to(getattr(lib, dtype)), *threshold, inplace)
+        assert said(call, pt) == said(call, torch)
+
+
+def test_xlog1py_with_numbers():
+    data = [0.0, 1.0, 2.5, float("nan")]
+    for args in ((None, 2), (2, None), (None, 2.5), (0, None), (None, True), (None, -1), (None, float("nan")),
+                 (float("nan"), None), (2, 3)):
+        for dtype in ("float64", "float32", "int64", "bool", "float16"):
+            results = []
+            for lib in LIBS:
+                def call(lib, args=args, dtype=dtype):
+                    x = lib.tensor([1, 0, 2, 1] if dtype in ("int64", "bool") else data).to(getattr(lib, dtype))
+                    return lib.special.xlog1py(*[x if a is None else a for a in args])
+                results.append(said(call, lib))
+            if isinstance(results[1], str):
+                assert results[0] == results[1]
+            else:
+                assert results[0][1] == results[1][1]
+                np.testing.assert_allclose(results[0][0], results[1][0], rtol={"float64": 1e-15, "float16": 2e-3}.get(
+                    dtype, 3e-7))
+    grads = []
+    for lib in LIBS:
+        x, y = [lib.tensor([0.5, 2.0], dtype=lib.float64, requires_grad=True) for _ in range(2)]
+        (lib.special.xlog1py(x, 3).sum() + lib.special.xlog1py(0.5, y).sum()).backward()
+        grads.append([x.grad.tolist(), y.grad.tolist()])
+    np.testing.assert_allclose(*grads, rtol=1e-15)
+
+
+def test_hash():
+    rng = np.random.default_rng(0)
+    for dtype in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+                  "complex64"):
+        for shape in ((), (1,), (5,), (3, 4), (2, 3, 7), (0, 3)):
+            data = rng.normal(size=shape) * 50
+            for args in ((), (0,), (-1,), ((0, 1),), (None,), ((),), (3,), *[((0, 0),)] * (0 not in shape)):
+                for keepdim in (False, True):
+                    def call(lib, data=data, dtype=dtype, args=args, keepdim=keepdim):
+                        x = lib.tensor(data).to(getattr(lib, dtype))
+                        return lib.hash_tensor(x, *args, **({"keepdim": keepdim} if args else {}))
+                    if dtype == "complex64":
+                        if args == ():
+                            with pytest.raises(NotImplementedError):
+                                call(pt)
+                        continue
+                    mine, theirs = [call_or_class(call, lib) for lib in LIBS]
+                    assert mine == theirs, (dtype, shape, args, keepdim)
+    for lib in LIBS:
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        assert not x.hash_tensor().requires_grad
+        assert lib.hash_tensor(x.detach(), 0, out=lib.empty((), dtype=lib.uint64)).dtype is lib.uint64
+        with pytest.raises(RuntimeError):
+            lib.hash_tensor(x, mode=1)
+        with pytest.raises(RuntimeError):
+            lib.hash_tensor(x.detach(), 0, out=lib.empty(()))
+
+
+def call_or_class(call, lib):
+    try:
+        x = call(lib)
+    except Exception as e:
+        return next(c.__name__ for c in (IndexError, RuntimeError, TypeError) if isinstance(e, c))
+    return tuple(x.shape), x.dtype == lib.uint64, x.tolist()
+
+
+# -- buffers --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.filterwarnings("ignore:The given buffer is not writable")
+def test_asarray_of_buffers():
+    numbers = array.array("i", [1, 2, 3, 4])
+    objects = (b"\0\0\x80\x3f\0\0\0\x40", bytearray(b"\1\2\3\4"), numbers, memoryview(numbers), b"", b"abc",
+               memoryview(np.arange(4.0).reshape(2, 2)), memoryview(np.arange(4.0))[::2], np.arange(3), [1, 2])
+    for data in objects:
+        for options in ({}, {"dtype": "uint8"}, {"dtype": "int32"}, {"copy": True}, {"copy": False},
+                        {"dtype": "float64", "copy": False}, {"dtype": "float64", "requires_grad": True}):
+            def call(lib, data=data, options=options):
+                given = {k: getattr(lib, v) if k == "dtype" else v for k, v in options.items()}
+                return lib.asarray(data, **given)
+            assert said(call, pt) == said(call, torch), (data, options)
+    for lib in LIBS:
+        data = bytearray(b"\1\2\3\4")
+        x, y = lib.asarray(data, dtype=lib.uint8), lib.asarray(data, dtype=lib.uint8, copy=True)
+        x[0] = 9
+        data[1] = 7
+        assert data == b"\x09\7\3\4" and x.tolist() == [9, 7, 3, 4] and y.tolist() == [1, 2, 3, 4]

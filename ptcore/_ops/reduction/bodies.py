@@ -2,11 +2,14 @@
 import cython
 from cython.cimports.ptcore._ops._common import _dims, _wrap
 
-from ptcore._errors import DTypeError
+from ptcore._dtype import as_dtype
+from ptcore._errors import DTypeError, OutOfRangeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops.functions import (
     amax,
     amin,
+    bitwise_xor,
+    cat,
     exp,
     isinf,
     log,
@@ -17,9 +20,11 @@ from ptcore._ops.functions import (
     min_dim,
     minimum,
     nansum,
+    permute,
     prod_dims,
     reshape,
     root_of_variance,
+    slice,
     sum,
     var_dims,
     where,
@@ -56,6 +61,35 @@ def logsumexp(input, dim, keepdim):
     top = where(isinf(top), 0, top)
     out = log(sum(exp(input - top), dims, keepdim))
     return out + (top if keepdim else reshape(top, out.shape))
+
+
+def hash_tensor(input, dim, keepdim, mode):
+    op = "hash_tensor"
+    if mode != 0:
+        raise RuntimeError(f"{op}: mode must be 0, got {mode}")
+    if input.dtype.is_complex:
+        raise UnsupportedDTypeError(f"{op}: input must be real, got {input.dtype.name}")
+    dims = _dims(op, dim, input.ndim)
+    whole = not dims
+    dims = range(input.ndim) if whole or input.ndim == 0 else dims
+    if input.numel() == 0 and (whole or any([input.shape[d] == 0 for d in dims])):
+        raise (ShapeError if whole else OutOfRangeError)(
+            f"{op}: a dim that is reduced must not be empty, got shape {list(input.shape)}")
+    kept = [d for d in range(input.ndim) if d not in dims]
+    bits = input.detach().to(as_dtype("float64" if input.dtype.kind == "f" else "int64"))
+    count = 1
+    for d in dims:
+        count *= input.shape[d]
+    bits = reshape(permute(bits, [*kept, *dims]), [*[input.shape[d] for d in kept], count])
+    bits = bits.contiguous().view(as_dtype("int64"))
+    n = count
+    while n > 1:                # the upper half onto the lower one; an odd number is left over
+        half = n // 2
+        folded = bitwise_xor(slice(bits, -1, 0, half, 1), slice(bits, -1, half, 2 * half, 1))
+        bits = cat([folded, slice(bits, -1, n - 1, n, 1)], -1) if n % 2 else folded
+        n = half + n % 2
+    return reshape(bits, [1 if d in dims else input.shape[d] for d in range(input.ndim)] if keepdim
+                   else [input.shape[d] for d in kept]).view(as_dtype("uint64"))
 
 
 def prod(input, dim, keepdim, dtype):

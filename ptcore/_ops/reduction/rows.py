@@ -110,6 +110,16 @@ nondifferentiable(
 tensor(2)
 """)
 
+composite(
+    "hash_tensor(input, dim: Dims = None, *, keepdim=False, mode: Int = 0)", out_argument=True,
+    reference="_hash_tensor(x, dim, keepdim)", out_dtype="exact",
+    doc="""A hash of the elements: the exclusive or of their bits as numbers of 64 bits, as uint64. ``mode`` must be 0.
+
+>>> import ptcore
+>>> ptcore.hash_tensor(ptcore.tensor([1, 2, 4]))
+tensor(7, dtype=ptcore.uint64)
+""")
+
 structured(
     "var_dims(input, dim: Dims = None, correction: Float = 1.0, keepdim=False)", node="VarBackward0", types=REAL,
     kernel="var", internal=True, called="var", out="reduced",
