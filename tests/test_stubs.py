@@ -213,8 +213,11 @@ def test_examples_of_the_guide_have_types(tmp_path):
     """mypy takes the guide's examples as programs. A page is one program, whose names get new values of other types."""
     pytest.importorskip("mypy")
     package = tmp_path / "stubs" / "ptcore"
-    shutil.copytree(PACKAGE, package, ignore=lambda folder, names: [
-        n for n in names if not n.endswith(".py") and not (Path(folder) / n).is_dir() or n in ("_build", "__pycache__")])
+
+    def left_out(folder, names):
+        return [n for n in names if n in ("_build", "__pycache__") or not (
+            n.endswith(".py") or (Path(folder) / n).is_dir())]
+    shutil.copytree(PACKAGE, package, ignore=left_out)
     subprocess.run([sys.executable, str(PACKAGE / "_build" / "generate_ops.py"), str(package), "--stubs"], check=True)
     (package / "functional.pyi").rename(package / "nn" / "functional.pyi")
     pages = sorted((PACKAGE.parent / "doc" / "source" / "guide").glob("*.rst"))
