@@ -10,6 +10,7 @@ from importlib import import_module
 TABLE = {
     "ptcore": {
         "_errors": ("AcceleratorError", "OutOfMemoryError"),
+        "_exchange.arrays": ("asarray",),
         "_exchange.dlpack": ("from_dlpack", "to_dlpack"),
         "_exchange.printing": ("set_printoptions",),
         "_ops.creation.functions": ("empty_permuted", "from_file", "logspace", "range", "scalar_tensor"),

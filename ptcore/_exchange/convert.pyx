@@ -468,47 +468,6 @@ def as_tensor(data, dtype=None, device=None):
     return _placed(_copied(data, dtype, device, False, "as_tensor"), device, False)
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """A tensor of a tensor, an array of another library, a buffer, or numbers in nested sequences.
-
-    Parameters
-    ----------
-    obj : object
-        A buffer that is no array (``bytes``, ``array.array``, a ``memoryview``) is taken as its bytes, in groups of the
-        dtype's size, whatever its own format is.
-    dtype : dtype, optional
-        By default ``obj``'s, and the default floating-point dtype for a buffer.
-    device : device, optional
-    copy : bool, optional
-        Whether memory must (True) or must not (False) be copied.
-    requires_grad : bool
-
-    Returns
-    -------
-    Tensor
-        Shares memory with ``obj`` where nothing is copied.
-
-    Raises
-    ------
-    ValueError
-        If a copy is needed and ``copy=False``, or the bytes are no multiple of the dtype's size.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> ptcore.asarray(bytes([1, 0, 2, 0]), dtype=ptcore.int16)
-    tensor([1, 2], dtype=ptcore.int16)
-    """
-    if PyObject_CheckBuffer(obj) and not isinstance(obj, Tensor) and not hasattr(obj, "__array_interface__") and (
-            not hasattr(obj, "__dlpack__")):
-        obj = frombuffer(obj, dtype=dtype_of(default_float()) if dtype is None else dtype)
-    t = as_array(obj, dtype, device, copy)
-    if requires_grad:
-        t = t.detach()
-        t.requires_grad = True
-    return t
-
-
 def as_array(obj, dtype, device, copy):
     """``asarray`` that reads a buffer by its format."""
     if copy is False:

@@ -1,8 +1,7 @@
 """The namespace of the array API standard, version 2025.12, as ``Tensor.__array_namespace__()`` returns it.
 
 Where PyTorch's function is the standard's, it is the same object as in ``ptcore``; the others adapt names, keywords and
-dtypes (doc/source/reference/array_api.rst lists what differs). ``einsum`` is no name of the standard's: xarray asks
-every namespace for it.
+dtypes (doc/source/reference/array_api.rst lists what differs).
 """
 from importlib import import_module as _import_module
 
@@ -134,7 +133,6 @@ from ptcore.array_api._manipulation import squeeze as squeeze
 from ptcore.array_api._manipulation import stack as stack
 from ptcore.array_api._manipulation import tile as tile
 from ptcore.array_api._manipulation import unstack as unstack
-from ptcore.array_api._products import einsum as einsum
 from ptcore.array_api._products import matmul as matmul
 from ptcore.array_api._products import matrix_transpose as matrix_transpose
 from ptcore.array_api._products import tensordot as tensordot
@@ -191,7 +189,7 @@ def __getattr__(name):
         except ModuleNotFoundError as error:        # without ptcore.fft the extension is absent, as the standard allows
             if error.name != "ptcore.fft":
                 raise
-    if name in ("cumprod", "cumsum", "gradient", "logspace", "median", "transpose"):
+    if name in ("cumprod", "cumsum", "einsum", "gradient", "logspace", "median", "transpose"):
         return getattr(_import_module("ptcore.array_api._numpy"), name)
     raise AttributeError(f"module 'ptcore.array_api' has no attribute {name!r}")
 

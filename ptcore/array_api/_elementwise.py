@@ -1,5 +1,6 @@
 """Elementwise functions whose values or domains differ from PyTorch's; the others are ptcore's own."""
 import ptcore
+from ptcore._exchange.convert import as_array
 from ptcore.array_api._dtypes import result_type
 
 
@@ -42,9 +43,9 @@ def nextafter(x1, x2, /):
     True
     """
     if not isinstance(x1, ptcore.Tensor):
-        x1 = ptcore.asarray(x1, dtype=x2.dtype)
+        x1 = as_array(x1, x2.dtype, None, None)
     elif not isinstance(x2, ptcore.Tensor):
-        x2 = ptcore.asarray(x2, dtype=x1.dtype)
+        x2 = as_array(x2, x1.dtype, None, None)
     return ptcore.nextafter(x1, x2)
 
 

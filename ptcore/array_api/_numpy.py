@@ -4,8 +4,21 @@ They are attributes of the namespace, but stand in no list of its names.
 """
 import ptcore
 from ptcore._ops.creation.functions import logspace as _logspace
+from ptcore.array_api._dtypes import promoted
 from ptcore.array_api._manipulation import axes_of, permute_dims
 from ptcore.array_api._reductions import cumulative_prod, cumulative_sum
+
+
+def einsum(subscripts, *operands):
+    """Sums of products by the names of dims, as `ptcore.einsum`, of operands in their common dtype.
+
+    Examples
+    --------
+    >>> from ptcore import array_api as xp
+    >>> xp.einsum("ij,j->i", xp.asarray([[1, 2], [3, 4]]), xp.asarray([0.5, 1.]))
+    tensor([2.5000, 5.5000])
+    """
+    return ptcore.einsum(subscripts, *promoted(*operands))
 
 
 def transpose(a, axes=None):
@@ -80,7 +93,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     spacing = list(varargs) if len(varargs) > 1 else list(varargs or (1,)) * len(axes)
     # A coordinate array has a value for each place, a number without dims is the distance.
     spacing = [s.item() if getattr(s, "ndim", None) == 0 else s for s in spacing]
-    spacing = [ptcore.asarray(s) if hasattr(s, "ndim") else s for s in spacing]
+    spacing = [ptcore.as_tensor(s) if hasattr(s, "ndim") else s for s in spacing]
     if len({isinstance(s, ptcore.Tensor) for s in spacing}) > 1:
         raise TypeError("gradient: distances must be all numbers or all arrays of coordinates")
     out = ptcore.gradient(f, spacing=spacing, dim=axes, edge_order=edge_order)

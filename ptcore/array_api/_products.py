@@ -1,7 +1,7 @@
 """Products of arrays of any numeric dtypes."""
 import ptcore
 from ptcore._errors import ShapeError
-from ptcore.array_api._dtypes import promoted, result_type
+from ptcore.array_api._dtypes import promoted
 
 
 def matmul(x1, x2, /):
@@ -42,19 +42,6 @@ def tensordot(x1, x2, /, *, axes=2):
     if not isinstance(axes, int):
         axes = [[int(a) for a in side] for side in axes]
     return ptcore.tensordot(x1, x2, axes)
-
-
-def einsum(subscripts, /, *operands):
-    """Sums of products, named by letters; see :func:`ptcore.einsum`. The operands are promoted.
-
-    Examples
-    --------
-    >>> from ptcore import array_api as xp
-    >>> xp.einsum("i,i->", xp.asarray([1., 2.]), xp.asarray([True, False]))
-    tensor(1.)
-    """
-    dtype = result_type(*operands)
-    return ptcore.einsum(subscripts, *[x.to(dtype) for x in operands])
 
 
 def vecdot(x1, x2, /, *, axis=-1):

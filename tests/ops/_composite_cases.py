@@ -211,7 +211,7 @@ TYPES = {
 # Results that are no real tensors, or are steps: nothing to difference.
 NO_GRADIENT = {"argwhere", "searchsorted", "bucketize", "isreal", "unique", "unique_consecutive", "bincount", "histc",
                "one_hot", "tril_indices", "triu_indices", "isin", "histogram", "histogramdd", "unravel_index",
-               "nonzero_static", "fill", "detach_copy"}
+               "nonzero_static", "fill", "detach_copy", "hash_tensor"}
 # The data decide the result's shape, or the call itself.
 NEED_DATA = {"repeat_interleave", "combinations", "one_hot", "argwhere", "unique", "unique_consecutive", "bincount",
              "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss",

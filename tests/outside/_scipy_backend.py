@@ -1,10 +1,11 @@
 """A plugin for pytest: SciPy's own tests, of each the runs on other libraries' arrays, with tensors.
 
-    PYTHONPATH=tests/outside python -P -m pytest -c /dev/null -p _scipy_backend --pyargs scipy.fft
+    PYTHONPATH=tests/outside python -P -m pytest -c /dev/null -p _scipy_backend --pyargs scipy.ndimage
 
-SciPy's fixture ``xp`` gives each test the namespaces that SciPy knows. This one gives it ``ptcore.array_api`` alone and
-leaves out the tests without that fixture: they know NumPy's arrays only. What a test marks for all foreign namespaces,
-or for those that are not on the CPU, holds for this one. Those of DIFFER must fail: the run fails where one passes.
+SciPy's fixture ``xp`` gives each test the namespaces that SciPy knows. This one gives it ``ptcore.array_api`` alone,
+and leaves out the tests without that fixture: they know NumPy's arrays only. What a test marks for all foreign
+namespaces, or for those that are not on the CPU, holds for this one. The tests of DIFFER must fail: the run fails
+where one passes.
 """
 import os
 

@@ -48,11 +48,14 @@ def special_ndtr(input):
 
 
 def special_xlog1py(input, other):
+    op = "special.xlog1py"
+    if not isinstance(input, Tensor):
+        input = (_arguments.number if isinstance(other, Tensor) else _arguments.tensor)(op, "input", input)
+    elif not isinstance(other, Tensor):
+        other = _arguments.number(op, "other", other)
     dtype = result_type(input, other)
     if dtype.kind not in "fc":
         dtype = get_default_dtype()
-    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-        _arguments.tensor("special.xlog1py", "input", input)
     device = (input if isinstance(input, Tensor) else other).device
     input, other = [x.to(dtype) if isinstance(x, Tensor) else full((), x, dtype=dtype, device=device)
                     for x in (input, other)]
