@@ -60,7 +60,8 @@ DENSE = ("channels_last", "turned", "part of channels_last")
 CHANNELS_LAST = ("channels_last", "part of channels_last")
 # Layouts of which the strides differ, and why; an entry whose strides are torch's in all of its layouts fails.
 DIFFERENT = {
-    **dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "ChannelShuffle"), (CHANNELS_LAST, "keep no format yet")),
+    **dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "ChannelShuffle"),
+                    (CHANNELS_LAST, "results keep the format, gradients do not yet")),
     "Upsample, bicubic": (CHANNELS_LAST, "kept here, made row-major in torch"),
     **dict.fromkeys(("Conv2d, circular", "CircularPad2d", "InstanceNorm2d"),
                     (CHANNELS_LAST, "kept here, made row-major in torch")),
@@ -187,3 +188,15 @@ def test_channel_dropout_of_other_dims(name, ndim):
             results.append(e)
     mine, theirs = results
     assert isinstance(mine, type(theirs)) if isinstance(theirs, Exception) else mine == theirs, results
+
+
+@pytest.mark.parametrize("shape", [(2, 8, 4, 6), (1, 8, 4, 6), (2, 8, 4, 2)])
+@pytest.mark.parametrize("name", ["pixel_shuffle", "pixel_unshuffle", "channel_shuffle"])
+def test_shuffles_keep_channels_last(name, shape):
+    data = np.random.default_rng(0).normal(size=shape)
+    results = []
+    for lib in (pt, torch):
+        x = lib.tensor(data).contiguous(memory_format=lib.channels_last)
+        out = getattr(lib.nn.functional, name)(x, 2)
+        results.append((tuple(out.shape), tuple(out.stride()), out.tolist()))
+    assert results[0] == results[1]

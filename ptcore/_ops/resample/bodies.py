@@ -25,6 +25,14 @@ FLOAT32, FLOAT64, UINT8 = as_dtype("float32"), as_dtype("float64"), as_dtype("ui
 _LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
 
 
+def _channels_last(input):
+    """Whether the result is to be in this memory format, as the input is."""
+    if input.ndim != 4 or input.is_contiguous():
+        return False
+    from ptcore._memory_format import channels_last, is_in
+    return is_in(input, channels_last)
+
+
 def pixel_shuffle(input, upscale_factor):
     r = upscale_factor
     if input.ndim < 3 or r < 1 or input.shape[-3] % (r * r):
@@ -33,6 +41,8 @@ def pixel_shuffle(input, upscale_factor):
     *lead, c, h, w = input.shape
     n = len(lead)
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
+    if _channels_last(input):
+        return permute(reshape(permute(x, (0, 4, 2, 5, 3, 1)), (*lead, h * r, w * r, c // (r * r))), (0, 3, 1, 2))
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
     return reshape(x, (*lead, c // (r * r), h * r, w * r))
 
@@ -45,6 +55,8 @@ def pixel_unshuffle(input, downscale_factor):
     *lead, c, h, w = input.shape
     n = len(lead)
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
+    if _channels_last(input):
+        return permute(reshape(permute(x, (0, 2, 4, 1, 3, 5)), (*lead, h // r, w // r, c * r * r)), (0, 3, 1, 2))
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
     return reshape(x, (*lead, c * r * r, h // r, w // r))
 
@@ -55,6 +67,9 @@ def channel_shuffle(input, groups):
                          f"groups={groups}, got {list(input.shape)}")
     shape = input.shape
     x = reshape(input, (shape[0], groups, shape[1] // groups, *shape[2:]))
+    if _channels_last(input):
+        x = reshape(permute(x, (0, 3, 4, 2, 1)), (shape[0], *shape[2:], shape[1]))
+        return permute(x, (0, 3, 1, 2))
     return reshape(transpose(x, 1, 2).contiguous(), shape)
 
 
