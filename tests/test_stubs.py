@@ -1,11 +1,13 @@
 """The type stubs agree with the package: names, parameters and defaults; the pages with the functions."""
 import ast
+import doctest
 import importlib
 import importlib.util
 import inspect
 import operator
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -153,7 +155,19 @@ def test_reference_pages(tmp_path):
             continue
         where = f"ptcore.{row.public[0]}" if row.public else f"ptcore.Tensor.{row.name}"
         assert f":: {where}\n" in text, row.name
-    assert "Derivative for input" in text
+    entries = dict(re.findall(r"^\.\. auto\w+:: ptcore\.(\S+)\n(.*?)(?=^\.\. auto|\Z)", text, re.M | re.S))
+    for row in pt.ops.values():
+        if row.internal or row.family == "registered" or row.kind in ("composite", "nondifferentiable"):
+            continue
+        entry = entries[row.public[0] if row.public else f"Tensor.{row.name}"]
+        for texts in (row.partial, row.vjp, row.jvp if isinstance(row.jvp, (list, tuple)) else None):
+            for declared in texts or ():
+                assert not declared or f"``{declared}``" in entry or (
+                    declared.startswith("not_implemented(") and "No derivative for" in entry), (row.name, declared)
+        assert re.search("Derivative for|Gradient for|Gradient: |No derivative for|Without derivative", entry), row.name
+    assert "Derivative for input: ``" in entries["relu"]
+    assert "Gradient: ``softmax" in entries["softmax"]
+    assert "``mm(g, adjoint(y))``" in entries["mm"]
 
 
 @SOURCE_ONLY
@@ -193,6 +207,37 @@ def test_no_name_is_listed_twice():
         names = module.__dir__() if hasattr(module, "__dir__") else dir(module)
         assert len(names) == len(set(names))
 
+
+@SOURCE_ONLY
+def test_examples_of_the_guide_have_types(tmp_path):
+    """mypy takes the guide's examples as programs. A page is one program, whose names get new values of other types."""
+    pytest.importorskip("mypy")
+    package = tmp_path / "stubs" / "ptcore"
+
+    def left_out(folder, names):
+        return [n for n in names if n in ("_build", "__pycache__") or not (
+            n.endswith(".py") or (Path(folder) / n).is_dir())]
+    shutil.copytree(PACKAGE, package, ignore=left_out)
+    subprocess.run([sys.executable, str(PACKAGE / "_build" / "generate_ops.py"), str(package), "--stubs"], check=True)
+    (package / "functional.pyi").rename(package / "nn" / "functional.pyi")
+    pages = sorted((PACKAGE.parent / "doc" / "source" / "guide").glob("*.rst"))
+    for page in pages:
+        (tmp_path / f"guide_{page.stem}.py").write_text(doctest.script_from_examples(page.read_text()))
+    config = tmp_path / "mypy.ini"
+    config.write_text(f"[mypy]\nignore_missing_imports = True\nallow_redefinition = True\ncheck_untyped_defs = True\n"
+                      f"follow_imports = silent\ncache_dir = {tmp_path / 'cache'}")
+    done = subprocess.run([sys.executable, "-P", "-m", "mypy", "--config-file", str(config),
+                           *[f"guide_{page.stem}.py" for page in pages]], cwd=tmp_path, text=True, capture_output=True,
+                          env={**os.environ, "MYPYPATH": str(package.parent)})
+    said = [line for line in done.stdout.splitlines() if ": error: " in line]
+    assert f"{len(pages)} source files" in done.stdout, done.stdout + done.stderr
+    assert [line for line in said if not MEANT_IN_EXAMPLES.search(line)] == []
+
+
+# What mypy says of programs that are right.
+MEANT_IN_EXAMPLES = re.compile("|".join([
+    r"\[no-redef\]",                        # a class or function that the page writes anew
+]))
 
 # What stubtest says of the stubs that is meant.
 MEANT = re.compile("|".join([

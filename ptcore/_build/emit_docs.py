@@ -3,6 +3,7 @@ docstring's, which autodoc reads; the notes below them are the row's.
 
     python emit_docs.py OUTPUT_DIR
 """
+import re
 import sys
 from pathlib import Path
 
@@ -16,13 +17,36 @@ KIND = {
 }
 
 
+RULES = Path(__file__).resolve().parent.parent / "autograd" / "rules"
+LETTERS = ("In the derivatives the tensors are ``x``, ``y``, ``z`` in the order of the signature, ``out`` is the result, "
+           "``g`` its gradient and ``t`` the tangent of the tensor named.")
+
+
+def rule_of(name):
+    """(file, function) of the rule that ``@vjp(name)`` marks."""
+    for path in sorted(RULES.glob("*.py")):
+        for words, function in re.findall(r"^@vjp\((.*?)\)\n(?:@.*\n)*def (\w+)", path.read_text(), re.M):
+            if f'"{name}"' in words:
+                return path.name, function
+    raise ValueError(f"{name}: no rule in {RULES}")
+
+
 def derivative(op):
+    """What the row declares: texts, or the function that is the rule."""
     row = op.row
-    if row.partial:
-        names = [a.name for a in op.tensors]
-        return [f"Derivative for {name}: ``{text}``" for name, text in zip(names, row.partial)
-                if text and not text.startswith("not_implemented(")]
-    return []
+    if row.kind in ("composite", "nondifferentiable"):
+        return []
+    names, notes = [a.name for a in op.tensors], []
+    for title, texts in (("Derivative for", row.partial), ("Gradient for", row.vjp),
+                         ("Tangent by", row.jvp if isinstance(row.jvp, (list, tuple)) else None)):
+        notes += [f"No derivative for {name}." if text.startswith("not_implemented(") else f"{title} {name}: ``{text}``"
+                  for name, text in zip(names, texts or ()) if text]
+    if row.partial is None and row.vjp is None:
+        if row.kind == "elementwise":
+            return ["Without derivative."]
+        file, function = rule_of(op.name)
+        notes.insert(0, f"Gradient: ``{function}`` of ``ptcore/autograd/rules/{file}``.")
+    return list(dict.fromkeys(notes))
 
 
 def entry(op):
@@ -42,7 +66,7 @@ def entry(op):
 
 def page(family, ops):
     title = f"{family} ops"
-    text = [title, "=" * len(title), "", f".. Generated from ptcore/_ops/{family}/rows.py.", ""]
+    text = [title, "=" * len(title), "", f".. Generated from ptcore/_ops/{family}/rows.py.", "", LETTERS, ""]
     for op in ops:
         if not op.row.internal and "__d" not in op.name:
             text += entry(op)
