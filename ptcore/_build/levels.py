@@ -5,7 +5,7 @@ those of meson.build, which knows the flags.
 """
 GROUPS = {
     # What follows indices has no lanes, rows of small matrices are short: v3 gives something, v4 nothing more.
-    "narrow": ("index", "advanced_index", "shape", "sort", "elimination"),
+    "narrow": ("index", "advanced_index", "shape", "sort"),
     # Wrappers of libraries and data movement gain nothing from a higher level: compiled once.
     "base": ("search", "place", "margin", "pooling", "resample", "pad"),
     # The same, and too large for what they are worth at -O3.
@@ -14,10 +14,12 @@ GROUPS = {
     "small": ("running", "svd", "lapack", "decompose", "ctc"),
     # Normals must not depend on the ISA level: without contraction.
     "exact": ("random",),
+    # A product and a difference in one rounding would leave a pivot of a singular matrix that is not 0.
+    "exact_narrow": ("elimination",),
     # No kernels of ops, but what all of them call: compiled once.
     "common": ("elementwise", "parallel", "blas", "optimizers"),
 }
-HIGHEST = {"narrow": "v3", "base": "base", "modest": "base", "small": "base"}     # else the last level
+HIGHEST = {"narrow": "v3", "exact_narrow": "v3", "base": "base", "modest": "base", "small": "base"}     # else the last level
 
 # Functions of the scalar header that call one function of doubles for each element gain nothing from lanes: loops of
 # formulas with one of them are compiled at the base level alone.
