@@ -258,7 +258,17 @@ def other_factors(x, dim, index, z, out):
     lonely = logical_and(zero, count == 1)
     without = gather(scatter_prod(x, dim, index, masked_fill(z, lonely, 1)), dim, index)
     plain = gather(out, dim, index) / masked_fill(z, zero, 1)
-    return where(lonely, without, plain)
+    return slope_refused(where(lonely, without, plain), count, "scatter_reduce")
+
+
+def slope_refused(x, count, op):
+    """What products of all but one of several numbers give. Where more than one of them is 0 (``count``) its own
+    derivative is not what is recorded: asking for it raises, as PyTorch does."""
+    if differentiated() and x.requires_grad and not x.is_meta and (count > 1).any().item():
+        from ptcore.autograd.function import _Refused
+        return _Refused.apply(x, f"{op}: the second derivative of a product is not known where several of its factors "
+                                 "are 0")
+    return x
 
 
 def is_winner(dim, index, z, out):

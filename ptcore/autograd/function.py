@@ -259,3 +259,16 @@ class _Refuse(Function):
     def backward(ctx, g):
         raise RuntimeError("trying to differentiate twice a function that was marked with "
                            "@once_differentiable")
+
+
+class _Refused(Function):
+    """The value itself; its gradient raises. See ``slope_refused`` of _helpers.pyx."""
+
+    @staticmethod
+    def forward(ctx, x, why):
+        ctx.why = why
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        raise RuntimeError(ctx.why)

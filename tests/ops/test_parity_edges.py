@@ -135,3 +135,21 @@ def test_integers_at_their_ends():
         same(lambda lib, o=offset: lib.tril_indices(3, 3, o))
         assert pt.triu_indices(3, 3, offset).tolist() == [x.tolist() for x in np.triu_indices(3, max(-9, min(9, offset)))]
     same(lambda lib: lib.nn.functional.avg_pool2d(lib.full((1, 4, 4), 2 ** 62, dtype=lib.int64), 2))
+
+
+@pytest.mark.parametrize("numbers", [[1.0, 2, 0, 3, 4], [0.0, 2, 0, 3, 4], [0.0, 0, 0, 3, 4], [1.0, 2, 3, 4, 5]])
+def test_second_derivatives_of_products_with_zeros(numbers):
+    x = pt.tensor(numbers, dtype=pt.float64, requires_grad=True)
+    for f in (lambda x: x.prod(), lambda x: x.view(1, 5).prod(1), lambda x: x.view(5, 1).prod(0, keepdim=True),
+              lambda x: pt.view_as_real(pt.complex(x, 2 * x).prod()), lambda x: x.cumprod(0)):
+        assert pt.autograd.gradcheck(f, (x,)) and pt.autograd.gradgradcheck(f, (x,))
+    places = pt.zeros(5, dtype=pt.int64)
+    for f in (lambda x: pt.ones(1, dtype=pt.float64).scatter_reduce(0, places, x, "prod"),
+              lambda x: pt.ones(1, dtype=pt.float64).index_reduce(0, places, x, "prod"),
+              lambda x: pt.segment_reduce(x, "prod", lengths=pt.tensor([5]), axis=0)):
+        assert pt.autograd.gradcheck(f, (x,))
+        if numbers.count(0) < 2:
+            assert pt.autograd.gradgradcheck(f, (x,))
+        else:
+            with pytest.raises(RuntimeError, match="second derivative of a product"):
+                pt.autograd.gradgradcheck(f, (x,))

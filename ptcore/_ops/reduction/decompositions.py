@@ -37,7 +37,6 @@ def segments(data, offsets, axis, reduce, start, given):
 
 
 def segments_slope(g, data, out, offsets, axis, reduce, start, given):
-    """Of a product with zeros the slope is right, its own derivative along them is not."""
     if reduce == "mean":
         g = g / _lengths(offsets, data, axis, given)
     bucket = _buckets(data, offsets, axis)
@@ -56,8 +55,8 @@ def segments_slope(g, data, out, offsets, axis, reduce, start, given):
         zero = data == 0
         zeros = counted(zero)
         known = where(zero, ones_like(data), data)
-        others = where(zero & (zeros == 1), beside(segments(known, offsets, axis, reduce, start, given)), 0.0)
-        return beside(g) * where(zeros > 0, others, beside(out) / known)
+        others = beside(segments(known, offsets, axis, reduce, start, given))
+        return beside(g) * where(zero & (zeros == 1), others, beside(out) / known)
     same = (data == beside(out)) | (isnan(data) & isnan(beside(out)))
     return where(same & (counted(ones_like(data)) > 0), beside(g) / clamp_min(counted(same), 1), 0.0)
 

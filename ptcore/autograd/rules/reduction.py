@@ -1,12 +1,29 @@
 """Rules of reductions."""
-from ptcore._ops.functions import exp, expand, isnan, masked_fill, reshape, segments_slope, unsqueeze, where
+from ptcore._ops.creation.creation import ones_like
+from ptcore._ops.functions import (
+    any,
+    cat,
+    cumprod,
+    exp,
+    expand,
+    flip,
+    isnan,
+    masked_fill,
+    reshape,
+    segments_slope,
+    slice,
+    unsqueeze,
+    where,
+)
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import prod_dims as prod_of
+from ptcore._ops.functions import segments as segments_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.norm.decompositions import norm_slope
 from ptcore._ops.reduction.decompositions import segments_slope as segments_slope_by_ops
 from ptcore._ops.table.shapes import reduced_shape
-from ptcore.autograd._helpers import conj_of, differentiated, ungathered
+from ptcore._ops.view.bodies import movedim
+from ptcore.autograd._helpers import conj_of, differentiated, slope_refused, ungathered
 from ptcore.autograd.rules import vjp
 
 
@@ -41,10 +58,27 @@ def mean(g, input, dim, keepdim):
     return g / max(size_of(shape, dim), 1)          # memory of its own, as PyTorch's, which a user may write to
 
 
+def _products_of_others(x, dims):
+    """For each element the product of all others along the dims: of those before it and of those behind it."""
+    last = tuple(range(-len(dims), 0))
+    moved = movedim(x, dims, last)
+    rows = reshape(moved, (*moved.shape[:x.ndim - len(dims)], size_of(x.shape, dims)))
+    n = rows.shape[-1]
+    one = ones_like(slice(rows, -1, 0, 1, 1))
+
+    def before(rows):
+        return cat([one, cumprod(slice(rows, -1, 0, n - 1, 1), -1)], -1)
+    others = before(rows) * flip(before(flip(rows, (-1,))), (-1,))
+    return movedim(reshape(others, moved.shape), last, dims)
+
+
 @vjp("prod_dims")
 def prod_dims(g, input, out, dim, keepdim):
-    """With one zero the product of the others, with two zeros nothing; else g * out / input."""
+    """With one zero the product of the others, with two zeros nothing; else g * out / input. What is 0 here is a
+    constant, which is wrong for a further derivative: recorded, data with zeros is multiplied from both sides."""
     zero = input == 0
+    if differentiated() and input.shape and not input.is_meta and bool(any(zero)):
+        return restored(g, input.shape, dim, keepdim) * conj_of(_products_of_others(input, dim))
     count = sum_of(zero, dim, True)
     others = prod_of(masked_fill(input, zero, 1), dim, True)
     g = restored(g, input.shape, dim, keepdim)
@@ -95,5 +129,10 @@ def vector_norm(g, input, out, ord, dim, keepdim):
 
 @vjp("segments")
 def segments(g, data, offsets, out, axis, reduce, start, given):
-    slope = segments_slope_by_ops if differentiated() else segments_slope
-    return slope(g, data, out, offsets, axis, reduce, start, given), None
+    if not differentiated():
+        return segments_slope(g, data, out, offsets, axis, reduce, start, given), None
+    slope = segments_slope_by_ops(g, data, out, offsets, axis, reduce, start, given)
+    if reduce == "prod":
+        zeros = segments_of((data == 0).to(data.dtype), offsets, axis, "sum", 0.0, given)
+        slope = slope_refused(slope, zeros, "segment_reduce")
+    return slope, None
