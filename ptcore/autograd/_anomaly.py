@@ -19,7 +19,7 @@ class detect_anomaly:
     nan = True
 
     def __init__(self, check_nan=True):
-        self.check_nan = check_nan
+        self.check_nan = flag("detect_anomaly", "check_nan", check_nan)
 
     def __enter__(self):
         self.before = is_anomaly_enabled(), detect_anomaly.nan
@@ -36,7 +36,8 @@ class set_detect_anomaly(detect_anomaly):
 
     def __init__(self, mode, check_nan=True):
         self.before = is_anomaly_enabled(), detect_anomaly.nan
-        set_anomaly(flag("set_detect_anomaly", "mode", mode))
+        mode, check_nan = [flag("set_detect_anomaly", n, x) for n, x in (("mode", mode), ("check_nan", check_nan))]
+        set_anomaly(mode)
         detect_anomaly.nan = check_nan
 
     def __enter__(self):

@@ -171,6 +171,7 @@ def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, 
 
     See ``ptcore.autograd.backward``.
     """
+    create_graph, retain_graph = _flags("backward", create_graph, retain_graph)
     seed = plain_seed(self, gradient) if inputs is None else None
     if seed is None:
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)

@@ -330,6 +330,8 @@ def orthogonal_(tensor, gain=1, generator=None):
             "orthogonal_: only tensors with 2 or more dimensions are supported, got "
             f"{tensor.ndim}"
         )
+    if not tensor.is_floating_point():
+        raise NotImplementedError(f"orthogonal_: tensor must be real floating-point, got {tensor.dtype.name}")
     if tensor.numel() == 0:
         return tensor
     import numpy as np

@@ -153,3 +153,29 @@ def test_second_derivatives_of_products_with_zeros(numbers):
         else:
             with pytest.raises(RuntimeError, match="second derivative of a product"):
                 pt.autograd.gradgradcheck(f, (x,))
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_gradients_by_the_quantile(name):
+    x = np.random.default_rng(0).standard_normal((3, 6))
+    x[0, 2] = np.nan if name == "nanquantile" else 9
+
+    def run(lib):
+        q = lib.tensor([0.0, 0.3, 0.4, 0.77, 1.0], dtype=lib.float64, requires_grad=True)
+        y = lib.tensor(x, requires_grad=True)
+        found = getattr(lib, name)(y, q, 1)
+        weights = lib.arange(1.0, 16, dtype=lib.float64).view(5, 3)
+        a, b = lib.autograd.grad((found[:, :2] * weights[:, :2]).sum(), (q, y), create_graph=True)
+        return lib.cat([a, b.reshape(-1)])
+    same(run)
+    q = pt.tensor(0.3, dtype=pt.float64, requires_grad=True)
+    y = pt.tensor(x[1], requires_grad=True)
+    assert pt.autograd.gradgradcheck(lambda y, q: getattr(pt, name)(y, q), (y, q))
+    for interpolation in ("lower", "higher", "nearest", "midpoint"):
+        assert not getattr(pt, name)(y.detach(), q, interpolation=interpolation).requires_grad
+
+
+def test_repeats_without_values():
+    x, repeats = pt.ones(4, 2, device="meta"), pt.ones(4, dtype=pt.int64, device="meta")
+    assert x.repeat_interleave(repeats, 0, output_size=6).shape == (6, 2)
+    assert pt.repeat_interleave(repeats, output_size=3).shape == (3,)

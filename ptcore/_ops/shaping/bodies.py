@@ -160,6 +160,8 @@ def _check_output(op, output_size, n):
 
 def _interleaved(op, n, repeats, output_size, device):
     """Each of the first n integers as often as repeats says."""
+    if output_size is not None and not has_values(repeats):
+        return empty(_arguments.integer(op, "output_size", output_size), dtype=INT64, device=device)
     if n and int(amin(repeats)) < 0:
         raise RuntimeError(f"{op}: repeats must not be negative, got {int(amin(repeats))}")
     ends = cumsum(repeats.to(INT64), 0)

@@ -39,7 +39,6 @@ from ptcore._ops.functions import (
     sum,
     transpose,
     unsqueeze,
-    where,
 )
 from ptcore._tensor import Tensor
 
@@ -127,10 +126,10 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     values = sort(x, -1)[0]
     missing = sum(isnan(x), -1, True)
     count = clamp_min(n - missing, 1) if skip_nan else ones_like(missing) * n
-    flat_q = reshape(q, (-1,)).detach()
-    where_ = flat_q * (count - 1).to(input.dtype)           # (..., number of q)
+    where_ = reshape(q, (-1,)) * (count - 1).to(input.dtype)            # (..., number of q)
+    share = where_ - floor(where_.detach())                 # of a line between two values q has a gradient
+    where_ = where_.detach()
     low = floor(where_)
-    share = where_ - low
     if interpolation == "nearest":
         low, share = where_.round(), None
     elif interpolation == "higher":
@@ -143,7 +142,7 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     found = gather(values, -1, low)
     if share is not None:
         high = gather(values, -1, clamp_max(low + 1, n - 1))
-        found = where(share == 0, found, found + share * (high - found))
+        found = found + share * masked_fill(high - found, share == 0, 0)
     gone = missing == n if skip_nan else missing > 0
     found = masked_fill(found, gone, float("nan"))
     # (the other dims, q) to (q, the dims as they were)

@@ -18,16 +18,16 @@ __all__ = [
 ]
 
 
-def _as_list(parameters):
+def _as_list(op, parameters):
     found = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     for p in found:
         if not isinstance(p, Tensor):
-            raise TypeError(f"gradients: expected Tensors, got {type(p).__name__}")
+            raise TypeError(f"{op}: must be given Tensors, got {type(p).__name__}")
     return found
 
 
-def _grads(parameters):
-    return [p.grad for p in _as_list(parameters) if p.grad is not None]
+def _grads(op, parameters):
+    return [p.grad for p in _as_list(op, parameters) if p.grad is not None]
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
@@ -60,7 +60,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     >>> get_total_norm([ptcore.tensor([3.0]), ptcore.tensor([4.0])]).item()
     5.0
     """
-    tensors = _as_list(tensors)
+    tensors = _as_list("get_total_norm", tensors)
     norm_type = float(norm_type)
     if not tensors:
         return ptcore.tensor(0.0)
@@ -89,7 +89,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
         raise ShapeError(f"clip_grads_with_norm_: total_norm must have 0 dims, got shape {list(total_norm.shape)}")
     coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     with ptcore.no_grad():
-        optimizers.scale_(_grads(parameters), coefficient)
+        optimizers.scale_(_grads("clip_grads_with_norm_", parameters), coefficient)
 
 
 def clip_grad_norm_(
@@ -123,8 +123,8 @@ def clip_grad_norm_(
     >>> clip_grad_norm_([p], 1.0).item()
     5.0
     """
-    parameters = _as_list(parameters)
-    total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
+    parameters = _as_list("clip_grad_norm_", parameters)
+    total = get_total_norm(_grads("clip_grad_norm_", parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
@@ -151,5 +151,5 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
     """
     clip_value = float(clip_value)
     with ptcore.no_grad():
-        for grad in _grads(parameters):
+        for grad in _grads("clip_grad_value_", parameters):
             grad.clamp_(min=-clip_value, max=clip_value)

@@ -39,7 +39,7 @@ def vector_to_parameters(vec, parameters):
     [1.0, 1.0]
     """
     if not isinstance(vec, Tensor):
-        raise TypeError(f"expected ptcore.Tensor, but got: {type(vec).__name__}")
+        raise TypeError(f"vector_to_parameters: vec must be a Tensor, got {type(vec).__name__}")
     parameters = list(parameters)
     for p in parameters:
         need_tensors("vector_to_parameters", parameters=p)

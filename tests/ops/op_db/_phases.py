@@ -32,7 +32,7 @@ RANDOM_SEED = 42
 # torch's kernels for these write row-major results, where others of the same file keep strides, and its conj is a view.
 ANY_STRIDES = {"angle", "conj", "nn.functional.logsigmoid", "nn.functional.rrelu"}
 # torch writes beyond an out= of these that is not dense, and dies of it.
-DENSE_OUT = {"linalg.lu"}
+DENSE_OUT = {"linalg.lu", "lu_unpack"}
 
 
 class Raised:
