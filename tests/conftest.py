@@ -1,6 +1,6 @@
 """What every test starts from: fixed seeds and the library's default state; which tests run alone.
 
-The suite runs in two steps: ``-n 2 -m "not alone"``, then ``-m alone`` in one process.
+The suite runs in two steps: ``-n 2 --dist worksteal -m "not alone"``, then ``-m alone`` in one process.
 """
 import os
 import random

@@ -365,7 +365,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     return t.to(target or t.device, copy=copy is True)
 
 
-def to_dlpack(tensor):
+def to_dlpack(Tensor tensor not None):
     """A DLPack capsule (unversioned) of a tensor."""
     return __dlpack__(tensor)
 

@@ -18,7 +18,7 @@ BINARY = {"add": np.add, "mul": np.multiply, "maximum": np.maximum, "minimum": n
           "gt": np.greater, "ge": np.greater_equal, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
           "bitwise_xor": np.bitwise_xor, "logical_and": np.logical_and, "logical_or": np.logical_or,
           "logical_xor": np.logical_xor, "heaviside": np.logical_or, "fmax": np.maximum, "fmin": np.minimum}
-APART = {"where", "masked_fill", "assign"}
+APART = {"where", "masked_fill", "assign", "add_scaled"}
 
 
 def tensors(step=1):
@@ -47,6 +47,13 @@ def test_elementwise(name, step):
     else:
         same(function(a, b), BINARY[name](A != 0, B != 0))
         same(function(a, b[3]), BINARY[name](A != 0, B[3] != 0))
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_scaled_sums(step):
+    a, b = tensors(step)
+    for alpha in (0, 1, 2, True, False):
+        same(ptcore.add(a, b, alpha=alpha), (A != 0) | ((B != 0) & bool(alpha)))
 
 
 @pytest.mark.parametrize("step", [1, 3])

@@ -113,13 +113,7 @@ NEW_UNSIGNED = ("uint16", "uint32", "uint64")
 
 
 # What differs: whether a combination does, and why. An entry that no longer differs fails.
-def bools(kinds, dtypes):
-    return all(d in ("bool", "True") for d in dtypes)
-
-
 DIFFERENT = {
-    **dict.fromkeys(("pow", "ipow"), (bools, "no bool loop")),
-    "add with alpha=2": (bools, "no bool loop"),
     "result_type": (lambda k, d: "float16" in d and any(x.startswith("complex") or x[-1] == "j" for x in d),
                     "no complex32"),
     "bucketize": (lambda k, d: d[0] in ("-3", "300") and d[1] in ("uint8", "int8", "bool"),
@@ -128,7 +122,6 @@ DIFFERENT = {
         lambda k, d: d[0].startswith("uint") and d[1] == "-0.5", "torch calls -0.5 out of the range of unsigned numbers")),
     "x[mask]": (lambda k, d: (d[0].startswith("uint") and d[1] == "-0.5") or (d[0] == "bool" and d[1][:7] == "complex"),
                 "as of x[:], and torch has what is not 0 for a complex number as a bool"),
-    "xlog1py": (lambda k, d: "number" in k, "takes no numbers"),
     "lerp": (lambda k, d: d[2] == "2.5+1j", "torch takes no complex weight of real numbers"),
     "clamp": (
         lambda k, d: "zero" in k and "number" in k, "beside a number torch reads a tensor without dims as a number"),

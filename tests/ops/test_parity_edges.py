@@ -179,3 +179,9 @@ def test_repeats_without_values():
     x, repeats = pt.ones(4, 2, device="meta"), pt.ones(4, dtype=pt.int64, device="meta")
     assert x.repeat_interleave(repeats, 0, output_size=6).shape == (6, 2)
     assert pt.repeat_interleave(repeats, output_size=3).shape == (3,)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_logsumexp_of_no_elements(dtype):
+    for shape, dim in (((0,), 0), ((2, 0), 1), ((0, 3), 0), ((0, 3), 1), ((0, 3), (0, 1))):
+        same(lambda lib, s=shape, d=dim: lib.logsumexp(lib.zeros(s, dtype=getattr(lib, dtype)), d))

@@ -57,6 +57,8 @@ def logsumexp(input, dim, keepdim):
     if not input.dtype.is_complex:
         return logsumexp_of(input, dim, keepdim)
     dims = _dims("logsumexp", dim, input.ndim)
+    if not input.numel():               # there is no largest
+        return log(sum(exp(input), dims, keepdim))
     top = amax(input.real.detach(), dims, True)         # subtracted and added: without a gradient of its own
     top = where(isinf(top), 0, top)
     out = log(sum(exp(input - top), dims, keepdim))
