@@ -64,11 +64,10 @@ cdef class Generator:
 
     def set_state(self, state):
         """Goes to a state from ``get_state``."""
-        try:
-            data = bytes(state.tolist())
-        except (AttributeError, TypeError, ValueError):
+        if getattr(getattr(state, "dtype", None), "name", "") != "uint8":
             raise TypeError("set_state: state must be a uint8 tensor from get_state, got "
-                            f"{getattr(state, 'dtype', type(state).__name__)}") from None
+                            f"{getattr(state, 'dtype', type(state).__name__)}")
+        data = bytes(state.tolist())
         if len(data) != 16:
             raise RuntimeError(f"set_state: state must hold 16 bytes, got {len(data)}")
         self.seed_, self.offset_ = struct.unpack("<QQ", data)

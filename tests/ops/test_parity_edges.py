@@ -185,3 +185,21 @@ def test_repeats_without_values():
 def test_logsumexp_of_no_elements(dtype):
     for shape, dim in (((0,), 0), ((2, 0), 1), ((0, 3), 0), ((0, 3), 1), ((0, 3), (0, 1))):
         same(lambda lib, s=shape, d=dim: lib.logsumexp(lib.zeros(s, dtype=getattr(lib, dtype)), d))
+
+
+def test_bounds_that_are_nan():
+    for bounds in ((np.nan, 1.0), (-1.0, np.nan), (np.nan, np.nan)):
+        for name in ("clamp", "nn.functional.hardtanh"):
+            def run(lib, bounds=bounds, name=name):
+                f = lib
+                for part in name.split("."):
+                    f = getattr(f, part)
+                return f(lib.tensor([-2.0, 0.5, 2.0, np.nan]), *bounds)
+            same(run)
+
+
+def test_state_of_another_dtype():
+    for change in (lambda x: x.bool(), lambda x: x.long(), lambda x: x.tolist()):
+        for lib in (pt, torch):
+            with pytest.raises(TypeError):
+                lib.set_rng_state(change(lib.get_rng_state()))
