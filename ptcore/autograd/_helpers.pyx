@@ -258,7 +258,7 @@ def other_factors(x, dim, index, z, out):
     lonely = logical_and(zero, count == 1)
     without = gather(scatter_prod(x, dim, index, masked_fill(z, lonely, 1)), dim, index)
     plain = gather(out, dim, index) / masked_fill(z, zero, 1)
-    return slope_refused(where(lonely, without, plain), count, "scatter_reduce")
+    return slope_refused(where(lonely, without, plain), count.real, "scatter_reduce")
 
 
 def slope_refused(x, count, op):
