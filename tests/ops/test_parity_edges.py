@@ -203,3 +203,13 @@ def test_state_of_another_dtype():
         for lib in (pt, torch):
             with pytest.raises(TypeError):
                 lib.set_rng_state(change(lib.get_rng_state()))
+
+
+def test_dtype_of_similarities():
+    for a, b in (("bfloat16", "int32"), ("float16", "uint8"), ("float16", "float32"), ("float64", "float32"),
+                 ("float32", "int64")):
+        x, y = [[1.0, 2.0, 3.0]], [[2.0, 0.0, 1.0]]
+        found = [lib.cosine_similarity(lib.tensor(x, dtype=getattr(lib, a)), lib.tensor(y, dtype=getattr(lib, b)))
+                 for lib in (pt, torch)]
+        assert found[0].dtype.name == str(found[1].dtype).removeprefix("torch.")
+        np.testing.assert_allclose(found[0].tolist(), found[1].tolist(), rtol=1e-2)

@@ -4,6 +4,7 @@ from cython.cimports.ptcore._ops._common import _dims, _wrap
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
+from ptcore._ops.call.operands import promoted
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import (
     abs,
@@ -153,7 +154,9 @@ def cosine_similarity(x1, x2, dim, eps):
         if x.dtype.is_complex or x.dtype.kind == "b":
             raise DTypeError(f"{op}: both arguments must be real, got {x.dtype.name}")
     dim = _wrap(op, dim, len(shape))
-    a, b = [expand(x if x.dtype.kind == "f" else x.to(get_default_dtype()), shape) for x in (x1, x2)]
+    dtype = promoted((x1, x2))
+    dtype = dtype if dtype.kind == "f" else get_default_dtype()
+    a, b = [expand(x.to(dtype), shape) for x in (x1, x2)]
     # each norm is held at eps at least, as a divisor without a gradient below it
     a = a / maximum(vector_norm(a, 2.0, dim, True), clamp_min(vector_norm(a.detach(), 2.0, dim, True) * 0, eps))
     b = b / maximum(vector_norm(b, 2.0, dim, True), clamp_min(vector_norm(b.detach(), 2.0, dim, True) * 0, eps))
