@@ -8,11 +8,22 @@ import _call_table  # noqa: E402
 import _open_calls  # noqa: E402
 import _wrong_calls  # noqa: E402
 
+import ptcore as pt  # noqa: E402
+
 pytest.importorskip("torch.nn.utils.prune")      # torch imports neither by itself
 pytest.importorskip("torch.nn.utils.parametrizations")
 
 pytestmark = pytest.mark.parity
 OPEN = _open_calls.OPEN
+
+
+@pytest.fixture(autouse=True)
+def modes():
+    """A call that is taken may switch them."""
+    yield
+    for lib in (pt, torch):
+        lib.autograd.set_detect_anomaly(False)
+        lib.set_grad_enabled(True)
 
 
 @pytest.mark.parametrize("path", sorted(_call_table.FUNCTIONS))
