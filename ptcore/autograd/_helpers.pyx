@@ -265,9 +265,8 @@ def slope_refused(x, count, op):
     """What products of all but one of several numbers give. Where more than one of them is 0 (``count``) its own
     derivative is not what is recorded: asking for it raises, as PyTorch does."""
     if differentiated() and x.requires_grad and not x.is_meta and (count > 1).any().item():
-        from ptcore.autograd.function import _Refused
-        return _Refused.apply(x, f"{op}: the second derivative of a product is not known where several of its factors "
-                                 "are 0")
+        from ptcore.autograd.function import _Refuse
+        return _Refuse.apply(f"{op}: the second derivative of a product is not known where several of its factors are 0", x)
     return x
 
 

@@ -245,27 +245,17 @@ def once_differentiable(fn):
             return result
         single = not isinstance(result, tuple)
         results = [result] if single else list(result)
-        results = [None if r is None else _Refuse.apply(r, *args) for r in results]
+        why = "trying to differentiate twice a function that was marked with @once_differentiable"
+        results = [None if r is None else _Refuse.apply(why, r, *args) for r in results]
         return results[0] if single else tuple(results)
     return wrapper
 
 
 class _Refuse(Function):
-    @staticmethod
-    def forward(ctx, result, *args):
-        return result.clone()
+    """The value itself, made of ``args`` too; its gradient raises."""
 
     @staticmethod
-    def backward(ctx, g):
-        raise RuntimeError("trying to differentiate twice a function that was marked with "
-                           "@once_differentiable")
-
-
-class _Refused(Function):
-    """The value itself; its gradient raises. See ``slope_refused`` of _helpers.pyx."""
-
-    @staticmethod
-    def forward(ctx, x, why):
+    def forward(ctx, why, x, *args):
         ctx.why = why
         return x.view_as(x)
 

@@ -13,7 +13,6 @@ from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, ITEMSIZE, N_DTYPES, PROMOTE, d
                             dtype_of)
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
-from ptcore._ops.table.ids import op_id
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.read cimport as_tensor_like, common_device
 from ptcore._ops.table.ids import op_id
@@ -24,7 +23,7 @@ cdef enum:
     MAX_PARAMS = 8
 
 cdef int OP_ADD_SCALED = op_id("add_scaled"), OP_SUB_SCALED = op_id("sub_scaled"), OP_THRESHOLD = op_id("threshold")
-cdef int OP_OR = op_id("bitwise_or")
+cdef int OP_POW = op_id("pow"), OP_OR = op_id("bitwise_or")
 
 
 cdef object scalar_of(object x):
@@ -170,7 +169,7 @@ cdef int read_operands(Call *c) except -1:
     elif o.promote == PT_PROMOTE_WHOLE and c.compute == PT_BOOL:
         c.compute = PT_INT64
     if not o.types & (1 << c.compute):
-        if c.compute != PT_BOOL or o.integers != PT_INT_NONNEGATIVE or c.tensors[0] == NULL or c.tensors[1] != NULL:
+        if c.op != OP_POW or c.compute != PT_BOOL or c.tensors[0] == NULL or c.tensors[1] != NULL:
             raise unsupported(c)
         # A bool tensor to the power of True is itself, to that of False it is True.
         x = bool(not <object>c.operands[1])

@@ -11,11 +11,11 @@ def isclose(input, other, rtol, atol, equal_nan):
         raise RuntimeError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
     if input.dtype.kind == "b":
         return input == other
-    equal_ = input == other
+    same = input == other
     if input.dtype.kind in "iu" and other.dtype.kind in "iu":
         input, other = input.to("float64"), other.to("float64")     # whose differences do not wrap around
-    close = abs(input - other) <= atol + rtol * abs(other)
-    close = close & ((input - other).isfinite()) | equal_
+    gap = input - other
+    close = (abs(gap) <= atol + rtol * abs(other)) & gap.isfinite() | same
     if equal_nan:
         close = close | ((input != input) & (other != other))
     return close

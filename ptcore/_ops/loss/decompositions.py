@@ -1,5 +1,5 @@
 """Losses written out in smaller ops; see _decompositions.py."""
-from ptcore._ops.creation.creation import arange, full, zeros
+from ptcore._ops.creation.creation import arange, full, zeros, zeros_like
 from ptcore._ops.functions import (
     cat,
     clamp_min,
@@ -43,9 +43,14 @@ def _by_class(weight, ndim, axis):
     return reshape(weight, shape)
 
 
+def _total(w, reduction):
+    """The weights of all targets; without a reduction 0, as in PyTorch."""
+    return sum_of(zeros_like(w) if reduction == "none" else w)
+
+
 def nll_loss_stats(input, target, weight=None, reduction="mean", ignore_index=-100):
     axis, safe, _, w = _targets(input.ndim, target, weight, ignore_index, input.dtype)
-    total = sum_of(w)
+    total = _total(w, reduction)
     return _reduced(-_picked(input, axis, safe) * w, reduction, total), total
 
 
@@ -75,7 +80,7 @@ def cross_entropy_stats(input, target, weight=None, reduction="mean", ignore_ind
             every = every * _by_class(weight, input.ndim, axis)
         spread = sum_of(every, axis) * valid * (label_smoothing / input.shape[axis])
         loss = loss * (1 - label_smoothing) + spread
-    total = sum_of(w)
+    total = _total(w, reduction)
     return _reduced(loss, reduction, total).to(input.dtype), lse, total
 
 

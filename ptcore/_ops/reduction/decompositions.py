@@ -1,7 +1,20 @@
 """Reductions written out in smaller ops; see _decompositions.py."""
-from ptcore._ops.creation.creation import arange, full, ones_like, zeros_like
-from ptcore._ops.functions import cat, clamp_min, expand, gather, isnan, masked_fill, reshape, slice, where
+from ptcore._ops.creation.creation import full, ones_like, zeros, zeros_like
+from ptcore._ops.functions import (
+    cat,
+    clamp,
+    clamp_min,
+    cumsum,
+    expand,
+    gather,
+    isnan,
+    masked_fill,
+    reshape,
+    slice,
+    where,
+)
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.table.shapes import INT64
 
 
 def nansum(input, dim=None, keepdim=False, dtype=None):
@@ -15,8 +28,9 @@ _REDUCE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "a
 def _buckets(data, offsets, axis):
     """Which piece each element is in, from 1; those before the first piece are in 0, those behind the last one last."""
     size = data.shape[axis]
-    places = reshape(arange(size, device=data.device), (size, 1))
-    bucket = sum_of(places >= reshape(offsets, (*offsets.shape[:-1], 1, offsets.shape[-1])), -1)
+    marks = zeros((*offsets.shape[:-1], size + 1), dtype=INT64, device=data.device)     # how many begin at each place
+    marks = marks.scatter_add(-1, clamp(offsets, 0, size), ones_like(offsets, dtype=INT64))
+    bucket = cumsum(slice(marks, -1, 0, size, 1), -1)
     return expand(reshape(bucket, (*data.shape[:axis + 1], *(1,) * (data.ndim - axis - 1))), data.shape)
 
 
