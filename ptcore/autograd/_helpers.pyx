@@ -266,7 +266,8 @@ def slope_refused(x, count, op):
     derivative is not what is recorded: asking for it raises, as PyTorch does."""
     if differentiated() and x.requires_grad and not x.is_meta and (count > 1).any().item():
         from ptcore.autograd.function import _Refuse
-        return _Refuse.apply(f"{op}: the second derivative of a product is not known where several of its factors are 0", x)
+        why = f"{op}: the second derivative of a product is not known where several of its factors are 0"
+        return _Refuse.apply(why, x)
     return x
 
 

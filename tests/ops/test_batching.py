@@ -296,8 +296,6 @@ def test_decompositions_equal_the_ops():
             positional, keyword = sample.arguments()
             want = outputs(function(row)(*positional, **keyword))
             got = outputs(decomposed(*positional, **keyword))
-            if "none" in case and name.endswith("_stats"):
-                want, got = want[:-1], got[:-1]
             for a, b in zip(got, want):
                 assert a.shape == b.shape
                 np.testing.assert_allclose(array(a), array(b), rtol=1e-9, atol=1e-12, err_msg=case_id(row, case))
@@ -306,4 +304,5 @@ def test_decompositions_equal_the_ops():
 def test_every_decomposition_is_asked_for():
     asked = {r.name for r in ROWS.values() if r.kind != "composite" and (
         "decompose" in (r.batch, r.jvp) or str(r.batch).startswith("shift "))}
-    assert asked == set(decompositions())
+    # Refused in batches; a device without the kernel runs it.
+    assert asked | {"binned"} == set(decompositions())

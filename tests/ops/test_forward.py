@@ -19,7 +19,6 @@ from _cases import (
 from _tolerance import ACCUMULATED, TOLERANCE, assert_near
 
 import ptcore
-from ptcore._ops import _decompositions
 from ptcore._ops.table import schema
 
 pytestmark = pytest.mark.core
@@ -30,10 +29,10 @@ STRUCTURED = [r for r in ROWS.values() if r.kind != "elementwise" and r.name in 
 CHAINED = {"gelu_tanh_grad", "gelu_erf_grad", "pow", "tan", "gelu", "gelu_tanh", "remainder"}
 
 
-def check(row, case, dtype, layout, table, call=None):
+def check(row, case, dtype, layout, table):
     sample = Sample(row, case, dtype, np.random.default_rng(7))
     positional, keyword = sample.arguments(layout)
-    result = (call or function(row))(*positional, **keyword)
+    result = function(row)(*positional, **keyword)
     results = list(result) if isinstance(result, tuple) else [result]
     expected = sample.expected()
     context = f"{case_id(row, case)} {dtype} {layout}"
@@ -73,21 +72,6 @@ def test_structured_layouts(row):
     for case in cases(row):
         for layout in layouts(row):
             check(row, case, dtype, layout, ACCUMULATED)
-
-
-def by_smaller_ops(row):
-    """The decomposition of a row, which a device without the kernel runs; None if it has none."""
-    try:
-        return _decompositions.function(row.name)
-    except KeyError:
-        return None
-
-
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in STRUCTURED if by_smaller_ops(r)])
-def test_decomposition(row):
-    dtype = "float64" if "float64" in dtypes(row) else dtypes(row)[-1]
-    for case in cases(row):
-        check(row, case, dtype, "contiguous", ACCUMULATED, by_smaller_ops(row))
 
 
 @pytest.mark.parametrize("row", [
