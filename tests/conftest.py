@@ -11,6 +11,8 @@ from pathlib import Path
 WORKER = "PYTEST_XDIST_WORKER" in os.environ
 if WORKER:
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+# Options of this run are not those of the runs that tests start: a second ``-q`` hides how many tests passed.
+os.environ.pop("PYTEST_ADDOPTS", None)
 
 import _alone  # noqa: E402
 import _draw  # noqa: E402

@@ -31,11 +31,9 @@ def rows_of(text):
 
 
 def environment(**more):
-    """With the tools of this Python's environment found first, activated or not. Options of the pytest
-    around it stay out: a second ``-q`` hides how many tests passed."""
+    """With the tools of this Python's environment found first, activated or not."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
-    return {**inherited, "PATH": path, **more}
+    return {**os.environ, "PATH": path, **more}
 
 
 def run(command, env=None, **keywords):
