@@ -123,10 +123,10 @@ class Call:
             return eval(text, names), leaves
 
     def enlarged(self, rng):
-        """The same with tensors of 512 x 512 from the range of each one's values; numbers and 0-d tensors stay."""
+        """The same with tensors of SIZE x SIZE from the range of each one's values; numbers and 0-d tensors stay."""
         def large(value):
             if isinstance(value, Data) and value.array.ndim:
-                return Data(spread(rng, value.array))
+                return Data(spread(rng, value.array), value.grad)
             if isinstance(value, (list, tuple)):
                 return type(value)(map(large, value))
             return value
@@ -134,7 +134,7 @@ class Call:
 
 
 def spread(rng, array, low=None, high=None):
-    """512 x 512 values between the least and the greatest of an array, of its dtype."""
+    """SIZE x SIZE values between the least and the greatest of an array, of its dtype."""
     low, high = (array.min() if low is None else low), (array.max() if high is None else high)
     if array.dtype.kind == "b":
         return rng.random((SIZE, SIZE)) < 0.5

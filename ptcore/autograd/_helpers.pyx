@@ -1,8 +1,11 @@
 """Small functions that derivative texts and rules call."""
+from cpython.sequence cimport PySequence_Fast_ITEMS
+
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, shape_of
 from ptcore._state import interpreters as _interpreters
+from ptcore._ops.call.run cimport call_with, over_first
 from ptcore._ops.creation.creation import full, ones_like, zeros
 from ptcore._ops.functions import abs, masked_fill, where
 from ptcore._ops.functions import logical_and
@@ -10,8 +13,9 @@ from ptcore._ops.functions import cat
 from ptcore._ops.functions import mm
 from ptcore._ops.functions import pair_distances_slope, row_distances_slope
 from ptcore._ops.functions import sum
-from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, scatter_add, select, slice,
-                                   transpose, unsqueeze)
+from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, select, slice, transpose,
+                                   unsqueeze)
+from ptcore._ops.table.ids import op_id
 
 
 cpdef object conj_of(object d):
@@ -108,10 +112,19 @@ def select_backward(g, shape, dim, index):
     return z
 
 
+def onto_zeros(op, g, shape, *args):
+    """An op, by its name, whose kernel may update its first argument, with zeros of a shape there: the zeros become
+    the result, unless that is recorded or an interpreter sees it."""
+    cdef int number = op_id(op)
+    cdef tuple given = (zeros_for(g, shape), *args)
+    if not differentiated() and not interposed() and over_first(number, PySequence_Fast_ITEMS(given), <int>len(given)):
+        return given[0]
+    return call_with(number, given, None)
+
+
 def ungathered(g, shape, dim, index):
-    """Zeros of a shape with g added where its elements were gathered from: in place unless that is recorded."""
-    z = zeros_for(g, shape)
-    return scatter_add(z, dim, index, g) if differentiated() or interposed() else z.scatter_add_(dim, index, g)
+    """Zeros of a shape with g added where its elements were gathered from."""
+    return onto_zeros("scatter_add", g, shape, dim, index, g)
 
 
 def pair_slope(g, x1, x2, dist, p):
@@ -175,14 +188,13 @@ def diagonal_backward(g, shape, offset, dim1, dim2):
 def unfold_backward(g, shape, dimension, size, step):
     """Each window's gradient added where the window lay."""
     from ptcore._ops.creation.creation import arange
-    from ptcore._ops.functions import index_add
     if not shape:
         return reshape(sum(g, (0,)), ())
     n, count = len(shape), g.shape[dimension]
     places = unsqueeze(arange(count, device=g.device) * step, 1) + arange(size, device=g.device)
     order = (*range(dimension + 1), n, *range(dimension + 1, n))
     rows = reshape(permute(g, order), (*shape[:dimension], count * size, *shape[dimension + 1:]))
-    return index_add(zeros_for(g, shape), dimension, reshape(places, (-1,)), rows)
+    return onto_zeros("index_add", g, shape, dimension, reshape(places, (-1,)), rows, 1)
 
 
 def corner_of(g, shape):
@@ -199,7 +211,7 @@ def corner_of(g, shape):
 def sgn_backward(g, x, out):
     """Through ``x / abs(x)``: what turns the direction of a complex x; nothing for real x."""
     if CATEGORY[(<Tensor>x).dt] < 3:
-        return g * 0
+        return zeros_for(g, x.shape)
     size = abs(x)
     along = (g * conj_of(out)).real
     return (g - along * out) / masked_fill(size, size == 0, float("inf"))
@@ -295,7 +307,7 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
     low, high = min(low, low2), max(high, high2)
     n = high - low + 1
     places = as_strided_of(arange(n, device=g.device), size, stride, storage_offset - low, (n,), 0)
-    flat = index_add(zeros_for(g, (n,)), 0, reshape(places, (-1,)), reshape(g, (-1,)))
+    flat = onto_zeros("index_add", g, (n,), 0, reshape(places, (-1,)), reshape(g, (-1,)), 1)
     if overlaps(shape, input_stride):   # elements that share memory share its gradient
         places = as_strided_of(arange(n, device=g.device), shape, input_stride, input_offset - low, (n,), 0)
         places = reshape(places, (-1,))

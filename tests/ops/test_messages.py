@@ -144,6 +144,7 @@ CALLS = {
     "cross_entropy_of_bits": ("binary_cross_entropy", lambda: F.binary_cross_entropy(X, WHOLE)),
     "cross_entropy_of_logits": ("binary_cross_entropy_with_logits",
                                 lambda: F.binary_cross_entropy_with_logits(X, COMPLEX)),
+    "gated": ("glu", lambda: F.glu(pt.ones(2, dtype=pt.int64))),
     "huber_of": ("huber_loss", lambda: F.huber_loss(X, WHOLE, delta="a")),
     "convolve": ("conv2d", lambda: F.conv2d(BITS, BITS)),
     "convolve_transposed": ("conv_transpose2d", lambda: F.conv_transpose2d(BITS, BITS)),
@@ -179,7 +180,7 @@ UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax
              "nonzero_of", "row_major", "picked", "masked_collect", "triangle_places",
              "multi_margin_slope", "multilabel_margin_slope", "pair_distances", "pair_distances_slope",
              "row_distances", "row_distances_slope", "airy_ai_slope", "bessel_j_of", "spherical_bessel_j_of",
-             "jacobi_ratio", "laguerre_of", "frexp_mantissa", "frexp_exponent"}
+             "jacobi_ratio", "laguerre_of", "frexp_mantissa", "frexp_exponent", "mean_of_terms"}
 
 
 def test_every_row_is_called_or_said_to_be_unreached():

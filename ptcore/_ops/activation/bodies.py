@@ -8,15 +8,15 @@ from ptcore._ops.functions import (
     abs,
     clamp,
     clamp_,
+    gated,
     hardtanh_of,
     hardtanh_of_,
     leaky_relu,
     prelu_of,
     reshape,
-    sigmoid,
-    slice,
     softshrink_of,
     softsign_of,
+    split_by_sizes,
     where,
 )
 
@@ -27,7 +27,7 @@ def glu(input, dim):
     n = input.shape[dim]
     if n % 2:
         raise RuntimeError(f"glu: the size of dim {dim} must be even, got {n}")
-    return slice(input, dim, 0, n // 2, 1) * sigmoid(slice(input, dim, n // 2, n, 1))
+    return gated(*split_by_sizes(input, (n // 2, n // 2), dim))
 
 
 def softsign(input):
@@ -80,7 +80,7 @@ def rrelu(input, lower, upper, training, generator):
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     slopes = empty(input.shape, dtype=input.dtype, device=input.device).uniform_(lower, upper, generator=generator)
-    return where(input > 0, input, input * slopes)
+    return input * where(input > 0, 1, slopes)
 
 
 def rrelu_function(input, lower, upper, training, inplace):

@@ -203,6 +203,11 @@ elementwise(
     node="PreluKernelBackward0", autocast="low",
     doc="``x`` above zero, ``weight * x`` below.")
 
+elementwise(
+    "gated(input, gate)", types=REAL, internal=True, called="glu", node="GluBackward0", formula="x * sigmoid(y)",
+    partial=["sigmoid(y)", "x * sigmoid(y) * (1 - sigmoid(y))"], cost=16, sample=uniform(-6, 6),
+    reference="x / (1 + exp(-y))", doc="``x`` times the sigmoid of ``y``.")
+
 # -- activations --------------------------------------------------------------------------------
 network("glu(input, dim=-1)", "_glu(x, dim)", "The first half along ``dim`` times the sigmoid of the second.",
         "F.glu(ptcore.tensor([2., 0.]))", "tensor([1.])")

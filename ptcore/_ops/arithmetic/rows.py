@@ -195,10 +195,11 @@ tensor([2., 3.])
 """)
 
 elementwise(
-    "root_of_variance(input)", types=REAL, internal=True, called="std", formula="sqrt(x)",
-    partial=["where(out == 0, 0.0, 0.5 / out)"], sample=uniform(0.1, 4), reference="sqrt(x)",
+    "root_of_variance(input)", types=REAL, internal=True, called="std",
+    formula="sqrt(maximum(x, 0.0))", partial=["where(out == 0, 0.0, 0.5 / out)"], sample=uniform(0.1, 4),
+    reference="sqrt(maximum(x, 0))",
     doc="""Square root whose derivative at 0 is 0: equal numbers have a deviation of 0 whose
-gradient is 0, as in PyTorch.""")
+gradient is 0, as in PyTorch. What rounding has made negative counts as 0.""")
 
 elementwise(
     "rsqrt(input)", types=FLOATING, promote="float", formula="1 / sqrt(x)",

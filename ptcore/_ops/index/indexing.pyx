@@ -6,13 +6,14 @@ together, and one gather or write does the work; the indexed dims of the result 
 index arrays stood if those are adjacent, else in front, as in NumPy and PyTorch.
 """
 from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport read_sizes, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops.call.run cimport call_with as call
+from ptcore._ops.call.run cimport call_with as call, over_first
 from ptcore._ops.call.elementwise cimport overwrite, write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.view cimport views
@@ -342,6 +343,7 @@ cdef Tensor strip(Tensor value, Tensor target):
 
 cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1:
     cdef Tensor v
+    cdef tuple given
     cdef int64_t[64] sizes
     indices, dims, shape = gather_plan(r, advanced)
     if not isinstance(value, Tensor):
@@ -361,8 +363,9 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     check_fits(v, read_sizes(shape, sizes, b"index", b"shape"), sizes)
     v = v.expand(shape)
     op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
-    result = call(op, (r, v, indices, dims, accumulate), None)
-    overwrite(r, <Tensor>result, b"index_put")
+    given = (r, v, indices, dims, accumulate)
+    if not over_first(op, PySequence_Fast_ITEMS(given), 5):
+        overwrite(r, <Tensor>call(op, given, None), b"index_put")
     return 0
 
 

@@ -37,7 +37,7 @@ structured(
 linear(
     "index_select(input, dim: Dim, index: Index)", kernel="index_select",
     out="index_select",
-    vjp=["index_add(zeros_for(g, x.shape), dim, index, g)", None],
+    vjp=["onto_zeros('index_add', g, x.shape, dim, index, g, 1)", None],
     batch="shift input", reference="take(x, index, axis=dim)",
     doc="""The slices of ``input`` along ``dim`` at the positions in a vector.
 
@@ -83,14 +83,14 @@ structured(
 linear(
     "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", node="IndexBackward0", kernel="index_get",
     internal=True, called="index",
-    out="(shape, input.dtype)", vjp=["index_accumulate(zeros_for(g, x.shape), g, indices, dims)"],
+    out="(shape, input.dtype)", vjp=["onto_zeros('index_accumulate', g, x.shape, g, indices, dims, True)"],
     batch="index", reference="_index_get(x, indices, dims, shape)",
     doc="Advanced indexing: index tensors, broadcast to one shape, for the dims named.")
 
 structured(
     "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)", node="IndexPutBackward0",
     kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
-    prefill=True, vjp=["g", "index_get(g, indices, dims, y.shape)"],
+    prefill=True, updates=True, vjp=["g", "index_get(g, indices, dims, y.shape)"],
     batch="index", jvp="linear", autocast="widest",
     reference="_index_accumulate(x, values, indices, dims)",
     doc="A copy of input with values added at advanced indices.")
@@ -98,8 +98,8 @@ structured(
 structured(
     "index_write(input, values, indices: Obj, dims: Obj, accumulate=False)", node="IndexPutBackward0",
     kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
-    prefill=True, vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
-                       "index_get(g, indices, dims, y.shape)"],
+    prefill=True, updates=True, vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
+                                     "index_get(g, indices, dims, y.shape)"],
     batch="index", jvp="linear", autocast="widest",
     reference="_index_write(x, values, indices, dims)",
     doc="A copy of input with values written at advanced indices.")
@@ -138,7 +138,7 @@ for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum"
 # -- windows, lists and masks of the whole tensor -------------------------------------------------
 structured(
     "overwritten(input, src, stride: Ints, offset: Int)", node="SliceScatterBackward0", kernel="overwritten",
-    promote="none", internal=True, called="as_strided_scatter", out="like",
+    promote="none", internal=True, called="as_strided_scatter", out="like", updates=True,
     vjp=["overwritten(g, zeros_for(g, y.shape), stride, offset)", "picked(g, y.shape, stride, offset)"],
     jvp="linear", batch="decompose", reference="_overwritten(x, src, stride, offset)",
     doc="``input`` with ``src`` in a window of its elements in row-major order, where no two places meet.")
@@ -146,12 +146,12 @@ structured(
 linear(
     "picked(input, size: Sizes, stride: Ints, offset: Int)", kernel="picked", layout="contiguous", internal=True,
     called="as_strided", out="(size, input.dtype)",
-    vjp=["overwritten(zeros_for(g, x.shape), g, stride, offset)"], batch="decompose",
+    vjp=["onto_zeros('overwritten', g, x.shape, g, stride, offset)"], batch="decompose",
     reference="_picked(x, size, stride, offset)", doc="The elements of such a window.")
 
 linear(
     "take(input, index: Index)", kernel="take", out="taken",
-    vjp=["put(zeros_for(g, x.shape), index, g, True)", None], batch="decompose", reference="take(x, index)",
+    vjp=["onto_zeros('put', g, x.shape, index, g, True)", None], batch="decompose", reference="take(x, index)",
     doc="""Elements of the flattened input; negative positions count from the end.
 
 >>> import ptcore
@@ -173,7 +173,7 @@ tensor([0., 0., 1.])
 
 structured(
     "masked_write(input, mask: Index, source)", node="MaskedScatterBackward0", kernel="masked_write", promote="none",
-    internal=True, called="masked_scatter", out="like",
+    internal=True, called="masked_scatter", out="like", updates=True,
     vjp=["masked_fill(g, mask, 0)", None, "masked_collect(g, mask, z.shape)"], jvp="linear", batch="decompose",
     reference="_masked_scatter(x, mask, source)",
     doc="The elements of ``source``, one after another, where a mask of input's shape holds.")
@@ -181,7 +181,7 @@ structured(
 linear(
     "masked_collect(input, mask: Index, shape: Sizes)", node="MaskedSelectBackward0", kernel="masked_collect",
     layout="contiguous", internal=True, called="masked_select", out="shaped",
-    vjp=["masked_write(zeros_for(g, x.shape), mask, g)", None],
+    vjp=["onto_zeros('masked_write', g, x.shape, mask, g)", None],
     batch="decompose", reference="_masked_collect(x, mask, shape)",
     doc="The elements where a mask of input's shape holds, one after another, then zeros up to a shape.")
 

@@ -22,6 +22,7 @@ from ptcore._ops.functions import (
     logsigmoid,
     masked_fill,
     mean,
+    mean_of_terms,
     minimum,
     multi_margin,
     multilabel_margin,
@@ -48,7 +49,7 @@ def _reduced(loss, reduction, total=None):
     """A loss reduced; its mean is divided by a total of weights, if there is one."""
     if reduction == "none":
         return loss
-    return sum(loss) if reduction == "sum" else mean(loss) if total is None else sum(loss) / total
+    return sum(loss) if reduction == "sum" else mean_of_terms(loss) if total is None else sum(loss) / total
 
 
 def _warn_of_broadcast(op, input, target):
@@ -78,6 +79,11 @@ def _real(op, *tensors):
     for x in tensors:
         if x.dtype.kind != "f":
             raise DTypeError(f"{op}: inputs must be real floating-point, got {x.dtype.name}")
+
+
+def _real_difference(op, input, target):
+    """Two tensors of which one may be of integers."""
+    _real(op, *[x for x in (input, target) if x.dtype.kind not in "iu" or input.dtype.kind != "f" != target.dtype.kind])
 
 
 def _optional(op, name, value):
@@ -159,11 +165,10 @@ def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
     input, target = _broadcast("smooth_l1_loss", input, target)
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
-    gap = input - target
-    _real("smooth_l1_loss", gap)
-    if beta == 0:
-        return _reduced(abs(gap), reduction)
-    loss = huber_of(gap, float(beta))
+    _real_difference("smooth_l1_loss", input, target)
+    loss = huber_of(input, target, float(beta)) if beta else abs(input - target)
+    if not beta:
+        return _reduced(loss, reduction)
     return _reduced(loss if beta == 1 else loss / beta, reduction)
 
 
@@ -173,9 +178,8 @@ def huber_loss(input, target, reduction, delta, weight):
     _optional("huber_loss", "weight", weight)
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta must be positive, got {delta}")
-    gap = input - target
-    _real("huber_loss", gap)
-    loss = huber_of(gap, float(delta))
+    _real_difference("huber_loss", input, target)
+    loss = huber_of(input, target, float(delta))
     if input.dtype.kind == "f":
         loss = loss.to(input.dtype)
     return _reduced(loss if weight is None else loss * weight, reduction)

@@ -91,11 +91,12 @@ elementwise(
     reference="abs(x - y)", doc="``abs(input - target)``.")
 
 elementwise(
-    "huber_of(input, delta: Float)", types=REAL, internal=True, called="huber_loss", node="HuberLossBackward0",
-    formula="0.5 * x * x if abs(x) < delta else delta * (abs(x) - 0.5 * delta)",
-    partial=["x if abs(x) < delta else delta * sign(x)"],
-    reference="where(abs(x) < delta, 0.5 * x * x, delta * (abs(x) - 0.5 * delta))",
-    doc="Half the square near 0, straight lines beyond ``delta``.")
+    "huber_of(input, target, delta: Float)", types=REAL, internal=True, called="huber_loss", node="HuberLossBackward0",
+    formula="0.5 * (x - y) * (x - y) if abs(x - y) < delta else delta * (abs(x - y) - 0.5 * delta)",
+    partial=["x - y if abs(x - y) < delta else delta * sign(x - y)",
+             "y - x if abs(x - y) < delta else -delta * sign(x - y)"],
+    reference="where(abs(x - y) < delta, 0.5 * (x - y)**2, delta * (abs(x - y) - 0.5 * delta))",
+    doc="Half the square of a small difference, straight lines beyond ``delta``.")
 
 # -- losses -------------------------------------------------------------------------------------
 _OLD = "size_average: Obj = None, reduce: Obj = None"

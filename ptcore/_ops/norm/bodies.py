@@ -196,7 +196,7 @@ def _euclidean(x1, x2):
     a2, b2 = sum(x1 * x1, -1, True), sum(x2 * x2, -1, True)
     left = cat([x1 * -2, a2, a2 * 0 + 1], -1)
     right = cat([x2, b2 * 0 + 1, b2], -1)
-    return root_of_variance(clamp_min(matmul(left, transpose(right, -2, -1)), 0))
+    return root_of_variance(matmul(left, transpose(right, -2, -1)))
 
 
 def pdist(input, p):

@@ -133,7 +133,7 @@ def _alpha_dropped(input, p, kept):
     if p == 1:
         return input * 0
     scale = ((1 - p) * (1 + p * _SATURATED * _SATURATED)) ** -0.5
-    return input * (kept * scale) + ((1 - kept) * (_SATURATED * scale) - _SATURATED * scale * p)
+    return (input - _SATURATED) * (kept * scale) + _SATURATED * scale * (1 - p)
 
 
 def alpha_dropout(input, p, train):

@@ -26,6 +26,7 @@ from ptcore._ops.functions import (
     reshape,
     scatter_src,
     slice,
+    split_by_sizes,
     transpose,
     triangle_places,
     unsqueeze,
@@ -194,7 +195,8 @@ def _rolled(input, shift, dim):
     shift = shift % n if n else 0
     if not shift:
         return clone(input)
-    return cat([slice(input, dim, n - shift, n, 1), slice(input, dim, 0, n - shift, 1)], dim)
+    before, behind = split_by_sizes(input, (n - shift, shift), dim)
+    return cat([behind, before], dim)
 
 
 def rot90(input, k, dims):

@@ -1,7 +1,7 @@
 """Rules of pooling: a gradient goes back to where the largest element stood."""
 from ptcore._memory_format import channels_last, channels_last_3d, is_in
 from ptcore._ops.functions import gather, reshape
-from ptcore.autograd._helpers import ungathered
+from ptcore.autograd._helpers import differentiated, interposed, ungathered, zeros_for
 from ptcore.autograd.rules import jvp, vjp
 
 
@@ -16,7 +16,11 @@ def max_pool_windows(gs, input, out1):
     positions = 1
     for n in shape[2:]:
         positions *= n
-    g = reshape(ungathered(flat(gs[0]), (shape[0], shape[1], positions), 2, flat(out1)), shape)
+    if differentiated() or interposed():
+        g = reshape(ungathered(flat(gs[0]), (shape[0], shape[1], positions), 2, flat(out1)), shape)
+    else:                               # of the shape from the beginning: a view could not become ``.grad``
+        g = zeros_for(gs[0], shape)
+        flat(g).scatter_add_(2, flat(out1), flat(gs[0]))
     for format in (channels_last, channels_last_3d):
         if len(shape) > 3 and not out1.is_contiguous() and is_in(out1, format):
             return g.contiguous(memory_format=format)
