@@ -239,3 +239,50 @@ def test_set_overlapping_source():
     np.testing.assert_array_equal(x.numpy(), a)
     x[::-1] = x
     np.testing.assert_array_equal(x.numpy(), a[::-1])
+
+
+# -- writes happen in place ----------------------------------------------------------------------
+
+@pytest.mark.alone
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_write_at_positions_copies_nothing(accumulate):
+    x = ptcore.zeros(1_000_000)
+    index = ptcore.tensor([3, -1])
+    x.index_put_((index,), ptcore.ones(2), accumulate=accumulate)
+    ptcore.cpu.reset_peak_memory_stats()
+    before = ptcore.cpu.memory_stats()["peak_allocated"]
+    x.index_put_((index,), ptcore.ones(2), accumulate=accumulate)
+    x[[5, 6]] = 1.0
+    assert ptcore.cpu.memory_stats()["peak_allocated"] - before < 100_000
+    assert x.sum().item() == (6 if accumulate else 4)
+
+
+def test_write_from_and_by_its_own_memory(rng):
+    a = rng.permutation(8)
+    x = ptcore.from_numpy(a.copy())
+    x[x[:4]] = x[4:]            # the positions and the values lie in what is written
+    wanted = a.copy()
+    wanted[a[:4]] = a[4:]
+    np.testing.assert_array_equal(x.numpy(), wanted)
+
+
+@pytest.mark.parametrize("index", [[0, 5], [0, -4], [2, 1, 3]])
+def test_write_at_a_bad_position_writes_nothing(index):
+    x = ptcore.zeros(3)
+    with pytest.raises(IndexError):
+        x[index] = 1.0
+    with pytest.raises(IndexError):
+        x.index_put_((ptcore.tensor(index),), ptcore.ones(()), accumulate=True)
+    assert not x.any()
+
+
+def test_write_at_positions_of_transposed_and_reversed(rng):
+    a = rng.standard_normal((4, 5))
+    for view in (lambda x: x.T, lambda x: x[::-1], lambda x: x[:, ::2]):
+        x, wanted = ptcore.from_numpy(a.copy()), a.copy()
+        view(x)[[0, 2, 2]] = 7.0
+        view(wanted)[[0, 2, 2]] = 7.0
+        np.testing.assert_array_equal(x.numpy(), wanted)
+        view(x).index_put_((ptcore.tensor([1, 1]),), ptcore.ones(()).double(), accumulate=True)
+        np.add.at(view(wanted), [1, 1], 1.0)
+        np.testing.assert_array_equal(x.numpy(), wanted)
