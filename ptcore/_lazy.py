@@ -6,6 +6,11 @@ Here alone a name leads from below to a file above, and no code of the package r
 import sys
 from importlib import import_module
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 # Namespace -> file, relative to the package -> names.
 TABLE = {
     "ptcore": {
@@ -109,7 +114,7 @@ METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", 
            "resize_as_", "resolve_conj", "resolve_neg", "zero_")
 
 
-def names(package, methods=()):
+def names(package, methods=()) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
     """``__getattr__`` and ``__dir__`` of a module that has names in the table."""
     table, modules = TABLE.get(package, {}), MODULES.get(package, ())
 

@@ -30,7 +30,7 @@ def annotated(a, op):
         return "str" if a.required or a.default is not None else "str | None"
     if a.letter == "T" and op.row.kind != "elementwise":
         return "Tensor"
-    return TYPE[a.letter]
+    return TYPE[a.letter] + (" | None" if a.letter == "R" and a.default is None else "")
 
 
 def arguments(op, *, out, method=False, spread=None):

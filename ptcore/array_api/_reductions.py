@@ -118,8 +118,6 @@ def all(x, /, *, axis=None, keepdims=False):
     >>> xp.all(xp.asarray([[1, 0], [2, 3]]), axis=1)
     tensor([False,  True])
     """
-    if axis == ():
-        return x.to(ptcore.bool, copy=True)
     return ptcore.all(x.to(ptcore.bool), axis, keepdims)
 
 
@@ -132,8 +130,6 @@ def any(x, /, *, axis=None, keepdims=False):
     >>> xp.any(xp.asarray([[1, 0], [0, 0]]), axis=1)
     tensor([ True, False])
     """
-    if axis == ():
-        return x.to(ptcore.bool, copy=True)
     return ptcore.any(x.to(ptcore.bool), axis, keepdims)
 
 

@@ -309,7 +309,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
-def orthogonal_(tensor, gain=1, generator=None):
+def orthogonal_(tensor, gain: float = 1, generator=None):
     """Fill with a (semi-)orthogonal matrix times `gain`.
 
     Dimensions after the first are flattened. Uniformly distributed (Haar).

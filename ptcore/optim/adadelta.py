@@ -52,7 +52,7 @@ class Adadelta(ByList):
         lr=1.0,
         rho=0.9,
         eps=1e-6,
-        weight_decay=0,
+        weight_decay: float = 0,
         foreach=None,
         *,
         capturable=False,

@@ -68,7 +68,7 @@ class Adam(ByList):
         lr=1e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
-        weight_decay=0,
+        weight_decay: float = 0,
         amsgrad=False,
         *,
         foreach=None,

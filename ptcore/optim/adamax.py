@@ -52,7 +52,7 @@ class Adamax(ByList):
         lr=2e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
-        weight_decay=0,
+        weight_decay: float = 0,
         foreach=None,
         *,
         maximize=False,

@@ -56,7 +56,7 @@ class ASGD(ByList):
         lambd=1e-4,
         alpha=0.75,
         t0=1e6,
-        weight_decay=0,
+        weight_decay: float = 0,
         foreach=None,
         maximize=False,
         differentiable=False,

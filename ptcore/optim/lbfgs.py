@@ -72,7 +72,7 @@ class LBFGS(Optimizer):
     def __init__(
         self,
         params,
-        lr=1,
+        lr: float = 1,
         max_iter=20,
         max_eval=None,
         tolerance_grad=1e-7,

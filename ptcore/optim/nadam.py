@@ -58,7 +58,7 @@ class NAdam(ByList):
         lr=2e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
-        weight_decay=0,
+        weight_decay: float = 0,
         momentum_decay=4e-3,
         decoupled_weight_decay=False,
         *,

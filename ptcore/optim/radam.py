@@ -55,7 +55,7 @@ class RAdam(ByList):
         lr=1e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
-        weight_decay=0,
+        weight_decay: float = 0,
         decoupled_weight_decay=False,
         *,
         foreach=None,

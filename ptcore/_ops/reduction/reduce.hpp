@@ -99,12 +99,16 @@ inline bool plan_rows(const pt_view &in, const int64_t *list, int count, reducti
     return true;
 }
 
-/* plans over the dims of parameter `which` (a list of dims) */
+/* plans over the dims of parameter `which`: a list, or all where there is none */
 inline int plan_dims(pt_call *call, int which, reduction_plan &plan) {
     const pt_param &p = call->params[which];
     const int count = p.kind == PT_PARAM_INTS ? p.count : 0;
+    bool mask[PT_MAX_DIM] = {false};
+    if (p.kind == PT_PARAM_INTS && count == 0 && call->in[0].ndim) {
+        plan_reduction(call->in[0], mask, false, plan);
+        return PT_OK;
+    }
     if (plan_rows(call->in[0], p.list, count, plan)) return PT_OK;
-    bool mask[PT_MAX_DIM];
     int status = dims_mask(call, p.list, count, call->in[0].ndim, mask);
     if (status == PT_OK) plan_reduction(call->in[0], mask, false, plan);
     return status;

@@ -96,10 +96,10 @@ tensor(0)
 for _name, _text in (("any", "Whether any element is nonzero."),
                      ("all", "Whether all elements are nonzero.")):
     nondifferentiable(
-        f"{_name}(input, dim: Dims = None, keepdim=False)", types=ALL, kernel=_name,
+        f"{_name}(input, dim: DimList = None, keepdim=False)", types=ALL, kernel=_name,
         out="reduced_bool",
         reference=f"{_name}(x, axis=dim, keepdims=keepdim)",
-        doc=f"""{_text}
+        doc=f"""{_text} An empty tuple names no dim: each element is looked at by itself.
 
 >>> import ptcore
 >>> ptcore.{_name}(ptcore.tensor([True, True]))

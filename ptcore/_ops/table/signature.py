@@ -96,6 +96,8 @@ def docstring(row, form):
             parts.append(f"{a.name} : {TENSOR_WORD[a.letter]}")
         else:
             word = "{" + ", ".join(repr(c) for c in a.choices) + "}" if a.choices else WORD[a.letter]
+            if a.letter == "R" and a.default is None:
+                word += " or None"
             parts.append(f"{a.name} : {word}" + ("" if a.required else f", default {a.default!r}"))
     if row.kind == "elementwise" and len(row.tensors) > 1:
         parts += ["    The tensors broadcast against each other; numbers may stand for tensors."]

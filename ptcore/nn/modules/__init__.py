@@ -58,7 +58,7 @@ __all__ = [
     *dropout.__all__,
     *embedding.__all__,
     *flatten.__all__,
-    *(name for name in lazy.__all__ if name != "LazyModuleMixin"),
+    *lazy.__all__,
     *linear.__all__,
     *loss.__all__,
     *normalization.__all__,
@@ -69,3 +69,4 @@ __all__ = [
     *rnn.__all__,
     *transformer.__all__,
 ]
+__all__.remove("LazyModuleMixin")       # in a form that type checkers read

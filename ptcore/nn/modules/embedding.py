@@ -1,6 +1,7 @@
 """Embedding and EmbeddingBag: rows of a table by index."""
 
 import ptcore
+from ptcore._ops import _arguments
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn.modules.module import Module
@@ -32,6 +33,7 @@ class _Table(Module):
             self.weight = Parameter(weight, requires_grad=not freeze)
             self.reset_parameters()
         else:
+            _arguments.need_tensors(type(self).__name__, _weight=weight)
             if tuple(weight.shape) != (num_embeddings, embedding_dim):
                 raise ValueError(
                     f"{type(self).__name__}: _weight must have shape [{num_embeddings}, "

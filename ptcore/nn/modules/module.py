@@ -8,6 +8,8 @@
 (c) A call without hooks makes one test and calls ``forward`` (see ``_module_hooks``).
 """
 
+from typing import Any
+
 import ptcore
 from ptcore import Tensor
 from ptcore.nn.modules._module_hooks import (
@@ -139,13 +141,13 @@ class Module(ModuleHooks, ModuleState):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *input):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result of a call; every subclass defines it."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if self._hooks is None:
                 return self.forward(*args, **kwargs) if kwargs else self.forward(*args)

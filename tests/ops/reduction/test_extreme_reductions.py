@@ -235,3 +235,17 @@ def test_empty_lines():
         with pytest.raises((IndexError, RuntimeError), match=r"has size 0|non-zero"):
             call()
     assert ptcore.zeros(0, 3).max(1).values.shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_no_dim_looks_at_each_element(name):
+    """``axis=()`` as in NumPy and PyTorch; None are all dims."""
+    x = ptcore.tensor([[0.0, 2.0, float("nan")], [0.0, -1.0, 0.0]])
+    for a in (x, x.t(), x[:, ::-1], x[:0], ptcore.tensor(3), ptcore.tensor(0), x[:, :1].expand(2, 4), x.to(ptcore.int64)):
+        got, wanted = getattr(ptcore, name)(a, dim=()), getattr(np, name)(a.numpy(), axis=())
+        np.testing.assert_array_equal(got.numpy(), wanted)
+        assert got.shape == wanted.shape and got.dtype is ptcore.bool
+        assert getattr(ptcore, name)(a, ()).shape == getattr(a.to("meta"), name)(()).shape
+        np.testing.assert_array_equal(getattr(ptcore, name)(a, None).numpy(), getattr(np, name)(a.numpy()))
+    kept = getattr(ptcore, name)(x, (), keepdim=True)
+    assert kept.shape == x.shape

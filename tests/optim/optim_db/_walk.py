@@ -135,7 +135,9 @@ class Walk:
             yield label, partial(self.same_steps, dtype, settings, True)
 
     def same_steps(self, dtype, settings, grouped=False):
-        found = self.walked(dtype, settings, grouped)
+        # In float32 L-BFGS follows the last bits from near the minimum on, which depend on the processor.
+        few = self.op.name == "LBFGS" and dtype is torch.float32
+        found = self.walked(dtype, settings, grouped, steps=3 if few else STEPS)
         return found if isinstance(found, str) else None
 
     def states(self):
