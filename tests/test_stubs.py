@@ -4,6 +4,7 @@ import doctest
 import importlib
 import importlib.util
 import inspect
+import json
 import operator
 import os
 import re
@@ -208,11 +209,11 @@ def test_no_name_is_listed_twice():
         assert len(names) == len(set(names))
 
 
-@SOURCE_ONLY
-def test_examples_of_the_guide_have_types(tmp_path):
-    """mypy takes the guide's examples as programs. A page is one program, whose names get new values of other types."""
-    pytest.importorskip("mypy")
-    package = tmp_path / "stubs" / "ptcore"
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """A folder with the guide's pages as programs, and what a type checker reads of the package in ``stubs``."""
+    folder = tmp_path_factory.mktemp("programs")
+    package = folder / "stubs" / "ptcore"
 
     def left_out(folder, names):
         return [n for n in names if n in ("_build", "__pycache__") or not (
@@ -220,23 +221,53 @@ def test_examples_of_the_guide_have_types(tmp_path):
     shutil.copytree(PACKAGE, package, ignore=left_out)
     subprocess.run([sys.executable, str(PACKAGE / "_build" / "generate_ops.py"), str(package), "--stubs"], check=True)
     (package / "functional.pyi").rename(package / "nn" / "functional.pyi")
-    pages = sorted((PACKAGE.parent / "doc" / "source" / "guide").glob("*.rst"))
-    for page in pages:
-        (tmp_path / f"guide_{page.stem}.py").write_text(doctest.script_from_examples(page.read_text()))
+    for page in (PACKAGE.parent / "doc" / "source" / "guide").glob("*.rst"):
+        (folder / f"guide_{page.stem}.py").write_text(doctest.script_from_examples(page.read_text()))
+    return folder
+
+
+@SOURCE_ONLY
+def test_examples_of_the_guide_have_types(programs, tmp_path):
+    """mypy takes the guide's examples as programs. A page is one program, whose names get new values of other types."""
+    pytest.importorskip("mypy")
+    pages = sorted(path.name for path in programs.glob("guide_*.py"))
     config = tmp_path / "mypy.ini"
     config.write_text(f"[mypy]\nignore_missing_imports = True\nallow_redefinition = True\ncheck_untyped_defs = True\n"
                       f"follow_imports = silent\ncache_dir = {tmp_path / 'cache'}")
     done = subprocess.run([sys.executable, "-P", "-m", "mypy", "--config-file", str(config),
-                           *[f"guide_{page.stem}.py" for page in pages]], cwd=tmp_path, text=True, capture_output=True,
-                          env={**os.environ, "MYPYPATH": str(package.parent)})
+                           *pages], cwd=programs, text=True, capture_output=True,
+                          env={**os.environ, "MYPYPATH": str(programs / "stubs")})
     said = [line for line in done.stdout.splitlines() if ": error: " in line]
     assert f"{len(pages)} source files" in done.stdout, done.stdout + done.stderr
     assert [line for line in said if not MEANT_IN_EXAMPLES.search(line)] == []
 
 
+@SOURCE_ONLY
+def test_examples_of_the_guide_in_an_editor(programs):
+    """Pyright, which editors run, takes them too."""
+    pytest.importorskip("basedpyright")
+    settings = {"typeCheckingMode": "standard", "extraPaths": ["stubs"], "include": ["guide_*.py"],
+                "reportMissingImports": False, "reportMissingModuleSource": False, "reportRedeclaration": False,
+                "reportUnusedExpression": False}
+    (programs / "pyrightconfig.json").write_text(json.dumps(settings))
+    done = subprocess.run([sys.executable, "-P", "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable],
+                          cwd=programs, text=True, capture_output=True)
+    said = json.loads(done.stdout)
+    assert said["summary"]["filesAnalyzed"] == len(list(programs.glob("guide_*.py")))
+    errors = [f"{Path(e['file']).name}:{e['range']['start']['line'] + 1}: {e['message']}"
+              for e in said["generalDiagnostics"] if e["severity"] == "error"]
+    assert [text for text in errors if not MEANT_IN_AN_EDITOR.search(text)] == []
+
+
 # What mypy says of programs that are right.
 MEANT_IN_EXAMPLES = re.compile("|".join([
     r"\[no-redef\]",                        # a class or function that the page writes anew
+]))
+
+# What pyright says of programs that are right.
+MEANT_IN_AN_EDITOR = re.compile("|".join([
+    r'is not a known attribute of "None"',  # ``.grad`` of a leaf before and after a backward
+    r'"\w+" is possibly unbound',           # after a loop
 ]))
 
 # What stubtest says of the stubs that is meant.

@@ -46,27 +46,26 @@ from ptcore.nn.modules.resampling import *
 from ptcore.nn.modules.rnn import *
 from ptcore.nn.modules.transformer import *
 
-__all__ = [
-    "Module",
-    *activation.__all__,
-    *adaptive.__all__,
-    *attention.__all__,
-    *batchnorm.__all__,
-    *container.__all__,
-    *conv.__all__,
-    *distance.__all__,
-    *dropout.__all__,
-    *embedding.__all__,
-    *flatten.__all__,
-    *lazy.__all__,
-    *linear.__all__,
-    *loss.__all__,
-    *normalization.__all__,
-    *padding.__all__,
-    *pooling.__all__,
-    *rectifier.__all__,
-    *resampling.__all__,
-    *rnn.__all__,
-    *transformer.__all__,
-]
-__all__.remove("LazyModuleMixin")       # in a form that type checkers read
+# In a form that type checkers read.
+__all__ = ["Module"]
+__all__ += activation.__all__
+__all__ += adaptive.__all__
+__all__ += attention.__all__
+__all__ += batchnorm.__all__
+__all__ += container.__all__
+__all__ += conv.__all__
+__all__ += distance.__all__
+__all__ += dropout.__all__
+__all__ += embedding.__all__
+__all__ += flatten.__all__
+__all__ += lazy.__all__
+__all__ += linear.__all__
+__all__ += loss.__all__
+__all__ += normalization.__all__
+__all__ += padding.__all__
+__all__ += pooling.__all__
+__all__ += rectifier.__all__
+__all__ += resampling.__all__
+__all__ += rnn.__all__
+__all__ += transformer.__all__
+__all__.remove("LazyModuleMixin")
