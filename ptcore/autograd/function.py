@@ -191,11 +191,14 @@ class Function(metaclass=_FunctionMeta):
             if not isinstance(t, Tensor):
                 continue
             if id(t) in inputs and id(t) not in dirty:
-                # An input handed through: a view of it, so that a write to one is not missed by the other.
-                with no_grad():
-                    outputs[i] = t.view_as(t)
-                if id(t) in without:
+                # An input handed through: a tensor of its own. With history it is a view made without it, which
+                # may not be written to in place.
+                if not recording or id(t) in without or t.dtype.kind not in "fc":
+                    outputs[i] = t.detach()
                     without.add(id(outputs[i]))
+                else:
+                    with no_grad():
+                        outputs[i] = t.view_as(t)
         for t in ctx._dirty:
             if recording:
                 check_dirty(t)

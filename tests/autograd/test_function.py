@@ -147,6 +147,8 @@ def test_writing_to_an_input_that_was_handed_through_is_refused():
     plain = pt.ones(2)
     F.apply(plain).add_(1)
     assert plain.tolist() == [2, 2]
+    with pt.no_grad():
+        assert not F.apply(x).requires_grad
 
 
 def test_missing_methods():
