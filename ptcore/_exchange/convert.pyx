@@ -681,14 +681,22 @@ def __bool__(Tensor self):
     return bool(item(self))
 
 
+cdef object real_item(Tensor t, str op):
+    """The element of a tensor of one; a complex one must be real, as in PyTorch."""
+    value = item(t)
+    if type(value) is complex:
+        if value.imag != 0:
+            raise ConversionError(f"{op}: a complex number with an imaginary part has no real value, got {value}")
+        return value.real
+    return value
+
+
 def __float__(Tensor self):
-    if CATEGORY[self.dt] == 3:
-        raise DTypeError(f"float: a complex tensor has no real value, got {self.dtype.name}")
-    return float(item(self))
+    return float(real_item(self, "float"))
 
 
 def __int__(Tensor self):
-    return int(item(self))
+    return int(real_item(self, "int"))
 
 
 def __complex__(Tensor self):

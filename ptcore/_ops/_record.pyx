@@ -56,6 +56,26 @@ cdef class Several:
     cdef list values, versions
 
 
+cdef Several several_of(tuple tensors):
+    cdef Several several = Several.__new__(Several)
+    several.values, several.versions = [], []
+    for t in tensors:
+        check_saved(<Tensor>t, b"save")
+        several.versions.append(version_of(<Tensor>t))
+        several.values.append(pack(t))
+    return several
+
+
+def kept(tensors):
+    """Tensors that are no arguments of their own, as a node keeps them: with their versions."""
+    return several_of(tensors)
+
+
+def unchanged(tensors):
+    """The tensors that ``kept`` was given, if none was written to since."""
+    return unpack_saved(tensors, 0, None, PT_MAX_SAVED)
+
+
 saved_hooks = []                    # stack of (pack, unpack), innermost last
 
 
@@ -77,15 +97,8 @@ cdef object pack(object x):
 cdef int save(Node n, int slot, object x) except -1:
     """Puts x with its present version into a slot."""
     cdef uint64_t version = 0
-    cdef Several several
     if type(x) is tuple and x and isinstance(x[0], Tensor):
-        several = Several.__new__(Several)
-        several.values, several.versions = [], []
-        for item in <tuple>x:
-            check_saved(<Tensor>item, b"save")
-            several.versions.append(version_of(<Tensor>item))
-            several.values.append(pack(item))
-        x = several
+        x = several_of(<tuple>x)
     elif isinstance(x, Tensor):
         if (<Tensor>x).flags & PT_INFERENCE:
             check_saved(<Tensor>x, b"save")
@@ -139,11 +152,12 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
     elif isinstance(x, Tensor):
         t = <Tensor>x
         if version_of(t) != version:
+            whose = "an index" if n is None else f"saved by {node_name(n)}"
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an "
-                f"inplace operation: {describe(t)}, saved by {node_name(n)}, is at version "
+                f"inplace operation: {describe(t)}, {whose}, is at version "
                 f"{version_of(t)}; expected version {version} instead")
-    if pt_tls.grad_enabled and n.op >= 0 and isinstance(x, Tensor):
+    if pt_tls.grad_enabled and n is not None and n.op >= 0 and isinstance(x, Tensor):
         code = info(n.op).saved[slot] if slot < PT_MAX_SAVED else 0
         if code >= PT_SAVE_OUT:
             # The output was saved without history; a recorded backward needs it.

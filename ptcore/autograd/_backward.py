@@ -103,6 +103,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = _sequence(inputs, "backward", "inputs")
         if not inputs:
             raise RuntimeError("backward: inputs must not be empty")
+        if not all(t.requires_grad for t in inputs):
+            raise RuntimeError("backward: one of the inputs does not require grad")
     create_graph, retain_graph = _flags("backward", create_graph, retain_graph)
     grads = _initial("backward", tensors, grad_tensors, create_graph)
     run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph,

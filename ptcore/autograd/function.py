@@ -103,7 +103,9 @@ class _Rule:
             raise RuntimeError(f"{self.__name__}: gradient {i} must be a Tensor or None, got "
                                f"{type(r).__name__}")
         spec = self.specs[i]
-        if spec is None or (r.shape == spec[0] and r.dtype is spec[1]):
+        if spec is None:
+            raise RuntimeError(f"{self.__name__}: gradient {i} must be None, as argument {i} was no Tensor")
+        if r.shape == spec[0] and r.dtype is spec[1]:
             return r
         shape = spec[0]
         extra = r.ndim - len(shape)
@@ -189,10 +191,14 @@ class Function(metaclass=_FunctionMeta):
             if not isinstance(t, Tensor):
                 continue
             if id(t) in inputs and id(t) not in dirty:
-                # An input handed through: the output is a tensor of its own.
-                outputs[i] = t.detach()
-                if id(t) in without:
+                # An input handed through: a tensor of its own. With history it is a view made without it, which
+                # may not be written to in place.
+                if not recording or id(t) in without or t.dtype.kind not in "fc":
+                    outputs[i] = t.detach()
                     without.add(id(outputs[i]))
+                else:
+                    with no_grad():
+                        outputs[i] = t.view_as(t)
         for t in ctx._dirty:
             if recording:
                 check_dirty(t)

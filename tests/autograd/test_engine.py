@@ -200,6 +200,13 @@ def test_inputs_leave_other_grads_alone():
     assert values(y.grad) == [7]
 
 
+def test_inputs_must_require_grad():
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        (x * 2).sum().backward(inputs=[pt.ones(1)])
+    assert x.grad is None
+
+
 def test_grad_of_one_of_several_outputs():
     x = leaf(3.0, 1.0, 2.0)
     ordered, index = x.max(0)

@@ -110,6 +110,47 @@ def test_wrong_returns(result, error, text):
         F.apply(leaf(1.0, 2.0)).sum().backward()
 
 
+def test_gradient_of_an_argument_that_is_no_tensor():
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    with pytest.raises(RuntimeError, match="gradient 1 must be None"):
+        F.apply(leaf(1.0), 3).sum().backward()
+    x = leaf(1.0)
+    F.apply(x, pt.ones(1)).sum().backward()
+    assert x.grad.tolist() == [1]
+
+
+def test_writing_to_an_input_that_was_handed_through_is_refused():
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 10
+
+    x = leaf(1.0, 2.0)
+    y = F.apply(x)
+    with pytest.raises(RuntimeError, match="in place"):
+        y.add_(1)
+    assert x.tolist() == [1, 2]
+    y.sum().backward()
+    assert x.grad.tolist() == [10, 10]
+    plain = pt.ones(2)
+    F.apply(plain).add_(1)
+    assert plain.tolist() == [2, 2]
+    with pt.no_grad():
+        assert not F.apply(x).requires_grad
+
+
 def test_missing_methods():
     class OnlyForward(Function):
         @staticmethod

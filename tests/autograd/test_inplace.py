@@ -345,3 +345,24 @@ def test_15_data_of_an_inference_tensor_may_be_written():
     assert c.tolist() == [3, 3, 3]
     with pytest.raises(RuntimeError, match="inference"):
         c.add_(1)
+
+
+@pytest.mark.parametrize("use", [
+    lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[i, i], lambda x, i: pt.zeros(3, 3).index_put((i,), x[:2]),
+    lambda x, i: pt.zeros(3, 3).index_put((i,), x[:2], accumulate=True), lambda x, i: x.clone().index_put((i,), x[1:])])
+def test_indices_written_to_before_the_backward_are_noticed(use):
+    x, i = pt.eye(3, requires_grad=True), pt.tensor([0, 1])
+    y = use(x, i).sum()
+    y.backward(retain_graph=True)
+    i[0] = 2
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_indices_written_to_without_use_in_the_backward():
+    x, i = pt.ones(3), pt.tensor([0, 1])
+    w = pt.tensor(2.0, requires_grad=True)
+    y = x[i] * w
+    i.zero_()
+    y.sum().backward()
+    assert w.grad.tolist() == 2

@@ -406,6 +406,13 @@ def test_default_dtype_holds_for_python_floats():
     assert pt.tensor([1j]).dtype is pt.complex128
 
 
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_complex_number_without_imaginary_part_is_a_real_one(kind):
+    assert kind(pt.tensor([2.5 + 0j])) == kind(2.5)
+    with pytest.raises(RuntimeError, match=f"{kind.__name__}: a complex number"):
+        kind(pt.tensor(1 + 1j))
+
+
 def self_containing():
     a = []
     a.append(a)

@@ -42,6 +42,7 @@ def optimizer():
     (lambda: lr_scheduler.CosineAnnealingLR(optimizer(), 0), ValueError, "T_max must be a positive number, got 0"),
     (lambda: random_split(range(5), [6, -1]), ValueError, "random_split: .* got -1 at index 1"),
     (lambda: random_split(range(5), [2.5, 2.5]), ValueError, "random_split: .* got 2.5 at index 0"),
+    (lambda: F.pad(pt.ones(1, 3), (1, 1), "reflect", 2.0), RuntimeError, "pad: mode 'reflect' takes no value, got 2.0"),
     (lambda: TensorDataset([1]), TypeError, "TensorDataset: tensors must be Tensors, got list")])
 def test_wrong_arguments(call, error, text):
     with pytest.raises(error, match=text):

@@ -70,3 +70,13 @@ def test_vector_round_trip():
         utils.vector_to_parameters(pt.zeros(6), [a, b])
     with pytest.raises(TypeError):
         utils.vector_to_parameters([1.0], [a])
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_unpadded_sequences_are_copies(batch_first):
+    batch = pt.ones(2, 2, 3)
+    sequences = pt.nn.utils.rnn.unpad_sequence(batch, pt.tensor([2, 1]), batch_first=batch_first)
+    for s in sequences:
+        assert s.is_contiguous()
+        s.zero_()
+    assert (batch == 1).all()

@@ -60,7 +60,7 @@ SELECTION = {
     "scatter_prod": [[F(3, 3), 1, PLACES, F(2, 3)], [F(3, 3), 0, PLACES, F(3, 4)]],
     "scatter_amax": [[F(3, 3), 1, PLACES, F(2, 3)], [F(3, 3), 0, PLACES, F(3, 4)]],
     "scatter_amin": [[F(3, 3), 1, PLACES, F(2, 3)]],
-    "index_fill": [[F(4, 3), 0, I([3, 0]), 1], [F(2, 4), -1, I([1, 1]), 0]],
+    "index_fill": [[F(4, 3), 0, I([3, 0]), 1], [F(2, 4), -1, I([1, 1]), 0], [F(2, 4), 1, I([-1, 0, -4]), 2]],
     "index_reduce": [[F(4, 3), 0, I([3, 0, 0]), F(3, 3), reduce, own] for reduce in ("prod", "mean", "amax", "amin")
                      for own in (True, False)],
     "take": [[F(2, 3), I([0, 5, -1])], [F(3), I([[1, 1]])]],

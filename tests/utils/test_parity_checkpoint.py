@@ -188,3 +188,16 @@ def test_settings():
             kind.set_device_type(None)
         assert module.get_device_states(lib.ones(1), [1, lib.zeros(2)]) == ([], [])
         assert module.set_device_states([], []) is None
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_running_statistics_move_in_both_runs(last):
+    seen = []
+    for lib in LIBS:
+        norm = lib.nn.BatchNorm1d(2).double()
+        x = lib.tensor([[1.0, 2.0], [4.0, 3.0]], dtype=lib.float64, requires_grad=True)
+        out = lib.utils.checkpoint.checkpoint(norm if last else lambda x, f=norm: f(x).sin(), x, use_reentrant=False)
+        out.sum().backward()
+        seen.append([norm.running_mean.tolist(), norm.running_var.tolist(), int(norm.num_batches_tracked)])
+    np.testing.assert_allclose(seen[0][0] + seen[0][1], seen[1][0] + seen[1][1], rtol=1e-12)
+    assert seen[0][2] == seen[1][2] == 2

@@ -9,12 +9,19 @@ from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
+from ptcore._ops._record import kept
 from ptcore._ops.table.ids cimport *
+from ptcore._ops.table.ids import op_id
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.read cimport cast
 
 cdef enum:
     MAX_KNOWN = 8
+
+# Their indices are tensors inside a tuple: each is kept with its version.
+cdef int OP_INDEX_GET = op_id("index_get")
+cdef int OP_INDEX_ACCUMULATE = op_id("index_accumulate")
+cdef int OP_INDEX_WRITE = op_id("index_write")
 
 # The dims that most calls name, so that nodes need no tuple of their own: (0,), (1,), ... and
 # (), (0,), (0, 1), ...
@@ -101,7 +108,7 @@ cdef int first_of(Call *c, int position) noexcept:
 cdef int record_params(Call *c, Node n) except -1:
     """The other arguments in the order of the row, then the lengths of lists of tensors."""
     cdef (PyObject *)[40] items
-    cdef object made, first = None      # these two keep what the items borrow
+    cdef object made, indices, first = None     # these keep what the items borrow
     cdef list others = None
     cdef int k, count = 0
     if c.normal:                        # all of them are as the rules want them, lists of indices too
@@ -120,6 +127,9 @@ cdef int record_params(Call *c, Node n) except -1:
                 else:
                     others = [made] if others is None else others + [made]
         count = c.nparams
+    if c.op == OP_INDEX_GET or c.op == OP_INDEX_ACCUMULATE or c.op == OP_INDEX_WRITE:
+        indices = kept(<object>items[0])
+        items[0] = <PyObject *>indices
     if c.o.lists:
         for k in range(c.n):
             if c.o.letters[k] == c'L':

@@ -91,6 +91,9 @@ def _slices(op, input, dim, index, source):
 
 def index_fill(input, dim, index, value):
     dim, index = _dim_of("index_fill", input, dim), _vector("index_fill", input, dim, index)
+    # Of the ops that write slices, this one alone counts from the end.
+    from_end = index + (input.shape[dim] if input.ndim else 1)
+    index = where((index < 0) & (from_end >= 0), from_end, index)
     if isinstance(value, Tensor):
         if value.ndim:
             raise ShapeError(f"index_fill: value must be a number or a 0-d tensor, got shape {list(value.shape)}")

@@ -83,14 +83,14 @@ structured(
 linear(
     "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", node="IndexBackward0", kernel="index_get",
     internal=True, called="index",
-    out="(shape, input.dtype)", vjp=["onto_zeros('index_accumulate', g, x.shape, g, indices, dims, True)"],
+    out="(shape, input.dtype)", vjp=["onto_zeros('index_accumulate', g, x.shape, g, unchanged(indices), dims, True)"],
     batch="index", reference="_index_get(x, indices, dims, shape)",
     doc="Advanced indexing: index tensors, broadcast to one shape, for the dims named.")
 
 structured(
     "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)", node="IndexPutBackward0",
     kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
-    prefill=True, updates=True, vjp=["g", "index_get(g, indices, dims, y.shape)"],
+    prefill=True, updates=True, vjp=["g", "index_get(g, unchanged(indices), dims, y.shape)"],
     batch="index", jvp="linear", autocast="widest",
     reference="_index_accumulate(x, values, indices, dims)",
     doc="A copy of input with values added at advanced indices.")
@@ -98,8 +98,8 @@ structured(
 structured(
     "index_write(input, values, indices: Obj, dims: Obj, accumulate=False)", node="IndexPutBackward0",
     kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
-    prefill=True, updates=True, vjp=["index_write(g, zeros_for(g, y.shape), indices, dims)",
-                                     "index_get(g, indices, dims, y.shape)"],
+    prefill=True, updates=True, vjp=["index_write(g, zeros_for(g, y.shape), unchanged(indices), dims)",
+                                     "index_get(g, unchanged(indices), dims, y.shape)"],
     batch="index", jvp="linear", autocast="widest",
     reference="_index_write(x, values, indices, dims)",
     doc="A copy of input with values written at advanced indices.")

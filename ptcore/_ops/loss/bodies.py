@@ -40,7 +40,7 @@ from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
 
-INT64 = as_dtype("int64")
+INT64, UINT8 = as_dtype("int64"), as_dtype("uint8")
 
 
 # -- losses -------------------------------------------------------------------------------------
@@ -101,7 +101,13 @@ def cross_entropy(input, target, weight, size_average, ignore_index, reduce, red
                                f"{ignore_index}")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     _constant_weight("cross_entropy", weight)
+    target = _labels(target)
     return cross_entropy_stats(input, target, weight, reduction, ignore_index, label_smoothing)[0]
+
+
+def _labels(target):
+    """Indices of classes, which files of labels hold as uint8."""
+    return target.to(INT64) if target.dtype is UINT8 else target
 
 
 def _constant_weight(op, weight):
@@ -133,8 +139,8 @@ def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
 
 def nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction):
     _constant_weight("nll_loss", weight)
-    return nll_loss_stats(input, target, weight, _arguments.reduction("nll_loss", reduction, size_average, reduce),
-                          ignore_index)[0]
+    reduction = _arguments.reduction("nll_loss", reduction, size_average, reduce)
+    return nll_loss_stats(input, _labels(target), weight, reduction, ignore_index)[0]
 
 
 def mse_loss(input, target, size_average, reduce, reduction, weight):

@@ -1,7 +1,7 @@
 """Bodies: padding with a number or with what stands at the edges."""
 from cython.cimports.ptcore._ops._spatial import _word
 
-from ptcore._errors import ShapeError
+from ptcore._errors import ChoiceError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops.functions import clone, pad_constant, pad_edges, slice
 
@@ -27,7 +27,7 @@ def pad(input, pad, mode, value):
         raise NotImplementedError(f"pad: mode must be one of 'constant', 'reflect', 'replicate', 'circular', "
                                   f"got {mode!r}")
     if value is not None and value != 0:
-        raise ValueError(f"pad: mode {mode!r} takes no value, got {value!r}")
+        raise ChoiceError(f"pad: mode {mode!r} takes no value, got {value!r}")
     n = len(pads) // 2
     if not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
         raise NotImplementedError(f"pad: mode {mode!r} pads the last 1, 2 or 3 dims of (C, ...) or (N, C, ...), got "

@@ -4,6 +4,7 @@ from cython.cimports.ptcore._ops._spatial import _numbers, _word
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._exchange.convert import tensor
+from ptcore._memory_format import contiguous_format
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import eye, linspace, zeros
 from ptcore._ops.functions import (
@@ -33,6 +34,11 @@ def _channels_last(input):
     return is_in(input, channels_last)
 
 
+def _copied(x, shape):
+    """Row-major in another shape, and never the memory of x, as where nothing changes its place."""
+    return reshape(clone(x, memory_format=contiguous_format), shape)
+
+
 def pixel_shuffle(input, upscale_factor):
     r = upscale_factor
     if input.ndim < 3 or r < 1 or input.shape[-3] % (r * r):
@@ -42,9 +48,10 @@ def pixel_shuffle(input, upscale_factor):
     n = len(lead)
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
     if _channels_last(input):
-        return permute(reshape(permute(x, (0, 4, 2, 5, 3, 1)), (*lead, h * r, w * r, c // (r * r))), (0, 3, 1, 2))
+        x = _copied(permute(x, (0, 4, 2, 5, 3, 1)), (*lead, h * r, w * r, c // (r * r)))
+        return permute(x, (0, 3, 1, 2))
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return reshape(x, (*lead, c // (r * r), h * r, w * r))
+    return _copied(x, (*lead, c // (r * r), h * r, w * r))
 
 
 def pixel_unshuffle(input, downscale_factor):
@@ -56,9 +63,10 @@ def pixel_unshuffle(input, downscale_factor):
     n = len(lead)
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     if _channels_last(input):
-        return permute(reshape(permute(x, (0, 2, 4, 1, 3, 5)), (*lead, h // r, w // r, c * r * r)), (0, 3, 1, 2))
+        x = _copied(permute(x, (0, 2, 4, 1, 3, 5)), (*lead, h // r, w // r, c * r * r))
+        return permute(x, (0, 3, 1, 2))
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return reshape(x, (*lead, c * r * r, h // r, w // r))
+    return _copied(x, (*lead, c * r * r, h // r, w // r))
 
 
 def channel_shuffle(input, groups):
@@ -68,9 +76,9 @@ def channel_shuffle(input, groups):
     shape = input.shape
     x = reshape(input, (shape[0], groups, shape[1] // groups, *shape[2:]))
     if _channels_last(input):
-        x = reshape(permute(x, (0, 3, 4, 2, 1)), (shape[0], *shape[2:], shape[1]))
+        x = _copied(permute(x, (0, 3, 4, 2, 1)), (shape[0], *shape[2:], shape[1]))
         return permute(x, (0, 3, 1, 2))
-    return reshape(transpose(x, 1, 2).contiguous(), shape)
+    return _copied(transpose(x, 1, 2), shape)
 
 
 # -- resampling ---------------------------------------------------------------------------------

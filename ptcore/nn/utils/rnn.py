@@ -309,7 +309,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
-    """The sequences of a padded batch as a list.
+    """Copies of the sequences of a padded batch, as a list.
 
     >>> import ptcore
     >>> from ptcore.nn.utils.rnn import unpad_sequence
@@ -322,7 +322,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     if len(lengths) != len(padded_sequences):
         raise ValueError("unpad_sequence: lengths must have one element for each sequence, got "
                          f"{len(lengths)} for {len(padded_sequences)}")
-    return [s[:int(n)] for s, n in zip(padded_sequences, lengths)]
+    return [s[:int(n)].clone() for s, n in zip(padded_sequences, lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
+import ptcore as pt
+
 from _kernel_arrays import EPS, FLOAT, make, wide
 from _kernels import KernelError
 
@@ -139,3 +141,12 @@ def test_errors(kernels):
         kernels("cross_entropy", [x, np.array([0.0, 1]), None], outs, [MEAN, -100, 0.0])
     with pytest.raises(KernelError, match=r"label_smoothing must be in \[0, 1\], got 2"):
         kernels("cross_entropy", [x, np.array([0, 1]), None], outs, [MEAN, -100, 2.0])
+
+
+@pytest.mark.parametrize("loss", [pt.nn.functional.cross_entropy, pt.nn.functional.nll_loss])
+def test_classes_may_be_uint8(loss):
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    target = np.array([2, 0, 3], np.uint8)
+    logp = log_softmax(x, axis=-1) if loss is pt.nn.functional.cross_entropy else x
+    want = -logp[np.arange(3), target].mean()
+    np.testing.assert_allclose(loss(pt.tensor(x), pt.tensor(target)).item(), want, rtol=1e-12)

@@ -181,3 +181,15 @@ def test_where_and_masked_fill_stop_nan():
             (g,) = pt.autograd.grad(function(x), x, pt.tensor([np.nan, np.nan]).double(), create_graph=create)
             assert g.isnan().tolist() == [bool(w) for w in want]
         assert pt.autograd.gradcheck(function, (x,)) and pt.autograd.gradgradcheck(function, (x,))
+
+
+@pytest.mark.parametrize("layout", [pt.contiguous_format, pt.channels_last])
+@pytest.mark.parametrize(("call", "shape"), [
+    (lambda x: pt.pixel_shuffle(x, 1), (1, 2, 3, 3)), (lambda x: pt.pixel_shuffle(x, 2), (1, 4, 1, 1)),
+    (lambda x: pt.pixel_unshuffle(x, 1), (1, 2, 3, 3)), (lambda x: pt.pixel_unshuffle(x, 2), (1, 1, 2, 2)),
+    (lambda x: pt.channel_shuffle(x, 1), (2, 4, 3, 3)), (lambda x: pt.channel_shuffle(x, 4), (2, 4, 3, 3))])
+def test_shuffles_where_nothing_moves_are_copies(call, shape, layout):
+    x = pt.ones(shape).contiguous(memory_format=layout)
+    y = call(x)
+    y.zero_()
+    assert (x == 1).all()
