@@ -154,7 +154,7 @@ def test_quantile_beside_infinity(values, q, method):
     for got in (pt.quantile(pt.tensor(x), q, interpolation=method),
                 pt.nanquantile(pt.tensor([*values, np.nan], dtype=pt.float64), q, interpolation=method)):
         low, high = (np.quantile(x, q, method=m) for m in ("lower", "higher"))
-        assert got.item() == (low if low == high else want) or np.isnan(want) and got.isnan()
+        assert got.item() == (low if low == high else want) or (np.isnan(want) and got.isnan())
 
 
 def test_scatter_forms():
