@@ -676,8 +676,7 @@ def __array__(Tensor self, dtype=None, *, copy=None):
 
 def __bool__(Tensor self):
     if self.count != 1:
-        raise RuntimeError(f"bool: the truth value of a tensor of shape {list(shape_of(self))} "
-                           "is ambiguous")
+        raise ShapeError(f"bool: the truth value of a tensor of shape {list(shape_of(self))} is ambiguous")
     return bool(item(self))
 
 

@@ -441,6 +441,9 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
                    for x in inputs]
         return getattr(root, name)(*tensors)
     arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
+    for key, x in kwargs.items():           # where, initial
+        if isinstance(x, Tensor):
+            kwargs[key] = x.numpy()
     if out is not None:
         kwargs["out"] = tuple([x.numpy() if isinstance(x, Tensor) else x for x in out])
     result = getattr(ufunc, method)(*arrays, **kwargs)
@@ -453,6 +456,24 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
     if isinstance(result, tuple):
         return tuple([as_tensor(r) for r in result])
     return as_tensor(result) if isinstance(result, (numpy.ndarray, numpy.generic)) else result
+
+
+def array_function(Tensor self not None, func, types, args, kwargs):
+    """NumPy's functions on tensors: as NumPy has them, which is by arrays, ufuncs and methods. Where PyTorch's method
+    of that name means another thing (``nonzero``, ``size``, ``transpose``), they get what is meant."""
+    import numpy
+    if not all([issubclass(t, (Tensor, numpy.ndarray)) for t in types]) or not hasattr(func, "_implementation"):
+        return NotImplemented
+    if func is numpy.nonzero or func is numpy.argwhere or func is numpy.size:
+        args = [x.detach().numpy() if isinstance(x, Tensor) else x for x in args]
+        kwargs = {key: x.detach().numpy() if isinstance(x, Tensor) else x for key, x in kwargs.items()}
+    elif func is numpy.moveaxis:
+        return _moveaxis(*args, **kwargs)
+    return func._implementation(*args, **kwargs)
+
+
+def _moveaxis(a, source, destination):
+    return a.movedim(source, destination)
 
 
 cdef object matmul_operator(object x, object y):
@@ -623,8 +644,12 @@ Tensor.__iter__ = iterate
 Tensor.__contains__ = contains
 Tensor.__format__ = format_
 Tensor.__array_ufunc__ = array_ufunc
+Tensor.__array_function__ = array_function
 Tensor.__array_interface__ = property(array_interface)
 Tensor.__cuda_array_interface__ = property(cuda_array_interface)
+# By it pandas takes a tensor for NumPy's array in a wrapping, which it asks for its dtype and ``to_numpy``:
+# a mask is a mask.
+Tensor._typ = "npy_extension"
 # By it np.result_type takes a tensor.
 Tensor.__numpy_dtype__ = property(lambda self: self.dtype.__numpy_dtype__, doc="NumPy's dtype of the elements.")
 for _n in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):

@@ -6,7 +6,7 @@ for the whole base splits into g with W zeroed, for B, and g's window, which N's
 """
 
 from ptcore._ops._record import hang, window_of
-from ptcore._ops.functions import clone
+from ptcore._ops.functions import clone, view_as_complex, view_as_real
 from ptcore.autograd._accumulate import load_rule, rule_of
 from ptcore.autograd._helpers import reduce_to
 
@@ -18,15 +18,22 @@ class CopySlices:
 
     def __init__(self, inner, base, view):
         self.inner = inner
-        self.size, self.stride = tuple(view.shape), view.stride()
-        self.offset = view.storage_offset() - base.storage_offset()
+        size, stride, first, origin = tuple(view.shape), view.stride(), view.storage_offset(), base.storage_offset()
+        self.parts, self.pairs = base.is_complex() > view.is_complex(), base.is_complex() < view.is_complex()
+        if self.parts:                  # the window is one of the base's parts, which view_as_real shows
+            origin *= 2
+        elif self.pairs:                # or of its pairs, as complex numbers
+            size, stride, first = (*size, 2), (*[2 * s for s in stride], 1), 2 * first
+        self.size, self.stride, self.offset = size, stride, first - origin
         self.base_size, self.base_stride = tuple(base.shape), base.stride()
 
     def __call__(self, node, g, needs):
         inner = self.inner
         # g in the base's own layout, so that the window is the same window.
         whole = laid_out(g, self.base_size, self.base_stride)
-        window = window_of(whole, self.size, self.stride, self.offset)
+        window = window_of(view_as_real(whole) if self.parts else whole, self.size, self.stride, self.offset)
+        if self.pairs:
+            window = view_as_complex(window)
         part = clone(window)
         rule = inner.fn if inner.op < 0 else rule_of(inner.op) or load_rule(inner.op)
         inner_needs = 0
@@ -67,7 +74,7 @@ def laid_out(g, size, stride):
 
 def rebase(base, view, inner):
     """Gives base the history "base before, with view's window written by inner"."""
-    if view.dtype is not base.dtype:
+    if view.dtype.to_real() is not base.dtype.to_real():
         raise RuntimeError(f"in-place: a write through a view of dtype {view.dtype.name} into a "
                            f"{base.dtype.name} tensor that requires grad is not supported")
     rule = CopySlices(inner, base, view)

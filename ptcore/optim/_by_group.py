@@ -4,7 +4,7 @@ import ptcore
 from ptcore import Tensor
 from ptcore._errors import DTypeError
 from ptcore._ops.optimizers import optimizers
-from ptcore.optim.optimizer import Optimizer, check_implementation
+from ptcore.optim.optimizer import Optimizer, check_implementation, counter_dtype
 
 
 class ByGroup(Optimizer):
@@ -30,7 +30,7 @@ class ByGroup(Optimizer):
                 values = self.state.get(p, {})
                 for name in self._counters:
                     if name in values and not isinstance(values[name], Tensor):
-                        values[name] = ptcore.tensor(float(values[name]), dtype=ptcore.float32)
+                        values[name] = ptcore.tensor(float(values[name]), dtype=counter_dtype())
 
     def _step_group(self, group):
         """One step of the parameters of `group` that have a gradient."""
@@ -63,7 +63,7 @@ class ByList(ByGroup):
         """Fill the empty `state` of `param`."""
         beginnings = self._beginnings(group)
         for name in self._counters:
-            state[name] = ptcore.tensor(float(beginnings.get(name, 0)), dtype=ptcore.float32)
+            state[name] = ptcore.tensor(float(beginnings.get(name, 0)), dtype=counter_dtype(group.get("fused")))
         for name in names:
             value = beginnings.get(name)
             if value is None:

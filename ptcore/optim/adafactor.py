@@ -2,6 +2,7 @@
 
 import ptcore
 from ptcore.optim._by_group import ByParameter
+from ptcore.optim.optimizer import counter_dtype
 
 __all__ = ["Adafactor"]
 
@@ -59,7 +60,7 @@ class Adafactor(ByParameter):
                                   "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
 
     def _begin(self, param, state, group):
-        state["step"] = ptcore.zeros((), dtype=ptcore.float32)
+        state["step"] = ptcore.zeros((), dtype=counter_dtype())
         if param.ndim > 1:
             *batch, rows, columns = param.shape
             state["row_var"] = param.new_zeros((*batch, rows, 1))

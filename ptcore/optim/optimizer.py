@@ -131,6 +131,11 @@ def check_betas(betas):
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
+def counter_dtype(fused=False):
+    """The dtype of counters: float32, or float64 where that is the default dtype and the step is not `fused`."""
+    return ptcore.float64 if ptcore.get_default_dtype() is ptcore.float64 and not fused else ptcore.float32
+
+
 def check_implementation(name, foreach, fused, differentiable):
     """Check the flags that choose among PyTorch's implementations.
 

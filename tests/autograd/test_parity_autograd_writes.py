@@ -503,6 +503,89 @@ def grad_mode_of_swap(T):
     return x.grad
 
 
+# -- complex numbers through their parts, and pairs of reals as complex numbers ---------------
+
+
+def plane(T):
+    return T.tensor([[1 + 2j, 3 - 1j], [0.5j, -2 + 1j]], dtype=T.complex128, requires_grad=True)
+
+
+def two_orders(T, written, *leaves):
+    first = T.autograd.grad((written * written.conj()).real.pow(2).sum(), leaves, create_graph=True)
+    return first, T.autograd.grad(sum((g * g.conj()).real.sum() for g in first), leaves)
+
+
+@program
+def write_to_real_parts(T):
+    z, x = plane(T), square(T)
+    y = z * 1
+    y.real.mul_(x)
+    y.imag[0] = x[1]
+    return y, two_orders(T, y, z, x)
+
+
+@program
+def write_to_real_parts_of_transposed(T):
+    z, x = plane(T), square(T)
+    y = z.t() * (1 + 1j)
+    y[:, 1].imag.copy_(x[0])
+    y.t()[1:].real += x[0] * y.imag[:, 0]
+    return y, two_orders(T, y, z, x)
+
+
+@program
+def write_to_pairs(T):
+    z, x = plane(T), square(T)
+    y = z * 1
+    T.view_as_real(y)[..., 1].mul_(x.sin())
+    T.view_as_real(y[1])[0] = x[1]
+    return y, two_orders(T, y, z, x)
+
+
+@program
+def write_of_complex_numbers_to_pairs(T):
+    z, x = plane(T), square(T)
+    y = x * 1
+    T.view_as_complex(y).mul_(z[0])
+    T.view_as_complex(y)[0] += z[1, 1]
+    return y, two_orders(T, y, z, x)
+
+
+@program
+def constants_become_parts(T):
+    x = square(T)
+    y = T.zeros(2, 2, dtype=T.complex128)
+    y.real = x
+    y.imag = x * x
+    return y, two_orders(T, y, x)
+
+
+@program
+def views_follow_writes_to_parts(T):
+    z, x = plane(T), square(T)
+    y = z * 1
+    parts, row, pairs = y.imag, y[1], T.view_as_real(y)[0, :, 0]
+    y.real.mul_(x)
+    y.mul_(2j)
+    parts.add_(x[0])
+    return parts, row, pairs, [two_orders(T, v, z, x) for v in (parts, row, pairs)]
+
+
+@program
+def complex_views_follow_writes(T):
+    x = square(T)
+    y = x * 1
+    numbers, late = T.view_as_complex(y), T.view_as_complex(y)[1:]
+    y[0].mul_(x[1])
+    numbers.mul_(1j)
+    return y, two_orders(T, numbers, x), two_orders(T, late, x)
+
+
+@program
+def write_to_parts_of_leaf(T):
+    plane(T).real.mul_(2)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
     compare(PROGRAMS[name])

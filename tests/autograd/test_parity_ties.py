@@ -158,6 +158,42 @@ def test_gradient_at_ties(name):
     assert differ or reason is None, f"equal now: {reason}"
 
 
+def second(m, f, rows):
+    """The derivative of second order, None where PyTorch has none."""
+    x = m.tensor(rows, dtype=m.float64, requires_grad=True)
+    try:
+        y = f(m, x)
+        y = y[0] if isinstance(y, tuple) else y
+        if not y.requires_grad:
+            return np.zeros(x.shape)
+        g, = m.autograd.grad((y * (m.arange(y.numel(), dtype=m.float64).reshape(y.shape) + 1)).sum(), x,
+                             create_graph=True)
+        if not g.requires_grad:
+            return np.zeros(x.shape)
+        h, = m.autograd.grad((g * m.arange(1.0, g.numel() + 1, dtype=m.float64).reshape(g.shape)).sum(), x,
+                             allow_unused=True)
+    except (RuntimeError, NotImplementedError):
+        assert m is torch
+        return None
+    return np.zeros(x.shape) if h is None else h.numpy(**({"force": True} if m is torch else {}))
+
+
+# Singular values that are equal have no derivative of second order, and fmod none at 0.
+@pytest.mark.parametrize("name", [n for n in (*REDUCTIONS, *ELEMENTWISE, *GUARDED)
+                                  if not n.endswith("nuc") and not n.startswith("fmod")])
+def test_second_order_at_ties(name):
+    """PyTorch's wherever that is a number."""
+    f = {**REDUCTIONS, **ELEMENTWISE, **GUARDED}[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for which, rows in ROWS.items():
+            theirs = second(torch, f, rows)
+            if theirs is not None:
+                finite = np.isfinite(theirs)
+                np.testing.assert_allclose(second(pt, f, rows)[finite], theirs[finite], rtol=1e-6, atol=1e-8,
+                                           err_msg=which)
+
+
 @pytest.mark.parametrize("name", ["median", "nanmedian"])
 @pytest.mark.parametrize("values", [[1.0, 2, 2, 3, 2], [NAN, 1, NAN], [NAN, 1, 1, 2, 1], [INF, INF, -INF],
                                     [-INF, -INF, 1]])

@@ -212,3 +212,32 @@ def test_norms_of_rare_inputs():
 def test_a_power_of_zero_in_a_mean():
     with pytest.raises(ZeroDivisionError, match="lp_pool1d: norm_type must not be 0"):
         F.lp_pool1d(pt.ones(1, 1, 4), 0.0, 2)
+
+
+@pytest.mark.parametrize("dtype", [pt.float64, pt.complex128])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 13])
+def test_logcumsumexp_of_third_order(n, dtype):
+    """Derivatives of every order are numbers, also by the incoming gradient where that is 0."""
+    x = pt.randn(2, n, 2, dtype=dtype, generator=pt.Generator().manual_seed(0)).requires_grad_()
+    weights = pt.randn(2, n, 2, dtype=dtype, generator=pt.Generator().manual_seed(1))
+    weights[0, ::2] = 0
+    found = []
+    for f in (lambda x: pt.logcumsumexp(x, 1), lambda x: x.exp().cumsum(1).log()):
+        y, orders = f(x), []
+        for _ in range(3):
+            y, = pt.autograd.grad(y, x, weights.requires_grad_(), create_graph=True)
+            orders.append(y)
+        orders += pt.autograd.grad((y * y.conj()).real.sum(), [x, weights])
+        found.append(orders)
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-9)
+    _, tangent = pt.autograd.functional.jvp(lambda x: pt.logcumsumexp(x, 1), x.detach(), pt.ones_like(x))
+    np.testing.assert_allclose(tangent.numpy(), 1, rtol=1e-12)
+
+
+def test_logcumsumexp_behind_infinity():
+    x = pt.tensor([-np.inf, -np.inf, 0.0, -1000.0, 800.0, -np.inf], dtype=pt.float64, requires_grad=True)
+    g, = pt.autograd.grad(pt.logcumsumexp(x, 0), x, pt.ones(6, dtype=pt.float64), create_graph=True)
+    np.testing.assert_allclose(g.detach().numpy(), [0, 0, 2, 0, 2, 0])
+    h, = pt.autograd.grad(g[2], x)
+    np.testing.assert_allclose(h.numpy(), np.zeros(6))

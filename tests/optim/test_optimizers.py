@@ -152,6 +152,23 @@ def test_state_dict_layout():
     assert "momentum_buffer" not in optim.SGD([a], lr=1).state_dict()["state"]
 
 
+@pytest.mark.parametrize("name", ["Adam", "ASGD", "NAdam", "RAdam", "Adadelta", "Rprop", "Adafactor"])
+def test_counters_have_the_precision_of_the_default_dtype(name):
+    """As in PyTorch: float64 if that is the default dtype."""
+    before = pt.get_default_dtype()
+    for dtype in (pt.float32, pt.float64):
+        pt.set_default_dtype(dtype)
+        try:
+            x = pt.ones(2, dtype=pt.float64, requires_grad=True)
+            optimizer = getattr(optim, name)([x])
+            x.sum().backward()
+            optimizer.step()
+        finally:
+            pt.set_default_dtype(before)
+        counters = [v for k, v in optimizer.state[x].items() if k in ("step", "eta", "mu", "mu_product")]
+        assert counters and all(v.dtype is dtype for v in counters)
+
+
 def test_loading_casts_state_but_not_step():
     source = pt.ones(2, requires_grad=True)
     target = pt.ones(2, dtype=pt.float64, requires_grad=True)

@@ -1,6 +1,7 @@
 """NumPy's functions called on tensors: values as NumPy's, gradients where the result is a tensor."""
 import numpy as np
 import pytest
+from _same_program import evaluated
 
 import ptcore as pt
 
@@ -62,3 +63,72 @@ def test_ufunc_arguments():
     out = pt.zeros(2)
     assert np.add(x, 1, out=out) is out
     assert out.tolist() == [2, 3]
+
+
+SAME = """
+np.nonzero(b)
+np.nonzero(m > 2)
+np.argwhere(m > 2)
+np.flatnonzero(b)
+np.where(b)
+np.size(m)
+np.size(m, 1)
+np.size(number)
+np.shape(m)
+np.ndim(m)
+np.moveaxis(image, 0, -1)
+np.moveaxis(image, (0, 1), (-1, 0))
+np.unstack(m)
+np.concatenate([x, np.ones(2), x])
+np.stack([x, x], axis=1)
+np.linalg.svd(m)[1]
+np.fft.rfft(x)
+np.add(x, 1, where=b, out=A([7.0, 8.0, 9.0]))
+np.add(x, 1, where=A([True, False, True]), out=np.zeros(3))
+np.multiply.reduce(m, axis=0, where=m > 1, initial=number)
+np.add.reduce(m, axis=0, where=A([True, False]))
+np.divide(1, zero, where=zero > 0, out=np.ones(3))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("program", SAME)
+def test_same(program):
+    want, got = evaluated(program, {})
+    assert isinstance(got, (type(want), pt.Tensor)) or isinstance(want, np.ndarray)
+    for a, b in zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]:
+        np.testing.assert_array_equal(np.asarray(b), a)
+        assert np.shape(b) == np.shape(a)
+
+
+def test_what_needs_no_values_takes_what_requires_grad():
+    x = pt.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
+    assert np.size(x) == 4
+    assert [i.tolist() for i in np.nonzero(x)] == [[0, 1], [1, 0]]
+    np.moveaxis(x, 0, 1).sum().backward()
+    assert x.grad.tolist() == [[1, 1], [1, 1]]
+
+
+class Other:
+    """An array of a package that knows no tensors, or one that does."""
+
+    def __init__(self, result):
+        self.result = result
+
+    def __array_function__(self, func, types, args, kwargs):
+        return self.result
+
+
+def test_others_that_have_numpy_functions():
+    for pair in ((pt.ones(2), Other(5)), (Other(5), pt.ones(2))):
+        assert np.concatenate(pair) == 5
+        with pytest.raises(TypeError, match="no implementation found"):
+            np.concatenate([Other(NotImplemented) if isinstance(x, Other) else x for x in pair])
+    with pytest.raises(TypeError, match="no implementation found"):
+        np.asarray([1], like=pt.ones(2))
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_truth_of_several(n):
+    for error in (RuntimeError, ValueError):            # PyTorch's and NumPy's
+        with pytest.raises(error, match="truth value"):
+            bool(pt.ones(n))

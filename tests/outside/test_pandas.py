@@ -17,7 +17,13 @@ def with_column(values, names="c"):
     return frame
 
 
-SCOPE = {"pd": pd, "frame": pd.DataFrame(FRAME), "s": pd.Series([1.0, 2.0, 3.0], name="s"),
+def with_rows(key, value, how="loc"):
+    frame = pd.DataFrame(FRAME)
+    getattr(frame, how)[key] = value
+    return frame
+
+
+SCOPE = {"with_rows": with_rows, "pd": pd, "frame": pd.DataFrame(FRAME), "s": pd.Series([1.0, 2.0, 3.0], name="s"),
          "with_column": with_column}
 MADE = """
 pd.Series(x)
@@ -52,6 +58,24 @@ pd.to_datetime(i, unit="D")
 pd.DataFrame({"r": i, "c": i, "v": f4}).pivot(index="r", columns="c", values="v")
 pd.DataFrame({"t": x, "i": i}).groupby("i").mean()
 s.reindex(i)
+frame[b]
+frame.loc[b]
+frame.iloc[b]
+frame.loc[b, "v"]
+frame.loc[:, b[:2]]
+frame.iloc[:, b[:2]]
+frame.iloc[i - 1, i[:1]]
+frame[~b]
+s[b]
+s.loc[b]
+s.iloc[b]
+s.index[b]
+s[(s > 1) & b]
+with_rows((b, "v"), 9.0)
+with_rows((A([0, 2]), "v"), 9.0)
+with_column(number)
+pd.DataFrame({"x": number}, index=[0, 1])
+pd.merge(frame, frame, left_on=i, right_on=i)
 s.where(b, x)
 s.mask(b, x)
 np.sin(pd.Series(x))
@@ -92,6 +116,13 @@ def test_operators(operator):
     """A tensor gives way to a column, as an array does, on both sides."""
     check(f"s {operator} x")
     check(f"x {operator} s")
+
+
+def test_masks_of_another_length():
+    for mask in (pt.tensor([True, False]), pt.tensor([True] * 4)):
+        for select in (lambda m: SCOPE["frame"][m], lambda m: SCOPE["s"].iloc[m], lambda m: SCOPE["s"].loc[m]):
+            with pytest.raises((ValueError, IndexError), match="wrong length"):
+                select(mask)
 
 
 def test_product():

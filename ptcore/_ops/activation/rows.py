@@ -117,19 +117,19 @@ def _activation(signature, formula, partial, reference, text, example, *, types=
 
 
 _activation("elu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x)",
-            "1.0 if x > 0 else alpha * exp(minimum(x, 0.0))", "where(x > 0, x, alpha * expm1(where(x > 0, 0, x)))",
+            "1.0 if x > 0 else alpha * exp(where(x < 0, x, 0.0))", "where(x > 0, x, alpha * expm1(where(x > 0, 0, x)))",
             "``x`` above zero, ``alpha * (exp(x) - 1)`` below.",
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True)
 
 _activation("selu(input)", "1.0507009873554805 * x if x > 0 else 1.7580993408473766 * expm1(x)",
-            "1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(minimum(x, 0.0))",
+            "1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(where(x < 0, x, 0.0))",
             "1.0507009873554804934193349852946 * where(x > 0, x, 1.6732632423543772848170429916717"
             " * expm1(where(x > 0, 0, x)))",
             "Scaled elu, whose constants keep mean 0 and variance 1.",
             ("ptcore.tensor([-1., 2.])", "tensor([-1.1113,  2.1014])"), cost=8, inplace=True, public=["selu"])
 
 _activation("celu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x / alpha)",
-            "1.0 if x > 0 else exp(minimum(x, 0.0) / alpha)",
+            "1.0 if x > 0 else exp(where(x < 0, x, 0.0) / alpha)",
             "where(x > 0, x, alpha * expm1(where(x > 0, 0, x) / alpha))",
             "``x`` above zero, ``alpha * (exp(x / alpha) - 1)`` below.",
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True, public=["celu"])

@@ -67,8 +67,8 @@ for _name, _partial, _low, _reference, _text, _example, _value in (
         ("entr", "-(log(x) + 1)", 0.1, "special.entr(x)", "``-x * log(x)``, 0 at 0, and -inf for negative x.",
          "[1., 0.]", "[-0., 0.]"),
         # below 0 by erfcx, which does not underflow; the other branch is kept finite for derivatives
-        ("log_ndtr", "where(x < 0, 0.7978845608028654 / erfcx(minimum(x, 0.0) * -0.7071067811865476), "
-                     "0.3989422804014327 * exp(maximum(x, 0.0)**2 * -0.5 - maximum(out, -0.7)))", -9,
+        ("log_ndtr", "where(x < 0, 0.7978845608028654 / erfcx(where(x < 0, x, 0.0) * -0.7071067811865476), "
+                     "0.3989422804014327 * exp(where(x < 0, 0.0, x)**2 * -0.5 - where(x < 0, 0.0, out)))", -9,
          "special.log_ndtr(x)", "Logarithm of the area below the normal density from -inf to x.",
          "[0., -8.]", "[ -0.6931, -35.0134]")):
     elementwise(

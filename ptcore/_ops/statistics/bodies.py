@@ -27,6 +27,7 @@ from ptcore._ops.functions import (
     gather,
     index_add,
     is_among,
+    isinf,
     isnan,
     logical_xor,
     masked_fill,
@@ -40,6 +41,7 @@ from ptcore._ops.functions import (
     sum,
     transpose,
     unsqueeze,
+    where,
 )
 from ptcore._tensor import Tensor
 
@@ -143,7 +145,8 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     found = gather(values, -1, low)
     if share is not None:
         high = gather(values, -1, clamp_max(low + 1, n - 1))
-        found = found + share * masked_fill(high - found, share == 0, 0)
+        step = masked_fill(high - found, (share == 0) | (high == found) & isinf(found), 0)
+        found = where(share < 0.5, found + share * step, high - (1 - share) * step)      # as lerp, in sight of inf
     gone = missing == n if skip_nan else missing > 0
     found = masked_fill(found, gone, float("nan"))
     # (the other dims, q) to (q, the dims as they were)

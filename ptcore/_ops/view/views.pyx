@@ -32,6 +32,8 @@ cdef int OP_REAL = op_id("real")
 cdef int OP_IMAG = op_id("imag")
 cdef int OP_ROW_MAJOR = op_id("row_major")
 cdef int OP_AS_STRIDED = op_id("as_strided_of")
+cdef int OP_VIEW_AS_REAL = op_id("view_as_real")
+cdef int OP_VIEW_AS_COMPLEX = op_id("view_as_complex")
 
 
 cdef Tensor enter(int op, object x):
@@ -574,12 +576,35 @@ cdef Tensor other_numbers(int op, Tensor x, int dt, int n, const int64_t *sizes,
     return finish_view(op, x, r, ())
 
 
+cdef int rebuild_part(Tensor t, Tensor base) except -1:
+    """The same where t shows parts of complex numbers, or complex numbers of pairs."""
+    cdef bint enabled = pt_tls.grad_enabled
+    cdef Tensor r
+    sizes, steps = sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank)
+    pt_tls.grad_enabled = True
+    try:
+        if CATEGORY[base.dt] == 3 and REAL_OF[base.dt] == t.dt:
+            r = as_strided_of(OP_AS_STRIDED, view_as_real(OP_VIEW_AS_REAL, base), sizes, steps,
+                              t.offset // ITEMSIZE[t.dt], (), 0)
+        elif CATEGORY[t.dt] == 3 and REAL_OF[t.dt] == base.dt:
+            r = as_strided_of(OP_AS_STRIDED, base, (*sizes, 2), (*[2 * s for s in steps], 1),
+                              t.offset // ITEMSIZE[base.dt], (), 0)
+            r = view_as_complex(OP_VIEW_AS_COMPLEX, r)
+        else:
+            raise RuntimeError(f"a view of dtype {dtype_of(t.dt).name} cannot follow an in-place "
+                               f"change of the history of its base, of {dtype_of(base.dt).name}")
+    finally:
+        pt_tls.grad_enabled = enabled
+    set_node(t, r.node, r.out_nr)
+    return 0
+
+
 cdef void rebuild_view(Tensor t) except *:
     """After its base was written to: t's history is that of a window of the base."""
     cdef Tensor base = <Tensor>t.base
     if t.dt != base.dt:
-        raise RuntimeError(f"a view of dtype {dtype_of(t.dt).name} cannot follow an in-place "
-                           f"change of the history of its base, of {dtype_of(base.dt).name}")
+        rebuild_part(t, base)
+        return
     cdef Node n = new_node(OP_AS_STRIDED, 1)
     cdef int64_t item = ITEMSIZE[t.dt]
     link(n, 0, base)
@@ -673,6 +698,14 @@ def _imag(Tensor self):
     return property_of(OP_IMAG, self)
 
 
+def _set_real(Tensor self, value):
+    _real(self)[...] = value
+
+
+def _set_imag(Tensor self, value):
+    _imag(self)[...] = value
+
+
 # What this module adds to Tensor.
-Tensor.real = property(_real)
-Tensor.imag = property(_imag)
+Tensor.real = property(_real, _set_real)
+Tensor.imag = property(_imag, _set_imag)

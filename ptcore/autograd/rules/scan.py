@@ -2,6 +2,7 @@
 from ptcore._ops.functions import (
     abs,
     any,
+    cat,
     cumsum,
     exp,
     flip,
@@ -9,6 +10,7 @@ from ptcore._ops.functions import (
     log,
     masked_fill,
     real,
+    slice,
     unbind,
     where,
 )
@@ -91,9 +93,13 @@ def signed_logs(x):
 
 @vjp("logcumsumexp")
 def logcumsumexp(g, input, out, dim):
-    """``exp(input) * (sum of g / exp(out) from here on)`` in logarithms, for each sign of g."""
+    """``exp(input) * (sum of g / exp(out) from here on)`` in logarithms, for each sign of g. These have no derivative
+    where g is 0: the recorded backward adds without them.
+    """
     if not input.shape:
         return g
+    if differentiated() and input.shape[dim]:
+        return _by_halves(g, input, out, dim)
     out = masked_fill(out, (real(out) if out.dtype.is_complex else out) == float("-inf"), 0)
     if out.dtype.is_complex:
         behind = flip(logcumsumexp_of(flip(log(conj_of(g)) - out, (dim,)), dim), (dim,))
@@ -101,6 +107,24 @@ def logcumsumexp(g, input, out, dim):
     up, down = [exp(flip(logcumsumexp_of(flip(part - out, (dim,)), dim), (dim,)) + input)
                 for part in signed_logs(g)]
     return up - down
+
+
+def _by_halves(g, input, out, dim):
+    """``total[k] = g[k] + ratio[k] * total[k + 1]`` with ``ratio[k] = exp(out[k] - out[k + 1])``, which is at most 1:
+    spans of both double until they reach the end.
+    """
+    n = input.shape[dim]
+    empty = (real(out) if out.dtype.is_complex else out) == float("-inf")
+    out = masked_fill(out, empty, 0)
+    ratio = conj_of(exp(slice(out, dim, 0, n - 1) - slice(out, dim, 1, n)))
+    total, ratio, span = g, masked_fill(ratio, slice(empty, dim, 0, n - 1), 0), 1
+    while span < n:                         # ratio has n - span elements: that of the last ones is 0
+        total = cat([slice(total, dim, 0, n - span) + ratio * slice(total, dim, span, n),
+                     slice(total, dim, n - span, n)], dim)
+        if 2 * span < n:
+            ratio = slice(ratio, dim, 0, n - 2 * span) * slice(ratio, dim, span, n - span)
+        span *= 2
+    return conj_of(exp(input - out)) * total
 
 
 @jvp("logcumsumexp")

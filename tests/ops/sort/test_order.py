@@ -142,6 +142,21 @@ def test_quantile_vector():
     assert pt.quantile(pt.from_numpy(x), 0.5, 1)[0].isnan()
 
 
+@pytest.mark.parametrize("method", ["linear", "midpoint", "lower", "higher", "nearest"])
+@pytest.mark.parametrize("q", [0.0, 0.2, 0.3, 0.6, 0.9, 1.0])
+@pytest.mark.parametrize("values", [[-np.inf, 0.0, 1.0, 2.0], [0.0, 1.0, np.inf], [1.0, np.inf, np.inf],
+                                    [-np.inf, np.inf, 3.0], [-np.inf, -np.inf, 1.0, 2.0]])
+def test_quantile_beside_infinity(values, q, method):
+    """NumPy's wherever that is a number; a place on a value is this value, and between equal infinities are no others."""
+    x = np.array(values)
+    with np.errstate(invalid="ignore"):
+        want = np.quantile(x, q, method=method)
+    for got in (pt.quantile(pt.tensor(x), q, interpolation=method),
+                pt.nanquantile(pt.tensor([*values, np.nan], dtype=pt.float64), q, interpolation=method)):
+        low, high = (np.quantile(x, q, method=m) for m in ("lower", "higher"))
+        assert got.item() == (low if low == high else want) or (np.isnan(want) and got.isnan())
+
+
 def test_scatter_forms():
     """scatter with a number, with reduce, and the in-place forms; by hand."""
     x, index = pt.zeros(2, 3), pt.tensor([[0, 2], [1, 1]])

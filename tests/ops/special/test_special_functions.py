@@ -310,3 +310,17 @@ def test_ends():
                                   [inf, nan, inf, 0])
     np.testing.assert_array_equal(S.modified_bessel_i0(x).numpy(), [inf, inf, nan])
     np.testing.assert_array_equal(S.modified_bessel_i1(x).numpy(), [inf, -inf, nan])
+
+
+@pytest.mark.parametrize("x", [-2.0, -1e-3, 0.0, 1e-3, 2.0])
+def test_log_ndtr_of_third_order(x):
+    """Also where its two forms meet; by the Mills ratio."""
+    t = pt.tensor(x, dtype=pt.float64, requires_grad=True)
+    y = pt.special.log_ndtr(t)
+    got = []
+    for _ in range(3):
+        y, = pt.autograd.grad(y, t, create_graph=True)
+        got.append(y.item())
+    r = math.exp(-x * x / 2) / math.sqrt(2 * math.pi) / (math.erfc(-x / math.sqrt(2)) / 2)
+    second = -r * (x + r)
+    np.testing.assert_allclose(got, [r, second, -second * (x + r) - r * (1 + second)], rtol=1e-12)

@@ -121,3 +121,24 @@ def test_real_and_imag_are_views():
     assert x.real is x
     with pytest.raises(RuntimeError, match="imag: input must be complex"):
         _ = x.imag
+
+
+def test_real_and_imag_are_assigned():
+    z = ptcore.tensor([1 + 2j, 3 + 4j])
+    z.real = ptcore.tensor([5.0, 6.0])
+    z.imag = 7
+    assert z.tolist() == [5 + 7j, 6 + 7j]
+    z.imag += z.real
+    assert z.tolist() == [5 + 12j, 6 + 13j]
+    x = ptcore.ones(2)
+    x.real = np.zeros(2)
+    assert x.tolist() == [0, 0]
+    with pytest.raises(RuntimeError, match="imag: input must be complex"):
+        x.imag = x
+    with pytest.raises(RuntimeError, match="leaf"):
+        ptcore.ones(2, dtype=ptcore.complex128, requires_grad=True).real = 1.0
+    leaf = ptcore.tensor([2.0, 3.0], dtype=ptcore.float64, requires_grad=True)
+    z = ptcore.zeros(2, dtype=ptcore.complex128)
+    z.imag = leaf**2
+    z.abs().sum().backward()
+    assert leaf.grad.tolist() == [4, 6]
