@@ -132,7 +132,9 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
         write_out(<Tensor>out, t, op)
         t = <Tensor>out
     if requires_grad is not False and requires_grad is not None:
-        t.requires_grad = requires_grad
+        if requires_grad is not True:
+            raise TypeError(f"{op.decode()}: requires_grad must be bool, got {type(requires_grad).__name__}")
+        t.requires_grad = True
     return t
 
 
@@ -458,7 +460,7 @@ def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requi
     """Uninitialised memory with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_empty, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
-    return made(fresh(size, sizes, dtype or self.dtype, device or self.device, b"new_empty"), b"new_empty",
+    return made(fresh(size, sizes, self.dtype if dtype is None else dtype, self.device if device is None else device, b"new_empty"), b"new_empty",
                 None, layout, pin_memory, None, requires_grad)
 
 
@@ -467,7 +469,7 @@ def new_zeros(Tensor self not None, size, *sizes, dtype=None, device=None, requi
     """Zeros with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_zeros, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
-    return zeros(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
+    return zeros(size, *sizes, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
                  requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
@@ -476,7 +478,7 @@ def new_ones(Tensor self not None, size, *sizes, dtype=None, device=None, requir
     """Ones with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_ones, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
-    return ones(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
+    return ones(size, *sizes, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
                 requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
@@ -485,7 +487,7 @@ def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None,
     """One value with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_full, self, size, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
-    return full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device,
+    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
                 requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
@@ -495,7 +497,7 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
     if asks_class(self):
         return of_class(new_tensor_method, self, data, dtype=dtype, device=device, requires_grad=requires_grad)
     from ptcore._exchange.convert import tensor
-    return made(tensor(data, dtype=dtype or self.dtype, device=device or self.device), b"new_tensor", None, layout,
+    return made(tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device), b"new_tensor", None, layout,
                 pin_memory, None, requires_grad)
 
 

@@ -1,6 +1,7 @@
 """Embedding and EmbeddingBag: rows of a table by index."""
 
 import ptcore
+from ptcore._ops._arguments import flag
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn.modules.module import Module
@@ -14,7 +15,7 @@ class _Table(Module):
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx, weight, freeze, device, dtype, sparse):
         super().__init__()
-        if sparse:
+        if flag(type(self).__name__, "sparse", sparse):
             raise NotImplementedError(f"{type(self).__name__}: sparse must be False, got True: gradients are dense")
         self.sparse = sparse
         self.num_embeddings = num_embeddings

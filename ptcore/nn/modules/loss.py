@@ -222,6 +222,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None,
                  reduction="mean", weight=None, ignore_index=None, label_smoothing=0.0, options=None):
+        if weight is not None:
+            _arguments.need_tensors("LinearCrossEntropyLoss", weight=weight)
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(f"LinearCrossEntropyLoss: weight must have shape [{num_classes}], got "
                                f"{list(weight.shape)}")
