@@ -460,7 +460,8 @@ def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requi
     """Uninitialised memory with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_empty, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
-    return made(fresh(size, sizes, self.dtype if dtype is None else dtype, self.device if device is None else device, b"new_empty"), b"new_empty",
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
+    return made(fresh(size, sizes, dtype, device, b"new_empty"), b"new_empty",
                 None, layout, pin_memory, None, requires_grad)
 
 
@@ -469,7 +470,8 @@ def new_zeros(Tensor self not None, size, *sizes, dtype=None, device=None, requi
     """Zeros with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_zeros, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
-    return zeros(size, *sizes, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
+    return zeros(size, *sizes, dtype=dtype, device=device,
                  requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
@@ -478,7 +480,8 @@ def new_ones(Tensor self not None, size, *sizes, dtype=None, device=None, requir
     """Ones with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_ones, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
-    return ones(size, *sizes, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
+    return ones(size, *sizes, dtype=dtype, device=device,
                 requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
@@ -487,7 +490,8 @@ def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None,
     """One value with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_full, self, size, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
-    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
+    return full(size, fill_value, dtype=dtype, device=device,
                 requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
@@ -496,8 +500,9 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
     """A tensor from data with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_tensor_method, self, data, dtype=dtype, device=device, requires_grad=requires_grad)
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
     from ptcore._exchange.convert import tensor
-    return made(tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device), b"new_tensor", None, layout,
+    return made(tensor(data, dtype=dtype, device=device), b"new_tensor", None, layout,
                 pin_memory, None, requires_grad)
 
 

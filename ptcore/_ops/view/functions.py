@@ -3,8 +3,8 @@ from itertools import pairwise
 
 from ptcore._errors import ShapeError
 from ptcore._memory_format import channels_last, memory_format
-from ptcore._shape import dims_inside_out
 from ptcore._ops._arguments import integer, need_tensors
+from ptcore._shape import dims_inside_out
 
 
 def fill_diagonal_(self, fill_value, wrap=False):

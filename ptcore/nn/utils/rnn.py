@@ -338,7 +338,9 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
         raise ShapeError("unpad_sequence: lengths must have one element for each sequence, got "
                          f"{len(lengths)} for {len(padded_sequences)}")
     places = ptcore.arange(padded_sequences.shape[1])
-    return [s[:int((places < (n.cpu() if isinstance(n, Tensor) else n)).sum())] for s, n in zip(padded_sequences, lengths)]
+    if isinstance(lengths, Tensor):
+        lengths = lengths.cpu()
+    return [s[:int((places < n).sum())] for s, n in zip(padded_sequences, lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):

@@ -1,9 +1,9 @@
 """Spectral normalisation: a weight divided by its largest singular value, by a hook before each forward pass."""
 import ptcore
+from ptcore._ops._arguments import integer
 from ptcore.nn import functional as F
 from ptcore.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ptcore.nn.parameter import Parameter
-from ptcore._ops._arguments import integer
 from ptcore.nn.utils._parameter_hooks import need_module, need_parameter, refuse_lazy, refuse_second, take_hook
 
 __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
