@@ -349,6 +349,8 @@ def resize_(Tensor self not None, *size, memory_format=None):
         If the storage would have to move and its address is known outside.
     """
     cdef int64_t[64] sizes
+    if not size:
+        raise TypeError("resize_: size must be given, got nothing")
     cdef int n = read_sizes(size[0] if len(size) == 1 and not isinstance(size[0], int) else size,
                             sizes, b"resize_", b"size")
     return resized(self, n, sizes, memory_format, "resize_")

@@ -646,6 +646,8 @@ def numpy(Tensor self not None, *, force=False):
     """
     import numpy as np
     cdef Tensor t = self
+    if not isinstance(force, (bool, int, np.bool_)):
+        raise TypeError(f"numpy: force must be bool, got {type(force).__name__}")
     if force:
         t = <Tensor>self.detach().cpu()
     if t.storage.device != DEVICE_CPU:

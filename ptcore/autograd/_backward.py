@@ -105,6 +105,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = _sequence(inputs, "backward", "inputs")
         if not inputs:
             raise RuntimeError("backward: inputs must not be empty")
+        for t in inputs:
+            if not t.requires_grad:
+                raise RuntimeError("backward: inputs must require grad, got a tensor that does not")
     create_graph, retain_graph = _flags("backward", create_graph, retain_graph)
     grads = _initial("backward", tensors, grad_tensors, create_graph)
     run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph,

@@ -591,10 +591,23 @@ def test_methods_of_what_is_no_tensor(method, x):
     (lambda x: x.index_put_((pt.tensor([0]),), x[:1], "x"), TypeError, "index_put_: accumulate must be bool, got str"),
     (lambda x: x.uniform_(x, 1), TypeError, "the tensor must have one element, got shape"),
     (lambda x: x.requires_grad_().backward(pt.ones(2, device="meta")), RuntimeError, "backward: .* got meta"),
+    (lambda x: x.new_ones({}), TypeError, "ones: size must be int or a sequence of ints, got dict"),
+    (lambda x: x.new_ones(2, device=True), TypeError, "ones: device must be a device, str or int, got bool"),
+    (lambda x: x.resize_(), TypeError, "resize_: size must be given, got nothing"),
+    (lambda x: x.resize_(2, memory_format="x"), TypeError, "resize_: memory_format must be .* got str"),
+    (lambda x: x.copy_(x, non_blocking="x"), TypeError, "copy_: non_blocking must be bool, got str"),
+    (lambda x: x.numpy(force=None), TypeError, "numpy: force must be bool, got NoneType"),
+    (lambda x: (x.requires_grad_() * 2).sum().backward(inputs=[pt.ones(2)]), RuntimeError, "inputs must require grad"),
     (lambda x: x.__deepcopy__(None), TypeError, "deepcopy: memo must be a dict, got NoneType")])
 def test_wrong_arguments_of_methods(call, error, text):
     with pytest.raises(error, match=text):
         call(pt.ones(2))
+
+
+def test_resize_in_a_memory_format():
+    x = pt.zeros(2).resize_(2, 3, 4, 5, memory_format=pt.channels_last)
+    assert x.stride() == (60, 1, 15, 3)
+    assert pt.zeros(2).resize_as_(x, memory_format=pt.channels_last).stride() == x.stride()
 
 
 def test_deep_copies_with_one_memo():

@@ -437,6 +437,9 @@ def copy_(Tensor self not None, src, non_blocking=False):
         Whether a copy between a device and page-locked memory (``pin_memory``) may still run when this returns.
     """
     cdef Tensor x
+    if non_blocking is not False and non_blocking is not True:
+        from ptcore._ops._arguments import flag
+        non_blocking = flag("copy_", "non_blocking", non_blocking)
     if isinstance(src, Tensor) and ((<Tensor>src).storage.device != self.storage.device
                                     or (<Tensor>src).storage.device_index != self.storage.device_index):
         x = <Tensor>src
