@@ -99,6 +99,8 @@ def test_sizes_of_other_integer_types():
     assert nn.LayerNorm(np.int32(2)).normalized_shape == (2,)
     assert nn.LayerNorm(pt.Size([2, 3])).normalized_shape == (2, 3)
     assert lr_scheduler.StepLR(optimizer(), 2.0).step_size == 2.0
+    assert lr_scheduler.StepLR(optimizer(), np.int64(2)).step_size == 2
+    assert lr_scheduler.CosineAnnealingLR(optimizer(), np.int64(2)).T_max == 2
     assert [len(part) for part in random_split(range(5), [5, 0])] == [5, 0]
 
 
