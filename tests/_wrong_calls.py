@@ -59,8 +59,8 @@ def of_tensor(x, lib):
 
 def wrong_for(x, lib):
     """(what, a function that makes it) of everything that takes the place of x."""
-    for what, value in OBJECTS.items():
-        yield what, lambda value=value: value
+    for what, value in OBJECTS.items():             # a call may fill what it is given
+        yield what, lambda value=value: value.copy() if isinstance(value, (list, dict)) else value
     for what, make in MADE.items():
         yield what, lambda make=make: make(lib)
     if isinstance(x, (pt.Tensor, torch.Tensor)):
