@@ -169,7 +169,7 @@ cdef device as_device(object value, const char *op):
         d = current_device()
     elif type(value) is device:
         d = <device>value
-    elif not isinstance(value, (str, int)):
+    elif not isinstance(value, (str, int)) or isinstance(value, bool):
         raise TypeError(f"{op.decode()}: device must be a device, str or int, got {_type_name(value)}")
     else:
         try:

@@ -51,6 +51,10 @@ class ChoiceError(RuntimeError, ValueError):
     """A word that is none of those allowed."""
 
 
+class NoWordError(ChoiceError, TypeError):
+    """What is no word where one of some words is wanted: TypeError as in PyTorch."""
+
+
 class ConversionError(RuntimeError, ValueError, OverflowError):
     """A number that a dtype cannot hold: RuntimeError or ValueError as in PyTorch, OverflowError as in NumPy."""
 

@@ -67,9 +67,11 @@ cdef class Generator:
         if getattr(getattr(state, "dtype", None), "name", "") != "uint8":
             raise TypeError("set_state: state must be a uint8 tensor from get_state, got "
                             f"{getattr(state, 'dtype', type(state).__name__)}")
+        if getattr(state, "is_meta", False):
+            raise TypeError("set_state: state must have values, got a tensor of meta")
+        if tuple(state.shape) != (16,):
+            raise RuntimeError(f"set_state: state must be a vector of 16 bytes, got shape {list(state.shape)}")
         data = bytes(state.tolist())
-        if len(data) != 16:
-            raise RuntimeError(f"set_state: state must hold 16 bytes, got {len(data)}")
         self.seed_, self.offset_ = struct.unpack("<QQ", data)
 
     def get_offset(self):

@@ -362,6 +362,8 @@ cdef int read_sizes(object value, int64_t *out, const char *op, const char *arg)
             out[0] = read_index(value, op, arg)
             return 1
         try:
+            if isinstance(value, (bytes, dict, set)):       # of ints in no order, or of no sizes
+                raise TypeError
             value = tuple(value)
         except TypeError:
             raise TypeError(f"{op.decode()}: {arg.decode()} must be int or a sequence of ints, "

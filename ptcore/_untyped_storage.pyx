@@ -270,12 +270,12 @@ cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
     return enter(segment, offset, s)
 
 
-def is_shared(Tensor self):
+def is_shared(Tensor self not None):
     """Whether other processes can show the tensor's memory; that of a device always counts as such."""
     return storage_object(self.storage).is_shared()
 
 
-def share_memory_(Tensor self):
+def share_memory_(Tensor self not None):
     """Moves the storage to memory that other processes can show; all its views follow. See ``ptcore.multiprocessing``.
 
     Raises
@@ -324,7 +324,7 @@ cdef UntypedStorage storage_object(pt_storage *s):
     return u
 
 
-def untyped_storage(Tensor self):
+def untyped_storage(Tensor self not None):
     """The storage as bytes."""
     return storage_object(self.storage)
 
@@ -337,7 +337,7 @@ cdef int changeable(Tensor t, str op) except -1:
     return 0
 
 
-def resize_(Tensor self, *size, memory_format=None):
+def resize_(Tensor self not None, *size, memory_format=None):
     """Gives the tensor other sizes, contiguous from its first element on; the storage grows
     if it must.
 
@@ -349,26 +349,34 @@ def resize_(Tensor self, *size, memory_format=None):
         If the storage would have to move and its address is known outside.
     """
     cdef int64_t[64] sizes
+    if not size:
+        raise TypeError("resize_: size must be given, got nothing")
     cdef int n = read_sizes(size[0] if len(size) == 1 and not isinstance(size[0], int) else size,
                             sizes, b"resize_", b"size")
-    return resized(self, n, sizes)
+    return resized(self, n, sizes, memory_format, "resize_")
 
 
-def resize_as_(Tensor self, the_template, *, memory_format=None):
+def resize_as_(Tensor self not None, the_template, *, memory_format=None):
     """``resize_`` to the shape of another tensor."""
     if not isinstance(the_template, Tensor):
         raise TypeError(f"resize_as_: the_template must be a Tensor, got {type(the_template).__name__}")
-    return resized(self, (<Tensor>the_template).rank, (<Tensor>the_template).dims)
+    return resized(self, (<Tensor>the_template).rank, (<Tensor>the_template).dims, memory_format, "resize_as_")
 
 
-cdef Tensor resized(Tensor self, int n, const int64_t *sizes):
+cdef Tensor resized(Tensor self, int n, const int64_t *sizes, object memory_format, str op):
+    from ptcore._memory_format import checked, strides as strides_in
     cdef int64_t[64] strides
+    cdef int k
+    cdef object order = checked(op, memory_format)
     cdef int64_t total = count(n, sizes), need
     if needs_grad(self):
         raise RuntimeError("resize_: cannot resize tensors that require grad")
     if not 0 <= total <= <int64_t>1 << 56:
         raise RuntimeError(f"resize_: sizes must be non-negative and addressable, got {sizes_tuple(n, sizes)}")
     fill_strides(n, sizes, strides)
+    if order is not None:
+        for k, step in enumerate(strides_in(op, sizes_tuple(n, sizes), order)):
+            strides[k] = step
     need = self.offset + total * ITEMSIZE[self.dt] if total else 0
     if self.storage.data == NULL and self.storage.device == DEVICE_CPU:
         set_data(self, new_tensor(self.dt, n, sizes, DEVICE_CPU, -1))
@@ -391,7 +399,7 @@ cdef int _over(Tensor t, pt_storage *s, int64_t offset, int n, const int64_t *si
     return 0
 
 
-def set_(Tensor self, source=None, storage_offset=0, size=None, stride=None):
+def set_(Tensor self not None, source=None, storage_offset=0, size=None, stride=None):
     """Makes this tensor one over other memory: that of a tensor, or a window of a storage.
 
     Parameters
@@ -456,7 +464,7 @@ def set_(Tensor self, source=None, storage_offset=0, size=None, stride=None):
     return self
 
 
-def is_set_to(Tensor self, Tensor tensor not None):
+def is_set_to(Tensor self not None, Tensor tensor not None):
     """Whether both are the same window of the same storage."""
     cdef int i
     if (self.storage != tensor.storage or self.offset != tensor.offset

@@ -33,7 +33,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "ops"), str(ROOT / "tests" / "nn")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "ops")]
 LIMIT = 60                      # seconds of one call, which sanitizers make ten times as long
 MEMORY = 8 << 30                # bytes of address space, unless sanitizers need all of it
 EVERY = 10                      # the share of calls that are compared
@@ -196,7 +196,7 @@ class Source:
             cases = _cases.cases(row)
             if paths and cases:
                 self.of.append((row, paths, cases, _cases.dtypes(row)))
-        from test_bad_inputs import MODULES
+        from _module_table import MODULES
         self.modules = [(f"nn.{name}()", *case) for name, case in MODULES.items() if re.search(only, f"nn.{name}()")]
         self.keys = [p for p in ("Tensor.__getitem__", "Tensor.__setitem__") if re.search(only, p)]
         self.kinds = ([self.of_row] * 6 * bool(self.of) + [self.of_module] * 2 * bool(self.modules)

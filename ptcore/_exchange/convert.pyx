@@ -17,7 +17,7 @@ from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_comple
 from ptcore._shape cimport fill_strides, read_index
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
-from ptcore._errors import ConversionError, DTypeError, ShapeError
+from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError
 
 cdef extern from "ptcore/elementwise.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
@@ -563,13 +563,12 @@ cdef int readable(Tensor t, str op) except -1:
     return 0
 
 
-def item(Tensor self):
+def item(Tensor self not None):
     """The value of a tensor of one element, as a Python number."""
     if self.flags & PT_INTERPOSED:
         return (<TensorExtras>self.extras).payload.item(self)
     if self.count != 1:
-        raise ShapeError(f"item: the tensor must have one element, got shape "
-                         f"{list(shape_of(self))}")
+        raise SeveralElementsError(f"item: the tensor must have one element, got shape {list(shape_of(self))}")
     readable(self, "item")
     if self.storage.device != DEVICE_CPU:
         return self.cpu().item()
@@ -591,7 +590,7 @@ cdef object nested(Tensor t, int dim, const char *p):
     return result
 
 
-def tolist(Tensor self):
+def tolist(Tensor self not None):
     """Nested lists of Python numbers; a number for a 0-d tensor."""
     readable(self, "tolist")
     if self.storage.device != DEVICE_CPU:
@@ -635,7 +634,7 @@ def mapped(str op, object function, Tensor first, tuple others):
     return result
 
 
-def numpy(Tensor self, *, force=False):
+def numpy(Tensor self not None, *, force=False):
     """An ndarray over the same memory.
 
     Raises
@@ -647,6 +646,8 @@ def numpy(Tensor self, *, force=False):
     """
     import numpy as np
     cdef Tensor t = self
+    if not isinstance(force, (bool, int, np.bool_)):
+        raise TypeError(f"numpy: force must be bool, got {type(force).__name__}")
     if force:
         t = <Tensor>self.detach().cpu()
     if t.storage.device != DEVICE_CPU:
@@ -664,7 +665,7 @@ def numpy(Tensor self, *, force=False):
     return np.asarray(memoryview(t))
 
 
-def __array__(Tensor self, dtype=None, *, copy=None):
+def __array__(Tensor self not None, dtype=None, *, copy=None):
     import numpy as np
     a = numpy(self)
     if dtype is not None and a.dtype != dtype:
@@ -674,7 +675,7 @@ def __array__(Tensor self, dtype=None, *, copy=None):
     return np.array(a, copy=True) if copy else a
 
 
-def __bool__(Tensor self):
+def __bool__(Tensor self not None):
     if self.count != 1:
         raise ShapeError(f"bool: the truth value of a tensor of shape {list(shape_of(self))} is ambiguous")
     return bool(item(self))
@@ -690,19 +691,19 @@ cdef object real_item(Tensor t, str op):
     return value
 
 
-def __float__(Tensor self):
+def __float__(Tensor self not None):
     return float(real_item(self, "float"))
 
 
-def __int__(Tensor self):
+def __int__(Tensor self not None):
     return int(real_item(self, "int"))
 
 
-def __complex__(Tensor self):
+def __complex__(Tensor self not None):
     return complex(item(self))
 
 
-def __index__(Tensor self):
+def __index__(Tensor self not None):
     if CATEGORY[self.dt] > 1 or self.count != 1:
         raise TypeError("index: only integer tensors of a single element can be an index, got "
                         f"{describe(self)}")

@@ -73,7 +73,7 @@ def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs
 rebuild.__module__ = "ptcore._copying"         # pickles keep it when this file moves
 
 
-def __reduce_ex__(Tensor self, protocol):
+def __reduce_ex__(Tensor self not None, protocol):
     """A tensor with history is pickled as a leaf, as in PyTorch."""
     cdef Tensor t = self
     cdef int64_t low, high, item = ITEMSIZE[self.dt]
@@ -90,17 +90,19 @@ def __reduce_ex__(Tensor self, protocol):
                      -low if t.count else 0, data, self.requires_grad, attributes(self))
 
 
-def __copy__(Tensor self):
+def __copy__(Tensor self not None):
     """A leaf over the same memory; its writes are not counted as this tensor's."""
     cdef Tensor r = alias(self)
     count_apart(r, 0)
     return finished(type(self), r, self.requires_grad, attributes(self))
 
 
-def __deepcopy__(Tensor self, memo):
+def __deepcopy__(Tensor self not None, memo):
     """A leaf over a copy of the storage, which the memo keeps for others that share it."""
     import copy
     cdef Tensor t, whole
+    if not isinstance(memo, dict):
+        raise TypeError(f"deepcopy: memo must be a dict, got {type(memo).__name__}")
     if id(self) in memo:
         return memo[id(self)]
     if grad_fn_of(self) is not None:
@@ -108,9 +110,10 @@ def __deepcopy__(Tensor self, memo):
                            "use detach() or clone()")
     if self.storage.device == DEVICE_CPU or self.storage.device == DEVICE_META:
         key = ("storage", <size_t>self.storage)
-        if key not in memo:
-            memo[key] = copied_storage(self)
-        whole = <Tensor>memo[key]
+        found = memo.get(key)
+        if found is None or (<Tensor>found).storage.nbytes != self.storage.nbytes:
+            found = memo[key] = copied_storage(self)
+        whole = <Tensor>found
         pt_storage_incref(whole.storage)
         t = wrap_storage(whole.storage, self.offset, self.dt, self.rank, self.dims,
                          self.dims + self.rank)
@@ -118,6 +121,7 @@ def __deepcopy__(Tensor self, memo):
         t = <Tensor>alias(self).clone()
     t = finished(type(self), t, (self.flags & PT_REQUIRES_GRAD) != 0, None)
     memo[id(self)] = t
+    memo.setdefault(id(memo), []).append(self)      # as copy does: the keys are addresses, which must stay its own
     if self.grad_ is not None:
         t.grad = copy.deepcopy(self.grad_, memo)
     for name, value in (attributes(self) or {}).items():

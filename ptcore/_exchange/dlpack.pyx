@@ -143,7 +143,7 @@ cdef int hand_over(Tensor t, object stream) except -1:
     return 0
 
 
-def __dlpack__(Tensor self, *, stream=None, max_version=None, dl_device=None, copy=None):
+def __dlpack__(Tensor self not None, *, stream=None, max_version=None, dl_device=None, copy=None):
     """A DLPack capsule of this tensor.
 
     Parameters
@@ -220,7 +220,7 @@ def __dlpack__(Tensor self, *, stream=None, max_version=None, dl_device=None, co
     return capsule
 
 
-def __dlpack_device__(Tensor self):
+def __dlpack_device__(Tensor self not None):
     """DLPack's (device type, device number): 1 is the CPU, 2 a CUDA device, 3 page-locked memory of the CPU."""
     if self.storage.device == DEVICE_CUDA:
         return (DL_CUDA, self.storage.device_index)

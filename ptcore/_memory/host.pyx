@@ -39,12 +39,12 @@ cdef bint is_page_locked(Tensor t) noexcept:
     return False
 
 
-def is_pinned(Tensor self, device=None):
+def is_pinned(Tensor self not None, device=None):
     """Whether the tensor lies in page-locked memory of the host, which a device copies without waiting."""
     return is_page_locked(self)
 
 
-def pin_memory(Tensor self, device=None):
+def pin_memory(Tensor self not None, device=None):
     """The tensor in page-locked memory of the host: itself if it is there, else a copy.
 
     Copies between it and a device with ``non_blocking=True`` return at once.
@@ -87,7 +87,7 @@ def pinned(t, op, flag):
         raise DeviceError(f"{op}: {e}") from None
 
 
-def record_stream(Tensor self, stream):
+def record_stream(Tensor self not None, stream):
     """Keeps the memory from being given away before a stream has done what it will have been given when it is freed.
 
     Parameters

@@ -8,7 +8,7 @@ from math import inf
 from operator import index
 
 from ptcore._dtype import as_dtype
-from ptcore._errors import ChoiceError, ConversionError, SeveralElementsError
+from ptcore._errors import ChoiceError, ConversionError, NoWordError, SeveralElementsError
 from ptcore._tensor import Tensor
 
 
@@ -116,6 +116,8 @@ def real(op, name, value):
 
 def word(op, name, value, choices, error=ChoiceError):
     """One of the words that an argument may be."""
+    if not isinstance(value, str) and error is ChoiceError:
+        error = NoWordError
     if not isinstance(value, str) or value not in choices:
         raise error(f"{op}: {name} must be one of {', '.join([repr(c) for c in choices])}, got {value!r}")
     return value

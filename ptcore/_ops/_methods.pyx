@@ -85,9 +85,12 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
     tensor([ 1, -1])
     """
     cdef list rest = list(args)
+    if rest and isinstance(rest[0], bool):
+        raise TypeError("to: the first argument must be a dtype, a device or a Tensor, got bool")
     if rest and isinstance(rest[0], Tensor):
         other = <Tensor>rest.pop(0)
-        dtype, device = dtype or other.dtype, device or other.device
+        dtype = other.dtype if dtype is None else dtype
+        device = other.device if device is None else device
     if rest and (rest[0] is None or isinstance(rest[0], (str, _device_class, int)) and not isinstance(
             rest[0], bool) and not is_dtype_name(rest[0])):
         device = rest.pop(0)
@@ -100,9 +103,17 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
     if rest:
         raise TypeError(f"to: too many arguments: {args!r}")
     r = converted(self, self.dt if dtype is None else as_code(dtype, b"to", b"dtype"),
-                  None if device is None else as_device(device, b"to"), bool(copy),
-                  bool(non_blocking) and memory_format is None)
+                  None if device is None else as_device(device, b"to"), switch("to", "copy", copy),
+                  switch("to", "non_blocking", non_blocking) and memory_format is None)
     return r if memory_format is None else formatted(r, memory_format, "to", self)
+
+
+cdef bint switch(str op, str name, object value) except -1:
+    """A setting that is on or off."""
+    if value is True or value is False:
+        return value is True
+    from ptcore._ops._arguments import flag
+    return flag(op, name, value)
 
 
 cdef object formatted(Tensor x, object memory_format, str op, Tensor start):
@@ -130,7 +141,7 @@ _names = {d: 1 for d in ("bool", "uint8", "int8", "uint16", "int16", "uint32", "
 def _short(name, code_name):
     cdef int dt = as_code(code_name, b"to", b"dtype")
 
-    def method(Tensor self, memory_format=None):
+    def method(Tensor self not None, memory_format=None):
         r = converted(self, dt, None, False)
         return r if memory_format is None else formatted(r, memory_format, name, self)
     method.__name__ = method.__qualname__ = name
@@ -149,7 +160,7 @@ def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=No
     place = as_device("cuda" if device is None else device, b"cuda")
     if place.type != "cuda":
         raise RuntimeError(f"cuda: device must be a cuda device, got {place}")
-    r = converted(self, self.dt, place, False, bool(non_blocking) and memory_format is None)
+    r = converted(self, self.dt, place, False, switch("cuda", "non_blocking", non_blocking) and memory_format is None)
     return r if memory_format is None else formatted(r, memory_format, "cuda", self)
 
 
@@ -163,6 +174,7 @@ cdef list LEGACY_NAMES = [f"ptcore.{LEGACY_WORDS.get(name, name.capitalize())}Te
 
 def type_(Tensor self not None, dtype=None, non_blocking=False):
     """The legacy name of the tensor's type, or the tensor in another dtype."""
+    switch("type", "non_blocking", non_blocking)
     if dtype is None:
         name = LEGACY_NAMES[self.dt]
         kind = self.device.type
@@ -180,6 +192,8 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
 
 def type_as(Tensor self not None, other):
     """This tensor in other's dtype and on its device."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"type_as: other must be a Tensor, got {type(other).__name__}")
     return to(self, other)
 
 
@@ -313,6 +327,7 @@ def nonzero(Tensor input not None, *, as_tuple=False, out=None):
     tensor([[1],
             [2]])
     """
+    as_tuple = switch("nonzero", "as_tuple", as_tuple)
     if input.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
         from ptcore._subclass import of_class
         return of_class(nonzero, input, as_tuple=as_tuple)
@@ -407,6 +422,8 @@ def contains(Tensor self not None, value):
 
 def format_(Tensor self not None, spec):
     """A tensor of one number formats as that number, ``f"{x}"`` included, as in PyTorch."""
+    if not isinstance(spec, str):           # format itself would raise a SystemError
+        raise TypeError(f"__format__: the format must be str, got {type(spec).__name__}")
     if self.rank == 0 and self.storage.device != DEVICE_META and type(self) is Tensor:
         return format(self.item(), spec)
     return object.__format__(self, spec)

@@ -186,10 +186,8 @@ cdef object chosen(pt_function *f, PyObject **slots, bint inplace):
         choices = dict([item.split("=") for item in extra.split(",")])
         name = choices.get(value) if isinstance(value, str) else None
         if name is None:
-            from ptcore._errors import ChoiceError
-            allowed = ", ".join([repr(v) for v in (default, *choices)])
-            raise ChoiceError(f"{info(s.op).name.decode()}: {<object>f.names[s.choice]} must be one of {allowed}, got "
-                              f"{value!r}")
+            from ptcore._ops._arguments import word
+            word(info(s.op).name.decode(), <object>f.names[s.choice], value, (default, *choices))
     elif "." in extra:
         if inplace:
             return helper(f)(*args, value, inplace=True)

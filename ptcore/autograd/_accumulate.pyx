@@ -57,7 +57,8 @@ cpdef object plain_seed(object t, object given):
         if not isinstance(given, Tensor) or not needs_grad(x):
             return None
         g = <Tensor>given
-        return g if g.dt == x.dt and g.rank == x.rank and same_sizes(x.rank, g.dims, x.dims) else None
+        return g if (g.dt == x.dt and g.rank == x.rank and g.storage.device == x.storage.device
+                     and same_sizes(x.rank, g.dims, x.dims)) else None
     if x.count != 1 or CATEGORY[x.dt] != 2 or not needs_grad(x):
         return None
     if x.storage.device != DEVICE_CPU or x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:

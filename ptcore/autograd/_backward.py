@@ -1,5 +1,5 @@
 """``backward`` and ``grad``: what is asked of the engine, checked."""
-from ptcore._errors import warn
+from ptcore._errors import DeviceError, warn
 from ptcore._ops._arguments import flag
 from ptcore._ops.creation.creation import ones_like, zeros_like
 from ptcore._tensor import Tensor
@@ -54,6 +54,8 @@ def _seed(op, t, g):
     elif g.shape != t.shape:
         raise RuntimeError(f"{op}: the gradient of a tensor of shape {list(t.shape)} must "
                            f"have that shape, got {list(g.shape)}")
+    elif g.device != t.device:
+        raise DeviceError(f"{op}: the gradient of a tensor on {t.device} must be there, got {g.device}")
     elif g.dtype.is_complex and not t.dtype.is_complex:
         raise RuntimeError(f"{op}: the gradient of a real tensor must be real, got "
                            f"{g.dtype.name}")
@@ -103,8 +105,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = _sequence(inputs, "backward", "inputs")
         if not inputs:
             raise RuntimeError("backward: inputs must not be empty")
-        if not all(t.requires_grad for t in inputs):
-            raise RuntimeError("backward: one of the inputs does not require grad")
+        for t in inputs:
+            if not t.requires_grad:
+                raise RuntimeError("backward: inputs must require grad, got a tensor that does not")
     create_graph, retain_graph = _flags("backward", create_graph, retain_graph)
     grads = _initial("backward", tensors, grad_tensors, create_graph)
     run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph,
@@ -173,6 +176,8 @@ def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, 
 
     See ``ptcore.autograd.backward``.
     """
+    if not isinstance(self, Tensor):
+        raise TypeError(f"backward: self must be a Tensor, got {type(self).__name__}")
     create_graph, retain_graph = _flags("backward", create_graph, retain_graph)
     seed = plain_seed(self, gradient) if inputs is None else None
     if seed is None:

@@ -1,6 +1,7 @@
 """What autograd adds to Tensor and Node, and how a write through a view becomes its base's history."""
 from ptcore import _subclass, _untyped_storage  # noqa: F401  (their methods of Tensor)
 from ptcore._node import Node
+from ptcore._ops._arguments import need_tensors
 from ptcore._ops._record import node_name, set_rebase_view
 from ptcore._tensor import Tensor
 from ptcore.autograd._backward import tensor_backward
@@ -8,6 +9,7 @@ from ptcore.autograd._backward import tensor_backward
 
 def requires_grad_(self, requires_grad=True):
     """Sets ``requires_grad`` in place and returns the tensor."""
+    need_tensors("requires_grad_", self=self)
     if not isinstance(requires_grad, bool):
         raise TypeError(f"requires_grad_: requires_grad must be bool, got "
                         f"{type(requires_grad).__name__}")
@@ -24,18 +26,21 @@ def register_hook(self, hook):
     handle
         Its ``remove()`` takes the hook off.
     """
+    need_tensors("register_hook", self=self)
     from ptcore.autograd import _tensor_hooks
     return _tensor_hooks.register_tensor_hook(self, hook)
 
 
 def register_post_accumulate_grad_hook(self, hook):
     """Calls ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
+    need_tensors("register_post_accumulate_grad_hook", self=self)
     from ptcore.autograd import _tensor_hooks
     return _tensor_hooks.register_post_hook(self, hook)
 
 
 def retain_grad(self):
     """Keeps ``.grad`` of this non-leaf tensor in backward."""
+    need_tensors("retain_grad", self=self)
     from ptcore.autograd import _tensor_hooks
     _tensor_hooks.retain_grad(self)
 

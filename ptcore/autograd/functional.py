@@ -7,6 +7,8 @@ backward trick").
 Every function takes ``func`` and its ``inputs`` (a tensor or a tuple) and returns results in
 the same structure: a tensor where a tensor was given, else a tuple.
 """
+from ptcore._errors import DTypeError
+from ptcore._ops._arguments import flag
 from ptcore._ops.creation.creation import ones_like, zeros, zeros_like
 from ptcore._ops.functions import stack
 from ptcore._state import enable_grad
@@ -44,6 +46,8 @@ def _vector(v, like, op, what):
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"{op}: v must be given unless {what} is a single element")
         return (ones_like(like[0]),)
+    if isinstance(v, list):
+        raise TypeError(f"{op}: v must be a Tensor or a tuple of Tensors, got list")
     v, _ = _tuple(v, op, "v")
     if len(v) != len(like):
         raise RuntimeError(f"{op}: v must hold {len(like)} tensors, as {what}, got {len(v)}")
@@ -82,11 +86,17 @@ def _evaluate(op, func, inputs, create_graph):
     return leaves, given, outputs, tupled
 
 
+def _real(op, output):
+    if output.dtype.is_complex:
+        raise DTypeError(f"{op}: func must return real tensors, got {output.dtype.name}")
+
+
 def _scalar(op, outputs, tupled):
     if tupled or outputs[0].numel() != 1:
         raise RuntimeError(f"{op}: func must return a single element, got "
                            + (f"{len(outputs)} tensors" if tupled
                               else f"shape {list(outputs[0].shape)}"))
+    _real(op, outputs[0])
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
@@ -227,6 +237,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
     tensor([[2., 0.],
             [0., 4.]])
     """
+    flag("jacobian", "vectorize", vectorize)
     if strategy == "forward-mode":
         raise NotImplementedError("jacobian: strategy 'forward-mode' is not there yet")
     if strategy != "reverse-mode":
@@ -240,6 +251,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
 
 def _rows(y, leaves, create_graph, strict):
     """For each leaf the Jacobian of one output."""
+    _real("jacobian", y)
     n = y.numel()
     if n == 0:
         return tuple([zeros(y.shape + x.shape, dtype=x.dtype, device=x.device) for x in leaves])

@@ -2,7 +2,7 @@
 from math import inf, nan
 
 import ptcore
-from ptcore._errors import ShapeError
+from ptcore._errors import ShapeError, UnsupportedDTypeError
 from ptcore._ops._arguments import integer
 from ptcore.masked._tensor import MaskedTensor
 
@@ -42,7 +42,7 @@ def identity(op, dtype, ord=2.0):
             return -inf if low else inf
         if dtype.kind in "iu":
             return ptcore.iinfo(dtype).min if low else ptcore.iinfo(dtype).max
-        raise NotImplementedError(f"{op}: masked-out elements of dtype {dtype.name} have no stand-in")
+        raise UnsupportedDTypeError(f"{op}: masked-out elements of dtype {dtype.name} have no stand-in")
     if op == "median":
         return nan
     if ord == -inf:                     # of a norm

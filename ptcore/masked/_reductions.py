@@ -1,5 +1,6 @@
 """Reductions over the elements that a mask marks, by reductions that meet an identity in place of the others."""
 import ptcore
+from ptcore._ops._arguments import integer, number
 from ptcore.masked._masks import described, dims_of, filled, identity, read
 
 
@@ -79,6 +80,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
            dim="dim")
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     input, mask = read("median", input, mask)
+    dim = integer("median", "dim", dim)
     (dim,) = dims_of("median", dim, input.ndim) or (0,)
     wide = input if input.dtype.is_floating_point else input.to(ptcore.float32)
     values = ptcore.nanmedian(filled("median", wide, mask, "median"), dim, bool(keepdim)).values
@@ -137,7 +139,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
            dtype="In which it is computed; that of the input unless given.")
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     input, mask = read("norm", input, mask)
-    ord = 2.0 if ord is None else ord
+    ord = number("norm", "ord", ord)
     stand_in = identity("norm", input.dtype, ord) if mask is not None else 0
     return ptcore.linalg.vector_norm(filled("norm", input, mask, stand_in), ord, dims_of("norm", dim, input.ndim),
                                      bool(keepdim), dtype=input.dtype if dtype is None else dtype)

@@ -67,6 +67,8 @@ def calculate_gain(nonlinearity, param=None):
     >>> round(calculate_gain("relu"), 4)
     1.4142
     """
+    if not isinstance(nonlinearity, str):
+        raise ValueError(f"calculate_gain: nonlinearity must be str, got {type(nonlinearity).__name__}")
     if nonlinearity in _UNIT_GAIN:
         return 1
     if nonlinearity == "tanh":
@@ -79,9 +81,9 @@ def calculate_gain(nonlinearity, param=None):
         if param is None:
             param = 0.01
         elif isinstance(param, bool) or not isinstance(param, (int, float)):
-            raise ValueError(f"negative_slope {param} not a valid number")
+            raise ValueError(f"calculate_gain: negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + param**2))
-    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    raise ValueError(f"calculate_gain: Unsupported nonlinearity {nonlinearity}")
 
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
@@ -181,6 +183,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """
     need_tensors("trunc_normal_", tensor=tensor)
     mean, std = real("trunc_normal_", "mean", mean), real("trunc_normal_", "std", std)
+    if not std > 0 or mean != mean:
+        raise ValueError(f"trunc_normal_: mean must be a number and std must be positive, got {mean} and {std}")
     if not a <= b:
         raise RuntimeError(f"trunc_normal_: a must not exceed b, got {a} and {b}")
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -325,6 +329,7 @@ def orthogonal_(tensor, gain: float = 1, generator=None):
     columns multiplied by the signs of the diagonal of `r`.
     """
     need_tensors("orthogonal_", tensor=tensor)
+    gain = real("orthogonal_", "gain", gain)
     if tensor.ndim < 2:
         raise ValueError(
             "orthogonal_: only tensors with 2 or more dimensions are supported, got "
@@ -363,12 +368,13 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     """
     need_tensors("sparse_", tensor=tensor)
     _check_2d("sparse_", tensor)
+    std = real("sparse_", "std", std)
     rows, cols = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with ptcore.no_grad():
         tensor.normal_(0, std, generator=generator)
-        for j in range(cols):
-            tensor[ptcore.randperm(rows, generator=generator)[:zeros], j] = 0
+        for j in range(0 if tensor.is_meta else cols):
+            tensor[ptcore.randperm(rows, generator=generator)[:zeros].to(tensor.device), j] = 0
     return tensor
 
 

@@ -95,7 +95,7 @@ class CyclicLR(MomentumScheduler):
             raise ValueError(f"CyclicLR: step_size_up and step_size_down must be positive, got {step_size_up} and "
                              f"{step_size_down}")
         self.step_ratio = step_size_up / self.total_size
-        if scale_fn is None and mode not in _MODES:
+        if scale_fn is None and not (isinstance(mode, str) and mode in _MODES):
             raise ValueError(f"CyclicLR: mode must be one of {', '.join(map(repr, _MODES))} if scale_fn is None, "
                              f"got {mode!r}")
         self.mode = mode

@@ -105,8 +105,8 @@ class LRScheduler:
                 )
             elif "initial_lr" not in group:
                 raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when "
-                    "resuming scheduler with last_epoch >= 0."
+                    f"param 'initial_lr' must be specified in param_groups[{i}] when "
+                    f"resuming a scheduler, got last_epoch={last_epoch!r}"
                 )
         self.base_lrs = values_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch

@@ -50,6 +50,8 @@ class Adafactor(ByParameter):
                  maximize=False):
         if isinstance(lr, ptcore.Tensor) and lr.numel() != 1:
             raise ValueError(f"Adafactor: lr must have one element, got shape {list(lr.shape)}")
+        if not isinstance(eps, (tuple, list)) or len(eps) != 2:
+            raise TypeError(f"Adafactor: eps must be two numbers, got {eps!r}")
         for name, value, low in (("lr", lr, 0), ("eps[0]", eps[0] or 0, 0), ("eps[1]", eps[1], 0), ("d", d, 1),
                                  ("weight_decay", weight_decay, 0)):
             if not value >= low:

@@ -81,7 +81,7 @@ class LBFGS(Optimizer):
         line_search_fn=None,
     ):
         check_nonnegative(**{"learning rate": lr})
-        if line_search_fn not in (None, "strong_wolfe"):
+        if line_search_fn is not None and not (isinstance(line_search_fn, str) and line_search_fn == "strong_wolfe"):
             raise RuntimeError(f"only 'strong_wolfe' is supported, got {line_search_fn!r}")
         if max_eval is None:
             max_eval = max_iter * 5 // 4

@@ -7,6 +7,7 @@ The base class and the schedules with a state of their own are in ``_scheduler``
 import math
 from bisect import bisect_right
 from collections import Counter
+from numbers import Real
 from types import FunctionType
 
 from ptcore.optim._cyclic import CyclicLR
@@ -129,7 +130,7 @@ class StepLR(LRScheduler):
     """
 
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
-        if not isinstance(step_size, (int, float)) or not step_size > 0:
+        if not isinstance(step_size, Real) or not step_size > 0:
             raise ValueError(f"StepLR: step_size must be a positive number, got {step_size!r}")
         self.step_size = step_size
         self.gamma = gamma
@@ -356,7 +357,7 @@ class CosineAnnealingLR(LRScheduler):
     """
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
-        if not isinstance(T_max, (int, float)) or not T_max > 0:
+        if not isinstance(T_max, Real) or not T_max > 0:
             raise ValueError(f"CosineAnnealingLR: T_max must be a positive number, got {T_max!r}")
         self.T_max = T_max
         self.eta_min = eta_min

@@ -57,6 +57,8 @@ class Rprop(ByList):
         differentiable=False,
     ):
         check_nonnegative(**{"learning rate": lr})
+        if not isinstance(etas, (tuple, list)) or len(etas) != 2:
+            raise TypeError(f"Rprop: etas must be two numbers, got {etas!r}")
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(

@@ -137,3 +137,19 @@ def test_wrong_arguments():
         F.jacobian(linear_square, t(X), strategy="forward-mode")
     with pytest.raises(ValueError, match="strategy"):
         F.jacobian(linear_square, t(X), strategy="sideways")
+
+
+@pytest.mark.parametrize("name", ["jvp", "vjp", "hvp", "vhp"])
+def test_vectors_are_a_tensor_or_a_tuple(name):
+    x = pt.ones(2)
+    with pytest.raises(TypeError, match=f"{name}: v must be a Tensor or a tuple of Tensors, got list"):
+        getattr(F, name)(lambda x: (x * x).sum(), x, [])
+
+
+def test_complex_results_have_no_jacobian():
+    x = pt.ones(2) * 1j
+    for name in ("jacobian", "hessian", "hvp", "vhp"):
+        with pytest.raises(RuntimeError, match="func must return real tensors, got complex64"):
+            getattr(F, name)(lambda x: (x * x).sum(), x, *[x] * (name in ("hvp", "vhp")))
+    with pytest.raises(TypeError, match="jacobian: vectorize must be bool, got str"):
+        F.jacobian(lambda x: x, pt.ones(2), vectorize="x")

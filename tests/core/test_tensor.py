@@ -560,3 +560,62 @@ def test_storage_copies():
     assert pt.empty(0).untyped_storage().clone().tolist() == []
     with pytest.raises(RuntimeError, match="cuda: device must be a CUDA device, got cpu"):
         s.cuda("cpu")
+
+
+# -- wrong arguments --------------------------------------------------------------------------
+
+@pytest.mark.parametrize("method", [
+    "backward", "requires_grad_", "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "apply_",
+    "is_nonzero", "dim_order", "module_load", "new_empty_strided", "sum_to_size", "item", "tolist", "numpy",
+    "__float__", "resize_", "set_", "share_memory_", "untyped_storage", "float", "to", "type"])
+@pytest.mark.parametrize("x", [None, "x", [], {}, object(), float])
+def test_methods_of_what_is_no_tensor(method, x):
+    """Each reads fields of its tensor: of another object they are memory of anything."""
+    with pytest.raises(TypeError):
+        getattr(pt.Tensor, method)(x)
+
+
+@pytest.mark.parametrize(("call", "error", "text"), [
+    (lambda x: x.to(True), TypeError, "to: the first argument must be a dtype, a device or a Tensor, got bool"),
+    (lambda x: x.to("cpu", copy="x"), TypeError, "to: copy must be bool, got str"),
+    (lambda x: x.to(pt.float64, None), TypeError, "to: non_blocking must be bool, got NoneType"),
+    (lambda x: x.type(pt.float64, 1.5), TypeError, "type: non_blocking must be bool, got float"),
+    (lambda x: x.type_as(None), TypeError, "type_as: other must be a Tensor, got NoneType"),
+    (lambda x: x.__format__(1), TypeError, "__format__: the format must be str, got int"),
+    (lambda x: x.sum_to_size(), TypeError, "sum_to_size: size must be given, got nothing"),
+    (lambda x: x.sum_to_size("x"), TypeError, "sum_to_size: size must be int, got str"),
+    (lambda x: x.new_ones(2, dtype=0), TypeError, "ones: dtype must be a dtype, got 0"),
+    (lambda x: x.new_ones(2, device=[]), TypeError, "ones: device must be .* got list"),
+    (lambda x: x.new_ones(2, requires_grad=1), TypeError, "ones: requires_grad must be bool, got int"),
+    (lambda x: x.index_put_(x, x), TypeError, "index_put_: indices must be a tuple of Tensors, got Tensor"),
+    (lambda x: x.index_put_((pt.tensor([0]),), x[:1], "x"), TypeError, "index_put_: accumulate must be bool, got str"),
+    (lambda x: x.uniform_(x, 1), TypeError, "the tensor must have one element, got shape"),
+    (lambda x: x.requires_grad_().backward(pt.ones(2, device="meta")), RuntimeError, "backward: .* got meta"),
+    (lambda x: x.new_ones({}), TypeError, "ones: size must be int or a sequence of ints, got dict"),
+    (lambda x: x.new_ones(2, device=True), TypeError, "ones: device must be a device, str or int, got bool"),
+    (lambda x: x.resize_(), TypeError, "resize_: size must be given, got nothing"),
+    (lambda x: x.resize_(2, memory_format="x"), TypeError, "resize_: memory_format must be .* got str"),
+    (lambda x: x.copy_(x, non_blocking="x"), TypeError, "copy_: non_blocking must be bool, got str"),
+    (lambda x: x.numpy(force=None), TypeError, "numpy: force must be bool, got NoneType"),
+    (lambda x: (x.requires_grad_() * 2).sum().backward(inputs=[pt.ones(2)]), RuntimeError, "inputs must require grad"),
+    (lambda x: x.__deepcopy__(None), TypeError, "deepcopy: memo must be a dict, got NoneType")])
+def test_wrong_arguments_of_methods(call, error, text):
+    with pytest.raises(error, match=text):
+        call(pt.ones(2))
+
+
+def test_resize_in_a_memory_format():
+    x = pt.zeros(2).resize_(2, 3, 4, 5, memory_format=pt.channels_last)
+    assert x.stride() == (60, 1, 15, 3)
+    assert pt.zeros(2).resize_as_(x, memory_format=pt.channels_last).stride() == x.stride()
+
+
+def test_deep_copies_with_one_memo():
+    """Its keys are addresses: of tensors that are gone they would be those of others, with less memory."""
+    memo = {}
+    for n in (4, 1000, 8, 100_000, 16):
+        assert pt.arange(n).__deepcopy__(memo).tolist() == list(range(n))
+    x = pt.arange(4)
+    x.__deepcopy__(memo)
+    x.resize_(1000).copy_(pt.arange(1000))
+    assert x[:].__deepcopy__(memo).tolist() == list(range(1000))

@@ -5,8 +5,9 @@ import pytest
 import ptcore as pt
 from ptcore import nn
 from ptcore.nn import functional as F
+from ptcore.nn import utils
 from ptcore.optim import SGD, lr_scheduler
-from ptcore.utils.data import TensorDataset, random_split
+from ptcore.utils.data import TensorDataset, WeightedRandomSampler, default_collate, random_split
 
 pytestmark = pytest.mark.core
 
@@ -43,10 +44,53 @@ def optimizer():
     (lambda: random_split(range(5), [6, -1]), ValueError, "random_split: .* got -1 at index 1"),
     (lambda: random_split(range(5), [2.5, 2.5]), ValueError, "random_split: .* got 2.5 at index 0"),
     (lambda: F.pad(pt.ones(1, 3), (1, 1), "reflect", 2.0), RuntimeError, "pad: mode 'reflect' takes no value, got 2.0"),
-    (lambda: TensorDataset([1]), TypeError, "TensorDataset: tensors must be Tensors, got list")])
+    (lambda: TensorDataset([1]), TypeError, "TensorDataset: tensors must be Tensors, got list"),
+    (lambda: TensorDataset(pt.tensor(1)), IndexError, "TensorDataset: tensors must have at least one dimension, got"),
+    (lambda: default_collate({}), TypeError, "collate: batch must be a list of samples, got dict"),
+    (lambda: WeightedRandomSampler([None, 1.0], 1), TypeError, "weights must be numbers, got"),
+    (lambda: nn.Embedding(2, 3, sparse="x"), TypeError, "Embedding: sparse must be bool, got str"),
+    (lambda: nn.init.calculate_gain(["relu"]), ValueError, "calculate_gain: nonlinearity must be str, got list"),
+    (lambda: nn.init.orthogonal_(pt.ones(2, 2), "x"), TypeError, "orthogonal_: gain must be float, got str"),
+    (lambda: nn.init.trunc_normal_(pt.ones(2), std=-1), ValueError, "trunc_normal_: .* std must be positive, got"),
+    (lambda: utils.parameters_to_vector(["x"]), TypeError, "parameters must be a Tensor, got str"),
+    (lambda: utils.vector_to_parameters(pt.ones(2, device="meta"), [pt.ones(2)]), RuntimeError, "got meta"),
+    (lambda: utils.spectral_norm(nn.Linear(2, 2), "x"), KeyError, "name must be that of a parameter .* got 'x'"),
+    (lambda: utils.spectral_norm(nn.Linear(2, 2), 1), TypeError, "spectral_norm: name must be str, got int"),
+    (lambda: utils.prune.identity(nn.Linear(2, 2), "x"), AttributeError, "that of a parameter of Linear, got 'x'"),
+    (lambda: utils.prune.custom_from_mask(nn.Linear(2, 2), "weight", 1), TypeError, "mask must be a Tensor, got int"),
+    (lambda: utils.parametrizations.orthogonal(nn.Linear(2, 2), "weight", 1), TypeError,
+     "orthogonal: orthogonal_map must be str, got int"),
+    (lambda: utils.rnn.pack_padded_sequence(pt.ones(3, 2), "x"), TypeError, "lengths must be .* got str"),
+    (lambda: utils.rnn.pack_padded_sequence(pt.ones(3, 2), 2), RuntimeError, "lengths must be a vector of int64"),
+    (lambda: utils.rnn.pack_sequence(["x"]), TypeError, "pack_sequence: sequences must be a Tensor, got str"),
+    (lambda: F.gelu(pt.ones(2), approximate=1), TypeError, "gelu: approximate must be one of .* got 1"),
+    (lambda: F.gelu(pt.ones(2), approximate="x"), RuntimeError, "gelu: approximate must be one of .* got 'x'"),
+    (lambda: F.cosine_similarity(pt.ones(2, 2), pt.ones(2, 2), eps=-1), RuntimeError, "eps must not be negative"),
+    (lambda: F.pad(pt.ones(2), (1, 1), value=1j), TypeError, "pad: value must be real beside float32, got complex"),
+    (lambda: F.binary_cross_entropy(pt.ones(2), pt.ones(2), pt.ones(2) * 1j), RuntimeError, "weight must be real"),
+    (lambda: F.ctc_loss(pt.zeros(2, 1, 3), pt.ones(1, 1, dtype=pt.int64, device="meta"), [2], [1]), RuntimeError,
+     "targets must be on the device of log_probs, cpu, got meta")])
 def test_wrong_arguments(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("name", ["weight", "pos_weight"])
+def test_weights_leave_the_dtype_of_a_loss(name):
+    x, weight = pt.tensor([0.5, 0.25]), pt.tensor([2.0, 1.0], dtype=pt.float64)
+    loss = F.binary_cross_entropy_with_logits(x, x, **{name: weight})
+    assert loss.dtype is pt.float32
+    assert loss.item() == F.binary_cross_entropy_with_logits(x, x, **{name: weight.float()}).item()
+    assert F.binary_cross_entropy(x, x, weight).dtype is pt.float32
+
+
+def test_sequences_of_negative_length_are_empty():
+    found = utils.rnn.unpad_sequence(pt.ones(3, 2), pt.tensor([-1, 2]))
+    assert [x.shape[0] for x in found] == [0, 2]
+
+
+def test_initialisers_on_meta():
+    assert nn.init.sparse_(pt.ones(3, 2, device="meta"), 0.5).is_meta
 
 
 def test_sizes_of_other_integer_types():
@@ -56,6 +100,8 @@ def test_sizes_of_other_integer_types():
     assert nn.LayerNorm(np.int32(2)).normalized_shape == (2,)
     assert nn.LayerNorm(pt.Size([2, 3])).normalized_shape == (2, 3)
     assert lr_scheduler.StepLR(optimizer(), 2.0).step_size == 2.0
+    assert lr_scheduler.StepLR(optimizer(), np.int64(2)).step_size == 2
+    assert lr_scheduler.CosineAnnealingLR(optimizer(), np.int64(2)).T_max == 2
     assert [len(part) for part in random_split(range(5), [5, 0])] == [5, 0]
 
 

@@ -67,7 +67,7 @@ def test_tensor_dataset():
     assert ds[-1][1].tolist() == [18, 19]
     with pytest.raises(AssertionError, match="same first size"):
         data.TensorDataset(pt.ones(2), pt.ones(3))
-    with pytest.raises(AssertionError):
+    with pytest.raises(IndexError, match="at least one dimension, got"):
         data.TensorDataset(pt.tensor(1.0))
 
 

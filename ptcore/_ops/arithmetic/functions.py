@@ -1,6 +1,7 @@
 """Methods that are short and rarely called: powers in place, Python functions of elements."""
 from ptcore._errors import DTypeError
 from ptcore._exchange.convert import mapped
+from ptcore._ops._arguments import need_tensors
 from ptcore._tensor import Tensor
 
 
@@ -14,6 +15,7 @@ def float_power_(self, exponent):
 
 def _called(op, function, first, others):
     """Writes what a Python function of the elements returns, one call for each."""
+    need_tensors(op, self=first)
     if not callable(function):
         raise TypeError(f"{op}: callable must be callable, got {type(function).__name__}")
     if first.device.type != "cpu":

@@ -330,12 +330,8 @@ cdef int read_params(Call *c, char *buffer) except -1:
             raise RuntimeError(f"{c.o.name.decode()}: too many parameters")
         x = <object>c.args[k]
         if not isinstance(x, (float, int, complex)):
-            x = scalar_of(x)
-            if isinstance(x, Tensor):
-                x = x.item()
-            if not isinstance(x, (int, float, complex)):
-                raise TypeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} must be a number, "
-                                f"got {type(x).__name__}")
+            from ptcore._ops._arguments import number as number_of
+            x = number_of(c.o.name.decode(), arg_name(c.op, k), x)
         if isinstance(x, bool) and compute != PT_BOOL and (c.op == OP_ADD_SCALED or c.op == OP_SUB_SCALED):
             raise RuntimeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} may be a bool for bool results only, got one "
                                f"for {dtype_of(compute).name}")

@@ -1,7 +1,10 @@
 """Methods that say what a tensor is."""
+from ptcore._ops._arguments import need_tensors
+
 
 def is_nonzero(self):
     """Whether the one element of the tensor is not zero."""
+    need_tensors("is_nonzero", self=self)
     if self.numel() != 1:
         raise RuntimeError(f"is_nonzero: the tensor must have one element, got shape {list(self.shape)}")
     return bool(self)

@@ -132,7 +132,9 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
         write_out(<Tensor>out, t, op)
         t = <Tensor>out
     if requires_grad is not False and requires_grad is not None:
-        t.requires_grad = requires_grad
+        if requires_grad is not True:
+            raise TypeError(f"{op.decode()}: requires_grad must be bool, got {type(requires_grad).__name__}")
+        t.requires_grad = True
     return t
 
 
@@ -435,6 +437,9 @@ def copy_(Tensor self not None, src, non_blocking=False):
         Whether a copy between a device and page-locked memory (``pin_memory``) may still run when this returns.
     """
     cdef Tensor x
+    if non_blocking is not False and non_blocking is not True:
+        from ptcore._ops._arguments import flag
+        non_blocking = flag("copy_", "non_blocking", non_blocking)
     if isinstance(src, Tensor) and ((<Tensor>src).storage.device != self.storage.device
                                     or (<Tensor>src).storage.device_index != self.storage.device_index):
         x = <Tensor>src
@@ -458,7 +463,8 @@ def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requi
     """Uninitialised memory with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_empty, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
-    return made(fresh(size, sizes, dtype or self.dtype, device or self.device, b"new_empty"), b"new_empty",
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
+    return made(fresh(size, sizes, dtype, device, b"new_empty"), b"new_empty",
                 None, layout, pin_memory, None, requires_grad)
 
 
@@ -467,7 +473,8 @@ def new_zeros(Tensor self not None, size, *sizes, dtype=None, device=None, requi
     """Zeros with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_zeros, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
-    return zeros(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
+    return zeros(size, *sizes, dtype=dtype, device=device,
                  requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
@@ -476,7 +483,8 @@ def new_ones(Tensor self not None, size, *sizes, dtype=None, device=None, requir
     """Ones with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_ones, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
-    return ones(size, *sizes, dtype=dtype or self.dtype, device=device or self.device,
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
+    return ones(size, *sizes, dtype=dtype, device=device,
                 requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
@@ -485,7 +493,8 @@ def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None,
     """One value with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_full, self, size, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
-    return full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device,
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
+    return full(size, fill_value, dtype=dtype, device=device,
                 requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
@@ -494,8 +503,9 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
     """A tensor from data with this tensor's dtype and device."""
     if asks_class(self):
         return of_class(new_tensor_method, self, data, dtype=dtype, device=device, requires_grad=requires_grad)
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
     from ptcore._exchange.convert import tensor
-    return made(tensor(data, dtype=dtype or self.dtype, device=device or self.device), b"new_tensor", None, layout,
+    return made(tensor(data, dtype=dtype, device=device), b"new_tensor", None, layout,
                 pin_memory, None, requires_grad)
 
 

@@ -111,6 +111,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Uninitialised memory of this dtype and device with the strides given."""
+    _arguments.need_tensors("new_empty_strided", self=self)
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, layout=layout,
                          device=self.device if device is None else device, requires_grad=requires_grad,
                          pin_memory=pin_memory)

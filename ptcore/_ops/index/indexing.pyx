@@ -17,6 +17,7 @@ from ptcore._ops.call.run cimport call_with as call, over_first
 from ptcore._ops.call.elementwise cimport overwrite, write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.view cimport views
+from ptcore._ops._arguments import flag
 from ptcore._ops._record import has_values
 from ptcore._ops.table.ids import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
@@ -371,6 +372,10 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
 
 def index_put_(Tensor self not None, indices, values, accumulate=False):
     """Writes (or adds) values at the positions that the index tensors name."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put_: indices must be a tuple of Tensors, got {type(indices).__name__}")
+    if accumulate is not True and accumulate is not False:
+        accumulate = flag("index_put_", "accumulate", accumulate)
     key = tuple([slice(None) if i is None else i for i in indices])
     if self.storage.device == DEVICE_META and key:      # masks have no positions there; the sizes stay what they are
         return self

@@ -1,6 +1,6 @@
 """Bodies: losses."""
 from ptcore._dtype import as_dtype, get_default_dtype
-from ptcore._errors import ChoiceError, DTypeError, ShapeError, warn
+from ptcore._errors import ChoiceError, DeviceError, DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import arange, full, zeros
@@ -191,6 +191,13 @@ def huber_loss(input, target, reduction, delta, weight):
     return _reduced(loss if weight is None else loss * weight, reduction)
 
 
+def _like_loss(op, name, weight, loss):
+    """A weight in the dtype of the loss, which it does not change."""
+    if weight.dtype.is_complex:
+        raise DTypeError(f"{op}: {name} must be real, got {weight.dtype.name}")
+    return weight.to(loss.dtype)
+
+
 def binary_cross_entropy(input, target, weight, size_average, reduce, reduction):
     op = "binary_cross_entropy"
     reduction = _arguments.reduction(op, reduction, size_average, reduce)
@@ -201,7 +208,7 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
     if input.numel() and has_values(input) and not bool(all((input >= 0) & (input <= 1))):
         raise RuntimeError(f"{op}: all elements of input must be between 0 and 1")
     loss = cross_entropy_of_bits(input, target)
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return _reduced(loss if weight is None else loss * _like_loss(op, "weight", weight, loss), reduction)
 
 
 def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce, reduction, pos_weight):
@@ -218,8 +225,9 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
             loss = loss.to(target.dtype)
     else:
         broadcast_shapes(op, input.shape, pos_weight.shape)
+        pos_weight = _like_loss(op, "pos_weight", pos_weight, input)
         loss = (1 - target) * input - (1 + (pos_weight - 1) * target) * logsigmoid(input)
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return _reduced(loss if weight is None else loss * _like_loss(op, "weight", weight, loss), reduction)
 
 
 def kl_div(input, target, size_average, reduce, reduction, log_target):
@@ -424,6 +432,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     if single:
         log_probs = unsqueeze(log_probs, 1)
     steps, n, classes = log_probs.shape
+    for name, x in (("targets", targets), ("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if getattr(x, "is_meta", False) and not log_probs.is_meta:
+            raise DeviceError(f"{op}: {name} must be on the device of log_probs, {log_probs.device}, got meta")
     if targets.dtype.kind not in "iu" or targets.ndim not in (1, 2):
         raise ShapeError(f"{op}: targets must be integers of shape (N, S) or (S), got {targets.dtype.name} of shape "
                          f"{list(targets.shape)}")

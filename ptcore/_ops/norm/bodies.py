@@ -153,6 +153,8 @@ def cosine_similarity(x1, x2, dim, eps):
     for x in (x1, x2):
         if x.dtype.is_complex or x.dtype.kind == "b":
             raise DTypeError(f"{op}: both arguments must be real, got {x.dtype.name}")
+    if not eps >= 0:
+        raise RuntimeError(f"{op}: eps must not be negative, got {eps}")
     dim = _wrap(op, dim, len(shape))
     dtype = promoted((x1, x2))
     dtype = dtype if dtype.kind == "f" else get_default_dtype()

@@ -13,9 +13,9 @@ def norm_except_dim(v, pow=2, dim=0):
             [1.]])
     """
     _arguments.need_tensors("norm_except_dim", v=v)
+    dim = _arguments.integer("norm_except_dim", "dim", dim)
     if dim == -1:
         return v.norm(pow)
-    dim = _arguments.integer("norm_except_dim", "dim", dim)
     if not 0 <= dim < v.ndim:
         raise IndexError(f"norm_except_dim: dim must be -1 or in [0, {v.ndim - 1}], got {dim}")
     others = [d for d in range(v.ndim) if d != dim]

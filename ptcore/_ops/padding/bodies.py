@@ -22,7 +22,10 @@ def pad(input, pad, mode, value):
                          f"of shape {list(input.shape)}, got {list(pads)}")
     _word("pad", "mode", mode)
     if mode == "constant":
-        return pad_constant(input, pads, 0 if value is None else _arguments.number("pad", "value", value))
+        value = 0 if value is None else _arguments.number("pad", "value", value)
+        if isinstance(value, complex) and not input.dtype.is_complex:
+            raise TypeError(f"pad: value must be real beside {input.dtype.name}, got complex")
+        return pad_constant(input, pads, value)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"pad: mode must be one of 'constant', 'reflect', 'replicate', 'circular', "
                                   f"got {mode!r}")

@@ -3,8 +3,8 @@ from itertools import pairwise
 
 from ptcore._errors import ShapeError
 from ptcore._memory_format import channels_last, memory_format
+from ptcore._ops._arguments import integer, need_tensors
 from ptcore._shape import dims_inside_out
-from ptcore._tensor import Tensor
 
 
 def fill_diagonal_(self, fill_value, wrap=False):
@@ -23,7 +23,11 @@ def fill_diagonal_(self, fill_value, wrap=False):
 
 def sum_to_size(self, *size):
     """Summed over the dims by which ``size`` would be broadcast to this shape."""
+    need_tensors("sum_to_size", self=self)
+    if not size:
+        raise TypeError("sum_to_size: size must be given, got nothing")
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    shape = tuple([integer("sum_to_size", "size", n) for n in shape])
     own = tuple(self.shape)
     lead = len(own) - len(shape)
     if lead < 0 or any(n not in (1, m) for n, m in zip(shape, own[lead:])):
@@ -44,8 +48,7 @@ def const_data_ptr(self):
 
 def module_load(self, other, assign=False):
     """What a module takes for this parameter or buffer from a state dictionary."""
-    if not isinstance(other, Tensor):
-        raise TypeError(f"module_load: other must be a Tensor, got {type(other).__name__}")
+    need_tensors("module_load", self=self, other=other)
     return other.detach() if assign else self.copy_(other).detach()
 
 
@@ -64,6 +67,7 @@ def dim_order(self, *, ambiguity_check=False):
     >>> ptcore.empty(2, 3, 5).transpose(1, 2).dim_order()
     (0, 2, 1)
     """
+    need_tensors("dim_order", self=self)
     formats = ambiguity_check if isinstance(ambiguity_check, list) else []
     if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, memory_format) for f in formats):
         raise TypeError("dim_order: ambiguity_check must be a bool or a list of memory formats, got "

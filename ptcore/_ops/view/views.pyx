@@ -688,12 +688,12 @@ cdef object property_of(int op, Tensor x):
     return run_view(op, args, 1)
 
 
-def _real(Tensor self):
+def _real(Tensor self not None):
     """The real parts, as a view; a real tensor itself."""
     return property_of(OP_REAL, self)
 
 
-def _imag(Tensor self):
+def _imag(Tensor self not None):
     """The imaginary parts of a complex tensor, as a view."""
     return property_of(OP_IMAG, self)
 

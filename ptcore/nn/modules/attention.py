@@ -69,6 +69,8 @@ class MultiheadAttention(Module):
         self.vdim = embed_dim if vdim is None else size(self, "vdim", vdim)
         self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
         self.num_heads = num_heads
+        if not hasattr(dropout, "__float__"):
+            raise TypeError(f"MultiheadAttention: dropout must be a number, got {type(dropout).__name__}")
         self.dropout = dropout
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads

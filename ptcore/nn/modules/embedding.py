@@ -1,7 +1,7 @@
 """Embedding and EmbeddingBag: rows of a table by index."""
 
 import ptcore
-from ptcore._ops import _arguments
+from ptcore._ops._arguments import flag, need_tensors
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn.modules.module import Module
@@ -15,7 +15,7 @@ class _Table(Module):
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx, weight, freeze, device, dtype, sparse):
         super().__init__()
-        if sparse:
+        if flag(type(self).__name__, "sparse", sparse):
             raise NotImplementedError(f"{type(self).__name__}: sparse must be False, got True: gradients are dense")
         self.sparse = sparse
         self.num_embeddings = num_embeddings
@@ -33,7 +33,7 @@ class _Table(Module):
             self.weight = Parameter(weight, requires_grad=not freeze)
             self.reset_parameters()
         else:
-            _arguments.need_tensors(type(self).__name__, _weight=weight)
+            need_tensors(type(self).__name__, _weight=weight)
             if tuple(weight.shape) != (num_embeddings, embedding_dim):
                 raise ValueError(
                     f"{type(self).__name__}: _weight must have shape [{num_embeddings}, "

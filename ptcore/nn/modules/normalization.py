@@ -102,6 +102,8 @@ class GroupNorm(Scaled):
 
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
         super().__init__()
+        if num_groups == 0:
+            raise ValueError("GroupNorm: num_groups must be positive, got 0")
         if num_channels % num_groups != 0:
             raise ValueError(
                 f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"

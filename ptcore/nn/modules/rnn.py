@@ -5,6 +5,7 @@ import numbers
 
 import ptcore
 from ptcore._errors import ShapeError
+from ptcore._ops._arguments import flag
 from ptcore._ops.recurrent import functions as _recurrent
 from ptcore._state import interpreters
 from ptcore.nn import init
@@ -89,6 +90,7 @@ class RNNBase(Module):
         self.num_layers = num_layers
         self.bias = bias
         self.batch_first = batch_first
+        flag(name, "bidirectional", bidirectional)
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size

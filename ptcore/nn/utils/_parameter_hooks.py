@@ -1,4 +1,5 @@
 """Forward pre-hooks that keep a parameter in another form, and what such forms share."""
+from ptcore._tensor import Tensor
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import is_lazy
 
@@ -26,6 +27,17 @@ def need_module(op, module):
     """Refuse what is no module."""
     if not isinstance(module, Module):
         raise TypeError(f"{op}: module must be a Module, got {type(module).__name__}")
+
+
+def need_parameter(op, module, name, error=AttributeError):
+    """The tensor of a module that has this name. `error`: the class for a name of none, as in PyTorch."""
+    need_module(op, module)
+    if not isinstance(name, str):
+        raise TypeError(f"{op}: name must be str, got {type(name).__name__}")
+    tensor = getattr(module, name, None)
+    if not isinstance(tensor, Tensor) and name not in module._parameters:
+        raise error(f"{op}: name must be that of a parameter of {type(module).__name__}, got {name!r}")
+    return tensor
 
 
 def refuse_second(op, module, cls, name):

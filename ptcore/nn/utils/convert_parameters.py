@@ -2,7 +2,7 @@
 
 import ptcore
 from ptcore import Tensor
-from ptcore._errors import ShapeError
+from ptcore._errors import DeviceError, ShapeError
 from ptcore._ops._arguments import need_tensors
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
@@ -17,6 +17,9 @@ def parameters_to_vector(parameters):
     >>> parameters_to_vector([ptcore.ones(2), ptcore.zeros(1, 1)]).tolist()
     [1.0, 1.0, 0.0]
     """
+    parameters = list(parameters)
+    for p in parameters:
+        need_tensors("parameters_to_vector", parameters=p)
     return ptcore.cat([p.reshape(-1) for p in parameters])
 
 
@@ -43,6 +46,9 @@ def vector_to_parameters(vec, parameters):
     parameters = list(parameters)
     for p in parameters:
         need_tensors("vector_to_parameters", parameters=p)
+        if p.is_meta != vec.is_meta:
+            raise DeviceError(f"vector_to_parameters: vec must be on the device of the parameters, {p.device}, got "
+                              f"{vec.device}")
     total = sum(p.numel() for p in parameters)
     if tuple(vec.shape) != (total,):
         raise ShapeError(

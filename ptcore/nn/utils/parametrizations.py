@@ -1,6 +1,7 @@
 """Parametrisations: weights normalised by slices or by their largest singular value, and orthogonal ones."""
 import ptcore
 from ptcore import Tensor
+from ptcore._ops._arguments import integer
 from ptcore.nn import functional as F
 from ptcore.nn.modules.module import Module
 from ptcore.nn.utils import parametrize
@@ -137,7 +138,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     """
     need_module("spectral_norm", module)
     weight = _tensor_of("spectral_norm", module, name)
-    dim = default_dim(module) if dim is None else dim
+    dim = default_dim(module) if dim is None else integer("spectral_norm", "dim", dim)
     parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
     return module
 
@@ -254,6 +255,8 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     if orthogonal_map is None:
         square = weight.shape[-2] == weight.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
+    if not isinstance(orthogonal_map, str):
+        raise TypeError(f"orthogonal: orthogonal_map must be str, got {type(orthogonal_map).__name__}")
     if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
         raise ValueError('orthogonal: orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
                          f"Got: {orthogonal_map}")

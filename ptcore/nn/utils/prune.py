@@ -8,7 +8,8 @@ import numbers
 from collections.abc import Iterable
 
 import ptcore
-from ptcore.nn.utils._parameter_hooks import hooks_of, need_module, take_hook
+from ptcore._ops._arguments import need_tensors
+from ptcore.nn.utils._parameter_hooks import hooks_of, need_module, need_parameter, take_hook
 from ptcore.nn.utils.convert_parameters import parameters_to_vector
 
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
@@ -57,8 +58,9 @@ class BasePruningMethod(abc.ABC):
         BasePruningMethod
             The hook.
         """
-        method = cls._joined(module, name, cls(*args, **kwargs))
-        original = getattr(module, name)
+        method = cls(*args, **kwargs)
+        original = need_parameter(cls.__name__, module, name)
+        method = cls._joined(module, name, method)
         scores = original if importance_scores is None else importance_scores
         if scores.shape != original.shape:
             raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}, got "
@@ -353,6 +355,7 @@ class CustomFromMask(BasePruningMethod):
     PRUNING_TYPE = "global"
 
     def __init__(self, mask):
+        need_tensors("CustomFromMask", mask=mask)
         self.mask = mask
 
     def compute_mask(self, t, default_mask):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import ptcore
 from ptcore import Tensor
+from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops._arguments import flag, need_tensors, real
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -147,6 +148,18 @@ def _places(lengths, width, batch_first, steps, device):
     return flat.masked_select(inside).to(device), inside.sum(1)
 
 
+def _list_of_lengths(op, lengths):
+    """Lengths as a list of ints: from a vector of int64, or from a sequence of numbers."""
+    if isinstance(lengths, (str, bytes)) or lengths is None:
+        raise TypeError(f"{op}: lengths must be a Tensor or a list of int, got {type(lengths).__name__}")
+    if not isinstance(lengths, Tensor):
+        lengths = ptcore.as_tensor(lengths, dtype=ptcore.int64)
+    if lengths.ndim != 1 or lengths.dtype != ptcore.int64 or lengths.device.type != "cpu":
+        raise RuntimeError(f"{op}: lengths must be a vector of int64 on the CPU, got {lengths.dtype} of shape "
+                           f"{list(lengths.shape)} on {lengths.device}")
+    return lengths.tolist()
+
+
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
     """Pack a padded batch of sequences.
 
@@ -170,12 +183,12 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     >>> pack_padded_sequence(ptcore.tensor([[1, 3], [2, 0]]), [2, 1])[:2]
     (tensor([1, 3, 2]), tensor([2, 1]))
     """
-    need_tensors("pack_padded_sequence", input=input)
-    batch_first = flag("pack_padded_sequence", "batch_first", batch_first)
     op = "pack_padded_sequence"
-    lengths = [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
+    need_tensors(op, input=input)
+    batch_first = flag(op, "batch_first", batch_first)
+    lengths = _list_of_lengths(op, lengths)
     if input.ndim < 2:
-        raise ptcore._errors.ShapeError(f"{op}: input must have at least 2 dimensions, got shape {list(input.shape)}")
+        raise OutOfRangeError(f"{op}: input must have at least 2 dimensions, got shape {list(input.shape)}")
     steps, batch = (input.shape[1], input.shape[0]) if batch_first else input.shape[:2]
     if len(lengths) != batch:
         raise RuntimeError(f"{op}: Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
@@ -280,6 +293,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     batch_first = flag("pad_sequence", "batch_first", batch_first)
     padding_value = real("pad_sequence", "padding_value", padding_value)
     op = "pad_sequence"
+    if isinstance(sequences, Tensor) and sequences.ndim == 0:
+        raise TypeError(f"{op}: sequences must be an iterable of tensors, got a tensor of 0 dims")
     if not isinstance(sequences, Iterable):
         raise RuntimeError(f"{op}: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
     sequences = sequences.unbind(0) if isinstance(sequences, Tensor) else tuple(sequences)
@@ -294,7 +309,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
         raise RuntimeError(f"{op}: Expected padding_side to be one of left or right, but got {padding_side}.")
     first = sequences[0]
     if any(s.ndim == 0 or s.shape[1:] != first.shape[1:] for s in sequences):
-        raise ptcore._errors.ShapeError(f"{op}: sequences must have one shape but for their length, got "
+        raise ShapeError(f"{op}: sequences must have one shape but for their length, got "
                                         f"{[list(s.shape) for s in sequences]}")
     longest = max(s.shape[0] for s in sequences)
     padded = []
@@ -320,9 +335,12 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     if len(lengths) != len(padded_sequences):
-        raise ValueError("unpad_sequence: lengths must have one element for each sequence, got "
+        raise ShapeError("unpad_sequence: lengths must have one element for each sequence, got "
                          f"{len(lengths)} for {len(padded_sequences)}")
-    return [s[:int(n)].clone() for s, n in zip(padded_sequences, lengths)]
+    places = ptcore.arange(padded_sequences.shape[1])
+    if isinstance(lengths, Tensor):
+        lengths = lengths.cpu()
+    return [s[:int((places < n).sum())].clone() for s, n in zip(padded_sequences, lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):
@@ -334,6 +352,8 @@ def pack_sequence(sequences, enforce_sorted=True):
     tensor([1, 0])
     """
     sequences = list(sequences)
+    for s in sequences:
+        need_tensors("pack_sequence", sequences=s)
     lengths = [s.shape[0] for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 

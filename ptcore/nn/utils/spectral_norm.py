@@ -1,9 +1,10 @@
 """Spectral normalisation: a weight divided by its largest singular value, by a hook before each forward pass."""
 import ptcore
+from ptcore._ops._arguments import integer
 from ptcore.nn import functional as F
 from ptcore.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ptcore.nn.parameter import Parameter
-from ptcore.nn.utils._parameter_hooks import need_module, refuse_lazy, refuse_second, take_hook
+from ptcore.nn.utils._parameter_hooks import need_module, need_parameter, refuse_lazy, refuse_second, take_hook
 
 __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
            "spectral_norm"]
@@ -86,6 +87,7 @@ class SpectralNorm:
     @staticmethod
     def apply(module, name, n_power_iterations, dim, eps):
         """Replace a parameter by itself divided by its norm."""
+        need_parameter("spectral_norm", module, name, KeyError)
         refuse_second("spectral_norm", module, SpectralNorm, name)
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
@@ -175,7 +177,8 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
     need_module("spectral_norm", module)
-    SpectralNorm.apply(module, name, n_power_iterations, default_dim(module) if dim is None else dim, eps)
+    dim = default_dim(module) if dim is None else integer("spectral_norm", "dim", dim)
+    SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module
 
 

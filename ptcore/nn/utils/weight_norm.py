@@ -1,7 +1,7 @@
 """Weight normalisation: a weight as a length and a direction, by a hook before each forward pass."""
 from ptcore._ops.norm.functions import norm_except_dim
 from ptcore.nn.parameter import Parameter
-from ptcore.nn.utils._parameter_hooks import need_module, refuse_lazy, refuse_second, take_hook
+from ptcore.nn.utils._parameter_hooks import need_module, need_parameter, refuse_lazy, refuse_second, take_hook
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -24,9 +24,9 @@ class WeightNorm:
     @staticmethod
     def apply(module, name, dim):
         """Replace a parameter by its length and its direction."""
+        weight = need_parameter("weight_norm", module, name)
         refuse_second("weight_norm", module, WeightNorm, name)
         norm = WeightNorm(name, dim)
-        weight = getattr(module, name)
         refuse_lazy("weight_norm", WeightNorm, weight)
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, norm.dim).data))

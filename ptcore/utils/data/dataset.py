@@ -59,7 +59,9 @@ class TensorDataset(Dataset):
     Raises
     ------
     AssertionError
-        If the sizes differ, or a tensor has no dimension.
+        If the sizes differ.
+    IndexError
+        If a tensor has no dimension.
 
     Examples
     --------
@@ -74,7 +76,10 @@ class TensorDataset(Dataset):
             if not hasattr(t, "shape"):
                 raise TypeError(f"TensorDataset: tensors must be Tensors, got {type(t).__name__}")
         sizes = [tuple(t.shape[:1]) for t in tensors]
-        if any(size != sizes[0] or not size for size in sizes):
+        if () in sizes:
+            raise IndexError("TensorDataset: tensors must have at least one dimension, got shapes "
+                             f"{[tuple(t.shape) for t in tensors]}")
+        if any(size != sizes[0] for size in sizes):
             raise AssertionError(
                 "TensorDataset: tensors must have the same first size, got shapes "
                 f"{[tuple(t.shape) for t in tensors]}"

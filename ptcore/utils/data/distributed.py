@@ -41,7 +41,7 @@ class DistributedSampler(Sampler):
         drop_last=False,
     ):
         if num_replicas is None or rank is None:
-            raise RuntimeError(
+            raise ValueError(
                 "DistributedSampler: num_replicas and rank must be given, there is no "
                 "process group to take them from"
             )

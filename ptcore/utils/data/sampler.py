@@ -188,7 +188,12 @@ class WeightedRandomSampler(Sampler):
 
         _positive("WeightedRandomSampler", "num_samples", num_samples)
         _boolean("WeightedRandomSampler", "replacement", replacement)
-        values = np.asarray(weights, dtype=np.float64)
+        try:
+            values = np.asarray(weights.cpu() if hasattr(weights, "cpu") else weights, dtype=np.float64)
+            if weights is None or (isinstance(weights, (tuple, list)) and None in weights):      # NaN to NumPy
+                raise TypeError
+        except (TypeError, ValueError, NotImplementedError):
+            raise TypeError(f"WeightedRandomSampler: weights must be numbers, got {weights!r}") from None
         if values.ndim != 1:
             raise ValueError(
                 "WeightedRandomSampler: weights should be a 1d sequence but given "

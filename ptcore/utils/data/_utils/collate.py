@@ -109,6 +109,8 @@ def collate(batch, *, collate_fn_map=None):
     RuntimeError
         If sequences differ in length.
     """
+    if not hasattr(batch, "__getitem__") or isinstance(batch, Mapping):
+        raise TypeError(f"collate: batch must be a list of samples, got {type(batch).__name__}")
     first = batch[0]
     table = collate_fn_map or {}
     fn = table.get(type(first))
