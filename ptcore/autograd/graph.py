@@ -1,5 +1,5 @@
 """The graph as data: saved-tensor hooks, gradient edges, and Node for annotations."""
-from functools import partial
+from functools import partial, wraps
 
 from ptcore._node import Node
 from ptcore._ops._record import saved_hooks
@@ -7,7 +7,10 @@ from ptcore._state import set_saved_hooks
 from ptcore._tensor import Tensor
 from ptcore.autograd._engine import ahead, run_number, watch
 
-__all__ = ["Node", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "increment_version",
+           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+
+_refusals = []                  # messages of disable_saved_tensors_hooks, innermost last
 
 
 class saved_tensors_hooks:
@@ -29,6 +32,8 @@ class saved_tensors_hooks:
         self.hooks = pack_hook, unpacked
 
     def __enter__(self):
+        if _refusals:
+            raise RuntimeError(_refusals[-1])
         saved_hooks.append(self.hooks)
         set_saved_hooks(True)
 
@@ -42,6 +47,79 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Context manager: tensors saved for backward may be written to in place; the backward sees what they were.
+
+    What is saved inside is copied at once, so that each saved tensor takes its memory again. PyTorch copies when
+    it is written to.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> x = ptcore.ones(2, requires_grad=True)
+    >>> with ptcore.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x * 3
+    ...     z = y * y
+    ...     _ = y.zero_()
+    ...     z.sum().backward()
+    >>> x.grad
+    tensor([18., 18.])
+    """
+
+    def __init__(self):
+        super().__init__(lambda t: t.detach().clone(), lambda t: t)
+
+    def __enter__(self):
+        super().__enter__()
+        return self
+
+    def clear(self):
+        """Nothing: what was copied belongs to the graph, and goes with it."""
+
+
+class disable_saved_tensors_hooks:
+    """Context manager and decorator: entering `saved_tensors_hooks` inside raises RuntimeError with a message.
+
+    Parameters
+    ----------
+    error_message : str
+
+    Raises
+    ------
+    RuntimeError
+        With that message, if such hooks are in force already.
+    """
+
+    def __init__(self, error_message):
+        self.message = error_message
+
+    def __call__(self, function):
+        @wraps(function)
+        def refusing(*args, **kwargs):
+            with disable_saved_tensors_hooks(self.message):
+                return function(*args, **kwargs)
+        return refusing
+
+    def __enter__(self):
+        if saved_hooks:
+            raise RuntimeError(self.message)
+        _refusals.append(self.message)
+
+    def __exit__(self, *exc):
+        _refusals.pop()
+
+
+def increment_version(tensor):
+    """Marks tensors as written to, as an in-place op does: a backward that needs what they were raises.
+
+    Parameters
+    ----------
+    tensor : Tensor or iterable of Tensors
+    """
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        t.detach().as_strided((0,), (1,)).zero_()
 
 
 _MANY = 64                      # backwards of which is kept that they were there
