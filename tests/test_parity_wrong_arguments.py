@@ -36,7 +36,8 @@ def test_call(path):
     make, values, call = CASES[path]
     listed = _open_calls.listed(path)
     with warnings.catch_warnings(), torch.random.fork_rng():
-        warnings.simplefilter("ignore")
+        for kind in (UserWarning, FutureWarning, DeprecationWarning, RuntimeWarning, SyntaxWarning):
+            warnings.simplefilter("ignore", kind)
         found = {what: f"{what}: {rest}" for what, *rest in _wrong_calls.walk(path, make, values, call)}
     assert "as it should be" not in found, found["as it should be"]
     differ = [text for what, text in found.items() if what not in listed]

@@ -107,7 +107,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             raise RuntimeError("backward: inputs must not be empty")
         for t in inputs:
             if not t.requires_grad:
-                raise RuntimeError("backward: inputs must require grad, got a tensor that does not")
+                raise RuntimeError("backward: inputs must require grad, got a tensor that does not require grad")
     create_graph, retain_graph = _flags("backward", create_graph, retain_graph)
     grads = _initial("backward", tensors, grad_tensors, create_graph)
     run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph,

@@ -463,6 +463,11 @@ cdef bint overlaps_another(Call *c, Tensor x) noexcept:
     return False
 
 
+cdef bint one_value(Call *c) noexcept:
+    """Whether the second operand is a number or a tensor of one element."""
+    return c.tensors[1] == NULL or (<Tensor>c.tensors[1]).count == 1
+
+
 cdef object write_to(object x, object value):
     """``x.copy_(value)`` for a number or a tensor on x's device."""
     return any_inplace_binary(OP_ASSIGN, x, value)
@@ -510,7 +515,7 @@ cdef object complete_inplace(Call *c, Tensor x):
     recording = (pt_tls.grad_enabled and c.key & (PT_REQUIRES_GRAD | PT_VIEW)
                  and CATEGORY[x.dt] >= 2 and any_needs_grad(c))
     check_inplace(x, o.name, recording)
-    if repeats_itself(x):
+    if repeats_itself(x) and not (o.selects == PT_SELECTS_SECOND and one_value(c)):     # a fill writes the same twice
         raise RuntimeError(f"{o.name.decode()}_: more than one element of the written-to "
                            "tensor refers to a single memory location; clone() it first")
     if recording:

@@ -10,6 +10,7 @@ from ptcore._ops.creation.creation import arange, fill_, full, ones_like, zeros
 from ptcore._ops.functions import (
     abs,
     cat,
+    clamp_max,
     clone,
     cumsum,
     div,
@@ -17,6 +18,7 @@ from ptcore._ops.functions import (
     gather,
     index_filled,
     index_select,
+    isnan,
     masked_fill,
     masked_write,
     places_among,
@@ -219,6 +221,20 @@ def argwhere(input):
 
 
 # -- embedding ----------------------------------------------------------------------------------
+def _largest(op, blank, bag, rows):
+    """The largest number of each bag, in each column; the gradient goes to the first that is it."""
+    places = _along(bag, rows.shape, 0)
+    out = _scattered(op, blank, 0, places, rows.detach(), "amax", False)
+    if not rows.requires_grad or not rows.numel():
+        return out
+    n = rows.shape[0]
+    it = (rows.detach() == gather(out, 0, places)) | isnan(rows.detach())
+    order = expand(unsqueeze(arange(n, device=rows.device), 1), rows.shape)
+    none = full(blank.shape, n, dtype=INT64, device=rows.device)
+    first = scatter_amin(none, 0, places, where(it, order, n))
+    return where(first == n, blank, gather(rows, 0, clamp_max(first, n - 1)))
+
+
 def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
                   include_last_offset, padding_idx):
     op = "embedding_bag"
@@ -267,7 +283,7 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
     width = weight.shape[1]
     blank = zeros(bags, width, dtype=weight.dtype, device=weight.device)
     if mode == "max":
-        return _scattered(op, blank, 0, _along(bag, rows.shape, 0), rows, "amax", False)
+        return _largest(op, blank, bag, rows)
     if per_sample_weights is not None:
         rows = rows * unsqueeze(per_sample_weights, 1)
     total = index_add_to(blank, 0, bag, rows)

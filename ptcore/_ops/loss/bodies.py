@@ -82,8 +82,10 @@ def _real(op, *tensors):
 
 
 def _real_difference(op, input, target):
-    """Two tensors of which one may be of integers."""
-    _real(op, *[x for x in (input, target) if x.dtype.kind not in "iu" or input.dtype.kind != "f" != target.dtype.kind])
+    """Two tensors of which one may be of integers or bool."""
+    kinds = input.dtype.kind + target.dtype.kind
+    if "c" in kinds or "f" not in kinds:
+        _real(op, input, target)
 
 
 def _optional(op, name, value):

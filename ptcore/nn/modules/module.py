@@ -8,8 +8,6 @@
 (c) A call without hooks makes one test and calls ``forward`` (see ``_module_hooks``).
 """
 
-from typing import Any
-
 import ptcore
 from ptcore import Tensor
 from ptcore.nn.modules._module_hooks import (
@@ -26,6 +24,11 @@ from ptcore.nn.modules._module_hooks import (
 from ptcore.nn.modules._registry import Registry
 from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
 from ptcore.nn.parameter import Buffer, Parameter, is_lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = [
     "Module",
@@ -141,13 +144,16 @@ class Module(ModuleHooks, ModuleState):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result of a call; every subclass defines it."""
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-        )
+    if TYPE_CHECKING:
+        forward: Callable[..., Any]
+    else:
+        def forward(self, *input):
+            """Compute the result of a call; every subclass defines it."""
+            raise NotImplementedError(
+                f'Module [{type(self).__name__}] is missing the required "forward" function'
+            )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args, **kwargs) -> "Any":
         try:
             if self._hooks is None:
                 return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
