@@ -418,7 +418,7 @@ cdef object number_or_tensor(object value, int dt, const char *op):
 
 def zero_(Tensor self not None):
     """Fills with zeros."""
-    if not (self.flags | pt_tls.mode) and self.count <= 16384:
+    if not (self.flags | pt_tls.mode) and 0 < self.count <= 16384:
         check_inplace(self, b"zero_", False)
         memset(self.storage.data + self.offset, 0, self.count * ITEMSIZE[self.dt])
         count_write(self)

@@ -171,7 +171,7 @@ def _weighted(op, loss, input, weight, reduction):
 def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
     reduction = _arguments.reduction("smooth_l1_loss", reduction, size_average, reduce)
     input, target = _broadcast("smooth_l1_loss", input, target)
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     _real_difference("smooth_l1_loss", input, target)
     loss = huber_of(input, target, float(beta)) if beta else abs(input - target)
@@ -184,7 +184,7 @@ def huber_loss(input, target, reduction, delta, weight):
     reduction = _arguments.reduction("huber_loss", reduction)
     input, target = _broadcast("huber_loss", input, target)
     _optional("huber_loss", "weight", weight)
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError(f"huber_loss: delta must be positive, got {delta}")
     _real_difference("huber_loss", input, target)
     loss = huber_of(input, target, float(delta))
@@ -406,7 +406,9 @@ def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, red
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return _reduced(mean(loss, -1) if loss.ndim else loss, reduction)
+    if input.ndim:                      # a loss may have more dims, those of target
+        loss = sum(loss, input.ndim - 1) / input.shape[-1]
+    return _reduced(loss, reduction)
 
 
 # -- connectionist temporal classification ------------------------------------------------------------
