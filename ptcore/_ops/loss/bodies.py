@@ -284,7 +284,9 @@ def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
 def soft_margin_loss(input, target, size_average, reduce, reduction):
     reduction = _arguments.reduction("soft_margin_loss", reduction, size_average, reduce)
     _real("soft_margin_loss", input)
-    broadcast_shapes("soft_margin_loss", input.shape, target.shape)
+    if tuple(broadcast_shapes("soft_margin_loss", input.shape, target.shape)) != tuple(input.shape):
+        raise ShapeError(f"soft_margin_loss: target must broadcast to input's shape {list(input.shape)}, got "
+                         f"{list(target.shape)}")
     return _reduced(-logsigmoid(target * input).to(input.dtype), reduction)
 
 
@@ -325,14 +327,11 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_a
     reduction = _arguments.reduction(op, reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"{op}: margin must be positive, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ShapeError(f"{op}: all tensors must have equally many dimensions, got shapes {list(anchor.shape)}, "
-                         f"{list(positive.shape)} and {list(negative.shape)}")
 
     def distance(a, b):
         return pairwise_distance(a, b, p, eps, False)
 
-    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
+    return _triplet(op, anchor, positive, negative, distance, margin, swap, reduction)
 
 
 def triplet_margin_with_distance_loss(anchor, positive, negative, distance_function, margin, swap, reduction):
@@ -345,10 +344,13 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, distance_funct
             return pairwise_distance(a, b, 2.0, 1e-6, False)
     elif not callable(distance_function):
         raise TypeError(f"{op}: distance_function must be callable, got {type(distance_function).__name__}")
-    return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
+    return _triplet(op, anchor, positive, negative, distance_function, margin, swap, reduction)
 
 
-def _triplet(anchor, positive, negative, distance, margin, swap, reduction):
+def _triplet(op, anchor, positive, negative, distance, margin, swap, reduction):
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(f"{op}: all tensors must have equally many dimensions, got shapes {list(anchor.shape)}, "
+                         f"{list(positive.shape)} and {list(negative.shape)}")
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))

@@ -34,10 +34,10 @@ from ptcore._tensor import Tensor
 def flatten(input, start_dim, end_dim):
     sizes = tuple(input.shape)
     ndim = len(sizes)
-    if ndim == 0:
-        return reshape(input, (1,))
     start: cython.long = _wrap("flatten", start_dim, ndim, "start_dim")
     end: cython.long = _wrap("flatten", end_dim, ndim, "end_dim")
+    if ndim == 0:
+        return reshape(input, (1,))
     if start > end:
         raise RuntimeError(f"flatten: start_dim must not come after end_dim, got {start_dim} and "
                            f"{end_dim}")

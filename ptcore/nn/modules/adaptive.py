@@ -64,6 +64,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.in_features = in_features
         self.n_classes = n_classes
         self.cutoffs = [*cutoffs, n_classes]
+        if isinstance(div_value, (int, float)) and div_value == 0:
+            raise ValueError("AdaptiveLogSoftmaxWithLoss: div_value must not be 0, got 0")
         self.div_value = div_value
         self.head_bias = head_bias
         self.shortlist_size = cutoffs[0]

@@ -258,6 +258,8 @@ class CrossMapLRN2d(_NeighbourNorm):
         need_tensor(self, "input", input)
         if input.ndim != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
+        if isinstance(self.size, (int, float)) and not self.size > 0:
+            raise ValueError(f"CrossMapLRN2d: size must be positive, got {self.size}")
         reach, channels = int((self.size - 1) / 2 + 1), input.shape[1]
         inside = [[float(i < c + reach and (i == 0 or i > c - reach)) for i in range(channels)]
                   for c in range(channels)]
