@@ -286,7 +286,7 @@ OPEN = {
     "nn.CELU": ["alpha=nan, 0"],
     "nn.CircularPad3d": ["argument 0: -1"],
     "nn.CosineSimilarity()": ["argument 0: bool, float16", "argument 1: bool, float16"],
-    "nn.CrossMapLRN2d": ["argument 0: -1, -100, 0, a NumPy float", "alpha=1j", "beta=1j", "k=1j"],
+    "nn.CrossMapLRN2d": ["argument 0: -1, -100, a NumPy float", "alpha=1j", "beta=1j", "k=1j"],
     "nn.ELU": ["alpha=nan"],
     "nn.Embedding": ["padding_idx=nan", "sparse=a NumPy int, a 0-d tensor"],
     "nn.EmbeddingBag": ["sparse=a NumPy int, a 0-d tensor", "padding_idx=nan"],
