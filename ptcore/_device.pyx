@@ -84,12 +84,10 @@ cdef class device:
         if isinstance(other, device):
             return (self.column == (<device>other).column
                     and self.number == (<device>other).number)
-        if isinstance(other, str):
-            return str(self) == other
-        return NotImplemented
+        return NotImplemented               # a str is none, as in PyTorch
 
     def __hash__(self):
-        return hash(str(self))
+        return hash((self.column, self.number))
 
     def __reduce__(self):
         return device, (str(self),)

@@ -128,7 +128,7 @@ def test_to_device():
     x = xp.ones(2)
     assert x.to_device(x.device) is x
     assert x.to_device("cpu") is x
-    assert x.to_device("meta").device == "meta"
+    assert x.to_device("meta").device.type == "meta"
     with pytest.raises(ValueError, match="stream must be None"):
         x.to_device("cpu", stream=1)
     with pytest.raises(TypeError, match="type must be str"):

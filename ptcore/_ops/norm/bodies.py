@@ -14,7 +14,6 @@ from ptcore._ops.functions import (
     clamp_min,
     expand,
     masked_fill,
-    maximum,
     pair_distances,
     reshape,
     root_of_variance,
@@ -159,10 +158,13 @@ def cosine_similarity(x1, x2, dim, eps):
     dtype = promoted((x1, x2))
     dtype = dtype if dtype.kind == "f" else get_default_dtype()
     a, b = [expand(x.to(dtype), shape) for x in (x1, x2)]
-    # each norm is held at eps at least, as a divisor without a gradient below it
-    a = a / maximum(vector_norm(a, 2.0, dim, True), clamp_min(vector_norm(a.detach(), 2.0, dim, True) * 0, eps))
-    b = b / maximum(vector_norm(b, 2.0, dim, True), clamp_min(vector_norm(b.detach(), 2.0, dim, True) * 0, eps))
+    a, b = [x / _held(vector_norm(x, 2.0, dim, True), eps) for x in (a, b)]
     return sum(a * b, dim)
+
+
+def _held(norm, eps):
+    """A norm that is held at eps at least. Its gradient is that of the norm there as well, as in PyTorch."""
+    return norm + clamp_min(eps - norm.detach(), 0)
 
 
 def normalize(input, p, dim, eps):

@@ -99,12 +99,12 @@ inline bool plan_rows(const pt_view &in, const int64_t *list, int count, reducti
     return true;
 }
 
-/* plans over the dims of parameter `which`: a list, or all where there is none */
+/* Plans over the dims of parameter `which`. An empty list names all, or none where the output has an element for each. */
 inline int plan_dims(pt_call *call, int which, reduction_plan &plan) {
     const pt_param &p = call->params[which];
     const int count = p.kind == PT_PARAM_INTS ? p.count : 0;
     bool mask[PT_MAX_DIM] = {false};
-    if (p.kind == PT_PARAM_INTS && count == 0 && call->in[0].ndim) {
+    if (count == 0 && call->in[0].ndim && call->out[0].numel == call->in[0].numel) {
         plan_reduction(call->in[0], mask, false, plan);
         return PT_OK;
     }

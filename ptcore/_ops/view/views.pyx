@@ -356,6 +356,10 @@ cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t s
     return finish_view(OP_SLICE, x, r, None)
 
 
+cdef enum:
+    LONGEST = 1 << 30       # a step that is kept in the stride of a dim of one element
+
+
 cdef Tensor stretch_of(Tensor x, int dim, int64_t start, int64_t length, int64_t step):
     """The window of a slice, without base and history."""
     cdef Tensor r
@@ -363,7 +367,8 @@ cdef Tensor stretch_of(Tensor x, int dim, int64_t start, int64_t length, int64_t
     r = shell(n)
     memcpy(r.dims, x.dims, 2 * n * sizeof(int64_t))
     r.dims[dim] = length
-    r.dims[n + dim] = x.dims[n + dim] * step
+    # Of one element or none any stride is right: steps beyond the dim are not multiplied.
+    r.dims[n + dim] = x.dims[n + dim] * (step if length > 1 or -LONGEST < step < LONGEST else LONGEST)
     share_from(r, x, x.offset + (start * x.dims[n + dim] * ITEMSIZE[x.dt] if length else 0))
     return r
 

@@ -37,7 +37,9 @@ int reduced_dims(pt_call *c, int which, int ndim, bool (&mask)[PT_MAX_DIM]) {
     const pt_param &p = c->params[which];
     const int64_t *list = p.kind == PT_PARAM_INTS ? p.list : &p.i;
     const int count = p.kind == PT_PARAM_INTS ? p.count : p.kind == PT_PARAM_NONE ? 0 : 1;
-    for (int d = 0; d < ndim; d++) mask[d] = count == 0 && p.kind != PT_PARAM_INTS;
+    // An empty list names all dims, or none where the output has an element for each.
+    const bool each = ndim && c->out[0].numel == c->in[0].numel;
+    for (int d = 0; d < ndim; d++) mask[d] = count == 0 && !each;
     for (int i = 0; i < count; i++) {
         const int64_t d = list[i] < 0 ? list[i] + ndim : list[i];
         if (ndim == 0 && (list[i] == 0 || list[i] == -1)) continue;
