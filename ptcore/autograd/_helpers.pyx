@@ -9,6 +9,7 @@ from ptcore._ops._record import unchanged       # no-cython-lint: derivative tex
 from ptcore._ops.call.run cimport call_with, over_first
 from ptcore._ops.creation.creation import full, ones_like, zeros
 from ptcore._ops.functions import abs, masked_fill, where
+from ptcore._ops.functions import any as any_of
 from ptcore._ops.functions import logical_and
 from ptcore._ops.functions import cat
 from ptcore._ops.functions import mm
@@ -47,6 +48,14 @@ def differentiated():
 def interposed():
     """Whether an interpreter sees the backward: what a rule made itself it may then not write to in place."""
     return (pt_tls.mode & PT_INTERPOSED) != 0
+
+
+def zeros_among(zero):
+    """Whether a mask holds anywhere; None where nobody may look: on meta, and under an interpreter that does not
+    differentiate."""
+    if zero.is_meta or interposed() and not differentiated():
+        return None
+    return bool(any_of(zero))
 
 
 cpdef object lift(object value, object g):

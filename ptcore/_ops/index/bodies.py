@@ -36,7 +36,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import index_add as index_add_to
 from ptcore._ops.functions import scatter_add as scatter_add_to
 from ptcore._ops.table.shapes import broadcast_shapes, index_dtype
-from ptcore._state import no_grad
+from ptcore._state import interpreters, no_grad
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -225,7 +225,7 @@ def _largest(op, blank, bag, rows):
     """The largest number of each bag, in each column; the gradient goes to the first that is it."""
     places = _along(bag, rows.shape, 0)
     out = _scattered(op, blank, 0, places, rows.detach(), "amax", False)
-    if not rows.requires_grad or not rows.numel():
+    if not (rows.requires_grad or interpreters.stack) or not rows.numel():
         return out
     n = rows.shape[0]
     it = (rows.detach() == gather(out, 0, places)) | isnan(rows.detach())

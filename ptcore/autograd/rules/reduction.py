@@ -1,7 +1,6 @@
 """Rules of reductions."""
 from ptcore._ops.creation.creation import ones_like
 from ptcore._ops.functions import (
-    any,
     cat,
     cumprod,
     exp,
@@ -23,7 +22,7 @@ from ptcore._ops.norm.decompositions import norm_slope
 from ptcore._ops.reduction.decompositions import segments_slope as segments_slope_by_ops
 from ptcore._ops.table.shapes import reduced_shape
 from ptcore._ops.view.bodies import movedim
-from ptcore.autograd._helpers import conj_of, differentiated, interposed, slope_refused, ungathered
+from ptcore.autograd._helpers import conj_of, differentiated, slope_refused, ungathered, zeros_among
 from ptcore.autograd.rules import vjp
 
 
@@ -77,10 +76,11 @@ def prod_dims(g, input, out, dim, keepdim):
     """With one zero the product of the others, with two zeros nothing; else g * out / input. What is 0 here is a
     constant, which is wrong for a further derivative: recorded, data with zeros is multiplied from both sides."""
     zero = input == 0
-    if not interposed() and not input.is_meta and not bool(any(zero)):
+    some = zeros_among(zero)
+    if some is False:
         g, out = restored(g, input.shape, dim, keepdim), restored(out, input.shape, dim, keepdim)
         return g * conj_of(out / input)
-    if differentiated() and input.shape and not input.is_meta and bool(any(zero)):
+    if some and differentiated() and input.shape:
         return restored(g, input.shape, dim, keepdim) * conj_of(_products_of_others(input, dim))
     count = sum_of(zero, dim, True)
     others = prod_of(masked_fill(input, zero, 1), dim, True)

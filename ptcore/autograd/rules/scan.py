@@ -17,7 +17,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
 from ptcore._ops.shaping.bodies import stack
-from ptcore.autograd._helpers import conj_of, differentiated, interposed, ungathered
+from ptcore.autograd._helpers import conj_of, differentiated, ungathered, zeros_among
 from ptcore.autograd.rules import jvp, vjp
 
 
@@ -34,9 +34,10 @@ def cumprod(g, input, out, dim):
     if not input.shape:
         return g
     zero = input == 0
-    if not interposed() and not input.is_meta and not bool(any(zero)):
+    some = zeros_among(zero)
+    if some is False:
         return cumsum_from_end(g * conj_of(out), dim) / conj_of(input)
-    if differentiated() and not input.is_meta and bool(any(zero)):
+    if some and differentiated():
         return _by_products(g, input, dim)
     count = cumsum(zero, dim)
     first = zero & (count == 1)
