@@ -8,6 +8,7 @@ and its backward add; a first run brings code, caches and thread pools into memo
 ``table`` with compare.py are called on tensors of 1024 x 1024.
 """
 import argparse
+import ctypes
 import gc
 import os
 import pickle
@@ -24,6 +25,7 @@ from workloads import calls, table
 from workloads.calls import Call, Data, Unfit
 
 SIZE = 1024
+PR_SET_THP_DISABLE = 41
 SLACK = 1 << 20         # bytes: pages that differ from run to run
 
 
@@ -194,6 +196,7 @@ def peak(xp, call):
 
 def child(library, source, target):
     warnings.simplefilter("ignore")
+    ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)     # pages of 2 MB would be counted whole
     xp = __import__(library)
     for name in ("fft", "linalg", "nn", "nn.functional", "special"):
         __import__(f"{library}.{name}")
