@@ -6,7 +6,7 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import _arguments
 from ptcore._ops._methods import nonzero
 from ptcore._ops._record import has_values
-from ptcore._ops.creation.creation import arange, fill_, full, ones_like, zeros
+from ptcore._ops.creation.creation import arange, empty_like, fill_, full, ones_like, zeros
 from ptcore._ops.functions import (
     abs,
     cat,
@@ -396,4 +396,5 @@ def nonzero_static(input, size, fill_value):
 
 
 def fill(input, value):
-    return fill_(clone(input), value)
+    same = clone(input) if input.requires_grad or interpreters.stack else empty_like(input)
+    return fill_(same, value)
