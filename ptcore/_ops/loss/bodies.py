@@ -174,10 +174,8 @@ def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
     if not beta >= 0:
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     _real_difference("smooth_l1_loss", input, target)
-    loss = huber_of(input, target, float(beta)) if beta else abs(input - target)
-    if not beta:
-        return _reduced(loss, reduction)
-    return _reduced(loss if beta == 1 else loss / beta, reduction)
+    loss = abs(input - target) if beta == 0 else huber_of(input, target, float(beta))
+    return _reduced(loss if beta in (0, 1) else loss / beta, reduction)
 
 
 def huber_loss(input, target, reduction, delta, weight):

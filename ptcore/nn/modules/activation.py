@@ -43,7 +43,7 @@ class ReLU(InPlace):
 
     def forward(self, input):
         """Apply to `input`."""
-        return F.relu(input, True) if self.inplace else F.relu(input)
+        return F.relu(input, self.inplace)
 
 
 class SiLU(InPlace):
