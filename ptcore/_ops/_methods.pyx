@@ -11,6 +11,7 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
 from ptcore._dtype import as_dtype
 from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
+from ptcore._ops._common cimport switch
 from ptcore._ops.call.elementwise cimport has_own_ufuncs
 from ptcore._ops.call.run cimport call as call_bound
 from ptcore._ops.call.run cimport call_with as call
@@ -106,14 +107,6 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
                   None if device is None else as_device(device, b"to"), switch("to", "copy", copy),
                   switch("to", "non_blocking", non_blocking) and memory_format is None)
     return r if memory_format is None else formatted(r, memory_format, "to", self)
-
-
-cdef bint switch(str op, str name, object value) except -1:
-    """A setting that is on or off."""
-    if value is True or value is False:
-        return value is True
-    from ptcore._ops._arguments import flag
-    return flag(op, name, value)
 
 
 cdef object formatted(Tensor x, object memory_format, str op, Tensor start):

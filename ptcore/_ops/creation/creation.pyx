@@ -8,6 +8,7 @@ from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tu
 from ptcore._shape cimport is_dense, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call_with as call
+from ptcore._ops._common cimport switch
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
@@ -437,9 +438,7 @@ def copy_(Tensor self not None, src, non_blocking=False):
         Whether a copy between a device and page-locked memory (``pin_memory``) may still run when this returns.
     """
     cdef Tensor x
-    if non_blocking is not False and non_blocking is not True:
-        from ptcore._ops._arguments import flag
-        non_blocking = flag("copy_", "non_blocking", non_blocking)
+    non_blocking = switch("copy_", "non_blocking", non_blocking)
     if isinstance(src, Tensor) and ((<Tensor>src).storage.device != self.storage.device
                                     or (<Tensor>src).storage.device_index != self.storage.device_index):
         x = <Tensor>src

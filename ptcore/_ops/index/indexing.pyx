@@ -13,11 +13,11 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport read_sizes, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
+from ptcore._ops._common cimport switch
 from ptcore._ops.call.run cimport call_with as call, over_first
 from ptcore._ops.call.elementwise cimport overwrite, write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.view cimport views
-from ptcore._ops._arguments import flag
 from ptcore._ops._record import has_values
 from ptcore._ops.table.ids import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
@@ -374,8 +374,7 @@ def index_put_(Tensor self not None, indices, values, accumulate=False):
     """Writes (or adds) values at the positions that the index tensors name."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices must be a tuple of Tensors, got {type(indices).__name__}")
-    if accumulate is not True and accumulate is not False:
-        accumulate = flag("index_put_", "accumulate", accumulate)
+    accumulate = switch("index_put_", "accumulate", accumulate)
     key = tuple([slice(None) if i is None else i for i in indices])
     if self.storage.device == DEVICE_META and key:      # masks have no positions there; the sizes stay what they are
         return self
