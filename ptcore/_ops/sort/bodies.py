@@ -14,11 +14,11 @@ from ptcore._ops.functions import (
     gather,
     median_along,
     median_of,
+    permute,
     places_among,
     reshape,
     scatter_src,
     sort,
-    transpose,
 )
 from ptcore._tensor import Tensor
 
@@ -101,7 +101,8 @@ def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
     dim = _wrap(op, dim, input.ndim)
     x = input if input.ndim else reshape(input, (1,))
     n = x.shape[dim]
-    rows = transpose(x, 0, dim).reshape(n, -1) if x.numel() else zeros((n, 0), dtype=x.dtype)
+    others = [d for d in range(x.ndim) if d != dim]     # in their order, which is that of the comparison
+    rows = permute(x, (dim, *others)).reshape(n, -1) if x.numel() else zeros((n, 0), dtype=x.dtype)
     order = arange(n, device=x.device)
     if ordered:                         # stable sorts by each column, the last first
         for k in range(rows.shape[1] - 1, -1, -1):

@@ -13,7 +13,7 @@ import torch
 
 import ptcore as pt
 
-from . import _compare, _convert, _differences, _entries, _factors
+from . import _compare, _convert, _differences, _entries, _factors, _references
 
 # How many samples a phase tries where not all are: of each dtype, and in the slice that CI walks.
 QUICK = {"forward": 8, "layouts": 3, "gradient": 4, "out": 2, "meta": 4}
@@ -32,7 +32,7 @@ RANDOM_SEED = 42
 # torch's kernels for these write row-major results, where others of the same file keep strides, and its conj is a view.
 ANY_STRIDES = {"angle", "conj", "nn.functional.logsigmoid", "nn.functional.rrelu"}
 # torch writes beyond an out= of these that is not dense, and dies of it.
-DENSE_OUT = {"linalg.lu", "lu_unpack"}
+DENSE_OUT = {"linalg.lu", "lu_unpack", "tril", "triu"}
 
 
 class Raised:
@@ -154,7 +154,8 @@ class Walk:
     def by_reference(self, ours, theirs, args, kwargs):
         """Whether each element is torch's or that of the function of NumPy or SciPy that torch's own tests compare with.
         Where they leave numbers of a kind out, for a dtype or its wider twin, NaN and infinity are not compared."""
-        if not isinstance(theirs, torch.Tensor) or self.op.ref is None:
+        reference = self.op.ref or _references.OF.get(self.op.name)
+        if not isinstance(theirs, torch.Tensor) or reference is None:
             return False
         asked = {theirs.dtype, *(x.dtype for x in _convert.leaves([args, kwargs], torch.Tensor))}
         asked |= {WIDE.get(dtype, dtype) for dtype in asked}
@@ -166,8 +167,8 @@ class Walk:
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = self.op.ref(*_convert.mapped((list(args), kwargs), plain_of)[0],
-                                    **_convert.mapped((list(args), kwargs), plain_of)[1])
+                found = reference(*_convert.mapped((list(args), kwargs), plain_of)[0],
+                                  **_convert.mapped((list(args), kwargs), plain_of)[1])
             found = torch.as_tensor(np.asarray(found)).to(theirs.dtype)
         except Exception:
             return False
@@ -175,6 +176,8 @@ class Walk:
         if found.shape != a.shape:
             return False
         right = self.elements_close(a, theirs) | self.elements_close(a, found)
+        if self.op.name.startswith("special."):     # where both leave their range on the way to a limit
+            right |= torch.isnan(theirs) & torch.isnan(found) & (torch.isinf(a) | (a == 0))
         if skipped and (theirs.is_floating_point() or theirs.is_complex()):
             right |= ~(torch.isfinite(theirs) & torch.isfinite(found) & torch.isfinite(a))
         return bool(right.all())

@@ -57,8 +57,9 @@ def test_searchsorted_errors(call):
 
 
 def test_unique_slices():
-    x = np.array([[1, 2, 1], [0, 5, 0], [1, 2, 1], [0, 4, 9]])
-    for dim in (0, 1):
+    matrix = np.array([[1, 2, 1], [0, 5, 0], [1, 2, 1], [0, 4, 9]])
+    cube = np.random.default_rng(0).integers(0, 2, (3, 4, 5))[:, :, [0, 3, 1, 2, 3]]
+    for x, dim in ((matrix, 0), (matrix, 1), (cube, 0), (cube, 1), (cube, 2), (cube, -1)):
         got = pt.unique(pt.from_numpy(x), return_inverse=True, return_counts=True, dim=dim)
         want = np.unique(x, return_inverse=True, return_counts=True, axis=dim)
         for g, w in zip(got, want, strict=True):
