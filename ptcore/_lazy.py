@@ -34,6 +34,7 @@ TABLE = {
         "_ops.window.functions": ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
                                   "kaiser_window"),
         "cuda.generic": ("Event", "Stream"),
+        "func._vmap": ("vmap",),
         "random": ("thread_safe_generator",),
         "serialization": ("load", "save"),
         "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",

@@ -25,6 +25,7 @@ enum {
     PT_LAYOUT = 1 << 13,        /* not strided: its layout byte says what it is */
     PT_STANDARD = 1 << 14,      /* of the array API's namespace, or computed from such: without dims it promotes as
                                    with dims */
+    PT_VALUELESS = 1 << 15,     /* a stand-in over no value's memory: its strides mean nothing */
     /* mode bits only */
     PT_MODE_AUTOCAST = 1 << 16,
     PT_MODE_FUNCTION = 1 << 17, /* a TorchFunctionMode is active */

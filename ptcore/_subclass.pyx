@@ -3,7 +3,7 @@
 A plain subclass keeps its type through ops; ``Parameter`` and others with the disabled
 ``__torch_function__`` stay on the fast path (``class_flags`` in _tensor.pyx).
 """
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
@@ -80,11 +80,20 @@ def set_data(Tensor t, Tensor data not None):
         count_apart(t, version)
 
 
+cpdef Tensor detached(Tensor t):
+    """The same memory without history. A stand-in's value has none either, at every level, and no tangent."""
+    if t.flags & PT_INTERPOSED:
+        found = getattr((<TensorExtras>t.extras).payload, "detached", None)
+        if found is not None:
+            return <Tensor?>found()
+    return alias(t)
+
+
 def get_data(Tensor t):
     """``t.data``: the same memory without history; its writes are not counted as t's."""
     if t.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
         return of_class(Tensor.data.__get__, t)
-    cdef Tensor r = alias(t)
+    cdef Tensor r = detached(t)
     count_apart(r, 0)
     return r
 
@@ -101,8 +110,8 @@ def of_class(function, Tensor t not None, *args, **kwargs):
     return result
 
 
-def stand_in(Tensor like not None, shape, payload, int level=0):
-    """A tensor that stands for the value an interpreter carries.
+def stand_in(Tensor like not None, shape, payload):
+    """A tensor that stands for a value that an interpreter knows without its data.
 
     It has ``shape`` and the dtype and device of ``like``, but no data of its own: its strides are 0
     over one element, so that nothing can read past the end. Ops on it are offered to
@@ -115,9 +124,73 @@ def stand_in(Tensor like not None, shape, payload, int level=0):
     cdef Tensor s = new_strided(like.dt, ndim, sizes, strides, like.storage.device,
                                 like.storage.device_index)
     (<TensorExtras>extras_of(s)).payload = payload
-    (<TensorExtras>extras_of(s)).level = level
+    s.flags |= PT_INTERPOSED | PT_VALUELESS
+    return s
+
+
+def stands_for(Tensor value not None, payload, int hidden=0):
+    """A tensor that stands for ``value`` without its first ``hidden`` dims.
+
+    Its strides, its offset and the count of its writes are those of the first such part, whose memory it shows; reading
+    it raises as of any stand-in. It has no base and no history: those of ``value`` are seen from outside alone.
+    """
+    cdef int ndim = value.rank - hidden
+    cdef Tensor s = shell(ndim)
+    memcpy(s.dims, value.dims + hidden, ndim * sizeof(int64_t))
+    memcpy(s.dims + ndim, value.dims + value.rank + hidden, ndim * sizeof(int64_t))
+    share_from(s, value, value.offset)
+    (<TensorExtras>extras_of(s)).payload = payload
     s.flags |= PT_INTERPOSED
     return s
+
+
+def carried_by(x, owner):
+    """What an interpreter's stand-in carries, or None if x is no stand-in of that interpreter."""
+    if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED:
+        return None
+    payload = (<TensorExtras>(<Tensor>x).extras).payload
+    return payload if getattr(payload, "owner", None) is owner else None
+
+
+def become(Tensor x not None, payload=None):
+    """Makes x, in place, a stand-in that carries ``payload``. Without one: a handle of what x is now, history included,
+    for that to carry."""
+    cdef Tensor r
+    if payload is not None:
+        x.flags = x.flags & ~(PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW) | PT_INTERPOSED
+        x.node = x.base = None
+        (<TensorExtras>extras_of(x)).payload = payload
+        return x
+    r = alias(x)
+    r.flags |= x.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
+    r.node, r.out_nr, r.base, r.attr_version = x.node, x.out_nr, x.base, x.attr_version
+    return r
+
+
+def payload_of(Tensor x not None):
+    """What a stand-in carries; None of any other tensor."""
+    return (<TensorExtras>x.extras).payload if x.flags & PT_INTERPOSED else None
+
+
+def own_leaf(Tensor x not None, int number):
+    """The same value as a leaf that requires grad and belongs to one call of a transformation, which has a number above
+    0: nobody else asks for its gradient."""
+    cdef Tensor r = alias(x)
+    (<TensorExtras>extras_of(r)).level = -number
+    r.flags |= PT_REQUIRES_GRAD
+    return r
+
+
+def owner_of(Tensor x not None):
+    """The number of the call that a leaf belongs to; 0: to none."""
+    if x.extras is None or (<TensorExtras>x.extras).level >= 0:
+        return 0
+    return -(<TensorExtras>x.extras).level
+
+
+def without_node(Tensor x not None):
+    """The same value at every level, without the history that this tensor itself has."""
+    return alias(x)
 
 
 # What this module adds to Tensor.

@@ -16,7 +16,7 @@ cdef class TensorExtras:
     cdef public object hooks            # dict id -> hook on the gradient, or None
     cdef public object post_hooks       # dict id -> post-accumulate-grad hook, or None
     cdef public object payload          # what an interpreter carries in place of data
-    cdef public int level               # the level of that interpreter
+    cdef public int level               # -n: the leaf that call n of a transformation differentiates by
     cdef public object tangent          # forward mode
     cdef VersionCounter counter         # with PT_DATA; shared with its views and aliases
 

@@ -204,6 +204,8 @@ cdef class Tensor:
         cdef int i
         if self.storage.device != DEVICE_CPU:
             raise BufferError(f"buffer: the tensor must be on the CPU, got {self.device}")
+        if self.flags & PT_INTERPOSED:
+            raise BufferError("buffer: the value of a traced or batched tensor is not known here")
         if needs_grad(self):
             raise BufferError("buffer: the tensor requires grad; use detach() first")
         if _FORMATS[self.dt] == NULL:
@@ -334,13 +336,6 @@ cdef class Tensor:
     def nbytes(self):
         """Bytes of all elements."""
         return self.count * ITEMSIZE[self.dt]
-
-    def data_ptr(self):
-        """The address of element [0, ..., 0] as an int (0 on the meta device)."""
-        if self.storage.data == NULL:
-            return 0
-        self.storage.flags |= PT_STORAGE_EXPORTED
-        return <size_t>address(self)
 
     def is_contiguous(self, memory_format=None):
         """Whether the elements lie in row-major order without gaps, or in the order of a format."""
@@ -662,9 +657,8 @@ cdef int share_extras(Tensor t, Tensor x) except -1:
     if x.flags & PT_DATA:
         share_counter(t, x)
     if x.flags & PT_INTERPOSED:
-        t.flags |= PT_INTERPOSED
+        t.flags |= PT_INTERPOSED | x.flags & PT_VALUELESS
         extras_of(t).payload = (<TensorExtras>x.extras).payload
-        extras_of(t).level = (<TensorExtras>x.extras).level
 
 
 cdef int count_apart(Tensor t, uint64_t start) except -1:

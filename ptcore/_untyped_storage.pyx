@@ -283,8 +283,7 @@ def share_memory_(Tensor self not None):
     BufferError
         If the address is known outside (NumPy, a buffer, DLPack, ``data_ptr``).
     """
-    if self.flags & PT_INTERPOSED:
-        raise RuntimeError("share_memory_: the value of a traced or batched tensor is not known here")
+    refuse_stand_in(self, "share_memory_")
     storage_object(self.storage).share_memory_()
     return self
 
@@ -324,12 +323,29 @@ cdef UntypedStorage storage_object(pt_storage *s):
     return u
 
 
+cdef int refuse_stand_in(Tensor t, str op) except -1:
+    """Refuses to show or exchange the memory that a stand-in borrows: it is that of other values as well."""
+    if t.flags & PT_INTERPOSED:
+        raise RuntimeError(f"{op}: the memory of a traced or batched tensor is not known here")
+
+
+def data_ptr(Tensor self not None):
+    """The address of element [0, ..., 0] as an int (0 on the meta device)."""
+    refuse_stand_in(self, "data_ptr")
+    if self.storage.data == NULL:
+        return 0
+    self.storage.flags |= PT_STORAGE_EXPORTED
+    return <size_t>address(self)
+
+
 def untyped_storage(Tensor self not None):
     """The storage as bytes."""
+    refuse_stand_in(self, "untyped_storage")
     return storage_object(self.storage)
 
 
 cdef int changeable(Tensor t, str op) except -1:
+    refuse_stand_in(t, op)
     if needs_grad(t):
         raise RuntimeError(f"{op}: the memory of a tensor that requires grad cannot be changed")
     if t.base is not None:
@@ -369,6 +385,7 @@ cdef Tensor resized(Tensor self, int n, const int64_t *sizes, object memory_form
     cdef int k
     cdef object order = checked(op, memory_format)
     cdef int64_t total = count(n, sizes), need
+    refuse_stand_in(self, op)
     if needs_grad(self):
         raise RuntimeError("resize_: cannot resize tensors that require grad")
     if not 0 <= total <= <int64_t>1 << 56:
@@ -476,7 +493,7 @@ def is_set_to(Tensor self not None, Tensor tensor not None):
     return True
 
 
-for _f in (untyped_storage, resize_, resize_as_, set_, is_set_to, is_shared, share_memory_):
+for _f in (data_ptr, untyped_storage, resize_, resize_as_, set_, is_set_to, is_shared, share_memory_):
     setattr(Tensor, _f.__name__, _f)
 
 if hasattr(os, "register_at_fork"):

@@ -1,5 +1,5 @@
-"""Toy interpreters, written outside the core against the interposition hook: a tracer, a batcher,
-autocast and forward mode. Each reads nothing of an op but its row.
+"""Interpreters for tests: a toy tracer and a toy autocast, written outside the core against the interposition hook,
+and the batcher and the dual numbers of ``func``. Each reads nothing of an op but its row.
 
 An interpreter is an object with ``call(op, args, out, variant)``; while it is on the stack every
 op of the thread is offered to it, and it runs with itself taken off. Where it returns
@@ -7,11 +7,9 @@ NotImplemented the op goes on: a composite is then offered as the ops it calls.
 """
 import ptcore as pt
 import ptcore._ops as ops
-from ptcore._ops import _batching, _decompositions
-from ptcore._ops._batching import Batched
 from ptcore._state import interpreters
-from ptcore._subclass import stand_in
-from ptcore.autograd import _forward
+from ptcore.autograd._dual import Forward as Forward
+from ptcore.func import _vmap
 
 INPLACE = 1
 
@@ -66,40 +64,22 @@ class Tracer:
         return values[id(self.tape[-1][2])]
 
 
-class Batcher:
-    """Runs ops on stand-ins of one sample, each of which carries the samples' stack.
+class Batcher(_vmap.Batcher):
+    """The batcher of vmap, of whichever size is met first."""
 
-    A stand-in says at which level it was made: to a batcher inside, one of a batcher outside is
-    a plain tensor."""
-
-    def __init__(self):
-        self.level = len(interpreters.stack)
+    def __init__(self, randomness="error"):
+        super().__init__(None, randomness)
 
     def sample(self, stack):
-        return stand_in(stack, tuple(stack.shape[1:]), Batched(stack), self.level)
+        self.size = stack.shape[0]
+        return super().sample(stack)
 
     def stack(self, sample):
         """The stacked values of a stand-in."""
-        return sample._extras.payload.tensor
-
-    def call(self, op, args, out, variant):
-        if out is not None:
-            raise RuntimeError(f"{op}: out= cannot be batched")
-        result = _batching.call(op, mapped(self.carried, args), variant == INPLACE)
-        if result is NotImplemented:
-            if is_composite(op):
-                return result
-            with Interposed(self):
-                return _decompositions.function(op)(*args)
-        if variant == INPLACE:
-            return args[0]
-        return mapped(lambda r: self.sample(r.tensor) if isinstance(r, Batched) else r, result)
+        return self.value(sample).tensor
 
     def carried(self, x):
-        if isinstance(x, pt.Tensor) and isinstance(x._extras.payload, Batched) and (
-                x._extras.level == self.level):
-            return x._extras.payload
-        return x
+        return self.value(x) if isinstance(x, pt.Tensor) else x
 
 
 class Autocast:
@@ -124,50 +104,3 @@ class Autocast:
     @staticmethod
     def eligible(x):
         return isinstance(x, pt.Tensor) and x.dtype.kind == "f" and x.dtype is not pt.float64
-
-
-class Forward:
-    """Keeps a tangent for each tensor that has one."""
-
-    differentiates = True               # rules of a backward use ops that have tangents
-
-    def __init__(self):
-        self.tangents = {}              # id -> (tensor, tangent)
-
-    def pair(self, x, tangent):
-        if tangent is not None:
-            self.tangents[id(x)] = x, tangent
-        return x
-
-    def tangent(self, x):
-        return self.tangents.get(id(x), (None, None))[1]
-
-    def call(self, op, args, out, variant):
-        if is_composite(op):
-            return NotImplemented
-        primals = args
-        if variant == INPLACE:                          # a rule may ask for the old value
-            primals = (args[0].clone(), *args[1:])
-        tangents = mapped(self.tangent, args)
-        result = ops.run(op, primals)
-        found = _forward.jvp(op, primals, tangents, result)
-        if found is NotImplemented:
-            with Interposed(self):
-                found = mapped(self.tangent, _decompositions.function(op)(*args))
-        if variant == INPLACE:
-            return self.write(args[0], result, found)
-        if not isinstance(result, tuple):
-            return self.pair(result, found)
-        for r, t in zip(result, found):
-            self.pair(r, t)
-        return result
-
-    def write(self, x, value, tangent):
-        x.copy_(value)
-        if tangent is None:
-            tangent = pt.zeros_like(x)
-        before = self.tangent(x)
-        if before is None:
-            return self.pair(x, tangent)
-        before.copy_(tangent)           # views of x have views of its tangent
-        return x

@@ -108,7 +108,8 @@ def __deepcopy__(Tensor self not None, memo):
     if grad_fn_of(self) is not None:
         raise RuntimeError("deepcopy: only leaf tensors (made by the user) can be deep-copied; "
                            "use detach() or clone()")
-    if self.storage.device == DEVICE_CPU or self.storage.device == DEVICE_META:
+    if not self.flags & PT_INTERPOSED and (
+            self.storage.device == DEVICE_CPU or self.storage.device == DEVICE_META):
         key = ("storage", <size_t>self.storage)
         found = memo.get(key)
         if found is None or (<Tensor>found).storage.nbytes != self.storage.nbytes:

@@ -174,7 +174,9 @@ def __dlpack__(Tensor self not None, *, stream=None, max_version=None, dl_device
     cdef int kind
     if needs_grad(self):
         raise BufferError("__dlpack__: the tensor requires grad; use detach() first")
-    if self.storage.device not in (DEVICE_CPU, DEVICE_CUDA) or self.flags & PT_INTERPOSED:
+    if self.flags & PT_INTERPOSED:
+        raise BufferError("__dlpack__: the value of a traced or batched tensor is not known here")
+    if self.storage.device not in (DEVICE_CPU, DEVICE_CUDA):
         raise BufferError(f"__dlpack__: the tensor must hold data on the CPU or a CUDA device, got {self.device}")
     if dl_device is not None:
         target = device_named(dl_device, "__dlpack__: dl_device")

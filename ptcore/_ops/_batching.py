@@ -12,16 +12,17 @@ whose rule moves dims run once on ``meta`` samples, which also says what the res
 import ptcore._ops as ops
 from ptcore._exchange.convert import as_tensor
 from ptcore._ops.creation.creation import arange, empty
+from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 
 
 class Batched:
     """A tensor whose first dim is hidden; ``shape`` and ``ndim`` are those of one sample."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("owner", "tensor")
 
-    def __init__(self, tensor):
-        self.tensor = tensor
+    def __init__(self, tensor, owner=None):
+        self.tensor, self.owner = tensor, owner
 
     @property
     def shape(self):
@@ -35,6 +36,22 @@ class Batched:
         """What ``item`` and ``bool`` of a stand-in ask (see ``stand_in`` in _subclass.pyx)."""
         raise RuntimeError("item: a batched tensor has a value for each sample; what depends on "
                            "data, as a branch or bool() does, cannot be batched")
+
+    def detached(self):
+        return self.owner.sample(self.tensor.detach())
+
+    def made_like(self, x):
+        """What was made after the pattern of a sample: one for each, so that samples may be written to it."""
+        if carried_by(x, self.owner) is not None:
+            return x
+        needs = x.requires_grad
+        stack = x.detach().unsqueeze(0).expand((self.tensor.shape[0], *x.shape)).clone()
+        return self.owner.sample(stack).requires_grad_(needs)
+
+    def landed(self):
+        """What a leaf that all samples share gets of a gradient: nothing is said about which one."""
+        raise RuntimeError("backward: the gradient of a tensor that all samples share has a value for each of them; "
+                           "inside vmap gradients are taken by func.grad or func.vjp")
 
 
 def call(op, args, inplace=False):
@@ -97,7 +114,7 @@ def _expected(row, args):
     return ops.run(row.name, tuple([_sample(a) for a in args]))
 
 
-def _spread(value, size):
+def spread(value, size):
     """The tensor of an argument with the hidden dim, repeated if it had none."""
     if isinstance(value, Batched):
         return value.tensor
@@ -171,9 +188,9 @@ def _shift(row, args, size, only):
     for a, value in zip(spec, args):
         if a.letter == "L":
             kept = [v for v in value if v.shape != (0,)] or list(value)   # cat skips empty vectors
-            value = tuple([_spread(v, size) for v in kept])
+            value = tuple([spread(v, size) for v in kept])
         elif a.is_tensor and value is not None and (not only or a.name in only):
-            value = _spread(value, size)
+            value = spread(value, size)
             if lifted and value.ndim == 1:
                 value = value.unsqueeze(1)
             elif a.letter == "T" and value.ndim > 1 and any(
@@ -202,6 +219,23 @@ def _sizes(row, args, size, rest):
         return Batched(ops.run(row.name, (x.tensor, shape)))
     moved = _aligned(x, expected.ndim) if row.name == "expand" else x.tensor
     return Batched(ops.run(row.name, (moved, (size, *expected.shape))))
+
+
+def _reach(dims, sign):
+    """How far elements lie behind (1) or before (-1) the first one."""
+    return sum([(n - 1) * s for n, s in dims if sign * s > 0])
+
+
+def _strided(row, args, size, rest):
+    """as_strided_of(input, size, stride, offset, ...): the window lies in each sample as it does in the first."""
+    x, shape, stride, offset = args[:4]
+    stack = x.tensor
+    first, own = stack.storage_offset(), tuple(zip(stack.shape[1:], stack.stride()[1:]))
+    low, high = (offset + _reach(zip(shape, stride), sign) for sign in (-1, 1))
+    if 0 not in shape and (low < first + _reach(own, -1) or high > first + _reach(own, 1)):
+        raise RuntimeError(f"as_strided: size {list(shape)}, stride {list(stride)} and offset {offset} reach out of "
+                           "the memory of one sample")
+    return Batched(ops.run(row.name, (stack, (size, *shape), (stack.stride(0), *stride), offset, *args[4:])))
 
 
 def _permute(row, args, size, rest):
@@ -240,8 +274,8 @@ def _index(row, args, size, rest):
     indices, dims, last = others
     first = dims[0] if all(d == dims[0] + k for k, d in enumerate(dims)) else 0
     depth = indices[0].ndim
-    x = _spread(x, size)
-    tensors = [_spread(i, size) for i in indices]
+    x = spread(x, size)
+    tensors = [spread(i, size) for i in indices]
     shape = tensors[0].shape[1:]
     number = arange(size, device=x.device).reshape((size, *[1] * depth)).expand((size, *shape))
     tensors, dims = (number, *tensors), (0, *[d + 1 for d in dims])
@@ -253,7 +287,7 @@ def _index(row, args, size, rest):
         rest = [n for d, n in enumerate(x.shape) if d not in dims]
         found = ops.run(row.name, (x, tensors, dims, (size, *shape, *rest)))
         return Batched(found.permute(order))
-    values = _spread(values, size).permute([order.index(d) for d in range(ndim)])
+    values = spread(values, size).permute([order.index(d) for d in range(ndim)])
     return Batched(ops.run(row.name, (x, values, tensors, dims, last)))
 
 
@@ -264,7 +298,7 @@ def _merge(row, args, size, rest):
     for a, value in zip(ops.arguments(row), args):
         if a.is_tensor:
             n = value.shape[0]
-            value = _spread(value, size)
+            value = spread(value, size)
             value = value.reshape((size * n, *value.shape[2:]))
         moved.append(value)
     return _unmerged(ops.run(row.name, tuple(moved)), expected, size)
@@ -288,14 +322,14 @@ def _convolution(row, args, size, rest):
     expected = _expected(row, args)
 
     def beside(value):                  # (N, size * C, ...)
-        value = _spread(value, size)
+        value = spread(value, size)
         n, c = value.shape[1:3]
         return value.transpose(0, 1).reshape((n, size * c, *value.shape[3:]))
 
     def stacked(value):                 # (size * C, ...)
         if value is None:
             return None
-        value = _spread(value, size)
+        value = spread(value, size)
         return value.reshape((size * value.shape[1], *value.shape[2:]))
 
     *settings, groups, out = settings
@@ -308,5 +342,5 @@ def _convolution(row, args, size, rest):
 
 
 _RULES = {"shift": _shift, "merge": _merge, "convolution": _convolution, "whole": _whole, "sizes": _sizes,
-          "permute": _permute,
+          "permute": _permute, "strided": _strided,
           "squeeze": _squeeze, "product": _product, "index": _index}

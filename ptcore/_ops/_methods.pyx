@@ -44,6 +44,9 @@ def detach(Tensor self not None):
     if self.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
         from ptcore._subclass import of_class
         return of_class(detach, self)
+    if self.flags & PT_INTERPOSED:
+        from ptcore._subclass import detached
+        return detached(self)
     cdef Tensor r = alias(self)
     if self.flags & PT_INFERENCE and not self.flags & PT_DATA and not pt_tls.inference:
         count_apart(r, 0)       # may be written to, as in PyTorch

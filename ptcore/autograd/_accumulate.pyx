@@ -82,6 +82,8 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
     """
     cdef Tensor t = <Tensor>leaf
     cdef Tensor g = <Tensor>gradient
+    if g.flags & PT_INTERPOSED and not t.flags & PT_INTERPOSED:
+        g = <Tensor?>(<TensorExtras>g.extras).payload.landed()
     if g.dt != t.dt:
         g = <Tensor>(g.real if CATEGORY[g.dt] == 3 and CATEGORY[t.dt] < 3 else g).to(
             dtype_of(t.dt))
@@ -89,7 +91,7 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
         g = <Tensor>sum_to(g, shape_of(t))
     track(t)
     if t.grad_ is None:
-        if create_graph:
+        if create_graph or g.flags & PT_INTERPOSED:
             t.grad_ = clone(g)
         elif (owned and g.storage.refs == 1 and g.node is None
                 and not (g.flags | t.flags) & PT_NONCONTIGUOUS and not g.flags & PT_SLOW

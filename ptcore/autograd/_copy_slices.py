@@ -6,9 +6,10 @@ for the whole base splits into g with W zeroed, for B, and g's window, which N's
 """
 
 from ptcore._ops._record import hang, window_of
-from ptcore._ops.functions import clone, view_as_complex, view_as_real
+from ptcore._ops.functions import as_strided_of, clone, view_as_complex, view_as_real
+from ptcore._subclass import payload_of
 from ptcore.autograd._accumulate import load_rule, rule_of
-from ptcore.autograd._helpers import reduce_to
+from ptcore.autograd._helpers import reduce_to, zeros_for
 
 
 class CopySlices:
@@ -62,6 +63,8 @@ class CopySlices:
 def laid_out(g, size, stride):
     """A copy of g with the given strides (a dense layout)."""
     from ptcore._ops.creation.creation import empty_strided, zeros_like
+    if payload_of(g) is not None:
+        return zeros_laid(size, stride, g).copy_(g)
     if any(s < 0 for s in stride):
         raise RuntimeError("in-place: a write through a view of a base with negative strides "
                            "cannot be differentiated")
@@ -70,6 +73,13 @@ def laid_out(g, size, stride):
     whole = empty_strided(size, stride, dtype=g.dtype, device=g.device)
     whole.copy_(g)
     return whole
+
+
+def zeros_laid(size, stride, g):
+    """Zeros in memory of these strides, one for each sample where g stands for several."""
+    reach = [(n - 1) * s for n, s in zip(size, stride)]
+    flat = zeros_for(g, (1 + sum(map(abs, reach)) if 0 not in size else 0,))
+    return as_strided_of(flat, size, stride, flat.storage_offset() - sum([r for r in reach if r < 0]), (1,), 0)
 
 
 def rebase(base, view, inner):

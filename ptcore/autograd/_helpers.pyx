@@ -3,7 +3,7 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
-from ptcore._tensor cimport Tensor, shape_of
+from ptcore._tensor cimport Tensor, TensorExtras, shape_of
 from ptcore._state import interpreters as _interpreters
 from ptcore._ops._record import unchanged       # no-cython-lint: derivative texts call it
 from ptcore._ops.call.run cimport call_with, over_first
@@ -50,10 +50,21 @@ def interposed():
     return (pt_tls.mode & PT_INTERPOSED) != 0
 
 
+def known(x):
+    """Whether a tensor's values can be asked for: those of a batch cannot, as samples may differ."""
+    cdef Tensor t = <Tensor?>x
+    while t.flags & PT_INTERPOSED:
+        payload = (<TensorExtras>t.extras).payload
+        if not getattr(payload, "known", False):
+            return False
+        t = <Tensor?>payload.tensor
+    return t.storage.device != DEVICE_META
+
+
 def zeros_among(zero):
-    """Whether a mask holds anywhere; None where nobody may look: on meta, and under an interpreter that does not
-    differentiate."""
-    if zero.is_meta or interposed() and not differentiated():
+    """Whether a mask holds anywhere; None where nobody may look: where values are not known, and under an interpreter
+    that does not differentiate."""
+    if not known(zero) or interposed() and not differentiated():
         return None
     return bool(any_of(zero))
 
@@ -285,8 +296,14 @@ def other_factors(x, dim, index, z, out):
 
 def slope_refused(x, count, op):
     """What products of all but one of several numbers give. Where more than one of them is 0 (``count``) its own
-    derivative is not what is recorded: asking for it raises, as PyTorch does."""
-    if differentiated() and x.requires_grad and not x.is_meta and (count > 1).any().item():
+    derivative is not what is recorded: asking for it raises, as PyTorch does; in a batch, whose values are not looked
+    at, it is NaN there."""
+    if not differentiated() or x.is_meta:
+        return x
+    if not known(count):
+        from ptcore.autograd.function import _Unknown
+        return _Unknown.apply(x, count > 1)
+    if x.requires_grad and (count > 1).any().item():
         from ptcore.autograd.function import _Refuse
         why = f"{op}: the second derivative of a product is not known where several of its factors are 0"
         return _Refuse.apply(why, x)

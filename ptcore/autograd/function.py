@@ -4,9 +4,9 @@ import weakref
 
 from ptcore._ops._record import attach_history, check_dirty, custom_node
 from ptcore._ops.creation.creation import zeros
-from ptcore._state import is_grad_enabled, no_grad
+from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
-from ptcore.autograd._helpers import reduce_to
+from ptcore.autograd._helpers import interposed, reduce_to
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -167,12 +167,30 @@ class Function(metaclass=_FunctionMeta):
 
     vjp = backward
 
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
+                                  "forward mode AD.")
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap static "
+                                  "method or set generate_vmap_rule=True.")
+
     @classmethod
     def apply(cls, *args, **kwargs):
-        ctx = cls._ctx_class()
         separate = cls.setup_context is not Function.setup_context
         if kwargs or (separate and getattr(cls.forward, "__defaults__", None)):
             args = _positional(cls, separate, args, kwargs)
+        if interposed():
+            return _inside(cls, args, separate)
+        return cls._called(args)[0]
+
+    @classmethod
+    def _called(cls, args):
+        """The outputs of a call, and its context."""
+        ctx = cls._ctx_class()
+        separate = cls.setup_context is not Function.setup_context
         ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
         recording = is_grad_enabled() and any(ctx.needs_input_grad)
         with no_grad():
@@ -181,6 +199,11 @@ class Function(metaclass=_FunctionMeta):
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args)
+        return cls._recorded(ctx, args, output, recording), ctx
+
+    @classmethod
+    def _recorded(cls, ctx, args, output, recording):
+        """The outputs with the history of the call."""
         single = not isinstance(output, (tuple, list))
         outputs = [output] if single else list(output)
         dirty = {id(t) for t in ctx._dirty}
@@ -218,6 +241,35 @@ class Function(metaclass=_FunctionMeta):
         if single:
             return outputs[0]
         return tuple(outputs) if isinstance(output, tuple) else outputs
+
+
+def _inside(cls, args, separate):
+    """A call inside a transformation, which gets it as a whole: the function's own methods say its derivatives there
+    and further out. The history that the stand-ins have themselves is recorded here."""
+    top = interpreters.stack[-1]
+    if not any(isinstance(a, Tensor) and top.value(a) is not a for a in args):
+        interpreters.pop()
+        try:
+            return cls.apply(*args)
+        finally:
+            interpreters.push(top)
+    recording = is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
+    if not separate and (recording or top.needs_setup_context):
+        raise without_setup_context(cls)
+    output = top.custom(cls, args)
+    if not recording:
+        return output
+    ctx = cls._ctx_class()
+    ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+    with no_grad():
+        cls.setup_context(ctx, args, output)
+    return cls._recorded(ctx, args, output, True)
+
+
+def without_setup_context(cls):
+    """The error of a function whose context cannot be made apart from its ``forward``."""
+    return RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...)"
+                        f", it must override the setup_context staticmethod: {cls.__name__} does not.")
 
 
 def _positional(cls, separate, args, kwargs):
@@ -268,3 +320,28 @@ class _Refuse(Function):
     @staticmethod
     def backward(ctx, g):
         raise RuntimeError(ctx.why)
+
+
+class _Unknown(Function):
+    """The value itself, whose derivative is not known, NaN, where a mask holds."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, where):
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[1])
+        ctx.save_for_forward(inputs[1])
+
+    @staticmethod
+    def backward(ctx, g):
+        (where,) = ctx.saved_tensors
+        return g.masked_fill(where, float("nan")), None
+
+    @staticmethod
+    def jvp(ctx, t, _):
+        (where,) = ctx.saved_tensors
+        return t.masked_fill(where, float("nan"))

@@ -158,7 +158,7 @@ def test_dropout():
     x = pt.ones(1000, dtype=pt.float64)
     with Interposed(Forward()) as forward:
         y = pt.nn.functional.dropout(forward.pair(x, x * 3), 0.25)
-        np.testing.assert_allclose(forward.tangent(y).numpy(), 3 * y.numpy())
+        np.testing.assert_allclose(forward.tangent(y).numpy(), 3 * forward.value(y).numpy())
 
 
 def test_numbers_and_dtypes():

@@ -21,6 +21,7 @@ from ptcore._shape cimport is_dense, order_dims, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, autocast, flags_of_all, offer
+from ptcore._ops.call.offer cimport interpret, wants_node
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
 from ptcore._ops.call.record cimport record_elementwise, record_plain
 from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
@@ -283,6 +284,8 @@ cdef object elementwise(int op, PyObject **args, int n, object out):
     if key & PT_SLOW:
         result = offer(op, args, n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
+            if info(op).differentiable and out is None and wants_node(result, key):
+                record_taken(op, args, n, <Tensor>result)
             return result
         if key & PT_MODE_AUTOCAST:
             held = autocast(op, args, n)
@@ -292,6 +295,20 @@ cdef object elementwise(int op, PyObject **args, int n, object out):
         return complete(&c, out)
     finally:
         Py_XDECREF(c.made)
+
+
+cdef int record_taken(int op, PyObject **args, int n, Tensor r) except -1:
+    """Records a call that an interpreter has run on stand-ins."""
+    cdef Call c
+    if CATEGORY[r.dt] < 2:
+        return 0
+    begin_elementwise(&c, op, args, n)
+    try:
+        read_operands(&c)
+        record_elementwise(&c, r, None, None)
+    finally:
+        Py_XDECREF(c.made)
+    return 0
 
 
 cdef inline void begin_elementwise(Call *c, int op, PyObject **args, int n) noexcept:
@@ -481,7 +498,7 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
         raise TypeError(f"{info(op).name.decode()}_: {arg_name(op, 0)} must be a Tensor, got "
                         f"{type(<object>args[0]).__name__}")
     key = flags_of_all(args, n)
-    if key & PT_SLOW:
+    if key & PT_SLOW and not is_history_apart(<Tensor>args[0], key):
         result = offer(op, args, n, key, None, PT_VARIANT_INPLACE)
         if result is not NotImplemented:
             return result
@@ -490,6 +507,12 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
         return complete_inplace(&c, <Tensor>args[0])
     finally:
         Py_XDECREF(c.made)
+
+
+cdef inline bint is_history_apart(Tensor x, uint32_t key) noexcept:
+    """Whether a write to a stand-in may be recorded: checks come before the offer, and the history after it."""
+    return (x.flags & PT_INTERPOSED and key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled
+            and not key & (PT_SUBCLASS | PT_MODE_FUNCTION))
 
 
 cdef object complete_inplace(Call *c, Tensor x):
@@ -524,7 +547,10 @@ cdef object complete_inplace(Call *c, Tensor x):
         if uses_first(o):
             # The rule needs x as it was: keep a copy with x's place in the graph.
             before = old_value(x)
-    if overlaps_another(c, x):
+    if x.flags & PT_INTERPOSED:
+        if interpret(c.op, c.args, c.n, None, PT_VARIANT_INPLACE) is NotImplemented:
+            raise RuntimeError(f"{o.name.decode()}_: the interpreter of a stand-in does not write to it")
+    elif overlaps_another(c, x):
         r = result_for(c)
         run_loops(c, r)
         copy_into(x, r)

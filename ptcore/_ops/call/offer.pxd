@@ -12,3 +12,5 @@ cdef uint32_t flags_of_all(PyObject **args, int n) noexcept
 cdef bint asks(uint32_t key) noexcept
 cdef tuple autocast(int op, PyObject **given, int n)
 cdef object offer(int op, PyObject **args, int n, uint32_t key, object out, int variant)
+cdef object interpret(int op, PyObject **args, int n, object out, int variant)
+cdef bint wants_node(object result, uint32_t key) except -1

@@ -58,6 +58,27 @@ cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int
     return NotImplemented
 
 
+cdef object interpret(int op, PyObject **given, int n, object out, int variant):
+    """Offers a call to the interpreter stack alone."""
+    return _interpret(op, tuple([<object>given[k] for k in range(n)]), out, variant)
+
+
+cdef bint wants_node(object result, uint32_t key) except -1:
+    """Whether what an interpreter gave for a call, of whose arguments ``key`` has the flags, gets a history of its own.
+
+    A stand-in's history is apart from that of the value it stands for: it is the one that a transformation inside
+    sees. What an interpreter made of smaller ops has its history from them, and no stand-in has none of its own.
+    """
+    cdef bint found = False
+    if not pt_tls.grad_enabled or not key & (PT_REQUIRES_GRAD | PT_VIEW):
+        return False
+    for x in result if isinstance(result, tuple) else (result,):
+        if not isinstance(x, Tensor) or (<Tensor>x).node is not None:
+            return False
+        found = found or (<Tensor>x).flags & PT_INTERPOSED != 0
+    return found
+
+
 _autocast = None                    # installed by what sets PT_MODE_AUTOCAST: (row, arguments) -> arguments
 
 

@@ -20,7 +20,7 @@ from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, autocast, flags_of_all, offer
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, autocast, flags_of_all, offer, wants_node
 from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
 from ptcore._ops.call.record cimport record
 from ptcore._ops.call.shape cimport shape, shape_by_spec
@@ -90,6 +90,8 @@ cdef object call_of_any(Call *c, object out):
     if key & PT_SLOW:
         result = offer(c.op, c.args, c.n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
+            if c.o.differentiable and out is None and wants_node(result, key):
+                record_taken(c, result, key)
             return result
     if key & PT_MODE_AUTOCAST:
         args = plain_arguments(c, autocast(c.op, c.args, c.n), key)
@@ -104,6 +106,27 @@ cdef object call_of_any(Call *c, object out):
         return complete(c, out)
     finally:
         PyMem_Free(c.room)
+
+
+cdef int record_taken(Call *c, object result, uint32_t key) except -1:
+    """Records a call that an interpreter has run on stand-ins: the history of what they stand for is another one."""
+    cdef (PyObject *)[8] results
+    cdef tuple made = tuple(result) if isinstance(result, tuple) else (result,)
+    cdef tuple args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
+    cdef int k
+    c.args = PySequence_Fast_ITEMS(args)
+    c.normal = True
+    try:
+        make_room(c)
+        if not read(c):
+            raise RuntimeError(f"{c.o.name.decode()}: another thread has changed an argument meanwhile")
+        c.nout = <int>len(made)
+        for k in range(c.nout):
+            results[k] = <PyObject *>made[k]
+        record(c, results)
+    finally:
+        PyMem_Free(c.room)
+    return 0
 
 
 cdef inline object complete(Call *c, object out):

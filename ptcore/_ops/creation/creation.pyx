@@ -139,6 +139,14 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
     return t
 
 
+cdef object of_kind(object like, Tensor t):
+    """What was made after the pattern of a tensor: in a batch, one for each sample, as the pattern is."""
+    if not (<Tensor>like).flags & PT_INTERPOSED:
+        return t
+    made_like = getattr((<TensorExtras>(<Tensor>like).extras).payload, "made_like", None)
+    return t if made_like is None else made_like(t)
+
+
 cdef object dtype_for(object dtype, object out, const char *op):
     """The dtype to make: the one asked for, else out's."""
     if out is None or not isinstance(out, Tensor):
@@ -236,8 +244,8 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
     if asks_class(input):
         return of_class(empty_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                         requires_grad=requires_grad, memory_format=memory_format)
-    return made(fresh_like(input, dtype, device, memory_format, b"empty_like"), b"empty_like", None, layout,
-                pin_memory, memory_format, requires_grad)
+    return of_kind(input, made(fresh_like(input, dtype, device, memory_format, b"empty_like"), b"empty_like", None,
+                               layout, pin_memory, memory_format, requires_grad))
 
 
 def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -246,8 +254,8 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
     if asks_class(input):
         return of_class(zeros_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                         requires_grad=requires_grad, memory_format=memory_format)
-    return made(zeroed(fresh_like(input, dtype, device, memory_format, b"zeros_like")), b"zeros_like", None, layout,
-                pin_memory, memory_format, requires_grad)
+    return of_kind(input, made(zeroed(fresh_like(input, dtype, device, memory_format, b"zeros_like")), b"zeros_like",
+                               None, layout, pin_memory, memory_format, requires_grad))
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -256,9 +264,9 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
     if asks_class(input):
         return of_class(ones_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                         requires_grad=requires_grad, memory_format=memory_format)
-    return made(filled(fresh_like(input, dtype, device, memory_format, b"ones_like"), 1, b"ones_like"),
-                b"ones_like", None, layout,
-                pin_memory, memory_format, requires_grad)
+    return of_kind(input, made(filled(fresh_like(input, dtype, device, memory_format, b"ones_like"), 1, b"ones_like"),
+                               b"ones_like", None, layout,
+                               pin_memory, memory_format, requires_grad))
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -267,8 +275,8 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
     if asks_class(input):
         return of_class(full_like, input, fill_value, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                         requires_grad=requires_grad, memory_format=memory_format)
-    return made(filled(fresh_like(input, dtype, device, memory_format, b"full_like"), fill_value, b"full_like"),
-                b"full_like", None, layout, pin_memory, memory_format, requires_grad)
+    cdef Tensor t = filled(fresh_like(input, dtype, device, memory_format, b"full_like"), fill_value, b"full_like")
+    return of_kind(input, made(t, b"full_like", None, layout, pin_memory, memory_format, requires_grad))
 
 
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -463,8 +471,8 @@ def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requi
     if asks_class(self):
         return of_class(new_empty, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
-    return made(fresh(size, sizes, dtype, device, b"new_empty"), b"new_empty",
-                None, layout, pin_memory, None, requires_grad)
+    return of_kind(self, made(fresh(size, sizes, dtype, device, b"new_empty"), b"new_empty",
+                              None, layout, pin_memory, None, requires_grad))
 
 
 def new_zeros(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False, layout=None,
@@ -473,8 +481,8 @@ def new_zeros(Tensor self not None, size, *sizes, dtype=None, device=None, requi
     if asks_class(self):
         return of_class(new_zeros, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
-    return zeros(size, *sizes, dtype=dtype, device=device,
-                 requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
+    return of_kind(self, zeros(size, *sizes, dtype=dtype, device=device,
+                               requires_grad=requires_grad, layout=layout, pin_memory=pin_memory))
 
 
 def new_ones(Tensor self not None, size, *sizes, dtype=None, device=None, requires_grad=False, layout=None,
@@ -483,8 +491,8 @@ def new_ones(Tensor self not None, size, *sizes, dtype=None, device=None, requir
     if asks_class(self):
         return of_class(new_ones, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
-    return ones(size, *sizes, dtype=dtype, device=device,
-                requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
+    return of_kind(self, ones(size, *sizes, dtype=dtype, device=device,
+                              requires_grad=requires_grad, layout=layout, pin_memory=pin_memory))
 
 
 def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None,
@@ -493,8 +501,8 @@ def new_full(Tensor self not None, size, fill_value, *, dtype=None, device=None,
     if asks_class(self):
         return of_class(new_full, self, size, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
-    return full(size, fill_value, dtype=dtype, device=device,
-                requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
+    return of_kind(self, full(size, fill_value, dtype=dtype, device=device,
+                              requires_grad=requires_grad, layout=layout, pin_memory=pin_memory))
 
 
 def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, requires_grad=False, layout=None,
@@ -504,8 +512,8 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
         return of_class(new_tensor_method, self, data, dtype=dtype, device=device, requires_grad=requires_grad)
     dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
     from ptcore._exchange.convert import tensor
-    return made(tensor(data, dtype=dtype, device=device), b"new_tensor", None, layout,
-                pin_memory, None, requires_grad)
+    return of_kind(self, made(tensor(data, dtype=dtype, device=device), b"new_tensor", None, layout,
+                              pin_memory, None, requires_grad))
 
 
 # What this module adds to Tensor.

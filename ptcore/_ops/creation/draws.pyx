@@ -23,6 +23,7 @@ from ptcore._ops.table.ids import op_id
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._ops._results import NOT_GIVEN
 from ptcore._ops.creation.creation import full
+from ptcore._ops._record import has_values
 from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._subclass import of_class
 
@@ -238,9 +239,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         if isinstance(std, Tensor):
             if CATEGORY[(<Tensor>std).dt] == 3:
                 raise RuntimeError(f"normal: std must be real, got {std.dtype.name}")
-            low = (<Tensor>std).count and (<Tensor>std).storage.device != DEVICE_META and not bool(
-                (std.detach() >= 0).all())
-            if low:
+            if (<Tensor>std).count and has_values(std) and not bool((std.detach() >= 0).all()):
                 raise RuntimeError("normal: std must be non-negative, got a tensor with others")
         elif not std >= 0:
             raise RuntimeError(f"normal: std must be non-negative, got {std}")
@@ -248,8 +247,12 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
             size = broadcast_shapes("normal", *[tuple(t.shape) for t in (mean, std) if isinstance(t, Tensor)])
         dtype = dtype_for(dtype, out, b"normal")
         z = randn(size, generator=generator, dtype=like.dtype if dtype is None else dtype, device=like.device)
-        z.mul_(std.detach() if isinstance(std, Tensor) else std)
-        z.add_(mean.detach() if isinstance(mean, Tensor) else mean)
+        std_of, mean_of = [t.detach() if isinstance(t, Tensor) else t for t in (std, mean)]
+        if pt_tls.mode & PT_INTERPOSED:         # an interpreter may have one value of z and several of the others
+            z = (z * std_of + mean_of).to(z.dtype)
+        else:
+            z.mul_(std_of)
+            z.add_(mean_of)
         if pt_tls.grad_enabled and any([isinstance(t, Tensor) and t.requires_grad for t in (mean, std)]):
             z = z + (mean + std).mul(0).nan_to_num(0)
         return made(z, b"normal", out, layout, pin_memory, None, requires_grad)

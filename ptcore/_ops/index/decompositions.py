@@ -3,6 +3,7 @@ from ptcore._ops._common import _wrap
 from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import arange, zeros
 from ptcore._ops.functions import (
+    any,
     cumsum,
     expand,
     gather,
@@ -87,7 +88,14 @@ def index_copy(input, dim, index, source):
 
 
 def index_filled(input, dim, index, value):
-    return _written(input, _wrap("index_fill", dim, input.ndim), index, value)
+    if input.ndim == 0:
+        return reshape(index_filled(reshape(input, (1,)), 0, index, value), ())
+    dim = _wrap("index_fill", dim, input.ndim)
+    n = input.shape[dim]
+    places = arange(n, device=input.device)
+    index = unsqueeze(reshape(index, (-1,)), 1)
+    named = any((index == places) | (index + n == places), 0)       # a position that is named twice counts once
+    return where(reshape(named, [n if d == dim else 1 for d in range(input.ndim)]), value, input)
 
 
 def _along(index, shape, dim):

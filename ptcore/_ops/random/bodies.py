@@ -3,7 +3,7 @@ from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
-from ptcore._ops.creation.creation import empty, full, ones_like
+from ptcore._ops.creation.creation import full, ones_like
 from ptcore._ops.creation.draws import bernoulli, rand
 from ptcore._ops.functions import (
     all,
@@ -17,6 +17,7 @@ from ptcore._ops.functions import (
     floor,
     places_among,
     poisson_of,
+    random_exponential,
     reshape,
     sum,
     topk,
@@ -46,7 +47,7 @@ def multinomial(input, num_samples, replacement, generator):
     if known and bool(any(sum(p, -1, True) <= 0)):
         raise RuntimeError(f"{op}: the sum of the probabilities must be positive")
     if not replacement:
-        noise = empty(p.shape, dtype=p.dtype, device=p.device).exponential_(generator=generator)
+        noise = random_exponential(1.0, p.shape, p.dtype, p.device, generator)
         return topk(p / noise, num_samples, -1)[1]
     running = cumsum(p.to(as_dtype("float64")), -1)
     u = rand(*p.shape[:-1], num_samples, dtype=as_dtype("float64"), device=p.device, generator=generator)

@@ -53,7 +53,7 @@ LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tens
            "Obj": "o"}
 TENSOR_LETTERS = "TOIJL"
 AUTOCAST = ("low", "high", "widest", None)
-BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "product", "index",
+BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "strided", "product", "index",
          "merge", "convolution", "decompose", "constant", "refused:")
 JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
 KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
@@ -80,9 +80,10 @@ class Row:
     ``batch``: how the op runs on tensors with a hidden first dim (_batching.py). "broadcast"
     aligns dims; "shift" moves the dims that parameters name by one ("shift a b": tensors other
     than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
-    takes a shape; "product ik,kj->ij" is an einsum; "merge" makes the hidden dim part of the first
-    one; "convolution" does so, or makes samples groups of channels; "decompose" runs the body of a composite or the
-    function of <topic>/decompositions.py; "constant" takes no tensor; "refused: why" raises.
+    takes a shape; "strided" is ``as_strided``; "product ik,kj->ij" is an einsum; "merge" makes the
+    hidden dim part of the first one; "convolution" does so, or makes samples groups of channels; "decompose" runs
+    the body of a composite or the function of <topic>/decompositions.py; "constant" takes no tensor; "refused: why"
+    raises.
 
     ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
     widest dtype among its tensors, None in what it is given.

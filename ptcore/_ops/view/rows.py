@@ -128,7 +128,7 @@ view(
     "input_offset: Int)", internal=True, called="as_strided", method=False,
     vjp=["as_strided_backward(g, x.shape, size, stride, storage_offset, input_stride, "
          "input_offset)"],
-    batch="refused: its strides speak of the memory of one sample", jvp="rule",
+    batch="strided", jvp="rule",
     reference="_as_strided(x, size, stride, storage_offset)",
     doc="A window of given sizes, strides and offset; the input's geometry is for the gradient.")
 

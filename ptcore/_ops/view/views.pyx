@@ -637,12 +637,52 @@ cdef (void *)[4096] BY_ID
 
 cdef object run_view(int op, PyObject **args, int n):
     """Calls the function of a view row on n arguments in the order of the row."""
-    cdef void *f = BY_ID[op]
     cdef uint32_t key = (<Tensor>args[0]).flags if isinstance(<object>args[0], Tensor) else 0
     if (key | pt_tls.mode) & PT_SLOW:
         result = offer(op, args, n, key | pt_tls.mode, None, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
-            return result
+            return view_taken(op, args, n, result) if key & PT_INTERPOSED else result
+    return made_view(op, args, n)
+
+
+cdef object view_taken(int op, PyObject **args, int n, object result):
+    """What an interpreter gave for a view of a stand-in, as a view of that: with its base, and a history of its own."""
+    cdef Tensor r, value
+    if not shows_memory(result):
+        return result
+    made = made_view(op, args, n)
+    if made is <object>args[0]:         # the real part of a real tensor is the tensor
+        return made
+    if isinstance(made, tuple):
+        for r, value in zip(made, result):
+            lend(r, value)
+    else:
+        lend(<Tensor>made, <Tensor>result)
+    return made
+
+
+cdef bint shows_memory(object result) except -1:
+    """Whether all that a view gave are stand-ins for tensors with memory, whose strides are known."""
+    for x in result if isinstance(result, tuple) else (result,):
+        if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED or (<Tensor>x).flags & PT_VALUELESS:
+            return False
+    return True
+
+
+cdef int lend(Tensor r, Tensor value) except -1:
+    """r becomes a handle of the stand-in ``value``, of the same sizes, and keeps its own base and history."""
+    pt_storage_incref(value.storage)
+    pt_storage_decref(r.storage)
+    r.storage, r.offset = value.storage, value.offset
+    memcpy(r.dims, value.dims, 2 * r.rank * sizeof(int64_t))
+    r.flags = r.flags & ~PT_NONCONTIGUOUS | value.flags & PT_NONCONTIGUOUS
+    share_extras(r, value)
+    r.attr_version = version_of(r)
+    return 0
+
+
+cdef object made_view(int op, PyObject **args, int n):
+    cdef void *f = BY_ID[op]
     if n == 1:
         return (<view1>f)(op, <object>args[0])
     if n == 2:

@@ -80,7 +80,7 @@ def prod_dims(g, input, out, dim, keepdim):
     if some is False:
         g, out = restored(g, input.shape, dim, keepdim), restored(out, input.shape, dim, keepdim)
         return g * conj_of(out / input)
-    if some and differentiated() and input.shape:
+    if some is not False and differentiated() and input.shape:
         return restored(g, input.shape, dim, keepdim) * conj_of(_products_of_others(input, dim))
     count = sum_of(zero, dim, True)
     others = prod_of(masked_fill(input, zero, 1), dim, True)

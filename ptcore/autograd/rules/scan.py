@@ -1,7 +1,6 @@
 """Rules of cumulative operations."""
 from ptcore._ops.functions import (
     abs,
-    any,
     cat,
     cumsum,
     exp,
@@ -37,7 +36,7 @@ def cumprod(g, input, out, dim):
     some = zeros_among(zero)
     if some is False:
         return cumsum_from_end(g * conj_of(out), dim) / conj_of(input)
-    if some and differentiated():
+    if some is not False and differentiated():
         return _by_products(g, input, dim)
     count = cumsum(zero, dim)
     first = zero & (count == 1)
@@ -65,7 +64,7 @@ def cumprod_forward(t, input, out, dim):
     """``out * cumsum(t / input)``; data with zeros goes line by line."""
     if not input.shape:
         return t
-    if not input.is_meta and bool(any(input == 0)):
+    if zeros_among(input == 0) is not False:
         value, part, parts = None, None, []
         for x, d in zip(unbind(input, dim), unbind(t, dim)):
             part = d if value is None else part * x + value * d

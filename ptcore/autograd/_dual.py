@@ -1,0 +1,309 @@
+"""Dual numbers: the interpreter of forward mode.
+
+A tensor with a tangent is a stand-in that carries both, ``Dual(tensor, tangent)``. An op runs on the values, and its
+row's ``jvp`` column gives the tangent of what it makes (``_forward.py``).
+
+Invariants: None stands for a tangent of zeros; a tangent has the shape and dtype of its value. A view keeps no tangent
+of its own: it shows a window of its base's, which for that lies in memory as the base does, so that a write through
+the base or any view of it is seen by all.
+"""
+import ptcore._ops as ops
+from ptcore._ops import _decompositions
+from ptcore._ops._record import custom_node
+from ptcore._ops.creation.creation import zeros_like
+from ptcore._ops.functions import as_strided_of
+from ptcore._state import interpreters, is_grad_enabled, no_grad
+from ptcore._subclass import become, carried_by, payload_of, stands_for
+from ptcore._tensor import Tensor
+from ptcore.autograd import _forward
+from ptcore.autograd import function as _function
+from ptcore.autograd._copy_slices import zeros_laid
+
+INPLACE = 1
+
+
+class Dual:
+    """What a stand-in carries: a value and its tangent. ``shows``: it is a view, whose tangent is its base's."""
+
+    __slots__ = ("owner", "shows", "tangent", "tensor")
+    known = True
+
+    def __init__(self, tensor, tangent, owner, shows=False):
+        self.tensor, self.tangent, self.owner, self.shows = tensor, tangent, owner, shows
+
+    def item(self, _):
+        return self.tensor.item()
+
+    def detached(self):
+        return self.owner.lift(self.tensor.detach())
+
+    def landed(self):
+        """What a leaf gets of a gradient that has a tangent."""
+        return self.tensor
+
+
+class Forward:
+    """Runs ops on values and their tangents.
+
+    Attributes
+    ----------
+    differentiates : bool
+        That rules of a backward are made of ops that have tangents.
+    unrecorded : int
+        How many transformations further in were entered where gradients were not recorded.
+    """
+
+    differentiates = True
+
+    def __init__(self):
+        self.unrecorded = 0
+
+    def __enter__(self):
+        interpreters.push(self)
+        return self
+
+    def __exit__(self, *exc):
+        interpreters.pop()
+
+    # -- values and tangents -----------------------------------------------------------------------
+
+    def pair(self, x, tangent):
+        """The stand-in of a value and its tangent."""
+        return stands_for(x, Dual(x, tangent, self))
+
+    def lift(self, x):
+        return self.pair(x, None)
+
+    def seen(self, x, dual):
+        """The stand-in of a value that may have a history: gradients of it go on to the value."""
+        if is_grad_enabled() and x.requires_grad:
+            custom_node(_onward, [x], [dual], (), set())
+        return dual
+
+    def value(self, x):
+        """The value of a stand-in; another tensor itself, but for a view of what has become a stand-in since."""
+        payload = carried_by(x, self)
+        if payload is not None:
+            return payload.tensor
+        whole = None if x._base is None else carried_by(x._base, self)
+        return x if whole is None else part_of(whole.tensor, x, x._base)
+
+    def tangent(self, x):
+        """The tangent of a tensor, or None."""
+        payload = carried_by(x, self)
+        if payload is not None and not payload.shows:
+            return payload.tangent
+        base = x._base
+        whole = None if base is None else carried_by(base, self)
+        if whole is None or whole.tangent is None:
+            return None
+        return self.window(x, base, whole)
+
+    def window(self, x, base, whole):
+        """The part of a base's tangent that the view x shows."""
+        return part_of(laid(whole, base), x, base)
+
+    def writable(self, x, like):
+        """The tangent of a tensor that is written to by a tangent ``like``, of zeros if there was none."""
+        base = x._base
+        if base is None or base.dtype is not x.dtype:
+            base = x
+        whole = carried_by(base, self)
+        if whole is None:
+            whole = Dual(become(base), None, self)
+            become(base, whole)
+        t = laid(whole, base, like)
+        return t if base is x else self.window(x, base, whole)
+
+    # -- ops ---------------------------------------------------------------------------------------
+
+    def call(self, op, args, out, variant):
+        if self.unrecorded and is_grad_enabled():
+            with no_grad():
+                return self.run(op, args, out, variant)
+        return self.run(op, args, out, variant)
+
+    def run(self, op, args, out, variant):
+        row = ops.row(op)
+        if row.kind == "composite":
+            return NotImplemented
+        primals, tangents, mine = [], [], False
+        for x in args:
+            p, t, m = self.parts(x)
+            primals.append(p)
+            tangents.append(t)
+            mine = mine or m
+        live = any(_forward._is_live(t) for t in tangents)
+        if out is not None:
+            return self.into(op, primals, live, out)
+        if variant == INPLACE:
+            return self.write(op, args, primals, tangents, live)
+        result = ops.run(op, tuple(primals))
+        if not mine and not live:
+            return result
+        if result is primals[0]:
+            return args[0]
+        if row.kind == "view" and _dtype_of(result) is primals[0].dtype:
+            return mapped(lambda r: stands_for(r, Dual(r, None, self, True)), result)
+        found = self.pushed(op, args, tuple(primals), tuple(tangents), result) if live else None
+        if isinstance(result, tuple):
+            return tuple([self.pair(r, t) for r, t in zip(result, found or [None] * len(result))])
+        return self.pair(result, found)
+
+    def parts(self, x):
+        """The value and the tangent of an argument, and whether a stand-in of this interpreter is in it."""
+        if isinstance(x, Tensor):
+            value = self.value(x)
+            return value, self.tangent(x), value is not x
+        if type(x) is tuple or type(x) is list:
+            found = [self.parts(item) for item in x]
+            tangents = tuple([t for _, t, _ in found])
+            return (type(x)([p for p, _, _ in found]), tangents if any(t is not None for t in tangents) else None,
+                    any(m for _, _, m in found))
+        return x, None, False
+
+    def pushed(self, op, args, primals, tangents, result):
+        found = _forward.jvp(op, primals, tangents, result)
+        if found is NotImplemented:
+            with self:
+                made = _decompositions.function(op)(*args)
+            found = mapped(self.tangent, made)
+        return found
+
+    def into(self, op, primals, live, out):
+        """A call with ``out=``, which can be written to where nothing has a tangent."""
+        outs = out if isinstance(out, (tuple, list)) else (out,)
+        if live or any(isinstance(x, Tensor) and self.tangent(x) is not None for x in outs):
+            raise RuntimeError(f"{op}: out= does not support automatic differentiation, but one of the arguments has a "
+                               "tangent")
+        function, row = ops.function(op), ops.row(op)
+        names = [a.name for a in ops.arguments(row)]
+        return function(**dict(zip(names, primals)), out=mapped(self.value, out))
+
+    def write(self, op, args, primals, tangents, live):
+        """An op in place: the value and the tangent are both written to."""
+        x = args[0]
+        before = primals[0].clone() if live else primals[0]
+        ops.run(op, tuple(primals), True)
+        if live:
+            first = self.pair(before, tangents[0])
+            found = self.pushed(op, (first, *args[1:]), (before, *primals[1:]), tuple(tangents), primals[0])
+            if found is None:
+                found = zeros_like(primals[0])
+            self.writable(x, found).copy_(found)
+        return x
+
+
+    # -- custom functions --------------------------------------------------------------------------
+
+    needs_setup_context = False
+
+    def custom(self, cls, args):
+        """A custom function: its ``forward`` on the values, its ``jvp`` on the tangents."""
+        values, tangents, _ = zip(*map(self.parts, args))
+        separate = cls.setup_context is not _function.Function.setup_context
+        interpreters.pop()
+        try:
+            if separate:
+                output, ctx = cls.apply(*values), cls._ctx_class()
+                cls.setup_context(ctx, values, output)
+            elif interpreters.stack:
+                raise _function.without_setup_context(cls)
+            else:
+                output, ctx = cls._called(values)
+            found = None
+            if any(t is not None for t in tangents):
+                ctx._saved, ctx._node = getattr(ctx, "_saved_for_forward", ()), None
+                if ctx._materialize:
+                    tangents = [zeros_like(x) if t is None and isinstance(x, Tensor) and x.dtype.kind in "fc" else t
+                                for x, t in zip(values, tangents)]
+                found = cls.jvp(ctx, *tangents)
+        finally:
+            interpreters.push(self)
+        outputs = output if isinstance(output, tuple) else (output,)
+        found = found if isinstance(found, tuple) else (found,) * (1 if found is not None else len(outputs))
+        if len(found) != len(outputs):
+            raise RuntimeError(f"{cls.__name__}: jvp must return as many tangents as forward has outputs, "
+                               f"{len(outputs)}, got {len(found)}")
+        pairs = tuple([self.pair(y, tangent_of(cls, y, t)) if isinstance(y, Tensor) else y
+                       for y, t in zip(outputs, found)])
+        return pairs if isinstance(output, tuple) else pairs[0]
+
+
+def _onward(node, g, needs):
+    return g
+
+
+_onward.__name__ = "MakeDualBackward"
+
+
+def check_tangent(x, t):
+    """Refuses a tangent that is not of its primal's kind."""
+    if x.dtype.kind not in "fc":
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype.name}")
+    if t.dtype.kind not in "fc":
+        raise ValueError(f"Expected tangent to be floating point or complex, but got: {t.dtype.name}")
+    if t.shape != x.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original "
+                           f"Tensor, this is not supported. Tensor is of size {list(x.shape)} while the given forward "
+                           f"gradient is of size {list(t.shape)}.")
+    if t.dtype is not x.dtype:
+        raise RuntimeError(f"Expected tangent to have the dtype of the primal, {x.dtype.name}, but got {t.dtype.name}")
+    if t.device != x.device:
+        raise RuntimeError(f"Expected tangent to be on the device of the primal, {x.device}, but got {t.device}")
+
+
+def tangent_of(cls, y, t):
+    """What a custom ``jvp`` gave for an output, checked."""
+    if t is None:
+        return None
+    if not isinstance(t, Tensor):
+        raise RuntimeError(f"{cls.__name__}: jvp must return Tensors or None, got {type(t).__name__}")
+    if t.shape != y.shape:
+        raise RuntimeError(f"{cls.__name__}: the tangent that jvp returned must have the shape of its output, "
+                           f"{list(y.shape)}, got {list(t.shape)}")
+    return t if t.dtype is y.dtype else t.to(y.dtype)
+
+
+def mapped(function, value):
+    """function of a tensor, or of each in a tuple."""
+    if isinstance(value, (tuple, list)):
+        items = [mapped(function, v) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return function(value) if isinstance(value, Tensor) else value
+
+
+def _dtype_of(result):
+    """The dtype of a view, or of the views that one call makes; None if there are none."""
+    if isinstance(result, tuple):
+        return result[0].dtype if result else None
+    return result.dtype
+
+
+def part_of(whole, x, base):
+    """The part of a tensor, which lies in memory as ``base`` does, that the view x shows of that."""
+    offset = whole.storage_offset() + x.storage_offset() - base.storage_offset()
+    return as_strided_of(whole, tuple(x.shape), x.stride(), offset, (), 0)
+
+
+def laid(payload, base, like=None):
+    """A base's tangent, in memory as the base lies there, and batched wherever ``like``, what is written to it, is."""
+    t = payload.tangent
+    if t is None or t.stride() != base.stride() or (like is not None and not owners(like) <= owners(t)):
+        pattern = [x for x in (like, t, payload.tensor) if x is not None]
+        fresh = zeros_laid(tuple(base.shape), base.stride(), sum([x.sum() for x in pattern]))
+        payload.tangent = fresh
+        if t is not None:
+            fresh.copy_(t)
+    return payload.tangent
+
+
+def owners(x):
+    """The transformations in which a tensor stands for values that differ."""
+    found = set()
+    payload = payload_of(x)
+    while payload is not None:
+        if not isinstance(payload, Dual):
+            found.add(id(payload.owner))
+        payload = payload_of(payload.tensor)
+    return found

@@ -1,0 +1,170 @@
+"""Forward mode: tensors with tangents, ``make_dual`` and ``unpack_dual`` inside a ``dual_level``.
+
+Examples
+--------
+>>> import ptcore
+>>> from ptcore.autograd import forward_ad as fwAD
+>>> with fwAD.dual_level():
+...     x = fwAD.make_dual(ptcore.tensor(3.), ptcore.tensor(1.))
+...     fwAD.unpack_dual(x * x).tangent
+tensor(6.)
+"""
+import threading
+from typing import NamedTuple
+
+from ptcore._state import interpreters
+from ptcore._tensor import Tensor
+from ptcore.autograd._dual import Forward, check_tangent
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+_thread = threading.local()
+
+
+def _levels():
+    found = getattr(_thread, "levels", None)
+    if found is None:
+        found = _thread.levels = []
+    return found
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A value and its tangent, None where it has none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level():
+    """Begins a level, in which tensors can have tangents; returns its number.
+
+    Raises
+    ------
+    RuntimeError
+        If one is entered inside another.
+    """
+    levels = _levels()
+    if levels:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    forward = Forward()
+    interpreters.push(forward)
+    levels.append(forward)
+    return len(levels) - 1
+
+
+def exit_dual_level(*, level=None):
+    """Ends the level that was entered last; tangents of its tensors are gone.
+
+    Parameters
+    ----------
+    level : int, optional
+        Its number.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none, or ``level`` is not the last.
+    """
+    levels = _levels()
+    if not levels or (level is not None and level != len(levels) - 1):
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
+                           "supported.")
+    forward = levels[-1]
+    if interpreters.stack[-1:] != [forward]:
+        raise RuntimeError("exit_dual_level: another transformation that was entered inside has not ended")
+    levels.pop()
+    interpreters.pop()
+
+
+class dual_level:
+    """Context manager of a level, in which tensors can have tangents.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.autograd import forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     y = fwAD.make_dual(ptcore.tensor(0.), ptcore.tensor(1.)).sin()
+    ...     fwAD.unpack_dual(y)
+    UnpackedDualTensor(primal=tensor(0.), tangent=tensor(1.))
+    """
+
+    def __enter__(self):
+        return enter_dual_level()
+
+    def __exit__(self, *exc):
+        exit_dual_level()
+
+
+def _level_of(op, level):
+    levels = _levels()
+    if not levels or (level is not None and level >= len(levels)):
+        raise RuntimeError(f"{op}: forward AD is used outside of a dual level; use `with dual_level():` around it")
+    return levels[-1]
+
+
+def make_dual(tensor, tangent, *, level=None):
+    """A tensor that has ``tangent``; it shows the memory of ``tensor``, and gradients go on to that.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of a floating or complex dtype.
+    tangent : Tensor
+        Of its shape and dtype.
+    level : int, optional
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    RuntimeError
+        If there is no level, or the tangent has another shape or dtype.
+    ValueError
+        If one of the two is of integers.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.autograd import forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(ptcore.tensor(2.), ptcore.tensor(1.))
+    ...     fwAD.unpack_dual(x ** 3).tangent
+    tensor(12.)
+    """
+    forward = _level_of("make_dual", level)
+    for name, x in (("tensor", tensor), ("tangent", tangent)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"make_dual(): argument '{name}' must be Tensor, not {type(x).__name__}")
+    check_tangent(tensor, tangent)
+    value = forward.value(tensor)
+    return forward.seen(value, forward.pair(value, forward.value(tangent)))
+
+
+def unpack_dual(tensor, *, level=None):
+    """The value and the tangent of a tensor, as a named tuple; the tangent is None if it has none.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    level : int, optional
+
+    Returns
+    -------
+    UnpackedDualTensor
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.autograd import forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     fwAD.unpack_dual(ptcore.tensor(2.))
+    UnpackedDualTensor(primal=tensor(2.), tangent=None)
+    """
+    levels = _levels()
+    if not levels:
+        return UnpackedDualTensor(tensor, None)
+    forward = levels[-1]
+    return UnpackedDualTensor(forward.value(tensor), forward.tangent(tensor))

@@ -1,0 +1,61 @@
+"""Which arguments a transformation differentiates by, and what it asks of inputs and outputs."""
+from ptcore._pytree import tree_leaves
+from ptcore._tensor import Tensor
+
+
+def _place(argnum, count):
+    if not isinstance(argnum, int):
+        raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
+    if not -count <= argnum < count:
+        raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
+    return argnum % count
+
+
+def places(argnums, count):
+    """The places that ``argnums`` names among ``count`` arguments: an int, or a tuple of them."""
+    if isinstance(argnums, int):
+        return _place(argnums, count)
+    if not isinstance(argnums, tuple):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    if not argnums:
+        raise RuntimeError("argnums must be non-empty")
+    found = tuple([_place(n, count) for n in argnums])
+    if len(set(found)) < len(found):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return found
+
+
+def chosen(args, argnums, as_tuple=True):
+    """The arguments that ``argnums`` names; the only one alone unless ``as_tuple``."""
+    found = places(argnums, len(args))
+    if isinstance(found, int):
+        return (args[found],) if as_tuple else args[found]
+    return tuple([args[n] for n in found])
+
+
+def replaced(args, new, argnums):
+    """All arguments, with others in the places that ``argnums`` names."""
+    found = places(argnums, len(args))
+    if isinstance(found, int):
+        found, new = (found,), (new,)
+    result = list(args)
+    for n, x in zip(found, new):
+        result[n] = x
+    return tuple(result)
+
+
+def refuse_complex(api, tree, is_input):
+    of = "inputs" if is_input else "outputs"
+    for k, x in enumerate(tree_leaves(tree)):
+        if isinstance(x, Tensor) and x.dtype.is_complex:
+            raise RuntimeError(f"{api}: Expected all {of} to be real but received complex tensor at flattened input "
+                               f"idx: {k}")
+
+
+def check_outputs(api, flat):
+    """Refuses a function that returns nothing, or something else than tensors."""
+    if not flat or (len(flat) == 1 and flat[0] is None):
+        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {flat})")
+    for y in flat:
+        if not isinstance(y, Tensor):
+            raise RuntimeError(f"{api}: expected f(*primals) to return only tensors, got unsupported type {type(y)}")

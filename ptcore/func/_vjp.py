@@ -1,0 +1,397 @@
+"""Reverse mode as functions of functions: ``vjp``, ``grad``, ``grad_and_value``, ``jacrev``.
+
+The arguments that are differentiated are tensors of their own, whose history begins at the call, or goes on from
+that of the value given where this has one: derivatives of derivatives are then those of one tape. Inside another
+transformation they are its stand-ins, whose history is apart from that of the values they stand for.
+"""
+import functools
+import itertools
+from contextlib import contextmanager
+
+from ptcore._ops.creation.creation import zeros, zeros_like
+from ptcore._ops.functions import cat
+from ptcore._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ptcore._state import enable_grad, inference_mode, interpreters, is_grad_enabled, is_inference_mode_enabled
+from ptcore._subclass import own_leaf, owner_of, without_node
+from ptcore._tensor import Tensor
+from ptcore.autograd._engine import run_backward
+from ptcore.func import _arguments
+from ptcore.func._levels import has_history
+from ptcore.func._vmap import vmap
+
+_numbers = itertools.count(1)
+_running = set()            # numbers of the calls that have not returned
+
+
+@contextmanager
+def recording():
+    """Gradients are recorded inside; transformations further out record as they did at entry. Gives the number of the
+    call."""
+    number = next(_numbers)
+    _running.add(number)
+    stack = interpreters.stack
+    top = stack[-1] if stack else None
+    off = top is not None and not is_grad_enabled()
+    if off:
+        top.unrecorded += 1
+    try:
+        if is_inference_mode_enabled():
+            with inference_mode(False), enable_grad():
+                yield number
+        else:
+            with enable_grad():
+                yield number
+    finally:
+        _running.discard(number)
+        if off:
+            top.unrecorded -= 1
+
+
+def differentiable(x, number):
+    """The tensor that stands for an argument while call ``number`` differentiates by it."""
+    if not isinstance(x, Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {x.dtype.name}")
+    stack = interpreters.stack
+    if stack and stack[-1].value(x) is x:
+        x = stack[-1].lift(x)
+    if x.requires_grad:
+        return x.view_as(x)
+    return own_leaf(x, number)
+
+
+def leads_elsewhere(outputs, number):
+    """Whether the history of outputs leads to a leaf whose gradient somebody else than call ``number`` may ask for: one
+    that belongs to no call, or to one that has not returned.
+
+    Inside another transformation it may, by way of the values that stand-ins stand for.
+    """
+    if interpreters.stack:
+        return True
+    pending, seen = [], set()
+
+    def others(leaf):
+        owner = owner_of(leaf)
+        return owner == 0 or (owner != number and owner in _running)
+    for x in outputs:
+        if x.requires_grad and x.grad_fn is not None:
+            pending.append(x.grad_fn)
+        elif x.requires_grad and others(x):
+            return True
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        for i in range(node.nin):
+            edge = node.edge(i)
+            if isinstance(edge, Tensor):
+                if others(edge):
+                    return True
+            elif edge is not None:
+                pending.append(edge)
+    return False
+
+
+def with_history_if(elsewhere, x):
+    """A result as it is seen from outside of the transformation."""
+    if not isinstance(x, Tensor) or elsewhere or not x.requires_grad:
+        return x
+    return without_node(x)
+
+
+class Pulled:
+    """What one call of a function has recorded: its inputs, its outputs, and whether others are behind them."""
+
+    def __init__(self, number, inputs, outputs, aux=()):
+        self.inputs, self.outputs = inputs, outputs
+        self.elsewhere = leads_elsewhere([x for x in (*inputs, *outputs, *aux) if isinstance(x, Tensor)], number)
+
+    def back(self, cotangents, retain_graph=True, create_graph=None):
+        """The gradients of the inputs; zeros where an output does not depend on one."""
+        live = [(y, g) for y, g in zip(self.outputs, cotangents) if y.requires_grad]
+        if not live:
+            return [zeros_like(without_node(x)) for x in self.inputs]
+        if create_graph is None:
+            create_graph = is_grad_enabled() and (self.elsewhere or any(has_history(g) for _, g in live))
+        found = run_backward([y for y, _ in live], [g for _, g in live], retain_graph, create_graph,
+                             self.inputs, False)
+        return [zeros_like(without_node(x)) if g is None else g for g, x in zip(found, self.inputs)]
+
+
+def seeds(api, outputs, cotangents):
+    """Cotangents of the outputs' shapes and dtypes."""
+    found = []
+    for y, g in zip(outputs, cotangents):
+        if not isinstance(g, Tensor):
+            raise RuntimeError(f"{api}: cotangents must be Tensors, got {type(g).__name__}")
+        if g.shape != y.shape:
+            raise RuntimeError(f"{api}: Mismatch in shape: grad_output has a shape of {list(g.shape)} and output has a "
+                               f"shape of {list(y.shape)}")
+        if g.dtype.is_complex and not y.dtype.is_complex:
+            raise RuntimeError(f"{api}: the cotangent of a real output must be real, got {g.dtype.name}")
+        found.append(g if g.dtype is y.dtype else g.to(y.dtype))
+    return found
+
+
+def vjp(func, *primals, has_aux=False):
+    """The outputs of a function and the function that pulls cotangents back through it.
+
+    Parameters
+    ----------
+    func : callable
+        Takes ``primals`` and returns a tree of tensors; with ``has_aux`` a pair of such a tree and another object.
+    *primals : Tensor or tree of Tensors
+        Where the derivative is taken, with respect to all of them.
+    has_aux : bool, default: False
+
+    Returns
+    -------
+    output : tree of Tensors
+    vjp_fn : callable
+        Takes cotangents in the structure of the output and returns a tuple with a gradient for each primal: with
+        ``J`` the derivative, ``v`` becomes ``v.conj() @ J``, conjugated.
+    aux : object
+        With ``has_aux``.
+
+    Raises
+    ------
+    RuntimeError
+        If an output is no tensor of real or complex floating numbers, or cotangents have another structure or shape.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> y, vjp_fn = ptcore.func.vjp(lambda x: x.sin(), ptcore.zeros(2))
+    >>> vjp_fn(ptcore.tensor([1., 2.]))
+    (tensor([1., 2.]),)
+    """
+    return vjp_at(func, primals, None, has_aux)
+
+
+def vjp_at(func, primals, argnums, has_aux):
+    """``vjp`` with respect to the arguments that ``argnums`` names."""
+    recorded = is_grad_enabled()
+    with recording() as number:
+        if argnums is None:
+            args = given = tree_map(lambda x: differentiable(x, number), primals)
+        else:
+            given = tree_map(lambda x: differentiable(x, number), _arguments.chosen(primals, argnums, as_tuple=False))
+            args = _arguments.replaced(primals, given, argnums)
+        output = func(*args)
+        aux = None
+        if has_aux:
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux "
+                                   "is True")
+            output, aux = output
+        flat, out_spec = tree_flatten(output)
+        _arguments.check_outputs("vjp(f, *primals)", flat)
+        for y in flat:
+            if y.dtype.kind not in "fc":
+                raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
+                                   f"Tensor with dtype {y.dtype}")
+        flat_given, given_spec = tree_flatten(given)
+        pulled = Pulled(number, flat_given, flat, tree_leaves(aux))
+    keep = pulled.elsewhere and recorded
+    results = tree_unflatten([with_history_if(keep, y) for y in flat], out_spec)
+
+    def vjp_fn(cotangents, retain_graph=True, create_graph=None):
+        flat_cotangents, spec = tree_flatten(cotangents)
+        if spec != out_spec:
+            raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs "
+                               f"to the function. cotangents: {spec}, primal output: {out_spec}")
+        if is_inference_mode_enabled():
+            with inference_mode(False), enable_grad():
+                found = pulled.back(seeds("vjp_fn", flat, flat_cotangents), retain_graph, create_graph)
+        else:
+            found = pulled.back(seeds("vjp_fn", flat, flat_cotangents), retain_graph, create_graph)
+        return tree_unflatten(found, given_spec)
+
+    vjp_fn.pulled = pulled
+    if has_aux:
+        return results, vjp_fn, tree_map(lambda x: with_history_if(keep, x), aux)
+    return results, vjp_fn
+
+
+def grad(func, argnums=0, has_aux=False):
+    """The function that gives the gradient of a scalar function.
+
+    Parameters
+    ----------
+    func : callable
+        Returns a tensor of no dims; with ``has_aux`` a pair of it and another object.
+    argnums : int or tuple of int, default: 0
+        The arguments to differentiate by; they may be trees of tensors.
+    has_aux : bool, default: False
+
+    Returns
+    -------
+    callable
+        Takes what ``func`` takes and returns the gradient, in the structure of the argument, or a tuple of them if
+        ``argnums`` is one; with ``has_aux`` a pair of that and the other object.
+
+    Raises
+    ------
+    RuntimeError
+        If the output is no scalar, or ``argnums`` names no argument.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.func import grad
+    >>> grad(lambda x: x ** 3)(ptcore.tensor(2.))
+    tensor(12.)
+    >>> grad(grad(lambda x: x ** 3))(ptcore.tensor(2.))
+    tensor(12.)
+    """
+    @functools.wraps(func, updated=())
+    def wrapped(*args, **kwargs):
+        gradient, value = _grad_and_value(func, argnums, has_aux, args, kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+    return wrapped
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """The function that gives a scalar function's gradient and its value. See :func:`grad`.
+
+    Returns
+    -------
+    callable
+        Returns ``(gradient, value)``, and ``(gradient, (value, aux))`` with ``has_aux``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.func.grad_and_value(lambda x: x ** 3)(ptcore.tensor(2.))
+    (tensor(12.), tensor(8.))
+    """
+    @functools.wraps(func, updated=())
+    def wrapped(*args, **kwargs):
+        return _grad_and_value(func, argnums, has_aux, args, kwargs)
+    return wrapped
+
+
+def _grad_and_value(func, argnums, has_aux, args, kwargs):
+    recorded = is_grad_enabled()
+    with recording() as number:
+        given = tree_map(lambda x: differentiable(x, number), _arguments.chosen(args, argnums, as_tuple=False))
+        output = func(*_arguments.replaced(args, given, argnums), **kwargs)
+        aux = None
+        if has_aux:
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if "
+                                   "has_aux is True")
+            output, aux = output
+        if not isinstance(output, Tensor):
+            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
+        if output.ndim:
+            raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                               f"{output.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
+        flat, spec = tree_flatten(given)
+        pulled = Pulled(number, flat, [output], tree_leaves(aux))
+        found = _ones_back(pulled, recorded)
+    keep = pulled.elsewhere and recorded
+    value = with_history_if(keep, output)
+    gradient = tree_unflatten([with_history_if(keep, g) for g in found], spec)
+    if has_aux:
+        return gradient, (value, tree_map(lambda x: with_history_if(keep, x), aux))
+    return gradient, value
+
+
+def _ones_back(pulled, recorded):
+    (y,) = pulled.outputs
+    if not y.requires_grad:
+        return pulled.back([None])
+    if y.dtype.is_complex:
+        raise RuntimeError("grad_and_value(f)(*args): grad can be implicitly created only for real scalar outputs but "
+                           f"got {y.dtype}")
+    from ptcore._ops.creation.creation import ones_like
+    create_graph = recorded and pulled.elsewhere        # whose recorded backward needs what was saved
+    return pulled.back([ones_like(without_node(y))], create_graph, create_graph)
+
+
+# -- Jacobians ---------------------------------------------------------------------------------------
+
+def basis_of(tensors, start, count):
+    """Rows ``start`` to ``start + count`` of the unit matrix over all elements of some tensors, in their shapes."""
+    from ptcore._ops.creation.creation import eye
+    found, before = [], 0
+    sizes = [x.numel() for x in tensors]
+    for x, n in zip(tensors, sizes):
+        if count == sum(sizes) and len(tensors) == 1:
+            rows = eye(n, dtype=x.dtype, device=x.device)
+        else:
+            rows = zeros((count, n), dtype=x.dtype, device=x.device)
+            first, last = max(start, before), min(start + count, before + n)
+            if last > first:
+                rows[first - start:last - start, first - before:last - before].fill_diagonal_(1)
+        found.append(rows.reshape((count, *x.shape)))
+        before += n
+    return found
+
+
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+    """The function that gives a function's Jacobian, by reverse mode: a backward for each element of the output,
+    batched.
+
+    Parameters
+    ----------
+    func : callable
+        Returns a tree of real tensors; with ``has_aux`` a pair of it and another object.
+    argnums : int or tuple of int, default: 0
+    has_aux : bool, default: False
+    chunk_size : int, optional
+        The most rows to compute at once; None: all. With 1 nothing is batched.
+
+    Returns
+    -------
+    callable
+        For an output of shape ``S`` and an argument of shape ``T`` it gives a tensor of shape ``(*S, *T)``, in the
+        structure of the output, each place with the structure of the argument.
+
+    Raises
+    ------
+    RuntimeError
+        If an argument or output is complex.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.func.jacrev(lambda x: x ** 2)(ptcore.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func, updated=())
+    def wrapped(*args):
+        _arguments.refuse_complex("jacrev", args, True)
+        output, vjp_fn, *aux = vjp_at(func, args, argnums, has_aux)
+        flat, out_spec = tree_flatten(output)
+        _arguments.refuse_complex("jacrev", flat, False)
+        primals, spec = tree_flatten(_arguments.chosen(args, argnums))
+        sizes = [y.numel() for y in flat]
+        total = sum(sizes)
+        pieces = []
+        for start in range(0, total, chunk_size or total or 1):
+            count = min(chunk_size or total, total - start)
+            rows = tree_unflatten(basis_of(flat, start, count), out_spec)
+            if chunk_size == 1:
+                found = tree_map(lambda g: g.unsqueeze(0), vjp_fn(tree_map(lambda g: g.squeeze(0), rows)))
+            else:
+                found = vmap(vjp_fn)(rows)
+            pieces.append(tree_leaves(found))
+        if not pieces:
+            pieces = [[zeros((0, *x.shape), dtype=x.dtype, device=x.device) for x in primals]]
+        columns = [parts[0] if len(parts) == 1 else cat(list(parts), 0) for parts in zip(*pieces)]
+        found = []
+        for y, rows in zip(flat, zip(*[column.split(sizes, 0) for column in columns])):
+            blocks = [block.view((*y.shape, *x.shape)) for block, x in zip(rows, primals)]
+            blocks = tree_unflatten(blocks, spec)
+            found.append(blocks[0] if isinstance(argnums, int) else blocks)
+        result = tree_unflatten(found, out_spec)
+        return (result, *aux) if has_aux else result
+    return wrapped

@@ -1,0 +1,263 @@
+"""``vmap``: arguments, outputs, randomness, in-place writes, what is refused; a loop over the samples is the oracle."""
+import numpy as np
+import pytest
+
+import ptcore as pt
+from ptcore._state import interpreters
+from ptcore.func import functional_call, grad, stack_module_state, vmap
+
+pytestmark = pytest.mark.core
+
+
+def loop(f, *stacks):
+    return pt.stack([f(*[s[k] for s in stacks]) for k in range(len(stacks[0]))])
+
+
+def same(got, want):
+    assert got.shape == want.shape and got.dtype is want.dtype
+    np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-6, atol=1e-6)
+
+
+X = pt.arange(24.).reshape(2, 3, 4)
+Y = (X * 7 % 5).contiguous()
+
+
+@pytest.mark.parametrize("d", [0, 1, 2, -1, -3])
+@pytest.mark.parametrize("out", [0, 1, -1])
+def test_dims(d, out):
+    want = pt.stack([(x * 2).sum(0) for x in X.unbind(d)], out)
+    same(vmap(lambda x: (x * 2).sum(0), in_dims=d, out_dims=out)(X), want)
+
+
+def test_trees():
+    def f(a, *, scale):
+        return {"s": (a["x"] * scale).sum(), "p": [a["y"] + 1, a["x"] - a["y"]]}
+    got = vmap(f, in_dims=({"x": 0, "y": None},), out_dims={"s": 0, "p": [None, 1]})(
+        {"x": X[0], "y": Y[0, 0]}, scale=3)
+    same(got["s"], (X[0] * 3).sum(1))
+    same(got["p"][0], Y[0, 0] + 1)
+    same(got["p"][1], (X[0] - Y[0, 0]).t())
+
+
+def test_shared_outputs_are_repeated():
+    same(vmap(lambda x: Y[0])(X), Y[0].expand(2, 3, 4))
+    assert vmap(lambda x: (x, 5), out_dims=(0, None))(X)[1] == 5
+
+
+def test_nested():
+    same(vmap(vmap(pt.dot))(X, Y), (X * Y).sum(2))
+    same(vmap(vmap(pt.dot, (0, None)), (None, 0))(X[0], Y[1]), (Y[1] @ X[0].t()))
+    same(vmap(vmap(lambda x, y: x + y, (None, 0)), (0, None))(X[0, 0], Y[0, 0]), X[0, 0][:, None] + Y[0, 0])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 100])
+def test_chunks(size):
+    a = pt.arange(14.).reshape(7, 2)
+    seen = []
+
+    def f(x):
+        seen.append(0)
+        return x.sum(), x * 2
+    got = vmap(f, chunk_size=size, out_dims=(0, 1))(a)
+    same(got[0], a.sum(1))
+    same(got[1], (a * 2).t())
+    assert len(seen) == -(-7 // size)
+
+
+def test_strides_are_those_of_a_sample():
+    seen = []
+
+    def f(x):
+        seen.append((x.shape, x.stride(), x.storage_offset(), x.is_contiguous(), x.is_leaf, x._base is None,
+                     x._version))
+        return x
+    vmap(f, in_dims=1)(X)
+    x = X[:, 0]
+    assert seen == [(x.shape, x.stride(), x.storage_offset(), x.is_contiguous(), True, True, X._version)]
+
+
+def test_in_place_writes():
+    def f(x):
+        y = x.clone()
+        y[1:].mul_(5)
+        y[0] = 7
+        y.t().add_(x.t())
+        return y.sqrt_()
+    same(vmap(f)(Y), loop(f, Y))
+    z = Y.clone()
+    vmap(lambda x: x.add_(1))(z)                    # the caller's tensor is written to
+    same(z, Y + 1)
+    with pytest.raises(RuntimeError, match="input is not batched"):
+        vmap(lambda x: pt.zeros(4).add_(x[0]))(X)
+
+
+def test_new_tensors_of_a_sample():
+    def f(x):
+        return (pt.zeros_like(x).add_(x) + pt.ones_like(x) * x + pt.full_like(x, 2) + x.new_zeros(4).add(x[0])
+                + x.new_full((3, 4), 3) + pt.empty_like(x).fill_(1) + x.new_ones(x.shape) + pt.eye(3, 4))
+    same(vmap(f)(X), loop(f, X))
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x[:, [0, 2]], lambda x: x[[0, 1], [1, 2]], lambda x: x[..., None, 1:], lambda x: x[1],
+    lambda x: x[-1, ::2], lambda x: x[pt.tensor([[0, 2], [1, 1]])],
+    lambda x: x.as_strided((2, 2), (4, 1), x.storage_offset()),
+    lambda x: x.unfold(1, 2, 1), lambda x: x.diagonal(), lambda x: pt.where(x > 5, x, -x), lambda x: x.flip(0),
+    lambda x: pt.einsum("ij,kj->ik", x, x), lambda x: pt.cat([x, x], 1), lambda x: x.sort(1).values,
+    lambda x: x.masked_fill(x > 3, 0.0), lambda x: pt.linalg.inv(x[:, :3] + 50 * pt.eye(3)), lambda x: x.cumsum(0),
+    lambda x: pt.nn.functional.pad(x, (1, 2)), lambda x: x.softmax(0),
+    lambda x: pt.nn.functional.layer_norm(x, (4,)),
+    lambda x: x.expand(2, 3, 4), lambda x: x.reshape(-1), lambda x: x.contiguous().view(2, 6),
+    lambda x: x.movedim(0, 1)],
+    ids=range(24))
+def test_functions(f):
+    same(vmap(f)(X), loop(f, X))
+    same(vmap(f, in_dims=2)(X.movedim(0, 2)), loop(f, X))
+
+
+def test_index_by_batched_positions():
+    rows = pt.tensor([0, 2])
+    for f in (lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x.index_select(0, i),
+              lambda x, i: x.gather(0, i.expand(1, 4))):
+        same(vmap(f)(X, rows), loop(f, X, rows))
+    same(vmap(lambda i: X[0][i])(rows), X[0][rows])
+
+
+# -- randomness -------------------------------------------------------------------------------------
+
+DRAWS = {
+    "rand": lambda x: pt.rand(3), "randn": lambda x: pt.randn(2, 2), "randint": lambda x: pt.randint(0, 100, (5,)),
+    "randperm": lambda x: pt.randperm(20), "rand_like": lambda x: pt.rand_like(x),
+    "randn_like": lambda x: pt.randn_like(x), "dropout": lambda x: pt.nn.functional.dropout(x + 1, 0.5),
+    "bernoulli": lambda x: pt.bernoulli(x * 0 + 0.5), "bernoulli_p": lambda x: pt.bernoulli(pt.full((40,), 0.5)),
+    "multinomial": lambda x: pt.multinomial(x[0] * 0 + 1, 3),
+    "normal": lambda x: pt.normal(x, 1.0), "poisson": lambda x: pt.poisson(x * 0 + 9),
+    "shared": lambda x: pt.rand(3, 4) * x,
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_randomness(name):
+    f = DRAWS[name]
+    x = pt.ones(8, 3, 4)
+    with pytest.raises(RuntimeError, match="called random operation"):
+        vmap(f)(x)
+    pt.manual_seed(3)
+    one = f(x[0])
+    pt.manual_seed(3)
+    got = vmap(f, randomness="same")(x)
+    for k in range(8):                  # each sample sees what one call gives
+        same(got[k], one)
+    got = vmap(f, randomness="different")(x)
+    assert got.shape == (8, *one.shape) and got.dtype is one.dtype
+    assert len({tuple(row.reshape(-1).tolist()) for row in got}) > 1
+    assert not interpreters.stack
+
+
+def test_different_draws_are_independent():
+    x = vmap(lambda _: pt.randn(5), randomness="different")(pt.zeros(20000)).numpy()
+    assert abs(np.corrcoef(x.T) - np.eye(5)).max() < 0.03
+    assert abs(np.corrcoef(x[:-1, 0], x[1:, 0])[0, 1]) < 0.03
+    masks = vmap(lambda x: pt.nn.functional.dropout(x, 0.3), randomness="different")(pt.ones(20000, 4)).numpy() > 0
+    assert abs(masks.mean(0) - 0.7).max() < 0.015
+    assert abs(np.corrcoef(masks.T) - np.eye(4)).max() < 0.03
+
+
+# -- modules ------------------------------------------------------------------------------------------
+
+def test_ensemble():
+    models = [pt.nn.Sequential(pt.nn.Linear(3, 5), pt.nn.Tanh(), pt.nn.Linear(5, 2)) for _ in range(4)]
+    params, buffers = stack_module_state(models)
+    x = pt.randn(6, 3)
+    got = vmap(lambda p, b: functional_call(models[0], (p, b), (x,)))(params, buffers)
+    same(got, pt.stack([m(x) for m in models]))
+
+
+def test_per_sample_gradients():
+    model = pt.nn.Sequential(pt.nn.Conv2d(1, 2, 3), pt.nn.ReLU(), pt.nn.Flatten(), pt.nn.Linear(18, 4)).double()
+    params = {k: v.detach() for k, v in model.named_parameters()}
+    x, y = pt.randn(5, 1, 5, 5, dtype=pt.float64), pt.tensor([0, 1, 2, 3, 1])
+
+    def loss(p, x, y):
+        return pt.nn.functional.cross_entropy(functional_call(model, p, (x[None],)), y[None])
+    got = vmap(grad(loss), (None, 0, 0))(params, x, y)
+    for k in range(5):
+        model.zero_grad()
+        pt.nn.functional.cross_entropy(model(x[k:k + 1]), y[k:k + 1]).backward()
+        for name, p in model.named_parameters():
+            same(got[name][k], p.grad)
+
+
+# -- what is refused ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda: vmap(pt.sin), None, ""),
+    (lambda: vmap(pt.sin)(), ValueError, "got no inputs"),
+    (lambda: vmap(pt.sin, in_dims=[0])(X), ValueError, "expected `in_dims` to be int or"),
+    (lambda: vmap(pt.add, in_dims=(0,))(X, Y), ValueError, "in_dims is not compatible"),
+    (lambda: vmap(pt.sin, in_dims=(1.5,))(X), ValueError, "Got in_dim=1.5"),
+    (lambda: vmap(pt.add, in_dims=0)(X, 2.0), ValueError, "cannot vmap over non-Tensor"),
+    (lambda: vmap(pt.sin, in_dims=3)(X), ValueError, "expected in_dim to satisfy"),
+    (lambda: vmap(pt.sin, in_dims=(None,))(X), ValueError, "Expected at least one Tensor"),
+    (lambda: vmap(pt.add)(X, X[:1]), ValueError, "to have the same size"),
+    (lambda: vmap(pt.sin, out_dims="a")(X), ValueError, "`out_dims` must be an int, None"),
+    (lambda: vmap(lambda x: (x, x), out_dims=(0, 0, 0))(X), ValueError, "out_dims is not compatible"),
+    (lambda: vmap(lambda x: 3)(X), ValueError, "must only return Tensors, got type <class 'int'>"),
+    (lambda: vmap(lambda x: x, out_dims=None)(X), ValueError, "can not return a BatchedTensor"),
+    (lambda: vmap(pt.sin, randomness="any")(X), RuntimeError, "Only allowed values for randomness"),
+    (lambda: vmap(pt.sin, chunk_size=0)(X), ValueError, "chunk_size should be None or greater"),
+    (lambda: vmap(lambda x: x if x.sum() > 0 else -x)(X), RuntimeError, "cannot be batched"),
+    (lambda: vmap(lambda x: x[x > 3])(X), (RuntimeError, NotImplementedError), "sample"),
+    (lambda: vmap(lambda x: pt.add(x, 1, out=X))(X), RuntimeError, "out= cannot be batched"),
+    (lambda: vmap(lambda x: x.numpy())(X), RuntimeError, "not known here"),
+    (lambda: vmap(lambda x: x.data_ptr())(X), RuntimeError, "not known here"),
+    (lambda: vmap(lambda x: x.as_strided((3, 5), (4, 1)))(X), RuntimeError, "reach out of the memory of one sample"),
+])
+def test_refused(call, error, words):
+    before = X.clone(), len(interpreters.stack), pt.is_grad_enabled()
+    if error is None:
+        call()
+        return
+    with pytest.raises(error, match=words):
+        call()
+    assert before[0].equal(X) and (len(interpreters.stack), pt.is_grad_enabled()) == before[1:]
+
+
+def test_a_leaked_sample_raises():
+    kept = []
+    vmap(lambda x: kept.append(x) or x)(X)
+    with pytest.raises(RuntimeError, match="transformation that has ended"):
+        kept[0] + 1
+    with pytest.raises(RuntimeError, match="transformation that has ended"):
+        vmap(lambda y: y + kept[0])(X)
+    with pytest.raises(RuntimeError):
+        kept[0].item()
+
+
+def test_gradients_of_shared_leaves():
+    w = pt.ones(4, requires_grad=True)
+    vmap(lambda x: (x * w).sum())(X[0]).sum().backward()        # from outside, as of any op
+    same(w.grad, X[0].sum(0))
+    with pytest.raises(RuntimeError, match=r"inside vmap gradients are taken by func\.grad"):
+        vmap(lambda x: (x * w).sum().backward())(X[0])
+
+
+def test_detach_is_seen_at_every_level():
+    w = pt.ones(4, dtype=pt.float64, requires_grad=True)
+    same(grad(lambda w: vmap(lambda x: (x * w * w.detach()).sum())(X[0].double()).sum())(w), X[0].double().sum(0))
+    same(grad(lambda w: vmap(lambda v: (v.detach() * v).sum() + (v.data * v).sum())(w[None]).sum())(w), 2 * w)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.untyped_storage(), lambda x: x.resize_(2), lambda x: x.set_(), lambda x: x.share_memory_(),
+    lambda x: pt.serialization.save(x, "nowhere"), lambda x: x.__reduce_ex__(2), lambda x: x.tolist(),
+    lambda x: float(x[0, 0]), lambda x: x.__dlpack__(), lambda x: memoryview(x)])
+def test_memory_is_not_shown(f):
+    with pytest.raises((RuntimeError, BufferError, TypeError), match=r"batched|sample|not known"):
+        vmap(f)(X)
+
+
+def test_deep_copies_are_samples():
+    import copy
+    same(vmap(lambda x: copy.deepcopy(x).add_(1))(X), X + 1)
+    same(vmap(lambda x: copy.copy(x) + 1)(X), X + 1)
