@@ -34,7 +34,7 @@ TABLE = {
         "_ops.window.functions": ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
                                   "kaiser_window"),
         "cuda.generic": ("Event", "Stream"),
-        "func._vmap": ("vmap",),
+        "autograd._batch": ("vmap",),
         "random": ("thread_safe_generator",),
         "serialization": ("load", "save"),
         "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
@@ -101,12 +101,12 @@ MODULES = {
     "ptcore": ("accelerator", "array_api", "autograd", "backends", "cpu", "cuda", "examples", "fft", "func", "linalg",
                "masked", "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types", "serialization",
                "signal", "special", "testing", "utils", "version"),
-    "ptcore.autograd": ("function", "functional", "grad_mode", "graph", "profiler", "variable"),
+    "ptcore.autograd": ("forward_ad", "function", "functional", "grad_mode", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     "ptcore.cuda": ("memory", "random", "streams"),
     "ptcore.nn": ("attention", "grad", "utils"),
     "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
-    "ptcore.utils": ("benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"),
+    "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"),
 }
 # Methods that are functions of the top level as well.
 METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",

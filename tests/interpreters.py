@@ -8,8 +8,8 @@ NotImplemented the op goes on: a composite is then offered as the ops it calls.
 import ptcore as pt
 import ptcore._ops as ops
 from ptcore._state import interpreters
+from ptcore.autograd import _batch
 from ptcore.autograd._dual import Forward as Forward
-from ptcore.func import _vmap
 
 INPLACE = 1
 
@@ -64,7 +64,7 @@ class Tracer:
         return values[id(self.tape[-1][2])]
 
 
-class Batcher(_vmap.Batcher):
+class Batcher(_batch.Batcher):
     """The batcher of vmap, of whichever size is met first."""
 
     def __init__(self, randomness="error"):

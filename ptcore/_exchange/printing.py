@@ -2,6 +2,7 @@
 import math
 
 from ptcore._dtype import as_dtype, get_default_dtype
+from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 
 
@@ -237,4 +238,5 @@ def _prefix(t):
 
 
 def __repr__(self):
-    return _tensor_text(self)
+    payload = payload_of(self)
+    return _tensor_text(self) if payload is None else repr(payload)

@@ -32,6 +32,9 @@ class Batched:
     def ndim(self):
         return self.tensor.ndim - 1
 
+    def __repr__(self):
+        return f"BatchedTensor(bdim=0, value=\n{self.tensor}\n)"
+
     def item(self, _):
         """What ``item`` and ``bool`` of a stand-in ask (see ``stand_in`` in _subclass.pyx)."""
         raise RuntimeError("item: a batched tensor has a value for each sample; what depends on "

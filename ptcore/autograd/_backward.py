@@ -127,6 +127,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         As in ``backward``.
     allow_unused : bool, optional
         Return None for an input that the outputs do not depend on, instead of raising.
+    is_grads_batched : bool
+        Each of ``grad_outputs`` has a dim more, the first, that counts cotangents, as have the gradients: one backward
+        for all, by :func:`ptcore.vmap`.
     materialize_grads : bool
         Zeros in place of None.
 
@@ -145,8 +148,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     inputs = _sequence(inputs, "grad", "inputs")
     if not inputs:
         raise RuntimeError("grad: inputs must not be empty")
-    if is_grads_batched:
-        raise RuntimeError("grad: is_grads_batched needs ptcore.func.vmap")
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: allow_unused must be True or not given with "
                          "materialize_grads=True, got False")
@@ -157,18 +158,53 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         if not t.requires_grad:
             raise RuntimeError("grad: one of the differentiated inputs does not require grad")
     create_graph, retain_graph = _flags("grad", create_graph, retain_graph)
+    if flag("grad", "is_grads_batched", is_grads_batched):
+        return _grad_of_batch(outputs, inputs, grad_outputs, create_graph if retain_graph is None else retain_graph,
+                              create_graph, allow_unused, materialize_grads)
     grads = _initial("grad", outputs, grad_outputs, create_graph)
     found = run_backward(outputs, grads, create_graph if retain_graph is None else retain_graph,
                          create_graph, inputs, False)
     for k, g in enumerate(found):
         if g is None:
             if not allow_unused:
-                raise RuntimeError("grad: one of the differentiated inputs appears to not have "
-                                   "been used in the graph; pass allow_unused=True if this is "
-                                   "what you want")
+                raise _not_used()
             if materialize_grads:
                 found[k] = zeros_like(inputs[k])
     return tuple(found)
+
+
+def _grad_of_batch(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads):
+    """``grad`` for several cotangents at once, which the first dim of each of ``grad_outputs`` counts."""
+    from ptcore.autograd._batch import vmap
+    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
+    if len(given) != len(outputs) or not all(isinstance(g, Tensor) for g in given):
+        raise RuntimeError("grad: is_grads_batched=True needs a tensor in grad_outputs for each output")
+    for k, (t, g) in enumerate(zip(outputs, given)):
+        if g.shape[1:] != t.shape or not g.ndim:
+            raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as "
+                               "the batch dimension. The sizes of the remaining dimensions are expected to match the "
+                               f"shape of corresponding output, but a mismatch was detected: grad_output[{k}] has a "
+                               f"shape of {list(g.shape)} and output[{k}] has a shape of {list(t.shape)}.")
+    unused = []
+
+    def pulled(*gs):
+        found = run_backward(outputs, _initial("grad", outputs, gs, create_graph), retain_graph, create_graph, inputs,
+                             False)
+        unused[:] = [g is None for g in found]
+        return tuple([g for g in found if g is not None])
+    found = iter(vmap(pulled)(*given))
+    result = [None if missing else next(found) for missing in unused]
+    if any(unused) and not allow_unused:
+        raise _not_used()
+    if materialize_grads:
+        size = given[0].shape[0]
+        result = [zeros_like(x).expand((size, *x.shape)) if g is None else g for g, x in zip(result, inputs)]
+    return tuple(result)
+
+
+def _not_used():
+    return RuntimeError("grad: one of the differentiated inputs appears to not have been used in the graph; pass "
+                        "allow_unused=True if this is what you want")
 
 
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):

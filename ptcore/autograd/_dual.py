@@ -31,6 +31,9 @@ class Dual:
     def __init__(self, tensor, tangent, owner, shows=False):
         self.tensor, self.tangent, self.owner, self.shows = tensor, tangent, owner, shows
 
+    def __repr__(self):
+        return repr(self.tensor) if self.tangent is None else f"{repr(self.tensor)[:-1]}, tangent={self.tangent!r})"
+
     def item(self, _):
         return self.tensor.item()
 

@@ -9,7 +9,7 @@ the same structure: a tensor where a tensor was given, else a tuple.
 """
 from ptcore._errors import DTypeError
 from ptcore._ops._arguments import flag
-from ptcore._ops.creation.creation import ones_like, zeros, zeros_like
+from ptcore._ops.creation.creation import eye, ones_like, zeros, zeros_like
 from ptcore._ops.functions import stack
 from ptcore._state import enable_grad
 from ptcore._tensor import Tensor
@@ -208,15 +208,16 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
              strategy="reverse-mode"):
-    """The Jacobian of ``func``, one backward pass for each element of the outputs.
+    """The Jacobian of ``func``: by a backward for each element of the outputs, or a tangent for each of the inputs.
 
     Parameters
     ----------
     func, inputs, create_graph, strict
         As in ``vjp``.
     vectorize : bool
-        Accepted; the rows are computed one by one.
-    strategy : {"reverse-mode"}
+        Whether all of them run at once, by :func:`ptcore.vmap`.
+    strategy : {"reverse-mode", "forward-mode"}
+        The latter with ``vectorize`` alone.
 
     Returns
     -------
@@ -227,7 +228,9 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
     Raises
     ------
     NotImplementedError
-        For ``strategy="forward-mode"``.
+        For ``strategy="forward-mode"`` without ``vectorize``, or with ``create_graph``.
+    RuntimeError
+        If both ``strict`` and ``vectorize`` are set.
 
     Examples
     --------
@@ -237,16 +240,59 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
     tensor([[2., 0.],
             [0., 4.]])
     """
-    flag("jacobian", "vectorize", vectorize)
-    if strategy == "forward-mode":
-        raise NotImplementedError("jacobian: strategy 'forward-mode' is not there yet")
-    if strategy != "reverse-mode":
+    vectorize = flag("jacobian", "vectorize", vectorize)
+    if strategy not in ("reverse-mode", "forward-mode"):
         raise ValueError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got "
                          f"{strategy!r}")
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError("jacobian: create_graph=True and strategy='forward-mode' are not supported "
+                                      "together; use ptcore.func.jacfwd")
+        if not vectorize:
+            raise NotImplementedError("jacobian: strategy='forward-mode' needs vectorize=True")
+    if strict and vectorize:
+        raise RuntimeError("jacobian: strict=True and vectorize=True are not supported together")
+    if strategy == "forward-mode":
+        return _ahead(func, inputs)
     with enable_grad():
         leaves, given, outputs, tupled = _evaluate("jacobian", func, inputs, create_graph)
-        rows = [_rows(y, leaves, create_graph, strict) for y in outputs]
+        rows = [(_rows_at_once if vectorize else _rows)(y, leaves, create_graph, strict) for y in outputs]
     return _shaped(tuple([_shaped(_finished(r, create_graph), given) for r in rows]), tupled)
+
+
+def _ahead(func, inputs):
+    """The Jacobian by forward mode: all directions at once."""
+    from ptcore.autograd._batch import basis_of, vmap
+    from ptcore.autograd._dual import Forward
+    inputs, given = _tuple(inputs, "jacobian", "inputs")
+    inputs = [x.detach() for x in inputs]
+    sizes = [x.numel() for x in inputs]
+    tupled = []
+
+    def pushed(*directions):
+        with Forward() as forward:
+            outputs, is_tuple = _tuple(func(*map(forward.pair, inputs, directions)), "jacobian", "the result of func")
+            slopes = [(forward.value(y), forward.tangent(y)) for y in outputs]
+        tupled[:] = [is_tuple]
+        for y, _ in slopes:
+            _real("jacobian", y)
+        return tuple([zeros_like(y) if t is None else t for y, t in slopes])
+    rows = vmap(pushed)(*basis_of(inputs, 0, sum(sizes)))
+    blocks = [y.detach().movedim(0, -1).split(sizes, -1) for y in rows]
+    return _shaped(tuple([_shaped(tuple([part.reshape(tuple(y.shape[1:]) + tuple(x.shape))
+                                         for part, x in zip(parts, inputs)]), given)
+                          for y, parts in zip(rows, blocks)]), tupled[0])
+
+
+def _rows_at_once(y, leaves, create_graph, strict):
+    """For each leaf the Jacobian of one output, by one backward of a batch."""
+    _real("jacobian", y)
+    n = y.numel()
+    if n == 0 or not y.requires_grad:
+        return tuple([zeros(y.shape + x.shape, dtype=x.dtype, device=x.device) for x in leaves])
+    seeds = eye(n, dtype=y.dtype, device=y.device).reshape((n, *y.shape))
+    found = grad(y, leaves, seeds, True, create_graph, allow_unused=True, is_grads_batched=True, materialize_grads=True)
+    return tuple([g.reshape(tuple(y.shape) + tuple(x.shape)) for g, x in zip(found, leaves)])
 
 
 def _rows(y, leaves, create_graph, strict):
@@ -284,6 +330,12 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
     inputs, given = _tuple(inputs, "hessian", "inputs")
 
     def gradient(*xs):
+        if outer_jacobian_strategy == "forward-mode":       # duals, which begin a history of their own
+            xs = tuple([x.requires_grad_() for x in xs])
+        with enable_grad():
+            return first(*xs)
+
+    def first(*xs):
         outputs, tupled = _tuple(func(*xs), "hessian", "the result of func")
         _scalar("hessian", outputs, tupled)
         return _gradients("hessian", outputs, xs, (ones_like(outputs[0]),), True, strict)

@@ -1,9 +1,9 @@
 """Functions of functions: gradients, Jacobians, batches; and calls of modules with other parameters than their own."""
+from ptcore.autograd._batch import vmap
 from ptcore.func._jvp import hessian, jacfwd, jvp, linearize
 from ptcore.func._levels import debug_unwrap
 from ptcore.func._modules import functional_call, stack_module_state
 from ptcore.func._vjp import grad, grad_and_value, jacrev, vjp
-from ptcore.func._vmap import vmap
 
 __all__ = ["debug_unwrap", "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
            "jvp", "linearize", "stack_module_state", "vjp", "vmap"]

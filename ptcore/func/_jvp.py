@@ -4,11 +4,11 @@ import functools
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._tensor import Tensor
+from ptcore.autograd._batch import basis_of, vmap
 from ptcore.autograd._dual import Forward, check_tangent
 from ptcore.func import _arguments
 from ptcore.func._levels import has_history
-from ptcore.func._vjp import basis_of, jacrev, vjp, with_history_if
-from ptcore.func._vmap import vmap
+from ptcore.func._vjp import jacrev, vjp, with_history_if
 
 _CALLED = "jvp(f, primals, tangents)"
 

@@ -14,10 +14,10 @@ from ptcore._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ptcore._state import enable_grad, inference_mode, interpreters, is_grad_enabled, is_inference_mode_enabled
 from ptcore._subclass import own_leaf, owner_of, without_node
 from ptcore._tensor import Tensor
+from ptcore.autograd._batch import basis_of, vmap
 from ptcore.autograd._engine import run_backward
 from ptcore.func import _arguments
 from ptcore.func._levels import has_history
-from ptcore.func._vmap import vmap
 
 _numbers = itertools.count(1)
 _running = set()            # numbers of the calls that have not returned
@@ -313,24 +313,6 @@ def _ones_back(pulled, recorded):
 
 
 # -- Jacobians ---------------------------------------------------------------------------------------
-
-def basis_of(tensors, start, count):
-    """Rows ``start`` to ``start + count`` of the unit matrix over all elements of some tensors, in their shapes."""
-    from ptcore._ops.creation.creation import eye
-    found, before = [], 0
-    sizes = [x.numel() for x in tensors]
-    for x, n in zip(tensors, sizes):
-        if count == sum(sizes) and len(tensors) == 1:
-            rows = eye(n, dtype=x.dtype, device=x.device)
-        else:
-            rows = zeros((count, n), dtype=x.dtype, device=x.device)
-            first, last = max(start, before), min(start + count, before + n)
-            if last > first:
-                rows[first - start:last - start, first - before:last - before].fill_diagonal_(1)
-        found.append(rows.reshape((count, *x.shape)))
-        before += n
-    return found
-
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
     """The function that gives a function's Jacobian, by reverse mode: a backward for each element of the output,

@@ -261,3 +261,13 @@ def test_deep_copies_are_samples():
     import copy
     same(vmap(lambda x: copy.deepcopy(x).add_(1))(X), X + 1)
     same(vmap(lambda x: copy.copy(x) + 1)(X), X + 1)
+
+
+def test_printing_shows_what_stands_behind():
+    seen = []
+    vmap(lambda x: seen.append((repr(x), str(x))) or x)(pt.arange(3))
+    assert seen == [("BatchedTensor(bdim=0, value=\ntensor([0, 1, 2])\n)",) * 2]
+    with pt.autograd.forward_ad.dual_level():
+        x = pt.autograd.forward_ad.make_dual(pt.ones(2), pt.zeros(2))
+        assert repr(x) == "tensor([1., 1.], tangent=tensor([0., 0.]))"
+        assert repr(x.detach()) == "tensor([1., 1.])"

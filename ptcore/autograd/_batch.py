@@ -7,6 +7,7 @@ import functools
 
 from ptcore._ops import _batching, _decompositions, row, run
 from ptcore._ops._batching import Batched
+from ptcore._ops.creation.creation import eye, zeros
 from ptcore._pytree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
 from ptcore._random import default_generator
 from ptcore._state import interpreters, is_grad_enabled, no_grad
@@ -102,8 +103,8 @@ class Batcher:
 
     def custom(self, cls, args):
         """A custom function on stand-ins."""
-        from ptcore.func import _custom
-        return _custom.run(self, cls, args)
+        from ptcore.autograd import _batch_function
+        return _batch_function.run(self, cls, args)
 
     # -- random numbers ----------------------------------------------------------------------------
 
@@ -160,6 +161,9 @@ class Shared:
 
     def __init__(self, tensor, owner):
         self.tensor, self.owner = tensor, owner
+
+    def __repr__(self):
+        return repr(self.tensor)
 
     def item(self, _):
         return self.tensor.item()
@@ -329,3 +333,22 @@ def _in_chunks(func, flat, spec, dims, size, out_dims, randomness, chunk_size, k
         pieces.append(outputs)
     return tree_unflatten([parts[0] if d is None else cat(list(parts), d) for parts, d in zip(zip(*pieces), places)],
                           out_spec)
+
+
+# -- many directions -------------------------------------------------------------------------------------
+
+def basis_of(tensors, start, count):
+    """Rows ``start`` to ``start + count`` of the unit matrix over all elements of some tensors, in their shapes."""
+    found, before = [], 0
+    sizes = [x.numel() for x in tensors]
+    for x, n in zip(tensors, sizes):
+        if count == sum(sizes) and len(tensors) == 1:
+            rows = eye(n, dtype=x.dtype, device=x.device)
+        else:
+            rows = zeros((count, n), dtype=x.dtype, device=x.device)
+            first, last = max(start, before), min(start + count, before + n)
+            if last > first:
+                rows[first - start:last - start, first - before:last - before].fill_diagonal_(1)
+        found.append(rows.reshape((count, *x.shape)))
+        before += n
+    return found

@@ -55,7 +55,7 @@ def run(batcher, cls, args):
 @functools.lru_cache(maxsize=256)
 def of_stacks(cls, batched, size, randomness):
     """The Function of stacks that runs a Function's methods on their samples."""
-    from ptcore.func._vmap import Batcher
+    from ptcore.autograd._batch import Batcher
 
     def stack_of(batcher, x):
         value = batcher.value(x)

@@ -1,0 +1,31 @@
+"""Trees of tuples, lists, dictionaries and registered classes, by the names of ``torch.utils._pytree``."""
+from ptcore._pytree import (
+    SUPPORTED_NODES,
+    GetAttrKey,
+    LeafSpec,
+    MappingKey,
+    NodeDef,
+    PyTree,
+    SequenceKey,
+    TreeSpec,
+    keystr,
+    register_pytree_node,
+    tree_all,
+    tree_any,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_iter,
+    tree_leaves,
+    tree_leaves_with_path,
+    tree_map,
+    tree_map_,
+    tree_map_only,
+    tree_map_with_path,
+    tree_structure,
+    tree_unflatten,
+)
+
+__all__ = ["SUPPORTED_NODES", "GetAttrKey", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "SequenceKey", "TreeSpec",
+           "keystr", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_flatten_with_path",
+           "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
+           "tree_map_with_path", "tree_structure", "tree_unflatten"]

@@ -1,0 +1,130 @@
+"""``autograd.forward_ad``: tangents follow views and in-place writes; forward and reverse mode over each other."""
+import numpy as np
+import pytest
+
+import ptcore as pt
+from ptcore._state import interpreters
+from ptcore.autograd import forward_ad as fwAD
+
+pytestmark = pytest.mark.core
+
+X = pt.tensor([[1., 2., 3.], [4., 5., 6.]], dtype=pt.float64)
+T = pt.tensor([[.5, 1., 2.], [-1., 0., 3.]], dtype=pt.float64)
+
+
+def same(got, want):
+    np.testing.assert_allclose(got.detach().numpy(), np.asarray(want.detach() if isinstance(want, pt.Tensor) else want),
+                               rtol=1e-12)
+
+
+def pushed(f, x=X, t=T):
+    with fwAD.dual_level():
+        return tuple(fwAD.unpack_dual(f(fwAD.make_dual(x, t))))
+
+
+def test_functions():
+    for f, slope in ((pt.sin, pt.cos), (pt.exp, pt.exp), (lambda x: x * x, lambda x: 2 * x)):
+        value, tangent = pushed(f)
+        same(value, f(X))
+        same(tangent, slope(X) * T)
+    assert pushed(lambda x: x.detach())[1] is None
+    assert pushed(lambda x: pt.ones(2))[1] is None
+    assert pushed(lambda x: x.argmax())[1] is None
+
+
+def test_views_follow_their_base():
+    def f(x):
+        y = x.clone()
+        row, column, part = y[0], y[:, 1], y.t()[1:]
+        y.mul_(x)                               # the base is written to
+        return row * 1, column * 1, part * 1
+    with fwAD.dual_level():
+        found = [fwAD.unpack_dual(v).tangent for v in f(fwAD.make_dual(X, T))]
+    whole = 2 * X * T
+    for got, want in zip(found, (whole[0], whole[:, 1], whole.t()[1:])):
+        same(got, want)
+
+
+def test_writes_to_views_reach_the_base():
+    def f(x):
+        y = pt.zeros(2, 3, dtype=pt.float64)    # without a tangent at first
+        other = y[1]
+        y[0].copy_(x[0])
+        y.t()[2].mul_(x[:, 2])
+        y[1] = x[0] * x[1]
+        return y + other
+    want = pt.autograd.functional.jvp(lambda x: pt.stack([
+        pt.stack([x[0, 0], x[0, 1], x[0, 2] * x[0, 2]]), x[0] * x[1]]) + x[0] * x[1], X, T)[1]
+    same(pushed(f)[1], want)
+
+
+def test_data_dependent_branches():
+    same(pushed(lambda x: x * 2 if x.sum() > 0 and float(x[0, 0]) == 1 else x)[1], 2 * T)
+
+
+def test_complex():
+    z, t = pt.complex(X, T), pt.complex(T, X)
+    same(pushed(lambda x: x * x * 1j, z, t)[1], 2 * z * t * 1j)
+    same(pushed(lambda x: x.real * x.imag, z, t)[1], T * T + X * X)
+    same(pushed(lambda x: x.abs() ** 2, z, t)[1], 2 * (X * T + T * X))
+
+
+def test_reverse_over_forward_and_forward_over_reverse():
+    w = X.clone().requires_grad_()
+    with fwAD.dual_level():
+        y = fwAD.unpack_dual((fwAD.make_dual(w, T) ** 3).sum())
+        same(pt.autograd.grad(y.tangent, w, retain_graph=True)[0], 6 * X * T)
+        same(pt.autograd.grad(y.primal, w)[0], 3 * X ** 2)
+        dual = fwAD.make_dual(w, T)
+        (g,) = pt.autograd.grad((dual ** 3).sum(), dual)
+        value, tangent = fwAD.unpack_dual(g)
+        same(value, 3 * X ** 2)
+        same(tangent, 6 * X * T)
+        (dual ** 3).sum().backward()
+    same(w.grad, 3 * X ** 2)
+
+
+def test_levels():
+    with pytest.raises(RuntimeError, match="outside of a dual level"):
+        fwAD.make_dual(X, T)
+    assert fwAD.unpack_dual(X) == (X, None)
+    with fwAD.dual_level(), pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"):
+        fwAD.enter_dual_level()
+    assert fwAD.enter_dual_level() == 0
+    with pytest.raises(RuntimeError, match="was not the last one"):
+        fwAD.exit_dual_level(level=1)
+    fwAD.exit_dual_level(level=0)
+    with pytest.raises(RuntimeError, match="was not the last one"):
+        fwAD.exit_dual_level()
+    with pytest.raises(ZeroDivisionError), fwAD.dual_level():
+        raise ZeroDivisionError
+    assert not interpreters.stack
+
+
+@pytest.mark.parametrize(("x", "t", "error", "words"), [
+    (X, T[0], RuntimeError, "a different size"), (X, T.float(), RuntimeError, "dtype of the primal"),
+    (X.long(), T, ValueError, "Expected primal to be floating"), (X, T.long(), ValueError, "Expected tangent to be"),
+    (X, 1.0, TypeError, "argument 'tangent' must be Tensor, not float"), (None, T, TypeError, "argument 'tensor'")])
+def test_bad_tangents(x, t, error, words):
+    with fwAD.dual_level(), pytest.raises(error, match=words):
+        fwAD.make_dual(x, t)
+
+
+def test_out_and_random_numbers():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(X, T)
+        with pytest.raises(RuntimeError, match="out= does not support"):
+            pt.sin(x, out=X.clone())
+        out = pt.empty(2, 3, dtype=pt.float64)
+        same(pt.sin(X, out=out), X.sin())
+        y = pt.nn.functional.dropout(x, 0.5)
+        kept = fwAD.unpack_dual(y).primal != 0
+        same(fwAD.unpack_dual(y).tangent, pt.where(kept, 2 * T, 0.0))
+
+
+def test_modules_and_optimizers_see_tangents():
+    layer = pt.nn.Sequential(pt.nn.Linear(3, 4), pt.nn.Tanh(), pt.nn.LayerNorm(4)).double()
+    value, tangent = pushed(layer)
+    want = pt.autograd.functional.jvp(layer, X, T)
+    same(value, want[0])
+    same(tangent, want[1])
