@@ -1,4 +1,5 @@
 # What the engine asks of the modes without a Python call.
 cpdef bint is_grad_enabled() noexcept
+cdef list interpreter_stack()
 cpdef bint is_anomaly_enabled() noexcept
 cpdef void _set_grad_enabled(bint mode) noexcept

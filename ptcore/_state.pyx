@@ -205,15 +205,20 @@ def mode_word():
     return pt_tls.mode
 
 
+cdef list interpreter_stack():
+    """This thread's interpreters, the innermost last."""
+    found = getattr(_local, "interpreters", None)
+    if found is None:
+        found = _local.interpreters = []
+    return <list>found
+
+
 class _Interpreters:
     """The interpreter stack of each thread; dispatch offers an op to the innermost one."""
 
     @property
     def stack(self):
-        found = getattr(_local, "interpreters", None)
-        if found is None:
-            found = _local.interpreters = []
-        return found
+        return interpreter_stack()
 
     def push(self, interpreter):
         self.stack.append(interpreter)

@@ -47,6 +47,11 @@ def arguments(row):
 
 def run(op, args, inplace=False):
     """Calls an op, or its in-place form, on arguments in the order of ``arguments``."""
+    if not inplace:
+        from ptcore._ops.call.batched import run_op
+        result = run_op(op, args)
+        if result is not NotImplemented:
+            return result
     own = row(op)
     positional, keyword = [], {}
     for a, value in zip(arguments(own), args):

@@ -11,50 +11,9 @@ whose rule moves dims run once on ``meta`` samples, which also says what the res
 """
 import ptcore._ops as ops
 from ptcore._exchange.convert import as_tensor
+from ptcore._ops.call.batched import Batched
 from ptcore._ops.creation.creation import arange, empty
-from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
-
-
-class Batched:
-    """A tensor whose first dim is hidden; ``shape`` and ``ndim`` are those of one sample."""
-
-    __slots__ = ("owner", "tensor")
-
-    def __init__(self, tensor, owner=None):
-        self.tensor, self.owner = tensor, owner
-
-    @property
-    def shape(self):
-        return tuple(self.tensor.shape[1:])
-
-    @property
-    def ndim(self):
-        return self.tensor.ndim - 1
-
-    def __repr__(self):
-        return f"BatchedTensor(bdim=0, value=\n{self.tensor}\n)"
-
-    def item(self, _):
-        """What ``item`` and ``bool`` of a stand-in ask (see ``stand_in`` in _subclass.pyx)."""
-        raise RuntimeError("item: a batched tensor has a value for each sample; what depends on "
-                           "data, as a branch or bool() does, cannot be batched")
-
-    def detached(self):
-        return self.owner.sample(self.tensor.detach())
-
-    def made_like(self, x):
-        """What was made after the pattern of a sample: one for each, so that samples may be written to it."""
-        if carried_by(x, self.owner) is not None:
-            return x
-        needs = x.requires_grad
-        stack = x.detach().unsqueeze(0).expand((self.tensor.shape[0], *x.shape)).clone()
-        return self.owner.sample(stack).requires_grad_(needs)
-
-    def landed(self):
-        """What a leaf that all samples share gets of a gradient: nothing is said about which one."""
-        raise RuntimeError("backward: the gradient of a tensor that all samples share has a value for each of them; "
-                           "inside vmap gradients are taken by func.grad or func.vjp")
 
 
 def call(op, args, inplace=False):

@@ -6,7 +6,7 @@ hidden; what an op does to it says the op's row (``_ops/_batching.py``).
 import functools
 
 from ptcore._ops import _batching, _decompositions, row, run
-from ptcore._ops._batching import Batched
+from ptcore._ops.call.batched import Batched, on_stacks, sample_of
 from ptcore._ops.creation.creation import eye, zeros
 from ptcore._pytree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
 from ptcore._random import default_generator
@@ -15,6 +15,7 @@ from ptcore._subclass import carried_by, stands_for
 from ptcore._tensor import Tensor
 
 INPLACE = 1
+WORDS: dict = {}             # op -> the word of its batch column; "": none that is looked at first
 RANDOMNESS = ("error", "different", "same")
 
 
@@ -45,7 +46,7 @@ class Batcher:
 
     def sample(self, stack):
         """The stand-in of a stack's samples."""
-        return stands_for(stack, Batched(stack, self), 1)
+        return sample_of(stack, self)
 
     def lift(self, x):
         """A stand-in for a tensor that is the same for all samples."""
@@ -65,6 +66,14 @@ class Batcher:
     def run(self, op, args, out, variant):
         if out is not None:
             raise RuntimeError(f"{op}: out= cannot be batched")
+        word = WORDS.get(op)
+        if word is None:
+            own = row(op)
+            word = WORDS[op] = own.batch if type(own.batch) is str and not own.random else ""
+        if word == "broadcast" or word == "shift":
+            result = on_stacks(op, word, args, self, variant == INPLACE)
+            if result is not None:
+                return result
         own = row(op)
         if own.kind == "composite" and own.batch == "decompose":
             return NotImplemented
@@ -94,7 +103,7 @@ class Batcher:
 
     def samples(self, result):
         if isinstance(result, Batched):
-            return stands_for(result.tensor, Batched(result.tensor, self), 1)
+            return sample_of(result.tensor, self)
         if isinstance(result, (tuple, list)):
             return tuple([self.samples(x) for x in result])
         return result

@@ -7,7 +7,10 @@ from cpython.object cimport PyObject
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
-from ptcore._state import interpreters as _interpreters
+from ptcore._state cimport interpreter_stack
+from ptcore._ops.table.ids import n_ops, op_name
+
+cdef list ROW_NAMES = [op_name(k) for k in range(n_ops())]
 
 
 cdef uint32_t flags_of(object x) noexcept:
@@ -104,15 +107,18 @@ cdef object _interpret(int op, tuple args, object out, int variant):
 
     Where it returns NotImplemented the op goes on with the interpreter in its place: a composite
     is then offered as the ops that it calls."""
-    cdef list stack = _interpreters.stack
+    cdef list stack = interpreter_stack()
     if not stack:
         raise RuntimeError(f"{info(op).name.decode()}: an argument belongs to a transformation that "
                            "has ended or does not see this call; its value is not known here")
-    top = _interpreters.pop()
+    top = stack.pop()
+    if not stack:
+        pt_tls.mode &= ~<uint32_t>PT_INTERPOSED
     try:
-        return top.call(info(op).row.decode(), args, out, variant)
+        return top.call(ROW_NAMES[op] if op < len(ROW_NAMES) else info(op).row.decode(), args, out, variant)
     finally:
-        _interpreters.push(top)
+        stack.append(top)
+        pt_tls.mode |= PT_INTERPOSED
 
 
 cdef object _torch_function(int op, tuple args, object out, int variant):
