@@ -216,12 +216,54 @@ def _squeeze(row, args, size, rest):
 
 
 def _product(row, args, size, equation):
-    """A sum of products, where batched operands have one letter more."""
-    _expected(row, args)
-    left, _, right = equation.partition("->")
-    terms = [("Z" if isinstance(a, Batched) else "") + term for a, term in zip(args, left.split(","))]
-    operands = [a.tensor if isinstance(a, Batched) else a for a in args]
-    return Batched(ops.function("einsum")(f"{','.join(terms)}->Z{right}", *operands))
+    """A sum of products, as the one matrix product that does it for all samples."""
+    x, y = args
+    left, right = equation.partition("->")[0].split(",")
+    if ((x.ndim, y.ndim) != (len(left), len(right)) or x.shape[-1] != y.shape[right.index("k")]
+            or x.shape[:-2] != y.shape[:-2] or _dtype(x) is not _dtype(y)):
+        _expected(row, args)
+    return Batched(_PRODUCTS[row.name](x, y, size))
+
+
+def _dtype(x):
+    return x.tensor.dtype if isinstance(x, Batched) else x.dtype
+
+
+def _rows_of(x):
+    """A stack of matrices as one, of all their rows."""
+    return ops.run("reshape", (x, (x.shape[0] * x.shape[1], *x.shape[2:])))
+
+
+def _mm(x, y, size):
+    if not isinstance(y, Batched):
+        n = x.shape[0]
+        return ops.run("mm", (_rows_of(x.tensor), y)).view((size, n, y.shape[1]))
+    return ops.run("bmm", (spread(x, size), y.tensor))
+
+
+def _bmm(x, y, size):
+    n = x.shape[0]
+    product = ops.run("bmm", (_rows_of(spread(x, size)), _rows_of(spread(y, size))))
+    return product.view((size, n, *product.shape[1:]))
+
+
+def _mv(x, y, size):
+    if not isinstance(y, Batched):
+        return ops.run("mv", (_rows_of(x.tensor), y)).view((size, x.shape[0]))
+    if not isinstance(x, Batched):
+        return ops.run("mm", (y.tensor, x.t()))
+    return ops.run("bmm", (x.tensor, y.tensor.unsqueeze(2))).squeeze(2)
+
+
+def _dot(x, y, size):
+    if not isinstance(y, Batched):
+        return ops.run("mv", (x.tensor, y))
+    if not isinstance(x, Batched):
+        return ops.run("mv", (y.tensor, x))
+    return ops.run("bmm", (x.tensor.unsqueeze(1), y.tensor.unsqueeze(2))).view((size,))
+
+
+_PRODUCTS = {"mm": _mm, "bmm": _bmm, "mv": _mv, "dot": _dot}
 
 
 def _index(row, args, size, rest):

@@ -23,12 +23,13 @@ INPLACE = 1
 
 
 class Dual:
-    """What a stand-in carries: a value and its tangent. ``shows``: it is a view, whose tangent is its base's."""
+    """What a stand-in carries: a value and its tangent. ``shows``: of a view, what it is made of: the tensor, the op, its
+    other arguments, and the place among the results or None."""
 
     __slots__ = ("owner", "shows", "tangent", "tensor")
     known = True
 
-    def __init__(self, tensor, tangent, owner, shows=False):
+    def __init__(self, tensor, tangent, owner, shows=None):
         self.tensor, self.tangent, self.owner, self.shows = tensor, tangent, owner, shows
 
     def __repr__(self):
@@ -94,13 +95,24 @@ class Forward:
     def tangent(self, x):
         """The tangent of a tensor, or None."""
         payload = carried_by(x, self)
-        if payload is not None and not payload.shows:
-            return payload.tangent
+        if payload is not None:
+            if payload.shows is None:
+                return payload.tangent
+            if payload.shows[1] != "as_strided_of":         # whose strides speak of the value's memory
+                return self.shown(*payload.shows)
         base = x._base
         whole = None if base is None else carried_by(base, self)
         if whole is None or whole.tangent is None:
             return None
         return self.window(x, base, whole)
+
+    def shown(self, x, op, rest, place):
+        """The tangent of a view, which is linear: the same view of the tangent of what it was made of, as that is now."""
+        t = self.tangent(x)
+        if t is None:
+            return None
+        t = ops.run("reshape" if op == "view" else op, (t, *rest))     # it may lie in memory otherwise
+        return t if place is None else t[place]
 
     def window(self, x, base, whole):
         """The part of a base's tangent that the view x shows."""
@@ -147,7 +159,10 @@ class Forward:
         if result is primals[0]:
             return args[0]
         if row.kind == "view" and _dtype_of(result) is primals[0].dtype:
-            return mapped(lambda r: stands_for(r, Dual(r, None, self, True)), result)
+            if isinstance(result, tuple):
+                return tuple([stands_for(r, Dual(r, None, self, (args[0], op, args[1:], k)))
+                              for k, r in enumerate(result)])
+            return stands_for(result, Dual(result, None, self, (args[0], op, args[1:], None)))
         found = self.pushed(op, args, tuple(primals), tuple(tangents), result) if live else None
         if isinstance(result, tuple):
             return tuple([self.pair(r, t) for r, t in zip(result, found or [None] * len(result))])
