@@ -157,8 +157,9 @@ def become(Tensor x not None, payload=None):
     for that to carry."""
     cdef Tensor r
     if payload is not None:
-        x.flags = x.flags & ~(PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW) | PT_INTERPOSED
-        x.node = x.base = None
+        x.flags = x.flags & ~PT_REQUIRES_GRAD | PT_INTERPOSED
+        x.node = None
+        x.attr_version = version_of(x)
         (<TensorExtras>extras_of(x)).payload = payload
         return x
     r = alias(x)

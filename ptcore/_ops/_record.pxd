@@ -11,4 +11,5 @@ cdef object trace_of_user()
 cdef int check_inplace(Tensor x, const char *op, bint recording) except -1
 cdef int check_saved(Tensor x, const char *op) except -1
 cdef int check_writable(Tensor x, const char *op) except -1
+cdef bint is_counted_below(Tensor x) noexcept
 cdef int finish_inplace(Tensor x, Node n) except -1

@@ -231,9 +231,15 @@ def set_rebase_view(f):
     _rebase_view = f
 
 
+cdef bint is_counted_below(Tensor x) noexcept:
+    """Whether a write to x is counted where it is done: that to a stand-in is one to the value's memory."""
+    return x.flags & (PT_INTERPOSED | PT_VALUELESS) == PT_INTERPOSED
+
+
 cdef int finish_inplace(Tensor x, Node n) except -1:
     """After x was written: counts the version and gives x (or its base) the new history."""
-    count_write(x)
+    if not is_counted_below(x):
+        count_write(x)
     if n is None:
         if x.flags & PT_VIEW and not (<Tensor>x.base).flags & PT_REQUIRES_GRAD:
             x.attr_version = version_of(x)
@@ -298,7 +304,7 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
                     break
         if id(saved[k]) in dirty:       # the write is counted when the call is done
             check_saved(<Tensor>x, b"save_for_backward")
-            save_at(n, k, x, version_of(<Tensor>x) + 1)
+            save_at(n, k, x, version_of(<Tensor>x) + (not is_counted_below(<Tensor>x)))
         else:
             save(n, k, x)
     if n.nout > 1:

@@ -26,6 +26,8 @@ cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
     cdef int status, column = dst.storage.device or src.storage.device
     cdef int (*copy)(const pt_view *, const pt_view *) noexcept nogil
     cdef bint apart
+    if (dst.flags | src.flags) & PT_INTERPOSED:
+        raise RuntimeError("copy: a traced or batched tensor is met where values are copied that no interpreter sees")
     if dst.storage.device == DEVICE_META or dst.count == 0:
         return 0
     if src.storage.device == DEVICE_META:

@@ -6,7 +6,7 @@ hidden; what an op does to it says the op's row (``_ops/_batching.py``).
 import functools
 
 from ptcore._ops import _batching, _decompositions, row, run
-from ptcore._ops.call.batched import Batched, on_stacks, sample_of
+from ptcore._ops.call.batched import Batched, made_as, on_stacks, sample_of
 from ptcore._ops.creation.creation import eye, zeros
 from ptcore._pytree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
 from ptcore._random import default_generator
@@ -179,6 +179,9 @@ class Shared:
 
     def detached(self):
         return self.owner.lift(self.tensor.detach())
+
+    def made_like(self, x):
+        return self.owner.lift(made_as(self.tensor, x))
 
 
 # -- vmap --------------------------------------------------------------------------------------------

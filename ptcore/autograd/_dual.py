@@ -10,6 +10,7 @@ the base or any view of it is seen by all.
 import ptcore._ops as ops
 from ptcore._ops import _decompositions
 from ptcore._ops._record import custom_node
+from ptcore._ops.call.batched import made_as
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._ops.functions import as_strided_of
 from ptcore._state import interpreters, is_grad_enabled, no_grad
@@ -18,19 +19,20 @@ from ptcore._tensor import Tensor
 from ptcore.autograd import _forward
 from ptcore.autograd import function as _function
 from ptcore.autograd._copy_slices import zeros_laid
+from ptcore.autograd._levels import has_history
 
 INPLACE = 1
 
 
 class Dual:
-    """What a stand-in carries: a value and its tangent. ``shows``: of a view, what it is made of: the tensor, the op, its
-    other arguments, and the place among the results or None."""
+    """What a stand-in carries: a value and its tangent. ``shows``: of a view, what it is made of: the tensor, the op,
+    its other arguments, and the place among the results or None. ``own``: no other tensor has the tangent's memory."""
 
-    __slots__ = ("owner", "shows", "tangent", "tensor")
+    __slots__ = ("own", "owner", "shows", "tangent", "tensor")
     known = True
 
     def __init__(self, tensor, tangent, owner, shows=None):
-        self.tensor, self.tangent, self.owner, self.shows = tensor, tangent, owner, shows
+        self.tensor, self.tangent, self.owner, self.shows, self.own = tensor, tangent, owner, shows, False
 
     def __repr__(self):
         return repr(self.tensor) if self.tangent is None else f"{repr(self.tensor)[:-1]}, tangent={self.tangent!r})"
@@ -40,6 +42,11 @@ class Dual:
 
     def detached(self):
         return self.owner.lift(self.tensor.detach())
+
+    def made_like(self, x):
+        """What was made after the pattern of this value: a stand-in, whose history is of this level."""
+        needs = x.requires_grad
+        return self.owner.lift(made_as(self.tensor, x.detach())).requires_grad_(needs)
 
     def landed(self):
         """What a leaf gets of a gradient that has a tangent."""
@@ -107,7 +114,7 @@ class Forward:
         return self.window(x, base, whole)
 
     def shown(self, x, op, rest, place):
-        """The tangent of a view, which is linear: the same view of the tangent of what it was made of, as that is now."""
+        """The tangent of a view, which is linear: the same view of the tangent, as it is now, of what it is made of."""
         t = self.tangent(x)
         if t is None:
             return None
@@ -118,17 +125,39 @@ class Forward:
         """The part of a base's tangent that the view x shows."""
         return part_of(laid(whole, base), x, base)
 
-    def writable(self, x, like):
-        """The tangent of a tensor that is written to by a tangent ``like``, of zeros if there was none."""
+    def adopt(self, x, written=None):
+        """Makes a tensor that is to be written to, and the base whose view it is, stand-ins: the histories of both are
+        then those of this level. ``written``: nothing is done unless that belongs here."""
+        if carried_by(x, self) is not None or (written is not None and carried_by(written, self) is None):
+            return
+        base = x._base
+        if base is not None and base.dtype is x.dtype:
+            if carried_by(base, self) is None:
+                become(base, Dual(become(base), None, self))
+            value = part_of(carried_by(base, self).tensor, x, base)
+            become(x, Dual(value, None, self, (base, "as_strided_of", (), None)))
+        else:
+            become(x, Dual(become(x), None, self))
+
+    def overwrite(self, x, t):
+        """Gives a tensor that was written to the tangent t. A window of the base's tangent is written to where that is
+        nobody else's and no history keeps it; elsewhere the base gets another."""
         base = x._base
         if base is None or base.dtype is not x.dtype:
             base = x
+        self.adopt(x)
         whole = carried_by(base, self)
-        if whole is None:
-            whole = Dual(become(base), None, self)
-            become(base, whole)
-        t = laid(whole, base, like)
-        return t if base is x else self.window(x, base, whole)
+        if base is x:
+            whole.tangent, whole.own = t, False
+            return
+        before = whole.tangent
+        if not (whole.own and before.stride() == base.stride() and owners(t) <= owners(before)) or has_history(before):
+            pattern = [y for y in (t, before, whole.tensor) if y is not None]
+            whole.tangent = zeros_laid(tuple(base.shape), base.stride(), sum([y.sum() for y in pattern]))
+            whole.own = True
+            if before is not None:
+                whole.tangent.copy_(before)
+        part_of(whole.tangent, x, base).copy_(t)
 
     # -- ops ---------------------------------------------------------------------------------------
 
@@ -204,11 +233,11 @@ class Forward:
         before = primals[0].clone() if live else primals[0]
         ops.run(op, tuple(primals), True)
         if live:
+            if tangents[0] is not None:                     # what is recorded may keep it, and it is written to
+                tangents[0] = tangents[0].clone()
             first = self.pair(before, tangents[0])
             found = self.pushed(op, (first, *args[1:]), (before, *primals[1:]), tuple(tangents), primals[0])
-            if found is None:
-                found = zeros_like(primals[0])
-            self.writable(x, found).copy_(found)
+            self.overwrite(x, zeros_like(primals[0]) if found is None else found)
         return x
 
 
@@ -304,16 +333,12 @@ def part_of(whole, x, base):
     return as_strided_of(whole, tuple(x.shape), x.stride(), offset, (), 0)
 
 
-def laid(payload, base, like=None):
-    """A base's tangent, in memory as the base lies there, and batched wherever ``like``, what is written to it, is."""
+def laid(payload, base):
+    """A base's tangent, in memory as the base lies there."""
     t = payload.tangent
-    if t is None or t.stride() != base.stride() or (like is not None and not owners(like) <= owners(t)):
-        pattern = [x for x in (like, t, payload.tensor) if x is not None]
-        fresh = zeros_laid(tuple(base.shape), base.stride(), sum([x.sum() for x in pattern]))
-        payload.tangent = fresh
-        if t is not None:
-            fresh.copy_(t)
-    return payload.tangent
+    if t.stride() == base.stride():
+        return t
+    return zeros_laid(tuple(base.shape), base.stride(), t.sum() + payload.tensor.sum()).copy_(t)
 
 
 def owners(x):

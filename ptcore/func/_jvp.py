@@ -6,8 +6,8 @@ from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._tensor import Tensor
 from ptcore.autograd._batch import basis_of, vmap
 from ptcore.autograd._dual import Forward, check_tangent
+from ptcore.autograd._levels import has_history
 from ptcore.func import _arguments
-from ptcore.func._levels import has_history
 from ptcore.func._vjp import jacrev, vjp, with_history_if
 
 _CALLED = "jvp(f, primals, tangents)"

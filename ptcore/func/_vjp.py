@@ -16,8 +16,8 @@ from ptcore._subclass import own_leaf, owner_of, without_node
 from ptcore._tensor import Tensor
 from ptcore.autograd._batch import basis_of, vmap
 from ptcore.autograd._engine import run_backward
+from ptcore.autograd._levels import has_history
 from ptcore.func import _arguments
-from ptcore.func._levels import has_history
 
 _numbers = itertools.count(1)
 _running = set()            # numbers of the calls that have not returned

@@ -60,8 +60,8 @@ def test_writes_to_views_reach_the_base():
 
 def test_tangents_that_lie_otherwise_in_memory():
     turned = T.t().contiguous().t()
-    for f in (lambda x: x.as_strided((3, 2), (1, 3)), lambda x: x.view(3, 2), lambda x: x.reshape(-1).unflatten(0, (3, 2)),
-              lambda x: x.t(), lambda x: x[:, 1:], lambda x: x.as_strided((2,), (4,), 1).mul_(2) + x[0, 1]):
+    for f in (lambda x: x.as_strided((3, 2), (1, 3)), lambda x: x.view(3, 2), lambda x: x.t(), lambda x: x[:, 1:],
+              lambda x: x.reshape(-1).unflatten(0, (3, 2)), lambda x: x.as_strided((2,), (4,), 1).mul_(2) + x[0, 1]):
         same(pushed(f, X.clone(), turned)[1], pushed(f, X.clone(), T.clone())[1])
         same(pushed(f, X.clone(), T[0].expand(2, 3))[1], pushed(f, X.clone(), T[0].repeat(2, 1))[1])
 

@@ -1,7 +1,7 @@
 """Batched calls without Python in between: what most ops of a batch are.
 
-``on_stacks`` runs an op on the stacks that samples stand for where the row's batch word is "broadcast" or "shift" and the
-arguments are plain; all else is left to ``_batching.py``, which says what every word means.
+``on_stacks`` runs an op on the stacks that samples stand for where the row's batch word is "broadcast" or "shift" and
+the arguments are plain; all else is left to ``_batching.py``, which says what every word means.
 """
 from cpython.sequence cimport PySequence_Fast_ITEMS
 
@@ -56,12 +56,20 @@ cdef class Batched:
         if batched_in(x, self.owner) is not None:
             return x
         stack = x.detach().unsqueeze(0).expand((self.tensor.dims[0], *x.shape)).clone()
-        return sample_of(stack, self.owner).requires_grad_(x.requires_grad)
+        return sample_of(made_as(self.tensor, stack), self.owner).requires_grad_(x.requires_grad)
 
     def landed(self):
         """What a leaf that all samples share gets of a gradient: nothing is said about which one."""
         raise RuntimeError("backward: the gradient of a tensor that all samples share has a value for each of them; "
                            "inside vmap gradients are taken by func.grad or func.vjp")
+
+
+cpdef Tensor made_as(Tensor like, Tensor x):
+    """x as what is made after the pattern of a tensor: a stand-in where that is one."""
+    if not like.flags & PT_INTERPOSED:
+        return x
+    made_like = getattr((<TensorExtras>like.extras).payload, "made_like", None)
+    return x if made_like is None else <Tensor?>made_like(x)
 
 
 cdef Batched batched_in(object x, object owner):

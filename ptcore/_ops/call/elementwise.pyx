@@ -21,7 +21,8 @@ from ptcore._shape cimport is_dense, order_dims, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, autocast, flags_of_all, offer
-from ptcore._ops.call.offer cimport interpret, wants_node
+from ptcore._ops.call.offer cimport interpret, is_of_top, wants_node
+from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
 from ptcore._ops.call.record cimport record_elementwise, record_plain
 from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
@@ -47,6 +48,7 @@ cdef enum:
     SMALL = 16384               # elements up to which the GIL is kept and nothing is split
 
 cdef int OP_ASSIGN = op_id("assign")
+cdef int OP_CLONE = op_id("clone")
 
 
 # -- plain operands ------------------------------------------------------------------------------
@@ -498,6 +500,8 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
         raise TypeError(f"{info(op).name.decode()}_: {arg_name(op, 0)} must be a Tensor, got "
                         f"{type(<object>args[0]).__name__}")
     key = flags_of_all(args, n)
+    if key & PT_INTERPOSED and not (<Tensor>args[0]).flags & PT_INTERPOSED and becomes_stand_in(args, n):
+        key |= (<Tensor>args[0]).flags
     if key & PT_SLOW and not is_history_apart(<Tensor>args[0], key):
         result = offer(op, args, n, key, None, PT_VARIANT_INPLACE)
         if result is not NotImplemented:
@@ -509,10 +513,25 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
         Py_XDECREF(c.made)
 
 
-cdef inline bint is_history_apart(Tensor x, uint32_t key) noexcept:
+cdef bint becomes_stand_in(PyObject **args, int n) except -1:
+    """A plain tensor that a stand-in is about to be written to: the interpreter may make it one as well."""
+    cdef list stack = interpreter_stack()
+    cdef int k
+    if not stack:
+        return False
+    adopt_written = getattr(stack[len(stack) - 1], "adopt", None)
+    if adopt_written is None:
+        return False
+    for k in range(1, n):
+        if isinstance(<object>args[k], Tensor) and (<Tensor>args[k]).flags & PT_INTERPOSED:
+            adopt_written(<object>args[0], <object>args[k])
+    return ((<Tensor>args[0]).flags & PT_INTERPOSED) != 0
+
+
+cdef bint is_history_apart(Tensor x, uint32_t key):
     """Whether a write to a stand-in may be recorded: checks come before the offer, and the history after it."""
     return (x.flags & PT_INTERPOSED and key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled
-            and not key & (PT_SUBCLASS | PT_MODE_FUNCTION))
+            and not key & (PT_SUBCLASS | PT_MODE_FUNCTION) and is_of_top(x))
 
 
 cdef object complete_inplace(Call *c, Tensor x):
@@ -548,6 +567,9 @@ cdef object complete_inplace(Call *c, Tensor x):
             # The rule needs x as it was: keep a copy with x's place in the graph.
             before = old_value(x)
     if x.flags & PT_INTERPOSED:
+        if recording:                   # with the histories of before: the write is counted where it is done, below
+            n = node_of_write(c, x, before)
+            recording = False
         if interpret(c.op, c.args, c.n, None, PT_VARIANT_INPLACE) is NotImplemented:
             raise RuntimeError(f"{o.name.decode()}_: the interpreter of a stand-in does not write to it")
     elif overlaps_another(c, x):
@@ -559,14 +581,18 @@ cdef object complete_inplace(Call *c, Tensor x):
     else:
         run_loops(c, x)
     if recording:
-        if o.differentiable:
-            n = record_elementwise(c, x, x, before)
-        if n is None and needs_grad(x):
-            # What was written depends on nothing; the old history gets zeros.
-            n = new_node(OP_ASSIGN, 2)
-            link(n, 0, x)
+        n = node_of_write(c, x, before)
     finish_inplace(x, n)
     return x
+
+
+cdef Node node_of_write(Call *c, Tensor x, object before):
+    cdef Node n = record_elementwise(c, x, x, before) if c.o.differentiable else None
+    if n is None and needs_grad(x):
+        # What was written depends on nothing; the old history gets zeros.
+        n = new_node(OP_ASSIGN, 2)
+        link(n, 0, x)
+    return n
 
 
 cdef bint is_plain_copy(Call *c, Tensor x) noexcept:
@@ -602,8 +628,12 @@ cdef bint uses_first(pt_opinfo *o) noexcept:
 
 cdef Tensor old_value(Tensor x):
     """A copy of x that stands where x stood in the graph."""
-    cdef Tensor c = new_like(x, x.dt)
-    copy_into(c, x)
+    cdef Tensor c
+    if x.flags & PT_INTERPOSED:
+        c = <Tensor>FUNCTIONS[OP_CLONE](alias(x))
+    else:
+        c = new_like(x, x.dt)
+        copy_into(c, x)
     if needs_grad(x):
         if x.node is not None:
             set_node(c, x.node, x.out_nr)
@@ -613,8 +643,7 @@ cdef Tensor old_value(Tensor x):
 cdef object unwritten(object x, tuple args):
     """x as the argument of a call whose result is written over it: a copy in its place of the graph where what is
     recorded may keep it."""
-    if (isinstance(x, Tensor) and not (<Tensor>x).flags & (PT_INTERPOSED | PT_TANGENT) and pt_tls.grad_enabled
-            and args_need_grad(args)):
+    if isinstance(x, Tensor) and pt_tls.grad_enabled and args_need_grad(args):
         return old_value(<Tensor>x)
     return x
 

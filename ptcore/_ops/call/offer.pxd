@@ -1,6 +1,7 @@
 # The one place where calls are offered to __torch_function__ and to interpreters. See offer.pyx.
 from cpython.object cimport PyObject
 
+from ptcore._tensor cimport Tensor
 from ptcore._types cimport *
 
 cdef enum:
@@ -13,4 +14,5 @@ cdef bint asks(uint32_t key) noexcept
 cdef tuple autocast(int op, PyObject **given, int n)
 cdef object offer(int op, PyObject **args, int n, uint32_t key, object out, int variant)
 cdef object interpret(int op, PyObject **args, int n, object out, int variant)
+cdef bint is_of_top(Tensor x)
 cdef bint wants_node(object result, uint32_t key) except -1

@@ -5,7 +5,7 @@ Every kind of op comes through ``offer``: by id, with its arguments in the order
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
-from ptcore._tensor cimport Tensor
+from ptcore._tensor cimport Tensor, TensorExtras
 from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
 from ptcore._state cimport interpreter_stack
 from ptcore._ops.table.ids import n_ops, op_name
@@ -64,6 +64,15 @@ cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int
 cdef object interpret(int op, PyObject **given, int n, object out, int variant):
     """Offers a call to the interpreter stack alone."""
     return _interpret(op, tuple([<object>given[k] for k in range(n)]), out, variant)
+
+
+cdef bint is_of_top(Tensor x):
+    """Whether a stand-in is one of the innermost interpreter, whose tape its history is on. Others only hand it down."""
+    cdef list stack = interpreter_stack()
+    if not stack:
+        return True
+    owner = getattr((<TensorExtras>x.extras).payload, "owner", None)
+    return owner is None or owner is stack[len(stack) - 1]
 
 
 cdef bint wants_node(object result, uint32_t key) except -1:

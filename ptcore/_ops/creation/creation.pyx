@@ -143,8 +143,8 @@ cdef object of_kind(object like, Tensor t):
     """What was made after the pattern of a tensor: in a batch, one for each sample, as the pattern is."""
     if not (<Tensor>like).flags & PT_INTERPOSED:
         return t
-    made_like = getattr((<TensorExtras>(<Tensor>like).extras).payload, "made_like", None)
-    return t if made_like is None else made_like(t)
+    from ptcore._ops.call.batched import made_as
+    return made_as(like, t)
 
 
 cdef object dtype_for(object dtype, object out, const char *op):

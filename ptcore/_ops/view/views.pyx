@@ -17,7 +17,7 @@ from ptcore._shape cimport (count, fill_strides, infer_size, max_offset, min_off
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
 from ptcore._ops import _arguments
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, offer
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, is_of_top, offer
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
@@ -641,7 +641,7 @@ cdef object run_view(int op, PyObject **args, int n):
     if (key | pt_tls.mode) & PT_SLOW:
         result = offer(op, args, n, key | pt_tls.mode, None, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
-            return view_taken(op, args, n, result) if key & PT_INTERPOSED else result
+            return view_taken(op, args, n, result) if key & PT_INTERPOSED and is_of_top(<Tensor>args[0]) else result
     return made_view(op, args, n)
 
 
