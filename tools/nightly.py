@@ -45,6 +45,7 @@ DIGITS_ACCURACY = 98.5
 KILLS = 100             # runs that are killed and go on
 INTERRUPTS = 100        # loaders that Ctrl-C ends, for each way to start processes
 OP_DB_SEEDS = 3
+PROGRAMS = 100_000
 STORM_CALLS = 1_000_000
 STORM_PARTS = 8
 LIMIT = 4 * 3600        # seconds of one part
@@ -94,6 +95,9 @@ def parts(seed):
         found[name] = ([sys.executable, "-P", "-m", name, "--all", "--seed", str(seed), "--table",
                         str(WORK / f"{name}.tsv"), "--details", str(WORK / f"{name}.json")],
                        {"PYTHONPATH": os.pathsep.join(str(ROOT / "tests" / part) for part in ("", "ops", folder))})
+    # random programs under nested transformations
+    found["programs"] = ([*pytest, "tests/func/test_programs.py"],
+                         {"PTCORE_TEST_PROGRAMS": str(PROGRAMS), "PTCORE_TEST_SEED": str(seed % 10**9)})
     # random calls, which the sanitizers watch; a part is one that ends within its limit
     storm = ["tools/storm.py", "--seed", str(seed), "--torch", sys.executable]
     found["storm"] = ([sys.executable, "-P", *storm, "--calls", "200000", "--report", str(WORK / "storm.json")], {})

@@ -111,7 +111,7 @@ set_printoptions set_rng_state use_deterministic_algorithms
 from_file get_deterministic_debug_mode get_device_module is_storage is_warn_always_enabled set_deterministic_debug_mode
 set_warn_always thread_safe_generator to_dlpack typename Tensor.const_data_ptr Tensor.dim_order Tensor.module_load
 Tensor.backward Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.retain_grad Tensor.record_stream
-Tensor.pin_memory Tensor.share_memory_ Tensor.as_subclass
+Tensor.pin_memory Tensor.share_memory_ Tensor.as_subclass vmap
 """.split())
 # No two libraries, or two calls, give the same memory, vectors or positions of equals: shapes and dtypes are compared.
 VALUES_DIFFER = frozenset("""

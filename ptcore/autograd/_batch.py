@@ -14,6 +14,10 @@ from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._subclass import carried_by, stands_for
 from ptcore._tensor import Tensor
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 INPLACE = 1
 WORDS: dict = {}             # op -> the word of its batch column; "": none that is looked at first
 RANDOMNESS = ("error", "different", "same")
@@ -193,7 +197,7 @@ def name_of(func):
     return f"functools.partial({name_of(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
 
 
-def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+def vmap(func, in_dims: "Any" = 0, out_dims: "Any" = 0, randomness="error", *, chunk_size: "Any" = None):
     """The function that maps ``func`` over a dim of its arguments, by running it once.
 
     Inside, tensors look as those of one sample; what depends on their values in Python, as a branch, is refused.

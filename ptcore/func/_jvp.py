@@ -10,10 +10,14 @@ from ptcore.autograd._levels import has_history
 from ptcore.func import _arguments
 from ptcore.func._vjp import jacrev, vjp, with_history_if
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _CALLED = "jvp(f, primals, tangents)"
 
 
-def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+def jvp(func, primals, tangents, *, strict=False, has_aux=False) -> "Any":
     """The outputs of a function and their derivatives along given directions.
 
     Parameters
@@ -89,7 +93,7 @@ def jvp_at(func, primals, tangents, argnums, strict=False, has_aux=False):
     return (*result, aux) if has_aux else result
 
 
-def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
+def jacfwd(func, argnums: "int | tuple[int, ...]" = 0, has_aux=False, *, randomness="error"):
     """The function that gives a function's Jacobian, by forward mode: a derivative along each element of the argument,
     batched.
 
@@ -148,7 +152,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     return wrapped
 
 
-def hessian(func, argnums=0):
+def hessian(func, argnums: "int | tuple[int, ...]" = 0):
     """The function that gives a function's second derivatives: forward mode over reverse mode.
 
     Parameters

@@ -19,6 +19,10 @@ from ptcore.autograd._engine import run_backward
 from ptcore.autograd._levels import has_history
 from ptcore.func import _arguments
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _numbers = itertools.count(1)
 _running = set()            # numbers of the calls that have not returned
 
@@ -135,7 +139,7 @@ def seeds(api, outputs, cotangents):
     return found
 
 
-def vjp(func, *primals, has_aux=False):
+def vjp(func, *primals, has_aux=False) -> "Any":
     """The outputs of a function and the function that pulls cotangents back through it.
 
     Parameters
@@ -215,7 +219,7 @@ def vjp_at(func, primals, argnums, has_aux):
     return results, vjp_fn
 
 
-def grad(func, argnums=0, has_aux=False):
+def grad(func, argnums: "int | tuple[int, ...]" = 0, has_aux=False):
     """The function that gives the gradient of a scalar function.
 
     Parameters
@@ -253,7 +257,7 @@ def grad(func, argnums=0, has_aux=False):
     return wrapped
 
 
-def grad_and_value(func, argnums=0, has_aux=False):
+def grad_and_value(func, argnums: "int | tuple[int, ...]" = 0, has_aux=False):
     """The function that gives a scalar function's gradient and its value. See :func:`grad`.
 
     Returns
@@ -314,7 +318,8 @@ def _ones_back(pulled, recorded):
 
 # -- Jacobians ---------------------------------------------------------------------------------------
 
-def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+def jacrev(func, argnums: "int | tuple[int, ...]" = 0, *, has_aux=False, chunk_size: "int | None" = None,
+           _preallocate_and_copy=False):
     """The function that gives a function's Jacobian, by reverse mode: a backward for each element of the output,
     batched.
 

@@ -3,6 +3,7 @@
 ``on_stacks`` runs an op on the stacks that samples stand for where the row's batch word is "broadcast" or "shift" and
 the arguments are plain; all else is left to ``_batching.py``, which says what every word means.
 """
+cimport cython
 from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ptcore._types cimport *
@@ -15,6 +16,9 @@ from ptcore._ops.view.views cimport run_view
 from ptcore._subclass import stands_for
 
 
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class Batched:
     """A tensor whose first dim is hidden; ``shape`` and ``ndim`` are those of one sample.
 

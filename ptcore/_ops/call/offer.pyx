@@ -67,7 +67,7 @@ cdef object interpret(int op, PyObject **given, int n, object out, int variant):
 
 
 cdef bint is_of_top(Tensor x):
-    """Whether a stand-in is one of the innermost interpreter, whose tape its history is on. Others only hand it down."""
+    """Whether a stand-in is one of the innermost interpreter, where its history is recorded; others hand it down."""
     cdef list stack = interpreter_stack()
     if not stack:
         return True
