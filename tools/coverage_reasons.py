@@ -91,4 +91,5 @@ PROOFS = (
     (r"Tensor\.fill_diagonal_|(Tensor\.)?hash_tensor|asarray|threshold_|nn\.functional\.threshold_?", _METHODS),
     (r"get_float32_matmul_precision", _BACKENDS),
     (r"lobpcg", "tests/ops/test_parity_rest.py"),
+    (r"vmap", "tests/func/test_parity_func.py"),
 )
