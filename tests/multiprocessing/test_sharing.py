@@ -286,7 +286,7 @@ def test_devices_are_refused():
 def test_traced_values_are_refused():
     with Interposed(Batcher()) as batcher:
         x = batcher.sample(pt.ones(2, 3))
-        with pytest.raises(RuntimeError, match="share_memory_: the value of a traced or batched"):
+        with pytest.raises(RuntimeError, match="share_memory_: the memory of a traced or batched"):
             x.share_memory_()
 
 

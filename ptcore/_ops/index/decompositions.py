@@ -1,9 +1,8 @@
 """Reading and writing by positions written out in smaller ops; see _decompositions.py."""
 from ptcore._ops._common import _wrap
 from ptcore._ops._record import has_values
-from ptcore._ops.creation.creation import arange, zeros
+from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import (
-    any,
     cumsum,
     expand,
     gather,
@@ -91,10 +90,10 @@ def index_filled(input, dim, index, value):
     if input.ndim == 0:
         return reshape(index_filled(reshape(input, (1,)), 0, index, value), ())
     dim = _wrap("index_fill", dim, input.ndim)
-    n = input.shape[dim]
-    places = arange(n, device=input.device)
-    index = unsqueeze(reshape(index, (-1,)), 1)
-    named = any((index == places) | (index + n == places), 0)       # a position that is named twice counts once
+    # A mask of the positions: the gradient of the value counts one that is named twice once.
+    n, index = input.shape[dim], reshape(index, (-1,))
+    ones = expand(full((), True, device=input.device), index.shape)
+    named = scatter_src(zeros((n,), dtype=ones.dtype, device=input.device), 0, index, ones)
     return where(reshape(named, [n if d == dim else 1 for d in range(input.ndim)]), value, input)
 
 
