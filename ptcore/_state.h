@@ -31,9 +31,10 @@ enum {
     PT_MODE_FUNCTION = 1 << 17, /* a TorchFunctionMode is active */
     PT_MODE_SAVED_HOOKS = 1 << 18,
     PT_MODE_ANOMALY = 1 << 19,
+    PT_FOREIGN = 1 << 20,       /* of arguments: one that is no tensor has a __torch_function__ */
 
     PT_SLOW = PT_SUBCLASS | PT_NON_CPU | PT_INTERPOSED | PT_TANGENT | PT_INFERENCE |
-              PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_LAYOUT,
+              PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_LAYOUT | PT_FOREIGN,
     PT_RECORD_SLOW = PT_VIEW | PT_MODE_SAVED_HOOKS | PT_MODE_ANOMALY
 };
 

@@ -192,6 +192,10 @@ def set_autocast_mode(bint on):
     set_bit(PT_MODE_AUTOCAST, on)
 
 
+def set_function_mode(bint on):
+    set_bit(PT_MODE_FUNCTION, on)
+
+
 def set_anomaly(bint on):
     set_bit(PT_MODE_ANOMALY, on)
 

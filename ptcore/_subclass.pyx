@@ -98,13 +98,13 @@ def get_data(Tensor t):
     return r
 
 
-def of_class(function, Tensor t not None, *args, **kwargs):
+def of_class(function, t, *args, **kwargs):
     """What the ``__torch_function__`` of t's class makes of a function that is no op.
 
     Arguments that say nothing (None, False) are left out.
     """
     given = {k: v for k, v in kwargs.items() if v is not None and v is not False}
-    result = type(t).__torch_function__(function, (type(t),), (t, *args), given)
+    result = t.__torch_function__(function, (type(t),), (t, *args), given)
     if result is NotImplemented:
         raise TypeError(f"{function.__name__}: no implementation found for types [{type(t).__name__!r}]")
     return result

@@ -1,4 +1,4 @@
-"""What several topics ask about dims and settings. Compiled bodies call these without a Python call."""
+"""What several topics ask about dims. Compiled bodies call these without a Python call."""
 from ptcore._tensor cimport Tensor
 
 from ptcore._errors import OutOfRangeError, ShapeError
@@ -35,10 +35,3 @@ cpdef long _divided(str op, object dim, Tensor input) except -1:
     if input.rank == 0:
         raise ShapeError(f"{op}: input must have at least one dimension, got shape []")
     return _wrap(op, dim, input.rank)
-
-
-cdef bint switch(str op, str name, object value) except -1:
-    """A setting that is on or off."""
-    if value is True or value is False:
-        return value is True
-    return _arguments.flag(op, name, value)

@@ -11,7 +11,7 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
 from ptcore._dtype import as_dtype
 from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
-from ptcore._ops._common cimport switch
+from ptcore._ops.call.read cimport switch
 from ptcore._ops.call.elementwise cimport has_own_ufuncs
 from ptcore._ops.call.run cimport call as call_bound
 from ptcore._ops.call.run cimport call_with as call

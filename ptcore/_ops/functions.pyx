@@ -15,7 +15,7 @@ from ptcore._tensor cimport Tensor
 from ptcore._ops.view cimport views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, asks, flags_of_all, offer
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, asks, flags_of_all, is_foreign, offer
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops.table.ids cimport info
 from ptcore._ops._writing cimport write_outs
@@ -63,6 +63,8 @@ cdef extern from "call/op_function.h":
         object (*plain)(pt_function *, int, object)
         int (*second)(pt_function *, PyObject **, int) except -1
         object (*describe)(pt_function *, const char *)
+        object (*overridden)(object, PyObject **, Py_ssize_t, PyObject *)
+        PyObject *tensor
     pt_function_hooks pt_hooks
     object pt_function_new(const pt_function_spec *, PyObject **, PyObject **)
 
@@ -87,6 +89,8 @@ cdef object plain(pt_function *f, int slot, object value):
     if isinstance(value, Tensor):
         if check == c'X' or check == c'T':
             return value
+    elif is_foreign(value):
+        raise TypeError(f"{info(f.spec.op).name.decode()}: __torch_function__ of {type(value).__name__} is to be asked")
     op, name = info(f.spec.op).name.decode(), <str><object>f.names[slot]
     if check == c'X':
         return _arguments.tensor(op, name, value)
@@ -103,6 +107,27 @@ cdef object plain(pt_function *f, int slot, object value):
     if check == c't':
         return _arguments.dtype(op, name, value)
     return _arguments.real(op, name, value)
+
+
+cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject *keywords):
+    """What ``__torch_function__`` of an argument that is no tensor gives for a call, or NotImplemented."""
+    cdef Py_ssize_t k
+    given = tuple([<object>args[k] for k in range(n)])
+    named = {} if keywords == NULL else {name: <object>args[n + k] for k, name in enumerate(<tuple><object>keywords)}
+    if not any_foreign((*given, *named.values())):
+        return NotImplemented
+    from ptcore._overrides import ask
+    return ask(function, given, named)
+
+
+cdef bint any_foreign(object values) except -1:
+    for x in values:
+        if isinstance(x, (list, tuple)):
+            if any_foreign(x):
+                return True
+        elif is_foreign(x):
+            return True
+    return False
 
 
 cdef int second(pt_function *f, PyObject **slots, int slot) except -1:
@@ -427,4 +452,6 @@ pt_hooks.inplace_binary = inplace_binary
 pt_hooks.plain = plain
 pt_hooks.second = second
 pt_hooks.describe = describe
+pt_hooks.overridden = overridden
+pt_hooks.tensor = <PyObject *>Tensor
 fill()

@@ -21,7 +21,7 @@ from ptcore._shape cimport is_dense, order_dims, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, autocast, flags_of_all, offer
-from ptcore._ops.call.offer cimport interpret, is_of_top, wants_node
+from ptcore._ops.call.offer cimport interpret, is_foreign, is_of_top, wants_node
 from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
 from ptcore._ops.call.record cimport record_elementwise, record_plain
@@ -205,7 +205,7 @@ cdef Tensor binary_rows(int op, Tensor a, Tensor b, const pt_elementwise *entry,
 cdef object operator(int op, object x, object y):
     """binary() for Python's operators: NotImplemented for what no tensor op takes."""
     if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
-        if not (operand_ok(x) and operand_ok(y)):
+        if not (operand_ok(x) and operand_ok(y)) or is_foreign(x) or is_foreign(y):
             return NotImplemented
     return binary(op, x, y)
 
@@ -221,12 +221,11 @@ cdef bint has_own_ufuncs(object x):
 
 
 cdef bint operand_ok(object x):
-    return (isinstance(x, (Tensor, float, int, complex)) or hasattr(type(x), "__torch_function__")
-            or hasattr(x, "__array__") and not has_own_ufuncs(x))
+    return isinstance(x, (Tensor, float, int, complex)) or hasattr(x, "__array__") and not has_own_ufuncs(x)
 
 
 cdef object inplace_operator(int op, object x, object y):
-    if not operand_ok(y):
+    if not operand_ok(y) or is_foreign(y):
         return NotImplemented
     return inplace_binary(op, x, y)
 

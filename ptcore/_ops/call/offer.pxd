@@ -8,8 +8,9 @@ cdef enum:
     PT_VARIANT_PLAIN = 0
     PT_VARIANT_INPLACE = 1
 
-cdef uint32_t flags_of(object x) noexcept
-cdef uint32_t flags_of_all(PyObject **args, int n) noexcept
+cdef bint is_foreign(object x)
+cdef uint32_t flags_of(object x)
+cdef uint32_t flags_of_all(PyObject **args, int n)
 cdef bint asks(uint32_t key) noexcept
 cdef tuple autocast(int op, PyObject **given, int n)
 cdef object offer(int op, PyObject **args, int n, uint32_t key, object out, int variant)

@@ -2,7 +2,7 @@
 
 Every kind of op comes through ``offer``: by id, with its arguments in the order of its row.
 """
-from cpython.object cimport PyObject
+from cpython.object cimport Py_TYPE, PyObject, PyTypeObject
 
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor, TensorExtras
@@ -10,22 +10,36 @@ from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
 from ptcore._state cimport interpreter_stack
 from ptcore._ops.table.ids import n_ops, op_name
 
+cdef extern from "Python.h":
+    PyObject *_PyType_Lookup(PyTypeObject *, object) noexcept
+
 cdef list ROW_NAMES = [op_name(k) for k in range(n_ops())]
+cdef str TORCH_FUNCTION = "__torch_function__"
 
 
-cdef uint32_t flags_of(object x) noexcept:
-    """The flags of a tensor, or of all in a list."""
+cdef bint is_foreign(object x):
+    """Whether an argument that is no tensor has a ``__torch_function__``, which is to be asked instead."""
+    return not isinstance(x, Tensor) and _PyType_Lookup(Py_TYPE(x), TORCH_FUNCTION) != NULL
+
+
+cdef uint32_t flags_of(object x):
+    """The flags of a tensor, or of all in a list; PT_FOREIGN where a value asks for the call itself."""
     cdef uint32_t key = 0
     if isinstance(x, Tensor):
         return (<Tensor>x).flags
+    if x is None or type(x) is int or type(x) is float or type(x) is bool or type(x) is str:
+        return 0
     if isinstance(x, (list, tuple)):
         for item in x:
             if isinstance(item, Tensor):
                 key |= (<Tensor>item).flags
-    return key
+            elif type(item) is not int and is_foreign(item):
+                key |= PT_FOREIGN
+        return key
+    return PT_FOREIGN if is_foreign(x) else 0
 
 
-cdef uint32_t flags_of_all(PyObject **args, int n) noexcept:
+cdef uint32_t flags_of_all(PyObject **args, int n):
     """The flags of all arguments and of the thread."""
     cdef uint32_t key = pt_tls.mode
     cdef int k
@@ -47,12 +61,18 @@ cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int
     Returns NotImplemented when nobody takes it, and dispatch goes on.
     """
     cdef tuple args
+    if key & PT_FOREIGN:                # whoever was called gives the call to it: see handed_over in op_function.cpp
+        raise TypeError(f"{info(op).name.decode()}: __torch_function__ of an argument is to be asked")
     if not asks(key):
         if key & PT_LAYOUT and info(op).sparse == NULL:
             raise NotImplementedError(f"{info(op).name.decode()}: there is no kernel for tensors that are not strided")
         return NotImplemented
     args = tuple([<object>given[k] for k in range(n)])
     if not pt_tls.torch_function_off and key & (PT_SUBCLASS | PT_MODE_FUNCTION):
+        if key & PT_MODE_FUNCTION:
+            result = _by_mode(op, args, out, variant)
+            if result is not NotImplemented:
+                return result
         result = _torch_function(op, args, out, variant)
         if result is not NotImplemented:
             return result
@@ -128,6 +148,20 @@ cdef object _interpret(int op, tuple args, object out, int variant):
     finally:
         stack.append(top)
         pt_tls.mode |= PT_INTERPOSED
+
+
+cdef object _by_mode(int op, tuple args, object out, int variant):
+    """What the innermost TorchFunctionMode makes of a call, which runs with that mode taken off."""
+    func = INPLACE_FUNCTIONS[op] if variant == PT_VARIANT_INPLACE else FUNCTIONS[op]
+    if func is None:
+        return NotImplemented
+    cdef pt_opinfo *o = info(op)
+    names = o.argnames.decode().split(",")
+    kwargs = {names[k]: args[k] for k in range(o.npositional, len(args))}
+    if out is not None:
+        kwargs["out"] = out
+    from ptcore._overrides import ask_mode
+    return ask_mode(func, args[:o.npositional], kwargs)
 
 
 cdef object _torch_function(int op, tuple args, object out, int variant):

@@ -12,4 +12,5 @@ cdef tuple plain_arguments(Call *c, tuple args, uint32_t key)
 cdef Tensor as_tensor_like(object value, Tensor like)
 cdef int common_device(int op, Tensor t, int *place, bint scalars) except -1
 cdef Tensor cast(Tensor x, int dt)
+cdef bint switch(str op, str name, object value) except -1
 cdef void set_cast(Tensor (*f)(Tensor x, int dt)) noexcept

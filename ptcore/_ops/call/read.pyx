@@ -526,3 +526,10 @@ cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -
     elif isinstance(x, complex):
         p.kind, p.d, p.im = PT_PARAM_COMPLEX, x.real, x.imag
     return 0
+
+
+cdef bint switch(str op, str name, object value) except -1:
+    """A setting that is on or off."""
+    if value is True or value is False:
+        return value is True
+    return _arguments.flag(op, name, value)

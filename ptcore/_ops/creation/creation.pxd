@@ -1,6 +1,7 @@
 # What the parts of creation share. See creation.pyx.
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
+from ptcore._ops.call.offer cimport is_foreign
 
 cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) except -1
 cdef Tensor fresh(object size, tuple rest, object dtype, object where, const char *op)
@@ -9,4 +10,7 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
 cdef object dtype_for(object dtype, object out, const char *op)
 
 cdef inline bint asks_class(object x):
-    return isinstance(x, Tensor) and (<Tensor>x).flags & PT_SUBCLASS and not pt_tls.torch_function_off
+    """Whether ``__torch_function__`` of x's class is asked, by ``of_class``."""
+    if isinstance(x, Tensor):
+        return (<Tensor>x).flags & PT_SUBCLASS and not pt_tls.torch_function_off
+    return is_foreign(x)

@@ -8,7 +8,7 @@ from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tu
 from ptcore._shape cimport is_dense, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.call.run cimport call_with as call
-from ptcore._ops._common cimport switch
+from ptcore._ops.call.read cimport switch
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *

@@ -13,9 +13,10 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport read_sizes, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops._common cimport switch
+from ptcore._ops.call.read cimport switch
 from ptcore._ops.call.run cimport call_with as call, over_first
 from ptcore._ops.call.elementwise cimport overwrite, write_to
+from ptcore._ops.call.offer cimport flags_of
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.view cimport views
 from ptcore._ops._record import has_values
@@ -79,6 +80,9 @@ cdef object getitem(Tensor x, object key):
             return r if r is not x else alias_view(x)
     if x.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
         return type(x).__torch_function__(Tensor.__getitem__, (type(x),), (x, key), {})
+    if flags_of(key) & PT_FOREIGN:
+        from ptcore._overrides import ask
+        return ask(Tensor.__getitem__, (x, key), {})
     if type(key) is Tensor and is_mask_of(x, <Tensor>key):      # one pass, and a backward that keeps the mask alone
         return call(OP_MASKED_COLLECT, (x, key, (int(call(OP_COUNT_NONZERO, (alias(<Tensor>key), None), None)),)), None)
     r, advanced = basic(x, key)

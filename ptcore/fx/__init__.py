@@ -1,0 +1,16 @@
+"""Programs as graphs: traced, looked at, changed, run.
+
+:func:`symbolic_trace` runs a module or function on proxies; what it does with them are the nodes of a :class:`Graph`,
+and a
+:class:`GraphModule` runs that.
+"""
+from ptcore.fx._symbolic_trace import PH, Tracer, symbolic_trace, wrap
+from ptcore.fx.graph import Graph, PythonCode
+from ptcore.fx.graph_module import GraphModule
+from ptcore.fx.interpreter import Interpreter, Transformer
+from ptcore.fx.node import Node, has_side_effect, map_arg
+from ptcore.fx.proxy import Proxy, TraceError
+from ptcore.fx.subgraph_rewriter import replace_pattern
+
+__all__ = ["PH", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "PythonCode", "TraceError", "Tracer",
+           "Transformer", "has_side_effect", "map_arg", "replace_pattern", "symbolic_trace", "wrap"]

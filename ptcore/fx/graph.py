@@ -1,0 +1,474 @@
+"""``Graph``: nodes in the order in which they run, their names, and the Python code that they are."""
+import builtins
+import copy
+import keyword
+import math
+import re
+from typing import Any, NamedTuple
+
+from ptcore._pytree import tree_flatten
+from ptcore.fx.node import Node, _attribute, has_side_effect, map_arg, name_of_function
+
+__all__ = ["Graph", "PythonCode", "has_side_effect"]
+
+_ILLEGAL = {*keyword.kwlist, *dir(builtins), "inf", "nan", "NoneType", "torch", "device"}
+_CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
+# What the methods and functions of operators are as text.
+_INFIX = {"add": "{} + {}", "and_": "{} & {}", "eq": "{} == {}", "floordiv": "{} // {}", "ge": "{} >= {}",
+          "gt": "{} > {}", "le": "{} <= {}", "lshift": "{} << {}", "lt": "{} < {}", "matmul": "{} @ {}",
+          "mod": "{} % {}", "mul": "{} * {}", "ne": "{} != {}", "or_": "{} | {}", "pow": "{} ** {}",
+          "rshift": "{} >> {}", "sub": "{} - {}", "truediv": "{} / {}", "xor": "{} ^ {}", "getitem": "{}[{}]",
+          "neg": "-{}", "pos": "+{}", "invert": "~{}"}
+_INPLACE = {"iadd": "{} += {}", "iand": "{} &= {}", "ifloordiv": "{} //= {}", "ilshift": "{} <<= {}",
+            "imod": "{} %= {}", "imul": "{} *= {}", "imatmul": "{} @= {}", "ior": "{} |= {}", "ipow": "{} **= {}",
+            "irshift": "{} >>= {}", "isub": "{} -= {}", "itruediv": "{} /= {}", "ixor": "{} ^= {}",
+            "setitem": "{}[{}] = {}"}
+
+
+class PythonCode(NamedTuple):
+    """Source of a graph's function, and the names that it uses."""
+
+    src: str
+    globals: dict[str, Any]
+
+
+class Namespace:
+    """Names, each used once; none is a keyword or a builtin's."""
+
+    def __init__(self):
+        self._names = {}                # id -> (object, name)
+        self._used, self._count = set(), {}
+
+    def create_name(self, candidate, obj=None):
+        """A name like the candidate; the same one again for the same object."""
+        if obj is not None and id(obj) in self._names:
+            return self._names[id(obj)][1]
+        candidate = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate) or "_unnamed"
+        if candidate[0].isdigit():
+            candidate = f"_{candidate}"
+        base, number = re.fullmatch(r"(.*?)(?:_(\d+))?", candidate, re.DOTALL).groups()
+        if not base:
+            base, number = candidate, None
+        if number is None or candidate in self._used:
+            n = self._count.get(base, 0)
+            if candidate in _ILLEGAL:
+                n += 1
+                candidate = f"{base}_{n}"
+        else:
+            n = int(number)
+        while candidate in self._used:
+            n += 1
+            candidate = f"{base}_{n}"
+        self._used.add(candidate)
+        self._count[base] = n
+        if obj is not None:
+            self._names[id(obj)] = obj, candidate
+        return candidate
+
+    def associate_name_with_obj(self, name, obj):
+        self._names[id(obj)] = obj, name
+
+
+class _Nodes:
+    """The nodes of a graph, from first to last or back."""
+
+    def __init__(self, graph, backwards=False):
+        self._graph, self._backwards = graph, backwards
+
+    def __len__(self):
+        return self._graph._len
+
+    def __iter__(self):
+        root = self._graph._root
+        node = root._prev if self._backwards else root._next
+        while node is not root:
+            if not node._erased:
+                yield node
+            node = node._prev if self._backwards else node._next
+
+    def __reversed__(self):
+        return iter(_Nodes(self._graph, not self._backwards))
+
+
+class _At:
+    """Where new nodes go, for a block."""
+
+    def __init__(self, graph, insert):
+        self.graph, self.before, graph._insert = graph, graph._insert, insert
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.graph._insert = self.before
+
+
+class Graph:
+    """A function as a list of nodes.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.fx import Graph, GraphModule
+    >>> graph = Graph()
+    >>> x = graph.placeholder("x")
+    >>> _ = graph.output(graph.call_function(ptcore.add, (x, 1)))
+    >>> print(graph)
+    graph():
+        %x : [num_users=1] = placeholder[target=x]
+        %add : [num_users=1] = call_function[target=ptcore.add](args = (%x, 1), kwargs = {})
+        return add
+    >>> GraphModule({}, graph)(ptcore.ones(2))
+    tensor([2., 2.])
+    """
+
+    def __init__(self, owning_module=None, tracer_cls=None, tracer_extras=None):
+        self._root = Node(self, "", "root", "", (), {})
+        self._len = 0
+        self._insert = self._root.prepend
+        self._namespace = Namespace()
+        self.owning_module = owning_module
+        self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
+        self._trees = None              # how arguments and results are nested, where they are flattened
+
+    @property
+    def nodes(self):
+        """The nodes, in order."""
+        return _Nodes(self)
+
+    def output_node(self):
+        """The one that returns."""
+        return next(node for node in reversed(self.nodes) if node.op == "output")
+
+    def find_nodes(self, *, op, target=None, sort=True):
+        """The nodes of a kind, with a target if that is given."""
+        return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
+
+    # -- making nodes ------------------------------------------------------------------------------
+
+    def create_node(self, op, target, args=None, kwargs=None, name=None, type_expr=None):
+        """Makes a node and puts it where new nodes go."""
+        args = () if args is None else args
+        kwargs = {} if kwargs is None else kwargs
+        if not isinstance(args, tuple):
+            raise AssertionError(f"create_node: args must be a tuple, got {type(args).__name__}")
+        if not isinstance(kwargs, dict):
+            raise AssertionError(f"create_node: kwargs must be a dict, got {type(kwargs).__name__}")
+        for node in tree_flatten((args, dict(kwargs)))[0]:
+            if isinstance(node, Node) and node.graph is not self:
+                raise RuntimeError(f"create_node: argument {node} belongs to another graph")
+        name = self._namespace.create_name(_name_of_target(target) if name is None else name)
+        node = Node(self, name, op, target, args, kwargs, type_expr)
+        self._namespace.associate_name_with_obj(name, node)
+        self._insert(node)
+        self._len += 1
+        return node
+
+    def placeholder(self, name, type_expr=None, default_value=...):
+        """An argument of the function."""
+        args = () if default_value is ... else (default_value,)
+        return self.create_node("placeholder", name, args, type_expr=type_expr)
+
+    def get_attr(self, qualified_name, type_expr=None):
+        """A parameter or another attribute of the owning module."""
+        return self.create_node("get_attr", qualified_name, type_expr=type_expr)
+
+    def call_module(self, module_name, args=None, kwargs=None, type_expr=None):
+        """A call of a module inside the owning one."""
+        return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
+
+    def call_method(self, method_name, args=None, kwargs=None, type_expr=None):
+        """A call of a method of the first argument."""
+        return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
+
+    def call_function(self, the_function, args=None, kwargs=None, type_expr=None, name=None):
+        """A call of a function."""
+        return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
+
+    def output(self, result, type_expr=None):
+        """What the function returns."""
+        return self.create_node("output", "output", (result,), type_expr=type_expr)
+
+    def node_copy(self, node, arg_transform=lambda x: x):
+        """A copy of another graph's node; ``arg_transform`` gives this graph's node for each of that one's."""
+        made = self.create_node(node.op, node.target, map_arg(node.args, arg_transform),
+                                dict(map_arg(node.kwargs, arg_transform)), node.name, node.type)
+        made.meta = copy.copy(node.meta)
+        return made
+
+    def graph_copy(self, g, val_map, return_output_node=False):
+        """Copies all nodes of another graph here, up to its output, whose value in this graph is returned.
+
+        ``val_map`` says which of its nodes stand for nodes that are here already, and is filled with the others.
+        """
+        for node in g.nodes:
+            if node in val_map:
+                continue
+            if node.op == "output":
+                found = map_arg(node.args[0], lambda n: val_map[n])
+                return (found, node) if return_output_node else found
+            val_map[node] = self.node_copy(node, lambda n: val_map[n])
+        return None
+
+    def __deepcopy__(self, memo=None):
+        made = Graph(tracer_cls=self._tracer_cls)
+        found = made.graph_copy(self, val_map := {}, True)
+        made._trees = self._trees
+        if found is not None:
+            result, old = found
+            node = made.output(result, old.type)
+            node.meta = copy.copy(old.meta)
+            val_map[old] = node
+        return made
+
+    # -- where, and whether ------------------------------------------------------------------------
+
+    def inserting_before(self, n=None):
+        """New nodes go before a node, in a ``with`` block or from now on; None: before all."""
+        if n is None:
+            return self.inserting_after(self._root)
+        if n.graph is not self:
+            raise AssertionError(f"inserting_before: {n} belongs to another graph")
+        return _At(self, n.prepend)
+
+    def inserting_after(self, n=None):
+        """New nodes go behind a node, in a ``with`` block or from now on; None: behind all."""
+        if n is None:
+            return self.inserting_before(self._root)
+        if n.graph is not self:
+            raise AssertionError(f"inserting_after: {n} belongs to another graph")
+        last = [n]
+
+        def insert(node):
+            last[0].append(node)
+            last[0] = node
+        return _At(self, insert)
+
+    def erase_node(self, to_erase):
+        """Removes a node that nobody uses.
+
+        Raises
+        ------
+        RuntimeError
+            If somebody does, or it belongs to another graph.
+        """
+        if to_erase.users:
+            raise RuntimeError(f"erase_node: {to_erase} is still used by {list(to_erase.users)}")
+        if to_erase.graph is not self:
+            raise RuntimeError(f"erase_node: {to_erase} belongs to another graph")
+        if to_erase._erased:
+            return
+        to_erase._unlink()
+        to_erase._erased = True
+        self._len -= 1
+        to_erase.args, to_erase.kwargs = (), {}
+
+    def eliminate_dead_code(self, is_impure_node=None):
+        """Removes the nodes that nobody uses, from last to first; whether there were any."""
+        kept = is_impure_node or Node.is_impure
+        n = len(self.nodes)
+        for node in reversed(self.nodes):
+            if not node.users and not kept(node):
+                self.erase_node(node)
+        return len(self.nodes) < n
+
+    def lint(self):
+        """Checks the graph: arguments are nodes of this graph that stand before their users, names are used once, and
+        what
+        is called or looked up is there.
+
+        Raises
+        ------
+        RuntimeError
+            If it is not so.
+        """
+        seen, names = set(), set()
+        for node in self.nodes:
+            if node.graph is not self:
+                raise RuntimeError(f"lint: {node} belongs to another graph")
+            for used in node._input_nodes:
+                if used.graph is not self:
+                    raise RuntimeError(f"lint: argument {used} of {node} belongs to another graph; copy nodes by "
+                                       "node_copy with arg_transform")
+                if used not in seen:
+                    raise RuntimeError(f"lint: {node} stands before its argument {used}")
+            if node.name in names:
+                raise RuntimeError(f"lint: two nodes have the name {node.name}")
+            seen.add(node)
+            names.add(node.name)
+            if self.owning_module is not None and node.op in ("get_attr", "call_module"):
+                here = self.owning_module
+                for k, part in enumerate(path := node.target.split(".")):
+                    if not hasattr(here, part):
+                        raise RuntimeError(f"lint: the target {node.target} of {node} is not there: "
+                                           f"{'.'.join(path[:k]) or 'the root'} has no {part}")
+                    here = getattr(here, part)
+
+    # -- as text -----------------------------------------------------------------------------------
+
+    def __str__(self):
+        arguments = []
+        lines = [node.format_node() for node in self.nodes]
+        return "\n    ".join([f"graph({', '.join(arguments)}):", *lines]).replace("return %", "return ")
+
+    def print_tabular(self):
+        """Prints the nodes in columns."""
+        rows = [("opcode", "name", "target", "args", "kwargs")]
+        rows += [(n.op, n.name, str(n.target), str(n.args), str(dict(n.kwargs))) for n in self.nodes]
+        widths = [max(len(row[k]) for row in rows) for k in range(5)]
+        lines = ["  ".join([cell.ljust(w) for cell, w in zip(row, widths)]).rstrip() for row in rows]
+        print("\n".join([lines[0], "  ".join(["-" * w for w in widths]), *lines[1:]]))
+
+    def python_code(self, root_module, **options):
+        """The graph as the source of a function ``forward``; ``root_module`` is the name of what attributes belong to.
+
+        Returns
+        -------
+        PythonCode
+        """
+        return _Writer(self, root_module).code()
+
+    def process_inputs(self, *args):
+        """The flat arguments of the nodes from those of the function."""
+        return args if self._trees is None else self._trees.flat(args)
+
+    def process_outputs(self, out):
+        """The function's result from that of the nodes."""
+        return out if self._trees is None else self._trees.nested(out)
+
+    def on_generate_code(self, make_transformer):
+        raise NotImplementedError("on_generate_code: a graph is run by its nodes; its code is for people")
+
+
+def _name_of_target(target):
+    text = target if isinstance(target, str) else target.__name__
+    if text.startswith("__") and text.endswith("__") and len(text) > 4:
+        text = text[2:-2]
+    return _CAPITAL.sub(r"_\1", text).lower()
+
+
+class _Writer:
+    """The source of a graph."""
+
+    def __init__(self, graph, root):
+        self.graph, self.root = graph, root
+        self.globals, self.names = {}, Namespace()
+        for name in ("self", root, *[node.name for node in graph.nodes]):
+            self.names._used.add(name)
+
+    def global_name(self, hint, value):
+        """A name of the source for a value."""
+        for name, known in self.globals.items():
+            if known is value:
+                return name
+        name = self.names.create_name(hint.replace(".", "_"))
+        self.globals[name] = value
+        return name
+
+    def function(self, function):
+        path = name_of_function(function)
+        top, _, rest = path.partition(".")
+        if getattr(builtins, path, None) is function:
+            return path
+        try:
+            module = __import__(top)
+            if rest and _attribute(module, rest) is function:
+                self.globals[top] = module
+                return path
+        except (ImportError, AttributeError):
+            pass
+        return self.global_name(path, function)
+
+    def value(self, a):
+        """An argument as source."""
+        if isinstance(a, Node):
+            return a.name
+        if isinstance(a, tuple):
+            if hasattr(a, "_fields"):
+                return f"{self.global_name(type(a).__name__, type(a))}({', '.join(map(self.value, a))})"
+            inside = ", ".join(map(self.value, a))
+            return f"({inside},)" if len(a) == 1 else f"({inside})"
+        if isinstance(a, list):
+            return f"[{', '.join(map(self.value, a))}]"
+        if isinstance(a, dict):
+            return "{" + ", ".join([f"{self.value(key)}: {self.value(x)}" for key, x in a.items()]) + "}"
+        if isinstance(a, slice):
+            return f"slice({self.value(a.start)}, {self.value(a.stop)}, {self.value(a.step)})"
+        if isinstance(a, float) and not math.isfinite(a):
+            return f"float({str(a)!r})"
+        if a is None or a is Ellipsis or isinstance(a, (bool, int, float, complex, str, bytes)):
+            return repr(a)
+        if isinstance(a, type) or callable(a):
+            return self.function(a)
+        text = repr(a)
+        if text.startswith("ptcore.") and text[7:].isidentifier():
+            self.globals["ptcore"] = __import__("ptcore")
+            return text
+        return self.global_name(f"_{type(a).__name__}", a)
+
+    def arguments(self, args, kwargs):
+        return ", ".join([*map(self.value, args), *[f"{key} = {self.value(x)}" for key, x in kwargs.items()]])
+
+    def expression(self, node):
+        if node.op == "call_method":
+            first, *rest = node.args
+            owner = self.value(first)
+            owner = owner if owner.isidentifier() else f"({owner})"
+            return f"{owner}.{node.target}({self.arguments(rest, node.kwargs)})"
+        if node.op == "call_module":
+            return f"{_path(self.root, node.target)}({self.arguments(node.args, node.kwargs)})"
+        if node.op == "get_attr":
+            return _path(self.root, node.target)
+        name = getattr(node.target, "__name__", "")
+        if getattr(node.target, "__module__", None) == "_operator" and not node.kwargs and name in _INFIX:
+            return _INFIX[name].format(*map(self.value, node.args))
+        if node.target is getattr and len(node.args) == 2 and str(node.args[1]).isidentifier():
+            return f"{self.value(node.args[0])}.{node.args[1]}"
+        return f"{self.function(node.target)}({self.arguments(node.args, node.kwargs)})"
+
+    def code(self):
+        last = {}                       # node -> what is used there for the last time
+        met = set()
+        for node in reversed(self.graph.nodes):
+            for used in node._input_nodes:
+                if used not in met:
+                    met.add(used)
+                    last.setdefault(node, []).append(used)
+        parameters, lines = [], []
+        for node in self.graph.nodes:
+            if node.op == "placeholder":
+                default = f" = {self.value(node.args[0])}" if node.args else ""
+                parameters.append(f"{node.target}{default}")
+                raw = node.target.lstrip("*")
+                if raw != node.name:
+                    lines.append(f"{node.name} = {raw}")
+                continue
+            done = "".join([f"{used.name} = None" if k == 0 else f" = {used.name} = None" for k, used in enumerate(())])
+            gone = last.get(node, ())
+            done = f";  {' = '.join([used.name for used in gone])} = None" if gone and node.op != "output" else ""
+            if node.op == "output":
+                lines.append(f"return {self.value(node.args[0])}")
+                continue
+            name = getattr(node.target, "__name__", "")
+            if node.op == "call_function" and getattr(node.target, "__module__",
+                                                      None) == "_operator" and name in _INPLACE:
+                first, *rest = map(self.value, node.args)
+                if name == "setitem":
+                    lines.append(f"{first}[{rest[0]}] = {rest[1]};  {node.name} = None")
+                else:
+                    lines.append(f"{first} {_INPLACE[name].split(' ')[1]} {rest[0]};  {node.name} = {first}{done}")
+                continue
+            if not node.users:
+                done = f";  {node.name} = None" + done.replace(";  ", ";  ", 1)
+            lines.append(f"{node.name} = {self.expression(node)}{done}")
+        body = "\n".join([f"    {line}" for line in lines or ["pass"]])
+        own = "self, " if self.root == "self" else ""
+        head = f"def forward({own}{', '.join(parameters)}):".replace("(self, )", "(self)")
+        return PythonCode(f"\n\n\n{head}\n{body}", dict(self.globals))
+
+
+def _path(root, target):
+    """An expression that looks a dotted name up."""
+    for part in target.split("."):
+        root = f"{root}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({root}, "{part}")'
+    return root

@@ -1,0 +1,284 @@
+"""``Node``: one operation of a graph; ``map_arg`` and ``map_aggregate`` go through its arguments."""
+import builtins
+import inspect
+import types
+
+from ptcore._dtype import dtype as _dtype
+from ptcore._tensor import Tensor
+from ptcore.fx.immutable_collections import immutable_dict, immutable_list
+
+__all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
+
+OPS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
+# Functions whose call counts though nobody uses what they give.
+_effects = {builtins.print}
+
+
+def has_side_effect(fn):
+    """Says of a function, or as its decorator, that a call of it is kept though its result is not used."""
+    _effects.add(fn)
+    return fn
+
+
+def map_aggregate(a, fn):
+    """fn of each leaf of an argument: tuples, lists, dictionaries and slices are gone through."""
+    if isinstance(a, tuple):
+        items = [map_aggregate(x, fn) for x in a]
+        return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
+    if isinstance(a, list):
+        return immutable_list([map_aggregate(x, fn) for x in a])
+    if isinstance(a, dict):
+        return immutable_dict({key: map_aggregate(x, fn) for key, x in a.items()})
+    if isinstance(a, slice):
+        return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
+    return fn(a)
+
+
+def map_arg(a, fn):
+    """fn of each Node in an argument; all else stays.
+
+    Examples
+    --------
+    >>> from ptcore.fx import Graph
+    >>> from ptcore.fx.node import map_arg
+    >>> graph = Graph()
+    >>> x = graph.placeholder("x")
+    >>> map_arg((x, [x, 2]), lambda node: node.name)
+    ('x', ['x', 2])
+    """
+    if not callable(fn):
+        raise AssertionError("map_arg: fn must be callable")
+    return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
+
+
+def name_of_function(function):
+    """A function as an expression that names it: what imports of its module, or ``builtins`` and ``operator``, give."""
+    if getattr(builtins, getattr(function, "__name__", ""), None) is function:
+        return function.__name__
+    if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return f"{function.__objclass__.__module__}.{function.__objclass__.__name__}.{function.__name__}"
+    module = getattr(function, "__module__", None) or "builtins"
+    module = {"_operator": "operator", "ptcore._ops.functions": "ptcore"}.get(module, module)
+    name = getattr(function, "__qualname__", function.__name__)
+    return f"{module}.{name}"
+
+
+class Node:
+    """One operation of a graph.
+
+    Attributes
+    ----------
+    op : str
+        "placeholder" (an argument), "get_attr" (a parameter or another attribute of the root), "call_function",
+        "call_method", "call_module", or "output".
+    name : str
+        Unique in the graph.
+    target : str or callable
+        What is called or looked up.
+    args, kwargs : tuple, dict
+        Nodes, numbers, strings, tuples, lists, dictionaries of them; they are set, not written to.
+    users : dict
+        The nodes that use this one, in order.
+    meta : dict
+        What tracers and passes say about it.
+    type : object
+        An annotation, or None.
+    """
+
+    def __init__(self, graph, name, op, target, args, kwargs, return_type=None):
+        if op not in OPS:
+            raise AssertionError(f"op must be one of {OPS}, got {op!r}")
+        if op == "call_function":
+            if not callable(target):
+                raise ValueError(f"Node {name}: the target of a call_function must be callable, got "
+                                 f"{type(target).__name__}")
+        elif not isinstance(target, str):
+            raise ValueError(f"Node {name}: the target of a {op} must be a str, got {type(target).__name__}")
+        self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type
+        self.users, self.meta = {}, {}
+        self._input_nodes, self._args, self._kwargs = {}, (), {}
+        self._prev = self._next = self
+        self._erased = False
+        self._set(args, kwargs)
+
+    def _set(self, args, kwargs):
+        """Other arguments: their nodes get to know who uses them."""
+        for old in self._input_nodes:
+            old.users.pop(self, None)
+        self._input_nodes = {}
+
+        def use(node):
+            self._input_nodes.setdefault(node)
+            node.users.setdefault(self)
+            return node
+        self._args = tuple([map_arg(a, use) for a in args])
+        self._kwargs = immutable_dict({key: map_arg(a, use) for key, a in kwargs.items()})
+
+    @property
+    def args(self):
+        return self._args
+
+    @args.setter
+    def args(self, a):
+        self._set(a, self._kwargs)
+
+    @property
+    def kwargs(self):
+        return self._kwargs
+
+    @kwargs.setter
+    def kwargs(self, k):
+        self._set(self._args, k)
+
+    @property
+    def all_input_nodes(self):
+        """The nodes among the arguments, each once."""
+        return list(self._input_nodes)
+
+    @property
+    def next(self):
+        return self._next
+
+    @property
+    def prev(self):
+        return self._prev
+
+    def prepend(self, x):
+        """Moves a node of the same graph to the place before this one."""
+        if self.graph is not x.graph:
+            raise AssertionError(f"prepend: {x} belongs to another graph")
+        if self is x:
+            return
+        x._unlink()
+        before = self._prev
+        before._next, x._prev = x, before
+        x._next, self._prev = self, x
+
+    def append(self, x):
+        """Moves a node of the same graph to the place behind this one."""
+        self._next.prepend(x)
+
+    def _unlink(self):
+        self._prev._next, self._next._prev = self._next, self._prev
+
+    def update_arg(self, idx, arg):
+        """Sets one of the positional arguments."""
+        args = list(self.args)
+        args[idx] = arg
+        self.args = tuple(args)
+
+    def insert_arg(self, idx, arg):
+        """Puts one more positional argument at a place."""
+        if not 0 <= idx <= len(self.args):
+            raise AssertionError(f"insert_arg: idx must be in [0, {len(self.args)}], got {idx}")
+        self.args = (*self.args[:idx], arg, *self.args[idx:])
+
+    def update_kwarg(self, key, arg):
+        """Sets one of the keyword arguments."""
+        self.kwargs = {**self.kwargs, key: arg}
+
+    @property
+    def stack_trace(self):
+        """Where in the user's program the node was made, or None."""
+        return self.meta.get("stack_trace")
+
+    @stack_trace.setter
+    def stack_trace(self, trace):
+        self.meta["stack_trace"] = trace
+
+    def replace_all_uses_with(self, replace_with, delete_user_cb=lambda user: True, *, propagate_meta=False):
+        """Puts another node in this one's place wherever it is used, and returns those who used it."""
+        if propagate_meta:
+            if replace_with.meta:
+                raise AssertionError(f"replace_all_uses_with: {replace_with} has a meta of its own already")
+            replace_with.meta.update(self.meta)
+        changed = []
+        for user in list(self.users):
+            if not delete_user_cb(user):
+                continue
+            changed.append(user)
+            user.replace_input_with(self, replace_with)
+        return changed
+
+    def replace_input_with(self, old_input, new_input):
+        """Puts another node in the place of an argument, wherever it is among them."""
+        def other(node):
+            return new_input if node is old_input else node
+        self._set(map_arg(self.args, other), map_arg(self.kwargs, other))
+
+    def is_impure(self, impure_random=True):
+        """Whether the node is kept though nobody uses it: arguments, the output, what writes, prints, or draws."""
+        if self.op in ("placeholder", "output"):
+            return True
+        if self.op == "call_function":
+            name = getattr(self.target, "__name__", "")
+            if self.target in _effects or (name.endswith("_") and not name.endswith("__")) or name == "setitem":
+                return True
+            return bool(self.kwargs.get("out") is not None or (impure_random and _draws(self.target)))
+        if self.op == "call_method":
+            return self.target.endswith("_") and not self.target.endswith("__")
+        if self.op == "call_module":
+            module = self.graph.owning_module
+            if module is None:
+                return False
+            return getattr(_attribute(module, self.target), "_is_impure", False)
+        return False
+
+    def format_node(self, placeholder_names=None, maybe_return_typename=None):
+        """A line that describes the node; None for an argument whose name goes to ``placeholder_names``."""
+        start = f"%{self.name} : {_arrow(self)}[num_users={len(self.users)}] = {self.op}"
+        if self.op == "placeholder":
+            text = self.target + (f": {_type_text(self.type)}" if self.type else "")
+            if placeholder_names is not None:
+                placeholder_names.append(text)
+                return None
+            default = f"(default={self.args[0]})" if self.args else ""
+            return f"{start}[target={self.target}]{default}"
+        if self.op == "get_attr":
+            return f"{start}[target={self.target}]"
+        if self.op == "output":
+            return f"return {text_of(self.args[0])}"
+        target = self.target if isinstance(self.target, str) else name_of_function(self.target)
+        kwargs = "{" + ", ".join([f"{key}: {text_of(x)}" for key, x in self.kwargs.items()]) + "}"
+        return f"{start}[target={target}](args = {text_of(self.args)}, kwargs = {kwargs})"
+
+    def __repr__(self):
+        return self.name
+
+
+def _arrow(node):
+    return f"{_type_text(node.type)} " if node.type else ""
+
+
+def _type_text(annotation):
+    return getattr(annotation, "__name__", str(annotation)) if inspect.isclass(annotation) else str(annotation)
+
+
+def text_of(a):
+    """An argument for people: nodes with a percent sign."""
+    if isinstance(a, Node):
+        return f"%{a}"
+    if isinstance(a, list):
+        return f"[{', '.join(map(text_of, a))}]"
+    if isinstance(a, tuple):
+        inside = ", ".join(map(text_of, a))
+        return f"({inside},)" if len(a) == 1 else f"({inside})"
+    if isinstance(a, dict):
+        return "{" + ", ".join([f"{key}: {text_of(x)}" for key, x in a.items()]) + "}"
+    return repr(a) if isinstance(a, (str, Tensor, _dtype)) else str(a)
+
+
+def _draws(function):
+    """Whether an op draws random numbers."""
+    from ptcore._ops import row
+    name = getattr(function, "__name__", "")
+    try:
+        return getattr(function, "_op", None) is not None and row(name).random
+    except KeyError:
+        return False
+
+
+def _attribute(root, path):
+    for name in path.split("."):
+        root = getattr(root, name)
+    return root

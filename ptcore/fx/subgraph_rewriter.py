@@ -1,0 +1,114 @@
+"""``replace_pattern``: parts of a graph that look like one graph, exchanged for another."""
+from typing import NamedTuple
+
+from ptcore.fx._symbolic_trace import symbolic_trace
+from ptcore.fx.graph import Graph
+from ptcore.fx.node import Node, map_arg
+
+__all__ = ["Match", "replace_pattern"]
+
+
+class Match(NamedTuple):
+    """A part of a graph that was replaced: its last node, and which node of it each node of the pattern stood for."""
+
+    anchor: Node
+    nodes_map: dict
+
+
+def _graph_of(pattern):
+    if isinstance(pattern, Graph):
+        return pattern
+    found = getattr(pattern, "graph", None)
+    return found if isinstance(found, Graph) else symbolic_trace(pattern).graph
+
+
+def _same(pattern, node, found):
+    """Whether a node of the pattern can stand for a node; ``found`` gets who stands for whom."""
+    if pattern in found:
+        return found[pattern] is node
+    if pattern.op == "placeholder":
+        found[pattern] = node
+        return True
+    if not isinstance(node, Node) or pattern.op != node.op or pattern.target != node.target:
+        return False
+    if len(pattern.args) != len(node.args) or set(pattern.kwargs) != set(node.kwargs):
+        return False
+    found[pattern] = node
+    return all(_same_arg(a, b, found) for a, b in [*zip(pattern.args, node.args),
+                                                   *[(x, node.kwargs[key]) for key, x in pattern.kwargs.items()]])
+
+
+def _same_arg(a, b, found):
+    if isinstance(a, Node):
+        return (a.op == "placeholder" or isinstance(b, Node)) and _same(a, b, found)
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(_same_arg(x, y, found) for x, y in zip(a, b))
+    if isinstance(b, Node):
+        return False
+    return type(a) is type(b) and a == b
+
+
+def replace_pattern(gm, pattern, replacement):
+    """Exchanges every part of a graph that looks like a pattern; parts do not overlap, and nothing inside of one but
+    its
+    result may be used outside.
+
+    Parameters
+    ----------
+    gm : GraphModule
+        Its graph is written to.
+    pattern, replacement : callable, Module or Graph
+        Functions of the same arguments. Their arguments stand for any value.
+
+    Returns
+    -------
+    list of Match
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.fx import replace_pattern, symbolic_trace
+    >>> traced = symbolic_trace(lambda x, w: ptcore.relu(ptcore.mm(x, w)))
+    >>> matches = replace_pattern(traced, lambda a, b: ptcore.mm(a, b), lambda a, b: ptcore.matmul(b.t(), a.t()).t())
+    >>> [node.name for node in traced.graph.nodes]
+    ['x', 'w', 't', 't_1', 'matmul', 't_2', 'relu', 'output']
+    >>> len(matches)
+    1
+    """
+    graph, wanted, new = gm.graph, _graph_of(pattern), _graph_of(replacement)
+    result = wanted.output_node().args[0]
+    if not isinstance(result, Node):
+        raise RuntimeError("replace_pattern: the pattern must return one value")
+    taken, matches = set(), []
+    for node in list(graph.nodes):
+        found = {}
+        if node.op in ("placeholder", "output") or not _same(result, node, found):
+            continue
+        inside = {n for p, n in found.items() if p.op != "placeholder"}
+        if inside & taken or any(user not in inside for n in inside if n is not node for user in n.users):
+            continue
+        taken |= inside
+        matches.append(Match(node, found))
+    places = [n for n in new.nodes if n.op == "placeholder"]
+    arguments = [n for n in wanted.nodes if n.op == "placeholder"]
+    if len(places) != len(arguments):
+        raise RuntimeError(f"replace_pattern: the replacement must take {len(arguments)} arguments, got {len(places)}")
+    put = {}                            # anchors that are gone -> what stands in their place
+    for match in matches:
+        values = {}
+        for place, argument in zip(places, arguments):
+            value = match.nodes_map.get(argument)
+            values[place] = put.get(value, value) if isinstance(value, Node) else value
+        with graph.inserting_before(match.anchor):
+            for n in new.nodes:
+                if n.op not in ("placeholder", "output"):
+                    values[n] = graph.node_copy(n, lambda x, values=values: values[x])
+        last = map_arg(new.output_node().args[0], lambda x, values=values: values[x])
+        match.anchor.replace_all_uses_with(last)
+        put[match.anchor] = last
+        for n in reversed([n for n in graph.nodes if n in set(match.nodes_map.values()) - set(
+                match.nodes_map[a] for a in arguments if a in match.nodes_map)]):
+            if not n.users:
+                graph.erase_node(n)
+    gm.recompile()
+    return matches

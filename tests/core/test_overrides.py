@@ -1,0 +1,165 @@
+"""``__torch_function__`` of any object, and modes: every op hands its call over as it was made."""
+import inspect
+
+import pytest
+
+import ptcore as pt
+from ptcore import overrides
+from ptcore.overrides import BaseTorchFunctionMode, TorchFunctionMode, handle_torch_function, has_torch_function
+
+pytestmark = pytest.mark.core
+
+
+class Foreign:
+    """Answers every call with what it was told."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return "asked", func, types, args, kwargs
+
+
+F, X = Foreign(), pt.ones(2, 3)
+OP = type(pt.add)
+FUNCTIONS = {f"{space.__name__}.{name}": getattr(space, name)
+             for space in (pt, pt.nn.functional, pt.linalg, pt.special, pt.fft) for name in dir(space)
+             if isinstance(getattr(space, name), OP)}
+METHODS = {name: f for name, f in inspect.getmembers_static(pt.Tensor) if isinstance(f, OP) and name != "relu"}
+
+
+def asked(result, func, args, kwargs):
+    assert result == ("asked", func, (Foreign,), args, kwargs)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name):
+    f = FUNCTIONS[name]
+    asked(f(F), f, (F,), {})
+    asked(f([X, F]), f, ([X, F],), {})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods(name):
+    f = METHODS[name]
+    asked(f(F), f, (F,), {})
+    if len(inspect.signature(f).parameters) > 1 and "*" not in str(list(inspect.signature(f).parameters.values())[1]):
+        second = list(inspect.signature(f).parameters.values())[1]
+        if second.kind is not second.KEYWORD_ONLY:
+            asked(f(X, F), f, (X, F), {})
+            asked(getattr(X, name)(F), f, (X, F), {})
+
+
+def test_the_call_is_handed_over_as_it_was_made():
+    asked(pt.sum(F, 1, keepdim=True), pt.sum, (F, 1), {"keepdim": True})
+    asked(pt.sum(X, F), pt.sum, (X, F), {})
+    asked(pt.add(X, F), pt.add, (X, F), {})
+    asked(pt.add(X, other=F, alpha=2), pt.add, (X,), {"other": F, "alpha": 2})
+    asked(pt.add(2.0, F), pt.add, (2.0, F), {})
+    asked(pt.sin(F), pt.sin, (F,), {})
+    asked(pt.cat((X, F), dim=0), pt.cat, ((X, F),), {"dim": 0})
+    asked(X.view(F, 2), pt.Tensor.view, (X, F, 2), {})
+    asked(X.add_(F), pt.Tensor.add_, (X, F), {})
+    asked(pt.nn.functional.linear(X, F, None), pt.nn.functional.linear, (X, F, None), {})
+    asked(X[F], pt.Tensor.__getitem__, (X, F), {})
+    asked(X[0, F], pt.Tensor.__getitem__, (X, (0, F)), {})
+    assert X.tolist() == [[1, 1, 1]] * 2
+
+
+def test_operators_go_to_the_other_side():
+    class Number(Foreign):
+        def __radd__(self, other):
+            return "radd"
+
+        def __rmatmul__(self, other):
+            return "rmatmul"
+
+        def __lt__(self, other):
+            return "lt"
+    assert (X + Number(), X @ Number(), X > Number()) == ("radd", "rmatmul", "lt")
+    with pytest.raises(TypeError, match="unsupported operand"):
+        X - Number()
+
+
+def test_order_and_refusal():
+    calls = []
+
+    def answers(name, answer, base=object):
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            calls.append(name)
+            return answer
+        return type(name, (base,), {"__torch_function__": classmethod(__torch_function__)})
+    A = answers("A", NotImplemented)
+    B = answers("B", NotImplemented, A)
+    C = answers("C", 5)
+    assert pt.stack([A(), B(), C()]) == 5
+    assert calls == ["B", "A", "C"]         # a subclass before its base
+    with pytest.raises(TypeError, match=r"no implementation found for 'ptcore.add' on types .*\['B', 'A'\]"):
+        pt.add(A(), B())
+    sub = answers("Sub", 7, pt.Tensor)
+    calls.clear()
+    assert pt.add(A(), X.as_subclass(sub)) == 7
+    assert calls == ["A", "Sub"]
+
+
+def test_errors_of_the_object_are_its_own():
+    class Raises:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise ZeroDivisionError(func.__name__)
+    for call in (lambda: pt.add(Raises(), 1), lambda: pt.stack([Raises()]), lambda: pt.softmax(Raises(), 0)):
+        with pytest.raises(ZeroDivisionError):
+            call()
+    with pytest.raises(TypeError, match="sum: input must be a Tensor, got object"):     # nobody to ask
+        pt.sum(object())
+
+
+class Log(TorchFunctionMode):
+    def __init__(self):
+        self.names = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_modes():
+    with Log() as outer, Log() as inner:
+        y = (X.sin() + 1).sum(1)
+        pt.nn.functional.relu(y, inplace=True)
+        y.add_(1)
+    assert y.tolist() == pytest.approx([3 * (float(pt.ones(1).sin()) + 1) + 1] * 2)
+    assert inner.names == outer.names and inner.names[:3] == ["sin", "add", "sum"] and "add_" in inner.names
+    n = len(inner.names)
+    X.sin()
+    assert len(inner.names) == n
+    with Log() as log, pytest.raises(RuntimeError):
+        pt.mm(X, X)
+    assert log.names == ["mm"]
+    X.sin()
+    assert log.names == ["mm"]
+    with BaseTorchFunctionMode():
+        assert (X + 1).tolist() == [[2, 2, 2]] * 2
+    with Log() as log:
+        asked(pt.add(X, F), pt.add, (X, F), {})
+    assert log.names == ["add"]
+
+
+def test_functions_of_programs():
+    def twice(a, b=None):
+        if has_torch_function((a, b)):
+            return handle_torch_function(twice, (a, b), a, b=b)
+        return 2 * a
+    assert twice(3) == 6
+    asked(twice(X, F), twice, (X,), {"b": F})
+
+    @overrides.wrap_torch_function(lambda a: (a,))
+    def other(a):
+        return a
+    assert other(3) == 3
+    asked(other(F), other, (F,), {})
+    assert [overrides.is_tensor_like(x) for x in (X, F, 3, None)] == [True, True, False, False]
+    assert overrides.has_torch_function_unary(F) and not overrides.has_torch_function_variadic(X, 2)
+    assert overrides.is_tensor_method_or_property(pt.Tensor.add)
+    assert not overrides.is_tensor_method_or_property(pt.nn.functional.linear)
+    assert overrides.resolve_name(pt.Tensor.view) == "ptcore.Tensor.view"
+    assert pt.add in overrides.get_overridable_functions()[pt]
+    assert len(overrides.get_overridable_functions()[pt.Tensor]) > 400

@@ -1,0 +1,308 @@
+"""``fx``: graphs that are written, checked, copied, kept in files, run and exchanged in parts; what cannot be
+traced."""
+import copy
+import math
+import operator
+import pickle
+
+import pytest
+
+import ptcore as pt
+from ptcore import nn
+from ptcore.fx import (
+    PH,
+    Graph,
+    GraphModule,
+    Interpreter,
+    Node,
+    TraceError,
+    Tracer,
+    Transformer,
+    replace_pattern,
+    symbolic_trace,
+    wrap,
+)
+from ptcore.fx.immutable_collections import immutable_dict, immutable_list
+from ptcore.fx.passes.shape_prop import ShapeProp
+
+pytestmark = pytest.mark.core
+
+X = pt.arange(6.).reshape(2, 3)
+
+
+def helper(x, n):
+    return x * n if n > 1 else x
+
+
+wrap("helper")
+wrap(math.sqrt)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.scale = nn.Linear(3, 3), nn.Parameter(pt.ones(3))
+        self.register_buffer("shift", pt.ones(3))
+
+    def forward(self, x):
+        return pt.relu(self.linear(x) * self.scale) + self.shift
+
+
+def names(graph):
+    return [node.name for node in graph.nodes]
+
+
+def test_writing_a_graph():
+    graph = Graph()
+    x, y = graph.placeholder("x"), graph.placeholder("y", default_value=2.0)
+    total = graph.call_function(pt.add, (x, y))
+    graph.output((graph.call_method("sum", (total, 0)), [total, {"k": y}]))
+    graph.lint()
+    module = GraphModule({}, graph)
+    got = module(X)
+    assert got[0].tolist() == (X + 2).sum(0).tolist() and got[1][1]["k"] == 2.0
+    assert isinstance(got[1], list) and isinstance(got[1][1], dict)
+    assert module(X, 1.0)[0].tolist() == module(X, y=1.0)[0].tolist() == (X + 1).sum(0).tolist()
+    with graph.inserting_before(total):
+        twice = graph.call_function(operator.mul, (x, 2))
+        thrice = graph.call_function(operator.mul, (twice, 1.5))
+    total.replace_input_with(x, thrice)
+    assert names(graph) == ["x", "y", "mul", "mul_1", "add", "sum_1", "output"]
+    with graph.inserting_after(total):
+        last = graph.call_function(pt.neg, (total,))
+    total.replace_all_uses_with(last)
+    last.args = (total,)
+    assert [u.name for u in total.users] == ["neg"] and [u.name for u in last.users] == ["sum_1", "output"]
+    module.recompile()
+    assert module(X)[0].tolist() == (-(X * 3 + 2)).sum(0).tolist()
+    twice.append(y)                     # moved
+    assert names(graph)[:3] == ["x", "mul", "y"]
+    assert [n.name for n in reversed(graph.nodes)][:2] == ["output", "sum_1"] and len(graph.nodes) == 8
+    assert graph.output_node().op == "output" and graph.find_nodes(op="call_function", target=operator.mul) == [twice,
+                                                                                                                thrice]
+
+
+def test_arguments_of_nodes():
+    graph = Graph()
+    x = graph.placeholder("x")
+    node = graph.call_function(pt.cat, ([x, x],), {"dim": 0})
+    assert type(node.args[0]) is immutable_list and type(node.kwargs) is immutable_dict
+    assert node.all_input_nodes == [x] and list(x.users) == [node]
+    for write in (lambda: node.args[0].append(x), lambda: node.args[0].__setitem__(0, x), lambda:
+    node.kwargs.update(dim=1),
+                  lambda: node.kwargs.__setitem__("dim", 1)):
+        with pytest.raises(NotImplementedError, match="cannot be written to"):
+            write()
+    node.update_kwarg("dim", 1)
+    node.update_arg(0, [x])
+    node.insert_arg(1, 5)
+    assert node.kwargs == {"dim": 1} and node.args == ([x], 5)
+    assert node.args[0] == [x] and pickle.loads(pickle.dumps(immutable_list([1, {"a": 2}]))) == [1, {"a": 2}]
+
+
+def test_lint_and_dead_code():
+    graph = symbolic_trace(lambda x: (x.sin(), x.cos(), x.add_(1))[1]).graph
+    assert names(graph) == ["x", "sin", "cos", "add_", "output"]
+    assert graph.eliminate_dead_code() and names(graph) == ["x", "cos", "add_", "output"]      # what writes stays
+    assert not graph.eliminate_dead_code()
+    graph.lint()
+    x, cos, *_ = graph.nodes
+    with pytest.raises(RuntimeError, match="erase_node: x is still used by"):
+        graph.erase_node(x)
+    with pytest.raises(RuntimeError, match="belongs to another graph"):
+        Graph().erase_node(list(graph.nodes)[2])
+    x.prepend(cos)
+    with pytest.raises(RuntimeError, match="stands before its argument"):
+        graph.lint()
+    other = Graph()
+    with pytest.raises(RuntimeError, match="belongs to another graph"):
+        other.call_function(pt.sin, (x,))
+    lacking = Graph()
+    lacking.call_module("nothing")
+    with pytest.raises(RuntimeError, match="root has no nothing, which a node uses"):
+        GraphModule({}, lacking)
+    with pytest.raises(AttributeError):
+        GraphModule(nn.Module(), lacking)
+
+
+def test_modules():
+    net = Net()
+    traced = symbolic_trace(net)
+    assert traced(X).equal(net(X)) and dict(traced.named_parameters()).keys() == dict(net.named_parameters()).keys()
+    assert traced.linear is net.linear and traced.shift is net.shift
+    assert [n.target for n in traced.graph.nodes if n.op == "get_attr"] == ["scale", "shift"]
+    traced(X).sum().backward()
+    assert net.scale.grad is not None
+    assert traced.add_submodule("a.b", nn.ReLU()) and isinstance(traced.a.b, nn.ReLU)
+    traced.delete_all_unused_submodules()
+    assert not hasattr(traced, "a") and hasattr(traced, "linear")
+    assert not traced.delete_submodule("a.b")
+    traced.eval()
+    assert not traced.training and "GraphModule" not in repr(traced) and "Net" in repr(traced)
+
+
+def test_copies_and_files():
+    net = symbolic_trace(Net())
+    for other in (copy.deepcopy(net), copy.copy(net), pickle.loads(pickle.dumps(net))):
+        assert type(other) is GraphModule and other(X).equal(net(X)) and other.code == net.code
+        assert other.graph is not net.graph
+        other.graph.lint()
+        next(n for n in other.graph.nodes if n.target is pt.relu).target = pt.sigmoid
+        other.recompile()
+        assert not other(X).equal(net(X))
+    assert copy.deepcopy(net).linear.weight is not net.linear.weight
+    data = pickle.dumps(net)
+    assert b"def forward" not in data and b"exec" not in data       # nodes, no source
+    program = symbolic_trace(lambda x, s=2: {"a": x[:, 1:] * s, "b": (x.shape[0], None)})
+    assert pickle.loads(pickle.dumps(program))(X)["a"].tolist() == (X[:, 1:] * 2).tolist()
+
+
+def test_code_is_a_program():
+    for f in (lambda x: (x + 1) ** 2 // 3, lambda x: pt.cat([x, -x], dim=1)[0, 1:],
+              lambda x: x.view(3, 2).sum(dim=(0, 1)), lambda x: pt.full_like(x, float("inf")),
+              lambda x: x.to(pt.float64), lambda x: {"a": [x, (x,)]}):
+        module = symbolic_trace(f)
+        space = dict(module.graph.python_code("self").globals)
+        exec(module.code, space)
+        got, want = space["forward"](module, X.clone()), f(X)
+        assert str(got) == str(want)
+
+
+def test_nodes_know_the_users_line(tmp_path):
+    traced = symbolic_trace(Net())
+    node = next(n for n in traced.graph.nodes if n.target is pt.relu)
+    assert __file__ in node.stack_trace and "pt.relu(self.linear(x)" in node.stack_trace
+    with pytest.raises(RuntimeError) as caught:
+        traced(pt.ones(2, 5))
+    assert any("While running %linear" in note and __file__ in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(("f", "words"), [
+    (lambda x: x if x.sum() > 0 else -x, "neither true nor false"),
+    (lambda x: [row for row in x], "cannot be iterated"),
+    (lambda x: pt.ones(2) if x else x, "neither true nor false")])
+def test_what_cannot_be_traced(f, words):
+    with pytest.raises(TraceError, match=words) as caught:
+        symbolic_trace(f)
+    assert __file__ in str(caught.value)            # the user's line
+    with pytest.raises(RuntimeError, match="len\\(\\) of a traced value"):
+        symbolic_trace(lambda x: len(x))
+    assert nn.Module.__call__.__qualname__ == "Module.__call__"      # all as before
+
+
+def test_wrapped_functions_and_unpacking():
+    def f(x):
+        a, b = x.unbind(0)
+        return helper(a, b.sum()) + math.sqrt(4.0) + helper(pt.ones(3), 5)
+    graph = symbolic_trace(f).graph
+    assert [n.target for n in graph.nodes if n.op == "call_function"][2:3] == [helper]
+    assert symbolic_trace(f)(X).tolist() == f(X).tolist()
+    with pytest.raises(NotImplementedError, match="top level"):
+        wrap("helper")
+    with pytest.raises(RuntimeError, match="wrap: fn_or_name must be"):
+        wrap(3)
+
+
+def test_concrete_arguments():
+    def f(x, flag, parts):
+        return x * 2 + parts["a"] if flag else x
+    traced = symbolic_trace(f, {"flag": True, "parts": {"a": PH, "b": 3}})
+    assert traced(X, True, {"a": X, "b": 3}).tolist() == (X * 3).tolist()
+    with pytest.raises(AssertionError, match="flag was True when the program was traced, got False"):
+        traced(X, False, {"a": X, "b": 3})
+    with pytest.raises(RuntimeError, match="expected"):
+        traced(X, True, {"a": X})
+
+    def several(x, *xs, **more):
+        return x + xs[0] + xs[1] * more["k"]
+    assert symbolic_trace(several)(X, X, X, k=3).tolist() == (X * 5).tolist()
+
+    gelu = symbolic_trace(nn.functional.gelu)
+    assert pt.equal(gelu(X, approximate="tanh"), nn.functional.gelu(X, approximate="tanh"))
+
+    def unclear(*xs, k):
+        return xs[0]
+    with pytest.raises(NotImplementedError, match="both \\*args and a keyword-only argument"):
+        symbolic_trace(unclear)
+
+    def keyword(x, *, k=2):
+        return x * k
+    assert symbolic_trace(keyword)(X).tolist() == (X * 2).tolist()
+    assert symbolic_trace(keyword)(X, k=3).tolist() == (X * 3).tolist()
+
+
+def test_own_tracers():
+    class Deep(Tracer):
+        def is_leaf_module(self, m, module_qualified_name):
+            return False
+    net = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    tracer = Deep()
+    graph = tracer.trace(net)
+    assert [n.op for n in graph.nodes] == ["placeholder", "get_attr", "get_attr", "call_function", "call_function",
+                                           "output"]
+    assert GraphModule(net, graph)(X).equal(net(X))
+
+
+def test_interpreters_and_transformers():
+    net = symbolic_trace(Net())
+
+    class Times(Interpreter):
+        def run_node(self, n):
+            self.seen = [*getattr(self, "seen", []), n.name]
+            return super().run_node(n)
+    times = Times(net)
+    assert times.run(X).equal(net(X)) and times.seen == names(net.graph)
+    assert Interpreter(net).boxed_run([X]).equal(net(X))
+    relu = next(n for n in net.graph.nodes if n.target is pt.relu)
+    assert Interpreter(net).run(X, initial_env={relu: pt.zeros(2, 3)}).tolist() == [[1, 1, 1]] * 2
+    with pytest.raises(RuntimeError, match="no argument was given for x"):
+        Interpreter(net).run()
+
+    class Leaky(Transformer):
+        def call_function(self, target, args, kwargs):
+            if target is pt.relu:
+                return pt.nn.functional.leaky_relu(args[0], 0.5)
+            return super().call_function(target, args, kwargs)
+    changed = Leaky(net).transform()
+    y = net.linear(X) * net.scale
+    assert changed(X).tolist() == (pt.nn.functional.leaky_relu(y, 0.5) + 1).tolist()
+
+
+def test_shapes():
+    net = symbolic_trace(Net())
+    ShapeProp(net).propagate(X)
+    for node in net.graph.nodes:
+        if node.op != "get_attr":
+            assert tuple(node.meta["tensor_meta"].shape) == (2, 3) and node.meta["tensor_meta"].stride == (3, 1)
+
+
+def test_patterns():
+    def f(x, w):
+        a = pt.relu(x @ w) + 1
+        return pt.relu(a @ w) + pt.relu(x)
+    traced = symbolic_trace(f)
+    w = pt.ones(3, 3)
+    matches = replace_pattern(traced, lambda a, b: pt.relu(a @ b), lambda a, b: pt.sigmoid(pt.mm(a, b)))
+    assert [m.anchor.name for m in matches] == ["relu", "relu_1"] and len(matches[0].nodes_map) == 4
+    traced.graph.lint()
+
+    def want(x, w):
+        a = pt.sigmoid(x @ w) + 1
+        return pt.sigmoid(a @ w) + pt.relu(x)
+    assert pt.allclose(traced(X, w), want(X, w))
+    # What is used outside of the part stays, as do numbers that differ.
+    for g, n in ((lambda x: (x + 1, (x + 1).sin()), 1), (lambda x: ((y := x + 1).sin(), y), 0),
+                 (lambda x: (x + 1).sin(), 1), (lambda x: (x + 2).sin(), 0)):
+        assert len(replace_pattern(symbolic_trace(g), lambda a: (a + 1).sin(), lambda a: a.cos())) == n, g
+    with pytest.raises(RuntimeError, match="must take 1 arguments, got 2"):
+        replace_pattern(symbolic_trace(lambda x: x.sin()), lambda a: a.sin(), lambda a, b: a)
+
+
+def test_printing(capsys):
+    net = symbolic_trace(Net())
+    line = str(net.graph).splitlines()[2]
+    assert line == "    %linear : [num_users=1] = call_module[target=linear](args = (%x,), kwargs = {})"
+    net.graph.print_tabular()
+    assert capsys.readouterr().out.splitlines()[0].split() == ["opcode", "name", "target", "args", "kwargs"]
+    assert "class Net(ptcore.nn.Module)" in net.print_readable(print_output=False)
+    assert isinstance(next(iter(net.graph.nodes)), Node)
