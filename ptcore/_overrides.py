@@ -43,11 +43,12 @@ def _overrides(cls):
     return getattr(cls.__torch_function__, "__func__", cls.__torch_function__) is not _disabled_torch_function_impl
 
 
-def flat(values):
-    """The values with those in lists and tuples in their place."""
+def flat(values, depth=0):
+    """The values with those in lists and tuples in their place; of a few levels, as a list may contain itself."""
     for x in values:
         if isinstance(x, (list, tuple)):
-            yield from flat(x)
+            if depth < 3:
+                yield from flat(x, depth + 1)
         else:
             yield x
 

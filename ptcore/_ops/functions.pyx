@@ -120,10 +120,11 @@ cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject 
     return ask(function, given, named)
 
 
-cdef bint any_foreign(object values) except -1:
+cdef bint any_foreign(object values, int depth=0) except -1:
+    """Whether a value, or one in its lists, is to be asked. A list may contain itself, so a few levels are looked at."""
     for x in values:
         if isinstance(x, (list, tuple)):
-            if any_foreign(x):
+            if depth < 3 and any_foreign(x, depth + 1):
                 return True
         elif is_foreign(x):
             return True

@@ -335,8 +335,8 @@ def _all_by_position(function, n):
     code = getattr(function, "__code__", None)
     if (code is None or hasattr(function, "__wrapped__")
             or (code.co_flags & inspect.CO_VARARGS and code.co_kwonlyargcount)):
-        raise NotImplementedError(f"symbolic_trace: *args and **kwargs of {function!r} are not traced: it is decorated, "
-                                  "no Python function, or has both *args and a keyword-only argument")
+        raise NotImplementedError(f"symbolic_trace: *args and **kwargs of {function!r} are not traced: it is decorated "
+                                  "or no Python function, or has both *args and a keyword-only argument")
     code = code.replace(co_argcount=n, co_posonlyargcount=0, co_kwonlyargcount=0,
                         co_flags=code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
     return types.FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)

@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from ptcore._pytree import tree_flatten
-from ptcore.fx.node import Node, _attribute, has_side_effect, map_arg, name_of_function
+from ptcore.fx.node import Node, attribute_at, has_side_effect, map_arg, name_of_function
 
 __all__ = ["Graph", "PythonCode", "has_side_effect"]
 
@@ -372,7 +372,7 @@ class _Writer:
             return path
         try:
             module = __import__(top)
-            if rest and _attribute(module, rest) is function:
+            if rest and attribute_at(module, rest) is function:
                 self.globals[top] = module
                 return path
         except (ImportError, AttributeError):

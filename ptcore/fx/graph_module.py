@@ -4,7 +4,7 @@ import copy
 import ptcore
 from ptcore._tensor import Tensor
 from ptcore.fx.graph import Graph
-from ptcore.fx.node import map_aggregate, map_arg
+from ptcore.fx.node import attribute_at, map_aggregate, map_arg
 from ptcore.nn.modules.module import Module
 
 __all__ = ["GraphModule"]
@@ -132,12 +132,12 @@ class GraphModule(Module):
 
     def _value(self, node, load):
         if node.op == "get_attr":
-            return _get(self, node.target)
+            return attribute_at(self, node.target)
         args, kwargs = plain(map_arg(node.args, load)), plain(dict(map_arg(node.kwargs, load)))
         if node.op == "call_function":
             return node.target(*args, **kwargs)
         if node.op == "call_module":
-            return _get(self, node.target)(*args, **kwargs)
+            return attribute_at(self, node.target)(*args, **kwargs)
         first, *rest = args
         return getattr(first, node.target)(*rest, **kwargs)
 
@@ -229,12 +229,6 @@ def plain(a):
     if isinstance(a, dict):
         return {key: plain(x) for key, x in a.items()}
     return a
-
-
-def _get(root, path):
-    for name in path.split("."):
-        root = getattr(root, name)
-    return root
 
 
 def _take_over(root, to, path):

@@ -221,7 +221,7 @@ class Node:
             module = self.graph.owning_module
             if module is None:
                 return False
-            return getattr(_attribute(module, self.target), "_is_impure", False)
+            return getattr(attribute_at(module, self.target), "_is_impure", False)
         return False
 
     def format_node(self, placeholder_names=None, maybe_return_typename=None):
@@ -278,7 +278,8 @@ def _draws(function):
         return False
 
 
-def _attribute(root, path):
+def attribute_at(root, path):
+    """What a module has at a dotted name."""
     for name in path.split("."):
         root = getattr(root, name)
     return root

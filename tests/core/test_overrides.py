@@ -163,3 +163,15 @@ def test_functions_of_programs():
     assert overrides.resolve_name(pt.Tensor.view) == "ptcore.Tensor.view"
     assert pt.add in overrides.get_overridable_functions()[pt]
     assert len(overrides.get_overridable_functions()[pt.Tensor]) > 400
+
+
+def test_lists_that_contain_themselves():
+    endless = [1]
+    endless.append(endless)
+    for call in (pt.cat, pt.stack, pt.zeros, lambda s: X.reshape(s), lambda s: X[s]):
+        with pytest.raises((TypeError, ValueError, IndexError)):
+            call(endless)
+    asked(pt.add(F, endless), pt.add, (F, endless), {})
+    assert has_torch_function((endless, F)) is True
+    with BaseTorchFunctionMode(), pytest.raises((TypeError, ValueError)):
+        pt.cat(endless)

@@ -24,6 +24,7 @@ from ptcore.fx import (
 )
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
 from ptcore.fx.passes.shape_prop import ShapeProp
+from ptcore.fx.passes.split_module import split_module
 
 pytestmark = pytest.mark.core
 
@@ -306,3 +307,12 @@ def test_printing(capsys):
     assert capsys.readouterr().out.splitlines()[0].split() == ["opcode", "name", "target", "args", "kwargs"]
     assert "class Net(ptcore.nn.Module)" in net.print_readable(print_output=False)
     assert isinstance(next(iter(net.graph.nodes)), Node)
+
+
+def test_parts_that_need_each_other():
+    traced = symbolic_trace(lambda x: ((y := x + 1) * 2).sin() + y.cos())
+    with pytest.raises(RuntimeError, match="need values of each other"):
+        split_module(traced, None, lambda n: int(n.name == "sin"))
+    with pytest.raises(RuntimeError, match="keep_original_order"):
+        split_module(symbolic_trace(lambda x: (x.sin(), (y := x.cos()) + 1, y * x.sin())), None,
+                     lambda n: {"sin": 0, "cos": 1, "add": 1, "sin_1": 2, "mul": 0}[n.name], keep_original_order=True)

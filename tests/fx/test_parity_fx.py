@@ -263,3 +263,52 @@ def test_public_methods(name):
             inspect.signature(own).parameters)], method
 
 
+
+
+def _two_towers(m):
+    class Towers(m.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = m.nn.Linear(4, 4), m.nn.Sequential(m.nn.Linear(4, 4), m.nn.ReLU())
+            self.scale = m.nn.Parameter(m.ones(4))
+
+        def forward(self, x, y):
+            p = m.relu(self.a(x)) * self.scale
+            q = self.b(y) + x
+            low, high = p.sum(0), q.sum(0)
+            return m.tanh(low * high), q, {"p": p}
+    return Towers()
+
+
+@pytest.mark.parametrize("options", [{}, {"keep_original_order": True}, {"keep_original_node_name": True},
+                                     {"keep_original_input_name": False}, {"partition_affix": "part"},
+                                     {"tuple_return": True}], ids=str)
+@pytest.mark.parametrize("of", [
+    lambda names: {n: 0 for n in names}, lambda names: {n: int(k > 4) for k, n in enumerate(names)},
+    lambda names: {n: k for k, n in enumerate(names)},
+    lambda names: {n: int(n.startswith(("b_", "add", "sum_2"))) * 3 + 7 * int(n == "tanh") + 7 * int(n == "mul_1")
+                   for n in names}], ids=["one", "two", "each", "towers"])
+def test_split_module(of, options):
+    import torch.fx.passes.split_module as theirs
+
+    from ptcore.fx.passes import split_module as ours
+    found = []
+    x, y = np.random.default_rng(3).normal(size=(2, 5, 4)).astype(np.float32)
+    state = _two_towers(pt).state_dict()
+    for m, split in ((pt, ours.split_module), (torch, theirs.split_module)):
+        net = _two_towers(m)
+        net.load_state_dict({k: m.asarray(np.asarray(v)) for k, v in state.items()})
+        traced = m.fx.symbolic_trace(net)
+        names = [n.name for n in traced.graph.nodes if n.op not in ("placeholder", "get_attr", "output")]
+        place, renamed = of(names), {}
+        parts = split(traced, net, lambda node, place=place: place[node.name], renamed, **options)
+        parts.graph.lint()
+        result = parts(m.asarray(x), m.asarray(y))
+        arrays = [np.asarray(a.detach()) for a in (*result[:2], result[2]["p"])]
+        shape = {name: [(n.op, n.name) for n in part.graph.nodes] for name, part in parts.named_children()
+                 if isinstance(part, m.fx.GraphModule)}
+        found.append((arrays, [(n.op, n.name, [a.name for a in n.all_input_nodes]) for n in parts.graph.nodes], shape,
+                      renamed))
+    for a, b in zip(found[0][0], found[1][0]):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert found[0][1:] == found[1][1:]
