@@ -185,12 +185,13 @@ class Proxy:
             raise RuntimeError(f"{getattr(orig_method, '__name__', orig_method)}: its arguments belong to "
                                f"{len(tracers)} tracers")
         (tracer,) = tracers.values()
+        if orig_method in (Tensor.__getitem__, Tensor.__setitem__):
+            item = operator.getitem if orig_method is Tensor.__getitem__ else operator.setitem
+            return tracer.create_proxy("call_function", item, args, kwargs)
         owner = ptcore.Tensor.__dict__.get(getattr(orig_method, "__name__", ""))
         qualname = getattr(orig_method, "__qualname__", "")
         if owner is orig_method and qualname.startswith("Tensor."):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
-        if orig_method is Tensor.__getitem__:
-            return tracer.create_proxy("call_function", operator.getitem, args, kwargs)
         return tracer.create_proxy("call_function", orig_method, args, kwargs)
 
 

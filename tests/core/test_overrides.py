@@ -175,3 +175,19 @@ def test_lists_that_contain_themselves():
     assert has_torch_function((endless, F)) is True
     with BaseTorchFunctionMode(), pytest.raises((TypeError, ValueError)):
         pt.cat(endless)
+
+
+def test_assignment_hands_over():
+    seen = []
+
+    class Sees:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((func, types, args[1:], kwargs))
+    s, x = Sees(), pt.zeros(2, 3)
+    x[0] = s
+    x[s] = 1.0
+    x[:, s] = x
+    assert [entry[:2] for entry in seen] == [(pt.Tensor.__setitem__, (Sees,))] * 3
+    assert seen[0][2:] == ((0, s), {}) and seen[1][2:] == ((s, 1.0), {}) and seen[2][2][0] == (slice(None), s)
+    assert x.sum() == 0

@@ -316,3 +316,16 @@ def test_parts_that_need_each_other():
     with pytest.raises(RuntimeError, match="keep_original_order"):
         split_module(symbolic_trace(lambda x: (x.sin(), (y := x.cos()) + 1, y * x.sin())), None,
                      lambda n: {"sin": 0, "cos": 1, "add": 1, "sin_1": 2, "mul": 0}[n.name], keep_original_order=True)
+
+
+def test_writes_into_constants():
+    held = pt.zeros(2, 3)
+
+    def f(x):
+        held[0] = x[1]
+        return held + x
+    traced = symbolic_trace(f)
+    assert [n.target for n in traced.graph.nodes][3:6:2] == [operator.setitem, operator.add]
+    traced.graph.eliminate_dead_code()          # what writes is kept
+    got = traced(X)
+    assert got.tolist() == f(X).tolist() and held[0].tolist() == X[1].tolist()

@@ -16,7 +16,7 @@ from ptcore._tensor cimport *
 from ptcore._ops.call.read cimport switch
 from ptcore._ops.call.run cimport call_with as call, over_first
 from ptcore._ops.call.elementwise cimport overwrite, write_to
-from ptcore._ops.call.offer cimport flags_of
+from ptcore._ops.call.offer cimport flags_of, is_foreign
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.view cimport views
 from ptcore._ops._record import has_values
@@ -289,6 +289,10 @@ cdef int setitem(Tensor x, object key, object value) except -1:
     cdef Tensor r
     if x.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
         type(x).__torch_function__(Tensor.__setitem__, (type(x),), (x, key, value), {})
+        return 0
+    if flags_of(key) & PT_FOREIGN or is_foreign(value):
+        from ptcore._overrides import ask
+        ask(Tensor.__setitem__, (x, key, value), {})
         return 0
     r, advanced = basic(x, key)
     if advanced is None:
