@@ -168,17 +168,6 @@ def wrap_torch_function(dispatcher):
     return decorated
 
 
-def overridable(function):
-    """A public function that is no op, which asks its arguments and those in their lists."""
-    @functools.wraps(function)
-    def wrapped(*args, **kwargs):
-        values = (*args, *kwargs.values())
-        if modes() or overriding(flat(values)):
-            return ask(wrapped, args, kwargs)
-        return function(*args, **kwargs)
-    return wrapped
-
-
 def is_tensor_like(inp):
     """Whether a value is a tensor or has a ``__torch_function__``."""
     return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")

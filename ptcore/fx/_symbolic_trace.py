@@ -12,7 +12,7 @@ from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._tensor import Tensor
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.fx.proxy import TracerBase, proxies_in
+from ptcore.fx.proxy import ParameterProxy, TracerBase, proxies_in
 from ptcore.nn.modules.module import Module
 
 __all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
@@ -161,11 +161,9 @@ class Tracer(TracerBase):
         if isinstance(root, Module):
             self.root, function = root, type(root).forward
             self.submodule_paths = {id(mod): name for name, mod in root.named_modules()}
-            self.root_module_name = type(root).__name__
         else:
             self.root, function = Module(), root
             self.submodule_paths = {}
-            self.root_module_name = ""
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs, self._attr_proxies, self._kept = {}, {}, []
         self._collect(self.root, "")
@@ -251,7 +249,10 @@ class Tracer(TracerBase):
             for name, p in self.root.named_parameters():
                 if attr_val is p:
                     if name not in parameter_proxy_cache:
-                        parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {})
+                        def sized(node, p=p):
+                            return ParameterProxy(node, self, p)
+                        parameter_proxy_cache[name] = self.create_proxy(
+                            "get_attr", name, (), {}, proxy_factory_fn=sized if self.param_shapes_constant else None)
                     return parameter_proxy_cache[name]
         if self.proxy_buffer_attributes and isinstance(attr_val, Tensor):
             for name, b in self.root.named_buffers():
@@ -264,7 +265,7 @@ class Tracer(TracerBase):
     @contextmanager
     def _patched(self, function):
         """Calls of modules, their attributes and wrapped functions lead here."""
-        call, lookup = Module.__call__, Module.__getattr__
+        call, lookup = Module.__call__, Module.__getattribute__
         cache, undo = {}, []
         thread = threading.get_ident()          # others run their modules beside the tracer
 
@@ -274,10 +275,11 @@ class Tracer(TracerBase):
                 return call(mod, *args, **kwargs)
             return self.call_module(mod, lambda *a, **k: call(mod, *a, **k), args, kwargs)
 
-        @functools.wraps(lookup)
-        def module_getattr(mod, name):
+        def module_getattr(mod, name):                  # parameters are found without __getattr__
             value = lookup(mod, name)
-            return value if threading.get_ident() != thread else self.getattr(name, value, cache)
+            if threading.get_ident() == thread and isinstance(value, (Tensor, Module)):
+                return self.getattr(name, value, cache)
+            return value
 
         def replace(table, name, new, is_class=False):
             missing = object()
@@ -289,7 +291,7 @@ class Tracer(TracerBase):
                 table[name] = new
         try:
             replace(Module, "__call__", module_call, True)
-            replace(Module, "__getattr__", module_getattr, True)
+            replace(Module, "__getattribute__", module_getattr, True)
             names = {id(table): table for table, _ in _wrapped}
             own = getattr(inspect.unwrap(function), "__globals__", {})
             names.setdefault(id(own), own)
@@ -304,7 +306,9 @@ class Tracer(TracerBase):
             yield
         finally:
             for table, name, old, missing, is_class in reversed(undo):
-                if is_class:
+                if is_class and old is missing:
+                    delattr(table, name)
+                elif is_class:
                     setattr(table, name, old)
                 elif old is missing:
                     del table[name]

@@ -45,9 +45,7 @@ class TracerBase:
 
     graph = None
     record_stack_traces = True
-    trace_asserts = False
     proxy_buffer_attributes = False
-    param_shapes_constant = False
 
     def create_node(self, kind, target, args, kwargs, name=None, type_expr=None):
         """Adds a node to the graph."""
@@ -193,6 +191,33 @@ class Proxy:
         if owner is orig_method and qualname.startswith("Tensor."):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
         return tracer.create_proxy("call_function", orig_method, args, kwargs)
+
+
+class ParameterProxy(Proxy):
+    """A parameter whose sizes are numbers."""
+
+    def __init__(self, node, tracer, param):
+        super().__init__(node, tracer)
+        self.param = param
+
+    @property
+    def shape(self):
+        return self.param.shape
+
+    @property
+    def ndim(self):
+        return self.param.ndim
+
+    def size(self, dim=None):
+        return self.param.size(dim) if dim is not None else self.param.size()
+
+    def dim(self):
+        return self.param.ndim
+
+    def numel(self):
+        return self.param.numel()
+
+    nelement = numel
 
 
 class Attribute(Proxy):

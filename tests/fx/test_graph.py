@@ -329,3 +329,40 @@ def test_writes_into_constants():
     traced.graph.eliminate_dead_code()          # what writes is kept
     got = traced(X)
     assert got.tolist() == f(X).tolist() and held[0].tolist() == X[1].tolist()
+
+
+def test_sizes_of_parameters():
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(pt.ones(3))
+
+        def forward(self, x):
+            w = self.w
+            if w.shape[0] == 3 and w.ndim == w.dim() == 1:      # a branch on what is a number then
+                return x * w + w.size(0) * w.numel()
+            return x
+    graph = Tracer(param_shapes_constant=True).trace(own := Own())
+    assert [n.name for n in graph.nodes] == ["x", "w", "mul", "add", "output"]
+    assert GraphModule(own, graph)(X).tolist() == (X + 9).tolist()
+    with pytest.raises(TraceError):
+        Tracer().trace(own)
+    assert "__getattribute__" not in vars(nn.Module)                # all as before
+
+
+def test_what_is_computed_of_parameters_is_no_constant():
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(pt.ones(3))
+
+        def forward(self, x):
+            return self.w.exp() * x
+    own = Own()
+    traced = symbolic_trace(own)
+    assert [n.name for n in traced.graph.nodes] == ["x", "w", "exp", "mul", "output"]
+    with pt.no_grad():
+        own.w.fill_(2)
+    assert traced(X).tolist() == own(X).tolist()
+    traced(X).sum().backward()
+    assert own.w.grad is not None
