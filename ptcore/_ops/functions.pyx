@@ -121,7 +121,7 @@ cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject 
 
 
 cdef bint any_foreign(object values, int depth=0) except -1:
-    """Whether a value, or one in its lists, is to be asked. A list may contain itself, so a few levels are looked at."""
+    """Whether a value, or one in its lists, is to be asked (a list may contain itself: a few levels are looked at)."""
     for x in values:
         if isinstance(x, (list, tuple)):
             if depth < 3 and any_foreign(x, depth + 1):
