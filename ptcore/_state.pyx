@@ -217,6 +217,30 @@ cdef list interpreter_stack():
     return <list>found
 
 
+cdef object told(str method, str kind, object t):
+    """Tells each interpreter that wants to know, the outermost first, of what is no op: ``created(kind, tensor)``,
+    ``read(kind, tensor)``, ``changed(kind, tensor)``. Each runs on those outside it alone. Returns the tensor, or what
+    they gave in its place."""
+    cdef list stack = interpreter_stack(), whole = list(stack)
+    try:
+        for k, interpreter in enumerate(whole):
+            tell = getattr(interpreter, method, None)
+            if tell is not None:
+                stack[:] = whole[:k]
+                set_bit(PT_INTERPOSED, k > 0)
+                found = tell(kind, t)
+                t = t if found is None else found
+    finally:
+        stack[:] = whole
+        set_bit(PT_INTERPOSED, len(whole) > 0)
+    return t
+
+
+def tell(method, kind, t):
+    """What an interpreter is told by Python code; see ``told``."""
+    return told(method, kind, t) if pt_tls.mode & PT_INTERPOSED else t
+
+
 class _Interpreters:
     """The interpreter stack of each thread; dispatch offers an op to the innermost one."""
 

@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport read_sizes
+from ptcore._state cimport told
 from ptcore._tensor cimport *
 from ptcore._tensor import _disabled_torch_function_impl
 
@@ -78,6 +79,8 @@ def set_data(Tensor t, Tensor data not None):
     t.flags |= keep
     if not keep & PT_DATA and (data.flags & PT_DATA or data.storage.version != version):
         count_apart(t, version)
+    if pt_tls.mode & PT_INTERPOSED:     # resize_ and set_ come here as well
+        told("changed", "data", t)
 
 
 cpdef Tensor detached(Tensor t):

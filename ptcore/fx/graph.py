@@ -65,6 +65,19 @@ class Namespace:
             self._names[id(obj)] = obj, candidate
         return candidate
 
+    def numbered(self, word):
+        """The word, or the word and a number, if it is taken or is not to be used."""
+        if word not in self._used and word not in _ILLEGAL:
+            self._used.add(word)
+            self._count.setdefault(word, 0)
+            return word
+        n = self._count.get(word, 0) + 1
+        while f"{word}_{n}" in self._used:
+            n += 1
+        self._count[word] = n
+        self._used.add(f"{word}_{n}")
+        return f"{word}_{n}"
+
     def associate_name_with_obj(self, name, obj):
         self._names[id(obj)] = obj, name
 
@@ -160,6 +173,14 @@ class Graph:
         name = self._namespace.create_name(_name_of_target(target) if name is None else name)
         node = Node(self, name, op, target, args, kwargs, type_expr)
         self._namespace.associate_name_with_obj(name, node)
+        self._insert(node)
+        self._len += 1
+        return node
+
+    def _add(self, op, target, args, kwargs, name):
+        """``create_node`` for a tracer, whose arguments are known to be of this graph and whose name is a word."""
+        node = Node(self, self._namespace.numbered(name), op, target, args, kwargs)
+        self._namespace.associate_name_with_obj(node.name, node)
         self._insert(node)
         self._len += 1
         return node

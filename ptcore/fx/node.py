@@ -1,6 +1,7 @@
 """``Node``: one operation of a graph; ``map_arg`` and ``map_aggregate`` go through its arguments."""
 import builtins
 import inspect
+import traceback
 import types
 
 from ptcore._dtype import dtype as _dtype
@@ -180,7 +181,10 @@ class Node:
     @property
     def stack_trace(self):
         """Where in the user's program the node was made, or None."""
-        return self.meta.get("stack_trace")
+        trace = self.meta.get("stack_trace")
+        if trace is None and "where" in self.meta:          # (file, line, function): the text is made when it is asked for
+            trace = "".join(traceback.format_list([traceback.FrameSummary(*self.meta["where"])]))
+        return trace
 
     @stack_trace.setter
     def stack_trace(self, trace):
