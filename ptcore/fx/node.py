@@ -5,11 +5,13 @@ import traceback
 import types
 
 from ptcore._dtype import dtype as _dtype
+from ptcore._ops.functions import add
 from ptcore._tensor import Tensor
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
 
 __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
 
+OpFunction = type(add)              # of what calls a row of the op table
 OPS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
 # Functions whose call counts though nobody uses what they give.
 _effects = {builtins.print}

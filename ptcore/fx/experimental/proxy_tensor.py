@@ -110,6 +110,16 @@ class ProxyTracer:
         s = self.pair(value if self.mode == "real" else value.to("meta"), node, x.device)
         return s.requires_grad_() if x.requires_grad else s
 
+    def value(self, x):
+        """The value of a stand-in; another tensor itself."""
+        payload = carried_by(x, self)
+        return x if payload is None else payload.tensor
+
+    def lift(self, x):
+        """The stand-in of a tensor that the program has from outside."""
+        value, node = self.constant(x)
+        return self.pair(value, node, x.device)
+
     def constant(self, x):
         """The value and the node of a tensor that the program has from outside."""
         known = self._constants.get(id(x))
@@ -155,8 +165,12 @@ class ProxyTracer:
         known = self._calls.get(op)
         if known is None:
             own = ops.row(op)
-            known = self._calls[op] = own, ops.function(op), ops.function(op, True), own.called or own.name
-        own, function, in_place, name = known
+            known = self._calls[op] = own, ops.function(op), ops.function(op, True), own.called or own.name, _plain(own)
+        own, function, in_place, name, plain = known
+        if plain and out is None and variant != INPLACE:
+            result = self.plain_call(function, name, args)
+            if result is not None:
+                return result
         if self.decompositions and op in self.decompositions and out is None and variant != INPLACE:
             with self:
                 positional, keyword = ops.bound(own, args)
@@ -191,6 +205,29 @@ class ProxyTracer:
         if self.mode == "real" and isinstance(result, Tensor) and result.numel() == 1 and self.unchanging(own, found):
             carried_by(s, self).constant = result._version
         return s
+
+    def plain_call(self, function, name, args):
+        """A call of which the arguments are numbers and tensors that are traced, whose values have no history; or None,
+        with nothing done."""
+        values, nodes, device = [], [], None
+        for x in args:
+            if isinstance(x, Tensor):
+                x = carried_by(x, self)
+                if x is None:
+                    return None
+                values.append(x.tensor)
+                nodes.append(x.node)
+                if device is None or not values[0].ndim:
+                    device = x.device
+            elif x is None or type(x) is int or type(x) is float or type(x) is bool:
+                values.append(x)
+                nodes.append(x)
+            else:
+                return None
+        result = function(*values)
+        if not isinstance(result, Tensor) or result is values[0] or result.numel() == 1:
+            return None
+        return self.pair(result, self.node("call_function", function, tuple(nodes), None, name), device)
 
     def run(self, op, own, values, out, variant, keyword):
         if out is None:
@@ -239,6 +276,12 @@ class ProxyTracer:
 
     def read(self, kind, x):
         self.reads.append((kind, x))
+
+
+def _plain(row):
+    """Whether all arguments are given by position and there is one result."""
+    return (row.kind in ("elementwise", "structured", "linear", "bilinear", "nondifferentiable") and not row.varargs
+            and not row.random and not row.fields and not any([a.keyword_only for a in ops.arguments(row)]))
 
 
 META = ptcore.device("meta")
@@ -309,8 +352,8 @@ def _trace(f, args, mode, decompositions, record_stack_traces):
     for x, label in zip(leaves, labels):
         node = graph._add("placeholder", label, (), {}, label)
         given.append((x, node))
+    inside = [tracer.input(x, node) if isinstance(x, Tensor) else x for x, node in given]
     with tracer:
-        inside = [tracer.input(x, node) if isinstance(x, Tensor) else x for x, node in given]
         result = f(*tree_unflatten(inside, spec))
         found, out_spec = tree_flatten(result)
         found = [tracer.argument(x)[1] if isinstance(x, Tensor) else x for x in found]
