@@ -236,6 +236,31 @@ cdef object told(str method, str kind, object t):
     return t
 
 
+def transformed():
+    """Whether an interpreter does more with the calls than to write them down, which one that ``traces`` does."""
+    if not pt_tls.mode & PT_INTERPOSED:
+        return False
+    for interpreter in interpreter_stack():
+        if not getattr(interpreter, "traces", False):
+            return True
+    return False
+
+
+class aside:
+    """A context in which no interpreter sees what is called: for what depends on no argument."""
+
+    def __enter__(self):
+        cdef list stack = interpreter_stack()
+        self.before = list(stack)
+        stack.clear()
+        set_bit(PT_INTERPOSED, False)
+
+    def __exit__(self, *exc):
+        cdef list stack = interpreter_stack()
+        stack[:] = self.before
+        set_bit(PT_INTERPOSED, len(stack) > 0)
+
+
 def tell(method, kind, t):
     """What an interpreter is told by Python code; see ``told``."""
     return told(method, kind, t) if pt_tls.mode & PT_INTERPOSED else t

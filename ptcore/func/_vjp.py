@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat
 from ptcore._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from ptcore._state import enable_grad, inference_mode, interpreters, is_grad_enabled, is_inference_mode_enabled
+from ptcore._state import (
+    enable_grad,
+    inference_mode,
+    interpreters,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    transformed,
+)
 from ptcore._subclass import own_leaf, owner_of, without_node
 from ptcore._tensor import Tensor
 from ptcore.autograd._batch import basis_of, vmap
@@ -71,7 +78,7 @@ def leads_elsewhere(outputs, number):
 
     Inside another transformation it may, by way of the values that stand-ins stand for.
     """
-    if interpreters.stack:
+    if transformed():
         return True
     pending, seen = [], set()
 

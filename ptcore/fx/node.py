@@ -184,7 +184,7 @@ class Node:
     def stack_trace(self):
         """Where in the user's program the node was made, or None."""
         trace = self.meta.get("stack_trace")
-        if trace is None and "where" in self.meta:          # (file, line, function): the text is made when it is asked for
+        if trace is None and "where" in self.meta:          # (file, line, function), of which the text is made here
             trace = "".join(traceback.format_list([traceback.FrameSummary(*self.meta["where"])]))
         return trace
 

@@ -446,7 +446,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
         raise RuntimeError(f"{op}: blank must be in [0, {classes - 1}], got {blank}")
     input_lengths = _lengths(op, "input_lengths", input_lengths, n, log_probs.device)
     target_lengths = _lengths(op, "target_lengths", target_lengths, n, log_probs.device)
-    if not (has_values(input_lengths) and has_values(target_lengths) and has_values(targets)):
+    if input_lengths.is_meta or target_lengths.is_meta or targets.is_meta:
         loss = sum(log_probs, (0, 2))               # of that shape; the recursion is as long as the lengths say
         if reduction != "none":
             return mean(loss) if reduction == "mean" else sum(loss)

@@ -45,9 +45,9 @@ class Traced:
     def item(self, _):
         if self.constant is not None and self.constant == self.tensor._version:
             return self.tensor.item()
-        raise RuntimeError("It appears that you're trying to get value out of a tracing tensor: the program branches on "
-                           "a value, or reads one, that depends on what is traced; write where() or keep it a "
-                           f"tensor{self.owner.here()}")
+        raise RuntimeError("It appears that you're trying to get value out of a tracing tensor: the program reads a "
+                           "value that depends on what is traced, as a branch does; write where() or keep it a tensor"
+                           + self.owner.here())
 
     def detached(self):
         return self.owner.pair(self.tensor.detach(), self.node, self.device)
@@ -75,7 +75,7 @@ class ProxyTracer:
         Whether nodes get the user's line.
     """
 
-    enters_functions = True             # a custom Function is traced inside
+    traces = True                       # and does nothing else: rules may call what is fused
     unrecorded = 0
 
     def __init__(self, root, mode="real", decompositions=None, record_stack_traces=True):
