@@ -674,7 +674,7 @@ def numpy(Tensor self not None, *, force=False):
         raise TypeError(f"numpy: force must be bool, got {type(force).__name__}")
     if force:
         t = <Tensor>self.detach().cpu()
-    if t.storage.device != DEVICE_CPU:
+    if t.storage.device != DEVICE_CPU and not t.flags & PT_INTERPOSED:
         raise TypeError(f"numpy: can't convert a tensor on {t.device} to numpy; use cpu() first")
     if needs_grad(t):
         raise RuntimeError("numpy: can't convert a tensor that requires grad; use "

@@ -540,7 +540,7 @@ cdef object complete_inplace(Call *c, Tensor x):
     cdef Node n = None
     cdef bint recording
     cdef object before = None
-    if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND:
+    if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND and not x.flags & PT_INTERPOSED:
         return x                        # there is nothing to copy into
     read_operands(c)
     if result.ndim != x.rank or not same_sizes(x.rank, result.sizes, x.dims):

@@ -394,7 +394,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
 
 cdef object number_of_end(object x):
     """The number in an end of a range; one on the meta device stands for any."""
-    return 0 if isinstance(x, Tensor) and (<Tensor>x).storage.device == DEVICE_META else plain_number(x)
+    return 0 if isinstance(x, Tensor) and (<Tensor>x).is_meta else plain_number(x)
 
 
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
@@ -492,8 +492,11 @@ def copy_(Tensor self not None, src, non_blocking=False):
     """
     cdef Tensor x
     non_blocking = switch("copy_", "non_blocking", non_blocking)
-    if isinstance(src, Tensor) and ((<Tensor>src).storage.device != self.storage.device
-                                    or (<Tensor>src).storage.device_index != self.storage.device_index):
+    if isinstance(src, Tensor) and (self.flags | (<Tensor>src).flags) & PT_INTERPOSED:
+        if src.device != self.device:       # of what the stand-ins stand for
+            src = call(OP_TO_DEVICE, (src, self.device, False), None)
+    elif isinstance(src, Tensor) and ((<Tensor>src).storage.device != self.storage.device
+                                      or (<Tensor>src).storage.device_index != self.storage.device_index):
         x = <Tensor>src
         if (x.rank == self.rank and same_sizes(x.rank, x.dims, self.dims)
                 and is_dense(self.rank, self.dims, self.dims + self.rank)

@@ -167,14 +167,14 @@ class ProxyTracer:
             own = ops.row(op)
             known = self._calls[op] = own, ops.function(op), ops.function(op, True), own.called or own.name, _plain(own)
         own, function, in_place, name, plain = known
-        if plain and out is None and variant != INPLACE:
-            result = self.plain_call(function, name, args)
-            if result is not None:
-                return result
         if self.decompositions and op in self.decompositions and out is None and variant != INPLACE:
             with self:
                 positional, keyword = ops.bound(own, args)
                 return self.decompositions[op](*positional, **keyword)
+        if plain and out is None and variant != INPLACE:
+            result = self.plain_call(function, name, args)
+            if result is not None:
+                return result
         if own.kind == "composite":
             return NotImplemented
         found = [self.argument(x) for x in args]
