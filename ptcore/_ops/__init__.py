@@ -2,6 +2,7 @@
 import importlib
 
 _rows = {}                          # name -> Row; ops registered at run time stand here too
+_derived = {}                       # name -> Row of a fused gradient, once somebody asked for it
 _loaded = False
 
 
@@ -18,14 +19,28 @@ def _load():
 
 
 def row(name):
-    """The row of an op; KeyError if there is none."""
+    """The row of an op; KeyError if there is none.
+
+    A fused gradient, such as ``gelu__d0``, has one too: it is worked out from the row of ``gelu``.
+    """
     if not _loaded:
         _load()
-    return _rows[name]
+    found = _rows.get(name) or _derived.get(name)
+    if found is None:
+        from ptcore._ops.table import schema
+        source = _rows.get(name.rpartition("__d")[0])
+        if source is not None:
+            _derived.update({r.name: r for r in schema.derived(source).values()})
+        found = _derived[name]
+    return found
 
 
 def rows():
-    """All rows, in the order of declaration."""
+    """All rows, in the order of declaration.
+
+    Fused gradients are not among them: nobody declared them, and who goes through all rows (pages, stubs, tests, the
+    names of ``ptcore.ops``) asks for what users call.
+    """
     if not _loaded:
         _load()
     return list(_rows.values())

@@ -1,11 +1,15 @@
 """Small functions that derivative texts and rules call."""
+import sys
+
 from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, TensorExtras, shape_of
+from ptcore._state import enable_grad, inference_mode
 from ptcore._state import interpreters as _interpreters
 from ptcore._state import transformed
+from ptcore._subclass import own_leaf
 from ptcore._ops._record import unchanged       # no-cython-lint: derivative texts call it
 from ptcore._ops.call.run cimport call_with, over_first
 from ptcore._ops.creation.creation import full, ones_like, zeros
@@ -18,7 +22,9 @@ from ptcore._ops.functions import pair_distances_slope, row_distances_slope
 from ptcore._ops.functions import sum
 from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, select, slice, transpose,
                                    unsqueeze)
-from ptcore._ops.table.ids import op_id
+from ptcore._ops.table.expr import TENSOR_NAMES
+from ptcore._ops.table.ids cimport info
+from ptcore._ops.table.ids import op_id, op_name
 
 
 cpdef object conj_of(object d):
@@ -29,10 +35,13 @@ cpdef object conj_of(object d):
 
 
 cdef bint fusible(object g):
-    """Whether the fused gradient loop may run: nobody records, traces or batches, g is real."""
+    """Whether the fused gradient may run, which an interpreter is offered as any op: nobody differentiates, g is
+    real."""
     cdef Tensor t = <Tensor>g
-    return (not pt_tls.grad_enabled and not (t.flags | pt_tls.mode) & (PT_SLOW & ~PT_NON_CPU)
-            and CATEGORY[t.dt] == 2)
+    cdef uint32_t key = (t.flags | pt_tls.mode) & (PT_SLOW & ~PT_NON_CPU)
+    if pt_tls.grad_enabled or CATEGORY[t.dt] != 2:
+        return False
+    return not key or (key == PT_INTERPOSED and not differentiated())
 
 
 def differentiated():
@@ -44,6 +53,43 @@ def differentiated():
     if pt_tls.grad_enabled:
         return True
     return pt_tls.mode & PT_INTERPOSED and any([getattr(i, "differentiates", False) for i in _interpreters.stack])
+
+
+cdef int NOBODY = 0x7fffffff        # the number of no call of a transformation
+
+
+def formula_rule(int op):
+    """The derivative rule of a fused gradient."""
+    cdef str name = op_name(op)
+    cdef int n = info(op).ntensors
+
+    def rule(node, g, needs):
+        args = (*[node.saved(k) for k in range(n)], *(node.params or ()))
+        return tuple([slope_of(name, k, g, args) if needs >> k & 1 else None for k in range(n)])
+    return rule
+
+
+def slope_of(str op, int k, g, tuple args):
+    """g, which has the shape of the result, times the partial of an elementwise op by its argument k.
+
+    The row's formula, written out in ops, is differentiated: the row has no text of its partials."""
+    from ptcore._ops import row
+    from ptcore._ops.table.evaluate import evaluated
+    from ptcore.autograd._engine import run_backward
+    from ptcore.autograd._levels import has_history
+    own = row(op)
+    cdef int n = len(own.tensors)
+    cdef list values = [lift(v, g).to(g.dtype) for v in args[:n]]
+    x = expand(values[k], g.shape)
+    recorded = pt_tls.grad_enabled and any([has_history(v) for v in (g, *values)])
+    with inference_mode(False), enable_grad():
+        x = x.view_as(x) if recorded and x.requires_grad else own_leaf(x, NOBODY)
+        values[k] = x
+        scope = {a.name: v for a, v in zip(own.params, args[n:])}
+        scope.update(zip(TENSOR_NAMES, values), t=values[0])
+        y = evaluated(own.formula, tuple([a.name for a in own.params]), scope, sys.modules[__name__])
+    found = run_backward([y], [g], recorded, recorded, [x], False)[0] if y.requires_grad else None
+    return zeros_for(g, g.shape) if found is None else found
 
 
 def interposed():

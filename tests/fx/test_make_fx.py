@@ -322,7 +322,7 @@ def test_wrong_arguments():
 def test_errors_of_the_program_come_through(mode):
     def f(x):
         return x @ x
-    with pytest.raises(RuntimeError, match="mm|matmul"):
+    with pytest.raises(RuntimeError, match=r"mm|matmul"):
         make_fx(f, tracing_mode=mode)(pt.ones(2, 3))
     assert pt._state.interpreters.stack == []
 
@@ -339,8 +339,8 @@ def test_fakes_have_no_data_and_tell_the_truth():
 
     def f(x):
         y = x.t()[1:]
-        seen.append((x.device, y.stride(), y.storage_offset(), y.is_contiguous(), y.is_cpu, y._base is x, x.requires_grad,
-                     y.shape, x.is_leaf))
+        seen.append((x.device, y.stride(), y.storage_offset(), y.is_contiguous(), y.is_cpu, y._base is x,
+                     x.requires_grad, y.shape, x.is_leaf))
         return y * 2
     x = pt.ones(3, 4)
     make_fx(f, tracing_mode="fake")(x)

@@ -384,8 +384,8 @@ def index_put_(Tensor self not None, indices, values, accumulate=False):
         raise TypeError(f"index_put_: indices must be a tuple of Tensors, got {type(indices).__name__}")
     accumulate = switch("index_put_", "accumulate", accumulate)
     key = tuple([slice(None) if i is None else i for i in indices])
-    if self.storage.device == DEVICE_META and not self.flags & PT_INTERPOSED and key:      # masks have no positions there; the sizes stay what they are
-        return self
+    if key and self.storage.device == DEVICE_META and not self.flags & PT_INTERPOSED:
+        return self                     # masks have no positions there; the sizes stay what they are
     # a tensor of one integer is an index among the others here: read by the kernel, not before it
     r, advanced = basic(self, key, select=False)
     if advanced is None:

@@ -2,7 +2,7 @@
 
 A row is read twice: at build time by ``_build/generate_ops.py`` (loops, typed functions,
 stubs, pages), at run time by autograd's slow paths, the compiler, tests and people. This
-file and the rows import nothing but the standard library.
+file, the rows and ``expr`` import nothing but the standard library.
 
 A signature is Python's, with these annotations (an unannotated parameter without a default
 is a Tensor; a default of float, int or bool says its own type):
@@ -30,6 +30,8 @@ Obj         anything else (a Generator); kernels do not see it        o
 =========== ======================================================== ======
 """
 import ast
+
+from ptcore._ops.table import expr
 
 BOOL = ("bool",)
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
@@ -354,6 +356,38 @@ def collect(family):
     for row in rows:
         row.family = family
     return rows
+
+
+def derived(row):
+    """The fused gradients of an elementwise row: {input: the Row of ``gradient * partial``}, one for each partial that
+    is no constant and no name.
+
+    ``uses`` of such a row are the tensors (``x``, ``y``, ``z``, ``out``) and the parameters of the row it is derived
+    from that it takes behind the gradient, which are named so there; its own ``out`` is called ``result``.
+    """
+    found = {}
+    if row.kind != "elementwise":
+        return found
+    for i, text in enumerate(row.partial or ()):
+        if text is None or expr.trivial(text):
+            continue
+        data, _ = expr.uses(text)
+        tensors = [n for n in ("x", "y", "z", "out") if n in data]
+        if not 0 < len(tensors) < len(expr.TENSOR_NAMES):
+            continue
+        params = [a.name for a in row.params if a.name in data and a.name not in (row.select or {})]
+        arguments = ["gradient", *["result" if n == "out" else n for n in tensors]]
+        name, given = f"{row.name}__d{i}", f"({', '.join([*arguments, *params])})"
+        signature = f"{name}({', '.join([*arguments, *[f'{p}: Scalar' for p in params]])})"
+        found[i] = Row(
+            "elementwise", signature, types=tuple(t for t in row.types if t in REAL),
+            formula=expr.times("x", expr.renamed(text, dict(zip(tensors, expr.TENSOR_NAMES[1:])))),
+            jvp=[f"slope_of('{name}', {k}, expand(t.to(out.dtype), out.shape), {given})"
+                 for k in range(len(arguments))],
+            internal=True, called=row.called, inplace=False, method=False, cost=row.cost + 2,
+            doc=f"Gradient of {row.name} for its input {i}.")
+        found[i].family, found[i].uses = row.family, (tensors, params)
+    return found
 
 
 def uniform(low, high):
