@@ -147,6 +147,25 @@ def stands_for(Tensor value not None, payload, int hidden=0):
     return s
 
 
+def counter_of_writes(Tensor value not None):
+    """Counts the writes to what several stand-ins show, whose values are exchanged and not written to."""
+    cdef Tensor r = alias(value)
+    count_apart(r, 0)
+    return r
+
+
+def counted_by(Tensor s not None, Tensor counter not None):
+    """The stand-in s, whose writes are counted together with those of all others of that counter."""
+    share_counter(s, counter)
+    s.attr_version = version_of(s)
+    return s
+
+
+def count_one(Tensor counter not None):
+    """Counts a write."""
+    (<VersionCounter>(<TensorExtras>counter.extras).counter).value += 1
+
+
 def carried_by(x, owner):
     """What an interpreter's stand-in carries, or None if x is no stand-in of that interpreter."""
     if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED:

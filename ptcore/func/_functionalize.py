@@ -26,7 +26,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._state import aside, interpreters
-from ptcore._subclass import carried_by, payload_of, stands_for
+from ptcore._subclass import carried_by, count_one, counted_by, counter_of_writes, payload_of, stands_for
 from ptcore._tensor import Tensor
 
 INPLACE = 1
@@ -35,13 +35,16 @@ INPLACE = 1
 class Memory:
     """What tensors that are views of each other share: a value, and how often it was exchanged.
 
-    ``shared`` tells that a tensor apart from these shows the same memory: then nothing can be written.
+    ``shared`` tells that a tensor apart from these shows the same memory: then nothing can be written. ``start`` is the
+    offset that the first value has.
     """
 
-    __slots__ = ("shared", "value", "version")
+    __slots__ = ("counter", "shared", "start", "value", "version")
 
     def __init__(self, value):
         self.value, self.version, self.shared = value, 0, False
+        self.start = value.storage_offset()
+        self.counter = counter_of_writes(value)
 
 
 class Functional:
@@ -75,10 +78,9 @@ class Functional:
         found = value
         for step, whole in zip(reversed(self.views), reversed(wholes)):
             found = put_back(step, whole, found)
-        if memory.value.is_contiguous() and not found.is_contiguous():      # the order of sums goes by it
-            found = row_major(found)
-        memory.value, memory.version = found, memory.version + 1
-        self._tensor, self._seen = value, memory.version
+        count_one(memory.counter)
+        memory.value, memory.version = laid_as(found, memory.value), memory.version + 1
+        self._tensor, self._seen = (memory.value if not self.views else value), memory.version
 
     def __repr__(self):
         return f"FunctionalTensor({self.tensor!r})"
@@ -87,13 +89,22 @@ class Functional:
         return self.tensor.item()
 
     def detached(self):
-        return stands_for(self.tensor.detach(), Functional(self.owner, self.memory, self.views))
+        return self.owner.stand_in(self.tensor.detach(), self.memory, self.views)
 
     def made_like(self, x):
         return x if carried_by(x, self.owner) is not None else self.owner.lift(x)
 
     def landed(self):
         return self.tensor
+
+
+def laid_as(x, pattern):
+    """x as a tensor that lies in memory as one of its shape does: views go by that, and so does the order of sums."""
+    if x.stride() == pattern.stride():
+        return x
+    order = sorted(range(x.ndim), key=lambda d: (-pattern.stride()[d], d))
+    x = row_major(permute(x, tuple(order)))
+    return permute(x, tuple([order.index(d) for d in range(len(order))]))
 
 
 def shown(step, whole):
@@ -177,10 +188,11 @@ UNDO = {
 
 def copies(x, shape):
     """Whether ``reshape`` of a tensor that lies in memory as x does is no view."""
-    if x.is_contiguous():
-        return False
+    if x.is_contiguous() or min(x.stride()) < 0:
+        return not x.is_contiguous()
     with aside():
-        return not empty_strided(x.shape, x.stride(), device="meta").reshape(shape)._is_view()
+        pattern = empty_strided(x.shape, x.stride(), device="meta")
+        return pattern.reshape(shape)._base is not pattern
 
 
 class Functionalizer:
@@ -207,7 +219,11 @@ class Functionalizer:
 
     def lift(self, x):
         """The stand-in of a tensor in memory of its own."""
-        return stands_for(x, Functional(self, Memory(x), (), x))
+        return self.stand_in(x, Memory(x), (), x)
+
+    def stand_in(self, x, memory, views, value=None):
+        """The stand-in of a value that shows a memory, and lies there as x does."""
+        return counted_by(stands_for(x, Functional(self, memory, views, value)), memory.counter)
 
     def arguments(self, leaves):
         """The stand-ins of arguments; a tensor that is given twice is one inside as well."""
@@ -296,13 +312,27 @@ class Functionalizer:
             return result
         if result is values[0]:
             return args[0]
+        if self.copies and args[0].ndim and min(args[0].stride()) >= 0:
+            with aside():               # where it would lie in the memory, of which it is a copy
+                x = args[0]
+                pattern = empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
+                places = ops.run(op, (pattern, *args[1:]))
+        else:
+            places = result
         if isinstance(result, tuple):
-            return tuple([self.shown(whole, (op, args[1:], k), r) for k, r in enumerate(result)])
-        return self.shown(whole, (op, args[1:], None), result)
+            return tuple([self.shown(whole, (op, args[1:], k), r, p, args[0])
+                          for k, (r, p) in enumerate(zip(result, places))])
+        return self.shown(whole, (op, args[1:], None), result, places, args[0])
 
-    def shown(self, whole, step, value):
-        value = row_major(value) if self.copies else value
-        return stands_for(value, Functional(self, whole.memory, (*whole.views, step), value))
+    def shown(self, whole, step, value, place, x):
+        """The stand-in of a view of x, which lies where ``place`` does in a tensor like x."""
+        views = (*whole.views, step)
+        if place is value or place.dtype is not x.dtype:
+            return self.stand_in(value, whole.memory, views, row_major(value) if self.copies else value)
+        memory = whole.memory
+        offset = memory.value.storage_offset() + x.storage_offset() - memory.start + place.storage_offset()
+        lying = memory.value.as_strided(place.shape, place.stride(), offset)
+        return self.stand_in(lying, whole.memory, views, row_major(value))
 
 
 def functionalize(func, *, remove="mutations"):

@@ -541,7 +541,8 @@ cdef object complete_inplace(Call *c, Tensor x):
     cdef bint recording
     cdef object before = None
     if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND and not x.flags & PT_INTERPOSED:
-        return x                        # there is nothing to copy into
+        count_write(x)                  # there is nothing to copy into
+        return x
     read_operands(c)
     if result.ndim != x.rank or not same_sizes(x.rank, result.sizes, x.dims):
         raise ShapeError(f"{o.name.decode()}_: the result has shape {list(sizes_tuple(result.ndim, result.sizes))}, "
