@@ -34,6 +34,8 @@ TABLE = {
         "_ops.window.functions": ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
                                   "kaiser_window"),
         "cuda.generic": ("Event", "Stream"),
+        "_symbolic": ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
+                      "sym_not", "sym_sqrt", "sym_sum"),
         "autograd._batch": ("vmap",),
         "random": ("thread_safe_generator",),
         "serialization": ("load", "save"),
