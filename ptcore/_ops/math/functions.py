@@ -1,4 +1,5 @@
 """Conjugation and its marks: it is carried out at once, and nothing is marked."""
+from ptcore._ops.call.offer import overridable
 
 
 def never(self):
@@ -11,11 +12,13 @@ def itself(self, *args):
     return self
 
 
+@overridable
 def conj_physical(self):
     """Complex conjugates; real tensors are themselves."""
     return self.conj()
 
 
+@overridable
 def conj_physical_(self):
     """Complex conjugates in place."""
     return self.copy_(self.conj()) if self.dtype.is_complex else self
