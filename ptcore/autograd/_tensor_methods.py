@@ -53,9 +53,11 @@ for _f in (tensor_backward, requires_grad_, register_hook, register_post_accumul
 for _n in ("backward", "bernoulli_", "cauchy_", "copy_", "data_ptr", "exponential_", "fill_", "geometric_", "is_set_to",
            "is_shared", "item", "log_normal_", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
            "normal_", "numpy", "random_", "register_hook", "register_post_accumulate_grad_hook", "requires_grad_",
-           "resize_", "resize_as_", "retain_grad", "set_", "share_memory_", "tolist", "uniform_", "untyped_storage",
+           "resize_", "resize_as_", "retain_grad", "share_memory_", "tolist", "uniform_", "untyped_storage",
            "zero_"):
-    setattr(Tensor, _n, overridable(vars(Tensor)[_n]))
+    _f = overridable(vars(Tensor)[_n])
+    _f.__name__ = _n
+    setattr(Tensor, _n, _f)
 
 
 def register_node_hook(self, hook):
