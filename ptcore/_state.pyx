@@ -196,6 +196,11 @@ def set_function_mode(bint on):
     set_bit(PT_MODE_FUNCTION, on)
 
 
+def torch_function_is_off():
+    """Whether ``_disabled_torch_function_impl`` runs a function in this thread."""
+    return pt_tls.torch_function_off != 0
+
+
 def set_anomaly(bint on):
     set_bit(PT_MODE_ANOMALY, on)
 

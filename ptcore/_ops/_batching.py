@@ -351,6 +351,15 @@ def _convolution(row, args, size, rest):
     return Batched(result.reshape((n, size, c, *expected.shape[2:])).transpose(0, 1))
 
 
+def _each(row, args, size, rest):
+    """One sample after another: what is drawn of each one's own state, say."""
+    if not size:
+        return Batched(empty((0, *_expected(row, args).shape), dtype=_expected(row, args).dtype))
+    from ptcore._ops.functions import stack
+    return Batched(stack([ops.run(row.name, tuple([a.tensor[k] if isinstance(a, Batched) else a for a in args]))
+                          for k in range(size)]))
+
+
 _RULES = {"shift": _shift, "merge": _merge, "convolution": _convolution, "whole": _whole, "sizes": _sizes,
           "permute": _permute, "strided": _strided,
-          "squeeze": _squeeze, "product": _product, "index": _index}
+          "squeeze": _squeeze, "product": _product, "index": _index, "each": _each}

@@ -274,11 +274,20 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
     padding_idx = _padding(op, padding_idx, weight.shape[0])
     if max_norm is not None:
         _renormed(op, weight, flat, max_norm, norm_type)
-    if padding_idx >= 0 and not flat.is_meta:       # the result has the same shape with those rows
+    if padding_idx >= 0 and has_values(flat):       # the result has the same shape with those rows
         kept = flat != padding_idx
         flat, bag = flat[kept], bag[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[kept]
+    elif padding_idx >= 0 and not flat.is_meta:     # they differ between samples: a bag of their own
+        bag = where(flat == padding_idx, bags, bag)
+        found = _bagged(op, weight, flat, bag, bags + 1, mode, scale_grad_by_freq, per_sample_weights)
+        return found[:bags]
+    return _bagged(op, weight, flat, bag, bags, mode, scale_grad_by_freq, per_sample_weights)
+
+
+def _bagged(op, weight, flat, bag, bags, mode, scale_grad_by_freq, per_sample_weights):
+    """The rows of weight that flat names, reduced over those of one bag."""
     rows = embedding(weight, flat, -1, scale_grad_by_freq, False)
     width = weight.shape[1]
     blank = zeros(bags, width, dtype=weight.dtype, device=weight.device)

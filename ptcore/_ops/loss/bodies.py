@@ -470,7 +470,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
             raise RuntimeError(f"{op}: targets must have {longest} columns, got shape {list(targets.shape)}")
         padded = slice(rows, 1, 0, longest, 1)
     padded = masked_fill(padded, ~inside, blank)
-    if padded.numel() and (int(padded.min()) < 0 or int(padded.max()) >= classes):
+    if padded.numel() and has_values(padded) and (int(padded.min()) < 0 or int(padded.max()) >= classes):
         raise RuntimeError(f"{op}: targets must be in [0, {classes - 1}], got {int(padded.min())} to "
                            f"{int(padded.max())}")
     loss = ctc_loss_stats(log_probs, padded, input_lengths, target_lengths, blank)[0]

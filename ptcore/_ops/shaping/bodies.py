@@ -166,7 +166,7 @@ def _interleaved(op, n, repeats, output_size, device):
     ends = cumsum(repeats.to(INT64), 0)
     if output_size is not None and not has_values(repeats):         # nobody may look whether it is their sum
         total = _arguments.integer(op, "output_size", output_size)
-        return places_among(ends, arange(total, device=device), True)
+        return (unsqueeze(arange(total, device=device), 1) >= ends).sum(1)
     if n and int(amin(repeats)) < 0:
         raise RuntimeError(f"{op}: repeats must not be negative, got {int(amin(repeats))}")
     total = int(ends[-1]) if n else 0
