@@ -615,6 +615,11 @@ cdef object nested(Tensor t, int dim, const char *p):
 
 def tolist(Tensor self not None):
     """Nested lists of Python numbers; a number for a 0-d tensor."""
+    if self.flags & PT_INTERPOSED:
+        known = getattr((<TensorExtras>self.extras).payload, "known_value", None)
+        value = None if known is None else known()
+        if value is not None:
+            return value.tolist()
     readable(self, "tolist")
     seen("tolist", self)
     if self.storage.device != DEVICE_CPU:

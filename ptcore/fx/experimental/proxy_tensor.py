@@ -29,28 +29,36 @@ MODES = ("real", "fake", "symbolic")
 class Traced:
     """What a stand-in carries: its value, on the meta device if only its sizes are known, and the node that gives it.
 
-    ``constant`` is the count of writes at which the value was known not to depend on arguments, or None; ``device`` is
-    where the value would be.
+    ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long as
+    nothing has been written to it since its ``count``; or None.
     """
 
-    __slots__ = ("constant", "device", "node", "owner", "tensor")
+    __slots__ = ("constant", "count", "device", "node", "owner", "tensor")
     known = False               # no rule may look at values: with other arguments they are others
 
     def __init__(self, tensor, node, owner, device):
         self.tensor, self.node, self.owner, self.device, self.constant = tensor, node, owner, device, None
 
+    def known_value(self):
+        """The value, a plain tensor, where it does not depend on arguments; or None."""
+        return None if self.constant is None or self.count != self.tensor._version else self.constant
+
     def __repr__(self):
         return f"Traced({self.node}, {self.tensor.dtype}, {list(self.tensor.shape)})"
 
     def item(self, _):
-        if self.constant is not None and self.constant == self.tensor._version:
-            return self.tensor.item()
+        known = self.known_value()
+        if known is not None:
+            return known.item()
         raise RuntimeError("It appears that you're trying to get value out of a tracing tensor: the program reads a "
                            "value that depends on what is traced, as a branch does; write where() or keep it a tensor"
                            + self.owner.here())
 
     def detached(self):
-        return self.owner.pair(self.tensor.detach(), self.node, self.device)
+        s = self.owner.pair(self.tensor.detach(), self.node, self.device)
+        payload = carried_by(s, self.owner)
+        payload.constant, payload.count = self.known_value(), self.tensor._version
+        return s
 
     def made_like(self, x):
         return x
@@ -190,7 +198,7 @@ class ProxyTracer:
             written = found[0][2]
             if isinstance(written, Traced):
                 written.node = node
-                written.constant = written.tensor._version if self.unchanging(own, found) else None
+                self.note_constant(written, own, op, found, variant)
             return args[0]
         if out is None and result is values[0] and isinstance(result, Tensor):
             return args[0]
@@ -202,8 +210,8 @@ class ProxyTracer:
             return tuple([self.result(r, self.node("call_function", operator.getitem, (node, k), {}, "getitem"), device)
                           for k, r in enumerate(result)])
         s = self.result(result, node, device)
-        if self.mode == "real" and isinstance(result, Tensor) and result.numel() == 1 and self.unchanging(own, found):
-            carried_by(s, self).constant = result._version
+        if isinstance(result, Tensor):
+            self.note_constant(carried_by(s, self), own, op, found, variant)
         return s
 
     def plain_call(self, function, name, args):
@@ -215,6 +223,8 @@ class ProxyTracer:
                 x = carried_by(x, self)
                 if x is None:
                     return None
+                if x.constant is not None:
+                    return None
                 values.append(x.tensor)
                 nodes.append(x.node)
                 if device is None or not values[0].ndim:
@@ -225,7 +235,7 @@ class ProxyTracer:
             else:
                 return None
         result = function(*values)
-        if not isinstance(result, Tensor) or result is values[0] or result.numel() == 1:
+        if not isinstance(result, Tensor) or result is values[0]:
             return None
         return self.pair(result, self.node("call_function", function, tuple(nodes), None, name), device)
 
@@ -241,12 +251,30 @@ class ProxyTracer:
     def result(self, x, node, device):
         return self.pair(x, node, device) if isinstance(x, Tensor) else x
 
-    def unchanging(self, own, found):
-        """Whether a result does not depend on arguments of the traced function, nor on chance."""
-        return not own.random and all([not isinstance(p, Traced) or p.constant == p.tensor._version
-                                       for _, _, p in found if not isinstance(p, list)]) and all(
-            [not isinstance(p, Traced) or p.constant == p.tensor._version
-             for _, _, several in found if isinstance(several, list) for p in several])
+    def note_constant(self, payload, own, op, found, variant):
+        """Keeps the value of what depends neither on arguments nor on chance, if it is small."""
+        payload.constant = None
+        if own.random or payload.tensor.numel() > CONSTANT_NUMEL:
+            return
+        values = []
+        for value, _, carried in found:
+            several = isinstance(carried, list)
+            known = [p.known_value() if isinstance(p, Traced) else v if p is None else p
+                     for p, v in (zip(carried, value) if several else [(carried, value)])]
+            if any(k is None and p is not None for k, p in zip(known, carried if several else [carried])):
+                return
+            values.append(tuple(known) if several else known[0])
+        self.know(payload, None if self.mode == "real" else values, op, variant)
+
+    def know(self, payload, values, op, variant):
+        """``values``: the arguments where the value is to be worked out, which has none on the meta device."""
+        if values is None:
+            payload.constant = payload.tensor
+        elif variant == INPLACE:
+            payload.constant = ops.run(op, (values[0].clone(), *values[1:]), True)
+        else:
+            payload.constant = ops.run(op, tuple([CPU if x is META else x for x in values]))
+        payload.count = payload.tensor._version
 
     def device(self, found, args):
         """Where a result would be: where an argument says, else where the tensors are."""
@@ -270,8 +298,9 @@ class ProxyTracer:
             return self.pair(value, node, x.device)
         copied = value.clone()
         s = self.pair(copied, self.node("call_function", ops.function("clone"), (node,), {}, "clone"), x.device)
-        if self.mode == "real" and copied.numel() == 1:
-            carried_by(s, self).constant = copied._version
+        if copied.numel() <= CONSTANT_NUMEL and x.device.type == "cpu":
+            payload = carried_by(s, self)
+            payload.constant, payload.count = copied if self.mode == "real" else x.clone(), copied._version
         return s
 
     def read(self, kind, x):
@@ -284,7 +313,8 @@ def _plain(row):
             and not row.random and not row.fields and not any([a.keyword_only for a in ops.arguments(row)]))
 
 
-META = ptcore.device("meta")
+META, CPU = ptcore.device("meta"), ptcore.device("cpu")
+CONSTANT_NUMEL = 1024               # elements up to which the values of constants are kept
 
 
 def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_inputs=False, *, pre_dispatch=False,
