@@ -64,7 +64,6 @@ cdef extern from "call/op_function.h":
         int (*second)(pt_function *, PyObject **, int) except -1
         object (*describe)(pt_function *, const char *)
         object (*overridden)(object, PyObject **, Py_ssize_t, PyObject *)
-        PyObject *tensor
     pt_function_hooks pt_hooks
     object pt_function_new(const pt_function_spec *, PyObject **, PyObject **)
 
@@ -454,5 +453,4 @@ pt_hooks.plain = plain
 pt_hooks.second = second
 pt_hooks.describe = describe
 pt_hooks.overridden = overridden
-pt_hooks.tensor = <PyObject *>Tensor
 fill()

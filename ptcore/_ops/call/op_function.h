@@ -73,7 +73,6 @@ typedef struct pt_function_hooks {
     PyObject *(*describe)(pt_function *, const char *what);         /* "signature", "doc" */
     /* what __torch_function__ of an argument that is no tensor gives for a call; NotImplemented: there is none */
     PyObject *(*overridden)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
-    PyObject *tensor;       /* the class */
 } pt_function_hooks;
 
 #ifdef __cplusplus
