@@ -75,3 +75,4 @@ cdef int wrap_dim(int64_t dim, int ndim, const char *op, const char *arg) except
 cdef int infer_size(int ndim, int64_t *sizes, int64_t numel, const char *op) except -1
 cdef object sizes_tuple(int ndim, const int64_t *sizes)
 cdef object make_size(int ndim, const int64_t *sizes)
+cdef bint is_symbolic(object value) noexcept

@@ -27,6 +27,20 @@ cdef extern from *:
     void pt_set_size_slots(PyTypeObject *type, object (*subscript)(object, object), object (*add)(object, object))
 
 
+cdef object symbolic_type = None        # SymInt, once _symbolic.py has been read: what may stand where a size does
+
+
+def keep_symbols(cls):
+    """From now on sizes may be of this class as well, and stay what they are."""
+    global symbolic_type
+    symbolic_type = cls
+
+
+cdef bint is_symbolic(object value) noexcept:
+    """Whether it is a symbolic int."""
+    return symbolic_type is not None and type(value) is symbolic_type
+
+
 class Size(tuple):
     """The shape of a tensor: a tuple of ints with ``numel()``.
 
@@ -86,7 +100,9 @@ class Size(tuple):
 
 
 cdef object whole(int i, object item):
-    """A size as an int."""
+    """A size as an int; a symbolic one as it is."""
+    if is_symbolic(item):
+        return item
     try:
         return int(item.__index__())
     except (AttributeError, TypeError, ValueError, RuntimeError):

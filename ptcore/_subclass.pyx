@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport read_sizes
+from ptcore._state cimport told
 from ptcore._tensor cimport *
 from ptcore._tensor import _disabled_torch_function_impl
 
@@ -78,6 +79,8 @@ def set_data(Tensor t, Tensor data not None):
     t.flags |= keep
     if not keep & PT_DATA and (data.flags & PT_DATA or data.storage.version != version):
         count_apart(t, version)
+    if pt_tls.mode & PT_INTERPOSED:     # resize_ and set_ come here as well
+        told("changed", "data", t)
 
 
 cpdef Tensor detached(Tensor t):
@@ -142,6 +145,25 @@ def stands_for(Tensor value not None, payload, int hidden=0):
     (<TensorExtras>extras_of(s)).payload = payload
     s.flags |= PT_INTERPOSED
     return s
+
+
+def counter_of_writes(Tensor value not None):
+    """Counts the writes to what several stand-ins show, whose values are exchanged and not written to."""
+    cdef Tensor r = alias(value)
+    count_apart(r, 0)
+    return r
+
+
+def counted_by(Tensor s not None, Tensor counter not None):
+    """The stand-in s, whose writes are counted together with those of all others of that counter."""
+    share_counter(s, counter)
+    s.attr_version = version_of(s)
+    return s
+
+
+def count_one(Tensor counter not None):
+    """Counts a write."""
+    (<VersionCounter>(<TensorExtras>counter.extras).counter).value += 1
 
 
 def carried_by(x, owner):

@@ -24,6 +24,7 @@ from ptcore._memory.allocate cimport allocate
 from ptcore._device cimport device_of, stream_key, streams_used
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
 from ptcore._node cimport Node
+from ptcore._state cimport told
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
                             read_index, same_sizes, sizes_tuple, wrap_dim)
 
@@ -321,6 +322,8 @@ cdef class Tensor:
     @property
     def device(self):
         """The device on which the memory is."""
+        if self.flags & PT_INTERPOSED:
+            return device_seen(self)
         return device_of(self.storage.device, self.storage.device_index)
 
     @property
@@ -361,17 +364,20 @@ cdef class Tensor:
     @property
     def is_cuda(self):
         """Whether it is on a CUDA device."""
-        return self.storage.device == DEVICE_CUDA
+        return (device_seen(self).type == "cuda" if self.flags & PT_INTERPOSED
+                else self.storage.device == DEVICE_CUDA)
 
     @property
     def is_cpu(self):
         """Whether it is on the CPU."""
-        return self.storage.device == DEVICE_CPU
+        return (device_seen(self).type == "cpu" if self.flags & PT_INTERPOSED
+                else self.storage.device == DEVICE_CPU)
 
     @property
     def is_meta(self):
         """Whether it has a shape and a dtype and no data."""
-        return self.storage.device == DEVICE_META
+        return (device_seen(self).type == "meta" if self.flags & PT_INTERPOSED
+                else self.storage.device == DEVICE_META)
 
     @property
     def _version(self):
@@ -427,6 +433,8 @@ cdef class Tensor:
             self.flags |= PT_REQUIRES_GRAD
         else:
             self.flags &= ~<uint32_t>PT_REQUIRES_GRAD
+        if pt_tls.mode & PT_INTERPOSED:
+            told("changed", "requires_grad", self)
 
     @property
     def grad_fn(self):
@@ -467,6 +475,8 @@ cdef class Tensor:
                 raise RuntimeError(f"grad: device must be {self.device}, got {g.device}")
             track(self)
         self.grad_ = value
+        if pt_tls.mode & PT_INTERPOSED:
+            told("changed", "grad", self)
 
     @grad.deleter
     def grad(self):
@@ -736,6 +746,16 @@ cdef object shape_seen(Tensor t):
     """The sizes of a stand-in: its payload may answer, with symbolic ints for instance."""
     sizes = getattr((<TensorExtras>t.extras).payload, "sizes", None)
     return shape_of(t) if sizes is None else sizes(t)
+
+
+cdef object device_seen(Tensor t):
+    """The device of a stand-in: its payload may answer, as of a value that is only on the meta device."""
+    payload = (<TensorExtras>t.extras).payload
+    device = getattr(payload, "device", None)
+    if device is None:
+        behind = getattr(payload, "tensor", None)
+        return device_of(t.storage.device, t.storage.device_index) if behind is None else behind.device
+    return device
 
 
 cdef object describe(Tensor t):

@@ -21,7 +21,7 @@ OPERATORS = ("__reversed__",)
 
 _SPARSE = "Sparse layouts have an issue of their own"
 _QUANTIZED = "Quantised tensors"
-_TRACED = "TorchScript, tracing, compilation and symbolic numbers"
+_TRACED = "TorchScript, tracing and compilation"
 _SMALL_NUMBERS = "Dtypes of quantisation, of 8 bits and fewer, and products of them"
 _INTERNAL = "Internals of PyTorch with a docstring"
 _VENDORS = "Devices of other vendors, and layouts of oneDNN"
@@ -34,8 +34,7 @@ LEFT_OUT = (
     (r"(Tensor\.)?(q_\w+|quantize\w*|dequantize|fake_quantize\w+|int_repr|qscheme|qu?int\d\w*)", _QUANTIZED),
     (r"bit|bits\w+|u?int[1-7]|float[48]_\w+|nn\.functional\.(ScalingType|SwizzleType|scaled_\w+)", _SMALL_NUMBERS),
     (r"compile|cond|while_loop", _TRACED),
-    (r"(AVG|SUM|AggregationType|Script\w+|Sym\w+|sym_\w+|fork|wait|import_ir\w+|merge_type\w+|parse_\w+|unify_type_list)",
-     _TRACED),
+    (r"(AVG|SUM|AggregationType|Script\w+|fork|wait|import_ir\w+|merge_type\w+|parse_\w+|unify_type_list)", _TRACED),
     (r"DispatchKey|Tag|init_num_threads|compiled_with_cxx11_abi|autograd\.(DeviceType|kineto_available)|"
      r"serialization\.(T|check_module_version_greater_or_equal|default_restore_location)|utils\.checkpoint\.GraphExecGroup|"
      r"legacy_contiguous_format|autograd\.enforce_grad_layout_policy", _INTERNAL),
@@ -91,5 +90,6 @@ PROOFS = (
     (r"Tensor\.fill_diagonal_|(Tensor\.)?hash_tensor|asarray|threshold_|nn\.functional\.threshold_?", _METHODS),
     (r"get_float32_matmul_precision", _BACKENDS),
     (r"lobpcg", "tests/ops/test_parity_rest.py"),
+    (r"Sym\w+|sym_\w+", "tests/core/test_parity_symbolic.py"),
     (r"vmap", "tests/func/test_parity_func.py"),
 )

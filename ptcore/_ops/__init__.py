@@ -67,16 +67,21 @@ def run(op, args, inplace=False):
         result = run_op(op, args)
         if result is not NotImplemented:
             return result
-    own = row(op)
+    positional, keyword = bound(row(op), args)
+    return function(op, inplace)(*positional, **keyword)
+
+
+def bound(row, args):
+    """How the function of a row takes arguments that are in the order of ``arguments``: by position, and by name."""
     positional, keyword = [], {}
-    for a, value in zip(arguments(own), args):
+    for a, value in zip(arguments(row), args):
         if a.keyword_only:
             keyword[a.name] = value
-        elif own.varargs == a.name and a.letter == "L":
+        elif row.varargs == a.name and a.letter == "L":
             positional += value
         else:
             positional.append(value)
-    return function(op, inplace)(*positional, **keyword)
+    return positional, keyword
 
 
 def wrapped(row, args):

@@ -15,7 +15,7 @@ from ptcore._tensor cimport Tensor
 from ptcore._ops.view cimport views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, asks, flags_of_all, is_foreign, offer
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, as_given, asks, flags_of_all, is_foreign, offer
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops.table.ids cimport info
 from ptcore._ops._writing cimport write_outs
@@ -64,6 +64,7 @@ cdef extern from "call/op_function.h":
         int (*second)(pt_function *, PyObject **, int) except -1
         object (*describe)(pt_function *, const char *)
         object (*overridden)(object, PyObject **, Py_ssize_t, PyObject *)
+        PyObject *tensor
     pt_function_hooks pt_hooks
     object pt_function_new(const pt_function_spec *, PyObject **, PyObject **)
 
@@ -110,9 +111,7 @@ cdef object plain(pt_function *f, int slot, object value):
 
 cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject *keywords):
     """What ``__torch_function__`` of an argument that is no tensor gives for a call, or NotImplemented."""
-    cdef Py_ssize_t k
-    given = tuple([<object>args[k] for k in range(n)])
-    named = {} if keywords == NULL else {name: <object>args[n + k] for k, name in enumerate(<tuple><object>keywords)}
+    given, named = as_given(args, n, keywords)
     if not any_foreign((*given, *named.values())):
         return NotImplemented
     from ptcore._overrides import ask
@@ -453,4 +452,5 @@ pt_hooks.plain = plain
 pt_hooks.second = second
 pt_hooks.describe = describe
 pt_hooks.overridden = overridden
+pt_hooks.tensor = <PyObject *>Tensor
 fill()

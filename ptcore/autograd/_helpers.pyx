@@ -8,6 +8,7 @@ from ptcore._dtype cimport CATEGORY
 from ptcore._tensor cimport Tensor, TensorExtras, shape_of
 from ptcore._state import enable_grad, inference_mode
 from ptcore._state import interpreters as _interpreters
+from ptcore._state import transformed
 from ptcore._subclass import own_leaf
 from ptcore._ops._record import unchanged       # no-cython-lint: derivative texts call it
 from ptcore._ops.call.run cimport call_with, over_first
@@ -152,7 +153,7 @@ def zeros_for(g, shape):
     """Zeros of a shape with g's dtype and device, for g to be written to.
 
     Where g stands for a batch they are made from it, so that there are zeros for each sample."""
-    if (<Tensor>g).flags & PT_INTERPOSED:
+    if (<Tensor>g).flags & PT_INTERPOSED and transformed():
         return expand(logical_and(sum(g), False).to(g.dtype), shape).clone()
     return zeros(shape, dtype=g.dtype, device=g.device)
 

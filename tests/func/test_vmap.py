@@ -189,6 +189,35 @@ def test_per_sample_gradients():
             same(got[name][k], p.grad)
 
 
+# -- what is decided by values ---------------------------------------------------------------------------
+
+POSITIONS = pt.tensor([[0, 2, 1, 2], [2, 2, 0, 1], [1, 1, 1, 1]])
+LOGITS = pt.arange(36.).reshape(3, 2, 6).cos().log_softmax(-1)
+
+
+@pytest.mark.parametrize("f", [
+    *[lambda i, mode=mode: pt.nn.functional.embedding_bag(i.reshape(2, 2), X[0, :3], mode=mode, padding_idx=2)
+      for mode in ("sum", "mean", "max")],
+    lambda i: pt.nn.functional.embedding_bag(i, X[0, :3], pt.tensor([0, 3]), mode="sum", padding_idx=1),
+    lambda i: pt.repeat_interleave(pt.arange(4), i - i + 1, output_size=4),
+    lambda i: pt.nn.functional.ctc_loss(LOGITS, i[:2].reshape(2, 1) + 1, (3, 3), (1, 1), reduction="none"),
+    lambda i: pt.isin(pt.arange(5), i), lambda i: pt.nn.functional.one_hot(i, 3),
+])
+def test_what_a_stack_holds_is_looked_at(f):
+    """Values of samples cannot be looked at in Python: nothing is left out for that."""
+    same(vmap(f)(POSITIONS), pt.stack([f(i) for i in POSITIONS]))
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: pt.bincount(x[0].long()),
+    lambda i: pt.nn.functional.embedding(i.long() % 3, X[0, :3].clone(), max_norm=1.0),
+    lambda i: pt.nn.functional.ctc_loss(LOGITS, pt.ones(2, 1, dtype=pt.int64), i[0, :2].long() + 1, (1, 1)),
+])
+def test_or_it_raises(f):
+    with pytest.raises((RuntimeError, NotImplementedError), match="sample"):
+        vmap(f)(X)
+
+
 # -- what is refused ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("call", "error", "words"), [

@@ -540,8 +540,9 @@ cdef object complete_inplace(Call *c, Tensor x):
     cdef Node n = None
     cdef bint recording
     cdef object before = None
-    if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND:
-        return x                        # there is nothing to copy into
+    if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND and not x.flags & PT_INTERPOSED:
+        count_write(x)                  # there is nothing to copy into
+        return x
     read_operands(c)
     if result.ndim != x.rank or not same_sizes(x.rank, result.sizes, x.dims):
         raise ShapeError(f"{o.name.decode()}_: the result has shape {list(sizes_tuple(result.ndim, result.sizes))}, "

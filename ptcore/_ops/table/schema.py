@@ -56,7 +56,7 @@ LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tens
 TENSOR_LETTERS = "TOIJL"
 AUTOCAST = ("low", "high", "widest", None)
 BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "strided", "product", "index",
-         "merge", "convolution", "decompose", "constant", "refused:")
+         "merge", "convolution", "each", "decompose", "constant", "refused:")
 JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
 KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
          "nondifferentiable")
@@ -83,8 +83,9 @@ class Row:
     aligns dims; "shift" moves the dims that parameters name by one ("shift a b": tensors other
     than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
     takes a shape; "strided" is ``as_strided``; "product ik,kj->ij" is an einsum; "merge" makes the
-    hidden dim part of the first one; "convolution" does so, or makes samples groups of channels; "decompose" runs
-    the body of a composite or the function of <topic>/decompositions.py; "constant" takes no tensor; "refused: why"
+    hidden dim part of the first one; "convolution" does so, or makes samples groups of channels; "each" runs
+    one sample after another; "decompose" runs the body of a composite or the function of
+    <topic>/decompositions.py; "constant" takes no tensor; "refused: why"
     raises.
 
     ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
