@@ -71,20 +71,19 @@ def leads_elsewhere(outputs, number):
     that belongs to no call, or to one that has not returned. Inside another transformation it may do so by way of the
     values that stand-ins stand for.
     """
-    if any(getattr(i, "differentiates", False) for i in interpreters.stack):
-        return True
-    if any(payload_of(x) is not None and has_history(payload_of(x).tensor) for x in outputs):
-        return True
-    pending, seen = [], set()
-
-    def others(leaf):
-        owner = owner_of(leaf)
-        return owner == 0 or (owner != number and owner in _running)
-    for x in outputs:
-        if x.requires_grad and x.grad_fn is not None:
-            pending.append(x.grad_fn)
-        elif x.requires_grad and others(x):
+    for interpreter in interpreters.stack:
+        if getattr(interpreter, "differentiates", False):
             return True
+    pending, seen = [], set()
+    for x in outputs:
+        payload = payload_of(x)
+        if payload is not None and has_history(payload.tensor):
+            return True
+        if x.requires_grad:
+            if x.grad_fn is not None:
+                pending.append(x.grad_fn)
+            elif _asked_by_others(x, number):
+                return True
     while pending:
         node = pending.pop()
         if node in seen:
@@ -93,11 +92,16 @@ def leads_elsewhere(outputs, number):
         for i in range(node.nin):
             edge = node.edge(i)
             if isinstance(edge, Tensor):
-                if others(edge):
+                if _asked_by_others(edge, number):
                     return True
             elif edge is not None:
                 pending.append(edge)
     return False
+
+
+def _asked_by_others(leaf, number):
+    owner = owner_of(leaf)
+    return owner == 0 or (owner != number and owner in _running)
 
 
 def with_history_if(elsewhere, x):

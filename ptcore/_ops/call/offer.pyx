@@ -51,7 +51,10 @@ cdef uint32_t flags_of_all(PyObject **args, int n):
     cdef uint32_t key = pt_tls.mode
     cdef int k
     for k in range(n):
-        key |= flags_of(<object>args[k])
+        if isinstance(<object>args[k], Tensor):
+            key |= (<Tensor>args[k]).flags
+        else:
+            key |= flags_of(<object>args[k])
     return key
 
 

@@ -1,5 +1,6 @@
 /* OpFunction: binding of arguments and the attributes that inspect, help, pickle and doctest ask for. */
 #include "op_function.h"
+#include "ptcore/config.h"
 #include <stddef.h>
 #include <structmember.h>
 #include <string.h>
@@ -138,8 +139,8 @@ int bind_keywords(pt_function *f, PyObject *const *values, PyObject *keywords, P
 }
 
 /* A call has failed: an argument that is no tensor may have a __torch_function__, which then gets the call as it was made.
- * (Asked first, every call would pay for it. Nothing runs on such an argument before: binding refuses it.) */
-PyObject *handed_over(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+ * (Asked first, every call would pay for it. Nothing runs on such an argument before: binding, or offering, refuses it.) */
+PT_NOINLINE PyObject *handed_over(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *result = pt_hooks.overridden(self, const_cast<PyObject **>(args), n, keywords);
@@ -178,29 +179,26 @@ PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *k
     return result != NULL ? result : handed_over(self, args, n, keywords);
 }
 
-/* Whether a value is a tensor or a number, as nearly all are. */
-inline bool is_common(PyObject *x) {
-    PyTypeObject *type = Py_TYPE(x), *tensor = (PyTypeObject *)pt_hooks.tensor;
-    return type == tensor || type == &PyFloat_Type || type == &PyLong_Type || PyType_IsSubtype(type, tensor);
-}
-
 /* Functions of one or two tensors alone: what is plain is not bound at all. */
 PyObject *call_unary(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    if (PyVectorcall_NARGS(nargsf) == 1 && keywords == NULL && is_common(args[0]))
-        return pt_hooks.unary(((pt_function *)self)->spec->op, args[0]);
-    return call(self, args, nargsf, keywords);
+    if (PyVectorcall_NARGS(nargsf) != 1 || keywords != NULL)
+        return call(self, args, nargsf, keywords);
+    PyObject *result = pt_hooks.unary(((pt_function *)self)->spec->op, args[0]);
+    return result != NULL ? result : handed_over(self, args, 1, NULL);
 }
 
 PyObject *call_binary(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    if (PyVectorcall_NARGS(nargsf) == 2 && keywords == NULL && is_common(args[0]) && is_common(args[1]))
-        return pt_hooks.binary(((pt_function *)self)->spec->op, args[0], args[1]);
-    return call(self, args, nargsf, keywords);
+    if (PyVectorcall_NARGS(nargsf) != 2 || keywords != NULL)
+        return call(self, args, nargsf, keywords);
+    PyObject *result = pt_hooks.binary(((pt_function *)self)->spec->op, args[0], args[1]);
+    return result != NULL ? result : handed_over(self, args, 2, NULL);
 }
 
 PyObject *call_inplace_binary(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    if (PyVectorcall_NARGS(nargsf) == 2 && keywords == NULL && is_common(args[1]))
-        return pt_hooks.inplace_binary(((pt_function *)self)->spec->op, args[0], args[1]);
-    return call(self, args, nargsf, keywords);
+    if (PyVectorcall_NARGS(nargsf) != 2 || keywords != NULL)
+        return call(self, args, nargsf, keywords);
+    PyObject *result = pt_hooks.inplace_binary(((pt_function *)self)->spec->op, args[0], args[1]);
+    return result != NULL ? result : handed_over(self, args, 2, NULL);
 }
 
 /* -- attributes --------------------------------------------------------------------------- */

@@ -103,8 +103,8 @@ struct elementwise_worker {
         const conversion &cast = op.cast[k];
         if (cast.none()) memcpy(tiles[k].bytes, data, (size_t)cast.to_size);
         else cast.run(tiles[k].bytes, data, 1, &spare);
-        if (k != op.single)
-            load_block(tiles[k].bytes, tiles[k].bytes, 1, op.p.tile, 0, 0, cast.to_size);
+        int64_t n = op.p.size[0] < op.p.tile ? op.p.size[0] : op.p.tile;      /* no call takes more */
+        if (k != op.single) load_block(tiles[k].bytes, tiles[k].bytes, 1, n, 0, 0, cast.to_size);
     }
 
     void row(char *const *start, int64_t column, int64_t stop) {
