@@ -198,8 +198,10 @@ PyObject *call_binary(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
 }
 
 PyObject *call_inplace_binary(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    if (PyVectorcall_NARGS(nargsf) == 2 && keywords == NULL && is_common(args[1]))
-        return pt_hooks.inplace_binary(((pt_function *)self)->spec->op, args[0], args[1]);
+    if (PyVectorcall_NARGS(nargsf) == 2 && keywords == NULL && is_common(args[1])) {
+        PyObject *result = pt_hooks.inplace_binary(((pt_function *)self)->spec->op, args[0], args[1]);
+        return result != NULL ? result : handed_over(self, args, 2, NULL);
+    }
     return call(self, args, nargsf, keywords);
 }
 
