@@ -8,6 +8,7 @@ import types
 
 import ptcore
 import ptcore._ops as ops
+from ptcore._errors import user_frame
 from ptcore._ops.table.ids import op_name
 from ptcore._pytree import tree_flatten, tree_unflatten
 from ptcore._state import interpreters, is_grad_enabled, no_grad
@@ -16,7 +17,6 @@ from ptcore._tensor import Tensor
 from ptcore.fx._symbolic_trace import _TreesOfGraph
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.fx.proxy import user_frame
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
@@ -29,8 +29,8 @@ MODES = ("real", "fake", "symbolic")
 class Traced:
     """What a stand-in carries: its value, on the meta device if only its sizes are known, and the node that gives it.
 
-    ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long as
-    nothing has been written to it since its ``count``; or None.
+    ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long
+    as nothing has been written to it since its ``count``; or None.
     """
 
     __slots__ = ("constant", "count", "device", "node", "owner", "tensor")
