@@ -7,7 +7,8 @@ from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
-from ptcore._shape cimport read_sizes
+from ptcore import _tensor
+from ptcore._shape cimport any_symbolic, read_sizes
 from ptcore._tensor cimport *
 from ptcore._tensor import _disabled_torch_function_impl
 
@@ -171,6 +172,49 @@ def become(Tensor x not None, payload=None):
 def payload_of(Tensor x not None):
     """What a stand-in carries; None of any other tensor."""
     return (<TensorExtras>x.extras).payload if x.flags & PT_INTERPOSED else None
+
+
+def symbolic_strides(Tensor t not None):
+    """The strides of a stand-in of symbolic sizes; None: those it has.
+
+    Its payload may have them; else they are products of sizes, if its elements fill their memory in some order of the
+    dims.
+    """
+    cdef object sizes = shape_seen(t)
+    cdef const int64_t *strides = t.dims + t.rank
+    cdef list found = [None] * t.rank
+    cdef int64_t at = 1
+    cdef int i, left = 0
+    if not any_symbolic(sizes):
+        return None
+    given = getattr((<TensorExtras>t.extras).payload, "strides", None)
+    if given is not None:
+        return tuple(given)
+    for i in range(t.rank):
+        if strides[i] == 0:             # repeated
+            found[i] = 0
+        elif t.dims[i] != 1:
+            left += 1
+    step = 1
+    while left:
+        for i in range(t.rank - 1, -1, -1):
+            if found[i] is None and strides[i] == at and t.dims[i] != 1:
+                found[i] = step
+                step, at, left = step * sizes[i], at * t.dims[i], left - 1
+                break
+        else:
+            raise RuntimeError(f"stride: the strides of a tensor of symbolic sizes {list(sizes)} are not known where "
+                               "it has gaps")
+    step = 1
+    for i in range(t.rank - 1, -1, -1):
+        if found[i] is None:            # of a size of 1: any stride is right
+            found[i] = step
+        elif strides[i] != 0:
+            step = found[i] * sizes[i]
+    return tuple(found)
+
+
+_tensor.strides_seen = symbolic_strides
 
 
 def own_leaf(Tensor x not None, int number):
