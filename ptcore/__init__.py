@@ -20,6 +20,7 @@ from ptcore._memory_format import (  # noqa: E402
 )
 from ptcore._ops import _select  # noqa: E402
 from ptcore._ops.call import run as _run  # noqa: E402
+from ptcore._ops.call.offer import overridable as _overridable  # noqa: E402
 from ptcore._ops.call.operands import result_type  # noqa: E402
 from ptcore._ops.index import indexing as _indexing  # noqa: E402
 from ptcore._random import (  # noqa: E402
@@ -151,16 +152,19 @@ def is_tensor(obj):
     return isinstance(obj, Tensor)
 
 
+@_overridable
 def is_floating_point(input):
     """Whether a tensor's dtype is a real floating-point one."""
     return input.is_floating_point()
 
 
+@_overridable
 def is_complex(input):
     """Whether a tensor's dtype is complex."""
     return input.is_complex()
 
 
+@_overridable
 def is_nonzero(input):
     """Whether a tensor of one element is not zero."""
     if not isinstance(input, Tensor):
@@ -184,6 +188,7 @@ def broadcast_shapes(*shapes):
     return Size(of("broadcast_shapes", *[integers("broadcast_shapes", "shapes", s) for s in shapes] or [()]))
 
 
+@_overridable
 def numel(input):
     """The number of elements."""
     return input.numel()

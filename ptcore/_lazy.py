@@ -125,7 +125,8 @@ def names(package, methods=()) -> "tuple[Callable[[str], Any], Callable[[], list
         if name in modules:
             return import_module(f"{package}.{name}")
         if name in methods:
-            found = as_function(name)
+            from ptcore._tensor import Tensor
+            found = getattr(Tensor, name)
         else:
             file = next((file for file, its in table.items() if name in its), None)
             if file is None:
@@ -159,20 +160,3 @@ def attach(owner):
     for file, its in TABLE["ptcore.Tensor"].items():
         for name in its:
             Later(owner, name, file)
-
-
-def as_function(name):
-    """A method of Tensor as a function of a tensor; those that are not of the table ask for a Tensor themselves."""
-    import functools
-
-    from ptcore._tensor import Tensor
-    method = getattr(Tensor, name)
-    if not any(name in its for its in TABLE["ptcore.Tensor"].values()):
-        return method
-
-    @functools.wraps(method)
-    def function(input, *args, **kwargs):
-        if not isinstance(input, Tensor):
-            raise TypeError(f"{name}: input must be a Tensor, got {type(input).__name__}")
-        return method(input, *args, **kwargs)
-    return function

@@ -6,7 +6,7 @@ code that is no op uses. ``ptcore.overrides`` shows the public names.
 import functools
 import threading
 
-from ptcore._state import set_function_mode
+from ptcore._state import set_function_mode, torch_function_is_off
 from ptcore._tensor import Tensor, _disabled_torch_function_impl
 
 _local = threading.local()
@@ -22,8 +22,8 @@ def modes():
 
 def overriding(values):
     """The arguments that have a ``__torch_function__`` of their own, one of each class, subclasses before their
-    bases."""
-    found = []
+    bases. While that of a subclass runs a function for it, subclasses of Tensor are plain tensors."""
+    found, off = [], torch_function_is_off()
     for x in values:
         cls = type(x)
         if cls in (int, float, str, bool, type(None)) or cls is Tensor:
@@ -31,7 +31,7 @@ def overriding(values):
         function = getattr(cls, "__torch_function__", None)
         if function is None or function is _disabled_torch_function_impl or any(type(y) is cls for y in found):
             continue
-        if isinstance(x, Tensor) and not _overrides(cls):
+        if isinstance(x, Tensor) and (off or not _overrides(cls)):
             continue
         place = next((k for k, y in enumerate(found) if issubclass(cls, type(y))), len(found))
         found.insert(place, x)

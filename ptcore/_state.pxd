@@ -3,3 +3,4 @@ cpdef bint is_grad_enabled() noexcept
 cdef list interpreter_stack()
 cpdef bint is_anomaly_enabled() noexcept
 cpdef void _set_grad_enabled(bint mode) noexcept
+cdef object told(str method, str kind, object t)

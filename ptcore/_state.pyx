@@ -196,6 +196,11 @@ def set_function_mode(bint on):
     set_bit(PT_MODE_FUNCTION, on)
 
 
+def torch_function_is_off():
+    """Whether ``_disabled_torch_function_impl`` runs a function in this thread."""
+    return pt_tls.torch_function_off != 0
+
+
 def set_anomaly(bint on):
     set_bit(PT_MODE_ANOMALY, on)
 
@@ -215,6 +220,55 @@ cdef list interpreter_stack():
     if found is None:
         found = _local.interpreters = []
     return <list>found
+
+
+cdef object told(str method, str kind, object t):
+    """Tells each interpreter that wants to know, the outermost first, of what is no op: ``created(kind, tensor)``,
+    ``read(kind, tensor)``, ``changed(kind, tensor)``. Each runs on those outside it alone. Returns the tensor, or what
+    they gave in its place."""
+    cdef list stack = interpreter_stack(), whole = list(stack)
+    try:
+        for k, interpreter in enumerate(whole):
+            tell = getattr(interpreter, method, None)
+            if tell is not None:
+                stack[:] = whole[:k]
+                set_bit(PT_INTERPOSED, k > 0)
+                found = tell(kind, t)
+                t = t if found is None else found
+    finally:
+        stack[:] = whole
+        set_bit(PT_INTERPOSED, len(whole) > 0)
+    return t
+
+
+def transformed():
+    """Whether an interpreter does more with the calls than to write them down, which one that ``traces`` does."""
+    if not pt_tls.mode & PT_INTERPOSED:
+        return False
+    for interpreter in interpreter_stack():
+        if not getattr(interpreter, "traces", False):
+            return True
+    return False
+
+
+class aside:
+    """A context in which no interpreter sees what is called: for what depends on no argument."""
+
+    def __enter__(self):
+        cdef list stack = interpreter_stack()
+        self.before = list(stack)
+        stack.clear()
+        set_bit(PT_INTERPOSED, False)
+
+    def __exit__(self, *exc):
+        cdef list stack = interpreter_stack()
+        stack[:] = self.before
+        set_bit(PT_INTERPOSED, len(stack) > 0)
+
+
+def tell(method, kind, t):
+    """What an interpreter is told by Python code; see ``told``."""
+    return told(method, kind, t) if pt_tls.mode & PT_INTERPOSED else t
 
 
 class _Interpreters:

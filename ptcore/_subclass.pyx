@@ -9,6 +9,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore import _tensor
 from ptcore._shape cimport any_symbolic, read_sizes
+from ptcore._state cimport told
 from ptcore._tensor cimport *
 from ptcore._tensor import _disabled_torch_function_impl
 
@@ -79,6 +80,8 @@ def set_data(Tensor t, Tensor data not None):
     t.flags |= keep
     if not keep & PT_DATA and (data.flags & PT_DATA or data.storage.version != version):
         count_apart(t, version)
+    if pt_tls.mode & PT_INTERPOSED:     # resize_ and set_ come here as well
+        told("changed", "data", t)
 
 
 cpdef Tensor detached(Tensor t):
@@ -145,6 +148,25 @@ def stands_for(Tensor value not None, payload, int hidden=0):
     return s
 
 
+def counter_of_writes(Tensor value not None):
+    """Counts the writes to what several stand-ins show, whose values are exchanged and not written to."""
+    cdef Tensor r = alias(value)
+    count_apart(r, 0)
+    return r
+
+
+def counted_by(Tensor s not None, Tensor counter not None):
+    """The stand-in s, whose writes are counted together with those of all others of that counter."""
+    share_counter(s, counter)
+    s.attr_version = version_of(s)
+    return s
+
+
+def count_one(Tensor counter not None):
+    """Counts a write."""
+    (<VersionCounter>(<TensorExtras>counter.extras).counter).value += 1
+
+
 def carried_by(x, owner):
     """What an interpreter's stand-in carries, or None if x is no stand-in of that interpreter."""
     if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED:
@@ -174,22 +196,34 @@ def payload_of(Tensor x not None):
     return (<TensorExtras>x.extras).payload if x.flags & PT_INTERPOSED else None
 
 
-def symbolic_strides(Tensor t not None):
-    """The strides of a stand-in of symbolic sizes; None: those it has.
+def symbolic_layout(Tensor t not None, bint strides):
+    """The strides, or else the offset, of a stand-in of symbolic sizes; None: those that it has.
 
-    Its payload may have them; else they are products of sizes, if its elements fill their memory in some order of the
-    dims.
+    Its payload may say them (``strides``, ``offset``). Else the strides are products of sizes, if its elements fill their
+    memory in some order of the dims, and the offset is 0.
     """
-    cdef object sizes = shape_seen(t)
+    cdef object sizes = shape_seen(t), given
+    if not any_symbolic(sizes):
+        given = getattr((<TensorExtras>t.extras).payload, "strides", None)
+        if given is None or not any_symbolic(given):
+            return None
+    given = getattr((<TensorExtras>t.extras).payload, "strides" if strides else "offset", None)
+    if given is not None:
+        return tuple(given) if strides else given
+    if strides:
+        return dense_strides(t, sizes)
+    if t.offset:
+        raise RuntimeError(f"storage_offset: where the elements of a tensor of symbolic sizes {list(sizes)} begin is not "
+                           "known")
+    return None
+
+
+cdef tuple dense_strides(Tensor t, object sizes):
+    """The strides of a stand-in without gaps, as products of its symbolic sizes."""
     cdef const int64_t *strides = t.dims + t.rank
     cdef list found = [None] * t.rank
     cdef int64_t at = 1
     cdef int i, left = 0
-    if not any_symbolic(sizes):
-        return None
-    given = getattr((<TensorExtras>t.extras).payload, "strides", None)
-    if given is not None:
-        return tuple(given)
     for i in range(t.rank):
         if strides[i] == 0:             # repeated
             found[i] = 0
@@ -214,7 +248,7 @@ def symbolic_strides(Tensor t not None):
     return tuple(found)
 
 
-_tensor.strides_seen = symbolic_strides
+_tensor.layout_seen = symbolic_layout
 
 
 def own_leaf(Tensor x not None, int number):

@@ -24,6 +24,7 @@ from ptcore._memory.allocate cimport allocate
 from ptcore._device cimport device_of, stream_key, streams_used
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
 from ptcore._node cimport Node
+from ptcore._state cimport told
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
                             read_index, same_sizes, sizes_tuple, too_large, wrap_dim)
 from ptcore._shape import Size
@@ -286,18 +287,19 @@ cdef class Tensor:
 
     def stride(self, dim=None):
         """The strides in elements, or that of one dim."""
-        cdef object strides = strides_seen(self) if self.flags & PT_INTERPOSED and strides_seen is not None else None
-        if strides is None:
-            strides = sizes_tuple(self.rank, self.dims + self.rank)
+        cdef object strides = layout_seen(self, True) if self.flags & PT_INTERPOSED else None
+        cdef int d
         if dim is None:
-            return strides
+            return sizes_tuple(self.rank, self.dims + self.rank) if strides is None else strides
         if self.rank == 0:
             raise IndexError(f"stride: dim must be None for a 0-d tensor, got {dim}")
-        return strides[wrap_dim(read_index(dim, b"stride", b"dim"), self.rank, b"stride", b"dim")]
+        d = wrap_dim(read_index(dim, b"stride", b"dim"), self.rank, b"stride", b"dim")
+        return self.dims[self.rank + d] if strides is None else strides[d]
 
     def storage_offset(self):
         """Elements from the start of the storage to element [0, ..., 0]."""
-        return self.offset // ITEMSIZE[self.dt]
+        cdef object first = layout_seen(self, False) if self.flags & PT_INTERPOSED else None
+        return self.offset // ITEMSIZE[self.dt] if first is None else first
 
     @property
     def ndim(self):
@@ -324,6 +326,8 @@ cdef class Tensor:
     @property
     def device(self):
         """The device on which the memory is."""
+        if self.flags & PT_INTERPOSED:
+            return device_seen(self)
         return device_of(self.storage.device, self.storage.device_index)
 
     @property
@@ -364,17 +368,20 @@ cdef class Tensor:
     @property
     def is_cuda(self):
         """Whether it is on a CUDA device."""
-        return self.storage.device == DEVICE_CUDA
+        return (device_seen(self).type == "cuda" if self.flags & PT_INTERPOSED
+                else self.storage.device == DEVICE_CUDA)
 
     @property
     def is_cpu(self):
         """Whether it is on the CPU."""
-        return self.storage.device == DEVICE_CPU
+        return (device_seen(self).type == "cpu" if self.flags & PT_INTERPOSED
+                else self.storage.device == DEVICE_CPU)
 
     @property
     def is_meta(self):
         """Whether it has a shape and a dtype and no data."""
-        return self.storage.device == DEVICE_META
+        return (device_seen(self).type == "meta" if self.flags & PT_INTERPOSED
+                else self.storage.device == DEVICE_META)
 
     @property
     def _version(self):
@@ -430,6 +437,8 @@ cdef class Tensor:
             self.flags |= PT_REQUIRES_GRAD
         else:
             self.flags &= ~<uint32_t>PT_REQUIRES_GRAD
+        if pt_tls.mode & PT_INTERPOSED:
+            told("changed", "requires_grad", self)
 
     @property
     def grad_fn(self):
@@ -470,6 +479,8 @@ cdef class Tensor:
                 raise RuntimeError(f"grad: device must be {self.device}, got {g.device}")
             track(self)
         self.grad_ = value
+        if pt_tls.mode & PT_INTERPOSED:
+            told("changed", "grad", self)
 
     @grad.deleter
     def grad(self):
@@ -726,7 +737,7 @@ cdef bint same_shape(Tensor a, Tensor b) except -1:
     return a.rank == b.rank and same_sizes(a.rank, a.dims, b.dims)
 
 
-strides_seen = None                 # installed by _subclass.pyx: the strides of a stand-in of symbolic sizes, or None
+layout_seen = None                  # installed by _subclass.pyx: see symbolic_layout there
 
 
 cdef object shape_seen(Tensor t):
@@ -737,6 +748,16 @@ cdef object shape_seen(Tensor t):
     if not isinstance(sizes, (tuple, list)):
         sizes = sizes(t)
     return sizes if type(sizes) is Size else Size(sizes)
+
+
+cdef object device_seen(Tensor t):
+    """The device of a stand-in: its payload may answer, as of a value that is only on the meta device."""
+    payload = (<TensorExtras>t.extras).payload
+    device = getattr(payload, "device", None)
+    if device is None:
+        behind = getattr(payload, "tensor", None)
+        return device_of(t.storage.device, t.storage.device_index) if behind is None else behind.device
+    return device
 
 
 cdef object describe(Tensor t):

@@ -14,6 +14,7 @@ from ptcore._errors import MemoryInUseError, OutOfMemoryError
 from ptcore._device cimport as_device, device_of
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, sizes_tuple
+from ptcore._state cimport told
 from ptcore._tensor cimport *
 from ptcore._subclass import set_data
 
@@ -327,6 +328,8 @@ cdef int refuse_stand_in(Tensor t, str op) except -1:
     """Refuses to show or exchange the memory that a stand-in borrows: it is that of other values as well."""
     if t.flags & PT_INTERPOSED:
         raise RuntimeError(f"{op}: the memory of a traced or batched tensor is not known here")
+    if pt_tls.mode & PT_INTERPOSED:
+        told("read", op, t)
 
 
 def data_ptr(Tensor self not None):

@@ -63,11 +63,12 @@ def get_overridable_functions():
     dict of object to list of callable
     """
     import ptcore
-    op = type(ptcore.add)
+    kinds = (type(ptcore.add), type(ptcore.nn.functional.batch_norm))     # of rows, and of what is none
     spaces = (ptcore, ptcore.nn.functional, ptcore.linalg, ptcore.special, ptcore.fft, Tensor)
-    return {space: [getattr(space, name) for name in sorted(dir(space)) if not name.startswith("__")
-                    and isinstance(inspect.getattr_static(space, name, None) if space is Tensor
-                                   else getattr(space, name), op)] for space in spaces}
+    found = {space: [f for f in [getattr(space, name) for name in sorted(dir(space)) if not name.startswith("__")]
+                     if isinstance(f, kinds)] for space in spaces}
+    found[Tensor] += [Tensor.__getitem__, Tensor.__setitem__]
+    return found
 
 
 def resolve_name(f):

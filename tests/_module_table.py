@@ -58,3 +58,20 @@ MODULES = {
 # Containers and bases: they have no input of their own.
 OTHERS = {"Module", "Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "RNNBase",
           "RNNCellBase", "TransformerEncoder", "TransformerDecoder"}
+# What these draw in training: elements to drop, slopes, or places.
+RANDOM = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU", "FractionalMaxPool", "Transformer")
+
+
+def given(name):
+    """The inputs of a module, drawn from one state of the generator."""
+    pt.manual_seed(1)
+    return [pt.randn(x) if isinstance(x, tuple) else x for x in MODULES[name][1]]
+
+
+def as_made(name, training):
+    """A module as the table says, with the parameters that one call gives it if it is lazy."""
+    settings, _ = MODULES[name]
+    module = getattr(pt.nn, name)(*settings)
+    if name.startswith("Lazy"):
+        module(*given(name))
+    return module.train(training)

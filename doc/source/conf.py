@@ -66,6 +66,7 @@ def described(path, thing):
 
 
 def is_function(thing):
+    thing = inspect.unwrap(thing)       # Overridable
     return inspect.isfunction(thing) or type(thing).__name__ == "cython_function_or_method"
 
 

@@ -68,7 +68,7 @@ def page(family, ops):
     title = f"{family} ops"
     text = [title, "=" * len(title), "", f".. Generated from ptcore/_ops/{family}/rows.py.", "", LETTERS, ""]
     for op in ops:
-        if not op.row.internal and "__d" not in op.name:
+        if not op.row.internal:
             text += entry(op)
     return "\n".join(text) + "\n"
 

@@ -114,8 +114,6 @@ def spec(op, role, names, values, slots):
     numpy = role == signature.METHOD and row.numpy
     where = {p.name: k for k, p in enumerate(found)}
     checks = {**CHECKS, **TENSOR_CHECKS.get(row.kind, STRUCTURED_CHECKS)}
-    if "__d" in op.name:
-        checks = {}
     first = len(slots)
     pairs = dict(signature.second_names(row))
     for p in found:

@@ -52,7 +52,7 @@ def text_rule(op):
         else:
             if i in op.derived:
                 fused = op.derived[i]
-                tensors, params = fused.uses
+                tensors, params = fused.row.uses
                 args = ", ".join(["g", *tensors, *params])
                 body += (f"        if fusible(g):\n"
                          f"            r{i} = elementwise_of({fused.id}, ({args},))\n"
@@ -85,7 +85,7 @@ def function_rule(op):
 
 def derivatives(family, ops, by_name):
     """The module of one family's derivative adapters."""
-    ops = [op for op in ops if op.rule is not None and op.family == family]
+    ops = [op for op in ops if op.rule is not None and op.rule != ("formula",) and op.family == family]
     text = [f'"""Generated: derivatives of _ops/{family}/rows.py, from row texts and rule files."""',
             "from ptcore._node cimport Node",
             "from ptcore._ops.call.elementwise cimport elementwise_of",

@@ -77,7 +77,7 @@ def functions(ops, where):
     """The functions that rows put into one public namespace."""
     lines = []
     for op in ops:
-        if op.row.internal or "__d" in op.name:
+        if op.row.internal:
             continue
         for path in op.row.public:
             place, _, name = path.rpartition(".")
@@ -97,7 +97,7 @@ def methods(ops):
     lines = []
     for op in ops:
         row = op.row
-        if row.internal or "__d" in op.name:
+        if row.internal:
             continue
         if row.method:
             text = (arguments(op, out=False, method=True, spread=row.varargs) if row.varargs

@@ -28,8 +28,8 @@ def _load(name, path):
 # Rows say `from ptcore._ops.table.schema import ...`; the package itself is not built yet.
 for _name in ("ptcore", "ptcore._ops", "ptcore._ops.table"):
     sys.modules.setdefault(_name, types.ModuleType(_name))
-schema = _load("ptcore._ops.table.schema", OPS / "table" / "schema.py")
 expr = _load("ptcore._ops.table.expr", OPS / "table" / "expr.py")
+schema = _load("ptcore._ops.table.schema", OPS / "table" / "schema.py")
 steps = _load("ptcore._ops.table.steps", OPS / "table" / "steps.py")
 signature = _load("ptcore._ops.table.signature", OPS / "table" / "signature.py")
 
@@ -93,51 +93,12 @@ def read_rules():
     return rules
 
 
-def _rename(text, names):
-    class Rename(ast.NodeTransformer):
-        def visit_Name(self, node):
-            return ast.Name(names.get(node.id, node.id))
-
-        def visit_Call(self, node):
-            node.args = [self.visit(a) for a in node.args]
-            return node
-
-    return ast.unparse(Rename().visit(expr.parse(text, "derivative")))
-
-
-def trivial(text):
-    """1, -1, 0 or a name: a partial that needs no fused loop."""
-    text = text.strip()
-    return text in ("1", "-1", "0") or text.isidentifier()
-
-
 def add_derived(ops):
-    """A fused op g * partial for each partial that is no constant and no name."""
+    """The fused gradients of rows, behind the rows. Their rule is their formula, written out in ops."""
     for op in list(ops):
-        row = op.row
-        if row.kind != "elementwise" or not row.partial:
-            continue
-        for i, text in enumerate(row.partial):
-            if text is None or trivial(text):
-                continue
-            data, _ = expr.uses(text)
-            tensors = [n for n in ("x", "y", "z", "out") if n in data]
-            if not tensors:
-                continue
-            params = [a.name for a in op.params if a.name in data]
-            names = dict(zip(tensors, ("y", "z", "w")))
-            if len(tensors) > 3:
-                continue
-            arguments = ["g", *tensors, *(f"{p}: Scalar" for p in params)]
-            signature = f"{op.name}__d{i}({', '.join(arguments)})"
-            derived = schema.Row(
-                "elementwise", signature, types=tuple(t for t in row.types if t in schema.REAL),
-                formula=expr.times("x", _rename(text, names)), internal=True,
-                called=row.called, inplace=False,
-                method=False, cost=row.cost + 2, doc=f"Gradient of {op.name} for its input {i}.")
-            derived.family = row.family
-            fused = Op(derived, len(ops))
-            fused.uses = tensors, params
+        for i, row in schema.derived(op.row).items():
+            fused = Op(row, len(ops))
+            fused.rule = ("formula",)
             op.derived[i] = fused
             ops.append(fused)
 
@@ -168,6 +129,8 @@ def infer_saved(ops, rules):
             every = (1 << max(len(op.tensors), 1)) - 1
             _assign(op, {n: every for n in names if n in data},
                     {n: every for n in names if n in meta})
+        elif op.rule is not None:
+            _assign(op, {a.name: (1 << len(op.tensors)) - 1 for a in op.tensors}, {})
 
 
 def _assign(op, needs, meta_needs):

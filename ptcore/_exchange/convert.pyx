@@ -15,6 +15,7 @@ from ptcore._device cimport CPU, as_device
 from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float,
                             dtype_of)
 from ptcore._shape cimport fill_strides, read_index
+from ptcore._state cimport told
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError
@@ -130,7 +131,14 @@ def from_numpy(ndarray):
     if not is_ndarray(ndarray) and not (type(ndarray).__module__ == "numpy" and hasattr(ndarray, "strides")):
         raise TypeError(f"from_numpy: ndarray must be a numpy.ndarray, got "
                         f"{type(ndarray).__name__}")
-    return share_ndarray(ndarray, "from_numpy")
+    return offered("from_numpy", share_ndarray(ndarray, "from_numpy"))
+
+
+cdef Tensor offered(str kind, Tensor t):
+    """A tensor of memory that no op made, as interpreters see it."""
+    if pt_tls.mode & PT_INTERPOSED and not t.flags & PT_INTERPOSED:
+        return <Tensor?>told("created", kind, t)
+    return t
 
 
 cdef object _ndarray = None
@@ -449,7 +457,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
-    r = _placed(_copied(data, dtype, device, True, "tensor"),
+    r = _placed(offered("tensor", _copied(data, dtype, device, True, "tensor")),
                 device if device is not None else _default_device(), requires_grad and pin_memory is False)
     if pin_memory is False:
         return r
@@ -465,7 +473,8 @@ cdef object _default_device():
 
 def as_tensor(data, dtype=None, device=None):
     """``data`` as a tensor, sharing memory where dtype and device allow."""
-    return _placed(_copied(data, dtype, device, False, "as_tensor"), device, False)
+    t = _copied(data, dtype, device, False, "as_tensor")
+    return _placed(t if t is data else offered("as_tensor", t), device, False)
 
 
 def as_array(obj, dtype, device, copy):
@@ -479,7 +488,8 @@ def as_array(obj, dtype, device, copy):
                 and as_tensor(obj).dtype is not t.dtype):
             raise ValueError("asarray: a copy is needed, but copy=False was given")
         return t
-    return _placed(_copied(obj, dtype, device, bool(copy), "asarray"), device, False)
+    t = _copied(obj, dtype, device, bool(copy), "asarray")
+    return _placed(t if t is obj else offered("asarray", t), device, False)
 
 
 def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_grad=False):
@@ -506,7 +516,7 @@ def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_gr
             raise ValueError(f"frombuffer: {count} items of {item} bytes need {<object>length * item} "
                              f"bytes, got {n - offset}")
     pt_storage_incref(raw.storage)
-    t = wrap_storage(raw.storage, offset, code, 1, &length, &one)
+    t = offered("frombuffer", wrap_storage(raw.storage, offset, code, 1, &length, &one))
     if requires_grad:
         t.requires_grad = True
     return t
@@ -555,6 +565,13 @@ cdef object half_value(const char *p, int dt):
     return <double>wide
 
 
+cdef int seen(str kind, Tensor t) except -1:
+    """Tells interpreters that the values of a tensor are read, which is none of theirs."""
+    if pt_tls.mode & PT_INTERPOSED:
+        told("read", kind, t)
+    return 0
+
+
 cdef int readable(Tensor t, str op) except -1:
     if t.storage.device == DEVICE_META:
         raise NotImplementedError(f"{op}: a meta tensor has no data")
@@ -565,8 +582,14 @@ cdef int readable(Tensor t, str op) except -1:
 
 def item(Tensor self not None):
     """The value of a tensor of one element, as a Python number."""
-    if self.flags & PT_INTERPOSED:
-        return (<TensorExtras>self.extras).payload.item(self)
+    return value_of(self, "item")
+
+
+cdef object value_of(Tensor self, str kind):
+    if (self.flags | pt_tls.mode) & PT_INTERPOSED:
+        if self.flags & PT_INTERPOSED:
+            return (<TensorExtras>self.extras).payload.item(self)
+        told("read", kind, self)
     if self.count != 1:
         raise SeveralElementsError(f"item: the tensor must have one element, got shape {list(shape_of(self))}")
     readable(self, "item")
@@ -592,7 +615,13 @@ cdef object nested(Tensor t, int dim, const char *p):
 
 def tolist(Tensor self not None):
     """Nested lists of Python numbers; a number for a 0-d tensor."""
+    if self.flags & PT_INTERPOSED:
+        known = getattr((<TensorExtras>self.extras).payload, "known_value", None)
+        value = None if known is None else known()
+        if value is not None:
+            return value.tolist()
     readable(self, "tolist")
+    seen("tolist", self)
     if self.storage.device != DEVICE_CPU:
         return self.cpu().tolist()
     return nested(self, 0, address(self))
@@ -650,13 +679,14 @@ def numpy(Tensor self not None, *, force=False):
         raise TypeError(f"numpy: force must be bool, got {type(force).__name__}")
     if force:
         t = <Tensor>self.detach().cpu()
-    if t.storage.device != DEVICE_CPU:
+    if t.storage.device != DEVICE_CPU and not t.flags & PT_INTERPOSED:
         raise TypeError(f"numpy: can't convert a tensor on {t.device} to numpy; use cpu() first")
     if needs_grad(t):
         raise RuntimeError("numpy: can't convert a tensor that requires grad; use "
                            "tensor.detach().numpy() instead")
     if t.flags & PT_INTERPOSED:
         raise RuntimeError("numpy: the value of a traced or batched tensor is not known here")
+    seen("numpy", t)
     if t.dt == PT_BFLOAT16:
         import ml_dtypes
         raw = alias(t)
@@ -678,12 +708,12 @@ def __array__(Tensor self not None, dtype=None, *, copy=None):
 def __bool__(Tensor self not None):
     if self.count != 1:
         raise ShapeError(f"bool: the truth value of a tensor of shape {list(shape_of(self))} is ambiguous")
-    return bool(item(self))
+    return bool(value_of(self, "bool"))
 
 
 cdef object real_item(Tensor t, str op):
     """The element of a tensor of one; a complex one must be real, as in PyTorch."""
-    value = item(t)
+    value = value_of(t, op)
     if type(value) is complex:
         if value.imag != 0:
             raise ConversionError(f"{op}: a complex number with an imaginary part has no real value, got {value}")
@@ -700,14 +730,14 @@ def __int__(Tensor self not None):
 
 
 def __complex__(Tensor self not None):
-    return complex(item(self))
+    return complex(value_of(self, "complex"))
 
 
 def __index__(Tensor self not None):
     if CATEGORY[self.dt] > 1 or self.count != 1:
         raise TypeError("index: only integer tensors of a single element can be an index, got "
                         f"{describe(self)}")
-    return int(item(self))
+    return int(value_of(self, "index"))
 
 
 # -- what the dispatch table and the class need ---------------------------------------------------
@@ -734,15 +764,15 @@ def legacy_constructor(*args, **kwargs):
     if kwargs:
         raise TypeError(f"Tensor: unexpected arguments {sorted(kwargs)}")
     if len(args) == 1 and not isinstance(args[0], int):
-        return _copied(args[0], None if isinstance(args[0], Tensor) else dtype_of(default_float()),
-                       None, False, "Tensor")
+        t = _copied(args[0], None if isinstance(args[0], Tensor) else dtype_of(default_float()), None, False, "Tensor")
+        return t if t is args[0] else offered("Tensor", t)
     if len(args) > 64:
         raise ValueError(f"Tensor: at most 64 dimensions are supported, got {len(args)}")
     for i in range(len(args)):
         sizes[i] = read_index(args[i], b"Tensor", b"size")
     if not args:
         sizes[0] = 0
-    return new_tensor(default_float(), len(args) or 1, sizes, DEVICE_CPU, -1)
+    return offered("Tensor", new_tensor(default_float(), len(args) or 1, sizes, DEVICE_CPU, -1))
 
 
 _tensor_module.legacy_constructor = legacy_constructor

@@ -17,6 +17,7 @@ from ptcore._device cimport as_device, device as Device, stream_key
 from ptcore._device import wait_stream
 from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._shape cimport count, fill_strides
+from ptcore._state cimport told
 from ptcore._tensor cimport *
 
 cdef extern from *:
@@ -176,6 +177,8 @@ def __dlpack__(Tensor self not None, *, stream=None, max_version=None, dl_device
         raise BufferError("__dlpack__: the tensor requires grad; use detach() first")
     if self.flags & PT_INTERPOSED:
         raise BufferError("__dlpack__: the value of a traced or batched tensor is not known here")
+    if pt_tls.mode & PT_INTERPOSED:
+        told("read", "dlpack", self)
     if self.storage.device not in (DEVICE_CPU, DEVICE_CUDA):
         raise BufferError(f"__dlpack__: the tensor must hold data on the CPU or a CUDA device, got {self.device}")
     if dl_device is not None:
@@ -364,6 +367,8 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
         t = consume(ext_tensor.__dlpack__(**asked))
     else:
         t, copy = consume(capsule), None
+    if pt_tls.mode & PT_INTERPOSED:
+        t = told("created", "from_dlpack", t)
     return t.to(target or t.device, copy=copy is True)
 
 

@@ -2,6 +2,7 @@
 import importlib
 
 _rows = {}                          # name -> Row; ops registered at run time stand here too
+_derived = {}                       # name -> Row of a fused gradient, once somebody asked for it
 _loaded = False
 
 
@@ -18,14 +19,28 @@ def _load():
 
 
 def row(name):
-    """The row of an op; KeyError if there is none."""
+    """The row of an op; KeyError if there is none.
+
+    A fused gradient, such as ``gelu__d0``, has one too: it is worked out from the row of ``gelu``.
+    """
     if not _loaded:
         _load()
-    return _rows[name]
+    found = _rows.get(name) or _derived.get(name)
+    if found is None:
+        from ptcore._ops.table import schema
+        source = _rows.get(name.rpartition("__d")[0])
+        if source is not None:
+            _derived.update({r.name: r for r in schema.derived(source).values()})
+        found = _derived[name]
+    return found
 
 
 def rows():
-    """All rows, in the order of declaration."""
+    """All rows, in the order of declaration.
+
+    Fused gradients are not among them: nobody declared them, and who goes through all rows (pages, stubs, tests, the
+    names of ``ptcore.ops``) asks for what users call.
+    """
     if not _loaded:
         _load()
     return list(_rows.values())
@@ -52,16 +67,21 @@ def run(op, args, inplace=False):
         result = run_op(op, args)
         if result is not NotImplemented:
             return result
-    own = row(op)
+    positional, keyword = bound(row(op), args)
+    return function(op, inplace)(*positional, **keyword)
+
+
+def bound(row, args):
+    """How the function of a row takes arguments that are in the order of ``arguments``: by position, and by name."""
     positional, keyword = [], {}
-    for a, value in zip(arguments(own), args):
+    for a, value in zip(arguments(row), args):
         if a.keyword_only:
             keyword[a.name] = value
-        elif own.varargs == a.name and a.letter == "L":
+        elif row.varargs == a.name and a.letter == "L":
             positional += value
         else:
             positional.append(value)
-    return function(op, inplace)(*positional, **keyword)
+    return positional, keyword
 
 
 def wrapped(row, args):

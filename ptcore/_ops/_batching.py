@@ -13,6 +13,8 @@ import ptcore._ops as ops
 from ptcore._exchange.convert import as_tensor
 from ptcore._ops.call.batched import Batched
 from ptcore._ops.creation.creation import arange, empty
+from ptcore._state import aside
+from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 
 
@@ -68,12 +70,15 @@ def _sample(value):
         return type(value)([_sample(v) for v in value])
     if isinstance(value, Batched):
         return empty(value.shape, dtype=value.tensor.dtype, device="meta")
-    return value.to("meta") if isinstance(value, Tensor) else value
+    if isinstance(value, Tensor):
+        return value.to("meta") if payload_of(value) is None else empty(value.shape, dtype=value.dtype, device="meta")
+    return value
 
 
 def _expected(row, args):
     """What the op gives for one sample, on ``meta``; raises what it raises."""
-    return ops.run(row.name, tuple([_sample(a) for a in args]))
+    with aside():                       # nothing is computed: no interpreter is to see it
+        return ops.run(row.name, tuple([_sample(a) for a in args]))
 
 
 def spread(value, size):
@@ -108,7 +113,8 @@ def _broadcast(row, args, inplace):
     promoting = [k for k in places if isinstance(args[k], (Tensor, Batched)) and row.promote != "first"
                  and row.args[k].letter == "T" and not (row.promote == "where" and k == 0)]
     if any(isinstance(args[k], Batched) and not args[k].ndim for k in promoting) and ndim:
-        dtype = sum([_sample(args[k]) for k in promoting[1:]], _sample(args[promoting[0]])).dtype
+        with aside():
+            dtype = sum([_sample(args[k]) for k in promoting[1:]], _sample(args[promoting[0]])).dtype
         for k in promoting:
             if isinstance(args[k], Batched) and not args[k].ndim and args[k].tensor.dtype is not dtype:
                 args[k] = Batched(args[k].tensor.to(dtype))
@@ -345,6 +351,15 @@ def _convolution(row, args, size, rest):
     return Batched(result.reshape((n, size, c, *expected.shape[2:])).transpose(0, 1))
 
 
+def _each(row, args, size, rest):
+    """One sample after another: what is drawn of each one's own state, say."""
+    if not size:
+        return Batched(empty((0, *_expected(row, args).shape), dtype=_expected(row, args).dtype))
+    from ptcore._ops.functions import stack
+    return Batched(stack([ops.run(row.name, tuple([a.tensor[k] if isinstance(a, Batched) else a for a in args]))
+                          for k in range(size)]))
+
+
 _RULES = {"shift": _shift, "merge": _merge, "convolution": _convolution, "whole": _whole, "sizes": _sizes,
           "permute": _permute, "strided": _strided,
-          "squeeze": _squeeze, "product": _product, "index": _index}
+          "squeeze": _squeeze, "product": _product, "index": _index, "each": _each}

@@ -18,6 +18,7 @@ from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
                                    unsqueeze)
@@ -31,6 +32,7 @@ cdef int OP_CLONE = op_id("clone")
 cdef int OP_MM = op_id("mm")
 
 
+@overridable
 def detach(Tensor self not None):
     """The same memory without history.
 
@@ -41,9 +43,6 @@ def detach(Tensor self not None):
     >>> x.detach().requires_grad
     False
     """
-    if self.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
-        from ptcore._subclass import of_class
-        return of_class(detach, self)
     if self.flags & PT_INTERPOSED:
         from ptcore._subclass import detached
         return detached(self)
@@ -53,6 +52,7 @@ def detach(Tensor self not None):
     return r
 
 
+@overridable
 def detach_(Tensor self not None):
     """Drops this tensor's history in place."""
     if self.flags & PT_VIEW:
@@ -74,6 +74,7 @@ cdef Tensor converted(Tensor x, int dt, Device d, bint copy, bint non_blocking=F
     return <Tensor>call(OP_CLONE, (x,), None) if copy else x
 
 
+@overridable
 def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blocking=False,
        memory_format=None):
     """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``,
@@ -142,15 +143,17 @@ def _short(name, code_name):
         return r if memory_format is None else formatted(r, memory_format, name, self)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"This tensor as {code_name}."
-    return method
+    return overridable(method)
 
 
+@overridable
 def cpu(Tensor self not None, memory_format=None):
     """This tensor on the CPU."""
     r = converted(self, self.dt, CPU, False)
     return r if memory_format is None else formatted(r, memory_format, "cpu", self)
 
 
+@overridable
 def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=None):
     """This tensor on a CUDA device (the current one if None)."""
     place = as_device("cuda" if device is None else device, b"cuda")
@@ -168,6 +171,7 @@ cdef list LEGACY_NAMES = [f"ptcore.{LEGACY_WORDS.get(name, name.capitalize())}Te
                           for name in [dtype_of(dt).name for dt in range(PT_NDTYPES)]]
 
 
+@overridable
 def type_(Tensor self not None, dtype=None, non_blocking=False):
     """The legacy name of the tensor's type, or the tensor in another dtype."""
     switch("type", "non_blocking", non_blocking)
@@ -186,6 +190,7 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
     return to(self, as_dtype(dtype, "type"))
 
 
+@overridable
 def type_as(Tensor self not None, other):
     """This tensor in other's dtype and on its device."""
     if not isinstance(other, Tensor):
@@ -193,6 +198,7 @@ def type_as(Tensor self not None, other):
     return to(self, other)
 
 
+@overridable
 def is_same_size(Tensor self not None, other):
     """Whether both tensors have the same shape."""
     if not isinstance(other, Tensor):
@@ -200,6 +206,7 @@ def is_same_size(Tensor self not None, other):
     return same_shape(self, <Tensor>other)
 
 
+@overridable
 def get_device(Tensor self not None):
     """The number of the device, -1 on the CPU."""
     if self.storage.device == DEVICE_CPU:
@@ -219,6 +226,7 @@ def new(Tensor self not None, *args):
     return self.new_empty(*args)
 
 
+@overridable
 def size(Tensor self not None, dim=None):
     """The sizes, or that of one dim."""
     if dim is None:
@@ -230,6 +238,7 @@ def size(Tensor self not None, dim=None):
     return self.dims[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
 
 
+@overridable
 def contiguous_method(Tensor self not None, memory_format=None):
     """This tensor if its elements lie in row-major order (or in that of a format), else a copy that does."""
     if memory_format is not None:
@@ -240,6 +249,7 @@ def contiguous_method(Tensor self not None, memory_format=None):
     return row_major(self) if self.flags & PT_NONCONTIGUOUS else self
 
 
+@overridable
 def as_strided(Tensor input not None, size, stride, storage_offset=None):
     """A window of the input's storage with given sizes, strides and offset, in elements.
 
@@ -262,21 +272,25 @@ def as_strided(Tensor input not None, size, stride, storage_offset=None):
     return as_strided_of(input, size, stride, offset, (), 0)
 
 
+@overridable
 def view_as(Tensor self not None, Tensor other not None):
     """This tensor viewed in other's shape."""
     return self.view(other.shape)
 
 
+@overridable
 def reshape_as(Tensor self not None, Tensor other not None):
     """This tensor in other's shape."""
     return reshape(self, other.shape)
 
 
+@overridable
 def expand_as(Tensor self not None, Tensor other not None):
     """This tensor expanded to other's shape."""
     return expand(self, other.shape)
 
 
+@overridable
 def broadcast_to(Tensor input not None, size):
     """``input`` expanded to a shape."""
     return expand(input, size)
@@ -313,6 +327,7 @@ def reinterpret(Tensor x, dtype):
     return r
 
 
+@overridable
 def nonzero(Tensor input not None, *, as_tuple=False, out=None):
     """The coordinates of the nonzero elements: ``(count, ndim)``, or one vector a dim.
 
@@ -324,9 +339,6 @@ def nonzero(Tensor input not None, *, as_tuple=False, out=None):
             [2]])
     """
     as_tuple = switch("nonzero", "as_tuple", as_tuple)
-    if input.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
-        from ptcore._subclass import of_class
-        return of_class(nonzero, input, as_tuple=as_tuple)
     from ptcore._ops.functions import nonzero_of
     from ptcore._ops.functions import count_nonzero
     found = nonzero_of(input.detach(), int(count_nonzero(input.detach())))
@@ -354,6 +366,7 @@ cdef object written(Tensor value, object out, const char *op):
     return out
 
 
+@overridable
 def masked_select(Tensor input not None, Tensor mask not None, *, out=None):
     """The elements of input where mask holds, as a vector; the two broadcast."""
     from ptcore._ops.table.shapes import broadcast_shapes
@@ -365,6 +378,7 @@ def masked_select(Tensor input not None, Tensor mask not None, *, out=None):
     return found if out is None else written(found, out, b"masked_select")
 
 
+@overridable
 def where_method(Tensor self not None, condition, other):
     """The elements of this tensor where condition holds, of other elsewhere."""
     return _where(condition, self, other)
@@ -384,6 +398,7 @@ def matrix_transposed(Tensor self not None):
     return transpose(self, -2, -1)
 
 
+@overridable
 def conj(Tensor input not None):
     """The complex conjugate; a real tensor itself."""
     if CATEGORY[input.dt] < 3:
@@ -392,6 +407,7 @@ def conj(Tensor input not None):
     return conj_physical(input)
 
 
+@overridable
 def adjoint(Tensor self not None):
     """The conjugate transpose of the last two dims."""
     return conj(matrix_transposed(self))
@@ -534,31 +550,37 @@ cdef object in_place(Tensor t, const char *name, object view, tuple args):
     return redimensioned(t, <Tensor?>view(t, *args), name, recording)
 
 
+@overridable
 def squeeze_(Tensor self not None, dim=None):
     """``squeeze`` in place."""
     return in_place(self, b"squeeze_", squeeze, () if dim is None else (dim,))
 
 
+@overridable
 def unsqueeze_(Tensor self not None, dim):
     """``unsqueeze`` in place."""
     return in_place(self, b"unsqueeze_", unsqueeze, (dim,))
 
 
+@overridable
 def transpose_(Tensor self not None, dim0, dim1):
     """``transpose`` in place."""
     return in_place(self, b"transpose_", transpose, (dim0, dim1))
 
 
+@overridable
 def swapaxes_(Tensor self not None, axis0, axis1):
     """``swapaxes`` in place."""
     return in_place(self, b"swapaxes_", transpose, (axis0, axis1))
 
 
+@overridable
 def swapdims_(Tensor self not None, dim0, dim1):
     """``swapdims`` in place."""
     return in_place(self, b"swapdims_", transpose, (dim0, dim1))
 
 
+@overridable
 def t_(Tensor self not None):
     """``t`` in place."""
     if self.rank > 2:
@@ -566,6 +588,7 @@ def t_(Tensor self not None):
     return self if self.rank < 2 else in_place(self, b"t_", transpose, (0, 1))
 
 
+@overridable
 def as_strided_(Tensor self not None, size, stride, storage_offset=None):
     """``as_strided`` in place."""
     return in_place(self, b"as_strided_", as_strided, (size, stride, storage_offset))
@@ -645,9 +668,9 @@ for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),
                ("cdouble", "complex128")):
     setattr(Tensor, _n, _short(_n, _c))
-Tensor.type = type_
-Tensor.where = where_method
-Tensor.contiguous = contiguous_method
+for _n, _f in (("type", type_), ("where", where_method), ("contiguous", contiguous_method)):
+    _f.__name__ = _n
+    setattr(Tensor, _n, _f)
 Tensor.T = property(transposed)
 Tensor.mT = property(matrix_transposed)
 Tensor.H = property(matrix_adjoint)

@@ -144,6 +144,8 @@ cdef Tensor readable(tuple given, Tensor value):
     """The value, copied where writing to one of the tensors given would change it first."""
     for t in given:
         if same_memory(<Tensor>t, value) and not same_window(<Tensor>t, value):
+            if value.flags & PT_INTERPOSED:
+                return <Tensor>value.clone()
             r = new_like(value, value.dt)
             copy_into(r, value)
             return r
@@ -192,6 +194,12 @@ cdef int write_out(Tensor out, Tensor value, const char *name, int rule=PT_OUT_C
         from ptcore._errors import DTypeError
         raise DTypeError(f"{name.decode()}: result dtype {dtype_of(value.dt).name} can't be "
                          f"cast to out's dtype {dtype_of(out.dt).name}")
+    if (out.flags | value.flags | pt_tls.mode) & PT_INTERPOSED:
+        if tuple(out.shape) != tuple(value.shape):
+            raise RuntimeError(f"{name.decode()}: out must have shape {list(value.shape)} inside a transformation, got "
+                               f"{list(out.shape)}")
+        out.copy_(value)
+        return 0
     if shape_of(out) != shape_of(value):
         resize_out(out, value, name)
     check_inplace(out, name, False)

@@ -16,7 +16,7 @@ from ptcore._tensor cimport Tensor
 from ptcore._ops.view cimport views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, asks, flags_of_all, is_foreign, offer
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, as_given, asks, flags_of_all, is_foreign, offer
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops.table.ids cimport info
 from ptcore._ops._writing cimport write_outs
@@ -114,9 +114,7 @@ cdef object plain(pt_function *f, int slot, object value):
 
 cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject *keywords):
     """What ``__torch_function__`` of an argument that is no tensor gives for a call, or NotImplemented."""
-    cdef Py_ssize_t k
-    given = tuple([<object>args[k] for k in range(n)])
-    named = {} if keywords == NULL else {name: <object>args[n + k] for k, name in enumerate(<tuple><object>keywords)}
+    given, named = as_given(args, n, keywords)
     if not any_foreign((*given, *named.values())):
         return NotImplemented
     from ptcore._overrides import ask

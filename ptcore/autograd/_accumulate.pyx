@@ -5,10 +5,10 @@ from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._writing cimport copy_into
-from ptcore._ops.table.ids cimport VJPS, info
-from ptcore._ops.creation.creation import ones_like
+from ptcore._ops.table.ids cimport PT_ELEMENTWISE, VJPS, info
+from ptcore._ops.creation.creation import full, ones_like
 from ptcore._ops.functions import clone
-from ptcore.autograd._helpers import sum_to
+from ptcore.autograd._helpers import formula_rule, sum_to
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
@@ -37,6 +37,8 @@ def load_rule(int op):
     """Loads the family of an op and returns the op's rule."""
     import importlib
     importlib.import_module(f"ptcore.autograd._vjp_{info(op).family.decode()}")
+    if VJPS[op] is None and info(op).kind == PT_ELEMENTWISE and info(op).differentiable:
+        VJPS[op] = formula_rule(op)
     rule = VJPS[op]
     if rule is None:
         raise NotImplementedError(f"{info(op).name.decode()}: there is no derivative")
@@ -63,6 +65,8 @@ cpdef object plain_seed(object t, object given):
         return None
     if x.storage.device != DEVICE_CPU or x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:
         return ones_like(x)
+    if (x.flags | pt_tls.mode) & PT_INTERPOSED:
+        return full(x.shape, 1, dtype=x.dtype, device=x.device)
     g = new_like(x, x.dt)
     if x.dt == PT_FLOAT32:
         (<float *>address(g))[0] = 1

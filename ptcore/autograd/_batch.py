@@ -93,7 +93,7 @@ class Batcher:
                 return _decompositions.function(op)(*args)
         if variant == INPLACE:
             return args[0]
-        return self.samples(result)
+        return self.samples(result, args)
 
     def values(self, args):
         found = []
@@ -105,12 +105,18 @@ class Batcher:
             found.append(x)
         return tuple(found)
 
-    def samples(self, result):
+    def samples(self, result, args):
+        """What the samples see of a result. What all of them share is a stand-in where an argument is one: it has the
+        history that begins there."""
         if isinstance(result, Batched):
             return sample_of(result.tensor, self)
         if isinstance(result, (tuple, list)):
-            return tuple([self.samples(x) for x in result])
-        return result
+            return tuple([self.samples(x, args) for x in result])
+        return self.lift(result) if isinstance(result, Tensor) and self.owns(args) else result
+
+    def owns(self, args):
+        """Whether a stand-in of this interpreter is among arguments."""
+        return any(self.owns(x) if isinstance(x, (tuple, list)) else carried_by(x, self) is not None for x in args)
 
     needs_setup_context = True
 

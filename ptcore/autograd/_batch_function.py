@@ -49,7 +49,7 @@ def run(batcher, cls, args):
             flat = [Batched(x, batcher) if isinstance(x, Tensor) else x for x in flat]
     finally:
         interpreters.push(top)
-    return tree_unflatten([batcher.samples(x) for x in flat], spec)
+    return tree_unflatten([batcher.samples(x, args) for x in flat], spec)
 
 
 @functools.lru_cache(maxsize=256)

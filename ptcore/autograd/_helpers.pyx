@@ -1,10 +1,16 @@
 """Small functions that derivative texts and rules call."""
+import sys
+
 from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
-from ptcore._tensor cimport Tensor, TensorExtras, shape_of
+from ptcore._shape cimport is_symbolic_number
+from ptcore._tensor cimport Tensor, TensorExtras, shape_of, shape_seen
+from ptcore._state import enable_grad, inference_mode
 from ptcore._state import interpreters as _interpreters
+from ptcore._state import transformed
+from ptcore._subclass import own_leaf
 from ptcore._ops._record import unchanged       # no-cython-lint: derivative texts call it
 from ptcore._ops.call.run cimport call_with, over_first
 from ptcore._ops.creation.creation import full, ones_like, zeros
@@ -17,7 +23,9 @@ from ptcore._ops.functions import pair_distances_slope, row_distances_slope
 from ptcore._ops.functions import sum
 from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, select, slice, transpose,
                                    unsqueeze)
-from ptcore._ops.table.ids import op_id
+from ptcore._ops.table.expr import TENSOR_NAMES
+from ptcore._ops.table.ids cimport info
+from ptcore._ops.table.ids import op_id, op_name
 
 
 cpdef object conj_of(object d):
@@ -28,10 +36,13 @@ cpdef object conj_of(object d):
 
 
 cdef bint fusible(object g):
-    """Whether the fused gradient loop may run: nobody records, traces or batches, g is real."""
+    """Whether the fused gradient may run, which an interpreter is offered as any op: nobody differentiates, g is
+    real."""
     cdef Tensor t = <Tensor>g
-    return (not pt_tls.grad_enabled and not (t.flags | pt_tls.mode) & (PT_SLOW & ~PT_NON_CPU)
-            and CATEGORY[t.dt] == 2)
+    cdef uint32_t key = (t.flags | pt_tls.mode) & (PT_SLOW & ~PT_NON_CPU)
+    if pt_tls.grad_enabled or CATEGORY[t.dt] != 2:
+        return False
+    return not key or (key == PT_INTERPOSED and not differentiated())
 
 
 def differentiated():
@@ -43,6 +54,43 @@ def differentiated():
     if pt_tls.grad_enabled:
         return True
     return pt_tls.mode & PT_INTERPOSED and any([getattr(i, "differentiates", False) for i in _interpreters.stack])
+
+
+cdef int NOBODY = 0x7fffffff        # the number of no call of a transformation
+
+
+def formula_rule(int op):
+    """The derivative rule of a fused gradient."""
+    cdef str name = op_name(op)
+    cdef int n = info(op).ntensors
+
+    def rule(node, g, needs):
+        args = (*[node.saved(k) for k in range(n)], *(node.params or ()))
+        return tuple([slope_of(name, k, g, args) if needs >> k & 1 else None for k in range(n)])
+    return rule
+
+
+def slope_of(str op, int k, g, tuple args):
+    """g, which has the shape of the result, times the partial of an elementwise op by its argument k.
+
+    The row's formula, written out in ops, is differentiated: the row has no text of its partials."""
+    from ptcore._ops import row
+    from ptcore._ops.table.evaluate import evaluated
+    from ptcore.autograd._engine import run_backward
+    from ptcore.autograd._levels import has_history
+    own = row(op)
+    cdef int n = len(own.tensors)
+    cdef list values = [lift(v, g).to(g.dtype) for v in args[:n]]
+    x = expand(values[k], g.shape)
+    recorded = pt_tls.grad_enabled and any([has_history(v) for v in (g, *values)])
+    with inference_mode(False), enable_grad():
+        x = x.view_as(x) if recorded and x.requires_grad else own_leaf(x, NOBODY)
+        values[k] = x
+        scope = {a.name: v for a, v in zip(own.params, args[n:])}
+        scope.update(zip(TENSOR_NAMES, values), t=values[0])
+        y = evaluated(own.formula, tuple([a.name for a in own.params]), scope, sys.modules[__name__])
+    found = run_backward([y], [g], recorded, recorded, [x], False)[0] if y.requires_grad else None
+    return zeros_for(g, g.shape) if found is None else found
 
 
 def interposed():
@@ -73,6 +121,8 @@ cpdef object lift(object value, object g):
     """A number that stood where a tensor may stand, as a 0-d tensor beside g."""
     if isinstance(value, Tensor):
         return value
+    if is_symbolic_number(value):
+        return zeros((), dtype=g.dtype, device=g.device) + value
     return full((), value, dtype=g.dtype, device=g.device)
 
 
@@ -80,11 +130,12 @@ def sum_to(g, shape):
     """g summed over the dims by which ``shape`` was broadcast to it."""
     cdef Tensor t = <Tensor>g
     cdef int extra = t.rank - len(shape), i
-    if extra == 0 and tuple(shape_of(t)) == tuple(shape):
+    cdef tuple sizes = tuple(shape_seen(t) if t.flags & PT_INTERPOSED else shape_of(t))
+    if extra == 0 and sizes == tuple(shape):
         return g
     dims = list(range(extra))
     for i in range(len(shape)):
-        if shape[i] == 1 and t.dims[extra + i] != 1:
+        if shape[i] == 1 and sizes[extra + i] != 1:
             dims.append(extra + i)
     if dims:
         g = sum(g, tuple(dims), True)
@@ -106,7 +157,7 @@ def zeros_for(g, shape):
     """Zeros of a shape with g's dtype and device, for g to be written to.
 
     Where g stands for a batch they are made from it, so that there are zeros for each sample."""
-    if (<Tensor>g).flags & PT_INTERPOSED:
+    if (<Tensor>g).flags & PT_INTERPOSED and transformed():
         return expand(logical_and(sum(g), False).to(g.dtype), shape).clone()
     return zeros(shape, dtype=g.dtype, device=g.device)
 
@@ -212,7 +263,7 @@ def unfold_backward(g, shape, dimension, size, step):
     if not shape:
         return reshape(sum(g, (0,)), ())
     n, count = len(shape), g.shape[dimension]
-    places = unsqueeze(arange(count, device=g.device) * step, 1) + arange(size, device=g.device)
+    places = unsqueeze(arange(count, dtype="int64", device=g.device) * step, 1) + arange(size, device=g.device)
     order = (*range(dimension + 1), n, *range(dimension + 1, n))
     rows = reshape(permute(g, order), (*shape[:dimension], count * size, *shape[dimension + 1:]))
     return onto_zeros("index_add", g, shape, dimension, reshape(places, (-1,)), rows, 1)

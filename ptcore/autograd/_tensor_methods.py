@@ -3,6 +3,7 @@ from ptcore import _subclass, _untyped_storage  # noqa: F401  (their methods of 
 from ptcore._node import Node
 from ptcore._ops._arguments import need_tensors
 from ptcore._ops._record import node_name, set_rebase_view
+from ptcore._ops.call.offer import overridable
 from ptcore._tensor import Tensor
 from ptcore.autograd._backward import tensor_backward
 
@@ -48,6 +49,15 @@ def retain_grad(self):
 for _f in (tensor_backward, requires_grad_, register_hook, register_post_accumulate_grad_hook,
            retain_grad):
     setattr(Tensor, _f.__name__, _f)
+# Methods of the ground, which knows nobody to ask, and those above.
+for _n in ("backward", "bernoulli_", "cauchy_", "copy_", "data_ptr", "exponential_", "fill_", "geometric_", "is_set_to",
+           "is_shared", "item", "log_normal_", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
+           "normal_", "numpy", "random_", "register_hook", "register_post_accumulate_grad_hook", "requires_grad_",
+           "resize_", "resize_as_", "retain_grad", "share_memory_", "tolist", "uniform_", "untyped_storage",
+           "zero_"):
+    _f = overridable(vars(Tensor)[_n])
+    _f.__name__ = _n
+    setattr(Tensor, _n, _f)
 
 
 def register_node_hook(self, hook):

@@ -12,7 +12,7 @@ from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat
 from ptcore._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ptcore._state import enable_grad, inference_mode, interpreters, is_grad_enabled, is_inference_mode_enabled
-from ptcore._subclass import own_leaf, owner_of, without_node
+from ptcore._subclass import own_leaf, owner_of, payload_of, without_node
 from ptcore._tensor import Tensor
 from ptcore.autograd._batch import basis_of, vmap
 from ptcore.autograd._engine import run_backward
@@ -35,7 +35,7 @@ def recording():
     _running.add(number)
     stack = interpreters.stack
     top = stack[-1] if stack else None
-    off = top is not None and not is_grad_enabled()
+    off = hasattr(top, "unrecorded") and not is_grad_enabled()
     if off:
         top.unrecorded += 1
     try:
@@ -58,8 +58,9 @@ def differentiable(x, number):
     if x.dtype.kind not in "fc":
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {x.dtype.name}")
     stack = interpreters.stack
-    if stack and stack[-1].value(x) is x:
-        x = stack[-1].lift(x)
+    top = stack[-1] if stack else None
+    if hasattr(top, "lift") and top.value(x) is x:          # one that only traces has no stand-ins
+        x = top.lift(x)
     if x.requires_grad:
         return x.view_as(x)
     return own_leaf(x, number)
@@ -67,11 +68,12 @@ def differentiable(x, number):
 
 def leads_elsewhere(outputs, number):
     """Whether the history of outputs leads to a leaf whose gradient somebody else than call ``number`` may ask for: one
-    that belongs to no call, or to one that has not returned.
-
-    Inside another transformation it may, by way of the values that stand-ins stand for.
+    that belongs to no call, or to one that has not returned. Inside another transformation it may do so by way of the
+    values that stand-ins stand for.
     """
-    if interpreters.stack:
+    if any(getattr(i, "differentiates", False) for i in interpreters.stack):
+        return True
+    if any(payload_of(x) is not None and has_history(payload_of(x).tensor) for x in outputs):
         return True
     pending, seen = [], set()
 

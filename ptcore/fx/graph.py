@@ -7,6 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from ptcore._pytree import tree_flatten
+from ptcore.fx.immutable_collections import immutable_dict
 from ptcore.fx.node import Node, attribute_at, has_side_effect, map_arg, name_of_function
 
 __all__ = ["Graph", "PythonCode", "has_side_effect"]
@@ -23,6 +24,9 @@ _INPLACE = {"iadd": "{} += {}", "iand": "{} &= {}", "ifloordiv": "{} //= {}", "i
             "imod": "{} %= {}", "imul": "{} *= {}", "imatmul": "{} @= {}", "ior": "{} |= {}", "ipow": "{} **= {}",
             "irshift": "{} >>= {}", "isub": "{} -= {}", "itruediv": "{} /= {}", "ixor": "{} ^= {}",
             "setitem": "{}[{}] = {}"}
+
+
+_NONE = immutable_dict()
 
 
 class PythonCode(NamedTuple):
@@ -64,6 +68,19 @@ class Namespace:
         if obj is not None:
             self._names[id(obj)] = obj, candidate
         return candidate
+
+    def numbered(self, word):
+        """The word, or the word and a number, if it is taken or is not to be used."""
+        if word not in self._used and word not in _ILLEGAL:
+            self._used.add(word)
+            self._count.setdefault(word, 0)
+            return word
+        n = self._count.get(word, 0) + 1
+        while f"{word}_{n}" in self._used:
+            n += 1
+        self._count[word] = n
+        self._used.add(f"{word}_{n}")
+        return f"{word}_{n}"
 
     def associate_name_with_obj(self, name, obj):
         self._names[id(obj)] = obj, name
@@ -162,6 +179,32 @@ class Graph:
         self._namespace.associate_name_with_obj(name, node)
         self._insert(node)
         self._len += 1
+        return node
+
+    def _add(self, op, target, args, kwargs, name):
+        """``create_node`` for a tracer at the end of the graph, whose arguments are known to be of this graph and whose
+        name is a word."""
+        node = Node.__new__(Node)
+        name = self._namespace.numbered(name)
+        self._namespace.associate_name_with_obj(name, node)
+        root = self._root
+        last = root._prev
+        inputs = {}
+        node.graph, node.name, node.op, node.target, node.type = self, name, op, target, None
+        node.users, node.meta, node._erased, node._input_nodes = {}, {}, False, inputs
+        node._args, node._kwargs, node._prev, node._next = args, _NONE, last, root
+        last._next = root._prev = node
+        self._len += 1
+        if kwargs:
+            node._set(args, kwargs)
+            return node
+        for a in args:
+            if type(a) is Node:
+                inputs[a] = None
+                a.users[node] = None
+            elif type(a) is tuple or type(a) is list:
+                node._set(args, kwargs)
+                break
         return node
 
     def placeholder(self, name, type_expr=None, default_value=...):

@@ -2,9 +2,11 @@
 import copy
 
 import ptcore
+from ptcore._ops import function as function_of_row
+from ptcore._ops.table.ids import op_name
 from ptcore._tensor import Tensor
 from ptcore.fx.graph import Graph
-from ptcore.fx.node import attribute_at, map_aggregate, map_arg
+from ptcore.fx.node import OpFunction, attribute_at, map_aggregate, map_arg
 from ptcore.nn.modules.module import Module
 
 __all__ = ["GraphModule"]
@@ -73,7 +75,7 @@ class GraphModule(Module):
             raise AssertionError(f"GraphModule: graph must be a Graph, got {type(g).__name__}")
         self._graph = g
         g.owning_module = self
-        self.recompile()
+        self._prepare()
 
     @property
     def code(self):
@@ -81,6 +83,11 @@ class GraphModule(Module):
 
     def recompile(self):
         """Takes notice of what was written to the graph; returns its code."""
+        self._prepare()
+        return self._graph.python_code("self")
+
+    def _prepare(self):
+        """The steps of ``forward``: nodes, and whose values are not needed any more behind each."""
         last, met = {}, set()
         for node in reversed(self._graph.nodes):
             for used in node._input_nodes:
@@ -88,7 +95,6 @@ class GraphModule(Module):
                     met.add(used)
                     last.setdefault(node, []).append(used)
         self._steps = [(node, tuple(last.get(node, ()))) for node in self._graph.nodes]
-        return self._graph.python_code("self")
 
     def forward(self, *args, **kwargs):
         given = self._graph.process_inputs(*args) if not kwargs else args
@@ -286,8 +292,28 @@ def _packed(graph):
 
     def reference(a):
         return map_arg(a, lambda node: places[node])
-    return [(node.op, node.name, node.target, reference(node.args), reference(node.kwargs), node.type)
+    return [(node.op, node.name, _packed_target(node.target), reference(node.args), reference(node.kwargs), node.type)
             for node in graph.nodes], graph._trees
+
+
+def _packed_target(target):
+    """What a node calls: an op by the name of its row, all else as it is pickled."""
+    if type(target) is not OpFunction:
+        return target
+    name = op_name(target.op)
+    return _Op(name, target is not function_of_row(name))
+
+
+class _Op:
+    """An op, or its form in place, by the name of its row."""
+
+    __slots__ = ("inplace", "name")
+
+    def __init__(self, name, inplace):
+        self.name, self.inplace = name, inplace
+
+    def __reduce__(self):
+        return _Op, (self.name, self.inplace)
 
 
 def _rebuilt(state, packed):
@@ -297,6 +323,8 @@ def _rebuilt(state, packed):
     def reference(a):
         return map_aggregate(a, lambda x: made[x.place] if isinstance(x, _Ref) else x)
     for op, name, target, args, kwargs, annotation in nodes:
+        if type(target) is _Op:
+            target = function_of_row(target.name, target.inplace)
         made.append(graph.create_node(op, target, reference(args), dict(reference(kwargs)), name, annotation))
     graph._trees = trees
     module = GraphModule.__new__(GraphModule)

@@ -1,14 +1,17 @@
 """``Node``: one operation of a graph; ``map_arg`` and ``map_aggregate`` go through its arguments."""
 import builtins
 import inspect
+import traceback
 import types
 
 from ptcore._dtype import dtype as _dtype
+from ptcore._ops.functions import add
 from ptcore._tensor import Tensor
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
 
 __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
 
+OpFunction = type(add)              # of what calls a row of the op table
 OPS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
 # Functions whose call counts though nobody uses what they give.
 _effects = {builtins.print}
@@ -180,7 +183,10 @@ class Node:
     @property
     def stack_trace(self):
         """Where in the user's program the node was made, or None."""
-        return self.meta.get("stack_trace")
+        trace = self.meta.get("stack_trace")
+        if trace is None and "where" in self.meta:          # (file, line, function), of which the text is made here
+            trace = "".join(traceback.format_list([traceback.FrameSummary(*self.meta["where"])]))
+        return trace
 
     @stack_trace.setter
     def stack_trace(self, trace):

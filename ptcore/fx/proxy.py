@@ -22,11 +22,17 @@ class TraceError(ValueError):
     """The program asks a traced value for what is not known before it runs."""
 
 
-def user_line():
-    """The line of the program that is running now, outside of this package, as a traceback has it; or None."""
+def user_frame():
+    """The innermost frame outside of this package, or None."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
+    return frame
+
+
+def user_line():
+    """The line of the program that is running now, outside of this package, as a traceback has it; or None."""
+    frame = user_frame()
     if frame is None:
         return None
     return "".join(traceback.format_list([traceback.FrameSummary(frame.f_code.co_filename, frame.f_lineno,

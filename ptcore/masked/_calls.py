@@ -27,6 +27,8 @@ def call(func, args, kwargs):
     """The result of a function with masked tensors among its arguments."""
     name = func.__name__
     how = TABLE.get(name)
+    if how is None and hasattr(func, "__wrapped__"):        # no row: the ops in it are asked one by one
+        return func.__wrapped__(*args, **kwargs)
     if how is None:
         raise TypeError(f"{name}: there is no form of it for a MaskedTensor")
     return how(func, args, kwargs)

@@ -2,7 +2,7 @@
 other sizes. What it was handed as an int stays that int, so a symbol that was lost on the way shows."""
 import ptcore as pt
 import ptcore._ops as ops
-from ptcore._ops.table.evaluate import symbolic_sizes
+from ptcore._ops.table.evaluate import symbolic_layout, symbolic_sizes
 from ptcore._state import interpreters
 from ptcore._subclass import payload_of, stands_for
 from ptcore._symbolic import ShapeEnv, SymFloat, SymInt
@@ -17,11 +17,20 @@ def mapped(function, value):
     return function(value)
 
 
+def has_layout(x):
+    """Whether a tensor's strides can be said."""
+    try:
+        return x.stride() is not None and x.storage_offset() is not None
+    except RuntimeError:
+        return False
+
+
 class Value:
     """What a stand-in carries."""
 
-    def __init__(self, owner, tensor, sizes, static=()):
+    def __init__(self, owner, tensor, sizes, static=(), layout=None):
         self.owner, self.tensor, self.sizes, self.static = owner, tensor, tuple(sizes), static
+        self.strides, self.offset = (None, None) if layout is None else layout
 
 
 class Tracer:
@@ -50,18 +59,31 @@ class Tracer:
         sizes = tuple(args[0].shape) if inplace else symbolic_sizes(op, args)
         result = ops.run(op, mapped(self.hint, args), inplace)
         several = isinstance(result, tuple)
+        layout = symbolic_layout(op, args) if ops.row(op).kind == "view" and has_layout(args[0]) else None
         results = []
         for k, r in enumerate(result if several else (result,)):
-            own = sizes[k] if several else sizes
-            assert self.env.evaluate(tuple(own), {x: x.hint for n in own if isinstance(n, SymInt) for x in n.expr.atoms()}
-                                     ) == tuple(r.shape), f"{op}: {own} is not {r.shape}"
-            results.append(Value(self, r, own))
+            v = Value(self, r, sizes[k] if several else sizes, (), layout[k] if several and layout else layout)
+            self.check(op, v, r, {leaf: leaf.hint for leaf in self.leaves})
+            results.append(v)
         self.tape.append((op, mapped(self.carried, args), inplace, results))
         if inplace:
             self.carried(args[0]).tensor = result
             return args[0]
         made = tuple([stands_for(v.tensor, v) for v in results])
         return made if several else made[0]
+
+    @property
+    def leaves(self):
+        return {leaf for _, n in self.env.inputs if isinstance(n, SymInt) for leaf in n.expr.atoms()}
+
+    def check(self, op, v, r, values):
+        """Sizes, and strides and offset where they are said, are those of the tensor."""
+        assert self.env.evaluate(v.sizes, values) == tuple(r.shape), f"{op}: {v.sizes} is not {r.shape}"
+        if v.strides is not None and r.numel() and r.device.type != "meta":
+            strides = self.env.evaluate(v.strides, values)
+            assert [s for s, n in zip(strides, r.shape) if n != 1] == [s for s, n in zip(r.stride(), r.shape) if n != 1], (
+                f"{op}: {v.strides} is not {r.stride()}")
+            assert self.env.evaluate(v.offset, values) == r.storage_offset(), f"{op}: {v.offset}"
 
     def trace(self, function, *tensors, static=()):
         """What function gives for stand-ins; ``static`` has the static dims of each tensor."""
@@ -91,7 +113,7 @@ class Tracer:
             made = ops.run(op, mapped(value, args), inplace)
             for v, r in zip(results, made if isinstance(made, tuple) else (made,)):
                 values[id(v)] = r
-                assert self.env.evaluate(v.sizes, sizes) == tuple(r.shape), f"{op}: {v.sizes} is not {r.shape}"
+                self.check(op, v, r, sizes)
         return mapped(value, self.outputs)
 
 

@@ -94,6 +94,28 @@ def test_batched_derivatives(row):
     assert tried or row.name == "argsort"       # positions have no derivative
 
 
+@pytest.mark.parametrize("row", UNDER_TEST)
+def test_derivatives_by_what_samples_share(row):
+    """Only the factors of the results differ between samples; the op itself sees no batched argument."""
+    for case, f, inputs, outputs in functions(row):
+        made = samples_of(np.random.default_rng(9), inputs, outputs)
+        vs, n, where = stacked([v for _, v, _ in made]), len(inputs), case_id(row, case)
+
+        def loss(*a, f=f, n=n):
+            return sum([(y * w).real.sum() if y.dtype.is_complex else (y * w).sum() for y, w in zip(f(*a[:n]), a[n:])])
+        places = tuple(range(n))
+        try:
+            got = vmap(grad(loss, places), (*[None] * n, *[0] * len(vs)))(*inputs, *vs)
+            along = vmap(lambda *a, n=n, loss=loss: jvp(lambda *x: loss(*x, *a[2 * n:]), a[:n], a[n:2 * n])[1],
+                         (*[None] * 2 * n, *[0] * len(vs)))(*inputs, *made[0][2], *vs)
+            assert_equal(got, stacked([grad(loss, places)(*inputs, *v) for _, v, _ in made]), f"{where} vmap(grad)")
+            want = stacked([[jvp(lambda *x, v=v: loss(*x, *v), tuple(inputs), tuple(made[0][2]))[1]]
+                            for _, v, _ in made])
+            assert_equal([along], want, f"{where} vmap(jvp)")
+        except Exception as e:
+            raise AssertionError(f"{where}: {type(e).__name__}: {e}") from e
+
+
 SECOND = [p for p in UNDER_TEST if "float64" in dtypes(p.values[0])]
 
 

@@ -1,10 +1,11 @@
 """``vmap``: arguments, outputs, randomness, in-place writes, what is refused; a loop over the samples is the oracle."""
 import numpy as np
 import pytest
+from interpreters import Interposed, Tracer
 
 import ptcore as pt
 from ptcore._state import interpreters
-from ptcore.func import functional_call, grad, stack_module_state, vmap
+from ptcore.func import functional_call, grad, hessian, jacfwd, jacrev, stack_module_state, vmap
 
 pytestmark = pytest.mark.core
 
@@ -188,6 +189,35 @@ def test_per_sample_gradients():
             same(got[name][k], p.grad)
 
 
+# -- what is decided by values ---------------------------------------------------------------------------
+
+POSITIONS = pt.tensor([[0, 2, 1, 2], [2, 2, 0, 1], [1, 1, 1, 1]])
+LOGITS = pt.arange(36.).reshape(3, 2, 6).cos().log_softmax(-1)
+
+
+@pytest.mark.parametrize("f", [
+    *[lambda i, mode=mode: pt.nn.functional.embedding_bag(i.reshape(2, 2), X[0, :3], mode=mode, padding_idx=2)
+      for mode in ("sum", "mean", "max")],
+    lambda i: pt.nn.functional.embedding_bag(i, X[0, :3], pt.tensor([0, 3]), mode="sum", padding_idx=1),
+    lambda i: pt.repeat_interleave(pt.arange(4), i - i + 1, output_size=4),
+    lambda i: pt.nn.functional.ctc_loss(LOGITS, i[:2].reshape(2, 1) + 1, (3, 3), (1, 1), reduction="none"),
+    lambda i: pt.isin(pt.arange(5), i), lambda i: pt.nn.functional.one_hot(i, 3),
+])
+def test_what_a_stack_holds_is_looked_at(f):
+    """Values of samples cannot be looked at in Python: nothing is left out for that."""
+    same(vmap(f)(POSITIONS), pt.stack([f(i) for i in POSITIONS]))
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: pt.bincount(x[0].long()),
+    lambda i: pt.nn.functional.embedding(i.long() % 3, X[0, :3].clone(), max_norm=1.0),
+    lambda i: pt.nn.functional.ctc_loss(LOGITS, pt.ones(2, 1, dtype=pt.int64), i[0, :2].long() + 1, (1, 1)),
+])
+def test_or_it_raises(f):
+    with pytest.raises((RuntimeError, NotImplementedError), match="sample"):
+        vmap(f)(X)
+
+
 # -- what is refused ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("call", "error", "words"), [
@@ -240,6 +270,48 @@ def test_gradients_of_shared_leaves():
     same(w.grad, X[0].sum(0))
     with pytest.raises(RuntimeError, match=r"inside vmap gradients are taken by func\.grad"):
         vmap(lambda x: (x * w).sum().backward())(X[0])
+
+
+gelu = pt.nn.functional.gelu
+
+
+def test_who_asks_for_a_gradient_inside():
+    """A backward inside vmap is recorded where a gradient of it can be asked for, and only there."""
+    x, w = pt.randn(4, 3, dtype=pt.float64), pt.randn(3, dtype=pt.float64)
+
+    def slopes(w):
+        return vmap(grad(lambda x: gelu(x * w).sum()))
+
+    with Interposed(Tracer()) as tracer:
+        plain = slopes(w)(x)
+    assert "gelu__d0" in [op for op, _, _ in tracer.tape] and not plain.requires_grad
+    loop = pt.stack([grad(lambda x: gelu(x * w).sum())(row) for row in x])
+    pt.testing.assert_close(plain, loop)
+    seen = pt.autograd.functional.jacobian(lambda w: pt.stack([(w * gelu_slope(row * w)) for row in x]), w)
+
+    leaf = w.clone().requires_grad_()               # a leaf of nobody's
+    pt.testing.assert_close(pt.autograd.grad(slopes(leaf)(x).sum(), leaf)[0], seen.sum((0, 1)))
+    pt.testing.assert_close(grad(lambda w: slopes(w)(x).sum())(w), seen.sum((0, 1)))
+    pt.testing.assert_close(jacfwd(lambda w: slopes(w)(x))(w), seen)
+    pt.testing.assert_close(vmap(lambda row: jacrev(lambda w: grad(lambda x: gelu(x * w).sum())(row))(w))(x), seen)
+    leaf = x.clone().requires_grad_()               # the stack itself has a history
+    again, = pt.autograd.grad(slopes(w)(leaf).sum(), leaf)
+    pt.testing.assert_close(again, vmap(lambda x: hessian(lambda x: gelu(x * w).sum())(x).sum(0))(x))
+
+
+def gelu_slope(x):
+    return 0.5 * (1 + pt.erf(x / 2 ** 0.5)) + x * (-x * x / 2).exp() / (2 * pt.pi) ** 0.5
+
+
+def test_grad_is_traced():
+    """By an interpreter that stands for nothing."""
+    x = pt.randn(3)
+    with Interposed(Tracer()) as tracer:
+        found = grad(lambda x: x.tanh().sum())(x)
+        with pt.no_grad():
+            pt.testing.assert_close(grad(lambda x: x.tanh().sum())(x), found)
+    assert "tanh__d0" in [op for op, _, _ in tracer.tape]
+    pt.testing.assert_close(found, 1 - x.tanh() ** 2)
 
 
 def test_detach_is_seen_at_every_level():

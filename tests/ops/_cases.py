@@ -433,6 +433,7 @@ CASES = {
     "equal": [[F(3), F(3)]],
     "fill_arange": [[0, 7, 1, (7,), ptcore.int64, None], [1.0, 2.0, 0.25, (4,), ptcore.float64, None]],
     "fill_linspace": [[0.0, 1.0, 5, (5,), ptcore.float64, None]],
+    "fill_full": [[2.5, (3, 4), ptcore.float32, None], [7, (0, 2), ptcore.float32, None]],
     "fill_eye": [[(3, 4), ptcore.float32, None]],
     "cummax": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1], [F(), 0]],
     "cummin": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1], [F(), 0]],
@@ -461,7 +462,7 @@ TYPES = {"argsort": schema.ORDERED, "embedding": schema.ALL, "einsum": schema.NU
          "imag": schema.COMPLEX, "var": schema.REAL, "std": schema.REAL, "t": schema.ALL,
          "clamp": schema.ORDERED, "max": schema.ORDERED, "min": schema.ORDERED,
          "matmul": schema.NUMERIC, "isclose": schema.REAL, "allclose": schema.REAL,
-         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), **COMPOSITE_TYPES,
+         "fill_arange": ("int64",), "fill_linspace": ("float64",), "fill_eye": ("float32",), "fill_full": ("float32",), **COMPOSITE_TYPES,
          **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES, **_cases_fft.TYPES,
          "linalg_vecdot": schema.FLOATING}
 # ops whose result depends on strides, which fail where a copy would be needed

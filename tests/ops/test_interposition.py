@@ -1,10 +1,13 @@
 """The interposition hook, shown by the toy interpreters of tests/interpreters.py."""
 import numpy as np
 import pytest
+from _cases import CONSTANT, ELEMENTWISE, Sample, array, cases
 from interpreters import Batcher, Forward, Interposed, Tracer
 
 import ptcore as pt
+from ptcore import _ops as ops
 from ptcore._ops._batching import Batched
+from ptcore._ops.table import schema
 from ptcore._state import interpreters
 from ptcore._subclass import stand_in, stands_for
 from ptcore._symbolic import ShapeEnv
@@ -107,6 +110,104 @@ def test_a_traced_or_batched_backward_keeps_its_fused_kernels(function, fused):
     with Interposed(Tracer()) as tracer:
         pt.autograd.grad(out, x, g, create_graph=True)
     assert fused not in [op for op, _, _ in tracer.tape]
+
+
+# -- fused gradients are ops -------------------------------------------------------------------------
+
+FUSED = [pytest.param(row, i, fused, id=fused.name) for row in ELEMENTWISE for i, fused in schema.derived(row).items()]
+
+
+def operands(row, i, fused, dtype="float64", case=0):
+    """(result that only input i has a gradient of, input i, gradient, what its rule gives the fused op)."""
+    sample = Sample(row, cases(row)[case], dtype, np.random.default_rng(5), away_from_kinks=True)
+    positional, keyword = sample.arguments()
+    order = iter(positional)
+    args = [keyword[a.name] if a.keyword_only else next(order) for a in sample.args]
+    tensors = [k for k, a in enumerate(sample.args) if a.is_tensor]
+    x = args[tensors[i]] = args[tensors[i]].requires_grad_()
+    out = ops.run(row.name, tuple(args))
+    g = pt.from_numpy(np.random.default_rng(6).normal(size=out.shape)).to(out.dtype)
+    named = {"out": out, **{n: args[k] for n, k in zip("xyz", tensors)},
+             **{a.name: v for a, v in zip(sample.args, args) if not a.is_tensor}}
+    uses = [*fused.uses[0], *fused.uses[1]]
+    return out, x, g, (g, *[named[n].detach() if isinstance(named[n], pt.Tensor) else named[n] for n in uses])
+
+
+@pytest.mark.parametrize(("row", "i", "fused"), FUSED)
+def test_a_fused_gradient_has_a_row_and_a_function(row, i, fused):
+    found = ops.row(fused.name)
+    assert repr(found) == repr(fused) and found.family == row.family and found is pt.ops[fused.name]
+    assert found.batch == "broadcast" and fused.name not in [r.name for r in ops.rows()]
+    _, _, _, args = operands(row, i, fused)
+    names = [a.name for a in found.args]
+    expected = ops.run(fused.name, args)
+    np.testing.assert_array_equal(expected.numpy(), ops.function(fused.name)(**dict(zip(names, args))).numpy())
+    out = pt.empty_like(expected)
+    ops.function(fused.name)(*args, out=out)
+    np.testing.assert_array_equal(expected.numpy(), out.numpy())
+
+
+def test_no_op_no_row():
+    for name in ("nothing__d0", "gelu__d7", "mul__d0", "nothing"):
+        with pytest.raises(KeyError, match=name):
+            ops.row(name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize(("row", "i", "fused"), FUSED)
+def test_a_traced_backward_is_one_op_where_the_eager_one_is(row, i, fused, dtype):
+    if dtype not in fused.types:
+        pytest.skip("the op has no such loop")
+    out, x, g, _ = operands(row, i, fused, dtype)
+    eager, = pt.autograd.grad(out, x, g, retain_graph=True)
+    with Interposed(Tracer()) as tracer:
+        found, = pt.autograd.grad(out, x, g, retain_graph=True)
+    assert [op for op, _, _ in tracer.tape] == [fused.name]
+    np.testing.assert_array_equal(array(found), array(eager))
+    samples = pt.stack([g, -g, 2 * g])
+    with Interposed(Tracer()) as tracer, Interposed(Batcher()) as batcher:
+        batched, = pt.autograd.grad(out, x, batcher.sample(samples), retain_graph=True)
+    assert [op for op, _, _ in tracer.tape] == [fused.name]
+    loop = [array(pt.autograd.grad(out, x, s, retain_graph=True)[0]) for s in samples]
+    np.testing.assert_allclose(array(batcher.stack(batched)), np.stack(loop), rtol={"float64": 1e-14}.get(dtype, 1e-6))
+
+
+@pytest.mark.parametrize(("row", "i", "fused"), FUSED)
+def test_derivatives_of_a_fused_gradient(row, i, fused):
+    """Of both orders and directions, broadcast operands included."""
+    constant = {n for n, a in zip("xyz", row.tensors) if (row.name, a.name) in CONSTANT}
+    for case in range(len(cases(row))):
+        out, _, _, args = operands(row, i, fused, case=case)
+        if not 0 < out.numel() <= 30:
+            continue
+        places = [0, *[k for k, n in enumerate(fused.uses[0], 1) if n not in constant]]
+        inputs = [pt.where(args[k] == 0, 1.0, args[k].detach()).requires_grad_() for k in places]      # relu's kink
+
+        def call(*values, args=args, places=places):
+            given = list(args)
+            for k, v in zip(places, values):
+                given[k] = v
+            return ops.run(fused.name, tuple(given))
+        assert pt.autograd.gradcheck(call, inputs, check_forward_ad=True)
+        assert pt.autograd.gradgradcheck(call, inputs)
+
+
+def test_a_fused_gradient_under_transformations():
+    """Inside grad, vmap and jvp it is an op like any other."""
+    from ptcore.func import grad, hessian, jvp, vmap
+    x, g = pt.randn(5, 3, dtype=pt.float64), pt.randn(5, 3, dtype=pt.float64)
+
+    def written(g, x):
+        return g * (1 - pt.tanh(x) ** 2)
+
+    def fused(g, x):
+        return ops.run("tanh__d0", (g, pt.tanh(x)))
+    for of in (lambda f: vmap(grad(lambda g, x: f(g, x).sum(), (0, 1))),
+               lambda f: vmap(hessian(lambda g, x: f(g, x).sum(), (0, 1))),
+               lambda f: lambda g, x: jvp(f, (g, x), (x, g)),
+               lambda f: lambda g, x: jvp(grad(lambda g, x: f(g, x).sum(), (0, 1)), (g, x), (x, g)),
+               lambda f: grad(lambda g, x: (vmap(grad(lambda g, x: f(g, x).sum(), 1))(g, x) ** 2).sum(), (0, 1))):
+        pt.testing.assert_close(of(fused)(g, x), of(written)(g, x))
 
 
 def test_forward_through_views_and_writes():

@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import _divided
 
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments
-from ptcore._ops.creation.creation import empty
+from ptcore._ops.creation.creation import empty_like
 from ptcore._ops.functions import (
     abs,
     clamp,
@@ -79,7 +79,7 @@ def rrelu(input, lower, upper, training, generator):
         raise RuntimeError(f"{op}: lower must not exceed upper, got {lower} and {upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
-    slopes = empty(input.shape, dtype=input.dtype, device=input.device).uniform_(lower, upper, generator=generator)
+    slopes = empty_like(input).uniform_(lower, upper, generator=generator)
     return input * where(input > 0, 1, slopes)
 
 

@@ -2,9 +2,11 @@
 from ptcore._errors import DTypeError
 from ptcore._exchange.convert import mapped
 from ptcore._ops._arguments import need_tensors
+from ptcore._ops.call.offer import overridable
 from ptcore._tensor import Tensor
 
 
+@overridable
 def float_power_(self, exponent):
     """``float_power`` in place, on float64 or complex128."""
     result = self.float_power(exponent)
@@ -29,16 +31,19 @@ def _called(op, function, first, others):
     return first.copy_(mapped(op, function, first, others))
 
 
+@overridable
 def apply_(self, callable):
     """Each element replaced by what a Python function makes of it; slow."""
     return _called("apply_", callable, self, ())
 
 
+@overridable
 def map_(self, other, callable):
     """Each element replaced by ``callable(element, element of other)``; slow."""
     return _called("map_", callable, self, (other,))
 
 
+@overridable
 def map2_(self, x, y, callable):
     """Each element replaced by ``callable(element, element of x, element of y)``; slow."""
     return _called("map2_", callable, self, (x, y))

@@ -2,6 +2,7 @@
 from math import sqrt
 
 from ptcore._errors import ShapeError
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat, dropout, linear, pad, scaled_dot_product_attention
 from ptcore._ops.functions import softmax as _softmax
@@ -30,6 +31,7 @@ def additive_mask(op, name, mask, dtype, beside=None):
     return zeros_like(mask, dtype=dtype).masked_fill_(mask, -float("inf"))
 
 
+@overridable
 def multi_head_attention_forward(
         query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
         dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True,

@@ -27,7 +27,7 @@ nondifferentiable(
 
 nondifferentiable(
     "keep_mask(state: Index, p: Float, shape: Sizes)", kernel="keep_mask", internal=True,
-    called="scaled_dot_product_attention", out="(shape, BOOL)", batch="refused: samples would share what it draws",
+    called="scaled_dot_product_attention", out="(shape, BOOL)", batch="each",
     reference="_keep_mask(state, p, shape)",
     doc="True where dropout with probability p keeps an element.")
 

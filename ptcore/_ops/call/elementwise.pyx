@@ -543,8 +543,9 @@ cdef object complete_inplace(Call *c, Tensor x):
     cdef Node n = None
     cdef bint recording
     cdef object before = None
-    if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND:
-        return x                        # there is nothing to copy into
+    if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND and not x.flags & PT_INTERPOSED:
+        count_write(x)                  # there is nothing to copy into
+        return x
     c.taken = x.flags & PT_INTERPOSED != 0
     read_operands(c)
     if result.ndim != x.rank or not same_sizes(x.rank, result.sizes, x.dims):

@@ -13,6 +13,13 @@ from ptcore._ops.table.ids import n_ops, op_name
 cdef extern from "Python.h":
     PyObject *_PyType_Lookup(PyTypeObject *, object) noexcept
 
+cdef extern from "call/op_function.h":
+    ctypedef struct pt_function_hooks:
+        uint32_t (*flags)(object) noexcept
+        object (*ask)(object, PyObject **, Py_ssize_t, PyObject *)
+    pt_function_hooks pt_hooks
+    object pt_overridable_new(object)
+
 cdef list ROW_NAMES = [op_name(k) for k in range(n_ops())]
 cdef str TORCH_FUNCTION = "__torch_function__"
 
@@ -199,3 +206,32 @@ cdef object _torch_function(int op, tuple args, object out, int variant):
         raise TypeError(f"{o.name.decode()}: no implementation found for types "
                         f"{[t.__name__ for t in types]}")
     return NotImplemented
+
+
+# -- functions that are no rows -------------------------------------------------------------------
+
+cdef tuple as_given(PyObject **args, Py_ssize_t n, PyObject *keywords):
+    """The arguments of a call as a tuple and a dictionary."""
+    cdef Py_ssize_t k
+    named = {} if keywords == NULL else {name: <object>args[n + k] for k, name in enumerate(<tuple><object>keywords)}
+    return tuple([<object>args[k] for k in range(n)]), named
+
+
+cdef uint32_t flags_seen(object x) noexcept:
+    return flags_of(x)
+
+
+cdef object ask_about(object function, PyObject **args, Py_ssize_t n, PyObject *keywords):
+    from ptcore._overrides import ask
+    given, named = as_given(args, n, keywords)
+    return ask(function, given, named)
+
+
+def overridable(function):
+    """Decorator of a public function that is no row: modes, and arguments that have a ``__torch_function__``, get its
+    calls as a whole, as they get those of rows."""
+    return pt_overridable_new(function)
+
+
+pt_hooks.flags = flags_seen
+pt_hooks.ask = ask_about

@@ -74,6 +74,9 @@ typedef struct pt_function_hooks {
     /* what __torch_function__ of an argument that is no tensor gives for a call; NotImplemented: there is none */
     PyObject *(*overridden)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
     PyObject *tensor;       /* the class */
+    /* of an Overridable: the flags of a value, and what those who are asked make of a call */
+    uint32_t (*flags)(PyObject *);
+    PyObject *(*ask)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
 } pt_function_hooks;
 
 #ifdef __cplusplus
@@ -84,6 +87,8 @@ extern pt_function_hooks pt_hooks;
 PyTypeObject *pt_function_type(void);
 /* A function from its spec; names and values hold nslots objects each, which it keeps for good. */
 PyObject *pt_function_new(const pt_function_spec *spec, PyObject **names, PyObject **values);
+/* A function that is no row, offered to __torch_function__ as a whole: see overridable.cpp. */
+PyObject *pt_overridable_new(PyObject *function);
 #ifdef __cplusplus
 }
 #endif

@@ -208,7 +208,7 @@ cdef int check_numbers(Call *c) except -1:
         if c.tensors[i] != NULL:
             t = <Tensor>c.tensors[i]
             if c.o.condition and c.o.promote == PT_PROMOTE_FIRST and t.rank == 0 and t.dt != c.compute and (
-                    i != c.o.condition - 1 and t.storage.device != DEVICE_META):
+                    i != c.o.condition - 1 and t.storage.device != DEVICE_META and not t.flags & PT_INTERPOSED):
                 fitting(t.item(), c.compute, c.o.name)
             continue
         x = <object>c.operands[i]

@@ -430,10 +430,13 @@ cdef int common_device(int op, Tensor t, int *place, bint scalars) except -1:
     """Brings ``place``, the (column, index, whether it is a scalar's) of the tensors before t, to those up to t; its
     column is -1 before the first. A scalar on the CPU may stand beside tensors elsewhere if ``scalars``."""
     cdef int column = t.storage.device, number = t.storage.device_index
-    cdef bint scalar = scalars and t.rank == 0 and column == DEVICE_CPU
+    cdef bint scalar
+    if t.flags & PT_INTERPOSED:         # which may stand for a value elsewhere
+        column, number = (<device>t.device).column, (<device>t.device).number
+    scalar = scalars and t.rank == 0 and column == DEVICE_CPU
     if place[0] < 0 or (place[2] and not scalar):
         place[0], place[1], place[2] = column, number, scalar
-    elif not scalar and (column != place[0] or number != place[1]):
+    elif not scalar and (column != place[0] or (number != place[1] and column != DEVICE_CPU)):
         from ptcore._errors import DeviceError
         raise DeviceError(f"{info(op).name.decode()}: all tensors must be on one device, got "
                           f"{device_of(place[0], place[1])} and {device_of(column, number)}")

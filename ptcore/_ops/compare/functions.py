@@ -1,7 +1,9 @@
 """Methods that say what a tensor is."""
 from ptcore._ops._arguments import need_tensors
+from ptcore._ops.call.offer import overridable
 
 
+@overridable
 def is_nonzero(self):
     """Whether the one element of the tensor is not zero."""
     need_tensors("is_nonzero", self=self)

@@ -25,6 +25,7 @@ cdef int OP_TO_DEVICE = op_id("to_device")
 cdef int OP_ARANGE = op_id("fill_arange")
 cdef int OP_LINSPACE = op_id("fill_linspace")
 cdef int OP_EYE = op_id("fill_eye")
+cdef int OP_FULL = op_id("fill_full")
 
 
 cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) except -1:
@@ -112,6 +113,30 @@ cdef bint fill_plainly(Tensor t, object value) except -1:
     return True
 
 
+cdef Tensor offered(object size, tuple rest, object dtype, object where, object value, const char *op):
+    """New memory under an interpreter, which is offered what makes it."""
+    cdef object sizes = tuple(size) if isinstance(size, (tuple, list)) and not rest else (size, *rest)
+    cdef int code = default_float() if dtype is None else as_code(dtype, op, b"dtype")
+    if isinstance(value, Tensor):
+        value = value.item()
+    return <Tensor>call(OP_FULL, (fitting(value, code, op), sizes, dtype_of(code), as_device(where, op)), None)
+
+
+cdef Tensor offered_like(Tensor t, object dtype, object where, object memory_format, object value, const char *op):
+    """New memory of a tensor's sizes under an interpreter; the dims lie in the order in which they lie there."""
+    cdef int64_t[64] strides
+    cdef object sizes = t.shape
+    cdef Tensor r
+    where = t.device if where is None else where
+    dtype = t.dtype if dtype is None else dtype
+    if not t.flags & PT_NONCONTIGUOUS or not (memory_format is None or memory_format is preserve_format):
+        return offered(sizes, (), dtype, where, value, op)
+    strides_like(t.rank, t.dims, t.dims + t.rank, strides)
+    order = sorted(range(t.rank), key=lambda d: -strides[<int>d])
+    r = offered(tuple([sizes[d] for d in order]), (), dtype, where, value, op)
+    return r.permute([order.index(d) for d in range(t.rank)])
+
+
 cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory,
                  object memory_format, object requires_grad):
     """The end of a creation function: the keywords that all of them share."""
@@ -157,12 +182,29 @@ cdef object dtype_for(object dtype, object out, const char *op):
     return dtype_of((<Tensor>out).dt)
 
 
-cdef Tensor sized(object size, tuple rest, object dtype, object device, object out, const char *op):
-    """Memory for the ``(*size, dtype, device, out)`` of a creation function."""
-    if out is None:
-        return fresh(size, rest, dtype, device, op)
-    return fresh(size, rest, dtype_for(dtype, out, op),
-                 out.device if device is None and isinstance(out, Tensor) else device, op)
+cdef Tensor sized(object size, tuple rest, object dtype, object device, object out, object value, const char *op):
+    """Memory for the ``(*size, dtype, device, out)`` of a creation function, full of a value; None: of any."""
+    cdef Tensor t
+    if out is not None:
+        dtype = dtype_for(dtype, out, op)
+        device = out.device if device is None and isinstance(out, Tensor) else device
+    if pt_tls.mode & PT_INTERPOSED:
+        return offered(size, rest, dtype, device, 0 if value is None else value, op)
+    t = fresh(size, rest, dtype, device, op)
+    if value is None:
+        return t
+    return zeroed(t) if type(value) is int and value == 0 else filled(t, value, op)
+
+
+cdef Tensor sized_like(object x, object dtype, object device, object memory_format, object value, const char *op):
+    """Memory of a tensor's sizes, full of a value; None: of any."""
+    cdef Tensor t
+    if pt_tls.mode & PT_INTERPOSED and isinstance(x, Tensor):
+        return offered_like(<Tensor>x, dtype, device, memory_format, 0 if value is None else value, op)
+    t = fresh_like(x, dtype, device, memory_format, op)
+    if value is None:
+        return t
+    return zeroed(t) if type(value) is int and value == 0 else filled(t, value, op)
 
 
 def empty(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memory=False,
@@ -185,7 +227,7 @@ def empty(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memo
     >>> ptcore.empty(2, 3).shape
     ptcore.Size([2, 3])
     """
-    return made(sized(size, sizes, dtype, device, out, b"empty"), b"empty", out, layout, pin_memory,
+    return made(sized(size, sizes, dtype, device, out, None, b"empty"), b"empty", out, layout, pin_memory,
                 memory_format, requires_grad)
 
 
@@ -199,7 +241,7 @@ def zeros(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memo
     >>> ptcore.zeros(2)
     tensor([0., 0.])
     """
-    return made(zeroed(sized(size, sizes, dtype, device, out, b"zeros")), b"zeros", out, layout,
+    return made(sized(size, sizes, dtype, device, out, 0, b"zeros"), b"zeros", out, layout,
                 pin_memory, None, requires_grad)
 
 
@@ -213,7 +255,7 @@ def ones(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memor
     >>> ptcore.ones(2)
     tensor([1., 1.])
     """
-    return made(filled(sized(size, sizes, dtype, device, out, b"ones"), 1, b"ones"), b"ones", out, layout,
+    return made(sized(size, sizes, dtype, device, out, 1, b"ones"), b"ones", out, layout,
                 pin_memory, None, requires_grad)
 
 
@@ -234,7 +276,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     if dtype is None and out is None:
         dtype = dtype_of(PT_BOOL if isinstance(fill_value, bool) else PT_INT64 if isinstance(fill_value, int)
                          else default_float() if isinstance(fill_value, float) else default_complex())
-    return made(filled(sized(size, (), dtype, device, out, b"full"), fill_value, b"full"),
+    return made(sized(size, (), dtype, device, out, fill_value, b"full"),
                 b"full", out, layout, pin_memory, None, requires_grad)
 
 
@@ -244,8 +286,8 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
     if asks_class(input):
         return of_class(empty_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                         requires_grad=requires_grad, memory_format=memory_format)
-    return of_kind(input, made(fresh_like(input, dtype, device, memory_format, b"empty_like"), b"empty_like", None,
-                               layout, pin_memory, memory_format, requires_grad))
+    cdef Tensor t = sized_like(input, dtype, device, memory_format, None, b"empty_like")
+    return of_kind(input, made(t, b"empty_like", None, layout, pin_memory, memory_format, requires_grad))
 
 
 def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -254,8 +296,8 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
     if asks_class(input):
         return of_class(zeros_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                         requires_grad=requires_grad, memory_format=memory_format)
-    return of_kind(input, made(zeroed(fresh_like(input, dtype, device, memory_format, b"zeros_like")), b"zeros_like",
-                               None, layout, pin_memory, memory_format, requires_grad))
+    cdef Tensor t = sized_like(input, dtype, device, memory_format, 0, b"zeros_like")
+    return of_kind(input, made(t, b"zeros_like", None, layout, pin_memory, memory_format, requires_grad))
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -264,9 +306,8 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
     if asks_class(input):
         return of_class(ones_like, input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                         requires_grad=requires_grad, memory_format=memory_format)
-    return of_kind(input, made(filled(fresh_like(input, dtype, device, memory_format, b"ones_like"), 1, b"ones_like"),
-                               b"ones_like", None, layout,
-                               pin_memory, memory_format, requires_grad))
+    cdef Tensor t = sized_like(input, dtype, device, memory_format, 1, b"ones_like")
+    return of_kind(input, made(t, b"ones_like", None, layout, pin_memory, memory_format, requires_grad))
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -275,7 +316,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
     if asks_class(input):
         return of_class(full_like, input, fill_value, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                         requires_grad=requires_grad, memory_format=memory_format)
-    cdef Tensor t = filled(fresh_like(input, dtype, device, memory_format, b"full_like"), fill_value, b"full_like")
+    cdef Tensor t = sized_like(input, dtype, device, memory_format, fill_value, b"full_like")
     return of_kind(input, made(t, b"full_like", None, layout, pin_memory, memory_format, requires_grad))
 
 
@@ -292,6 +333,10 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
         if strides[i] < 0:
             raise RuntimeError(f"empty_strided: strides must be non-negative, got {stride!r}")
     code = default_float() if dtype is None else as_code(dtype, b"empty_strided", b"dtype")
+    if pt_tls.mode & PT_INTERPOSED:
+        span = 1 + sum([(m - 1) * s for m, s in zip(size, stride)]) if all(size) else 0
+        t = offered((span,), (), dtype_of(code), device_, 0, b"empty_strided").as_strided(size, stride)
+        return made(t, b"empty_strided", None, layout, pin_memory, None, requires_grad)
     return made(new_strided(code, n, sizes, strides, column_of(device_), -1), b"empty_strided", None,
                 layout, pin_memory, None, requires_grad)
 
@@ -349,7 +394,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
 
 cdef object number_of_end(object x):
     """The number in an end of a range; one on the meta device stands for any."""
-    return 0 if isinstance(x, Tensor) and (<Tensor>x).storage.device == DEVICE_META else plain_number(x)
+    return 0 if isinstance(x, Tensor) and (<Tensor>x).is_meta else plain_number(x)
 
 
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
@@ -447,8 +492,11 @@ def copy_(Tensor self not None, src, non_blocking=False):
     """
     cdef Tensor x
     non_blocking = switch("copy_", "non_blocking", non_blocking)
-    if isinstance(src, Tensor) and ((<Tensor>src).storage.device != self.storage.device
-                                    or (<Tensor>src).storage.device_index != self.storage.device_index):
+    if isinstance(src, Tensor) and (self.flags | (<Tensor>src).flags) & PT_INTERPOSED:
+        if src.device != self.device:       # of what the stand-ins stand for
+            src = call(OP_TO_DEVICE, (src, self.device, False), None)
+    elif isinstance(src, Tensor) and ((<Tensor>src).storage.device != self.storage.device
+                                      or (<Tensor>src).storage.device_index != self.storage.device_index):
         x = <Tensor>src
         if (x.rank == self.rank and same_sizes(x.rank, x.dims, self.dims)
                 and is_dense(self.rank, self.dims, self.dims + self.rank)
@@ -471,7 +519,7 @@ def new_empty(Tensor self not None, size, *sizes, dtype=None, device=None, requi
     if asks_class(self):
         return of_class(new_empty, self, size, *sizes, dtype=dtype, device=device, requires_grad=requires_grad)
     dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
-    return of_kind(self, made(fresh(size, sizes, dtype, device, b"new_empty"), b"new_empty",
+    return of_kind(self, made(sized(size, sizes, dtype, device, None, None, b"new_empty"), b"new_empty",
                               None, layout, pin_memory, None, requires_grad))
 
 

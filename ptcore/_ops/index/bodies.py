@@ -36,7 +36,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import index_add as index_add_to
 from ptcore._ops.functions import scatter_add as scatter_add_to
 from ptcore._ops.table.shapes import broadcast_shapes, index_dtype
-from ptcore._state import interpreters, no_grad
+from ptcore._state import no_grad, transformed
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -225,7 +225,7 @@ def _largest(op, blank, bag, rows):
     """The largest number of each bag, in each column; the gradient goes to the first that is it."""
     places = _along(bag, rows.shape, 0)
     out = _scattered(op, blank, 0, places, rows.detach(), "amax", False)
-    if not (rows.requires_grad or interpreters.stack) or not rows.numel():
+    if not (rows.requires_grad or transformed()) or not rows.numel():
         return out
     n = rows.shape[0]
     it = (rows.detach() == gather(out, 0, places)) | isnan(rows.detach())
@@ -279,6 +279,15 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
         flat, bag = flat[kept], bag[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[kept]
+    elif padding_idx >= 0 and not flat.is_meta:     # they differ between samples: a bag of their own
+        bag = where(flat == padding_idx, bags, bag)
+        found = _bagged(op, weight, flat, bag, bags + 1, mode, scale_grad_by_freq, per_sample_weights)
+        return found[:bags]
+    return _bagged(op, weight, flat, bag, bags, mode, scale_grad_by_freq, per_sample_weights)
+
+
+def _bagged(op, weight, flat, bag, bags, mode, scale_grad_by_freq, per_sample_weights):
+    """The rows of weight that flat names, reduced over those of one bag."""
     rows = embedding(weight, flat, -1, scale_grad_by_freq, False)
     width = weight.shape[1]
     blank = zeros(bags, width, dtype=weight.dtype, device=weight.device)
@@ -348,7 +357,7 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
 def _renormed(op, weight, indices, max_norm, norm_type):
     """Shrinks in place the rows of weight that are used and longer than max_norm."""
     max_norm, norm_type = _arguments.real(op, "max_norm", max_norm), _arguments.real(op, "norm_type", norm_type)
-    if not has_values(indices):
+    if indices.is_meta:
         return
     with no_grad():
         used = _unique(reshape(indices, (-1,)))
@@ -396,5 +405,5 @@ def nonzero_static(input, size, fill_value):
 
 
 def fill(input, value):
-    same = clone(input) if input.requires_grad or interpreters.stack else empty_like(input)
+    same = clone(input) if input.requires_grad or transformed() else empty_like(input)
     return fill_(same, value)

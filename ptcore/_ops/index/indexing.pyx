@@ -21,6 +21,7 @@ from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.view cimport views
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.table.ids import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
 
@@ -95,17 +96,22 @@ cdef Tensor unsqueeze_at(Tensor x, int dim):
     return views.unsqueeze_at(x, dim)
 
 
+cdef bint asked_about(Tensor x, object key):
+    """Whether ``__torch_function__`` of a mode, of x or of what is in a key is asked about the whole of ``x[key]``."""
+    cdef uint32_t seen = flags_of(key)
+    return (seen & PT_FOREIGN) != 0 or (not pt_tls.torch_function_off and
+                                        ((x.flags | seen) & PT_SUBCLASS or pt_tls.mode & PT_MODE_FUNCTION))
+
+
 cdef object getitem(Tensor x, object key):
     cdef Tensor r
-    if x.rank > 0 and not (x.flags | pt_tls.mode) & (PT_SUBCLASS | PT_INTERPOSED):
+    if x.rank > 0 and not (x.flags | pt_tls.mode) & (PT_SUBCLASS | PT_INTERPOSED | PT_MODE_FUNCTION):
         if type(key) is int:
             return select_at(x, 0, place(x, 0, key))
         if type(key) is slice:
             r = sliced(x, 0, key)
             return r if r is not x else alias_view(x)
-    if x.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
-        return type(x).__torch_function__(Tensor.__getitem__, (type(x),), (x, key), {})
-    if flags_of(key) & PT_FOREIGN:
+    if asked_about(x, key):
         from ptcore._overrides import ask
         return ask(Tensor.__getitem__, (x, key), {})
     if type(key) is Tensor and is_mask_of(x, <Tensor>key):      # one pass, and a backward that keeps the mask alone
@@ -323,10 +329,8 @@ cdef tuple gather_plan(Tensor x, list advanced):
 
 cdef int setitem(Tensor x, object key, object value) except -1:
     cdef Tensor r
-    if x.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
-        type(x).__torch_function__(Tensor.__setitem__, (type(x),), (x, key, value), {})
-        return 0
-    if flags_of(key) & PT_FOREIGN or is_foreign(value):
+    if asked_about(x, key) or is_foreign(value) or (
+            isinstance(value, Tensor) and (<Tensor>value).flags & PT_SUBCLASS and not pt_tls.torch_function_off):
         from ptcore._overrides import ask
         ask(Tensor.__setitem__, (x, key, value), {})
         return 0
@@ -416,14 +420,15 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     return 0
 
 
+@overridable
 def index_put_(Tensor self not None, indices, values, accumulate=False):
     """Writes (or adds) values at the positions that the index tensors name."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices must be a tuple of Tensors, got {type(indices).__name__}")
     accumulate = switch("index_put_", "accumulate", accumulate)
     key = tuple([slice(None) if i is None else i for i in indices])
-    if self.storage.device == DEVICE_META and key:      # masks have no positions there; the sizes stay what they are
-        return self
+    if key and self.storage.device == DEVICE_META and not self.flags & PT_INTERPOSED:
+        return self                     # masks have no positions there; the sizes stay what they are
     # a tensor of one integer is an index among the others here: read by the kernel, not before it
     r, advanced = basic(self, key, select=False)
     if advanced is None:
@@ -432,6 +437,7 @@ def index_put_(Tensor self not None, indices, values, accumulate=False):
     return self
 
 
+@overridable
 def index_put(Tensor input not None, indices, values, accumulate=False):
     """``index_put_`` on a copy."""
     return index_put_(input.clone(), indices, values, accumulate)

@@ -4,7 +4,6 @@ from cython.cimports.ptcore._ops._common import _wrap
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
-from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import arange, empty, eye, full, ones, zeros
 from ptcore._ops.functions import (
     _geqrf,
@@ -51,7 +50,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.product.bodies import _square, matmul, product_of
 from ptcore._ops.table.shapes import INT32, broadcast_shapes, householder_spec
 from ptcore._ops.view.bodies import movedim
-from ptcore._state import interpreters, is_grad_enabled, no_grad
+from ptcore._state import is_grad_enabled, no_grad, transformed
 from ptcore._tensor import Tensor
 
 
@@ -63,7 +62,7 @@ def linalg_svd(A, full_matrices, driver):
 
 def differentiated(x):
     """Whether a derivative of what is worked out of x may be asked for: it is recorded, or an interpreter's."""
-    return (x.requires_grad and is_grad_enabled()) or not has_values(x) or bool(interpreters.stack)
+    return (x.requires_grad and is_grad_enabled()) or x.is_meta or transformed()
 
 
 def linalg_svdvals(A, driver):

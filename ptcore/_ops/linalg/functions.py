@@ -1,6 +1,7 @@
 """Factors of low rank and extreme eigenvalues, by iteration."""
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import _arguments
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import randn
 from ptcore._ops.functions import (
@@ -17,6 +18,7 @@ from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 
+@overridable
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
            ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> tuple[Tensor, Tensor]:
     """The largest or smallest eigenvalues of a symmetric matrix and their vectors, by conjugate gradients of a block.
@@ -147,6 +149,7 @@ def _iterated(A, B, X, iK, k, niter, tol, largest):
         step += 1
 
 
+@overridable
 def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of a matrix of rank ``q`` near A (less M, if given), by products with random vectors.
 
@@ -191,6 +194,7 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     return (V, S, U) if turned else (U, S, V)
 
 
+@overridable
 def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor]:
     """Principal components: :func:`ptcore.svd_lowrank` of a matrix whose columns are centred.
 

@@ -446,7 +446,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
         raise RuntimeError(f"{op}: blank must be in [0, {classes - 1}], got {blank}")
     input_lengths = _lengths(op, "input_lengths", input_lengths, n, log_probs.device)
     target_lengths = _lengths(op, "target_lengths", target_lengths, n, log_probs.device)
-    if not (has_values(input_lengths) and has_values(target_lengths) and has_values(targets)):
+    if input_lengths.is_meta or target_lengths.is_meta or targets.is_meta:
         loss = sum(log_probs, (0, 2))               # of that shape; the recursion is as long as the lengths say
         if reduction != "none":
             return mean(loss) if reduction == "mean" else sum(loss)
@@ -470,7 +470,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
             raise RuntimeError(f"{op}: targets must have {longest} columns, got shape {list(targets.shape)}")
         padded = slice(rows, 1, 0, longest, 1)
     padded = masked_fill(padded, ~inside, blank)
-    if padded.numel() and (int(padded.min()) < 0 or int(padded.max()) >= classes):
+    if padded.numel() and has_values(padded) and (int(padded.min()) < 0 or int(padded.max()) >= classes):
         raise RuntimeError(f"{op}: targets must be in [0, {classes - 1}], got {int(padded.min())} to "
                            f"{int(padded.max())}")
     loss = ctc_loss_stats(log_probs, padded, input_lengths, target_lengths, blank)[0]

@@ -1,8 +1,10 @@
 """Losses made of others."""
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.functions import cross_entropy, linear
 from ptcore._tensor import Tensor
 
 
+@overridable
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean",
                          ignore_index=None, label_smoothing=0.0, options=None):
     """:func:`ptcore.nn.functional.cross_entropy` of the logits ``input @ linear_weight.T + linear_bias``.

@@ -1,25 +1,51 @@
 """Conjugation and its marks: it is carried out at once, and nothing is marked."""
+from ptcore._ops._arguments import need_tensors
+from ptcore._ops.call.offer import overridable
 
 
-def never(self):
-    """False: conjugation and negation are carried out, never marked."""
+@overridable
+def is_conj(self):
+    """False: conjugation is carried out, never marked."""
+    need_tensors("is_conj", input=self)
     return False
 
 
-def itself(self, *args):
-    """The tensor itself, which is dense and has no marks to resolve."""
+@overridable
+def is_neg(self):
+    """False: negation is carried out, never marked."""
+    need_tensors("is_neg", input=self)
+    return False
+
+
+@overridable
+def resolve_conj(self):
+    """The tensor itself, which has no mark to resolve."""
+    need_tensors("resolve_conj", input=self)
     return self
 
 
+@overridable
+def resolve_neg(self):
+    """The tensor itself, which has no mark to resolve."""
+    need_tensors("resolve_neg", input=self)
+    return self
+
+
+@overridable
+def to_dense(self, *args):
+    """The tensor itself, which is dense."""
+    return self
+
+
+@overridable
 def conj_physical(self):
     """Complex conjugates; real tensors are themselves."""
     return self.conj()
 
 
+@overridable
 def conj_physical_(self):
     """Complex conjugates in place."""
+    need_tensors("conj_physical_", input=self)
     return self.copy_(self.conj()) if self.dtype.is_complex else self
 
-
-is_conj = is_neg = never
-resolve_conj = resolve_neg = to_dense = itself

@@ -1,7 +1,9 @@
 """Norms that few programs ask for."""
 from ptcore._ops import _arguments
+from ptcore._ops.call.offer import overridable
 
 
+@overridable
 def norm_except_dim(v, pow=2, dim=0):
     """Norms over all dims but one, which are kept with size 1; all of them if ``dim`` is -1.
 

@@ -3,6 +3,7 @@ from ptcore._dtype import finfo
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops._arguments import flag, integers, real
 from ptcore._ops._record import saved_hooks
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.functions import batch_norm_stats, cat, clone, div, group_norm_stats
 from ptcore._ops.table.shapes import stat_dtype
 from ptcore._state import no_grad
@@ -86,6 +87,7 @@ def of_batch(input, weight, bias, running_mean, running_var, momentum, eps):
     return out, mean, var
 
 
+@overridable
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel, over the batch and all positions.
 
@@ -147,6 +149,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return of_batch(input, weight, bias, running_mean, running_var, momentum, eps)[0]
 
 
+@overridable
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
                   momentum=0.1, eps=1e-5):
     """Normalisation of each channel of each sample over its positions.
@@ -209,6 +212,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     return out if bias is None else out + _per_channel(bias, input)
 
 
+@overridable
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Normalisation of each sample over groups of its channels.
 
@@ -249,6 +253,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     return group_norm_stats(input, *like_input(input, weight, bias), num_groups, real("group_norm", "eps", eps))[0]
 
 
+@overridable
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """``x / sqrt(mean(x**2) + eps) * weight`` over the last dims.
 
@@ -303,6 +308,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return out.to(input.dtype)
 
 
+@overridable
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """``x / (k + alpha * mean of x**2 over size neighbouring channels) ** beta``.
 

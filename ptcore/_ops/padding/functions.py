@@ -1,7 +1,9 @@
 """Padding under an older name."""
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.functions import pad as padded
 
 
+@overridable
 def constant_pad_nd(input, pad, value=0):
     """``nn.functional.pad`` with a constant.
 

@@ -11,6 +11,12 @@ for _name, _params, _numbers in (
         doc=f"The values of {_name}.")
 
 nondifferentiable(
+    "fill_full(value: Scalar, shape: Sizes, dtype: DType, device: Obj)", types=ALL, kernel="full", internal=True,
+    called="full", out="filled", reference="full(shape, value)",
+    doc="One value everywhere: what interpreters are offered where memory is made, with 0 where its content is not "
+        "asked for.")
+
+nondifferentiable(
     "fill_eye(shape: Sizes, dtype: DType, device: Obj)", types=ALL, kernel="eye", internal=True, called="eye",
     out="filled", reference="eye(*shape)", doc="Ones on the diagonal.")
 

@@ -2,6 +2,7 @@
 
 from ptcore._exchange.convert import tensor
 from ptcore._ops import _arguments
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import cat, dropout_function, linear, recurrent_layer, stack
 from ptcore._tensor import Tensor
@@ -90,6 +91,7 @@ def _cell(op, mode, input, hx, cx, w_ih, w_hh, b_ih, b_hh):
     return one_layer(input, (input.shape[0],), hx, cx, (w_ih, w_hh, b_ih, b_hh, None), mode, False)
 
 
+@overridable
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple[Tensor, Tensor]:
     """State and cell after one step from ``hx``, a pair; see :class:`ptcore.nn.LSTMCell`."""
     if not isinstance(hx, (tuple, list)) or len(hx) != 2:
@@ -97,16 +99,19 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple[Tensor, Tens
     return tuple(_cell("lstm_cell", "lstm", input, *hx, w_ih, w_hh, b_ih, b_hh))
 
 
+@overridable
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """The state after one step; see :class:`ptcore.nn.GRUCell`."""
     return _cell("gru_cell", "gru", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
 
 
+@overridable
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """The state after one step; see :class:`ptcore.nn.RNNCell`."""
     return _cell("rnn_tanh_cell", "tanh", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
 
 
+@overridable
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """The state after one step; see :class:`ptcore.nn.RNNCell`."""
     return _cell("rnn_relu_cell", "relu", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]

@@ -1,6 +1,7 @@
 """``segment_reduce``."""
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import cat, cumsum, segments
 from ptcore._tensor import Tensor
@@ -8,6 +9,7 @@ from ptcore._tensor import Tensor
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf")}
 
 
+@overridable
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Sums, means, products or extremes of consecutive pieces of a dim.
 

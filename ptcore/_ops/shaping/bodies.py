@@ -23,6 +23,7 @@ from ptcore._ops.functions import (
     flip,
     index_select,
     overwritten,
+    places_among,
     reshape,
     scatter_src,
     slice,
@@ -33,6 +34,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table.shapes import FLOAT32, INT64, broadcast_shapes
+from ptcore._state import aside
 from ptcore._tensor import Tensor
 
 
@@ -161,14 +163,14 @@ def _check_output(op, output_size, n):
 
 def _interleaved(op, n, repeats, output_size, device):
     """Each of the first n integers as often as repeats says."""
-    if output_size is not None and not has_values(repeats):
-        return empty(_arguments.integer(op, "output_size", output_size), dtype=INT64, device=device)
+    ends = cumsum(repeats.to(INT64), 0)
+    if output_size is not None and not has_values(repeats):         # nobody may look whether it is their sum
+        total = _arguments.integer(op, "output_size", output_size)
+        return (unsqueeze(arange(total, device=device), 1) >= ends).sum(1)
     if n and int(amin(repeats)) < 0:
         raise RuntimeError(f"{op}: repeats must not be negative, got {int(amin(repeats))}")
-    ends = cumsum(repeats.to(INT64), 0)
     total = int(ends[-1]) if n else 0
     _check_output(op, output_size, total)
-    from ptcore._ops.functions import places_among
     return places_among(ends, arange(total, device=device), True)
 
 
@@ -344,12 +346,13 @@ def combinations(input, r, with_replacement):
     if r == 0:
         return empty(0, dtype=input.dtype, device=input.device)
     n = input.numel()
-    positions = meshgrid([arange(n, device=input.device)] * r, "ij")
-    keep = None
-    for a, b in itertools.pairwise(positions):
-        rising = a <= b if with_replacement else a < b
-        keep = rising if keep is None else keep & rising
-    chosen = [reshape(p, (-1,)) if keep is None else p[keep] for p in positions]
+    with aside():                       # which are chosen does not depend on values
+        positions = meshgrid([arange(n, device=input.device)] * r, "ij")
+        keep = None
+        for a, b in itertools.pairwise(positions):
+            rising = a <= b if with_replacement else a < b
+            keep = rising if keep is None else keep & rising
+        chosen = [reshape(p, (-1,)) if keep is None else p[keep] for p in positions]
     return stack([index_select(input, 0, c) for c in chosen], 1)
 
 

@@ -3,7 +3,7 @@
  *    cat(in...; dim)                flip(input; dims)
  *    tril(input; diagonal)          triu(input; diagonal)     (last two dims; all in front are batch)
  *    complex_pair(real, imag)
- *    arange(; start, end, step)     linspace(; start, end, steps)     eye(; n, m)
+ *    arange(; start, end, step)     linspace(; start, end, steps)     eye(; n, m)     full(; value)
  * Shapes are those of out[0]. Elements are moved by size, whatever their dtype.
  */
 #include "common.hpp"
@@ -210,6 +210,19 @@ int eye_kernel(pt_call *call) {
     });
 }
 
+int full_kernel(pt_call *call) {
+    const pt_view &out = call->out[0];
+    return visit<ALL>(call, out.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        const pt_param &p = call->params[0];
+        const bool truth = p.d != 0 || (p.kind == PT_PARAM_INT && p.i) || p.im != 0;
+        const T value = out.dtype == PT_BOOL ? convert<T>(truth) : scalar<T>(p);
+        T *to = output<T>(call);
+        parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+        return int(PT_OK);
+    });
+}
+
 template <class T>
 void interleave(const pt_call *call) {
     const T *real = reinterpret_cast<const T *>(call->in[0].data), *imag = reinterpret_cast<const T *>(call->in[1].data);
@@ -247,6 +260,7 @@ int complex_pair_kernel(pt_call *call) {
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_shape_, PT_ISA)[] = {
     {"cat", cat_kernel},       {"flip", flip_kernel},         {"tril", triangle_kernel<true>},
     {"triu", triangle_kernel<false>}, {"arange", arange_kernel}, {"linspace", linspace_kernel}, {"eye", eye_kernel},
+    {"full", full_kernel},
     {"complex_pair", complex_pair_kernel},
     {nullptr, nullptr},
 };

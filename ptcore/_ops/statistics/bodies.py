@@ -38,6 +38,7 @@ from ptcore._ops.functions import (
     select,
     slice,
     sort,
+    stack,
     sum,
     transpose,
     unsqueeze,
@@ -201,7 +202,11 @@ def histc(input, bins, min, max):
         raise RuntimeError(f"histc: bins must be positive, got {bins}")
     x = reshape(input.detach(), (-1,))
     low, high = _arguments.real("histc", "min", min), _arguments.real("histc", "max", max)
-    if low == high and x.numel() and has_values(x):
+    if low == high and x.numel() and not x.is_meta:
+        if not has_values(x):           # the same without a look at them
+            low, high = amin(x), amax(x)
+            limits = where(low == high, stack([low - 1, high + 1]), stack([low, high]))
+            return binned(unsqueeze(x, 1), limits, None, (bins,), "computed")
         low, high = float(amin(x)), float(amax(x))
     if low == high:
         low, high = low - 1, high + 1

@@ -92,6 +92,18 @@ def symbolic_sizes(op, args):
     return [tuple(spec[0]) for spec in specs] if isinstance(specs, list) else tuple(specs[0])
 
 
+def symbolic_layout(op, args):
+    """Strides and offset of what a view op gives of a tensor of symbolic sizes: what payloads say for ``stride()``.
+
+    Returns
+    -------
+    (tuple, int) or list of such
+        None where they are not said: of a view by ``view`` or ``reshape`` of a tensor with gaps.
+    """
+    x, *rest = ops.wrapped(ops.row(op), args)
+    return _LAYOUTS[op](x, list(x.stride()), x.storage_offset(), *rest)
+
+
 def _numbers(values):
     return tuple(values) if isinstance(values, (tuple, list)) else (values,)
 
@@ -209,4 +221,91 @@ _VIEWS = {
     "split_by_slices": _parts, "split_unsafely": _parts, "split_by_sizes_unsafely": _parts, "unfold": _unfolded,
     "diagonal": _diagonal, "real": lambda x: tuple(x.shape), "imag": lambda x: tuple(x.shape),
     "view_as_real": lambda x: (*x.shape, 2), "view_as_complex": _paired,
+}
+
+
+# -- layouts of views: of a tensor, its strides and its offset --------------------------------------------------------
+
+def _reshaped_layout(x, strides, first, shape):
+    step, found = 1, []
+    for n, s in zip(reversed(x.shape), reversed(strides)):
+        if n != 1 and s != step:
+            return None
+        step = step * n
+    step = 1
+    for n in reversed(_reshaped(x, shape)):
+        found.append(step)
+        step = step * n
+    return tuple(reversed(found)), first
+
+
+def _expanded_layout(x, strides, first, size):
+    sizes = _expanded(x, size)
+    shift = len(sizes) - x.ndim
+    return (*[0] * shift, *[0 if type(n) is int and n == 1 and not (type(m) is int and m == 1) else s
+                            for n, m, s in zip(x.shape, sizes[shift:], strides)]), first
+
+
+def _swapped_layout(x, strides, first, dim0, dim1):
+    if strides:
+        strides[dim0], strides[dim1] = strides[dim1], strides[dim0]
+    return tuple(strides), first
+
+
+def _unsqueezed_layout(x, strides, first, dim):
+    return (*strides[:dim], x.shape[dim] * strides[dim] if dim < x.ndim else 1, *strides[dim:]), first
+
+
+def _selected_layout(x, strides, first, dim, index):
+    index = index + x.shape[dim] if index < 0 else index
+    return _without(tuple(strides), dim), first + index * strides[dim]
+
+
+def _sliced_layout(x, strides, first, dim, start, end, step):
+    n = x.shape[dim]
+    if start is None:
+        start = 0 if step > 0 else n - 1
+    else:
+        start = _bound(start, n, 0, n) if step > 0 else _bound(start, n, -1, n - 1)
+    empty = slice_length(start, end, step, n) == 0
+    return _with(tuple(strides), dim, strides[dim] * step), first if empty else first + start * strides[dim]
+
+
+def _parts_layout(x, strides, first, sizes, dim):
+    found = []
+    for n in _numbers(sizes):
+        found.append((tuple(strides), first))
+        first = first + n * strides[dim]
+    return found
+
+
+def _unfolded_layout(x, strides, first, dimension, size, step):
+    if not x.ndim:
+        return (1,), first
+    return (*_with(tuple(strides), dimension, strides[dimension] * step), strides[dimension]), first
+
+
+def _diagonal_layout(x, strides, first, offset, dim1, dim2):
+    kept = [s for d, s in enumerate(strides) if d not in (dim1, dim2)]
+    first = first + (offset * strides[dim2] if offset >= 0 else -offset * strides[dim1])
+    return (*kept, strides[dim1] + strides[dim2]), first
+
+
+def _squeezed_layout(x, strides, first, dim):
+    dims = range(x.ndim) if dim is None else [d % max(x.ndim, 1) for d in _numbers(dim)]
+    return tuple([s for d, (n, s) in enumerate(zip(x.shape, strides)) if not (d in dims and n == 1)]), first
+
+
+_LAYOUTS = {
+    "view": _reshaped_layout, "reshape": _reshaped_layout, "expand": _expanded_layout, "transpose": _swapped_layout,
+    "t": lambda x, strides, first: (tuple(reversed(strides)), first),
+    "permute": lambda x, strides, first, dims: (tuple([strides[d] for d in _numbers(dims)]), first),
+    "squeeze": _squeezed_layout, "unsqueeze": _unsqueezed_layout, "select": _selected_layout,
+    "unbind": lambda x, strides, first, dim: [(_without(tuple(strides), dim), first + k * strides[dim])
+                                              for k in range(x.shape[dim])],
+    "slice": _sliced_layout, "split_evenly": _parts_layout, "split_by_sizes": _parts_layout,
+    "split_by_slices": _parts_layout, "split_unsafely": _parts_layout, "split_by_sizes_unsafely": _parts_layout,
+    "as_strided_of": lambda x, strides, first, size, stride, offset, *rest: (
+        _numbers(stride), first if offset is None else offset),
+    "unfold": _unfolded_layout, "diagonal": _diagonal_layout, "real": lambda x, strides, first: (tuple(strides), first),
 }

@@ -188,6 +188,25 @@ def to_python(text, where, params=(), beside="g"):
     return ast.unparse(_ToOps(params if chosen else (), beside).visit(tree))
 
 
+def renamed(text, names):
+    """A text with other names for its variables; functions keep theirs."""
+    class Rename(ast.NodeTransformer):
+        def visit_Name(self, node):
+            return ast.Name(names.get(node.id, node.id))
+
+        def visit_Call(self, node):
+            node.args = [self.visit(a) for a in node.args]
+            return node
+
+    return ast.unparse(Rename().visit(parse(text, "derivative")))
+
+
+def trivial(text):
+    """1, -1, 0 or a name: a partial that needs no fused loop."""
+    text = text.strip()
+    return text in ("1", "-1", "0") or text.isidentifier()
+
+
 def times(g, text, where="derivative"):
     """``g * (text)``, in which a choice that may be 0 stands outside of the product: that 0 holds for any g, NaN, inf
     so that what comes in where an element does not count is nowhere seen."""

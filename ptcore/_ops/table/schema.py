@@ -2,7 +2,7 @@
 
 A row is read twice: at build time by ``_build/generate_ops.py`` (loops, typed functions,
 stubs, pages), at run time by autograd's slow paths, the compiler, tests and people. This
-file and the rows import nothing but the standard library.
+file, the rows and ``expr`` import nothing but the standard library.
 
 A signature is Python's, with these annotations (an unannotated parameter without a default
 is a Tensor; a default of float, int or bool says its own type):
@@ -31,6 +31,8 @@ Obj         anything else (a Generator); kernels do not see it        o
 """
 import ast
 
+from ptcore._ops.table import expr
+
 BOOL = ("bool",)
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -54,7 +56,7 @@ LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tens
 TENSOR_LETTERS = "TOIJL"
 AUTOCAST = ("low", "high", "widest", None)
 BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "strided", "product", "index",
-         "merge", "convolution", "decompose", "constant", "refused:")
+         "merge", "convolution", "each", "decompose", "constant", "refused:")
 JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
 KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
          "nondifferentiable")
@@ -81,8 +83,9 @@ class Row:
     aligns dims; "shift" moves the dims that parameters name by one ("shift a b": tensors other
     than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
     takes a shape; "strided" is ``as_strided``; "product ik,kj->ij" is an einsum; "merge" makes the
-    hidden dim part of the first one; "convolution" does so, or makes samples groups of channels; "decompose" runs
-    the body of a composite or the function of <topic>/decompositions.py; "constant" takes no tensor; "refused: why"
+    hidden dim part of the first one; "convolution" does so, or makes samples groups of channels; "each" runs
+    one sample after another; "decompose" runs the body of a composite or the function of
+    <topic>/decompositions.py; "constant" takes no tensor; "refused: why"
     raises.
 
     ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
@@ -354,6 +357,38 @@ def collect(family):
     for row in rows:
         row.family = family
     return rows
+
+
+def derived(row):
+    """The fused gradients of an elementwise row: {input: the Row of ``gradient * partial``}, one for each partial that
+    is no constant and no name.
+
+    ``uses`` of such a row are the tensors (``x``, ``y``, ``z``, ``out``) and the parameters of the row it is derived
+    from that it takes behind the gradient, which are named so there; its own ``out`` is called ``result``.
+    """
+    found = {}
+    if row.kind != "elementwise":
+        return found
+    for i, text in enumerate(row.partial or ()):
+        if text is None or expr.trivial(text):
+            continue
+        data, _ = expr.uses(text)
+        tensors = [n for n in ("x", "y", "z", "out") if n in data]
+        if not 0 < len(tensors) < len(expr.TENSOR_NAMES):
+            continue
+        params = [a.name for a in row.params if a.name in data and a.name not in (row.select or {})]
+        arguments = ["gradient", *["result" if n == "out" else n for n in tensors]]
+        name, given = f"{row.name}__d{i}", f"({', '.join([*arguments, *params])})"
+        signature = f"{name}({', '.join([*arguments, *[f'{p}: Scalar' for p in params]])})"
+        found[i] = Row(
+            "elementwise", signature, types=tuple(t for t in row.types if t in REAL),
+            formula=expr.times("x", expr.renamed(text, dict(zip(tensors, expr.TENSOR_NAMES[1:])))),
+            jvp=[f"slope_of('{name}', {k}, expand(t.to(out.dtype), out.shape), {given})"
+                 for k in range(len(arguments))],
+            internal=True, called=row.called, inplace=False, method=False, cost=row.cost + 2,
+            doc=f"Gradient of {row.name} for its input {i}.")
+        found[i].family, found[i].uses = row.family, (tensors, params)
+    return found
 
 
 def uniform(low, high):

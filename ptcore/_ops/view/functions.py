@@ -4,9 +4,11 @@ from itertools import pairwise
 from ptcore._errors import ShapeError
 from ptcore._memory_format import channels_last, memory_format
 from ptcore._ops._arguments import integer, need_tensors
+from ptcore._ops.call.offer import overridable
 from ptcore._shape import dims_inside_out
 
 
+@overridable
 def fill_diagonal_(self, fill_value, wrap=False):
     """Sets the elements whose indices are equal; with ``wrap`` the diagonal of a tall matrix starts again."""
     shape = tuple(self.shape)
@@ -21,6 +23,7 @@ def fill_diagonal_(self, fill_value, wrap=False):
     return self
 
 
+@overridable
 def sum_to_size(self, *size):
     """Summed over the dims by which ``size`` would be broadcast to this shape."""
     need_tensors("sum_to_size", self=self)
@@ -36,22 +39,26 @@ def sum_to_size(self, *size):
     return self.sum(tuple(dims), True).reshape(shape) if dims or not shape else self
 
 
+@overridable
 def __reversed__(self):
     """Reversed along dim 0, as a copy."""
     return self.flip(0) if self.ndim else self
 
 
+@overridable
 def const_data_ptr(self):
     """The address of the first element, for reading."""
     return self.data_ptr()
 
 
+@overridable
 def module_load(self, other, assign=False):
     """What a module takes for this parameter or buffer from a state dictionary."""
     need_tensors("module_load", self=self, other=other)
     return other.detach() if assign else self.copy_(other).detach()
 
 
+@overridable
 def dim_order(self, *, ambiguity_check=False):
     """The dims from the outermost in memory to the innermost.
 

@@ -615,9 +615,11 @@ cdef void rebuild_view(Tensor t) except *:
     cdef Node n = new_node(OP_AS_STRIDED, 1)
     cdef int64_t item = ITEMSIZE[t.dt]
     link(n, 0, base)
-    n.params = (sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank),
-                t.offset // item, sizes_tuple(base.rank, base.dims + base.rank),
-                base.offset // item)
+    if (t.flags | base.flags) & PT_INTERPOSED:      # their sizes may be symbolic
+        n.params = (tuple(t.shape), t.stride(), t.storage_offset(), base.stride(), base.storage_offset())
+    else:
+        n.params = (sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank), t.offset // item,
+                    sizes_tuple(base.rank, base.dims + base.rank), base.offset // item)
     n.s0 = meta_of(base)
     set_node(t, n, 0)
 
@@ -686,6 +688,8 @@ cdef int keep_symbols(int op, tuple given, object made, object result) except -1
     params = r.node.params
     if op == OP_VIEW or op == OP_EXPAND or r.node.op == OP_VIEW and op != r.node.op:
         r.node.params = (tuple(result.shape),)
+    elif op == OP_AS_STRIDED:
+        r.node.params = (*given[1:4], given[0].stride(), given[0].storage_offset())
     elif len(params) == len(given) - 1:
         r.node.params = tuple([params[k - 1] if letters[k] in b"deDn" else given[k] for k in range(1, len(given))])
     return 0

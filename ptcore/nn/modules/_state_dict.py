@@ -9,7 +9,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 
 import ptcore
-from ptcore import Tensor
+from ptcore._overrides import is_tensor_like
 from ptcore.nn.parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -32,11 +32,6 @@ def _warn(message, category=UserWarning):
     import warnings
 
     warnings.warn(message, category, stacklevel=3)
-
-
-def is_tensor_like(value):
-    """True for tensors and for what takes part in ``__torch_function__``."""
-    return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
 
 
 class ModuleState:

@@ -134,7 +134,7 @@ class MultiheadAttention(Module):
         """
         for name, t in (("query", query), ("key", key), ("value", value)):
             need_tensor(self, name, t)
-        swapped = self.batch_first and query.ndim == 3
+        swapped = query.ndim == 3 and self.batch_first
         if swapped:                     # what is one tensor stays one
             moved = {id(t): t.transpose(1, 0) if t.ndim > 1 else t for t in (query, key, value)}
             query, key, value = moved[id(query)], moved[id(key)], moved[id(value)]

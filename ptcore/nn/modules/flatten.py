@@ -1,6 +1,6 @@
 """Layers that reshape: Flatten and Unflatten."""
 
-import ptcore
+from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules.module import Module
 
 __all__ = ["Flatten", "Unflatten"]
@@ -30,7 +30,8 @@ class Flatten(Module):
 
     def forward(self, input):
         """Return the flattened `input`."""
-        return ptcore.flatten(input, self.start_dim, self.end_dim)
+        need_tensor(self, "input", input)
+        return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self):
         """The dimensions."""
@@ -77,7 +78,8 @@ class Unflatten(Module):
 
     def forward(self, input):
         """Return `input` with the dimension split."""
-        return ptcore.unflatten(input, self.dim, self.unflattened_size)
+        need_tensor(self, "input", input)
+        return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self):
         """The dimension and its sizes."""

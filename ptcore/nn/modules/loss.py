@@ -241,8 +241,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return linear_cross_entropy(
-            input, self.linear.weight.unflatten(0, shape), target,
-            linear_bias=None if bias is None else bias.unflatten(0, shape), weight=self.weight,
+            input, self.linear.weight.reshape(*shape, self.linear.in_features), target,
+            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight,
             reduction=self.reduction, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
             options=self.options)
 

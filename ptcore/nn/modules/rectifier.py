@@ -69,24 +69,6 @@ class SELU(InPlace):
     _function = F.selu
 
 
-class ReLU6(InPlace):
-    """``min(max(x, 0), 6)``, elementwise.
-
-    Parameters
-    ----------
-    inplace : bool, default: False
-        Whether to write into the input.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> ptcore.nn.ReLU6()(ptcore.tensor([-1.0, 8.0])).tolist()
-    [0.0, 6.0]
-    """
-
-    _function = F.relu6
-
-
 class Hardtanh(InPlace):
     """The input between two limits, elementwise.
 
@@ -122,6 +104,27 @@ class Hardtanh(InPlace):
     def forward(self, input):
         """Apply to `input`."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+
+class ReLU6(Hardtanh):
+    """``min(max(x, 0), 6)``, elementwise.
+
+    Parameters
+    ----------
+    inplace : bool, default: False
+        Whether to write into the input.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nn.ReLU6()(ptcore.tensor([-1.0, 8.0])).tolist()
+    [0.0, 6.0]
+    """
+
+    _shown = ()
+
+    def __init__(self, inplace=False):
+        super().__init__(0.0, 6.0, inplace)
 
 
 class Hardsigmoid(InPlace):

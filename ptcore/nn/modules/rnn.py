@@ -7,6 +7,7 @@ import ptcore
 from ptcore._errors import ShapeError
 from ptcore._ops._arguments import flag
 from ptcore._ops.recurrent import functions as _recurrent
+from ptcore._overrides import is_tensor_like
 from ptcore._state import interpreters
 from ptcore.nn import init
 from ptcore.nn.modules._checks import need_tensor
@@ -18,13 +19,16 @@ __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "R
 _MODES = {"RNN_TANH": ("tanh", 1), "RNN_RELU": ("relu", 1), "LSTM": ("lstm", 4), "GRU": ("gru", 3)}
 
 
-def packed_like(module, input):
-    """Raise for an input that is no packed sequence, whose file is read when it is needed."""
+def is_packed(module, input):
+    """Whether an input is a packed sequence, whose file is read when it is needed. Raise for what is no tensor
+    either."""
+    if is_tensor_like(input):
+        return False
     from ptcore.nn.utils.rnn import PackedSequence
-
     if not isinstance(input, PackedSequence):
         raise TypeError(f"{type(module).__name__}: input must be a Tensor or a PackedSequence, got "
                         f"{type(input).__name__}")
+    return True
 
 
 class RNNBase(Module):
@@ -214,9 +218,8 @@ class RNNBase(Module):
         h_n : Tensor
             The states after the last step; ``(h_n, c_n)`` of an LSTM.
         """
-        packed = not isinstance(input, ptcore.Tensor)
+        packed = is_packed(self, input)
         if packed:
-            packed_like(self, input)
             x, batch_sizes, order, back = input
             sizes = tuple(batch_sizes.tolist())
             batch, batched = sizes[0], True
@@ -508,7 +511,8 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input, hx=None):
         """The state and cell after a step from `hx`, a pair, zeros by default."""
-        if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
+        foreign = is_tensor_like(hx) and not isinstance(hx, ptcore.Tensor)
+        if hx is not None and not foreign and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
             raise TypeError(f"LSTMCell: hx must be a pair (h_0, c_0), got {type(hx).__name__}")
         return self._step(input, hx, "lstm")
 

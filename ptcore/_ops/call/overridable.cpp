@@ -1,0 +1,151 @@
+/* Overridable: a function written in Python whose calls are offered to __torch_function__ as a whole.
+ *
+ * What the ops inside of it would be asked for one by one, it hands over before it runs, as OpFunction does for rows. A
+ * plain call pays for a look at the types of its arguments and at one word of the thread.
+ */
+#include "op_function.h"
+#include "_state.h"
+#include <stddef.h>
+#include <structmember.h>
+
+namespace {
+
+enum { LEVELS = 3 };            /* of lists in lists: one may contain itself */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *function;
+    vectorcallfunc inner;       /* the function's own */
+    PyObject *weakrefs;
+} overridable;
+
+inline PyObject *function_of(PyObject *self) { return ((overridable *)self)->function; }
+
+/* The flags of those of some values that may say something, see flags_of in offer.pyx. */
+uint32_t flags_of(PyObject *const *values, Py_ssize_t n, int levels) {
+    uint32_t key = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *x = values[i];
+        PyTypeObject *cls = Py_TYPE(x);
+        if (cls == (PyTypeObject *)pt_hooks.tensor || x == Py_None || cls == &PyLong_Type || cls == &PyFloat_Type
+            || cls == &PyBool_Type || cls == &PyUnicode_Type)
+            continue;
+        if (PyTuple_Check(x) || PyList_Check(x)) {
+            if (levels > 0)
+                key |= flags_of(PySequence_Fast_ITEMS(x), PySequence_Fast_GET_SIZE(x), levels - 1);
+        } else {
+            key |= pt_hooks.flags(x);
+        }
+    }
+    return key;
+}
+
+PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    const Py_ssize_t all = n + (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords));
+    const uint32_t key = flags_of(args, all, LEVELS) | (pt_tls.mode & PT_MODE_FUNCTION);
+    if (key & PT_FOREIGN || (key & (PT_SUBCLASS | PT_MODE_FUNCTION) && !pt_tls.torch_function_off))
+        return pt_hooks.ask(self, const_cast<PyObject **>(args), n, keywords);
+    return ((overridable *)self)->inner(function_of(self), args, nargsf, keywords);
+}
+
+/* -- attributes: those of the function ---------------------------------------------------- */
+
+PyObject *get_of_function(PyObject *self, void *name) {
+    return PyObject_GetAttrString(function_of(self), (const char *)name);
+}
+
+PyObject *get_function(PyObject *self, void *) { return Py_NewRef(function_of(self)); }
+
+PyObject *getattro(PyObject *self, PyObject *name) {
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return found;
+    PyErr_Clear();
+    return PyObject_GetAttr(function_of(self), name);
+}
+
+int setattro(PyObject *self, PyObject *name, PyObject *value) {
+    return PyObject_SetAttr(function_of(self), name, value);
+}
+
+PyObject *descr_get(PyObject *self, PyObject *instance, PyObject *) {
+    if (instance == NULL || instance == Py_None)
+        return Py_NewRef(self);
+    return PyMethod_New(self, instance);
+}
+
+PyObject *repr(PyObject *self) { return PyObject_Repr(function_of(self)); }
+
+/* pickle and copy look a function up by its name. */
+PyObject *reduce(PyObject *self, PyObject *) { return get_of_function(self, (void *)"__qualname__"); }
+
+void dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    if (((overridable *)self)->weakrefs != NULL)
+        PyObject_ClearWeakRefs(self);
+    Py_DECREF(function_of(self));
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+PyGetSetDef attributes[] = {
+    {"__name__", get_of_function, NULL, NULL, (void *)"__name__"},
+    {"__qualname__", get_of_function, NULL, NULL, (void *)"__qualname__"},
+    {"__module__", get_of_function, NULL, NULL, (void *)"__module__"},
+    {"__doc__", get_of_function, NULL, NULL, (void *)"__doc__"},
+    {"__wrapped__", get_function, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyMethodDef methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(overridable, vectorcall), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(overridable, weakrefs), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+PyType_Slot type_slots[] = {
+    {Py_tp_call, (void *)PyVectorcall_Call},
+    {Py_tp_getattro, (void *)getattro},
+    {Py_tp_setattro, (void *)setattro},
+    {Py_tp_descr_get, (void *)descr_get},
+    {Py_tp_dealloc, (void *)dealloc},
+    {Py_tp_repr, (void *)repr},
+    {Py_tp_getset, attributes},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {0, NULL},
+};
+
+PyType_Spec type_spec = {
+    "ptcore._ops.functions.Overridable", sizeof(overridable), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_IMMUTABLETYPE
+        | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    type_slots,
+};
+
+PyTypeObject *type = NULL;
+
+}  // namespace
+
+PyObject *pt_overridable_new(PyObject *function) {
+    if (type == NULL)
+        type = (PyTypeObject *)PyType_FromSpec(&type_spec);
+    if (type == NULL)
+        return NULL;
+    const vectorcallfunc inner = PyVectorcall_Function(function);
+    overridable *made = PyObject_New(overridable, type);
+    if (made == NULL)
+        return NULL;
+    made->vectorcall = call;
+    made->function = Py_NewRef(function);
+    made->inner = inner != NULL ? inner : PyObject_Vectorcall;
+    made->weakrefs = NULL;
+    return (PyObject *)made;
+}

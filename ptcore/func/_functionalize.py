@@ -1,0 +1,395 @@
+"""``functionalize``: a function without writes in place.
+
+``Functionalizer`` is the interpreter. A stand-in carries the memory that it shows, which is a value that is exchanged
+for another one where a write would be, and the views by which it shows it.
+"""
+import functools
+
+import ptcore._ops as ops
+from ptcore._ops.creation.creation import arange, empty_strided
+from ptcore._ops.functions import (
+    as_strided_scatter,
+    complex_pair,
+    diagonal_scatter,
+    imag,
+    index_copy,
+    permute,
+    real,
+    reshape,
+    row_major,
+    select_scatter,
+    slice_scatter,
+    t,
+    transpose,
+    view_as_complex,
+    view_as_real,
+)
+from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
+from ptcore._state import aside, interpreters
+from ptcore._subclass import carried_by, count_one, counted_by, counter_of_writes, payload_of, stands_for
+from ptcore._tensor import Tensor
+
+INPLACE = 1
+
+
+class Memory:
+    """What tensors that are views of each other share: a value, and how often it was exchanged.
+
+    ``shared`` tells that a tensor apart from these shows the same memory: then nothing can be written. ``start`` is the
+    offset that the first value has.
+    """
+
+    __slots__ = ("counter", "shared", "start", "value", "version")
+
+    def __init__(self, value):
+        self.value, self.version, self.shared = value, 0, False
+        self.start = value.storage_offset()
+        self.counter = counter_of_writes(value)
+
+
+class Functional:
+    """What a stand-in carries: the memory, and the views of it, from the whole on: (op, other arguments, place)."""
+
+    __slots__ = ("_seen", "_tensor", "memory", "owner", "views")
+    known = True
+
+    def __init__(self, owner, memory, views=(), tensor=None):
+        self.owner, self.memory, self.views = owner, memory, views
+        self._tensor, self._seen = tensor, memory.version if tensor is not None else -1
+
+    @property
+    def tensor(self):
+        """The value now."""
+        if self._seen != self.memory.version:
+            found = self.memory.value
+            for step in self.views:
+                found = shown(step, found)
+            self._tensor, self._seen = found, self.memory.version
+        return self._tensor
+
+    def write(self, value):
+        """Puts another value in the place of this one, wherever the memory is seen."""
+        memory = self.memory
+        if memory.shared:
+            raise RuntimeError("functionalize: two arguments show the same memory, which is written to")
+        wholes = [memory.value]
+        for step in self.views[:-1]:
+            wholes.append(shown(step, wholes[-1]))
+        found = value
+        for step, whole in zip(reversed(self.views), reversed(wholes)):
+            found = put_back(step, whole, found)
+        count_one(memory.counter)
+        memory.value, memory.version = laid_as(found, memory.value), memory.version + 1
+        self._tensor, self._seen = (memory.value if not self.views else value), memory.version
+
+    def __repr__(self):
+        return f"FunctionalTensor({self.tensor!r})"
+
+    def item(self, _):
+        return self.tensor.item()
+
+    def detached(self):
+        return self.owner.stand_in(self.tensor.detach(), self.memory, self.views)
+
+    def made_like(self, x):
+        return x if carried_by(x, self.owner) is not None else self.owner.lift(x)
+
+    def landed(self):
+        return self.tensor
+
+
+def laid_as(x, pattern):
+    """x as a tensor that lies in memory as one of its shape does: views go by that, and so does the order of sums."""
+    if x.stride() == pattern.stride():
+        return x
+    order = sorted(range(x.ndim), key=lambda d: (-pattern.stride()[d], d))
+    x = row_major(permute(x, tuple(order)))
+    return permute(x, tuple([order.index(d) for d in range(len(order))]))
+
+
+def shown(step, whole):
+    """A view of a value."""
+    op, rest, place = step
+    found = ops.run(op, (whole, *rest))
+    return found if place is None else found[place]
+
+
+def put_back(step, whole, part):
+    """A value in which a view of it is exchanged."""
+    op, rest, place = step
+    undo = UNDO.get(op)
+    if undo is None:
+        raise RuntimeError(f"functionalize: a write to what {op} shows cannot be put back")
+    return undo(whole, part, place, *rest)
+
+
+def _reshaped(whole, part, place, *rest):
+    if part.numel() != whole.numel():
+        raise RuntimeError("functionalize: a tensor was written to of which several elements show the same memory")
+    return reshape(part, whole.shape)
+
+
+def _permuted(whole, part, place, dims):
+    order = [d % whole.ndim for d in dims]
+    return permute(part, tuple([order.index(d) for d in range(whole.ndim)]))
+
+
+def _selected(whole, part, place, dim, index):
+    return select_scatter(whole, part, dim, index)
+
+
+def _sliced(whole, part, place, dim=0, start=None, end=None, step=1):
+    if step > 0:
+        return slice_scatter(whole, part, dim, start, end, step)
+    n = whole.shape[dim]
+    places = range(n)[start:end:step]
+    return index_copy(whole, dim, arange(places.start, places.stop, places.step, device=whole.device), part)
+
+
+def _one_of(whole, part, place, dim=0):
+    return select_scatter(whole, part, dim, place)
+
+
+def _piece(whole, part, place, sizes, dim=0):
+    start = sum(sizes[:place])
+    return slice_scatter(whole, part, dim, start, start + sizes[place], 1)
+
+
+def _window(whole, part, place, size, stride, offset, *rest):
+    return as_strided_scatter(whole, part, size, stride, offset)
+
+
+def _unfolded(whole, part, place, dim, size, step):
+    if step < size and part.shape[dim] > 1:
+        raise RuntimeError("functionalize: windows that overlap are written to")
+    places = arange(whole.numel(), device=whole.device).reshape(whole.shape).unfold(dim, size, step)
+    return reshape(index_copy(reshape(whole, (-1,)), 0, reshape(places, (-1,)), reshape(part, (-1,))), whole.shape)
+
+
+UNDO = {
+    **dict.fromkeys(("view", "reshape", "squeeze", "unsqueeze", "expand"), _reshaped),
+    **dict.fromkeys(("split_evenly", "split_by_sizes", "split_by_slices", "split_unsafely", "split_by_sizes_unsafely"),
+                    _piece),
+    "transpose": lambda whole, part, place, a, b: transpose(part, a, b),
+    "t": lambda whole, part, place: t(part),
+    "permute": _permuted,
+    "select": _selected,
+    "slice": _sliced,
+    "unbind": _one_of,
+    "as_strided_of": _window,
+    "real": lambda whole, part, place: complex_pair(part, imag(whole)),
+    "imag": lambda whole, part, place: complex_pair(real(whole), part),
+    "view_as_real": lambda whole, part, place: view_as_complex(part),
+    "view_as_complex": lambda whole, part, place: view_as_real(part),
+    "unfold": _unfolded,
+    "diagonal": lambda whole, part, place, offset=0, dim1=0, dim2=1: diagonal_scatter(whole, part, offset, dim1, dim2),
+}
+
+
+def copies(x, shape):
+    """Whether ``reshape`` of a tensor that lies in memory as x does is no view."""
+    if x.is_contiguous() or min(x.stride()) < 0:
+        return not x.is_contiguous()
+    with aside():
+        pattern = empty_strided(x.shape, x.stride(), device="meta")
+        return pattern.reshape(shape)._base is not pattern
+
+
+class Functionalizer:
+    """Runs ops on values that are never written to.
+
+    Parameters
+    ----------
+    copies : bool
+        Whether views are copied, so that no value shows the memory of another one.
+    """
+
+    traces = True               # values are what they would be without it
+    unrecorded = 0
+
+    def __init__(self, copies=False):
+        self.copies = copies
+
+    def __enter__(self):
+        interpreters.push(self)
+        return self
+
+    def __exit__(self, *exc):
+        interpreters.pop()
+
+    def lift(self, x):
+        """The stand-in of a tensor in memory of its own."""
+        return self.stand_in(x, Memory(x), (), x)
+
+    def stand_in(self, x, memory, views, value=None):
+        """The stand-in of a value that shows a memory, and lies there as x does."""
+        return counted_by(stands_for(x, Functional(self, memory, views, value)), memory.counter)
+
+    def arguments(self, leaves):
+        """The stand-ins of arguments; a tensor that is given twice is one inside as well."""
+        made, by_memory = {}, {}
+        for x in leaves:
+            if not isinstance(x, Tensor) or id(x) in made:
+                continue
+            s = made[id(x)] = self.lift(x)
+            if payload_of(x) is None and x.numel() and not x.is_meta:
+                storage = x.untyped_storage()           # kept, so that its id stays its own
+                _, others = by_memory.setdefault(id(storage), (storage, []))
+                others.append(carried_by(s, self).memory)
+                for memory in others if len(others) > 1 else ():
+                    memory.shared = True
+        return [made[id(x)] if isinstance(x, Tensor) else x for x in leaves]
+
+    def value(self, x):
+        payload = carried_by(x, self)
+        return x if payload is None else payload.tensor
+
+    def created(self, kind, x):
+        return self.lift(x)
+
+    def call(self, op, args, out, variant):
+        own = ops.row(op)
+        if own.kind == "composite":
+            return NotImplemented
+        values = tuple([self.values(x) for x in args])
+        if variant == INPLACE:
+            return self.write(op, args, values)
+        if op == "view":                    # the value may lie in memory otherwise
+            op = "reshape"
+            return self.view(op, args, values, ops.run(op, values))
+        if op == "reshape" and copies(args[0], args[1]):
+            return self.lift(ops.run("clone", (ops.run(op, values),)))
+        result = ops.run(op, values)
+        if out is not None:
+            return self.into(op, result, out)
+        if own.kind == "view":
+            return self.view(op, args, values, result)
+        if result is values[0] and isinstance(result, Tensor):
+            return args[0]
+        return self.lifted(result)
+
+    def values(self, x):
+        if isinstance(x, Tensor):
+            return self.value(x)
+        return type(x)([self.values(y) for y in x]) if type(x) is tuple or type(x) is list else x
+
+    def lifted(self, result):
+        if isinstance(result, tuple):
+            return tuple([self.lifted(r) for r in result])
+        return self.lift(result) if isinstance(result, Tensor) else result
+
+    def write(self, op, args, values):
+        x = args[0]
+        payload = carried_by(x, self)
+        if payload is None:
+            if any(carried_by(y, self) is not None for y in tree_flatten(args)[0] if isinstance(y, Tensor)):
+                raise RuntimeError(f"{op}_: a tensor from outside of the function is written to, which functionalize "
+                                   "cannot see; make it an argument")
+            ops.run(op, values, True)
+            return x
+        result = ops.run(op, values)
+        if isinstance(result, tuple):
+            raise RuntimeError(f"{op}_: several results cannot be written")
+        payload.write(result if result.dtype is x.dtype else result.to(x.dtype))
+        return x
+
+    def into(self, op, result, out):
+        single = not isinstance(out, (tuple, list))
+        for place, r in zip((out,) if single else out, (result,) if single else result):
+            payload = carried_by(place, self)
+            if payload is None:
+                raise RuntimeError(f"{op}: out is a tensor from outside of the function, which functionalize cannot "
+                                   "see; make it an argument")
+            if tuple(r.shape) != tuple(place.shape):
+                raise RuntimeError(f"{op}: out must have shape {list(r.shape)} inside functionalize, got "
+                                   f"{list(place.shape)}")
+            payload.write(r if r.dtype is place.dtype else r.to(place.dtype))
+        return out
+
+    def view(self, op, args, values, result):
+        whole = carried_by(args[0], self)
+        if whole is None:
+            return result
+        if result is values[0]:
+            return args[0]
+        if self.copies and args[0].ndim and min(args[0].stride()) >= 0:
+            with aside():               # where it would lie in the memory, of which it is a copy
+                x = args[0]
+                pattern = empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
+                places = ops.run(op, (pattern, *args[1:]))
+        else:
+            places = result
+        if isinstance(result, tuple):
+            return tuple([self.shown(whole, (op, args[1:], k), r, p, args[0])
+                          for k, (r, p) in enumerate(zip(result, places))])
+        return self.shown(whole, (op, args[1:], None), result, places, args[0])
+
+    def shown(self, whole, step, value, place, x):
+        """The stand-in of a view of x, which lies where ``place`` does in a tensor like x."""
+        views = (*whole.views, step)
+        if place is value or place.dtype is not x.dtype:
+            return self.stand_in(value, whole.memory, views, row_major(value) if self.copies else value)
+        memory = whole.memory
+        offset = memory.value.storage_offset() + x.storage_offset() - memory.start + place.storage_offset()
+        lying = memory.value.as_strided(place.shape, place.stride(), offset)
+        return self.stand_in(lying, whole.memory, views, row_major(value))
+
+
+def functionalize(func, *, remove="mutations"):
+    """The function that does what ``func`` does without a write in place in between.
+
+    Tensors that ``func`` makes and writes to become new values; the arguments that it writes to are written to at the
+    end. With :func:`ptcore.fx.experimental.proxy_tensor.make_fx` this gives graphs in which each value is made once.
+
+    Parameters
+    ----------
+    func : callable
+        Takes and returns trees (nested tuples, lists, dictionaries) of tensors.
+    remove : {"mutations", "mutations_and_views"}, default: "mutations"
+        With the second word views are copied as well: then no value shows the memory of another one.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    RuntimeError
+        If ``remove`` is another word, or a tensor is written to that is no argument and was not made inside.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.func import functionalize
+    >>> from ptcore.fx.experimental.proxy_tensor import make_fx
+    >>> def f(x):
+    ...     y = x.clone()
+    ...     y[0] = 7
+    ...     return y
+    >>> traced = make_fx(functionalize(f))(ptcore.ones(2))
+    >>> [node.target.__name__ for node in traced.graph.nodes if node.op == "call_function"]
+    ['clone', 'select', 'fill_full', 'assign', 'select_scatter']
+    >>> traced(ptcore.zeros(2))
+    tensor([7., 0.])
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. "
+                           "Valid options are 'mutations', which replaces writes in place by new values, and "
+                           "'mutations_and_views', which copies views as well.")
+
+    @functools.wraps(func, updated=())
+    def wrapped(*args, **kwargs):
+        flat, spec = tree_flatten((args, kwargs))
+        functionalizer = Functionalizer(remove == "mutations_and_views")
+        inside = functionalizer.arguments(flat)
+        with functionalizer:
+            given, named = tree_unflatten(inside, spec)
+            result = func(*given, **named)
+        result = tree_map(lambda x: functionalizer.value(x) if isinstance(x, Tensor) else x, result)
+        for x, s in zip(flat, inside):
+            payload = carried_by(s, functionalizer) if isinstance(x, Tensor) else None
+            if payload is not None and payload.memory.version:
+                x.copy_(payload.memory.value)
+                payload.memory.version = 0
+        return result
+    return wrapped

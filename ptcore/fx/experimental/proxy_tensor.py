@@ -1,0 +1,406 @@
+"""``make_fx``: any function as a graph of rows, by running it once under an interpreter that writes nodes.
+
+``ProxyTracer`` is the interpreter. Each tensor inside is a stand-in that carries its value and the node that gives it.
+What transformations and the backward do is made of rows in the end, and so it is in the graph.
+"""
+import operator
+import types
+
+import ptcore
+import ptcore._ops as ops
+from ptcore._ops.table.ids import op_name
+from ptcore._pytree import tree_flatten, tree_unflatten
+from ptcore._state import interpreters, is_grad_enabled, no_grad
+from ptcore._subclass import carried_by, stands_for
+from ptcore._tensor import Tensor
+from ptcore.fx._symbolic_trace import _TreesOfGraph
+from ptcore.fx.graph import Graph
+from ptcore.fx.graph_module import GraphModule
+from ptcore.fx.proxy import user_frame
+from ptcore.nn.modules.module import Module
+from ptcore.nn.parameter import Parameter
+
+__all__ = ["ProxyTracer", "make_fx"]
+
+INPLACE = 1
+MODES = ("real", "fake", "symbolic")
+
+
+class Traced:
+    """What a stand-in carries: its value, on the meta device if only its sizes are known, and the node that gives it.
+
+    ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long as
+    nothing has been written to it since its ``count``; or None.
+    """
+
+    __slots__ = ("constant", "count", "device", "node", "owner", "tensor")
+    known = False               # no rule may look at values: with other arguments they are others
+
+    def __init__(self, tensor, node, owner, device):
+        self.tensor, self.node, self.owner, self.device, self.constant = tensor, node, owner, device, None
+
+    def known_value(self):
+        """The value, a plain tensor, where it does not depend on arguments; or None."""
+        return None if self.constant is None or self.count != self.tensor._version else self.constant
+
+    def __repr__(self):
+        return f"Traced({self.node}, {self.tensor.dtype}, {list(self.tensor.shape)})"
+
+    def item(self, _):
+        known = self.known_value()
+        if known is not None:
+            return known.item()
+        raise RuntimeError("It appears that you're trying to get value out of a tracing tensor: the program reads a "
+                           "value that depends on what is traced, as a branch does; write where() or keep it a tensor"
+                           + self.owner.here())
+
+    def detached(self):
+        s = self.owner.pair(self.tensor.detach(), self.node, self.device)
+        payload = carried_by(s, self.owner)
+        payload.constant, payload.count = self.known_value(), self.tensor._version
+        return s
+
+    def made_like(self, x):
+        return x
+
+    def landed(self):
+        """What a leaf that is none of the tracer's gets of a traced gradient."""
+        return self.tensor
+
+
+class ProxyTracer:
+    """Writes a node for every row that is called while it is on the interpreter stack.
+
+    Parameters
+    ----------
+    root : Module
+        Gets what the graph refers to by name: tensors that the program takes from outside.
+    mode : {"real", "fake", "symbolic"}
+        Whether values are computed, or only their sizes.
+    decompositions : dict
+        Functions of rows, or names of rows, and what is called in their place.
+    record_stack_traces : bool
+        Whether nodes get the user's line.
+    """
+
+    traces = True                       # and does nothing else: rules may call what is fused
+    unrecorded = 0
+
+    def __init__(self, root, mode="real", decompositions=None, record_stack_traces=True):
+        self.root, self.mode, self.record_stack_traces = root, mode, record_stack_traces
+        self.graph = Graph(tracer_cls=type(self))
+        self.decompositions = {key if isinstance(key, str) else op_name(key.op): f
+                               for key, f in (decompositions or {}).items()}
+        self.reads = []                 # (kind, tensor) of values that no argument has
+        self._constants, self._calls = {}, {}
+
+    def __enter__(self):
+        interpreters.push(self)
+        return self
+
+    def __exit__(self, *exc):
+        interpreters.pop()
+
+    def here(self):
+        """The user's line, for messages."""
+        frame = user_frame()
+        return "" if frame is None else f"\n  at {frame.f_code.co_filename}:{frame.f_lineno}"
+
+    # -- values and nodes --------------------------------------------------------------------------
+
+    def pair(self, value, node, device=None):
+        """The stand-in of a value and the node that gives it."""
+        return stands_for(value, Traced(value, node, self, value.device if device is None else device))
+
+    def input(self, x, node):
+        """The stand-in of an argument."""
+        value = x.detach()
+        s = self.pair(value if self.mode == "real" else value.to("meta"), node, x.device)
+        return s.requires_grad_() if x.requires_grad else s
+
+    def value(self, x):
+        """The value of a stand-in; another tensor itself."""
+        payload = carried_by(x, self)
+        return x if payload is None else payload.tensor
+
+    def lift(self, x):
+        """The stand-in of a tensor that the program has from outside."""
+        value, node = self.constant(x)
+        return self.pair(value, node, x.device)
+
+    def constant(self, x):
+        """The value and the node of a tensor that the program has from outside."""
+        known = self._constants.get(id(x))
+        if known is None:
+            kind = "_param_constant" if isinstance(x, Parameter) else "_tensor_constant"
+            k = 0
+            while hasattr(self.root, f"{kind}{k}"):
+                k += 1
+            setattr(self.root, f"{kind}{k}", x)
+            value = x if self.mode == "real" else x.detach().to("meta")
+            known = self._constants[id(x)] = x, value, self.node("get_attr", f"{kind}{k}", (), {}, f"{kind}{k}")
+        return known[1:]
+
+    def node(self, kind, target, args, kwargs, name):
+        made = self.graph._add(kind, target, args, kwargs, name)
+        if self.record_stack_traces:
+            frame = user_frame()
+            if frame is not None:
+                made.meta["where"] = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+        return made
+
+    def argument(self, x):
+        """The value and the node of an argument, and what it carries: None of what does not depend on arguments."""
+        if isinstance(x, Tensor):
+            payload = carried_by(x, self)
+            if payload is not None:
+                return payload.tensor, payload.node, payload
+            value, node = self.constant(x)
+            return value, node, x
+        if type(x) is tuple or type(x) is list:
+            found = [self.argument(item) for item in x]
+            kind = type(x)
+            return kind([v for v, _, _ in found]), kind([n for _, n, _ in found]), [p for _, _, p in found]
+        if self.mode != "real" and isinstance(x, ptcore.device):
+            return META, x, x
+        if hasattr(x, "__array_interface__"):
+            return self.argument(ptcore.as_tensor(x))
+        return x, x, None
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def call(self, op, args, out, variant):
+        known = self._calls.get(op)
+        if known is None:
+            own = ops.row(op)
+            known = self._calls[op] = own, ops.function(op), ops.function(op, True), own.called or own.name, _plain(own)
+        own, function, in_place, name, plain = known
+        if self.decompositions and op in self.decompositions and out is None and variant != INPLACE:
+            with self:
+                positional, keyword = ops.bound(own, args)
+                return self.decompositions[op](*positional, **keyword)
+        if plain and out is None and variant != INPLACE:
+            result = self.plain_call(function, name, args)
+            if result is not None:
+                return result
+        if own.kind == "composite":
+            return NotImplemented
+        found = [self.argument(x) for x in args]
+        values = tuple([v for v, _, _ in found])
+        positional, keyword = ops.bound(own, [n for _, n, _ in found])
+        if is_grad_enabled():
+            with no_grad():
+                result = self.run(op, own, values, out, variant, keyword)
+        else:
+            result = self.run(op, own, values, out, variant, keyword)
+        if variant == INPLACE:
+            node = self.node("call_function", in_place, tuple(positional), keyword, f"{name}_")
+            written = found[0][2]
+            if isinstance(written, Traced):
+                written.node = node
+                self.note_constant(written, own, op, found, variant)
+            return args[0]
+        if out is None and result is values[0] and isinstance(result, Tensor):
+            return args[0]
+        node = self.node("call_function", function, tuple(positional), keyword, name)
+        if out is not None:
+            return out
+        device = self.device(found, args) if self.mode != "real" else None
+        if isinstance(result, tuple):
+            return tuple([self.result(r, self.node("call_function", operator.getitem, (node, k), {}, "getitem"), device)
+                          for k, r in enumerate(result)])
+        s = self.result(result, node, device)
+        if isinstance(result, Tensor):
+            self.note_constant(carried_by(s, self), own, op, found, variant)
+        return s
+
+    def plain_call(self, function, name, args):
+        """A call of which the arguments are numbers and tensors that are traced, whose values have no history; or None,
+        with nothing done."""
+        values, nodes, device = [], [], None
+        for x in args:
+            if isinstance(x, Tensor):
+                x = carried_by(x, self)
+                if x is None:
+                    return None
+                if x.constant is not None:
+                    return None
+                values.append(x.tensor)
+                nodes.append(x.node)
+                if device is None or not values[0].ndim:
+                    device = x.device
+            elif x is None or type(x) is int or type(x) is float or type(x) is bool:
+                values.append(x)
+                nodes.append(x)
+            else:
+                return None
+        result = function(*values)
+        if not isinstance(result, Tensor) or result is values[0]:
+            return None
+        return self.pair(result, self.node("call_function", function, tuple(nodes), None, name), device)
+
+    def run(self, op, own, values, out, variant, keyword):
+        if out is None:
+            return ops.run(op, values, variant == INPLACE)
+        outs = [self.argument(x) for x in (out if isinstance(out, (tuple, list)) else (out,))]
+        positional, named = ops.bound(own, values)
+        single = not isinstance(out, (tuple, list))
+        keyword["out"] = outs[0][1] if single else tuple([n for _, n, _ in outs])
+        return ops.function(op)(*positional, **named, out=outs[0][0] if single else tuple([v for v, _, _ in outs]))
+
+    def result(self, x, node, device):
+        return self.pair(x, node, device) if isinstance(x, Tensor) else x
+
+    def note_constant(self, payload, own, op, found, variant):
+        """Keeps the value of what depends neither on arguments nor on chance, if it is small."""
+        payload.constant = None
+        if own.random or payload.tensor.numel() > CONSTANT_NUMEL:
+            return
+        values = []
+        for value, _, carried in found:
+            several = isinstance(carried, list)
+            known = [p.known_value() if isinstance(p, Traced) else v if p is None else p
+                     for p, v in (zip(carried, value) if several else [(carried, value)])]
+            if any(k is None and p is not None for k, p in zip(known, carried if several else [carried])):
+                return
+            values.append(tuple(known) if several else known[0])
+        self.know(payload, None if self.mode == "real" else values, op, variant)
+
+    def know(self, payload, values, op, variant):
+        """``values``: the arguments where the value is to be worked out, which has none on the meta device."""
+        if values is None:
+            payload.constant = payload.tensor
+        elif variant == INPLACE:
+            payload.constant = ops.run(op, (values[0].clone(), *values[1:]), True)
+        else:
+            payload.constant = ops.run(op, tuple([CPU if x is META else x for x in values]))
+        payload.count = payload.tensor._version
+
+    def device(self, found, args):
+        """Where a result would be: where an argument says, else where the tensors are."""
+        tensors = []
+        for (_, _, carried), x in zip(found, args):
+            if isinstance(x, ptcore.device):
+                return x
+            tensors += [p for p in (carried if isinstance(carried, list) else [carried])
+                        if isinstance(p, (Tensor, Traced))]
+        for p in tensors:
+            if (p.tensor if isinstance(p, Traced) else p).ndim:
+                return p.device
+        return tensors[0].device if tensors else ptcore.get_default_device()
+
+    # -- what is no op -----------------------------------------------------------------------------
+
+    def created(self, kind, x):
+        """Memory from outside: what was copied there is copied at each run."""
+        value, node = self.constant(x)
+        if kind in ("from_numpy", "frombuffer", "from_dlpack"):
+            return self.pair(value, node, x.device)
+        copied = value.clone()
+        s = self.pair(copied, self.node("call_function", ops.function("clone"), (node,), {}, "clone"), x.device)
+        if copied.numel() <= CONSTANT_NUMEL and x.device.type == "cpu":
+            payload = carried_by(s, self)
+            payload.constant, payload.count = copied if self.mode == "real" else x.clone(), copied._version
+        return s
+
+    def read(self, kind, x):
+        self.reads.append((kind, x))
+
+
+def _plain(row):
+    """Whether all arguments are given by position and there is one result."""
+    return (row.kind in ("elementwise", "structured", "linear", "bilinear", "nondifferentiable") and not row.varargs
+            and not row.random and not row.fields and not any([a.keyword_only for a in ops.arguments(row)]))
+
+
+META, CPU = ptcore.device("meta"), ptcore.device("cpu")
+CONSTANT_NUMEL = 1024               # elements up to which the values of constants are kept
+
+
+def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_inputs=False, *, pre_dispatch=False,
+            record_module_stack=False, _allow_fake_constant=False, _error_on_data_dependent_ops=True,
+            record_stack_traces=True, proxy_module_inputs=False, _disable_torch_fn_metadata_mode=False):
+    """The function that traces ``f`` with the arguments it is given, and returns a graph of the rows that were called.
+
+    Backward passes and transformations inside ``f`` are traced as well: the graph is what they do.
+
+    Parameters
+    ----------
+    f : callable or Module
+        Takes and returns trees (nested tuples, lists, dictionaries) of tensors.
+    decomposition_table : dict, optional
+        Functions of ops, or names of rows, and the functions that are traced in their place.
+    tracing_mode : {"real", "fake", "symbolic"}, default: "real"
+        "real" computes all values; "fake" only sizes, strides and dtypes; "symbolic" keeps sizes of arguments as
+        symbols, so that the graph runs on other sizes.
+    record_stack_traces : bool, default: True
+        Whether nodes know the user's line (``node.stack_trace``).
+    _allow_non_fake_inputs, pre_dispatch, record_module_stack, _allow_fake_constant, _error_on_data_dependent_ops, \
+proxy_module_inputs, _disable_torch_fn_metadata_mode : bool
+        Accepted for programs of PyTorch; tensors from outside are constants of the graph in every mode.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of ``f`` and returns a :class:`ptcore.fx.GraphModule`.
+
+    Raises
+    ------
+    ValueError
+        If ``tracing_mode`` is another word.
+    RuntimeError
+        If the program reads a value that depends on the arguments, as a branch does.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.fx.experimental.proxy_tensor import make_fx
+    >>> traced = make_fx(ptcore.func.grad(lambda x: (x * x).sum()))(ptcore.ones(2))
+    >>> [node.target.__name__ for node in traced.graph.nodes if node.op == "call_function"]
+    ['mul', 'sum', 'fill_full', 'expand', 'mul', 'mul', 'add']
+    >>> traced(ptcore.tensor([1., 3.]))
+    tensor([2., 6.])
+    """
+    if tracing_mode not in MODES:
+        raise ValueError(f"make_fx: tracing_mode must be one of {MODES}, got {tracing_mode!r}")
+    if not callable(f):
+        raise TypeError(f"make_fx: f must be callable, got {type(f).__name__}")
+
+    def wrapped(*args):
+        return _trace(f, args, tracing_mode, decomposition_table, record_stack_traces)
+    return wrapped
+
+
+def _trace(f, args, mode, decompositions, record_stack_traces):
+    leaves, spec = tree_flatten(args)
+    names = _argument_names(f, len(args))
+    root = Module()
+    tracer = ProxyTracer(root, mode, decompositions, record_stack_traces)
+    graph, given = tracer.graph, []
+    counts = [len(tree_flatten(a)[0]) for a in args]
+    labels = [f"{name}_{k + 1}" for name, n in zip(names, counts) for k in range(n)]
+    for x, label in zip(leaves, labels):
+        node = graph._add("placeholder", label, (), {}, label)
+        given.append((x, node))
+    inside = [tracer.input(x, node) if isinstance(x, Tensor) else x for x, node in given]
+    with tracer:
+        result = f(*tree_unflatten(inside, spec))
+        found, out_spec = tree_flatten(result)
+        found = [tracer.argument(x)[1] if isinstance(x, Tensor) else x for x in found]
+    nested = any([n != 1 or isinstance(a, (tuple, list, dict)) for n, a in zip(counts, args)])
+    if nested:
+        graph._trees = trees = _TreesOfGraph(names, spec)
+        trees.out_spec = out_spec
+        graph.output(found[0] if len(found) == 1 else tuple(found))
+    else:
+        graph.output(tree_unflatten(found, out_spec))
+    graph.eliminate_dead_code()
+    return GraphModule(root, graph, getattr(f, "__name__", type(f).__name__))
+
+
+def _argument_names(f, n):
+    """The names of a function's parameters, or ``arg0`` on."""
+    code = getattr(f, "__code__", None) if isinstance(f, types.FunctionType) else None
+    if code is None or code.co_flags & 0x04 or hasattr(f, "__wrapped__"):
+        return [f"arg{k}" for k in range(n)]
+    return list(code.co_varnames[:n])
