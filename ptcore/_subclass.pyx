@@ -207,6 +207,9 @@ def symbolic_layout(Tensor t not None, bint strides):
         given = getattr((<TensorExtras>t.extras).payload, "strides", None)
         if given is None or not any_symbolic(given):
             return None
+    behind = getattr((<TensorExtras>t.extras).payload, "tensor", None)
+    if isinstance(behind, Tensor) and (<Tensor>behind).flags & PT_INTERPOSED:
+        return behind.stride()[(<Tensor>behind).rank - t.rank:] if strides else behind.storage_offset()
     given = getattr((<TensorExtras>t.extras).payload, "strides" if strides else "offset", None)
     if given is not None:
         return tuple(given) if strides else given

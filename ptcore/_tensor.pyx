@@ -741,9 +741,15 @@ layout_seen = None                  # installed by _subclass.pyx: see symbolic_l
 
 
 cdef object shape_seen(Tensor t):
-    """The sizes of a stand-in: its payload may have them, symbolic ints among them, or a method that gives them."""
-    sizes = getattr((<TensorExtras>t.extras).payload, "sizes", None)
+    """The sizes of a stand-in: its payload may have them, symbolic ints among them, or a method that gives them; else
+    they are those of the value, whose first dims may be hidden."""
+    payload = (<TensorExtras>t.extras).payload
+    sizes = getattr(payload, "sizes", None)
     if sizes is None:
+        behind = getattr(payload, "tensor", None)
+        if isinstance(behind, Tensor) and (<Tensor>behind).flags & PT_INTERPOSED:
+            sizes = shape_seen(<Tensor>behind)
+            return sizes if len(sizes) == t.rank else Size(sizes[len(sizes) - t.rank:])
         return shape_of(t)
     if not isinstance(sizes, (tuple, list)):
         sizes = sizes(t)

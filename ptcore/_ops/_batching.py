@@ -36,7 +36,7 @@ def call(op, args, inplace=False):
         If batched values would be written to a tensor that is not batched.
     """
     row = ops.row(op)
-    sizes = {b.tensor.shape[0] for b in _leaves(args) if isinstance(b, Batched)}
+    sizes = [b.tensor.shape[0] for b in _leaves(args) if isinstance(b, Batched)]
     word, _, rest = ("", "", "") if callable(row.batch) else row.batch.partition(" ")
     if not sizes and not row.random:
         return ops.run(op, args, inplace)
@@ -44,12 +44,12 @@ def call(op, args, inplace=False):
         raise NotImplementedError(f"{op}: it cannot be batched: {rest}{here()}")
     if word == "decompose":
         return NotImplemented
-    if len(sizes) > 1:
-        raise RuntimeError(f"{op}: batched arguments must have one batch size, got {sorted(sizes)}")
+    if any(n != sizes[0] for n in sizes[1:]):
+        raise RuntimeError(f"{op}: batched arguments must have one batch size, got {sorted(set(sizes))}")
     if inplace and not isinstance(args[0], Batched):
         raise RuntimeError(f"{op}_: {row.args[0].name} is not batched, but a value that is would be "
                            f"written to it{here()}")
-    (size,) = sizes
+    size = sizes[0]
     if callable(row.batch):
         return row.batch(args, size)
     if word == "broadcast":
@@ -77,7 +77,12 @@ def _sample(value):
 
 
 def _expected(row, args):
-    """What the op gives for one sample, on ``meta``; raises what it raises."""
+    """What the op gives for one sample, on ``meta``; raises what it raises. Of symbolic sizes: what has such."""
+    if any(type(n) is not int for a in _leaves(args) if isinstance(a, (Batched, Tensor)) for n in a.shape):
+        from ptcore._ops.table.evaluate import Sized, symbolic_sizes
+        found = symbolic_sizes(row.name, args)
+        if found is not NotImplemented:
+            return tuple([Sized(n, None) for n in found]) if isinstance(found, list) else Sized(found, None)
     with aside():                       # nothing is computed: no interpreter is to see it
         return ops.run(row.name, tuple([_sample(a) for a in args]))
 

@@ -53,4 +53,13 @@ def _is_row(graph, node):
         return False
     if type(node.target) is OpFunction:
         return row(op_name(node.target.op)).kind != "composite"
-    return node.target is operator.getitem and isinstance(node.args[1], int)
+    if node.target is operator.getitem:
+        return isinstance(node.args[1], int)
+    return node.target in _of_sizes()
+
+
+def _of_sizes():
+    """What nodes compute with sizes."""
+    from ptcore._expressions import FUNCTIONS
+    from ptcore.fx.experimental._sizes import check_guards, sym_size
+    return {sym_size, check_guards, *FUNCTIONS.values()}

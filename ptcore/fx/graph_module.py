@@ -207,7 +207,7 @@ class GraphModule(Module):
 
     def __reduce__(self):
         """The nodes as plain data: what a file is read from runs no code of a graph."""
-        state = {name: value for name, value in vars(self).items() if name not in ("_graph", "_steps")}
+        state = {name: value for name, value in vars(self).items() if name not in ("_graph", "_steps", "shape_env")}
         return _rebuilt, (state, _packed(self._graph))
 
     def to_folder(self, folder, module_name="FxModule"):

@@ -55,10 +55,13 @@ class Traced:
                            + self.owner.here())
 
     def detached(self):
-        s = self.owner.pair(self.tensor.detach(), self.node, self.device)
-        payload = carried_by(s, self.owner)
+        value = self.tensor.detach()
+        payload = self.copied(value)
         payload.constant, payload.count = self.known_value(), self.tensor._version
-        return s
+        return stands_for(value, payload)
+
+    def copied(self, value):
+        return Traced(value, self.node, self.owner, self.device)
 
     def made_like(self, x):
         return x
@@ -66,6 +69,23 @@ class Traced:
     def landed(self):
         """What a leaf that is none of the tracer's gets of a traced gradient."""
         return self.tensor
+
+
+class Sized(Traced):
+    """What a stand-in of symbolic sizes carries. ``strides`` and ``offset`` are None where they follow from the sizes."""
+
+    __slots__ = ("offset", "sizes", "strides")
+
+    def __init__(self, tensor, node, owner, device, sizes, layout=None):
+        super().__init__(tensor, node, owner, device)
+        self.sizes = tuple(sizes)
+        self.strides, self.offset = (None, None) if layout is None else layout
+
+    def copied(self, value):
+        return Sized(value, self.node, self.owner, self.device, self.sizes, (self.strides, self.offset))
+
+    def __repr__(self):
+        return f"Traced({self.node}, {self.tensor.dtype}, {list(self.sizes)})"
 
 
 class ProxyTracer:
@@ -93,6 +113,10 @@ class ProxyTracer:
                                for key, f in (decompositions or {}).items()}
         self.reads = []                 # (kind, tensor) of values that no argument has
         self._constants, self._calls = {}, {}
+        self.env = None
+        if mode == "symbolic":
+            from ptcore.fx.experimental import _sizes
+            self.env = _sizes.Sizes(self)
 
     def __enter__(self):
         interpreters.push(self)
@@ -115,8 +139,20 @@ class ProxyTracer:
     def input(self, x, node):
         """The stand-in of an argument."""
         value = x.detach()
-        s = self.pair(value if self.mode == "real" else value.to("meta"), node, x.device)
+        if self.env is not None:
+            s = self.env.input(value.to("meta"), node, x.device)
+        else:
+            s = self.pair(value if self.mode == "real" else value.to("meta"), node, x.device)
         return s.requires_grad_() if x.requires_grad else s
+
+    def argument_of(self, x, node):
+        """An argument as the traced function gets it."""
+        if isinstance(x, Tensor):
+            return self.input(x, node)
+        return self.env.number(x, node) if self.env is not None and type(x) is int else x
+
+    def is_traced(self, x):
+        return isinstance(x, Tensor) or self.env is not None and self.env.is_number(x)
 
     def value(self, x):
         """The value of a stand-in; another tensor itself."""
@@ -157,12 +193,14 @@ class ProxyTracer:
                 return payload.tensor, payload.node, payload
             value, node = self.constant(x)
             return value, node, x
-        if type(x) is tuple or type(x) is list:
+        if isinstance(x, (tuple, list)):
             found = [self.argument(item) for item in x]
-            kind = type(x)
+            kind = list if isinstance(x, list) else tuple
             return kind([v for v, _, _ in found]), kind([n for _, n, _ in found]), [p for _, _, p in found]
         if self.mode != "real" and isinstance(x, ptcore.device):
             return META, x, x
+        if self.env is not None and self.env.is_number(x):
+            return x.hint, self.env.node(x), x
         if hasattr(x, "__array_interface__"):
             return self.argument(ptcore.as_tensor(x))
         return x, x, None
@@ -181,7 +219,7 @@ class ProxyTracer:
             with self:
                 positional, keyword = ops.bound(own, args)
                 return self.decompositions[op](*positional, **keyword)
-        if plain and out is None and variant != INPLACE:
+        if plain and out is None and variant != INPLACE and self.env is None:
             result = self.plain_call(function, name, args)
             if result is not None:
                 return result
@@ -209,9 +247,14 @@ class ProxyTracer:
             return out
         device = self.device(found, args) if self.mode != "real" else None
         if isinstance(result, tuple):
-            return tuple([self.result(r, self.node("call_function", operator.getitem, (node, k), {}, "getitem"), device)
-                          for k, r in enumerate(result)])
-        s = self.result(result, node, device)
+            nodes = [self.node("call_function", operator.getitem, (node, k), {}, "getitem") for k in range(len(result))]
+            if self.env is not None:
+                return self.env.results(own, args, result, nodes, device)
+            return tuple([self.result(r, n, device) for r, n in zip(result, nodes)])
+        if self.env is not None:
+            (s,) = self.env.results(own, args, (result,), [node], device)
+        else:
+            s = self.result(result, node, device)
         if isinstance(result, Tensor):
             self.note_constant(carried_by(s, self), own, op, found, variant)
         return s
@@ -263,8 +306,9 @@ class ProxyTracer:
             several = isinstance(carried, list)
             known = [p.known_value() if isinstance(p, Traced) else v if p is None else p
                      for p, v in (zip(carried, value) if several else [(carried, value)])]
-            if any(k is None and p is not None for k, p in zip(known, carried if several else [carried])):
-                return
+            if any(p is not None and (k is None or not isinstance(p, (Traced, Tensor, ptcore.device)))
+                   for k, p in zip(known, carried if several else [carried])):
+                return                  # a symbolic number is none that is known
             values.append(tuple(known) if several else known[0])
         self.know(payload, None if self.mode == "real" else values, op, variant)
 
@@ -384,11 +428,13 @@ def _trace(f, args, mode, decompositions, record_stack_traces):
     for x, label in zip(leaves, labels):
         node = graph._add("placeholder", label, (), {}, label)
         given.append((x, node))
-    inside = [tracer.input(x, node) if isinstance(x, Tensor) else x for x, node in given]
+    inside = [tracer.argument_of(x, node) for x, node in given]
     with tracer:
         result = f(*tree_unflatten(inside, spec))
         found, out_spec = tree_flatten(result)
-        found = [tracer.argument(x)[1] if isinstance(x, Tensor) else x for x in found]
+        found = [tracer.argument(x)[1] if tracer.is_traced(x) else x for x in found]
+        if tracer.env is not None:
+            tracer.env.check_guards()
     nested = any([n != 1 or isinstance(a, (tuple, list, dict)) for n, a in zip(counts, args)])
     if nested:
         graph._trees = trees = _TreesOfGraph(names, spec)
@@ -397,7 +443,10 @@ def _trace(f, args, mode, decompositions, record_stack_traces):
     else:
         graph.output(tree_unflatten(found, out_spec))
     graph.eliminate_dead_code()
-    return GraphModule(root, graph, getattr(f, "__name__", type(f).__name__))
+    made = GraphModule(root, graph, getattr(f, "__name__", type(f).__name__))
+    if tracer.env is not None:
+        made.shape_env = tracer.env.env
+    return made
 
 
 def _argument_names(f, n):
