@@ -1,4 +1,6 @@
 # What the engine asks of the modes without a Python call.
+from libc.stdint cimport uint32_t
+
 cpdef bint is_grad_enabled() noexcept
 cdef list interpreter_stack()
 cpdef bint is_anomaly_enabled() noexcept
