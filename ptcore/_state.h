@@ -51,6 +51,9 @@ typedef struct pt_state {
 extern "C" {
 #endif
 pt_state *pt_state_get(void);
+/* The mode bits that a thread has ever had: where no other use is made of the thread's state, this word is looked at
+ * first, which costs no call. */
+extern uint32_t pt_modes_seen;
 #ifdef __cplusplus
 }
 extern thread_local pt_state pt_tls;

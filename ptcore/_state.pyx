@@ -177,7 +177,9 @@ cpdef void _set_grad_enabled(bint mode) noexcept:
 
 
 cdef void set_bit(uint32_t bit, bint on):
+    global pt_modes_seen
     if on:
+        pt_modes_seen |= bit
         pt_tls.mode |= bit
     else:
         pt_tls.mode &= ~bit
@@ -194,6 +196,18 @@ def set_autocast_mode(bint on):
 
 def set_function_mode(bint on):
     set_bit(PT_MODE_FUNCTION, on)
+
+
+cdef bint is_asked(uint32_t flags) noexcept:
+    """Whether a method that is no op, of a tensor with these flags, is handed to ``__torch_function__`` of its class or
+    of a mode."""
+    return (flags | pt_tls.mode) & (PT_SUBCLASS | PT_MODE_FUNCTION) != 0 and not pt_tls.torch_function_off
+
+
+cdef object asked(object function, object t):
+    """What ``__torch_function__`` makes of such a method."""
+    from ptcore._overrides import ask
+    return ask(function, (t,), {})
 
 
 def torch_function_is_off():

@@ -112,6 +112,7 @@ cdef extern from "_state.h" nogil:
         uint8_t device_set
         uint8_t default_dtype
     pt_state pt_tls
+    uint32_t pt_modes_seen
 
 # Devices: columns of the kernel table. Columns from DEVICE_FREE on are given to
 # backends registered at run time.

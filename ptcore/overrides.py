@@ -67,7 +67,7 @@ def get_overridable_functions():
     spaces = (ptcore, ptcore.nn.functional, ptcore.linalg, ptcore.special, ptcore.fft, Tensor)
     found = {space: [f for f in [getattr(space, name) for name in sorted(dir(space)) if not name.startswith("__")]
                      if isinstance(f, kinds)] for space in spaces}
-    found[Tensor] += [Tensor.__getitem__, Tensor.__setitem__]
+    found[Tensor] += [Tensor.__getitem__, Tensor.__setitem__, Tensor.detach, Tensor.item]
     return found
 
 

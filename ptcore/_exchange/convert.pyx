@@ -15,7 +15,7 @@ from ptcore._device cimport CPU, as_device
 from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float,
                             dtype_of)
 from ptcore._shape cimport fill_strides, read_index
-from ptcore._state cimport told
+from ptcore._state cimport asked, is_asked, told
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
@@ -582,14 +582,17 @@ cdef int readable(Tensor t, str op) except -1:
 
 def item(Tensor self not None):
     """The value of a tensor of one element, as a Python number."""
-    return value_of(self, "item")
+    if (self.count == 1 and self.storage.device == DEVICE_CPU
+            and not (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION)):
+        return read_element(address(self), self.dt)
+    return asked(Tensor.item, self) if is_asked(self.flags) else value_of(self, "item")
 
 
 cdef object value_of(Tensor self, str kind):
-    if (self.flags | pt_tls.mode) & PT_INTERPOSED:
+    if (self.flags | pt_modes_seen) & PT_INTERPOSED:
         if self.flags & PT_INTERPOSED:
             return (<TensorExtras>self.extras).payload.item(self)
-        told("read", kind, self)
+        seen(kind, self)
     if self.count != 1:
         raise SeveralElementsError(f"item: the tensor must have one element, got shape {list(shape_of(self))}")
     readable(self, "item")

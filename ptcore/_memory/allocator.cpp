@@ -27,6 +27,7 @@
 #endif
 
 thread_local pt_state pt_tls = {0, 1, 0, 0, 0, 0};
+uint32_t pt_modes_seen = 0;
 
 namespace {
 

@@ -19,6 +19,7 @@ from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.offer import overridable
+from ptcore._state cimport asked, is_asked
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
                                    unsqueeze)
@@ -32,7 +33,6 @@ cdef int OP_CLONE = op_id("clone")
 cdef int OP_MM = op_id("mm")
 
 
-@overridable
 def detach(Tensor self not None):
     """The same memory without history.
 
@@ -43,9 +43,12 @@ def detach(Tensor self not None):
     >>> x.detach().requires_grad
     False
     """
-    if self.flags & PT_INTERPOSED:
-        from ptcore._subclass import detached
-        return detached(self)
+    if (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION):
+        if is_asked(self.flags):
+            return asked(Tensor.detach, self)
+        if self.flags & PT_INTERPOSED:
+            from ptcore._subclass import detached
+            return detached(self)
     cdef Tensor r = alias(self)
     if self.flags & PT_INFERENCE and not self.flags & PT_DATA and not pt_tls.inference:
         count_apart(r, 0)       # may be written to, as in PyTorch
@@ -663,6 +666,7 @@ for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_stride
            detach, detach_, to, cpu, cuda, type_as, is_same_size, get_device, new, size, as_strided, view_as,
            reshape_as, expand_as, broadcast_to, nonzero, masked_select, conj, adjoint, astype, to_numpy, tobytes):
     setattr(Tensor, _f.__name__, _f)
+detach = overridable(detach)            # the function; the method asks itself
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("bfloat16", "bfloat16"), ("int", "int32"), ("long", "int64"), ("short", "int16"),
                ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),

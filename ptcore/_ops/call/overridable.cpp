@@ -1,10 +1,11 @@
 /* Overridable: a function written in Python whose calls are offered to __torch_function__ as a whole.
  *
  * What the ops inside of it would be asked for one by one, it hands over before it runs, as OpFunction does for rows. A
- * plain call pays for a look at the types of its arguments and at one word of the thread.
+ * plain call pays for a look at the types of its arguments and at one word.
  */
 #include "op_function.h"
 #include "_state.h"
+#include "ptcore/config.h"
 #include <stddef.h>
 #include <structmember.h>
 
@@ -22,14 +23,19 @@ typedef struct {
 
 inline PyObject *function_of(PyObject *self) { return ((overridable *)self)->function; }
 
+/* Whether a value is of a class that has nothing to say. */
+inline bool is_plain(PyObject *x) {
+    PyTypeObject *cls = Py_TYPE(x);
+    return cls == (PyTypeObject *)pt_hooks.tensor || x == Py_None || cls == &PyLong_Type || cls == &PyFloat_Type
+        || cls == &PyBool_Type || cls == &PyUnicode_Type;
+}
+
 /* The flags of those of some values that may say something, see flags_of in offer.pyx. */
 uint32_t flags_of(PyObject *const *values, Py_ssize_t n, int levels) {
     uint32_t key = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *x = values[i];
-        PyTypeObject *cls = Py_TYPE(x);
-        if (cls == (PyTypeObject *)pt_hooks.tensor || x == Py_None || cls == &PyLong_Type || cls == &PyFloat_Type
-            || cls == &PyBool_Type || cls == &PyUnicode_Type)
+        if (is_plain(x))
             continue;
         if (PyTuple_Check(x) || PyList_Check(x)) {
             if (levels > 0)
@@ -41,12 +47,22 @@ uint32_t flags_of(PyObject *const *values, Py_ssize_t n, int levels) {
     return key;
 }
 
-PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+PT_NOINLINE PyObject *call_of_others(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     const Py_ssize_t all = n + (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords));
     const uint32_t key = flags_of(args, all, LEVELS) | (pt_tls.mode & PT_MODE_FUNCTION);
     if (key & PT_FOREIGN || (key & (PT_SUBCLASS | PT_MODE_FUNCTION) && !pt_tls.torch_function_off))
         return pt_hooks.ask(self, const_cast<PyObject **>(args), n, keywords);
+    return ((overridable *)self)->inner(function_of(self), args, nargsf, keywords);
+}
+
+PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    const Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords));
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!is_plain(args[i]))
+            return call_of_others(self, args, nargsf, keywords);
+    if (pt_modes_seen & PT_MODE_FUNCTION)
+        return call_of_others(self, args, nargsf, keywords);
     return ((overridable *)self)->inner(function_of(self), args, nargsf, keywords);
 }
 

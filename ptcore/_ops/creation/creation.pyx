@@ -184,6 +184,13 @@ cdef object dtype_for(object dtype, object out, const char *op):
 
 cdef Tensor sized(object size, tuple rest, object dtype, object device, object out, object value, const char *op):
     """Memory for the ``(*size, dtype, device, out)`` of a creation function, full of a value; None: of any."""
+    if out is None and value is None and not pt_modes_seen & PT_INTERPOSED:
+        return fresh(size, rest, dtype, device, op)
+    return full_or_offered(size, rest, dtype, device, out, value, op)
+
+
+cdef Tensor full_or_offered(object size, tuple rest, object dtype, object device, object out, object value,
+                            const char *op):
     cdef Tensor t
     if out is not None:
         dtype = dtype_for(dtype, out, op)
