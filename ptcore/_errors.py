@@ -7,6 +7,44 @@ import warnings
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
+def user_frame():
+    """The innermost frame outside of this package, or None."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def user_line():
+    """The line of the program that is running now, outside of this package, as a traceback has it; or None."""
+    import traceback
+    frame = user_frame()
+    if frame is None:
+        return None
+    return "".join(traceback.format_list([traceback.FrameSummary(frame.f_code.co_filename, frame.f_lineno,
+                                                                 frame.f_code.co_name)]))
+
+
+def here():
+    """The end of a message: the user's line, where there is one."""
+    line = user_line()
+    return "" if line is None else "\n" + line.rstrip()
+
+
+def at_users_line(check):
+    """Decorator of a function that checks arguments: its errors end with the user's line."""
+    def checked(*args):
+        try:
+            return check(*args)
+        except (RuntimeError, TypeError, ValueError) as error:
+            line = here()
+            if not str(error).endswith(line):           # a check may call others
+                error.args = (f"{error}{line}",)
+            raise
+    checked.__name__, checked.__qualname__, checked.__doc__ = check.__name__, check.__qualname__, check.__doc__
+    return checked
+
+
 def warn(message, category=UserWarning):
     """A warning at the innermost line outside this package: compiled functions have no frame to count by."""
     level, frame = 2, sys._getframe(1)

@@ -10,7 +10,7 @@ cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ptcore._types cimport *
-from ptcore._errors import MemoryInUseError, OutOfMemoryError
+from ptcore._errors import MemoryInUseError, OutOfMemoryError, here
 from ptcore._device cimport as_device, device_of
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, sizes_tuple
@@ -327,7 +327,7 @@ cdef UntypedStorage storage_object(pt_storage *s):
 cdef int refuse_stand_in(Tensor t, str op) except -1:
     """Refuses to show or exchange the memory that a stand-in borrows: it is that of other values as well."""
     if t.flags & PT_INTERPOSED:
-        raise RuntimeError(f"{op}: the memory of a traced or batched tensor is not known here")
+        raise RuntimeError(f"{op}: the memory of a traced or batched tensor is not known here{here()}")
     if pt_tls.mode & PT_INTERPOSED:
         told("read", op, t)
 

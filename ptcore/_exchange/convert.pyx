@@ -18,7 +18,7 @@ from ptcore._shape cimport fill_strides, read_index
 from ptcore._state cimport told
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
-from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError
+from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
 
 cdef extern from "ptcore/elementwise.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
@@ -576,7 +576,7 @@ cdef int readable(Tensor t, str op) except -1:
     if t.storage.device == DEVICE_META:
         raise NotImplementedError(f"{op}: a meta tensor has no data")
     if t.flags & PT_INTERPOSED:
-        raise RuntimeError(f"{op}: the value of a traced or batched tensor is not known here")
+        raise RuntimeError(f"{op}: the value of a traced or batched tensor is not known here{here()}")
     return 0
 
 
@@ -685,7 +685,7 @@ def numpy(Tensor self not None, *, force=False):
         raise RuntimeError("numpy: can't convert a tensor that requires grad; use "
                            "tensor.detach().numpy() instead")
     if t.flags & PT_INTERPOSED:
-        raise RuntimeError("numpy: the value of a traced or batched tensor is not known here")
+        raise RuntimeError("numpy: the value of a traced or batched tensor is not known here" + here())
     seen("numpy", t)
     if t.dt == PT_BFLOAT16:
         import ml_dtypes

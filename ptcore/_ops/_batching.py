@@ -10,6 +10,7 @@ argument and result; a call that is wrong for one sample raises that sample's er
 whose rule moves dims run once on ``meta`` samples, which also says what the results look like.
 """
 import ptcore._ops as ops
+from ptcore._errors import here
 from ptcore._exchange.convert import as_tensor
 from ptcore._ops.call.batched import Batched
 from ptcore._ops.creation.creation import arange, empty
@@ -40,14 +41,14 @@ def call(op, args, inplace=False):
     if not sizes and not row.random:
         return ops.run(op, args, inplace)
     if word == "refused:":
-        raise NotImplementedError(f"{op}: it cannot be batched: {rest}")
+        raise NotImplementedError(f"{op}: it cannot be batched: {rest}{here()}")
     if word == "decompose":
         return NotImplemented
     if len(sizes) > 1:
         raise RuntimeError(f"{op}: batched arguments must have one batch size, got {sorted(sizes)}")
     if inplace and not isinstance(args[0], Batched):
         raise RuntimeError(f"{op}_: {row.args[0].name} is not batched, but a value that is would be "
-                           "written to it")
+                           f"written to it{here()}")
     (size,) = sizes
     if callable(row.batch):
         return row.batch(args, size)

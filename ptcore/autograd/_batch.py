@@ -5,6 +5,7 @@ hidden; what an op does to it says the op's row (``_ops/_batching.py``).
 """
 import functools
 
+from ptcore._errors import at_users_line, here
 from ptcore._ops import _batching, _decompositions, row, run
 from ptcore._ops.call.batched import Batched, made_as, on_stacks, sample_of
 from ptcore._ops.creation.creation import eye, zeros
@@ -69,7 +70,7 @@ class Batcher:
 
     def run(self, op, args, out, variant):
         if out is not None:
-            raise RuntimeError(f"{op}: out= cannot be batched")
+            raise RuntimeError(f"{op}: out= cannot be batched{here()}")
         word = WORDS.get(op)
         if word is None:
             own = row(op)
@@ -132,7 +133,7 @@ class Batcher:
         if self.randomness == "error":
             raise RuntimeError(f"vmap: called random operation {own.called or own.name} while in randomness error "
                                "mode. Please either use the 'same' or 'different' randomness flags on vmap or perform "
-                               "the randomness operation out of vmap")
+                               "the randomness operation out of vmap" + here())
         batched = any(isinstance(x, Batched) for x in args)
         if self.randomness == "same":
             if not batched:
@@ -269,6 +270,7 @@ def mapped(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
     return _in_chunks(func, flat, spec, dims, size, out_dims, randomness, chunk_size, kwargs)
 
 
+@at_users_line
 def read_inputs(func, in_dims, args):
     """The leaves of the arguments, their structure, the mapped dim of each and its size."""
     called = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
@@ -318,6 +320,7 @@ def _run(func, flat, spec, dims, size, out_dims, randomness, kwargs):
     return [placed(func, x, d, size) for x, d in zip(values, places)], out_spec, places
 
 
+@at_users_line
 def read_out_dims(func, out_dims, result, out_spec):
     places = broadcast_leaves(out_dims, out_spec)
     if isinstance(result, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
@@ -329,6 +332,7 @@ def read_out_dims(func, out_dims, result, out_spec):
     return places
 
 
+@at_users_line
 def placed(func, x, d, size):
     """An output with the mapped dim at ``d``."""
     name = name_of(func)

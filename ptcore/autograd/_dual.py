@@ -8,6 +8,7 @@ of its own: it shows a window of its base's, which for that lies in memory as th
 the base or any view of it is seen by all.
 """
 import ptcore._ops as ops
+from ptcore._errors import at_users_line
 from ptcore._ops import _decompositions
 from ptcore._ops._record import custom_node
 from ptcore._ops.call.batched import made_as
@@ -284,6 +285,7 @@ def _onward(node, g, needs):
 _onward.__name__ = "MakeDualBackward"
 
 
+@at_users_line
 def check_tangent(x, t):
     """Refuses a tangent that is not of its primal's kind."""
     if x.dtype.kind not in "fc":

@@ -1,4 +1,5 @@
 """Which arguments a transformation differentiates by, and what it asks of inputs and outputs."""
+from ptcore._errors import at_users_line
 from ptcore._pytree import tree_leaves
 from ptcore._tensor import Tensor
 
@@ -11,6 +12,7 @@ def _place(argnum, count):
     return argnum % count
 
 
+@at_users_line
 def places(argnums, count):
     """The places that ``argnums`` names among ``count`` arguments: an int, or a tuple of them."""
     if isinstance(argnums, int):
@@ -44,6 +46,7 @@ def replaced(args, new, argnums):
     return tuple(result)
 
 
+@at_users_line
 def refuse_complex(api, tree, is_input):
     of = "inputs" if is_input else "outputs"
     for k, x in enumerate(tree_leaves(tree)):
@@ -52,6 +55,7 @@ def refuse_complex(api, tree, is_input):
                                f"idx: {k}")
 
 
+@at_users_line
 def check_outputs(api, flat):
     """Refuses a function that returns nothing, or something else than tensors."""
     if not flat or (len(flat) == 1 and flat[0] is None):
@@ -59,3 +63,29 @@ def check_outputs(api, flat):
     for y in flat:
         if not isinstance(y, Tensor):
             raise RuntimeError(f"{api}: expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+
+
+@at_users_line
+def pair(api, output):
+    """The output and the other object that a function returns with ``has_aux``."""
+    if not (isinstance(output, tuple) and len(output) == 2):
+        raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return output
+
+
+@at_users_line
+def check_floating(y):
+    if y.dtype.kind not in "fc":
+        raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with "
+                           f"dtype {y.dtype}")
+
+
+@at_users_line
+def check_scalar(output):
+    api = "grad_and_value(f)(*args)"
+    if not isinstance(output, Tensor):
+        raise RuntimeError(f"{api}: Expected f(*args) to return a Tensor, got {type(output)}")
+    if output.ndim:
+        raise RuntimeError(f"{api}: Expected f(*args) to return a scalar Tensor, got tensor with {output.ndim} dims. "
+                           "Maybe you wanted to use the vjp or jacrev APIs instead?")
+

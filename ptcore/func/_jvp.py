@@ -1,6 +1,7 @@
 """Forward mode as functions of functions: ``jvp``, ``jacfwd``, ``linearize``; and ``hessian``, of both modes."""
 import functools
 
+from ptcore._errors import at_users_line, here
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._tensor import Tensor
@@ -53,7 +54,9 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False) -> "Any":
     return jvp_at(func, primals, tangents, None, strict, has_aux)
 
 
-def jvp_at(func, primals, tangents, argnums, strict=False, has_aux=False):
+@at_users_line
+def _read(primals, tangents, argnums):
+    """The tensors that move, their directions, and the structure of both."""
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{_CALLED}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     moving = primals if argnums is None else _arguments.chosen(primals, argnums)
@@ -69,6 +72,11 @@ def jvp_at(func, primals, tangents, argnums, strict=False, has_aux=False):
         for x in tensors:
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"{_CALLED}: Expected {name} to only contain Tensors, got {type(x)}")
+    return flat, directions, spec
+
+
+def jvp_at(func, primals, tangents, argnums, strict=False, has_aux=False):
+    flat, directions, spec = _read(primals, tangents, argnums)
     for x, t in zip(flat, directions):
         check_tangent(x, t)
     with Forward() as forward:
@@ -77,17 +85,14 @@ def jvp_at(func, primals, tangents, argnums, strict=False, has_aux=False):
             duals = _arguments.replaced(primals, duals if isinstance(argnums, tuple) else duals[0], argnums)
         output, aux = func(*duals), None
         if has_aux:
-            if not (isinstance(output, tuple) and len(output) == 2):
-                raise RuntimeError(f"{_CALLED}: output of function f should be a tuple: (output, aux) if has_aux is "
-                                   "True")
-            output, aux = output
+            output, aux = _arguments.pair(_CALLED, output)
         found, out_spec = tree_flatten(output)
         _arguments.check_outputs(_CALLED, found)
         values, slopes = [forward.value(y) for y in found], [forward.tangent(y) for y in found]
         aux = tree_map(lambda x: forward.value(x) if isinstance(x, Tensor) else x, aux)
     if strict and any(t is None for t in slopes):
         raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This "
-                           "is not allowed with strict=True.")
+                           "is not allowed with strict=True." + here())
     slopes = [zeros_like(y) if t is None else t for y, t in zip(values, slopes)]
     result = tree_unflatten(values, out_spec), tree_unflatten(slopes, out_spec)
     return (*result, aux) if has_aux else result
@@ -204,7 +209,7 @@ def linearize(func, *primals):
         given, of_tangents = tree_flatten(tangents)
         if of_tangents != primals_spec:
             raise RuntimeError(f"Expected the tangents {of_tangents} to have the same structure as the primals "
-                               f"{primals_spec}.")
+                               f"{primals_spec}.{here()}")
         for x, t in zip(tree_flatten(primals)[0], given):
             check_tangent(x, t)
         # The pullback is linear in its cotangents: its own pullback is the derivative.

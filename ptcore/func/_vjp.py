@@ -8,6 +8,7 @@ import functools
 import itertools
 from contextlib import contextmanager
 
+from ptcore._errors import at_users_line, here
 from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat
 from ptcore._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -51,6 +52,7 @@ def recording():
             top.unrecorded -= 1
 
 
+@at_users_line
 def differentiable(x, number):
     """The tensor that stands for an argument while call ``number`` differentiates by it."""
     if not isinstance(x, Tensor):
@@ -130,6 +132,7 @@ class Pulled:
         return [zeros_like(without_node(x)) if g is None else g for g, x in zip(found, self.inputs)]
 
 
+@at_users_line
 def seeds(api, outputs, cotangents):
     """Cotangents of the outputs' shapes and dtypes."""
     found = []
@@ -192,16 +195,11 @@ def vjp_at(func, primals, argnums, has_aux):
         output = func(*args)
         aux = None
         if has_aux:
-            if not (isinstance(output, tuple) and len(output) == 2):
-                raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux "
-                                   "is True")
-            output, aux = output
+            output, aux = _arguments.pair("vjp(f, *primals)", output)
         flat, out_spec = tree_flatten(output)
         _arguments.check_outputs("vjp(f, *primals)", flat)
         for y in flat:
-            if y.dtype.kind not in "fc":
-                raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
-                                   f"Tensor with dtype {y.dtype}")
+            _arguments.check_floating(y)
         flat_given, given_spec = tree_flatten(given)
         pulled = Pulled(number, flat_given, flat, tree_leaves(aux))
     keep = pulled.elsewhere and recorded
@@ -211,7 +209,7 @@ def vjp_at(func, primals, argnums, has_aux):
         flat_cotangents, spec = tree_flatten(cotangents)
         if spec != out_spec:
             raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs "
-                               f"to the function. cotangents: {spec}, primal output: {out_spec}")
+                               f"to the function. cotangents: {spec}, primal output: {out_spec}{here()}")
         if is_inference_mode_enabled():
             with inference_mode(False), enable_grad():
                 found = pulled.back(seeds("vjp_fn", flat, flat_cotangents), retain_graph, create_graph)
@@ -290,15 +288,8 @@ def _grad_and_value(func, argnums, has_aux, args, kwargs):
         output = func(*_arguments.replaced(args, given, argnums), **kwargs)
         aux = None
         if has_aux:
-            if not (isinstance(output, tuple) and len(output) == 2):
-                raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if "
-                                   "has_aux is True")
-            output, aux = output
-        if not isinstance(output, Tensor):
-            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
-        if output.ndim:
-            raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                               f"{output.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
+            output, aux = _arguments.pair("grad_and_value(f)(*args)", output)
+        _arguments.check_scalar(output)
         flat, spec = tree_flatten(given)
         pulled = Pulled(number, flat, [output], tree_leaves(aux))
         found = _ones_back(pulled, recorded)
@@ -316,7 +307,7 @@ def _ones_back(pulled, recorded):
         return pulled.back([None])
     if y.dtype.is_complex:
         raise RuntimeError("grad_and_value(f)(*args): grad can be implicitly created only for real scalar outputs but "
-                           f"got {y.dtype}")
+                           f"got {y.dtype}{here()}")
     from ptcore._ops.creation.creation import ones_like
     create_graph = recorded and pulled.elsewhere        # whose recorded backward needs what was saved
     return pulled.back([ones_like(without_node(y))], create_graph, create_graph)

@@ -2,10 +2,9 @@
 import enum
 import operator
 import sys
-import traceback
-from pathlib import Path
 
 import ptcore
+from ptcore._errors import here, user_line
 from ptcore._overrides import flat
 from ptcore._tensor import Tensor
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
@@ -13,30 +12,12 @@ from ptcore.fx.node import Node, map_aggregate
 
 __all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TraceError", "TracerBase"]
 
-_PACKAGE = str(Path(ptcore.__file__).parent)
 _PLAIN = (str, int, float, bool, complex, type(None), type(...), ptcore.dtype, ptcore.device, Tensor, ptcore.Size,
           enum.Enum, ptcore.memory_format, type(ptcore.strided))
 
 
 class TraceError(ValueError):
     """The program asks a traced value for what is not known before it runs."""
-
-
-def user_frame():
-    """The innermost frame outside of this package, or None."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame
-
-
-def user_line():
-    """The line of the program that is running now, outside of this package, as a traceback has it; or None."""
-    frame = user_frame()
-    if frame is None:
-        return None
-    return "".join(traceback.format_list([traceback.FrameSummary(frame.f_code.co_filename, frame.f_lineno,
-                                                                 frame.f_code.co_name)]))
 
 
 class TracerBase:
@@ -102,7 +83,7 @@ class TracerBase:
     def to_bool(self, obj):
         """Called where a proxy is to be true or false."""
         raise TraceError("a traced value is neither true nor false before the program runs: branch on an argument that "
-                         "concrete_args gives, or write where()" + _here())
+                         "concrete_args gives, or write where()" + here())
 
     def iter(self, obj):
         """Called where a proxy is iterated over: allowed where the number of items is written down."""
@@ -115,16 +96,11 @@ class TracerBase:
             if instruction.offset == frame.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
                 return (obj[k] for k in range(instruction.argval))
         raise TraceError("a traced value cannot be iterated: how many items it has is not known before the program "
-                         "runs. Unpack it into names, or index it" + _here())
+                         "runs. Unpack it into names, or index it" + here())
 
     def keys(self, obj):
         """Called where a proxy is spread by ``**``."""
         return Attribute(obj, "keys")()
-
-
-def _here():
-    line = user_line()
-    return "" if line is None else "\n" + line.rstrip()
 
 
 class GraphAppendingTracer(TracerBase):
@@ -170,7 +146,7 @@ class Proxy:
 
     def __len__(self):
         raise RuntimeError("len() of a traced value is not known before the program runs; ptcore.fx.wrap('len') at the "
-                           "top level of the module records the call" + _here())
+                           "top level of the module records the call" + here())
 
     def __setitem__(self, key, value):
         self.tracer.create_proxy("call_function", operator.setitem, (self, key, value), {})

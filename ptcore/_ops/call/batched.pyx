@@ -13,6 +13,7 @@ from ptcore._ops.call.run cimport call_with
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.view.views cimport run_view
+from ptcore._errors import here
 from ptcore._subclass import stands_for
 
 
@@ -49,7 +50,7 @@ cdef class Batched:
     def item(self, _):
         """What ``item`` and ``bool`` of a stand-in ask (see ``stand_in`` in _subclass.pyx)."""
         raise RuntimeError("item: a batched tensor has a value for each sample; what depends on "
-                           "data, as a branch or bool() does, cannot be batched")
+                           "data, as a branch or bool() does, cannot be batched" + here())
 
     def detached(self):
         return sample_of(self.tensor.detach(), self.owner)
@@ -65,7 +66,7 @@ cdef class Batched:
     def landed(self):
         """What a leaf that all samples share gets of a gradient: nothing is said about which one."""
         raise RuntimeError("backward: the gradient of a tensor that all samples share has a value for each of them; "
-                           "inside vmap gradients are taken by func.grad or func.vjp")
+                           "inside vmap gradients are taken by func.grad or func.vjp" + here())
 
 
 cpdef Tensor made_as(Tensor like, Tensor x):

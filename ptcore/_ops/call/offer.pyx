@@ -8,6 +8,7 @@ from ptcore._types cimport *
 from ptcore._tensor cimport Tensor, TensorExtras
 from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
 from ptcore._state cimport interpreter_stack
+from ptcore._errors import here
 from ptcore._ops.table.ids import n_ops, op_name
 
 cdef extern from "Python.h":
@@ -149,7 +150,7 @@ cdef object _interpret(int op, tuple args, object out, int variant):
     cdef list stack = interpreter_stack()
     if not stack:
         raise RuntimeError(f"{info(op).name.decode()}: an argument belongs to a transformation that "
-                           "has ended or does not see this call; its value is not known here")
+                           "has ended or does not see this call; its value is not known here" + here())
     top = stack.pop()
     if not stack:
         pt_tls.mode &= ~<uint32_t>PT_INTERPOSED

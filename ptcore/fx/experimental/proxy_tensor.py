@@ -8,6 +8,7 @@ import types
 
 import ptcore
 import ptcore._ops as ops
+from ptcore._errors import user_frame
 from ptcore._ops.table.ids import op_name
 from ptcore._pytree import tree_flatten, tree_unflatten
 from ptcore._state import interpreters, is_grad_enabled, no_grad
@@ -16,7 +17,6 @@ from ptcore._tensor import Tensor
 from ptcore.fx._symbolic_trace import _TreesOfGraph
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.fx.proxy import user_frame
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
