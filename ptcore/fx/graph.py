@@ -380,7 +380,15 @@ class Graph:
         return out if self._trees is None else self._trees.nested(out)
 
     def on_generate_code(self, make_transformer):
-        raise NotImplementedError("on_generate_code: a graph is run by its nodes; its code is for people")
+        """Absent: no code of a graph is run, so none can be changed before it is. A :class:`Transformer` changes what a
+        graph does, an :class:`Interpreter` sees it do it.
+
+        Raises
+        ------
+        NotImplementedError
+        """
+        raise NotImplementedError("on_generate_code: a graph is run by its nodes, its code is for people: change the "
+                                  "nodes, or run them by an Interpreter")
 
 
 def _name_of_target(target):

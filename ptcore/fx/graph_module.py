@@ -210,6 +210,17 @@ class GraphModule(Module):
         state = {name: value for name, value in vars(self).items() if name not in ("_graph", "_steps")}
         return _rebuilt, (state, _packed(self._graph))
 
+    def to_folder(self, folder, module_name="FxModule"):
+        """Absent: PyTorch writes a package whose import runs its source. A pickle of the module holds its nodes as
+        data, ``ptcore.save(module.state_dict(), path)`` its state, and ``print_readable`` shows the program.
+
+        Raises
+        ------
+        NotImplementedError
+        """
+        raise NotImplementedError("to_folder: no source is written that loading would run: pickle the module, whose "
+                                  "nodes are data; module.print_readable(False) is its text")
+
     def _get_name(self):
         return self._class_name
 

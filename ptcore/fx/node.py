@@ -1,11 +1,17 @@
 """``Node``: one operation of a graph; ``map_arg`` and ``map_aggregate`` go through its arguments."""
 import builtins
+import functools
 import inspect
+import operator
 import traceback
 import types
+from typing import NamedTuple
 
 from ptcore._dtype import dtype as _dtype
+from ptcore._ops import function as function_of_row
+from ptcore._ops import row
 from ptcore._ops.functions import add
+from ptcore._ops.table.ids import op_name
 from ptcore._tensor import Tensor
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
 
@@ -213,22 +219,87 @@ class Node:
         self._set(map_arg(self.args, other), map_arg(self.kwargs, other))
 
     def is_impure(self, impure_random=True):
-        """Whether the node is kept though nobody uses it: arguments, the output, what writes, prints, or draws."""
+        """Whether the node is kept though nobody uses it: arguments, the output, what writes, prints, or draws.
+
+        Of an op its row says so: whether this is its form in place, and whether it draws; of a method, that of Tensor
+        of its name. Any other function counts as pure, whatever its name, unless :func:`has_side_effect` was told of
+        it.
+
+        Parameters
+        ----------
+        impure_random : bool, default: True
+            Whether ops that draw are kept.
+
+        Returns
+        -------
+        bool
+        """
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
-            name = getattr(self.target, "__name__", "")
-            if self.target in _effects or (name.endswith("_") and not name.endswith("__")) or name == "setitem":
-                return True
-            return bool(self.kwargs.get("out") is not None or (impure_random and _draws(self.target)))
+            return _is_impure(self.target, self.args, self.kwargs, impure_random)
         if self.op == "call_method":
-            return self.target.endswith("_") and not self.target.endswith("__")
+            method = getattr(Tensor, self.target, None)
+            return method is not None and _is_impure(method, self.args, self.kwargs, impure_random)
         if self.op == "call_module":
             module = self.graph.owning_module
             if module is None:
                 return False
             return getattr(attribute_at(module, self.target), "_is_impure", False)
         return False
+
+    def normalized_arguments(self, root, arg_types=None, kwarg_types=None, normalize_to_only_use_kwargs=False):
+        """The arguments by the signature of what is called, with all defaults.
+
+        Parameters
+        ----------
+        root : Module
+            What modules are looked up in.
+        arg_types, kwarg_types : optional
+            Not used: a function has one signature.
+        normalize_to_only_use_kwargs : bool, default: False
+            Give all by name.
+
+        Returns
+        -------
+        ArgsKwargsPair or None
+            None where the call is one of a method, of a module that is not of ``nn``, or of what takes arguments by
+            position only or any number of them, and where an op's arguments do not fit it. ``out`` is left out unless
+            it is given.
+
+        Raises
+        ------
+        TypeError
+            If the arguments do not fit a function that is no op, or one of ``nn.functional``.
+
+        Examples
+        --------
+        >>> import ptcore
+        >>> from ptcore.fx import symbolic_trace
+        >>> traced = symbolic_trace(lambda x: ptcore.nn.functional.elu(x, 2.0))
+        >>> traced.graph.find_nodes(op="call_function")[0].normalized_arguments(traced)
+        ArgsKwargsPair(args=(x, 2.0), kwargs={'inplace': False})
+        """
+        if self.op == "call_function":
+            function = self.target
+            strict = type(function) is not OpFunction or function.__module__ == "ptcore.nn.functional"
+        elif self.op == "call_module":
+            try:
+                module = root.get_submodule(self.target)
+            except AttributeError:
+                raise RuntimeError(f"normalized_arguments: root has no module {self.target}") from None
+            from ptcore import nn
+            if getattr(nn, type(module).__name__, None) is not type(module):
+                return None
+            function, strict = module.forward, True
+        else:
+            return None
+        try:
+            return _by_signature(function, self.args, self.kwargs, normalize_to_only_use_kwargs)
+        except TypeError:
+            if strict:
+                raise
+            return None
 
     def format_node(self, placeholder_names=None, maybe_return_typename=None):
         """A line that describes the node; None for an argument whose name goes to ``placeholder_names``."""
@@ -274,14 +345,63 @@ def text_of(a):
     return repr(a) if isinstance(a, (str, Tensor, _dtype)) else str(a)
 
 
-def _draws(function):
-    """Whether an op draws random numbers."""
-    from ptcore._ops import row
-    name = getattr(function, "__name__", "")
-    try:
-        return getattr(function, "_op", None) is not None and row(name).random
-    except KeyError:
-        return False
+class ArgsKwargsPair(NamedTuple):
+    """Arguments by position, and by name."""
+
+    args: tuple
+    kwargs: dict
+
+
+def _by_signature(function, args, kwargs, all_by_name):
+    parameters = inspect.signature(inspect.unwrap(function)).parameters
+    if any(p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters.values()):
+        return None
+    bound = inspect.signature(inspect.unwrap(function)).bind(*args, **kwargs)
+    without = {"out"} - set(bound.arguments) if type(function) is OpFunction else ()
+    bound.apply_defaults()
+    by_position = 0 if all_by_name else len(args)
+    values = [(name, x) for name, x in bound.arguments.items() if name not in without]
+    return ArgsKwargsPair(tuple([x for _, x in values[:by_position]]), dict(values[by_position:]))
+
+
+# -- what is kept though nobody uses it ----------------------------------------------------------------
+
+_DRAWS = ("bernoulli", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm")
+# Methods of Tensor whose calls count by what they do to it, or to a history.
+_CALLED_FOR = ("__setitem__", "backward", "module_load", "record_stream", "register_hook",
+               "register_post_accumulate_grad_hook", "retain_grad")
+_IN_PLACE = frozenset([getattr(operator, name) for name in (
+    "delitem", "setitem", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior", "ipow",
+    "irshift", "isub", "itruediv", "ixor")])
+
+
+@functools.cache
+def _without_rows():
+    """Functions of the package that are no rows and write or draw: its own that end in "_" are in place."""
+    import ptcore
+    found = [getattr(Tensor, name) for name in _CALLED_FOR] + [getattr(ptcore, name) for name in _DRAWS]
+    for space in (Tensor, ptcore.nn.functional):
+        found += [getattr(space, name) for name in dir(space) if name.endswith("_") and not name.endswith("__")]
+    return frozenset([f for f in found if type(f) is not OpFunction])
+
+
+def _is_impure(function, args, kwargs, impure_random):
+    """Whether a call of a function writes, prints or draws."""
+    if function in _effects or function in _IN_PLACE or kwargs.get("out") is not None:
+        return True
+    if type(function) is not OpFunction:
+        return function in _without_rows()
+    name = op_name(function.op)
+    own = row(name)
+    if own.inplace and function is function_of_row(name, True):
+        return True
+    if own.inplace_argument:
+        try:
+            if inspect.signature(function).bind(*args, **kwargs).arguments.get("inplace", False) is not False:
+                return True
+        except TypeError:               # the call itself will say what is wrong
+            pass
+    return bool(impure_random and own.random)
 
 
 def attribute_at(root, path):

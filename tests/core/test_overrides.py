@@ -46,6 +46,8 @@ def test_methods(name):
         second = list(inspect.signature(f).parameters.values())[1]
         if second.kind is not second.KEYWORD_ONLY:
             asked(f(X, F), f, (X, F), {})
+            for value in (X, 2, 2.0, True, None):       # the fast ways of two arguments as well
+                asked(f(F, value), f, (F, value), {})
             asked(getattr(X, name)(F), f, (X, F), {})
 
 

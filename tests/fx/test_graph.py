@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 import ptcore as pt
-from ptcore import nn
+from ptcore import fx, nn
 from ptcore.fx import (
     PH,
     Graph,
@@ -23,6 +23,7 @@ from ptcore.fx import (
     wrap,
 )
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
+from ptcore.fx.node import _effects
 from ptcore.fx.passes.shape_prop import ShapeProp
 from ptcore.fx.passes.split_module import split_module
 
@@ -366,3 +367,106 @@ def test_what_is_computed_of_parameters_is_no_constant():
     assert traced(X).tolist() == own(X).tolist()
     traced(X).sum().backward()
     assert own.w.grad is not None
+
+
+def mine_(x):
+    return x + 1
+
+
+wrap("mine_")
+
+
+def dies(x):
+    x.clamp(0, 1), pt.relu(x), mine_(x), pt.nn.functional.relu(x, inplace=False), x.detach(), operator.add(x, 1)
+    return x
+
+
+WRITES = [
+    lambda x: (x.add_(1), x)[1], lambda x: (x.copy_(x), x)[1], lambda x: (x.unsqueeze_(0), x)[1],
+    lambda x: (x.fill_(1), x)[1], lambda x: (x.normal_(), x)[1], lambda x: (x.backward(), x)[1],
+    lambda x: (x.requires_grad_(), x)[1], lambda x: (x.register_hook(None), x)[1],
+    lambda x: (x.index_put_((x,), x), x)[1],
+    lambda x: (pt.nn.functional.relu(x, inplace=True), x)[1], lambda x: (pt.nn.functional.relu_(x), x)[1],
+    lambda x: (pt.nn.functional.elu(x, 1.0, True), x)[1], lambda x: (pt.add(x, 1, out=x), x)[1],
+    lambda x: (pt.nn.functional.hardtanh_(x), x)[1], lambda x: (pt.Tensor.mul_(x, 2), x)[1],
+    lambda x: (x.__setitem__(0, 1), x)[1], lambda x: (x.fill_diagonal_(1), x)[1],
+]
+DRAWS = [lambda x: (pt.nn.functional.dropout(x), x)[1], lambda x: (pt.nn.functional.rrelu(x), x)[1],
+         lambda x: (pt.nn.functional.alpha_dropout(x), x)[1], lambda x: (pt.multinomial(x, 1), x)[1],
+         lambda x: (pt.poisson(x), x)[1]]
+
+
+@pytest.mark.parametrize("f", [*WRITES, *DRAWS])
+def test_what_writes_or_draws_is_kept(f):
+    traced = symbolic_trace(f)
+    node = list(traced.graph.nodes)[-2]
+    assert node.op.startswith("call") and node.is_impure() and not node.users
+    n = len(traced.graph.nodes)
+    assert traced.graph.eliminate_dead_code() is False
+    assert len(traced.graph.nodes) == n
+
+
+def test_what_is_kept_is_said_by_rows_not_by_names():
+    traced = symbolic_trace(dies)
+    assert len(traced.graph.nodes) == 8 and traced.graph.eliminate_dead_code()
+    assert names(traced.graph) == ["x", "output"]
+    graph = Graph()
+    x = graph.placeholder("x")
+    strange = graph.call_method("custom_", (x,))                # of a class that nobody knows
+    drawn = graph.call_function(pt.nn.functional.dropout, (x,))
+    assert not strange.is_impure() and drawn.is_impure() and not drawn.is_impure(impure_random=False)
+    own = graph.call_function(mine_, (x,))
+    assert not own.is_impure()
+    fx.has_side_effect(mine_)
+    try:
+        assert own.is_impure()
+    finally:
+        _effects.discard(mine_)
+
+
+def test_normalized_arguments():
+    class Program(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.own, self.part = nn.Conv1d(3, 3, 1), Net(), nn.Sequential(nn.ReLU())
+
+        def forward(self, x):
+            return pt.nn.functional.pad(self.own(self.part[0](self.conv(x))), (1, 1), value=2.0).sum(1)
+
+    class Whole(Tracer):
+        def is_leaf_module(self, m, name):
+            return name in ("own", "conv", "part.0")
+    program = Program()
+    graph = Whole().trace(program)
+    nodes = {n.name: n for n in graph.nodes}
+    x = nodes["x"]
+    assert nodes["conv"].normalized_arguments(program) == ((x,), {})
+    assert nodes["conv"].normalized_arguments(program, normalize_to_only_use_kwargs=True).kwargs == {"input": x}
+    assert nodes["own"].normalized_arguments(program) is None       # no module of nn
+    assert nodes["sum_1"].normalized_arguments(program) is None     # a method
+    assert nodes["pad"].normalized_arguments(program) == (
+        (nodes["own"], (1, 1)), {"mode": "constant", "value": 2.0})
+    graph = Graph()
+    x = graph.placeholder("x")
+    add = graph.call_function(pt.add, (x, 2))
+    assert add.normalized_arguments(None, normalize_to_only_use_kwargs=True).kwargs == {
+        "input": x, "other": 2, "alpha": 1}
+    given = graph.call_function(pt.add, (x, 2), {"out": x}).normalized_arguments(None)
+    assert given == ((x, 2), {"alpha": 1, "out": x}) and type(given) is fx.node.ArgsKwargsPair
+    assert graph.call_function(pt.add, ()).normalized_arguments(None) is None
+    with pytest.raises(TypeError):
+        graph.call_function(pt.nn.functional.linear, (x,)).normalized_arguments(None)
+    with pytest.raises(RuntimeError, match="has no module gone"):
+        graph.call_module("gone", (x,)).normalized_arguments(program)
+    assert graph.call_function(pt.einsum, ("ij", x)).normalized_arguments(None) is None     # any number of operands
+
+
+def test_no_source_is_written(tmp_path):
+    traced = symbolic_trace(Net())
+    with pytest.raises(NotImplementedError, match="no source is written"):
+        traced.to_folder(tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
+    with pytest.raises(NotImplementedError, match="run by its nodes"):
+        traced.graph.on_generate_code(lambda code: code)
+    again = pickle.loads(pickle.dumps(traced))
+    assert pt.equal(again(X), traced(X)) and again.code == traced.code
