@@ -275,17 +275,13 @@ class Graph:
         return _At(self, n.prepend)
 
     def inserting_after(self, n=None):
-        """New nodes go behind a node, in a ``with`` block or from now on; None: behind all."""
+        """New nodes go right behind a node, each before those that were put there, in a ``with`` block or from now on;
+        None: behind all."""
         if n is None:
             return self.inserting_before(self._root)
         if n.graph is not self:
             raise AssertionError(f"inserting_after: {n} belongs to another graph")
-        last = [n]
-
-        def insert(node):
-            last[0].append(node)
-            last[0] = node
-        return _At(self, insert)
+        return _At(self, n.append)
 
     def erase_node(self, to_erase):
         """Removes a node that nobody uses.
