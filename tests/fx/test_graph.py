@@ -466,6 +466,8 @@ def test_normalized_arguments():
         "input": x, "other": 2, "alpha": 1}
     given = graph.call_function(pt.add, (x, 2), {"out": x}).normalized_arguments(None)
     assert given == ((x, 2), {"alpha": 1, "out": x}) and type(given) is fx.node.ArgsKwargsPair
+    assert graph.call_function(pt.sum, (x,), {"axis": 1}).normalized_arguments(None) == (
+        (x,), {"dim": 1, "keepdim": False, "dtype": None})
     assert graph.call_function(pt.add, ()).normalized_arguments(None) is None
     with pytest.raises(TypeError):
         graph.call_function(pt.nn.functional.linear, (x,)).normalized_arguments(None)

@@ -367,8 +367,6 @@ CHANGED = {
                                                  lambda k: k.name),
     "map_aggregate": lambda m, g, n: m.fx.node.map_aggregate((1, [2, {"a": 3}], slice(1, 2)), lambda k: k),
     "meta": lambda m, g, n: (n["sin"].meta.update(a=1), n["cos"].meta.get("a"))[1],
-    "normalized": lambda m, g, n: g.call_function(m.nn.functional.elu, (n["x"],)).normalized_arguments(None, (
-        m.Tensor,)) if False else m.nn.functional.elu.__name__,
     "deepcopy": lambda m, g, n: lines(__import__("copy").deepcopy(g)), "legalized": lambda m, g, n: g.lint(),
 }
 ERRORS = {
@@ -590,12 +588,66 @@ def test_errors(name):
     assert isinstance(ours, named), (ours, theirs)
 
 
+# Calls with a node x whose arguments are written out by the signature: of nn.functional, and of modules.
+NORMALIZED = {
+    "elu": lambda F, x: (F.elu, (x,), {}), "elu by name": lambda F, x: (F.elu, (), {"input": x, "alpha": 2.0}),
+    "relu": lambda F, x: (F.relu, (x, True), {}), "softmax": lambda F, x: (F.softmax, (x, 1), {}),
+    "layer_norm": lambda F, x: (F.layer_norm, (x, (4,)), {"eps": 0.1}), "dropout": lambda F, x: (F.dropout, (x,), {}),
+    "pad": lambda F, x: (F.pad, (x, (1, 1)), {"value": 2.0}), "normalize": lambda F, x: (F.normalize, (x,), {"dim": 0}),
+    "interpolate": lambda F, x: (F.interpolate, (x,), {"scale_factor": 2.0}),
+    "batch_norm": lambda F, x: (F.batch_norm, (x, None, None), {"training": True}),
+    "group_norm": lambda F, x: (F.group_norm, (x, 2), {}), "mse_loss": lambda F, x: (F.mse_loss, (x, x), {}),
+    "cross_entropy": lambda F, x: (F.cross_entropy, (x, x), {"ignore_index": 3}),
+    "lp_pool1d": lambda F, x: (F.lp_pool1d, (x, 2.0, 2), {}), "embedding": lambda F, x: (F.embedding, (x, x), {}),
+    "glu": lambda F, x: (F.glu, (x,), {}), "leaky_relu": lambda F, x: (F.leaky_relu, (x,), {"inplace": True}),
+    "triplet": lambda F, x: (F.triplet_margin_loss, (x, x, x), {}), "silu": lambda F, x: (F.silu, (x,), {}),
+    "gumbel_softmax": lambda F, x: (F.gumbel_softmax, (x,), {"hard": True}),
+}
+MODULE_CALLS = {name: (args, n) for name, args, n in (
+    ("Linear", (4, 3), 1), ("Conv1d", (4, 3, 1), 1), ("LayerNorm", (4,), 1), ("ReLU", (), 1), ("Dropout", (), 1),
+    ("Embedding", (5, 3), 1), ("MSELoss", (), 2), ("CrossEntropyLoss", (), 2), ("GRU", (4, 3), 1),
+    ("LSTM", (4, 3), 1), ("MultiheadAttention", (4, 2), 3), ("TransformerEncoderLayer", (4, 2, 8), 1),
+    ("TransformerDecoderLayer", (4, 2, 8), 2), ("BatchNorm1d", (4,), 1), ("Bilinear", (4, 3, 2), 2))}
+
+
+def shown(x):
+    """A value as text: 2 and 2.0 are the same default."""
+    return str(float(x)) if type(x) in (int, float) else str(x)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize("name", NORMALIZED)
+def test_normalized_functions(name, by_name):
+    def call(m):
+        g = m.fx.Graph()
+        function, args, kwargs = NORMALIZED[name](m.nn.functional, g.placeholder("x"))
+        pair = g.call_function(function, args, kwargs).normalized_arguments(
+            m.nn.Module(), normalize_to_only_use_kwargs=by_name)
+        return str(pair.args), {key: shown(x) for key, x in pair.kwargs.items() if key != "out"}
+    (_, ours), (_, theirs) = both(call)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", MODULE_CALLS)
+def test_normalized_modules(name):
+    args, count = MODULE_CALLS[name]
+
+    def call(m):
+        g, root = m.fx.Graph(), m.nn.Module()
+        root.part = getattr(m.nn, name)(*args)
+        pair = g.call_module("part", tuple([g.placeholder("x")] * count)).normalized_arguments(
+            root, normalize_to_only_use_kwargs=True)
+        return str(pair.args), {key: shown(x) for key, x in pair.kwargs.items()}
+    (_, ours), (_, theirs) = both(call)
+    assert ours == theirs
+
+
 def test_how_many():
-    count = sum(map(len, (PROGRAMS, WRITTEN, CHANGED, RUN, PATTERNS, ERRORS)))
-    assert count >= 230
+    count = 2 * len(NORMALIZED) + len(MODULE_CALLS) + sum(map(len, (PROGRAMS, WRITTEN, CHANGED, RUN, PATTERNS, ERRORS)))
+    assert count >= 280
     import test_parity_fx
     count += len(test_parity_fx.OURS) + len(test_parity_fx.WITHOUT_FUNCTIONAL) + 4 * 6
-    assert count >= 300
+    assert count >= 350
     text = inspect.getsource(inspect.getmodule(test_how_many))
     elsewhere = ("PythonCode", "Node", "Transformer", "map_arg", "verify")
     assert all(f"fx.{name}" in text or name in elsewhere for name in pt.fx.__all__
