@@ -586,10 +586,15 @@ def item(Tensor self not None):
 
 
 cdef object value_of(Tensor self, str kind):
-    if (self.flags | pt_tls.mode) & PT_INTERPOSED:
+    if (self.flags | pt_tls.mode) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION):
+        if kind == "item" and (self.flags | pt_tls.mode) & (PT_SUBCLASS | PT_MODE_FUNCTION) and (
+                not pt_tls.torch_function_off):
+            from ptcore._overrides import ask
+            return ask(item, (self,), {})
         if self.flags & PT_INTERPOSED:
             return (<TensorExtras>self.extras).payload.item(self)
-        told("read", kind, self)
+        if pt_tls.mode & PT_INTERPOSED:
+            told("read", kind, self)
     if self.count != 1:
         raise SeveralElementsError(f"item: the tensor must have one element, got shape {list(shape_of(self))}")
     readable(self, "item")

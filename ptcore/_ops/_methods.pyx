@@ -24,6 +24,7 @@ from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, sque
                                    unsqueeze)
 from ptcore._ops.functions import where as _where
 from ptcore._ops.functions import row_major
+from ptcore._subclass import detached, of_class
 from ptcore._ops.functions import matmul as _matmul
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
@@ -32,7 +33,11 @@ cdef int OP_CLONE = op_id("clone")
 cdef int OP_MM = op_id("mm")
 
 
-@overridable
+cdef inline bint is_asked(Tensor t) noexcept:
+    """Whether ``__torch_function__`` is asked about a method that looks for itself: one that is called everywhere."""
+    return (t.flags | pt_tls.mode) & (PT_SUBCLASS | PT_MODE_FUNCTION) != 0 and not pt_tls.torch_function_off
+
+
 def detach(Tensor self not None):
     """The same memory without history.
 
@@ -43,8 +48,9 @@ def detach(Tensor self not None):
     >>> x.detach().requires_grad
     False
     """
+    if is_asked(self):
+        return of_class(detach, self)
     if self.flags & PT_INTERPOSED:
-        from ptcore._subclass import detached
         return detached(self)
     cdef Tensor r = alias(self)
     if self.flags & PT_INFERENCE and not self.flags & PT_DATA and not pt_tls.inference:
@@ -74,7 +80,6 @@ cdef Tensor converted(Tensor x, int dt, Device d, bint copy, bint non_blocking=F
     return <Tensor>call(OP_CLONE, (x,), None) if copy else x
 
 
-@overridable
 def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blocking=False,
        memory_format=None):
     """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``,
@@ -89,7 +94,11 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
     >>> ptcore.tensor([1.7, -1.7]).to(ptcore.int64)
     tensor([ 1, -1])
     """
-    cdef list rest = list(args)
+    cdef list rest
+    if is_asked(self):
+        return of_class(to, self, *args, dtype=dtype, device=device, copy=copy, non_blocking=non_blocking,
+                        memory_format=memory_format)
+    rest = list(args)
     if rest and isinstance(rest[0], bool):
         raise TypeError("to: the first argument must be a dtype, a device or a Tensor, got bool")
     if rest and isinstance(rest[0], Tensor):
@@ -226,9 +235,10 @@ def new(Tensor self not None, *args):
     return self.new_empty(*args)
 
 
-@overridable
 def size(Tensor self not None, dim=None):
     """The sizes, or that of one dim."""
+    if is_asked(self):
+        return of_class(size, self, *(() if dim is None else (dim,)))
     if dim is None:
         return self.shape
     if self.rank == 0:
@@ -238,9 +248,10 @@ def size(Tensor self not None, dim=None):
     return self.dims[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
 
 
-@overridable
 def contiguous_method(Tensor self not None, memory_format=None):
     """This tensor if its elements lie in row-major order (or in that of a format), else a copy that does."""
+    if is_asked(self):
+        return of_class(contiguous_method, self, memory_format=memory_format)
     if memory_format is not None:
         from ptcore._memory_format import checked, contiguous
         memory_format = checked("contiguous", memory_format)

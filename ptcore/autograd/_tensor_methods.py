@@ -51,7 +51,7 @@ for _f in (tensor_backward, requires_grad_, register_hook, register_post_accumul
     setattr(Tensor, _f.__name__, _f)
 # Methods of the ground, which knows nobody to ask, and those above.
 for _n in ("backward", "bernoulli_", "cauchy_", "copy_", "data_ptr", "exponential_", "fill_", "geometric_", "is_set_to",
-           "is_shared", "item", "log_normal_", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
+           "is_shared", "log_normal_", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
            "normal_", "numpy", "random_", "register_hook", "register_post_accumulate_grad_hook", "requires_grad_",
            "resize_", "resize_as_", "retain_grad", "share_memory_", "tolist", "uniform_", "untyped_storage",
            "zero_"):
