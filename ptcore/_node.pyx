@@ -59,7 +59,7 @@ cdef class TensorMeta:
         return self.shape.numel() if self.size is None else prod(self.size)
 
 
-def meta_of_sizes(tuple size, dtype dt, device where):
+def meta_of_sizes(size, dtype dt, device where):
     """Metadata whose sizes may be any objects, as those of a traced tensor: rules get them as they are."""
     cdef TensorMeta m = TensorMeta.__new__(TensorMeta)
     m.rank, m.dt, m.column, m.number, m.size = <int>len(size), dt.code, where.column, where.number, size

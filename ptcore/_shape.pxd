@@ -76,3 +76,8 @@ cdef int infer_size(int ndim, int64_t *sizes, int64_t numel, const char *op) exc
 cdef object sizes_tuple(int ndim, const int64_t *sizes)
 cdef object make_size(int ndim, const int64_t *sizes)
 cdef bint is_symbolic(object value) noexcept
+cpdef bint is_symbolic_number(object value) noexcept
+cdef bint any_symbolic(object values) except -1
+cdef object concrete(object value)
+cdef object hinted(object value)
+cdef object too_large(int ndim, const int64_t *sizes)

@@ -27,18 +27,49 @@ cdef extern from *:
     void pt_set_size_slots(PyTypeObject *type, object (*subscript)(object, object), object (*add)(object, object))
 
 
-cdef object symbolic_type = None        # SymInt, once _symbolic.py has been read: what may stand where a size does
+# SymInt, SymFloat and SymBool, once _symbolic.py has been read: what may stand where a number does.
+cdef object symbolic_int = None, symbolic_float = None, symbolic_bool = None
 
 
-def keep_symbols(cls):
-    """From now on sizes may be of this class as well, and stay what they are."""
-    global symbolic_type
-    symbolic_type = cls
+def keep_symbols(of_int, of_float, of_bool):
+    """From now on numbers may be of these classes as well, and stay what they are."""
+    global symbolic_int, symbolic_float, symbolic_bool
+    symbolic_int, symbolic_float, symbolic_bool = of_int, of_float, of_bool
 
 
 cdef bint is_symbolic(object value) noexcept:
     """Whether it is a symbolic int."""
-    return symbolic_type is not None and type(value) is symbolic_type
+    return symbolic_int is not None and type(value) is symbolic_int
+
+
+cpdef bint is_symbolic_number(object value) noexcept:
+    """Whether it is a symbolic int, float or bool."""
+    return symbolic_int is not None and (type(value) is symbolic_int or type(value) is symbolic_float
+                                         or type(value) is symbolic_bool)
+
+
+cdef bint any_symbolic(object values) except -1:
+    """Whether a symbolic number is among the items of a tuple or list."""
+    if symbolic_int is None:
+        return False
+    for x in values:
+        if is_symbolic_number(x):
+            return True
+    return False
+
+
+cdef object concrete(object value):
+    """A symbolic number as a number, which is a guard; any other value as it is."""
+    return value.guard() if is_symbolic_number(value) else value
+
+
+cdef object hinted(object value):
+    """A value, or a tuple or list, with the hints in the place of symbolic numbers, for what keeps those beside."""
+    if isinstance(value, (tuple, list)):
+        return tuple([hinted(x) for x in value]) if any_symbolic(value) else value
+    if not is_symbolic_number(value):
+        return value
+    return value.guard() if value.hint is None else value.hint      # which raises
 
 
 class Size(tuple):
@@ -424,6 +455,15 @@ cdef int infer_size(int ndim, int64_t *sizes, int64_t numel, const char *op) exc
     if hole >= 0 and known == 0 and numel == 0:
         raise shape_error(op, ndim, sizes, "the size of -1 is ambiguous for a tensor of 0 elements, got {}")
     raise shape_error(op, ndim, sizes, "shape {} is invalid for input of size " + str(numel))
+
+
+cdef object too_large(int ndim, const int64_t *sizes):
+    """The error for sizes that no tensor has."""
+    shape = list(sizes_tuple(ndim, sizes))
+    for i in range(ndim):
+        if sizes[i] < 0:
+            return _errors().ShapeError(f"sizes must be non-negative, got {shape}")
+    return _errors().ShapeError(f"a tensor of sizes {shape} has too many elements to be addressed")
 
 
 cdef object shape_error(const char *op, int ndim, const int64_t *sizes, str text):

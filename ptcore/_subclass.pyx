@@ -7,7 +7,8 @@ from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
-from ptcore._shape cimport read_sizes
+from ptcore import _tensor
+from ptcore._shape cimport any_symbolic, read_sizes
 from ptcore._state cimport told
 from ptcore._tensor cimport *
 from ptcore._tensor import _disabled_torch_function_impl
@@ -190,6 +191,61 @@ def become(Tensor x not None, payload=None):
 def payload_of(Tensor x not None):
     """What a stand-in carries; None of any other tensor."""
     return (<TensorExtras>x.extras).payload if x.flags & PT_INTERPOSED else None
+
+
+def symbolic_layout(Tensor t not None, bint strides):
+    """The strides, or else the offset, of a stand-in of symbolic sizes; None: those that it has.
+
+    Its payload may say them (``strides``, ``offset``). Else the strides are products of sizes, if its elements fill their
+    memory in some order of the dims, and the offset is 0.
+    """
+    cdef object sizes = shape_seen(t), given
+    if not any_symbolic(sizes):
+        given = getattr((<TensorExtras>t.extras).payload, "strides", None)
+        if given is None or not any_symbolic(given):
+            return None
+    given = getattr((<TensorExtras>t.extras).payload, "strides" if strides else "offset", None)
+    if given is not None:
+        return tuple(given) if strides else given
+    if strides:
+        return dense_strides(t, sizes)
+    if t.offset:
+        raise RuntimeError(f"storage_offset: where the elements of a tensor of symbolic sizes {list(sizes)} begin is not "
+                           "known")
+    return None
+
+
+cdef tuple dense_strides(Tensor t, object sizes):
+    """The strides of a stand-in without gaps, as products of its symbolic sizes."""
+    cdef const int64_t *strides = t.dims + t.rank
+    cdef list found = [None] * t.rank
+    cdef int64_t at = 1
+    cdef int i, left = 0
+    for i in range(t.rank):
+        if strides[i] == 0:             # repeated
+            found[i] = 0
+        elif t.dims[i] != 1:
+            left += 1
+    step = 1
+    while left:
+        for i in range(t.rank - 1, -1, -1):
+            if found[i] is None and strides[i] == at and t.dims[i] != 1:
+                found[i] = step
+                step, at, left = step * sizes[i], at * t.dims[i], left - 1
+                break
+        else:
+            raise RuntimeError(f"stride: the strides of a tensor of symbolic sizes {list(sizes)} are not known where "
+                               "it has gaps")
+    step = 1
+    for i in range(t.rank - 1, -1, -1):
+        if found[i] is None:            # of a size of 1: any stride is right
+            found[i] = step
+        elif strides[i] != 0:
+            step = found[i] * sizes[i]
+    return tuple(found)
+
+
+_tensor.layout_seen = symbolic_layout
 
 
 def own_leaf(Tensor x not None, int number):

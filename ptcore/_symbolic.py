@@ -780,4 +780,4 @@ class ShapeEnv:
         return x.fold(value, lambda function, args: function(*args))
 
 
-keep_symbols(SymInt)
+keep_symbols(SymInt, SymFloat, SymBool)

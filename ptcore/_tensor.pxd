@@ -78,6 +78,7 @@ cdef int set_node(Tensor t, Node n, int nr) except -1
 cdef int sync_view(Tensor t) except -1
 cdef void set_view_rebuild(void (*f)(Tensor t) except *) noexcept
 cdef object shape_of(Tensor t)
+cdef object shape_seen(Tensor t)
 cdef bint same_shape(Tensor a, Tensor b) except -1
 cdef object describe(Tensor t)
 

@@ -26,7 +26,8 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
 from ptcore._node cimport Node
 from ptcore._state cimport told
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
-                            read_index, same_sizes, sizes_tuple, wrap_dim)
+                            read_index, same_sizes, sizes_tuple, too_large, wrap_dim)
+from ptcore._shape import Size
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(PyObject *)
@@ -255,7 +256,7 @@ cdef class Tensor:
     def __len__(self):
         if self.rank == 0:
             raise TypeError("len: a 0-d tensor has no length")
-        return self.dims[0]
+        return shape_seen(self)[0] if self.flags & PT_INTERPOSED else self.dims[0]
 
     # -- attributes -------------------------------------------------------------------
 
@@ -286,16 +287,19 @@ cdef class Tensor:
 
     def stride(self, dim=None):
         """The strides in elements, or that of one dim."""
+        cdef object strides = layout_seen(self, True) if self.flags & PT_INTERPOSED else None
+        cdef int d
         if dim is None:
-            return sizes_tuple(self.rank, self.dims + self.rank)
+            return sizes_tuple(self.rank, self.dims + self.rank) if strides is None else strides
         if self.rank == 0:
             raise IndexError(f"stride: dim must be None for a 0-d tensor, got {dim}")
-        return self.dims[self.rank + wrap_dim(read_index(dim, b"stride", b"dim"), self.rank,
-                                              b"stride", b"dim")]
+        d = wrap_dim(read_index(dim, b"stride", b"dim"), self.rank, b"stride", b"dim")
+        return self.dims[self.rank + d] if strides is None else strides[d]
 
     def storage_offset(self):
         """Elements from the start of the storage to element [0, ..., 0]."""
-        return self.offset // ITEMSIZE[self.dt]
+        cdef object first = layout_seen(self, False) if self.flags & PT_INTERPOSED else None
+        return self.offset // ITEMSIZE[self.dt] if first is None else first
 
     @property
     def ndim(self):
@@ -310,7 +314,7 @@ cdef class Tensor:
 
     def numel(self):
         """The number of elements."""
-        return self.count
+        return shape_seen(self).numel() if self.flags & PT_INTERPOSED else self.count
 
     nelement = numel
 
@@ -338,7 +342,7 @@ cdef class Tensor:
     @property
     def nbytes(self):
         """Bytes of all elements."""
-        return self.count * ITEMSIZE[self.dt]
+        return self.numel() * ITEMSIZE[self.dt]
 
     def is_contiguous(self, memory_format=None):
         """Whether the elements lie in row-major order without gaps, or in the order of a format."""
@@ -540,20 +544,11 @@ cdef void finish(Tensor t) noexcept:
         t.flags |= PT_INFERENCE
 
 
-cdef object _too_large(int ndim, const int64_t *sizes):
-    from ptcore._errors import ShapeError
-    shape = list(sizes_tuple(ndim, sizes))
-    for i in range(ndim):
-        if sizes[i] < 0:
-            return ShapeError(f"sizes must be non-negative, got {shape}")
-    return ShapeError(f"a tensor of sizes {shape} has too many elements to be addressed")
-
-
 cdef Tensor new_tensor(int dt, int ndim, const int64_t *sizes, int column, int number):
     cdef Tensor t = shell(ndim)
     cdef int64_t n = count(ndim, sizes)
     if <uint64_t>n > MAX_COUNT:         # -1: they do not fit into an int64
-        raise _too_large(ndim, sizes)
+        raise too_large(ndim, sizes)
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     fill_strides(ndim, t.dims, t.dims + ndim)
     t.storage = allocate(n * ITEMSIZE[dt], column, number)
@@ -572,7 +567,7 @@ cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *s
     cdef Tensor t = shell(ndim)
     cdef int64_t n = count(ndim, sizes)
     if <uint64_t>n > MAX_COUNT:         # -1: they do not fit into an int64
-        raise _too_large(ndim, sizes)
+        raise too_large(ndim, sizes)
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     memcpy(t.dims + ndim, strides, ndim * sizeof(int64_t))
     t.dt = dt
@@ -738,14 +733,21 @@ cdef object shape_of(Tensor t):
 cdef bint same_shape(Tensor a, Tensor b) except -1:
     """Whether both have the same sizes; an interpreter's tensors are asked for theirs."""
     if (a.flags | b.flags) & PT_INTERPOSED:
-        return a.shape == b.shape
+        return a.rank == b.rank and a.shape == b.shape
     return a.rank == b.rank and same_sizes(a.rank, a.dims, b.dims)
 
 
+layout_seen = None                  # installed by _subclass.pyx: see symbolic_layout there
+
+
 cdef object shape_seen(Tensor t):
-    """The sizes of a stand-in: its payload may answer, with symbolic ints for instance."""
+    """The sizes of a stand-in: its payload may have them, symbolic ints among them, or a method that gives them."""
     sizes = getattr((<TensorExtras>t.extras).payload, "sizes", None)
-    return shape_of(t) if sizes is None else sizes(t)
+    if sizes is None:
+        return shape_of(t)
+    if not isinstance(sizes, (tuple, list)):
+        sizes = sizes(t)
+    return sizes if type(sizes) is Size else Size(sizes)
 
 
 cdef object device_seen(Tensor t):

@@ -40,7 +40,7 @@ MODULES = {
            "ptcore.nn.utils.rnn", "ptcore.nn.utils.parametrize", "ptcore.nn.utils.parametrizations",
            "ptcore.nn.utils.prune", "ptcore.nn.utils.stateless", "ptcore.nn.modules.lazy"),
     "func": ("ptcore.func", "ptcore.autograd.forward_ad", "ptcore.utils._pytree"),
-    "fx": ("ptcore.fx", "ptcore.fx.passes.shape_prop", "ptcore.fx.passes.split_module", "ptcore.overrides",
+    "fx": ("ptcore.fx", "ptcore.fx.experimental.proxy_tensor", "ptcore.fx.passes.shape_prop", "ptcore.fx.passes.split_module", "ptcore.overrides",
            "ptcore._symbolic"),
     "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
     "data": ("ptcore.utils.data",),

@@ -9,7 +9,14 @@ from operator import index
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, ConversionError, NoWordError, SeveralElementsError
+from ptcore._shape import is_symbolic_number
+from ptcore._state import interpreters
 from ptcore._tensor import Tensor
+
+
+def symbolic(value):
+    """A symbolic number as it is where an interpreter is to see it, else as a number, which is a guard."""
+    return value if interpreters.stack else value.guard()
 
 
 def _wrong(error, op, name, expected, value):
@@ -20,6 +27,8 @@ def _plain(op, name, expected, value):
     """The Python number in a NumPy scalar or a tensor of one element."""
     if isinstance(value, (int, float, complex)):
         return value
+    if is_symbolic_number(value):
+        return symbolic(value)
     if isinstance(value, Tensor) and (value.numel() != 1 or value.is_meta):
         raise SeveralElementsError(f"{op}: {name} must be {expected}, got a tensor of shape {list(value.shape)} on "
                                    f"{value.device}")
@@ -80,6 +89,8 @@ def number(op, name, value):
 
 
 def integer(op, name, value):
+    if is_symbolic_number(value):
+        return symbolic(value)
     if not isinstance(value, int):
         try:
             value = index(value)
@@ -108,6 +119,8 @@ def real(op, name, value):
     value = _plain(op, name, "float", value)
     if isinstance(value, complex):
         raise _wrong(TypeError, op, name, "float", value)
+    if is_symbolic_number(value):
+        return value
     try:
         return float(value)
     except OverflowError:

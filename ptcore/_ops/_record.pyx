@@ -1,8 +1,10 @@
 """Recording: nodes of ops and custom functions, saved values, and the history of in-place writes."""
 from ptcore._types cimport *
 from ptcore._dtype cimport dtype_of
+from ptcore._device cimport device_of
 from ptcore._node cimport Node, TensorMeta, new_meta, new_node, set_unpack
-from ptcore._shape cimport same_sizes
+from ptcore._node import meta_of_sizes
+from ptcore._shape cimport any_symbolic, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
@@ -25,6 +27,10 @@ cdef TensorMeta meta_of(Tensor t):
     cdef TensorMeta m
     cdef uint64_t at = t.rank + 8 * t.dt
     cdef int i
+    if t.flags & PT_INTERPOSED and any_symbolic(shape_seen(t)):
+        m = meta_of_sizes(shape_seen(t), dtype_of(t.dt), device_of(t.storage.device, t.storage.device_index))
+        m.layout = t.layout_code
+        return m
     if t.rank > 5:
         m = new_meta(t.rank, t.dims, t.dt, t.storage.device, t.storage.device_index)
         m.layout = t.layout_code
@@ -308,8 +314,7 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
         else:
             save(n, k, x)
     if n.nout > 1:
-        n.out_meta = tuple([None if y is None else (shape_of(<Tensor>y),
-                                                    dtype_of((<Tensor>y).dt), y.device)
+        n.out_meta = tuple([None if y is None else (y.shape, dtype_of((<Tensor>y).dt), y.device)
                             for y in outputs])
     for i in range(len(outputs)):
         if outputs[i] is None:

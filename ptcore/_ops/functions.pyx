@@ -11,6 +11,7 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 from libc.string cimport strcmp
 
 from ptcore._types cimport *
+from ptcore._shape cimport is_symbolic_number
 from ptcore._tensor cimport Tensor
 from ptcore._ops.view cimport views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
@@ -89,6 +90,8 @@ cdef object plain(pt_function *f, int slot, object value):
     if isinstance(value, Tensor):
         if check == c'X' or check == c'T':
             return value
+    elif is_symbolic_number(value) and check in b"sifT":
+        return _arguments.symbolic(value)
     elif is_foreign(value):
         raise TypeError(f"{info(f.spec.op).name.decode()}: __torch_function__ of {type(value).__name__} is to be asked")
     op, name = info(f.spec.op).name.decode(), <str><object>f.names[slot]

@@ -5,7 +5,8 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
-from ptcore._tensor cimport Tensor, TensorExtras, shape_of
+from ptcore._shape cimport is_symbolic_number
+from ptcore._tensor cimport Tensor, TensorExtras, shape_of, shape_seen
 from ptcore._state import enable_grad, inference_mode
 from ptcore._state import interpreters as _interpreters
 from ptcore._state import transformed
@@ -120,6 +121,8 @@ cpdef object lift(object value, object g):
     """A number that stood where a tensor may stand, as a 0-d tensor beside g."""
     if isinstance(value, Tensor):
         return value
+    if is_symbolic_number(value):
+        return zeros((), dtype=g.dtype, device=g.device) + value
     return full((), value, dtype=g.dtype, device=g.device)
 
 
@@ -127,11 +130,12 @@ def sum_to(g, shape):
     """g summed over the dims by which ``shape`` was broadcast to it."""
     cdef Tensor t = <Tensor>g
     cdef int extra = t.rank - len(shape), i
-    if extra == 0 and tuple(shape_of(t)) == tuple(shape):
+    cdef tuple sizes = tuple(shape_seen(t) if t.flags & PT_INTERPOSED else shape_of(t))
+    if extra == 0 and sizes == tuple(shape):
         return g
     dims = list(range(extra))
     for i in range(len(shape)):
-        if shape[i] == 1 and t.dims[extra + i] != 1:
+        if shape[i] == 1 and sizes[extra + i] != 1:
             dims.append(extra + i)
     if dims:
         g = sum(g, tuple(dims), True)
@@ -259,7 +263,7 @@ def unfold_backward(g, shape, dimension, size, step):
     if not shape:
         return reshape(sum(g, (0,)), ())
     n, count = len(shape), g.shape[dimension]
-    places = unsqueeze(arange(count, device=g.device) * step, 1) + arange(size, device=g.device)
+    places = unsqueeze(arange(count, dtype="int64", device=g.device) * step, 1) + arange(size, device=g.device)
     order = (*range(dimension + 1), n, *range(dimension + 1, n))
     rows = reshape(permute(g, order), (*shape[:dimension], count * size, *shape[dimension + 1:]))
     return onto_zeros("index_add", g, shape, dimension, reshape(places, (-1,)), rows, 1)

@@ -9,7 +9,8 @@ from ptcore import _ops as ops
 from ptcore._ops._batching import Batched
 from ptcore._ops.table import schema
 from ptcore._state import interpreters
-from ptcore._subclass import stand_in
+from ptcore._subclass import stand_in, stands_for
+from ptcore._symbolic import ShapeEnv
 
 pytestmark = pytest.mark.core
 
@@ -227,14 +228,25 @@ def test_forward_through_views_and_writes():
 class Symbolic:
     """A payload that answers with sizes of its own, as a tracer of symbolic ints does."""
 
-    def sizes(self, tensor):
-        return ("n", 4)
+    def __init__(self, sizes):
+        self.sizes = sizes
 
 
 def test_a_payload_answers_for_the_shape():
-    x = stand_in(pt.ones(2), (3, 4), Symbolic())
-    assert x.shape == x.size() == ("n", 4) and x.size(0) == x.size(-2) == "n"
-    assert x.ndim == 2
+    env = ShapeEnv()
+    n = env.symbol(3)
+    for sizes in ((n, 4), lambda x: (n, 4)):
+        x = stands_for(pt.ones(3, 4), Symbolic(sizes))
+        assert x.shape[0] is x.size()[0] is x.size(0) is x.size(-2) is n and x.shape[1] == 4
+        assert type(x.shape) is pt.Size and x.ndim == x.dim() == 2
+        assert (x.numel() == x.shape.numel() == 4 * n) is True and (x.nbytes == 16 * n) is True
+        assert x.stride() == (4, 1) and (stands_for(pt.ones(4, 3), Symbolic((4, n))).stride()[0] == n) is True
+        assert (stands_for(pt.ones(4, 3).t(), Symbolic((n, 4))).stride()[1] == n) is True
+        assert stands_for(pt.ones(3).expand(4, 3), Symbolic((4, n))).stride() == (0, 1)
+    assert not env.guards
+    with pytest.raises(RuntimeError, match="it has gaps"):
+        stands_for(pt.ones(4, 6)[:, ::2], Symbolic((4, n))).stride()
+    assert len(x) == 3 and [guard.text for guard in env.guards] == ["s0 == 3"]
     with pytest.raises(IndexError, match="size: dim"):
         x.size(2)
 

@@ -25,6 +25,7 @@ cdef struct Call:
     PyObject **args             # in the order of the row; borrowed
     PyObject *lead              # the first tensor
     uint32_t key                # flags of all tensors and of the thread
+    bint taken                  # an interpreter has run it: symbolic numbers count by their hints and are kept
     bint normal                 # the arguments are of plain types (`plain_arguments`), not the user's own
     int nin, nparams, nout
     int dt                      # of the tensors that promote; -1: there are none

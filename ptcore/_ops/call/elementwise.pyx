@@ -17,7 +17,7 @@ from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, backend_error, device_of
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._node cimport Node, new_node
-from ptcore._shape cimport is_dense, order_dims, same_sizes, sizes_tuple
+from ptcore._shape cimport is_dense, is_symbolic_number, order_dims, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, autocast, flags_of_all, offer
@@ -221,7 +221,8 @@ cdef bint has_own_ufuncs(object x):
 
 
 cdef bint operand_ok(object x):
-    return isinstance(x, (Tensor, float, int, complex)) or hasattr(x, "__array__") and not has_own_ufuncs(x)
+    return (isinstance(x, (Tensor, float, int, complex)) or hasattr(x, "__array__") and not has_own_ufuncs(x)
+            or is_symbolic_number(x))
 
 
 cdef object inplace_operator(int op, object x, object y):
@@ -304,6 +305,7 @@ cdef int record_taken(int op, PyObject **args, int n, Tensor r) except -1:
     if CATEGORY[r.dt] < 2:
         return 0
     begin_elementwise(&c, op, args, n)
+    c.taken = True
     try:
         read_operands(&c)
         record_elementwise(&c, r, None, None)
@@ -315,6 +317,7 @@ cdef int record_taken(int op, PyObject **args, int n, Tensor r) except -1:
 cdef inline void begin_elementwise(Call *c, int op, PyObject **args, int n) noexcept:
     c.op, c.n, c.o, c.args = op, n, info(op), args
     c.made = NULL
+    c.taken = False
     c.tensors, c.argument = c.inline_tensors, c.inline_argument
 
 
@@ -543,6 +546,7 @@ cdef object complete_inplace(Call *c, Tensor x):
     if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND and not x.flags & PT_INTERPOSED:
         count_write(x)                  # there is nothing to copy into
         return x
+    c.taken = x.flags & PT_INTERPOSED != 0
     read_operands(c)
     if result.ndim != x.rank or not same_sizes(x.rank, result.sizes, x.dims):
         raise ShapeError(f"{o.name.decode()}_: the result has shape {list(sizes_tuple(result.ndim, result.sizes))}, "

@@ -11,6 +11,7 @@ from libc.math cimport INFINITY
 from ptcore._types cimport *
 from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, ITEMSIZE, N_DTYPES, PROMOTE, default_complex, default_float,
                             dtype_of)
+from ptcore._shape cimport concrete, hinted, is_symbolic_number
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
@@ -27,7 +28,9 @@ cdef int OP_POW = op_id("pow"), OP_OR = op_id("bitwise_or")
 
 
 cdef object scalar_of(object x):
-    """A NumPy scalar as the Python number it weighs as."""
+    """A NumPy scalar as the Python number it weighs as; a symbolic number as a number, which is a guard."""
+    if is_symbolic_number(x):
+        return x.guard()
     if type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 and hasattr(x, "item"):
         return x.item()
     return x
@@ -129,7 +132,8 @@ cdef int read_operands(Call *c) except -1:
             continue
         x = <object>c.args[k]
         if not isinstance(x, (Tensor, float, int, complex)):
-            x = scalar_of(x)
+            if not c.taken or not is_symbolic_number(x):
+                x = scalar_of(x)
             if hasattr(x, "__array__"):
                 x = as_tensor_like(x, None)
             keep(c, x)
@@ -145,7 +149,7 @@ cdef int read_operands(Call *c) except -1:
             common_device(c.op, t, place, True)
             d, kind = t.dt, t.rank == 0 and not t.flags & PT_STANDARD
         else:
-            d, kind = scalar_dt(x, o.name), 2
+            d, kind = scalar_dt(hinted(x), o.name), 2
         c.nin += 1
         if o.letters[k] == c'I' or k == 0 and o.promote == PT_PROMOTE_WHERE or k and o.promote == PT_PROMOTE_FIRST:
             continue                        # it takes no part in promotion
@@ -328,7 +332,7 @@ cdef int read_params(Call *c, char *buffer) except -1:
             continue
         if n == MAX_PARAMS:
             raise RuntimeError(f"{c.o.name.decode()}: too many parameters")
-        x = <object>c.args[k]
+        x = concrete(<object>c.args[k])
         if not isinstance(x, (float, int, complex)):
             from ptcore._ops._arguments import number as number_of
             x = number_of(c.o.name.decode(), arg_name(c.op, k), x)

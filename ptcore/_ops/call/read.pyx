@@ -11,7 +11,8 @@ from libc.string cimport memset
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, device, device_of
 from ptcore._dtype cimport CATEGORY, N_DTYPES, PROMOTE, as_code, default_float, dtype, dtype_of
-from ptcore._shape cimport read_index, read_sizes, sizes_tuple, wrap_dim
+from ptcore._shape cimport (any_symbolic, concrete, hinted, is_symbolic_number, read_index, read_sizes, sizes_tuple,
+                            wrap_dim)
 from ptcore._tensor cimport *
 from ptcore._ops import _arguments
 from ptcore._ops.table.ids cimport *
@@ -40,7 +41,7 @@ cdef Tensor cast(Tensor x, int dt):
 
 cdef void begin(Call *c, int op, PyObject **args, int n) noexcept:
     c.op, c.n, c.o, c.args = op, n, info(op), args
-    c.normal = False
+    c.normal = c.taken = False
     c.room = NULL
     c.inputs, c.tensors, c.argument, c.ints = c.inline_inputs, c.inline_tensors, c.inline_argument, c.inline_ints
     c.onto = -1
@@ -291,7 +292,7 @@ cdef bint read_dims(Call *c, pt_param *p, object x, int rank) noexcept:
 cdef tuple plain_arguments(Call *c, tuple args, uint32_t key):
     """The arguments as ``read`` takes them: checked, on one device, promoted."""
     cdef PyObject *found = NULL
-    args = normalised(c.op, args, &found)
+    args = normalised(c.op, args, &found, c.taken)
     c.column, c.number = DEVICE_CPU, -1
     if found != NULL:
         if key & PT_NON_CPU:
@@ -312,8 +313,9 @@ cdef int wrap_arg(object value, int ndim, int op, int k) except -1:
     return wrap_dim(read_index(value, info(op).name, name), ndim, info(op).name, name)
 
 
-cdef tuple normalised(int op, tuple args, PyObject **first):
-    """Checks each argument by its letter; tensors become Tensors, dims non-negative."""
+cdef tuple normalised(int op, tuple args, PyObject **first, bint taken):
+    """Checks each argument by its letter; tensors become Tensors, dims non-negative. Symbolic numbers become numbers,
+    which is a guard, unless the call is ``taken``."""
     cdef const char *letters = info(op).letters
     cdef int k, n = len(args), ndim
     cdef list result = list(args)
@@ -323,6 +325,10 @@ cdef tuple normalised(int op, tuple args, PyObject **first):
     for k in range(n):
         value = result[k]
         letter = letters[k]
+        if taken and letter in b"ibfsgjzZ" and (is_symbolic_number(value) or isinstance(value, (tuple, list))
+                                                and any_symbolic(value)):
+            result[k] = tuple(value) if isinstance(value, (tuple, list)) else (value,) if letter in b"zZ" else value
+            continue
         if letter == b'T' or letter == b'I':
             if not isinstance(value, Tensor):
                 if lead is None and letter == b'T' or value is None:
@@ -367,7 +373,8 @@ cdef tuple normalised(int op, tuple args, PyObject **first):
             ndim = read_sizes(value, sizes, info(op).name, arg_name(op, k).encode())
             result[k] = sizes_tuple(ndim, sizes)
         elif letter == b'Z':
-            result[k] = tuple(_arguments.integers(info(op).name.decode(), arg_name(op, k), value))
+            value = _arguments.integers(info(op).name.decode(), arg_name(op, k), value)
+            result[k] = tuple([concrete(x) for x in value])
         elif letter == b't':
             if value is not None:
                 result[k] = dtype_of(as_code(value, info(op).name, arg_name(op, k).encode()))
@@ -377,6 +384,7 @@ cdef tuple normalised(int op, tuple args, PyObject **first):
 
 cdef object _plain(object value, char letter, int op, int k):
     """A number of the letter's own type and range; kernels rely on both."""
+    value = concrete(value)
     cdef bint fits = type(value) is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF
     if letter == b's':
         if fits or type(value) is float:
@@ -505,6 +513,8 @@ cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -
     cdef int op = c.op
     if x is None:
         return 0
+    if c.taken:
+        x = hinted(x)
     if letter == b't':
         p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
         p.d = <double>p.i

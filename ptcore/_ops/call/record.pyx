@@ -61,7 +61,7 @@ cdef int record(Call *c, PyObject **results) except -1:
         set_node(<Tensor>results[0], n, 0)
         return 0
     n.nout = c.nout
-    n.out_meta = tuple([(shape_of(<Tensor>results[k]), dtype_of((<Tensor>results[k]).dt), (<object>results[k]).device)
+    n.out_meta = tuple([(size_of(<Tensor>results[k]), dtype_of((<Tensor>results[k]).dt), (<object>results[k]).device)
                         for k in range(c.nout)])
     for k in range(c.nout):
         t = <Tensor>results[k]
@@ -140,6 +140,11 @@ cdef int record_params(Call *c, Node n) except -1:
     return keep_params(c.op, n, count, items)
 
 
+cdef inline object size_of(Tensor t):
+    """The sizes that a rule is to get."""
+    return shape_seen(t) if t.flags & PT_INTERPOSED else shape_of(t)
+
+
 cdef tuple _last_metas = ()
 
 
@@ -152,12 +157,13 @@ cdef tuple metas_of(PyObject **tensors, int n):
     if len(_last_metas) == n:
         for i in range(n):
             m, t = <TensorMeta>PyTuple_GET_ITEM(_last_metas, i), <Tensor>tensors[i]
-            if (m.rank != t.rank or m.rank > 5 or m.layout != t.layout_code or m.dt != t.dt
-                    or m.column != t.storage.device
+            if (m.rank != t.rank or t.flags & PT_INTERPOSED or m.size is not None or m.layout != t.layout_code
+                    or m.dt != t.dt or m.column != t.storage.device
                     or m.number != t.storage.device_index or not same_sizes(t.rank, m.sizes, t.dims)):
                 break
         else:
             return _last_metas
+    # of more than 5 dims, or of symbolic sizes, it is made anew each time
     _last_metas = tuple([meta_of(<Tensor>tensors[i]) for i in range(n)])
     return _last_metas
 
@@ -277,7 +283,7 @@ cdef Node record_elementwise(Call *c, Tensor r, Tensor inplace, object before):
         if t.rank != out.ndim or not same_sizes(out.ndim, t.dims, out.sizes) or t.dt != out.dt:
             if spec is None:
                 spec = [None] * c.nin
-            spec[i] = (shape_of(t), dtype_of(t.dt))
+            spec[i] = (size_of(t), dtype_of(t.dt))
     if spec is not None:
         n.spec = tuple(spec)
     if c.n > c.nin:

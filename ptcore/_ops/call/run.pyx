@@ -112,8 +112,10 @@ cdef int record_taken(Call *c, object result, uint32_t key) except -1:
     """Records a call that an interpreter has run on stand-ins: the history of what they stand for is another one."""
     cdef (PyObject *)[8] results
     cdef tuple made = tuple(result) if isinstance(result, tuple) else (result,)
-    cdef tuple args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
+    cdef tuple args
     cdef int k
+    c.taken = True
+    args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
     c.args = PySequence_Fast_ITEMS(args)
     c.normal = True
     try:

@@ -48,7 +48,7 @@ def _convolution(op, n, input, weight, bias, stride, padding, dilation, groups):
         padding, size = _numbers(op, "padding", padding, n, 0), None
     if size is None:
         size = tuple([(shape[i + 2] + 2 * padding[i] - reach[i] - 1) // stride[i] + 1 for i in range(n)])
-        if min(size) < 1:
+        if any([n < 1 for n in size]):
             raise ShapeError(f"{op}: the kernel must not be larger than the padded input, got kernel "
                              f"{list(kernel[2:])} with dilation {list(dilation)} for sizes {list(shape[2:])} with "
                              f"padding {list(padding)}")
@@ -99,7 +99,7 @@ def _transposed(op, n, input, weight, bias, stride, padding, output_padding, gro
                              f"{list(extra)} with stride {list(stride)}, dilation {list(dilation)}")
     size = tuple([(m - 1) * s - 2 * p + d * (k - 1) + e + 1 for m, s, p, d, k, e in zip(
         x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)])
-    if min(size) < 1:
+    if any([n < 1 for n in size]):
         raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {list(size)}")
     return _unbatched(convolve_transposed(x, weight, bias, stride, padding, dilation, groups, size), batched)
 
@@ -124,7 +124,7 @@ def _sliding(op, kernel_size, dilation, padding, stride):
 def _blocks(op, size, kernel, dilation, padding, stride):
     blocks = tuple([(m + 2 * p - d * (k - 1) - 1) // s + 1
                     for m, k, d, p, s in zip(size, kernel, dilation, padding, stride)])
-    if min(blocks) < 1:
+    if any([n < 1 for n in blocks]):
         raise ShapeError(f"{op}: windows must fit in the padded input, got windows of {list(kernel)} for sizes "
                          f"{list(size)} with padding {list(padding)}")
     return blocks

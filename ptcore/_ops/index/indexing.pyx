@@ -11,7 +11,7 @@ from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
-from ptcore._shape cimport read_sizes, same_sizes, sizes_tuple
+from ptcore._shape cimport any_symbolic, hinted, is_symbolic, is_symbolic_number, read_sizes, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.read cimport switch
 from ptcore._ops.call.run cimport call_with as call, over_first
@@ -19,6 +19,7 @@ from ptcore._ops.call.elementwise cimport overwrite, write_to
 from ptcore._ops.call.offer cimport flags_of, is_foreign
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.view cimport views
+from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.table.ids import op_id
@@ -58,10 +59,34 @@ cdef Tensor select_at(Tensor x, int dim, int64_t index):
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
                      object params):
     if offered(x):
-        from ptcore._ops.functions import slice as slice_of
         stop = start + length * step
-        return <Tensor>slice_of(x, dim, start, None if stop < 0 else stop, step)
+        return offered_slice(x, dim, start, None if stop < 0 else stop, step)
     return views.slice_at(x, dim, start, length, step, params)
+
+
+cdef Tensor offered_slice(Tensor x, int dim, object start, object stop, object step):
+    from ptcore._ops.functions import slice as slice_of
+    return <Tensor>slice_of(x, dim, start, stop, step)
+
+
+cdef bint is_symbolic_slice(Tensor x, object item) except -1:
+    """Whether a slice of what an interpreter sees has symbolic bounds, or may have: x has symbolic sizes."""
+    return (is_symbolic(item.start) or is_symbolic(item.stop) or is_symbolic(item.step)
+            or x.flags & PT_INTERPOSED != 0 and any_symbolic(x.shape))
+
+
+cdef Tensor symbolic_slice(Tensor x, int dim, object item):
+    """x itself if the slice takes all of dim, whatever that is."""
+    start, step = 0 if item.start is None else item.start, 1 if item.step is None else item.step
+    if type(start) is int and start == 0 and type(step) is int and step == 1 and (
+            item.stop is None or type(x.shape[dim] == item.stop) is bool and x.shape[dim] == item.stop):
+        return x
+    if type(step) is int and step == 0:
+        raise ValueError("index: slice step must not be zero")
+    for bound in (start, item.stop, step):
+        if not is_symbolic(bound):
+            plain(bound)
+    return offered_slice(x, dim, item.start if type(step) is int and step < 0 else start, item.stop, step)
 
 
 cdef Tensor unsqueeze_at(Tensor x, int dim):
@@ -108,12 +133,16 @@ cdef Tensor alias_view(Tensor x):
     """``x[...]``: a view of everything."""
     if x.rank == 0:
         return select_at(unsqueeze_at(x, 0), 0, 0)
+    if offered(x):
+        return offered_slice(x, 0, 0, None, 1)
     return slice_at(x, 0, 0, x.dims[0], 1, None)
 
 
 cdef Tensor sliced(Tensor x, int dim, object item):
     """x itself if the slice takes all of dim."""
     cdef Py_ssize_t start, stop, step, length
+    if offered(x) and is_symbolic_slice(x, item):
+        return symbolic_slice(x, dim, item)
     try:
         PySlice_Unpack(item, &start, &stop, &step)
     except (TypeError, ValueError):
@@ -154,6 +183,12 @@ cdef tuple basic(Tensor x, object key, bint select=True):
     for item in items:
         if type(item) is int:
             x = select_at(x, dim, place(x, dim, item))
+        elif is_symbolic(item):
+            if offered(x):
+                from ptcore._ops.functions import select as select_of
+                x = <Tensor>select_of(x, dim, item)
+            else:
+                x = select_at(x, dim, place(x, dim, int(item)))
         elif isinstance(item, slice):
             x = sliced(x, dim, item)
             dim += 1
@@ -210,7 +245,7 @@ cdef int mask_rank(object item) except -2:
     """How many dims a mask takes; -1 for anything but a mask of several."""
     if isinstance(item, Tensor):
         return (<Tensor>item).rank if (<Tensor>item).dt == PT_BOOL or (<Tensor>item).dt == PT_UINT8 else -1
-    if type(item) is int or isinstance(item, slice):
+    if type(item) is int or isinstance(item, slice) or is_symbolic(item):
         return -1
     if hasattr(item, "dtype") and getattr(item.dtype, "kind", "") == "b":
         return item.ndim
@@ -286,7 +321,8 @@ cdef tuple gather_plan(Tensor x, list advanced):
     for i in range(1, len(dims)):
         if dims[i] != dims[i - 1] + 1:
             adjacent = False
-    rest = [x.dims[i] for i in range(x.rank) if i not in dims]
+    sizes = x.shape
+    rest = [sizes[i] for i in range(x.rank) if i not in dims]
     first = dims[0] if adjacent else 0
     return tuple(tensors), tuple(dims), tuple(rest[:first]) + shape + tuple(rest[first:])
 
@@ -323,6 +359,8 @@ cdef int setitem(Tensor x, object key, object value) except -1:
 cdef object as_value(Tensor like, object value):
     """What may be written to `like`: a number that fits its dtype, a tensor or an array."""
     from ptcore._exchange.convert import tensor
+    if is_symbolic_number(value):
+        return _arguments.symbolic(value)
     if isinstance(value, (int, float, complex)):
         if ITEMSIZE[like.dt] == 2 and CATEGORY[like.dt] == 2 and not isinstance(value, complex):
             return tensor(value, dtype=dtype_of(like.dt))   # inf beyond the largest, as PyTorch's
@@ -373,7 +411,7 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
     if v.rank > len(shape):
         while v.rank > len(shape) and v.dims[0] == 1:
             v = select_at(v, 0, 0)
-    check_fits(v, read_sizes(shape, sizes, b"index", b"shape"), sizes)
+    check_fits(v, read_sizes(hinted(shape), sizes, b"index", b"shape"), sizes)
     v = v.expand(shape)
     op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
     given = (r, v, indices, dims, accumulate)

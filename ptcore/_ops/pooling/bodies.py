@@ -154,7 +154,7 @@ def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size
         if len(given) != n or any([not m - s < g < m + s for g, m, s in zip(given, size, stride)]):
             raise ValueError(f"{op}: output_size must be within a stride of {list(size)}, got {output_size!r}")
         size = given
-    if min(size) < 1:
+    if any([n < 1 for n in size]):
         raise ShapeError(f"{op}: the sizes of the output must be at least 1, got {list(size)}")
     lead = tuple(x.shape[:2])
     count = 1
@@ -193,7 +193,7 @@ def _fractional_max(op, n, input, kernel_size, output_size, output_ratio, sample
         if len(ratios) != n:
             raise ValueError(f"{op}: output_ratio must be a number or {n} numbers, got {output_ratio!r}")
         ratios = [_arguments.real(op, "output_ratio", ratio) for ratio in ratios]
-        output_size = [int(size * ratio) for size, ratio in zip(x.shape[2:], ratios)]
+        output_size = [math.trunc(size * ratio) for size, ratio in zip(x.shape[2:], ratios)]
     out = _numbers(op, "output_size", output_size, n, 1)
     shape = (*x.shape[:2], n)
     if samples is None:

@@ -1,4 +1,6 @@
 """Bodies: other sizes by interpolation, sampling at positions, pixels as channels."""
+import math
+
 from cython.cimports.ptcore._ops._spatial import _numbers, _word
 
 from ptcore._dtype import as_dtype
@@ -177,10 +179,10 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         factors = tuple([_arguments.real(op, "scale_factor", f) for f in factors])
         if not all([0 < f < 2.0**40 for f in factors]):
             raise ShapeError(f"{op}: scale_factor must be positive, got {list(factors)}")
-        size = tuple([int(m * f) for m, f in zip(input.shape[2:], factors)])
+        size = tuple([math.trunc(m * f) for m, f in zip(input.shape[2:], factors)])
         if not recompute_scale_factor:
             scales = factors
-    if 0 in input.shape[1:] or min(size) < 1:
+    if 0 in input.shape[1:] or any([m < 1 for m in size]):
         raise ShapeError(f"{op}: sizes must be positive, got input of shape {list(input.shape)} and output "
                          f"sizes {list(size)}")
     if how == "area":

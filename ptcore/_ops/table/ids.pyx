@@ -254,6 +254,11 @@ def set_spec(int op, spec):
     SPECS[op] = spec
 
 
+def spec_of(int op):
+    """The shape rule of a structured op in Python, or None."""
+    return SPECS[op]
+
+
 def set_vjp(int op, rule):
     VJPS[op] = rule
 

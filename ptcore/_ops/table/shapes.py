@@ -68,7 +68,7 @@ def stat_dtype(x):
 
 
 def broadcast_shapes(op, *shapes):
-    if len(shapes) == 2 and shapes[0] == shapes[1]:
+    if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]) and shapes[0] == shapes[1]:
         return tuple(shapes[0])
     ndim = max([len(s) for s in shapes])
     result = [1] * ndim
@@ -517,6 +517,12 @@ def slogdet_spec(A):
 
 # -- rules that rows name ---------------------------------------------------------------------
 
+def _reduction(rest):
+    """The dims and whether they are kept, among other settings."""
+    dim = next((a for a in rest if type(a) is tuple), None)
+    return next(a for a in rest if type(a) is int) if dim is None else dim, next(a for a in rest if type(a) is bool)
+
+
 def _reduced_nonempty(op, x, dim, keepdim):
     nonempty(op, x, dim)
     return reduced(x, dim, keepdim)
@@ -586,7 +592,7 @@ NAMED = {
     "laid_cast": lambda op, x, dtype: laid_like(x, dtype),
     "summed": lambda op, x, *rest: like(x, summed_dtype(x, rest[-1])),
     "like_pair": lambda op, x, *rest: [like(x), like(x, INT64)],
-    "reduced": lambda op, x, dim, keepdim, *rest: reduced(x, dim, keepdim),
+    "reduced": lambda op, x, *rest: reduced(x, *_reduction(rest)),
     "reduced_sum": lambda op, x, dim, keepdim, dtype: reduced(x, dim, keepdim, summed_dtype(x, dtype)),
     "reduced_nonempty": _reduced_nonempty,
     "reduced_bool": lambda op, x, dim, keepdim: reduced(x, dim, keepdim, BOOL),

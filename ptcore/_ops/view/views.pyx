@@ -7,12 +7,13 @@ rules stand in doc/source/dev/views_and_inplace.rst).
 import builtins as _builtins
 
 from cpython.object cimport PyObject
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, COMPLEX_OF, ITEMSIZE, REAL_OF, dtype_of
 from ptcore._node cimport Node, new_node
-from ptcore._shape cimport (count, fill_strides, infer_size, max_offset, min_offset, read_index,
+from ptcore._shape cimport (any_symbolic, count, fill_strides, hinted, infer_size, max_offset, min_offset, read_index,
                             read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
@@ -25,6 +26,7 @@ from ptcore._ops._writing cimport *
 from ptcore._ops.table.ids import op_id
 
 cdef int OP_VIEW = op_id("view")
+cdef int OP_EXPAND = op_id("expand")
 cdef int OP_SELECT = op_id("select")
 cdef int OP_SLICE = op_id("slice")
 cdef int OP_UNSQUEEZE = op_id("unsqueeze")
@@ -613,9 +615,11 @@ cdef void rebuild_view(Tensor t) except *:
     cdef Node n = new_node(OP_AS_STRIDED, 1)
     cdef int64_t item = ITEMSIZE[t.dt]
     link(n, 0, base)
-    n.params = (sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank),
-                t.offset // item, sizes_tuple(base.rank, base.dims + base.rank),
-                base.offset // item)
+    if (t.flags | base.flags) & PT_INTERPOSED:      # their sizes may be symbolic
+        n.params = (tuple(t.shape), t.stride(), t.storage_offset(), base.stride(), base.storage_offset())
+    else:
+        n.params = (sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank), t.offset // item,
+                    sizes_tuple(base.rank, base.dims + base.rank), base.offset // item)
     n.s0 = meta_of(base)
     set_node(t, n, 0)
 
@@ -648,9 +652,14 @@ cdef object run_view(int op, PyObject **args, int n):
 cdef object view_taken(int op, PyObject **args, int n, object result):
     """What an interpreter gave for a view of a stand-in, as a view of that: with its base, and a history of its own."""
     cdef Tensor r, value
+    cdef tuple given, hints
     if not shows_memory(result):
         return result
-    made = made_view(op, args, n)
+    given = tuple([<object>args[k] for k in range(n)])
+    hints = tuple([hinted(x) for x in given])       # the memory that it shows has sizes that are known
+    made = made_view(op, PySequence_Fast_ITEMS(hints), n)
+    if any_symbolic(shape_seen(<Tensor>given[0])) or any_changed(given, hints):
+        keep_symbols(op, given, made, result)
     if made is <object>args[0]:         # the real part of a real tensor is the tensor
         return made
     if isinstance(made, tuple):
@@ -659,6 +668,31 @@ cdef object view_taken(int op, PyObject **args, int n, object result):
     else:
         lend(<Tensor>made, <Tensor>result)
     return made
+
+
+cdef bint any_changed(tuple given, tuple hints) noexcept:
+    cdef Py_ssize_t k
+    for k in range(len(given)):
+        if given[k] is not hints[k]:
+            return True
+    return False
+
+
+cdef int keep_symbols(int op, tuple given, object made, object result) except -1:
+    """The node of a view of symbolic sizes gets the arguments as they came: they may be symbolic."""
+    cdef Tensor r = <Tensor>(made[0] if isinstance(made, tuple) else made)
+    cdef const char *letters = info(op).letters
+    cdef tuple params
+    if made is given[0] or r.node is None or r.node.op < 0 or not isinstance(r.node.params, tuple):
+        return 0
+    params = r.node.params
+    if op == OP_VIEW or op == OP_EXPAND or r.node.op == OP_VIEW and op != r.node.op:
+        r.node.params = (tuple(result.shape),)
+    elif op == OP_AS_STRIDED:
+        r.node.params = (*given[1:4], given[0].stride(), given[0].storage_offset())
+    elif len(params) == len(given) - 1:
+        r.node.params = tuple([params[k - 1] if letters[k] in b"deDn" else given[k] for k in range(1, len(given))])
+    return 0
 
 
 cdef bint shows_memory(object result) except -1:

@@ -29,8 +29,8 @@ MODES = ("real", "fake", "symbolic")
 class Traced:
     """What a stand-in carries: its value, on the meta device if only its sizes are known, and the node that gives it.
 
-    ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long as
-    nothing has been written to it since its ``count``; or None.
+    ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long
+    as nothing has been written to it since its ``count``; or None.
     """
 
     __slots__ = ("constant", "count", "device", "node", "owner", "tensor")
@@ -173,7 +173,9 @@ class ProxyTracer:
         known = self._calls.get(op)
         if known is None:
             own = ops.row(op)
-            known = self._calls[op] = own, ops.function(op), ops.function(op, True), own.called or own.name, _plain(own)
+            name = own.called or own.name
+            name = f"{name}_backward" if "__d" in own.name else name        # the gradient by one of its operands
+            known = self._calls[op] = own, ops.function(op), ops.function(op, True), name, _plain(own)
         own, function, in_place, name, plain = known
         if self.decompositions and op in self.decompositions and out is None and variant != INPLACE:
             with self:
