@@ -437,6 +437,21 @@ def test_values_are_handed_on_as_they_are():
         assert len(run(own, X)[1]) == 1
 
 
+def test_dead_code_of_graphs_inside():
+    inner = symbolic_trace(lambda x: (x.sin(), x.cos())[1])
+    graph = Graph()
+    x, part = graph.placeholder("x"), graph.get_attr("part")
+    graph.output(graph.call_function(mine_, (x,)), type_expr=None)
+    module = GraphModule({"part": inner}, graph)
+    assert not part.users and graph.eliminate_dead_code() and names(graph) == ["x", "mine_", "output"]
+    graph = Graph()
+    x, part = graph.placeholder("x"), graph.get_attr("part")
+    graph.output(graph.call_method("__call__", (part, x)))
+    module = GraphModule({"part": inner}, graph)
+    assert graph.eliminate_dead_code() and names(inner.graph) == ["x", "cos", "output"]
+    assert pt.equal(module(X), X.cos())
+
+
 def test_normalized_arguments():
     class Program(nn.Module):
         def __init__(self):
