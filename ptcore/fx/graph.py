@@ -303,8 +303,8 @@ class Graph:
         to_erase.args, to_erase.kwargs = (), {}
 
     def eliminate_dead_code(self, is_impure_node=None):
-        """Removes the nodes that nobody uses, from last to first; whether there were any. So it does in graphs that nodes
-        look up."""
+        """Removes the nodes that nobody uses, from last to first; whether there were any. So it does in graphs that
+        nodes look up."""
         kept = is_impure_node or Node.is_impure
         n = len(self.nodes)
         for node in reversed(self.nodes):
