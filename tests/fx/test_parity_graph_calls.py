@@ -9,11 +9,14 @@ import pytest
 
 import ptcore as pt
 import ptcore.fx
+import ptcore.fx.experimental.proxy_tensor
 import ptcore.fx.passes.shape_prop
+import ptcore.fx.passes.split_module
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.fx")
-pytest.importorskip("torch.fx.passes.shape_prop")
+for _part in ("experimental.proxy_tensor", "passes.shape_prop", "passes.split_module"):
+    pytest.importorskip(f"torch.fx.{_part}")
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
 
@@ -640,6 +643,23 @@ def test_normalized_modules(name):
         return str(pair.args), {key: shown(x) for key, x in pair.kwargs.items()}
     (_, ours), (_, theirs) = both(call)
     assert ours == theirs
+
+
+SIGNATURES = ["symbolic_trace", "wrap", "replace_pattern", "map_arg", "has_side_effect", "node.map_aggregate",
+              "passes.split_module.split_module", "passes.shape_prop.ShapeProp", "Graph", "GraphModule", "Node",
+              "Tracer", "Proxy", "Interpreter", "Transformer", "experimental.proxy_tensor.make_fx"]
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signatures(name):
+    """The same parameters with the same defaults, but for what stands for torch's own machinery."""
+    found = [operator.attrgetter(name)(m.fx) for m in LIBRARIES]
+    ours, theirs = (inspect.signature(f.__init__ if inspect.isclass(f) else f).parameters.values() for f in found)
+    machinery = {"fake_mode", "record_module_stack", "_allow_non_fake_inputs", "_allow_fake_constant",
+                 "_error_on_data_dependent_ops", "proxy_module_inputs", "decomposition_table", "pre_dispatch",
+                 "record_stack_traces"}
+    assert [(p.name, p.kind, p.default) for p in ours if p.name not in machinery] == [
+        (p.name, p.kind, p.default) for p in theirs if p.name not in machinery]
 
 
 def test_how_many():
