@@ -103,15 +103,12 @@ def get_data(Tensor t):
 
 
 def of_class(function, t, *args, **kwargs):
-    """What the ``__torch_function__`` of t's class makes of a function that is no op.
+    """What a mode, or the ``__torch_function__`` of t's class, makes of a function that is no op.
 
     Arguments that say nothing (None, False) are left out.
     """
-    given = {k: v for k, v in kwargs.items() if v is not None and v is not False}
-    result = t.__torch_function__(function, (type(t),), (t, *args), given)
-    if result is NotImplemented:
-        raise TypeError(f"{function.__name__}: no implementation found for types [{type(t).__name__!r}]")
-    return result
+    from ptcore._overrides import ask
+    return ask(function, (t, *args), {k: v for k, v in kwargs.items() if v is not None and v is not False})
 
 
 def stand_in(Tensor like not None, shape, payload):

@@ -55,6 +55,10 @@ def is_tensor_method_or_property(func):
     return own is func or getattr(Tensor, name, None) is func
 
 
+# Methods that are called everywhere and look for themselves.
+_LOOK = ("__getitem__", "__setitem__", "contiguous", "detach", "item", "size", "to")
+
+
 def get_overridable_functions():
     """The functions and methods that ask ``__torch_function__``, by what they are attributes of.
 
@@ -67,7 +71,7 @@ def get_overridable_functions():
     spaces = (ptcore, ptcore.nn.functional, ptcore.linalg, ptcore.special, ptcore.fft, Tensor)
     found = {space: [f for f in [getattr(space, name) for name in sorted(dir(space)) if not name.startswith("__")]
                      if isinstance(f, kinds)] for space in spaces}
-    found[Tensor] += [Tensor.__getitem__, Tensor.__setitem__, Tensor.detach, Tensor.item]
+    found[Tensor] += [getattr(Tensor, name) for name in _LOOK]
     return found
 
 

@@ -25,6 +25,7 @@ from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, sque
                                    unsqueeze)
 from ptcore._ops.functions import where as _where
 from ptcore._ops.functions import row_major
+from ptcore._subclass import detached, of_class
 from ptcore._ops.functions import matmul as _matmul
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
@@ -77,7 +78,6 @@ cdef Tensor converted(Tensor x, int dt, Device d, bint copy, bint non_blocking=F
     return <Tensor>call(OP_CLONE, (x,), None) if copy else x
 
 
-@overridable
 def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blocking=False,
        memory_format=None):
     """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``,
@@ -92,7 +92,11 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
     >>> ptcore.tensor([1.7, -1.7]).to(ptcore.int64)
     tensor([ 1, -1])
     """
-    cdef list rest = list(args)
+    cdef list rest
+    if is_asked(self.flags):
+        return of_class(to, self, *args, dtype=dtype, device=device, copy=copy, non_blocking=non_blocking,
+                        memory_format=memory_format)
+    rest = list(args)
     if rest and isinstance(rest[0], bool):
         raise TypeError("to: the first argument must be a dtype, a device or a Tensor, got bool")
     if rest and isinstance(rest[0], Tensor):
@@ -229,9 +233,10 @@ def new(Tensor self not None, *args):
     return self.new_empty(*args)
 
 
-@overridable
 def size(Tensor self not None, dim=None):
     """The sizes, or that of one dim."""
+    if is_asked(self.flags):
+        return of_class(size, self, *(() if dim is None else (dim,)))
     if dim is None:
         return self.shape
     if self.rank == 0:
@@ -241,9 +246,10 @@ def size(Tensor self not None, dim=None):
     return self.dims[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
 
 
-@overridable
 def contiguous_method(Tensor self not None, memory_format=None):
     """This tensor if its elements lie in row-major order (or in that of a format), else a copy that does."""
+    if is_asked(self.flags):
+        return of_class(contiguous_method, self, memory_format=memory_format)
     if memory_format is not None:
         from ptcore._memory_format import checked, contiguous
         memory_format = checked("contiguous", memory_format)

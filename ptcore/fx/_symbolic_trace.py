@@ -2,6 +2,7 @@
 import builtins
 import functools
 import inspect
+import math
 import sys
 import threading
 import types
@@ -89,9 +90,8 @@ class Tracer(TracerBase):
         Sizes of parameters are numbers.
     """
 
-    def __init__(self, autowrap_modules=(), autowrap_functions=(), param_shapes_constant=False):
-        import math
-        self._autowrap = {id(value): value for module in (math, *autowrap_modules)
+    def __init__(self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant=False):
+        self._autowrap = {id(value): value for module in autowrap_modules
                           for name, value in vars(module).items() if not name.startswith("_") and callable(value)}
         self._autowrap.update({id(f): f for f in autowrap_functions})
         self.param_shapes_constant = param_shapes_constant

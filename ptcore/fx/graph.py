@@ -275,17 +275,13 @@ class Graph:
         return _At(self, n.prepend)
 
     def inserting_after(self, n=None):
-        """New nodes go behind a node, in a ``with`` block or from now on; None: behind all."""
+        """New nodes go right behind a node, each before those that were put there, in a ``with`` block or from now on;
+        None: behind all."""
         if n is None:
             return self.inserting_before(self._root)
         if n.graph is not self:
             raise AssertionError(f"inserting_after: {n} belongs to another graph")
-        last = [n]
-
-        def insert(node):
-            last[0].append(node)
-            last[0] = node
-        return _At(self, insert)
+        return _At(self, n.append)
 
     def erase_node(self, to_erase):
         """Removes a node that nobody uses.
@@ -307,13 +303,21 @@ class Graph:
         to_erase.args, to_erase.kwargs = (), {}
 
     def eliminate_dead_code(self, is_impure_node=None):
-        """Removes the nodes that nobody uses, from last to first; whether there were any."""
+        """Removes the nodes that nobody uses, from last to first; whether there were any. So it does in graphs that
+        nodes look up."""
         kept = is_impure_node or Node.is_impure
         n = len(self.nodes)
         for node in reversed(self.nodes):
             if not node.users and not kept(node):
                 self.erase_node(node)
-        return len(self.nodes) < n
+        changed = len(self.nodes) < n
+        if self.owning_module is not None:
+            looked_up = {node.target for node in self.find_nodes(op="get_attr")}
+            for name, child in self.owning_module.named_children():
+                if name in looked_up and isinstance(getattr(child, "graph", None), Graph):
+                    changed = child.graph.eliminate_dead_code() or changed
+                    child.recompile()
+        return changed
 
     def lint(self):
         """Checks the graph: arguments are nodes of this graph that stand before their users, names are used once, and

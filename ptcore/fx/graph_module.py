@@ -6,7 +6,7 @@ from ptcore._ops import function as function_of_row
 from ptcore._ops.table.ids import op_name
 from ptcore._tensor import Tensor
 from ptcore.fx.graph import Graph
-from ptcore.fx.node import OpFunction, attribute_at, map_aggregate, map_arg
+from ptcore.fx.node import Node, OpFunction, attribute_at, map_aggregate, map_arg
 from ptcore.nn.modules.module import Module
 
 __all__ = ["GraphModule"]
@@ -111,7 +111,7 @@ class GraphModule(Module):
                     raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(kwargs))}'")
                 if place < len(given):
                     raise TypeError(f"forward() takes {place} positional arguments but {len(given)} were given")
-                return self._graph.process_outputs(map_arg(node.args[0], load))
+                return self._graph.process_outputs(filled(node.args[0], load))
             try:
                 values[node] = self._value(node, load)
             except Exception as error:
@@ -139,7 +139,7 @@ class GraphModule(Module):
     def _value(self, node, load):
         if node.op == "get_attr":
             return attribute_at(self, node.target)
-        args, kwargs = plain(map_arg(node.args, load)), plain(dict(map_arg(node.kwargs, load)))
+        args, kwargs = filled(node.args, load), filled(node.kwargs, load)
         if node.op == "call_function":
             return node.target(*args, **kwargs)
         if node.op == "call_module":
@@ -236,15 +236,21 @@ class GraphModule(Module):
         return "\n".join([super().__repr__(), self.code, hint])
 
 
-def plain(a):
-    """An argument of a node as a function gets it: lists and dictionaries that can be written to."""
-    if isinstance(a, tuple):
-        items = [plain(x) for x in a]
-        return type(a)(*items) if hasattr(a, "_fields") else tuple(items) if type(a) is not ptcore.Size else a
+def filled(a, load):
+    """An argument of a node as a function gets it: what ``load`` gives for nodes, as it is, inside of lists and
+    dictionaries that can be written to."""
+    if isinstance(a, Node):
+        return load(a)
     if isinstance(a, list):
-        return [plain(x) for x in a]
+        return [filled(x, load) for x in a]
     if isinstance(a, dict):
-        return {key: plain(x) for key, x in a.items()}
+        return {key: filled(x, load) for key, x in a.items()}
+    if type(a) is tuple:
+        return tuple([filled(x, load) for x in a])
+    if isinstance(a, tuple) and hasattr(a, "_fields"):
+        return type(a)(*[filled(x, load) for x in a])
+    if isinstance(a, slice):
+        return slice(filled(a.start, load), filled(a.stop, load), filled(a.step, load))
     return a
 
 

@@ -8,7 +8,7 @@ _WHY = "{} in the arguments of a Node cannot be written to: make another one, an
 
 def _refusing(base, names, text):
     def refuse(self, *args, **kwargs):
-        raise NotImplementedError(_WHY.format(text))
+        raise TypeError(_WHY.format(text))
     return {name: refuse for name in names}
 
 

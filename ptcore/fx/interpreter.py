@@ -1,8 +1,8 @@
 """``Interpreter``: runs a graph node by node, for programs to watch or change; ``Transformer`` makes another graph
 so."""
 from ptcore.fx.graph import Graph
-from ptcore.fx.graph_module import GraphModule, plain
-from ptcore.fx.node import map_aggregate, map_arg
+from ptcore.fx.graph_module import GraphModule, filled
+from ptcore.fx.node import map_aggregate
 from ptcore.fx.proxy import Proxy, TracerBase
 
 __all__ = ["Interpreter", "Transformer"]
@@ -120,14 +120,14 @@ class Interpreter:
 
     def fetch_args_kwargs_from_env(self, n):
         """The arguments of a node with the values of others in their places."""
-        return plain(self.map_nodes_to_values(n.args, n)), plain(dict(self.map_nodes_to_values(n.kwargs, n)))
+        return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     def map_nodes_to_values(self, args, n):
         def value(node):
             if node not in self.env:
                 raise RuntimeError(f"run: {n} uses {node}, which has not run; Graph.lint() says more")
             return self.env[node]
-        return map_arg(args, value)
+        return filled(args, value)
 
 
 class _Appending(TracerBase):

@@ -12,6 +12,7 @@ from ptcore._ops import function as function_of_row
 from ptcore._ops import row
 from ptcore._ops.functions import add
 from ptcore._ops.table.ids import op_name
+from ptcore._ops.table.signature import parameters as signature_parameters
 from ptcore._tensor import Tensor
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
 
@@ -265,7 +266,7 @@ class Node:
         ArgsKwargsPair or None
             None where the call is one of a method, of a module that is not of ``nn``, or of what takes arguments by
             position only or any number of them, and where an op's arguments do not fit it. ``out`` is left out unless
-            it is given.
+            it is given; NumPy's ``axis`` and ``keepdims`` are called ``dim`` and ``keepdim``.
 
         Raises
         ------
@@ -353,11 +354,15 @@ class ArgsKwargsPair(NamedTuple):
 
 
 def _by_signature(function, args, kwargs, all_by_name):
-    parameters = inspect.signature(inspect.unwrap(function)).parameters
-    if any(p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters.values()):
+    signature = inspect.signature(inspect.unwrap(function))
+    if any(p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in signature.parameters.values()):
         return None
-    bound = inspect.signature(inspect.unwrap(function)).bind(*args, **kwargs)
-    without = {"out"} - set(bound.arguments) if type(function) is OpFunction else ()
+    without = set()
+    if type(function) is OpFunction:                # NumPy's names of arguments stand for others
+        second = {p.name: p.second for p in signature_parameters(row(op_name(function.op))) if p.second}
+        kwargs = {second.get(name, name): x for name, x in kwargs.items()}
+        without = {*second} | ({"out"} - {*kwargs})
+    bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     by_position = 0 if all_by_name else len(args)
     values = [(name, x) for name, x in bound.arguments.items() if name not in without]

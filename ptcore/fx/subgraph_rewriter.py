@@ -9,7 +9,7 @@ __all__ = ["Match", "replace_pattern"]
 
 
 class Match(NamedTuple):
-    """A part of a graph that was replaced: its last node, and which node of it each node of the pattern stood for."""
+    """A part of a graph that was replaced: the last node of the pattern, and which node each of its nodes stood for."""
 
     anchor: Node
     nodes_map: dict
@@ -88,24 +88,25 @@ def replace_pattern(gm, pattern, replacement):
         if inside & taken or any(user not in inside for n in inside if n is not node for user in n.users):
             continue
         taken |= inside
-        matches.append(Match(node, found))
+        matches.append(Match(result, found))
     places = [n for n in new.nodes if n.op == "placeholder"]
     arguments = [n for n in wanted.nodes if n.op == "placeholder"]
     if len(places) != len(arguments):
         raise RuntimeError(f"replace_pattern: the replacement must take {len(arguments)} arguments, got {len(places)}")
-    put = {}                            # anchors that are gone -> what stands in their place
+    put = {}                            # nodes that are gone -> what stands in their place
     for match in matches:
-        values = {}
+        values, old = {}, match.nodes_map[result]
         for place, argument in zip(places, arguments):
             value = match.nodes_map.get(argument)
             values[place] = put.get(value, value) if isinstance(value, Node) else value
-        with graph.inserting_before(match.anchor):
+        user = next((n for n in graph.nodes if n in old.users), old.next)       # the first that needs it
+        with graph.inserting_before(user):
             for n in new.nodes:
                 if n.op not in ("placeholder", "output"):
                     values[n] = graph.node_copy(n, lambda x, values=values: values[x])
         last = map_arg(new.output_node().args[0], lambda x, values=values: values[x])
-        match.anchor.replace_all_uses_with(last)
-        put[match.anchor] = last
+        old.replace_all_uses_with(last)
+        put[old] = last
         for n in reversed([n for n in graph.nodes if n in set(match.nodes_map.values()) - set(
                 match.nodes_map[a] for a in arguments if a in match.nodes_map)]):
             if not n.users:

@@ -172,6 +172,7 @@ TABLE = {
     **{name: _reduced for name in REDUCTIONS}, "where": _where, "softmin": _softmax,
     **dict.fromkeys(("softmax", "log_softmax"), _softmax),
     **{f"{name}_like": _like for name in ("empty", "full", "ones", "zeros")},
-    "to_dtype": _moved_to, "to_device": _moved_to, "copy_": _copied, "assign_": _copied, "fill_": _inplace,
-    "zero_": _inplace, "is_same_size": _of_data, "to_dense": _itself, "__get__": _attribute,
+    **dict.fromkeys(("to", "to_dtype", "to_device"), _moved_to), "item": _itself, "size": _itself, "copy_": _copied,
+    "assign_": _copied, "fill_": _inplace, "zero_": _inplace, "is_same_size": _of_data, "to_dense": _itself,
+    "__get__": _attribute,
 }

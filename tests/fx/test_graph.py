@@ -93,7 +93,7 @@ def test_arguments_of_nodes():
     for write in (lambda: node.args[0].append(x), lambda: node.args[0].__setitem__(0, x), lambda:
     node.kwargs.update(dim=1),
                   lambda: node.kwargs.__setitem__("dim", 1)):
-        with pytest.raises(NotImplementedError, match="cannot be written to"):
+        with pytest.raises(TypeError, match="cannot be written to"):
             write()
     node.update_kwarg("dim", 1)
     node.update_arg(0, [x])
@@ -285,7 +285,7 @@ def test_patterns():
     traced = symbolic_trace(f)
     w = pt.ones(3, 3)
     matches = replace_pattern(traced, lambda a, b: pt.relu(a @ b), lambda a, b: pt.sigmoid(pt.mm(a, b)))
-    assert [m.anchor.name for m in matches] == ["relu", "relu_1"] and len(matches[0].nodes_map) == 4
+    assert [m.nodes_map[m.anchor].name for m in matches] == ["relu", "relu_1"] and len(matches[0].nodes_map) == 4
     traced.graph.lint()
 
     def want(x, w):
@@ -424,6 +424,34 @@ def test_what_is_kept_is_said_by_rows_not_by_names():
         _effects.discard(mine_)
 
 
+def test_values_are_handed_on_as_they_are():
+    traced = symbolic_trace(lambda x: x.max(1).values)          # a tuple with names
+    assert pt.equal(traced(X), X.max(1).values)
+    assert pt.equal(Interpreter(traced).run(X), X.max(1).values)
+    own = [X]
+    traced = symbolic_trace(lambda parts, x: [parts, [x]])
+    for run in (traced, Interpreter(traced).run):
+        given, made = run(own, X)
+        assert given is own and type(made) is list
+        made.append(1)                                          # what is made anew each time
+        assert len(run(own, X)[1]) == 1
+
+
+def test_dead_code_of_graphs_inside():
+    inner = symbolic_trace(lambda x: (x.sin(), x.cos())[1])
+    graph = Graph()
+    x, part = graph.placeholder("x"), graph.get_attr("part")
+    graph.output(graph.call_function(mine_, (x,)), type_expr=None)
+    module = GraphModule({"part": inner}, graph)
+    assert not part.users and graph.eliminate_dead_code() and names(graph) == ["x", "mine_", "output"]
+    graph = Graph()
+    x, part = graph.placeholder("x"), graph.get_attr("part")
+    graph.output(graph.call_method("__call__", (part, x)))
+    module = GraphModule({"part": inner}, graph)
+    assert graph.eliminate_dead_code() and names(inner.graph) == ["x", "cos", "output"]
+    assert pt.equal(module(X), X.cos())
+
+
 def test_normalized_arguments():
     class Program(nn.Module):
         def __init__(self):
@@ -453,6 +481,8 @@ def test_normalized_arguments():
         "input": x, "other": 2, "alpha": 1}
     given = graph.call_function(pt.add, (x, 2), {"out": x}).normalized_arguments(None)
     assert given == ((x, 2), {"alpha": 1, "out": x}) and type(given) is fx.node.ArgsKwargsPair
+    assert graph.call_function(pt.sum, (x,), {"axis": 1}).normalized_arguments(None) == (
+        (x,), {"dim": 1, "keepdim": False, "dtype": None})
     assert graph.call_function(pt.add, ()).normalized_arguments(None) is None
     with pytest.raises(TypeError):
         graph.call_function(pt.nn.functional.linear, (x,)).normalized_arguments(None)

@@ -53,6 +53,9 @@ class ShapeProp(Interpreter):
     [ptcore.Size([2, 3]), ptcore.Size([3]), ptcore.Size([3])]
     """
 
+    def __init__(self, gm):
+        super().__init__(gm)
+
     def run_node(self, n):
         try:
             result = super().run_node(n)
