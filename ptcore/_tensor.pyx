@@ -235,8 +235,7 @@ cdef class Tensor:
         view.ndim = self.rank
         view.format = <char *>_FORMATS[self.dt] if wanted & PyBUF_FORMAT else NULL
         view.shape = <Py_ssize_t *>block if wanted & PyBUF_ND else NULL
-        view.strides = (<Py_ssize_t *>(block + self.rank)
-                        if wanted & PyBUF_STRIDES == PyBUF_STRIDES else NULL)
+        view.strides = <Py_ssize_t *>(block + self.rank) if wanted & PyBUF_STRIDES == PyBUF_STRIDES else NULL
         view.suboffsets = NULL
         view.internal = block
 
@@ -462,21 +461,8 @@ cdef class Tensor:
 
     @grad.setter
     def grad(self, value):
-        cdef Tensor g
         if value is not None:
-            if not isinstance(value, Tensor):
-                raise TypeError(f"grad: must be a Tensor or None, got {type(value).__name__}")
-            g = <Tensor>value
-            if g is self:
-                raise RuntimeError("grad: a tensor cannot be its own gradient")
-            if g.rank != self.rank or shape_of(g) != shape_of(self):
-                raise RuntimeError(f"grad: shape must be {list(shape_of(self))}, "
-                                   f"got {list(shape_of(g))}")
-            if g.dt != self.dt:
-                raise RuntimeError(f"grad: dtype must be {dtype_of(self.dt).name}, "
-                                   f"got {dtype_of(g.dt).name}")
-            if g.storage.device != self.storage.device:
-                raise RuntimeError(f"grad: device must be {self.device}, got {g.device}")
+            check_grad(self, value)
             track(self)
         self.grad_ = value
         if pt_tls.mode & PT_INTERPOSED:
@@ -561,8 +547,7 @@ cdef Tensor new_tensor(int dt, int ndim, const int64_t *sizes, int column, int n
     return t
 
 
-cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *strides,
-                        int column, int number):
+cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *strides, int column, int number):
     """New memory in the given (non-negative) strides."""
     cdef Tensor t = shell(ndim)
     cdef int64_t n = count(ndim, sizes)
@@ -571,8 +556,7 @@ cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *s
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     memcpy(t.dims + ndim, strides, ndim * sizeof(int64_t))
     t.dt = dt
-    t.storage = allocate((max_offset(ndim, sizes, strides) + 1 if n else 0) * ITEMSIZE[dt],
-                         column, number)
+    t.storage = allocate((max_offset(ndim, sizes, strides) + 1 if n else 0) * ITEMSIZE[dt], column, number)
     finish(t)
     return t
 
@@ -737,7 +721,7 @@ cdef bint same_shape(Tensor a, Tensor b) except -1:
     return a.rank == b.rank and same_sizes(a.rank, a.dims, b.dims)
 
 
-layout_seen = None                  # installed by _subclass.pyx: see symbolic_layout there
+layout_seen = check_grad = None     # installed by _subclass.pyx
 
 
 cdef object shape_seen(Tensor t):
@@ -808,8 +792,7 @@ cdef int adopt(Tensor r, Tensor t) except -1:
     if before != &_nothing:
         pt_storage_retire(before)
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
-    r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (
-        t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
+    r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
 
 
 cdef Tensor _any = Tensor.__new__(Tensor)
