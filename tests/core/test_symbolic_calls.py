@@ -152,6 +152,13 @@ CALLS = {
     "masked_fill": (X, lambda x: x.masked_fill(x > 0, 0.0)),
     "topk": (X, lambda x: x.topk(2, 1)[0]),
     "one_hot": (X, lambda x: F.one_hot((x > 0).long(), 3)),
+    "parts of complex": ([("b", "t", 2)], lambda x: pt.view_as_complex(x).imag[1:] * pt.view_as_complex(x).real[1:]),
+    "pairs": ([("b", "t", 2)], lambda x: pt.view_as_real(pt.view_as_complex(x) * 2j)),
+    "diagonal window": (X, lambda x: write_to(x * 1, lambda y: y.diagonal(1))),
+    "transposed window": (X, lambda x: write_to(x * 1, lambda y: y.t()[1:, ::2])),
+    "unfolded window": (X, lambda x: write_to(x * 1, lambda y: y.unfold(1, 2, 2))),
+    "split window": (X, lambda x: write_to(x * 1, lambda y: y.select(0, y.shape[0] // 2))),
+    "expand, add, sum": ([("b", 1), ("t",)], lambda x, y: (x + y).sum(0)),
     "numel": (X, lambda x: x.sum() / x.numel()),
     "nelement of a slice": (X, lambda x: x[:, 1:] * x[:, 1:].nelement()),
     "dropout": (X, lambda x: F.dropout(x, 0.5, training=False)),
@@ -166,6 +173,11 @@ CALLS = {
         pt.nn.Conv2d(3, 4, 3, padding=1), pt.nn.BatchNorm2d(4), pt.nn.ReLU(), pt.nn.MaxPool2d(2),
         pt.nn.AdaptiveAvgPool2d(1), pt.nn.Flatten()))),
 }
+
+
+def write_to(x, window):
+    window(x).mul_(3)
+    return x
 
 
 def write(x):

@@ -296,6 +296,12 @@ def _squeezed_layout(x, strides, first, dim):
     return tuple([s for d, (n, s) in enumerate(zip(x.shape, strides)) if not (d in dims and n == 1)]), first
 
 
+def _part_layout(x, strides, first, which):
+    if not x.dtype.is_complex:
+        return tuple(strides), first
+    return tuple([2 * s for s in strides]), 2 * first + which
+
+
 _LAYOUTS = {
     "view": _reshaped_layout, "reshape": _reshaped_layout, "expand": _expanded_layout, "transpose": _swapped_layout,
     "t": lambda x, strides, first: (tuple(reversed(strides)), first),
@@ -307,5 +313,8 @@ _LAYOUTS = {
     "split_by_slices": _parts_layout, "split_unsafely": _parts_layout, "split_by_sizes_unsafely": _parts_layout,
     "as_strided_of": lambda x, strides, first, size, stride, offset, *rest: (
         _numbers(stride), first if offset is None else offset),
-    "unfold": _unfolded_layout, "diagonal": _diagonal_layout, "real": lambda x, strides, first: (tuple(strides), first),
+    "unfold": _unfolded_layout, "diagonal": _diagonal_layout, "real": lambda x, strides, first: _part_layout(x, strides, first, 0),
+    "imag": lambda x, strides, first: _part_layout(x, strides, first, 1),
+    "view_as_real": lambda x, strides, first: ((*[2 * s for s in strides], 1), 2 * first),
+    "view_as_complex": lambda x, strides, first: (tuple([s // 2 for s in strides[:-1]]), first // 2),
 }
