@@ -367,20 +367,17 @@ cdef class Tensor:
     @property
     def is_cuda(self):
         """Whether it is on a CUDA device."""
-        return (device_seen(self).type == "cuda" if self.flags & PT_INTERPOSED
-                else self.storage.device == DEVICE_CUDA)
+        return (device_seen(self).type == "cuda" if self.flags & PT_INTERPOSED else self.storage.device == DEVICE_CUDA)
 
     @property
     def is_cpu(self):
         """Whether it is on the CPU."""
-        return (device_seen(self).type == "cpu" if self.flags & PT_INTERPOSED
-                else self.storage.device == DEVICE_CPU)
+        return (device_seen(self).type == "cpu" if self.flags & PT_INTERPOSED else self.storage.device == DEVICE_CPU)
 
     @property
     def is_meta(self):
         """Whether it has a shape and a dtype and no data."""
-        return (device_seen(self).type == "meta" if self.flags & PT_INTERPOSED
-                else self.storage.device == DEVICE_META)
+        return (device_seen(self).type == "meta" if self.flags & PT_INTERPOSED else self.storage.device == DEVICE_META)
 
     @property
     def _version(self):
@@ -568,8 +565,7 @@ cdef Tensor new_like(Tensor x, int dt):
     return t
 
 
-cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
-                         const int64_t *sizes, const int64_t *strides):
+cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim, const int64_t *sizes, const int64_t *strides):
     """A tensor over s; takes over the caller's reference."""
     cdef Tensor t
     try:
@@ -726,9 +722,13 @@ layout_seen = check_grad = None     # installed by _subclass.pyx
 
 cdef object shape_seen(Tensor t):
     """The sizes of a stand-in: its payload may have them, symbolic ints among them, or a method that gives them."""
-    sizes = getattr((<TensorExtras>t.extras).payload, "sizes", None)
+    payload = (<TensorExtras>t.extras).payload
+    sizes = getattr(payload, "sizes", None)
     if sizes is None:
-        return shape_of(t)
+        inner = getattr(payload, "tensor", None)        # of a transformation inside: the last of that one's sizes
+        if not isinstance(inner, Tensor) or not (<Tensor>inner).flags & PT_INTERPOSED:
+            return shape_of(t)
+        return shape_seen(<Tensor>inner)[(<Tensor>inner).rank - t.rank:]
     if not isinstance(sizes, (tuple, list)):
         sizes = sizes(t)
     return sizes if type(sizes) is Size else Size(sizes)

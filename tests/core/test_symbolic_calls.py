@@ -5,6 +5,7 @@ from symbolic_tracer import Tracer, specialised
 
 import ptcore as pt
 from ptcore._symbolic import ShapeEnv
+from ptcore.func import grad, jvp, vmap
 
 F = pt.nn.functional
 pytestmark = pytest.mark.core
@@ -235,6 +236,36 @@ def test_no_symbol_becomes_an_int_unseen(name):
 
 def test_most_calls_keep_their_symbols():
     assert len(CALLS) >= 58 and len(FIXED) <= 0.1 * len(CALLS) and set(FIXED) <= set(CALLS)
+
+
+TRANSFORMED = {
+    "vmap": lambda x: vmap(lambda r: (r * r.shape[0]).sum())(x),
+    "vmap of a view": lambda x: vmap(lambda r: r.view(-1, 1) * r.numel())(x),
+    "vmap of a slice": lambda x: vmap(lambda r: r[:r.shape[0] - 1] * 2)(x),
+    "vmap of a product": lambda x: vmap(lambda r: r @ x.t())(x),
+    "vmap of a softmax": lambda x: vmap(lambda r: r.softmax(0))(x),
+    "vmap of cat": lambda x: vmap(lambda r: pt.cat([r, r[1:]]))(x),
+    "vmap of dim 1": lambda x: vmap(lambda r: r.cumsum(0) / r.shape[0], 1)(x),
+    "vmap of a layer": lambda x: vmap(lambda r: F.layer_norm(r, r.shape) + r.expand(2, -1)[1])(x),
+    "grad": lambda x: grad(lambda y: (y * y).sum() / y.numel())(x),
+    "grad of a mean": lambda x: grad(lambda y: (y.mean(0) ** 2).sum())(x),
+    "vmap of grad": lambda x: vmap(grad(lambda r: (r ** 3).sum() * r.shape[0]))(x),
+    "grad of vmap": lambda x: grad(lambda y: vmap(lambda r: r.var())(y).sum())(x),
+    "jvp": lambda x: jvp(lambda y: (y * y).sum(0) * y.shape[0], (x,), (x,))[1],
+    "jvp of expand": lambda x: jvp(lambda y: y.sum(0).expand(y.shape[0], -1) * y, (x,), (x,))[1],
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_transformations_of_stand_ins_keep_symbols(name):
+    shapes, function = X, TRANSFORMED[name]
+    tracer = Tracer(duck_shape=False)
+    tracer.trace(function, *of_shapes(shapes, HINTS))
+    for sizes in (HINTS, *OTHERS):
+        given = of_shapes(shapes, sizes, 7)
+        assert not tracer.env.failures(tracer.sizes_of(given))
+        assert close(tracer.replay(*given), function(*given))
+    assert specialised(tracer.env) == 0
 
 
 @pytest.mark.parametrize("call", [

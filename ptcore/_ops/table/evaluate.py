@@ -313,7 +313,8 @@ _LAYOUTS = {
     "split_by_slices": _parts_layout, "split_unsafely": _parts_layout, "split_by_sizes_unsafely": _parts_layout,
     "as_strided_of": lambda x, strides, first, size, stride, offset, *rest: (
         _numbers(stride), first if offset is None else offset),
-    "unfold": _unfolded_layout, "diagonal": _diagonal_layout, "real": lambda x, strides, first: _part_layout(x, strides, first, 0),
+    "unfold": _unfolded_layout, "diagonal": _diagonal_layout,
+    "real": lambda x, strides, first: _part_layout(x, strides, first, 0),
     "imag": lambda x, strides, first: _part_layout(x, strides, first, 1),
     "view_as_real": lambda x, strides, first: ((*[2 * s for s in strides], 1), 2 * first),
     "view_as_complex": lambda x, strides, first: (tuple([s // 2 for s in strides[:-1]]), first // 2),
