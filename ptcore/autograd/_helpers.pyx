@@ -4,7 +4,7 @@ import sys
 from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._dtype cimport CATEGORY
 from ptcore._shape cimport is_symbolic_number
 from ptcore._tensor cimport Tensor, TensorExtras, shape_of, shape_seen
 from ptcore._state import enable_grad, inference_mode
@@ -263,8 +263,7 @@ def unfold_backward(g, shape, dimension, size, step):
     if not shape:
         return reshape(sum(g, (0,)), ())
     n, count = len(shape), g.shape[dimension]
-    places = unsqueeze(arange(count, dtype=dtype_of(PT_INT64), device=g.device) * step, 1)
-    places = places + arange(size, device=g.device)
+    places = unsqueeze(arange(count, device=g.device) * step, 1) + arange(size, device=g.device)
     order = (*range(dimension + 1), n, *range(dimension + 1, n))
     rows = reshape(permute(g, order), (*shape[:dimension], count * size, *shape[dimension + 1:]))
     return onto_zeros("index_add", g, shape, dimension, reshape(places, (-1,)), rows, 1)

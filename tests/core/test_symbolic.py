@@ -306,3 +306,13 @@ def test_sizes_keep_symbols(env):
     assert type(size[:2]) is type(size + (1,)) is pt.Size
     assert (size.numel() == 2 * n) is True and repr(size) == "ptcore.Size([s0, 2, 1])"
     assert env.guards == []
+
+
+def test_shapes_broadcast_with_symbols(env):
+    n, m = env.symbol(6), env.symbol(4)
+    assert pt.broadcast_shapes((n, 1), (1, m), (3, 1, 1))[1] is n and pt.broadcast_shapes((2, 1), (n,))[1] is n
+    assert env.guards == []
+    assert pt.broadcast_shapes((n,), (m + 2,))[0].hint == 6 and len(env.guards) == 1
+    assert env.check([7, 5]) and not env.check([7, 6])
+    with pytest.raises(RuntimeError, match="broadcast"):
+        pt.broadcast_shapes((n,), (m,))
