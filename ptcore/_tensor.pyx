@@ -341,7 +341,7 @@ cdef class Tensor:
     @property
     def nbytes(self):
         """Bytes of all elements."""
-        return self.numel() * ITEMSIZE[self.dt]
+        return (shape_seen(self).numel() if self.flags & PT_INTERPOSED else self.count) * ITEMSIZE[self.dt]
 
     def is_contiguous(self, memory_format=None):
         """Whether the elements lie in row-major order without gaps, or in the order of a format."""
@@ -459,7 +459,9 @@ cdef class Tensor:
     @grad.setter
     def grad(self, value):
         if value is not None:
-            check_grad(self, value)
+            if (type(value) is not Tensor or value is self or (<Tensor>value).dt != self.dt or
+                    (<Tensor>value).storage.device != self.storage.device or not same_shape(<Tensor>value, self)):
+                check_grad(self, value)
             track(self)
         self.grad_ = value
         if pt_tls.mode & PT_INTERPOSED:
@@ -729,8 +731,7 @@ cdef object shape_seen(Tensor t):
         if not isinstance(inner, Tensor) or not (<Tensor>inner).flags & PT_INTERPOSED:
             return shape_of(t)
         return shape_seen(<Tensor>inner)[(<Tensor>inner).rank - t.rank:]
-    if not isinstance(sizes, (tuple, list)):
-        sizes = sizes(t)
+    sizes = sizes if isinstance(sizes, (tuple, list)) else sizes(t)
     return sizes if type(sizes) is Size else Size(sizes)
 
 
