@@ -184,9 +184,12 @@ def broadcast_shapes(*shapes):
     >>> ptcore.broadcast_shapes((2, 1), (3,))
     ptcore.Size([2, 3])
     """
-    from ptcore._ops._arguments import integers
+    from ptcore._ops._arguments import integer, integers
     from ptcore._ops.table.shapes import broadcast_shapes as of
-    return Size(of("broadcast_shapes", *[integers("broadcast_shapes", "shapes", s) for s in shapes] or [()]))
+    from ptcore._shape import is_symbolic_number as kept
+    shapes = [[n if kept(n) else integer("broadcast_shapes", "shapes", n) for n in s] if isinstance(s, (tuple, list))
+              else integers("broadcast_shapes", "shapes", s) for s in shapes]
+    return Size(of("broadcast_shapes", *shapes or [()]))
 
 
 @_overridable

@@ -7,6 +7,8 @@ A float or a bool is a tree of functions over them.
 """
 import math
 import operator
+import os
+import sys
 import weakref
 from itertools import count as _counter
 
@@ -419,3 +421,38 @@ def _min_bounds(a, b):
 _BOUNDS = {"floordiv": _floordiv_bounds, "mod": _mod_bounds, "max": _max_bounds, "min": _min_bounds}
 _SIGNS = {"floordiv": "//", "mod": "%", "pow": "**", "and_": "&", "or_": "|", "xor": "^", "truediv": "/", "add": "+",
           "sub": "-", "mul": "*", "neg": "-", "eq": "==", "ne": "!=", "lt": "<", "le": "<="}
+
+
+# -- conditions -------------------------------------------------------------------------------------------------------
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def place():
+    """The file and the line of the user's that asks."""
+    frame = sys._getframe(1)
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+        frame = frame.f_back
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+class Guard:
+    """A condition on the leaves under which what was computed holds, and the file and line that asked for it."""
+
+    __slots__ = ("expr", "file", "line")
+
+    def __init__(self, expr, file, line):
+        self.expr, self.file, self.line = expr, file, line
+
+    @property
+    def text(self):
+        """The condition as Python would write it."""
+        return str(self.expr)
+
+    @property
+    def is_deferred(self):
+        """Whether it is about a size that no input has: it can only be asked while the ops run."""
+        return not all(leaf.is_input for leaf in self.expr.atoms())
+
+    def __repr__(self):
+        return f"{self.text} ({self.file}:{self.line})"

@@ -196,8 +196,8 @@ def payload_of(Tensor x not None):
 def symbolic_layout(Tensor t not None, bint strides):
     """The strides, or else the offset, of a stand-in of symbolic sizes; None: those that it has.
 
-    Its payload may say them (``strides``, ``offset``). Else the strides are products of sizes, if its elements fill their
-    memory in some order of the dims, and the offset is 0.
+    Its payload may say them (``strides``, ``offset``). Else the strides are products of sizes, if its elements fill
+    their memory in some order of the dims, and the offset is 0.
     """
     cdef object sizes = shape_seen(t), given
     if not any_symbolic(sizes):
@@ -213,8 +213,8 @@ def symbolic_layout(Tensor t not None, bint strides):
     if strides:
         return dense_strides(t, sizes)
     if t.offset:
-        raise RuntimeError(f"storage_offset: where the elements of a tensor of symbolic sizes {list(sizes)} begin is not "
-                           "known")
+        raise RuntimeError(f"storage_offset: where the elements of a tensor of symbolic sizes {list(sizes)} begin is "
+                           "not known")
     return None
 
 
@@ -249,6 +249,24 @@ cdef tuple dense_strides(Tensor t, object sizes):
 
 
 _tensor.layout_seen = symbolic_layout
+
+
+def check_grad(Tensor t not None, value):
+    """Refuses what cannot be the gradient of a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"grad: must be a Tensor or None, got {type(value).__name__}")
+    cdef Tensor g = <Tensor>value
+    if g is t:
+        raise RuntimeError("grad: a tensor cannot be its own gradient")
+    if not same_shape(g, t):
+        raise RuntimeError(f"grad: shape must be {list(t.shape)}, got {list(g.shape)}")
+    if g.dt != t.dt:
+        raise RuntimeError(f"grad: dtype must be {dtype_of(t.dt).name}, got {dtype_of(g.dt).name}")
+    if g.storage.device != t.storage.device:
+        raise RuntimeError(f"grad: device must be {t.device}, got {g.device}")
+
+
+_tensor.check_grad = check_grad
 
 
 def own_leaf(Tensor x not None, int number):

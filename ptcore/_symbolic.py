@@ -3,15 +3,15 @@
 A SymInt computes as an int does and stays an expression (see ``_expressions``). Where Python needs an int, it answers
 by its hint, and its ``ShapeEnv`` records the condition under which that answer holds.
 """
+import functools
 import math
 import operator
-import os
-import sys
 from numbers import Integral, Real
 
 from ptcore._expressions import (
     FUNCTIONS,
     Expr,
+    Guard,
     Leaf,
     Poly,
     add,
@@ -22,11 +22,13 @@ from ptcore._expressions import (
     floordiv,
     mod,
     mul,
+    place,
     poly,
     raised,
     scaled,
     step,
 )
+from ptcore._overrides import ask, flat, overriding
 from ptcore._shape import keep_symbols
 
 __all__ = ["DataDependentError", "Guard", "ShapeEnv", "SymBool", "SymFloat", "SymInt", "sym_float", "sym_int",
@@ -94,12 +96,18 @@ def _relation(name, a, b):
         known = env.decide(name, _expr(a), _expr(b))
         if known is not None:
             return known
+    elif (_is_int(a) and _is_endless(b)) or (_is_int(b) and _is_endless(a)):
+        return FUNCTIONS[name](0 if _is_int(a) else a, 0 if _is_int(b) else b)
     elif _expr(a) is _expr(b) and isinstance(_expr(a), Expr) and name in ("eq", "ne"):
         hint = _hint(a)
         if hint is None or hint == hint:
             return name == "eq"
     hints = _hint(a), _hint(b)
     return SymBool(step(name, _expr(a), _expr(b)), env, FUNCTIONS[name](*hints) if _known(hints) else None)
+
+
+def _is_endless(x):
+    return isinstance(x, float) and not math.isfinite(x)
 
 
 class _Number:
@@ -401,6 +409,17 @@ _INT_RULES = {"add": add, "sub": lambda a, b: add(a, b, -1), "mul": mul, "floord
 
 # -- functions --------------------------------------------------------------------------------------------------------
 
+def _asks(function):
+    """A function that gives way to ``__torch_function__`` of its arguments."""
+    @functools.wraps(function)
+    def asking(*args, **kwargs):
+        if overriding(flat((*args, *kwargs.values()))):
+            return ask(asking, args, kwargs)
+        return function(*args, **kwargs)
+    return asking
+
+
+@_asks
 def sym_max(a, b):
     """``max(a, b)`` that does not branch on symbolic numbers; a float if one of them is.
 
@@ -413,6 +432,7 @@ def sym_max(a, b):
     return _sym_extreme("max", a, b)
 
 
+@_asks
 def sym_min(a, b):
     """``min(a, b)`` that does not branch on symbolic numbers; a float if one of them is.
 
@@ -437,6 +457,7 @@ def _sym_extreme(name, a, b):
     return _int(_env_of(a, b), extreme(name, _expr(a), _expr(b)), plain(*hints) if _known(hints) else None)
 
 
+@_asks
 def sym_int(a):
     """``int(a)`` that keeps symbolic numbers: of a SymFloat the part before the point."""
     if isinstance(a, SymInt):
@@ -444,6 +465,7 @@ def sym_int(a):
     return math.trunc(a) if isinstance(a, SymFloat) else int(a)
 
 
+@_asks
 def sym_float(a):
     """``float(a)`` that keeps symbolic numbers."""
     if isinstance(a, SymFloat):
@@ -451,6 +473,7 @@ def sym_float(a):
     return _make_float("float", a) if isinstance(a, SymInt) else float(a)
 
 
+@_asks
 def sym_not(a):
     """``not a`` that keeps a SymBool."""
     if not isinstance(a, SymBool):
@@ -464,6 +487,7 @@ def sym_not(a):
     return SymBool(a.expr.args[0] if a.expr.name == "not_" else step("not_", a.expr), a.env, hint)
 
 
+@_asks
 def sym_ite(b, t, f):
     """``t if b else f`` that does not branch on a SymBool; t and f must be of one type."""
     if not isinstance(b, (bool, SymBool)) or (type(t) is not type(f) and not (_is_int(t) and _is_int(f))):
@@ -478,11 +502,13 @@ def sym_ite(b, t, f):
     return _make_int("ite", b, t, f) if _is_int(t) else _make_float("ite", b, t, f)
 
 
+@_asks
 def sym_sqrt(a):
     """The square root that keeps symbolic numbers."""
     return _make_float("sqrt", a) if isinstance(a, (SymInt, SymFloat)) else math.sqrt(a)
 
 
+@_asks
 def sym_sum(args):
     """The sum of ints, some of them symbolic."""
     total = 0
@@ -506,39 +532,6 @@ FUNCTIONS.update({
 
 
 # -- environments -----------------------------------------------------------------------------------------------------
-
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
-
-def _place():
-    """The file and the line of the user's that asks."""
-    frame = sys._getframe(1)
-    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
-        frame = frame.f_back
-    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-class Guard:
-    """A condition on the leaves under which what was computed holds, and the file and line that asked for it."""
-
-    __slots__ = ("expr", "file", "line")
-
-    def __init__(self, expr, file, line):
-        self.expr, self.file, self.line = expr, file, line
-
-    @property
-    def text(self):
-        """The condition as Python would write it."""
-        return str(self.expr)
-
-    @property
-    def is_deferred(self):
-        """Whether it is about a size that no input has: it can only be asked while the ops run."""
-        return not all(leaf.is_input for leaf in self.expr.atoms())
-
-    def __repr__(self):
-        return f"{self.text} ({self.file}:{self.line})"
-
 
 class ShapeEnv:
     """Makes symbolic sizes, and keeps the guards under which answers about them hold.
@@ -689,7 +682,7 @@ class ShapeEnv:
         if expr.name in ("eq", "ne", "lt", "le") and all(isinstance(a, Poly) for a in expr.args):
             if self.decide(expr.name, *expr.args):
                 return
-            self.guards.append(Guard(expr, *_place()))
+            self.guards.append(Guard(expr, *place()))
             d = self._rewrite(self._rewrite(add(expr.args[0], expr.args[1], -1)), True)
             if expr.name == "ne":
                 self._unequal.update((d, scaled(d, -1)))
@@ -699,7 +692,7 @@ class ShapeEnv:
                 self._bound(scaled(d, -1))
                 self._solve(self._rewrite(add(expr.args[0], expr.args[1], -1)))
         elif not any(guard.expr is expr for guard in self.guards):
-            self.guards.append(Guard(expr, *_place()))
+            self.guards.append(Guard(expr, *place()))
 
     def _bound(self, d):
         number = d.terms.get((), 0)

@@ -235,8 +235,7 @@ cdef class Tensor:
         view.ndim = self.rank
         view.format = <char *>_FORMATS[self.dt] if wanted & PyBUF_FORMAT else NULL
         view.shape = <Py_ssize_t *>block if wanted & PyBUF_ND else NULL
-        view.strides = (<Py_ssize_t *>(block + self.rank)
-                        if wanted & PyBUF_STRIDES == PyBUF_STRIDES else NULL)
+        view.strides = <Py_ssize_t *>(block + self.rank) if wanted & PyBUF_STRIDES == PyBUF_STRIDES else NULL
         view.suboffsets = NULL
         view.internal = block
 
@@ -342,7 +341,7 @@ cdef class Tensor:
     @property
     def nbytes(self):
         """Bytes of all elements."""
-        return self.numel() * ITEMSIZE[self.dt]
+        return (shape_seen(self).numel() if self.flags & PT_INTERPOSED else self.count) * ITEMSIZE[self.dt]
 
     def is_contiguous(self, memory_format=None):
         """Whether the elements lie in row-major order without gaps, or in the order of a format."""
@@ -368,20 +367,17 @@ cdef class Tensor:
     @property
     def is_cuda(self):
         """Whether it is on a CUDA device."""
-        return (device_seen(self).type == "cuda" if self.flags & PT_INTERPOSED
-                else self.storage.device == DEVICE_CUDA)
+        return (device_seen(self).type == "cuda" if self.flags & PT_INTERPOSED else self.storage.device == DEVICE_CUDA)
 
     @property
     def is_cpu(self):
         """Whether it is on the CPU."""
-        return (device_seen(self).type == "cpu" if self.flags & PT_INTERPOSED
-                else self.storage.device == DEVICE_CPU)
+        return (device_seen(self).type == "cpu" if self.flags & PT_INTERPOSED else self.storage.device == DEVICE_CPU)
 
     @property
     def is_meta(self):
         """Whether it has a shape and a dtype and no data."""
-        return (device_seen(self).type == "meta" if self.flags & PT_INTERPOSED
-                else self.storage.device == DEVICE_META)
+        return (device_seen(self).type == "meta" if self.flags & PT_INTERPOSED else self.storage.device == DEVICE_META)
 
     @property
     def _version(self):
@@ -462,21 +458,10 @@ cdef class Tensor:
 
     @grad.setter
     def grad(self, value):
-        cdef Tensor g
         if value is not None:
-            if not isinstance(value, Tensor):
-                raise TypeError(f"grad: must be a Tensor or None, got {type(value).__name__}")
-            g = <Tensor>value
-            if g is self:
-                raise RuntimeError("grad: a tensor cannot be its own gradient")
-            if g.rank != self.rank or shape_of(g) != shape_of(self):
-                raise RuntimeError(f"grad: shape must be {list(shape_of(self))}, "
-                                   f"got {list(shape_of(g))}")
-            if g.dt != self.dt:
-                raise RuntimeError(f"grad: dtype must be {dtype_of(self.dt).name}, "
-                                   f"got {dtype_of(g.dt).name}")
-            if g.storage.device != self.storage.device:
-                raise RuntimeError(f"grad: device must be {self.device}, got {g.device}")
+            if (type(value) is not Tensor or value is self or (<Tensor>value).dt != self.dt or
+                    (<Tensor>value).storage.device != self.storage.device or not same_shape(<Tensor>value, self)):
+                check_grad(self, value)
             track(self)
         self.grad_ = value
         if pt_tls.mode & PT_INTERPOSED:
@@ -561,8 +546,7 @@ cdef Tensor new_tensor(int dt, int ndim, const int64_t *sizes, int column, int n
     return t
 
 
-cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *strides,
-                        int column, int number):
+cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *strides, int column, int number):
     """New memory in the given (non-negative) strides."""
     cdef Tensor t = shell(ndim)
     cdef int64_t n = count(ndim, sizes)
@@ -571,8 +555,7 @@ cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *s
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     memcpy(t.dims + ndim, strides, ndim * sizeof(int64_t))
     t.dt = dt
-    t.storage = allocate((max_offset(ndim, sizes, strides) + 1 if n else 0) * ITEMSIZE[dt],
-                         column, number)
+    t.storage = allocate((max_offset(ndim, sizes, strides) + 1 if n else 0) * ITEMSIZE[dt], column, number)
     finish(t)
     return t
 
@@ -584,8 +567,7 @@ cdef Tensor new_like(Tensor x, int dt):
     return t
 
 
-cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim,
-                         const int64_t *sizes, const int64_t *strides):
+cdef Tensor wrap_storage(pt_storage *s, int64_t offset, int dt, int ndim, const int64_t *sizes, const int64_t *strides):
     """A tensor over s; takes over the caller's reference."""
     cdef Tensor t
     try:
@@ -737,22 +719,19 @@ cdef bint same_shape(Tensor a, Tensor b) except -1:
     return a.rank == b.rank and same_sizes(a.rank, a.dims, b.dims)
 
 
-layout_seen = None                  # installed by _subclass.pyx: see symbolic_layout there
+layout_seen = check_grad = None     # installed by _subclass.pyx
 
 
 cdef object shape_seen(Tensor t):
-    """The sizes of a stand-in: its payload may have them, symbolic ints among them, or a method that gives them; else
-    they are those of the value, whose first dims may be hidden."""
+    """The sizes of a stand-in: its payload may have them, symbolic ints among them, or a method that gives them."""
     payload = (<TensorExtras>t.extras).payload
     sizes = getattr(payload, "sizes", None)
     if sizes is None:
-        behind = getattr(payload, "tensor", None)
-        if isinstance(behind, Tensor) and (<Tensor>behind).flags & PT_INTERPOSED:
-            sizes = shape_seen(<Tensor>behind)
-            return sizes if len(sizes) == t.rank else Size(sizes[len(sizes) - t.rank:])
-        return shape_of(t)
-    if not isinstance(sizes, (tuple, list)):
-        sizes = sizes(t)
+        inner = getattr(payload, "tensor", None)        # of a transformation inside: the last of that one's sizes
+        if not isinstance(inner, Tensor) or not (<Tensor>inner).flags & PT_INTERPOSED:
+            return shape_of(t)
+        return shape_seen(<Tensor>inner)[(<Tensor>inner).rank - t.rank:]
+    sizes = sizes if isinstance(sizes, (tuple, list)) else sizes(t)
     return sizes if type(sizes) is Size else Size(sizes)
 
 
@@ -814,8 +793,7 @@ cdef int adopt(Tensor r, Tensor t) except -1:
     if before != &_nothing:
         pt_storage_retire(before)
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
-    r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (
-        t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
+    r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
 
 
 cdef Tensor _any = Tensor.__new__(Tensor)

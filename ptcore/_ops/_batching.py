@@ -14,6 +14,7 @@ from ptcore._errors import here
 from ptcore._exchange.convert import as_tensor
 from ptcore._ops.call.batched import Batched
 from ptcore._ops.creation.creation import arange, empty
+from ptcore._shape import is_symbolic_number
 from ptcore._state import aside
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
@@ -36,7 +37,7 @@ def call(op, args, inplace=False):
         If batched values would be written to a tensor that is not batched.
     """
     row = ops.row(op)
-    sizes = [b.tensor.shape[0] for b in _leaves(args) if isinstance(b, Batched)]
+    sizes = _distinct([b.tensor.shape[0] for b in _leaves(args) if isinstance(b, Batched)])
     word, _, rest = ("", "", "") if callable(row.batch) else row.batch.partition(" ")
     if not sizes and not row.random:
         return ops.run(op, args, inplace)
@@ -55,6 +56,15 @@ def call(op, args, inplace=False):
     if word == "broadcast":
         return _broadcast(row, args, inplace)
     return _RULES[word](row, args, size, rest)
+
+
+def _distinct(sizes):
+    """The sizes without repetitions. (A symbolic one in a set would be fixed.)"""
+    found = sizes[:1]
+    for n in sizes[1:]:
+        if n not in found:
+            found.append(n)
+    return found
 
 
 def _leaves(args):
@@ -77,14 +87,25 @@ def _sample(value):
 
 
 def _expected(row, args):
-    """What the op gives for one sample, on ``meta``; raises what it raises. Of symbolic sizes: what has such."""
-    if any(type(n) is not int for a in _leaves(args) if isinstance(a, (Batched, Tensor)) for n in a.shape):
-        from ptcore._ops.table.evaluate import Sized, symbolic_sizes
-        found = symbolic_sizes(row.name, args)
-        if found is not NotImplemented:
-            return tuple([Sized(n, None) for n in found]) if isinstance(found, list) else Sized(found, None)
+    """What the op gives for one sample, on ``meta``; raises what it raises."""
+    if any(is_symbolic_number(n) for x in _leaves(args) for n in (x.shape if hasattr(x, "shape") else (x,))):
+        return _symbolic_result(row, args)
     with aside():                       # nothing is computed: no interpreter is to see it
         return ops.run(row.name, tuple([_sample(a) for a in args]))
+
+
+def _symbolic_result(row, args):
+    """The same where sizes of the sample are symbolic."""
+    from ptcore._ops.table.evaluate import Sized, symbolic_sizes
+
+    def described(x):
+        if isinstance(x, (tuple, list)):
+            return tuple([described(y) for y in x])
+        return Sized(x.shape, x.tensor.dtype, x.tensor.device) if isinstance(x, Batched) else x
+    args = described(args)
+    dtype = next((x.dtype for x in _leaves(args) if isinstance(x, Sized)), None)
+    sizes = symbolic_sizes(row.name, args)
+    return tuple([Sized(s, dtype) for s in sizes]) if isinstance(sizes, list) else Sized(sizes, dtype)
 
 
 def spread(value, size):
@@ -138,7 +159,7 @@ def _packed(results, expected):
 
 
 def _shaped(result, expected):
-    if result.shape[1:] == expected.shape and result.ndim == expected.ndim + 1:
+    if result.ndim == expected.ndim + 1 and result.shape[1:] == expected.shape:
         return Batched(result)
     size = result.shape[0] if result.ndim else 0
     return Batched(result.reshape((size, *expected.shape)))

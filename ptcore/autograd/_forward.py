@@ -7,13 +7,13 @@ dtype of its primal; None stands for zero. Who pairs tensors with tangents is no
 import importlib
 
 import ptcore._ops as ops
-from ptcore._ops.creation.creation import full, ones_like, zeros_like
+from ptcore._ops.creation.creation import ones_like, zeros_like
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table import expr
 from ptcore._ops.table.evaluate import evaluated
 from ptcore._tensor import Tensor
 from ptcore.autograd import _helpers, rules
-from ptcore.autograd._helpers import conj_of
+from ptcore.autograd._helpers import conj_of, lift
 
 
 def jvp(op, args, tangents, out):
@@ -163,7 +163,7 @@ def _sum_of_texts(row, texts, args, tangents, out):
     for a, x in zip(spec, ops.wrapped(row, args)):
         if a.is_tensor:
             if x is not None and not isinstance(x, (Tensor, tuple)):
-                x = full((), x, dtype=like.dtype, device=like.device)       # texts call ops on it
+                x = lift(x, like)           # texts call ops on it
             elif a.letter in "TO" and isinstance(x, Tensor) and not (row.promote == "where" and x is args[0]):
                 x = _promoted(x, first.dtype)
             scope[next(names, a.name)] = x

@@ -263,7 +263,7 @@ def unfold_backward(g, shape, dimension, size, step):
     if not shape:
         return reshape(sum(g, (0,)), ())
     n, count = len(shape), g.shape[dimension]
-    places = unsqueeze(arange(count, dtype="int64", device=g.device) * step, 1) + arange(size, device=g.device)
+    places = unsqueeze(arange(count, device=g.device) * step, 1) + arange(size, device=g.device)
     order = (*range(dimension + 1), n, *range(dimension + 1, n))
     rows = reshape(permute(g, order), (*shape[:dimension], count * size, *shape[dimension + 1:]))
     return onto_zeros("index_add", g, shape, dimension, reshape(places, (-1,)), rows, 1)

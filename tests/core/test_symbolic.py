@@ -147,6 +147,12 @@ def test_equal_expressions_are_equal_without_a_guard(env):
     assert type(n - n) is int and n - n == 0
 
 
+def test_an_int_is_below_infinity_without_a_guard(env):
+    n = env.symbol(6)
+    assert (n < math.inf) is (-math.inf < n) is (n != math.nan) is True and (n == math.inf) is (n > math.nan) is False
+    assert env.guards == []
+
+
 def test_a_branch_makes_later_ones_known(env):
     n, m, k = env.symbol(6), env.symbol(4), env.symbol(9)
     assert n % 2 == 0 and len(env.guards) == 1
@@ -210,6 +216,17 @@ def test_functions_of_plain_numbers_are_pythons():
         pt.sym_max("a", 1)
     with pytest.raises(TypeError, match="sym_ite"):
         pt.sym_ite(True, 1, 2.0)
+
+
+def test_functions_of_numbers_ask_objects():
+    class Asked:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__, len(args)
+
+    x = Asked()
+    assert [f(x) for f in (pt.sym_int, pt.sym_float, pt.sym_not)] == [(f"sym_{n}", 1) for n in ("int", "float", "not")]
+    assert pt.sym_max(1, x) == ("sym_max", 2) and pt.sym_ite(x, 1, 2) == ("sym_ite", 3) and pt.sym_sum([x, 1])[1] == 1
 
 
 def test_errors_are_pythons(env):
@@ -289,3 +306,13 @@ def test_sizes_keep_symbols(env):
     assert type(size[:2]) is type(size + (1,)) is pt.Size
     assert (size.numel() == 2 * n) is True and repr(size) == "ptcore.Size([s0, 2, 1])"
     assert env.guards == []
+
+
+def test_shapes_broadcast_with_symbols(env):
+    n, m = env.symbol(6), env.symbol(4)
+    assert pt.broadcast_shapes((n, 1), (1, m), (3, 1, 1))[1] is n and pt.broadcast_shapes((2, 1), (n,))[1] is n
+    assert env.guards == []
+    assert pt.broadcast_shapes((n,), (m + 2,))[0].hint == 6 and len(env.guards) == 1
+    assert env.check([7, 5]) and not env.check([7, 6])
+    with pytest.raises(RuntimeError, match="broadcast"):
+        pt.broadcast_shapes((n,), (m,))

@@ -60,7 +60,7 @@ cdef class Batched:
         cdef Tensor stack
         if batched_in(x, self.owner) is not None:
             return x
-        stack = x.detach().unsqueeze(0).expand((self.tensor.dims[0], *x.shape)).clone()
+        stack = x.detach().unsqueeze(0).expand((self.tensor.shape[0], *x.shape)).clone()
         return sample_of(made_as(self.tensor, stack), self.owner).requires_grad_(x.requires_grad)
 
     def landed(self):

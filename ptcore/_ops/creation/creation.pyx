@@ -4,9 +4,10 @@ from libc.string cimport memset
 from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default_float, dtype_of
-from ptcore._shape cimport MAX_DIM, read_index, read_sizes, same_sizes, sizes_tuple
+from ptcore._shape cimport MAX_DIM, is_symbolic, is_symbolic_number, read_index, read_sizes, same_sizes, sizes_tuple
 from ptcore._shape cimport is_dense, strides_like
 from ptcore._tensor cimport *
+from ptcore._ops import _arguments
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.call.read cimport switch
 from ptcore._ops._record cimport *
@@ -350,7 +351,13 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
 
 cdef inline object plain_number(object x):
     """The number in a tensor or an array of one element."""
+    if is_symbolic_number(x):
+        return _arguments.symbolic(x)
     return x if type(x) is int or type(x) is float or not hasattr(x, "item") else x.item()
+
+
+cdef bint is_int(object x):
+    return isinstance(x, int) or is_symbolic(x)
 
 
 cdef int check_numeric(int dt, const char *op) except -1:
@@ -383,12 +390,10 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     start, end, step = plain_number(start), plain_number(end), plain_number(step)
     dtype = dtype_for(dtype, out, b"arange")
     if dtype is None:
-        dtype = dtype_of(PT_INT64 if isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
-                         else default_float())
+        dtype = dtype_of(PT_INT64 if is_int(start) and is_int(end) and is_int(step) else default_float())
     check_numeric(as_code(dtype, b"arange", b"dtype"), b"arange")
     n = arange_length(start, end, step)
-    if CATEGORY[as_code(dtype, b"arange", b"dtype")] < 2 and not (
-            isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
+    if CATEGORY[as_code(dtype, b"arange", b"dtype")] < 2 and not (is_int(start) and is_int(end) and is_int(step)):
         if not int(step):
             raise ValueError(f"arange: step must not be 0 as a number of dtype {dtype.name}, got {step}")
         start, end, step = int(start), int(end), int(step)

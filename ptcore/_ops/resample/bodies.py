@@ -254,7 +254,7 @@ def affine_grid(theta, size, align_corners):
     if tuple(theta.shape[1:]) != (dims, dims + 1) or theta.ndim != 3:
         raise ValueError(f"{op}: theta must have shape (N, {dims}, {dims + 1}) for size {list(size)}, got "
                          f"{list(theta.shape)}")
-    if not 0 < min(size) <= max(size) <= _LARGEST:
+    if not all([0 < n <= _LARGEST for n in size]):
         raise ValueError(f"{op}: size must be positive, got {list(size)}")
     if theta.shape[0] != size[0]:
         raise ShapeError(f"{op}: theta must have one map for each of {size[0]} samples, got shape {list(theta.shape)}")

@@ -34,6 +34,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table.shapes import FLOAT32, INT64, broadcast_shapes
+from ptcore._shape import is_symbolic_number
 from ptcore._state import aside
 from ptcore._tensor import Tensor
 
@@ -481,9 +482,13 @@ def slice_scatter(input, src, dim, start, end, step):
     if step < 1:
         raise RuntimeError(f"{op}: step must be positive, got {step}")
     n = input.shape[dim]
-    start, end, step = builtin_slice(*bounds, step).indices(n)
     shape, stride = list(input.shape), _row_major(input.shape)
-    shape[dim] = len(range(start, end, step))
+    if any([is_symbolic_number(x) for x in (*bounds, n)]):
+        from ptcore._ops.table.evaluate import slice_bounds
+        start, shape[dim] = slice_bounds(*bounds, step, n)
+    else:
+        start, end, step = builtin_slice(*bounds, step).indices(n)
+        shape[dim] = len(range(start, end, step))
     src = _fitting(op, src, shape, input.dtype)
     offset = start * stride[dim]
     stride[dim] *= step

@@ -83,9 +83,9 @@ def cov(input, correction, fweights, aweights):
     centred = x - middle
     weighed = centred if w is None else centred * w
     product = mm(weighed, transpose(centred, 0, 1).conj().to(weighed.dtype))
-    factor = clamp_min(factor, 0) if isinstance(factor, Tensor) else float(factor) if factor > 0 else 0.0
+    factor = clamp_min(factor, 0) if isinstance(factor, Tensor) else factor * 1.0 if factor > 0 else 0.0
     product = product / factor
-    return product if len(product) != 1 else reshape(product, ())
+    return product if product.shape[0] != 1 else reshape(product, ())
 
 
 def corrcoef(input):

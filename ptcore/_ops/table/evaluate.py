@@ -169,17 +169,17 @@ def _bound(value, n, low, high):
     return high if value > high else value
 
 
-def slice_length(start, end, step, n):
-    """How many elements a slice of a dim of size n has, of which all may be symbolic."""
+def slice_bounds(start, end, step, n):
+    """The first index and the number of elements of a slice of a dim of size n, of which all may be symbolic."""
     if step == 0:
         raise ValueError("slice: step must not be zero")
     if step > 0:
         start = 0 if start is None else _bound(start, n, 0, n)
         end = n if end is None else _bound(end, n, 0, n)
-        return 0 if end <= start else (end - start + step - 1) // step
+        return start, 0 if end <= start else (end - start + step - 1) // step
     start = n - 1 if start is None else _bound(start, n, -1, n - 1)
     end = -1 if end is None else _bound(end, n, -1, n - 1)
-    return 0 if start <= end else (start - end - step - 1) // -step
+    return start, 0 if start <= end else (start - end - step - 1) // -step
 
 
 def _parts(x, sizes, dim):
@@ -216,7 +216,7 @@ _VIEWS = {
     "permute": lambda x, dims: tuple([x.shape[d] for d in _numbers(dims)]),
     "squeeze": _squeezed, "unsqueeze": lambda x, dim: (*x.shape[:dim], 1, *x.shape[dim:]), "select": _selected,
     "unbind": lambda x, dim: [_without(x.shape, dim)] * int(x.shape[dim]),
-    "slice": lambda x, dim, start, end, step: _with(x.shape, dim, slice_length(start, end, step, x.shape[dim])),
+    "slice": lambda x, dim, start, end, step: _with(x.shape, dim, slice_bounds(start, end, step, x.shape[dim])[1]),
     "as_strided_of": lambda x, size, *rest: _numbers(size), "split_evenly": _parts, "split_by_sizes": _parts,
     "split_by_slices": _parts, "split_unsafely": _parts, "split_by_sizes_unsafely": _parts, "unfold": _unfolded,
     "diagonal": _diagonal, "real": lambda x: tuple(x.shape), "imag": lambda x: tuple(x.shape),
@@ -262,13 +262,9 @@ def _selected_layout(x, strides, first, dim, index):
 
 
 def _sliced_layout(x, strides, first, dim, start, end, step):
-    n = x.shape[dim]
-    if start is None:
-        start = 0 if step > 0 else n - 1
-    else:
-        start = _bound(start, n, 0, n) if step > 0 else _bound(start, n, -1, n - 1)
-    empty = slice_length(start, end, step, n) == 0
-    return _with(tuple(strides), dim, strides[dim] * step), first if empty else first + start * strides[dim]
+    start, length = slice_bounds(start, end, step, x.shape[dim])
+    first = first if type(length) is int and length == 0 else first + start * strides[dim]
+    return _with(tuple(strides), dim, strides[dim] * step), first
 
 
 def _parts_layout(x, strides, first, sizes, dim):
@@ -296,6 +292,12 @@ def _squeezed_layout(x, strides, first, dim):
     return tuple([s for d, (n, s) in enumerate(zip(x.shape, strides)) if not (d in dims and n == 1)]), first
 
 
+def _part_layout(x, strides, first, which):
+    if not x.dtype.is_complex:
+        return tuple(strides), first
+    return tuple([2 * s for s in strides]), 2 * first + which
+
+
 _LAYOUTS = {
     "view": _reshaped_layout, "reshape": _reshaped_layout, "expand": _expanded_layout, "transpose": _swapped_layout,
     "t": lambda x, strides, first: (tuple(reversed(strides)), first),
@@ -307,5 +309,9 @@ _LAYOUTS = {
     "split_by_slices": _parts_layout, "split_unsafely": _parts_layout, "split_by_sizes_unsafely": _parts_layout,
     "as_strided_of": lambda x, strides, first, size, stride, offset, *rest: (
         _numbers(stride), first if offset is None else offset),
-    "unfold": _unfolded_layout, "diagonal": _diagonal_layout, "real": lambda x, strides, first: (tuple(strides), first),
+    "unfold": _unfolded_layout, "diagonal": _diagonal_layout,
+    "real": lambda x, strides, first: _part_layout(x, strides, first, 0),
+    "imag": lambda x, strides, first: _part_layout(x, strides, first, 1),
+    "view_as_real": lambda x, strides, first: ((*[2 * s for s in strides], 1), 2 * first),
+    "view_as_complex": lambda x, strides, first: (tuple([s // 2 for s in strides[:-1]]), first // 2),
 }

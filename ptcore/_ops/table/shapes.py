@@ -350,9 +350,9 @@ def arange_length(start, end, step):
     if (end - start) * step < 0:
         raise RuntimeError(f"arange: the range from {start} to {end} does not agree with the "
                            f"sign of step {step}")
-    n = -((start - end) // step) if type(start) is int and type(end) is int and type(step) is int \
-        else -int(-((end - start) / step) // 1)
-    return max(n, 0)
+    whole = all([hasattr(x, "__index__") for x in (start, end, step)])      # ints, of which some may be symbolic
+    n = -((start - end) // step) if whole else -int(-((end - start) / step) // 1)
+    return n if n > 0 else 0
 
 
 # -- recurrent layers -------------------------------------------------------------------------

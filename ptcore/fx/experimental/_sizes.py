@@ -1,4 +1,4 @@
-"""Sizes as symbols while a function is traced: which node gives each, what sizes results have, what must hold of them."""
+"""Sizes as symbols while a function is traced: which node gives each, which results have, what must hold of them."""
 import operator
 
 from ptcore._expressions import Expr
@@ -83,6 +83,11 @@ class Sizes:
             made.append(self.stand_in(value, node, device, sizes, layouts[k] if layouts else None))
         return tuple(made)
 
+    @staticmethod
+    def check_write(row, args):
+        """Records that what is written has the sizes of what it is written to."""
+        symbolic_sizes(row.name, args)
+
     def fresh(self, hint, node, dim):
         n = self.env.fresh(hint, f"{node.name}.shape[{dim}]")
         for leaf in n.expr.atoms():
@@ -123,7 +128,7 @@ class Sizes:
         return found
 
     def check_guards(self):
-        """Adds to the graph what must hold of the sizes it is run with, for the program to be the one that was traced."""
+        """Adds to the graph what must hold of the sizes it is run with, for the program to be that which was traced."""
         texts, holds = [], []
 
         def hold(text, node):

@@ -72,7 +72,7 @@ class Traced:
 
 
 class Sized(Traced):
-    """What a stand-in of symbolic sizes carries. ``strides`` and ``offset`` are None where they follow from the sizes."""
+    """What a stand-in of symbolic sizes carries; ``strides`` and ``offset`` are None where they follow from those."""
 
     __slots__ = ("offset", "sizes", "strides")
 
@@ -152,7 +152,7 @@ class ProxyTracer:
         return self.env.number(x, node) if self.env is not None and type(x) is int else x
 
     def is_traced(self, x):
-        return isinstance(x, Tensor) or self.env is not None and self.env.is_number(x)
+        return isinstance(x, Tensor) or (self.env is not None and self.env.is_number(x))
 
     def value(self, x):
         """The value of a stand-in; another tensor itself."""
@@ -234,6 +234,8 @@ class ProxyTracer:
         else:
             result = self.run(op, own, values, out, variant, keyword)
         if variant == INPLACE:
+            if self.env is not None:
+                self.env.check_write(own, args)
             node = self.node("call_function", in_place, tuple(positional), keyword, f"{name}_")
             written = found[0][2]
             if isinstance(written, Traced):
