@@ -80,10 +80,16 @@ def _sample(value):
     if isinstance(value, (tuple, list)):
         return type(value)([_sample(v) for v in value])
     if isinstance(value, Batched):
-        return empty(value.shape, dtype=value.tensor.dtype, device="meta")
+        return empty(_hints(value.shape), dtype=value.tensor.dtype, device="meta")
     if isinstance(value, Tensor):
-        return value.to("meta") if payload_of(value) is None else empty(value.shape, dtype=value.dtype, device="meta")
+        if payload_of(value) is None:
+            return value.to("meta")
+        return empty(_hints(value.shape), dtype=value.dtype, device="meta")
     return value
+
+
+def _hints(shape):
+    return [getattr(n, "hint", n) for n in shape]
 
 
 def _expected(row, args):

@@ -61,5 +61,5 @@ def _is_row(graph, node):
 def _of_sizes():
     """What nodes compute with sizes."""
     from ptcore._expressions import FUNCTIONS
-    from ptcore.fx.experimental._sizes import check_guards, sym_size
-    return {sym_size, check_guards, *FUNCTIONS.values()}
+    from ptcore.fx.experimental._sizes import check_guards, sym_dim, sym_size
+    return {sym_dim, sym_size, check_guards, *FUNCTIONS.values()}

@@ -16,6 +16,11 @@ def sym_size(input, dim):
     return input.shape[dim]
 
 
+def sym_dim(input):
+    """The number of dims of a value of a graph."""
+    return input.ndim
+
+
 @has_side_effect
 def check_guards(texts, *holds):
     """Refuses sizes for which a traced program is another one.
@@ -37,6 +42,7 @@ class Sizes:
         self.tracer, self.env = tracer, ShapeEnv()
         self.sources = {}               # leaf -> (node, dim) that gives it; dim None: the node itself
         self.given = []                 # (node, dim, size as it is inside) of the arguments
+        self.dims = []                  # (node, number of dims) of tensor arguments
         self.nodes = {}                 # (node, dim) or expression -> node
 
     # -- arguments and results ---------------------------------------------------------------------------------
@@ -55,6 +61,7 @@ class Sizes:
 
     def input(self, value, node, device):
         """The stand-in of a tensor argument."""
+        self.dims.append((node, value.ndim))
         sizes = [self.symbol(n, node, d) for d, n in enumerate(value.shape)]
         return self.stand_in(value, node, device, sizes)
 
@@ -135,6 +142,9 @@ class Sizes:
             if isinstance(node, Node) and text not in texts:
                 texts.append(text)
                 holds.append(node)
+        for node, n in self.dims:
+            found = self.tracer.node("call_function", sym_dim, (node,), {}, "sym_dim")
+            hold(f"{node.name}.dim() == {n}", self.operation(operator.eq, (found, n)))
         for node, dim, n in self.given:
             place = node.name if dim is None else f"{node.name}.shape[{dim}]"
             if type(n) is not SymInt:
