@@ -18,7 +18,7 @@ from _cases import CASES, ROWS, Sample, array, case_id, cases, dtypes
 from test_batching import NEED_DATA
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
-MODES = ("real", "fake")
+MODES = ("real", "fake", "symbolic")
 FORWARD = [r for r in ROWS.values() if r.kind == "elementwise" or CASES.get(r.name)]
 BACKWARD = [r for r in FORWARD if is_differentiable(r) and r.name not in NOT_REAL_RESULTS and r.name not in NEED_DATA
             and not r.random and {"float64", "complex128"} & set(dtypes(r))]

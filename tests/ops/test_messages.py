@@ -120,6 +120,7 @@ CALLS = {
     "fill_arange": ("arange", lambda: pt.arange(0, 10**20)),
     "fill_linspace": ("linspace", lambda: pt.linspace(0, 1, 3, dtype=pt.bool)),
     "fill_eye": ("eye", lambda: pt.eye(-1)),
+    "fill_full": ("full", lambda: pt.vmap(lambda x: x + pt.full((-1,), 2.0))(pt.ones(2))),
     "random_uniform": ("rand", lambda: pt.rand(3, dtype=pt.int64)),
     "random_normal": ("randn", lambda: pt.randn(3, dtype=pt.int64)),
     "random_exponential": ("exponential_", lambda: WHOLE.clone().exponential_()),

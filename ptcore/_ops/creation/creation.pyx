@@ -118,6 +118,8 @@ cdef Tensor offered(object size, tuple rest, object dtype, object where, object 
     """New memory under an interpreter, which is offered what makes it."""
     cdef object sizes = tuple(size) if isinstance(size, (tuple, list)) and not rest else (size, *rest)
     cdef int code = default_float() if dtype is None else as_code(dtype, op, b"dtype")
+    if any([type(n) is int and n < 0 for n in sizes]):
+        raise ShapeError(f"{op.decode()}: sizes must be non-negative, got {list(sizes)}")
     if isinstance(value, Tensor):
         value = value.item()
     return <Tensor>call(OP_FULL, (fitting(value, code, op), sizes, dtype_of(code), as_device(where, op)), None)

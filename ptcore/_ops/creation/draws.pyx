@@ -266,6 +266,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
 def bernoulli(input, *, generator=None, out=None):
     """1 with the probability that each element of input says, else 0."""
+    if asks_class(input):
+        return of_class(bernoulli, input, generator=generator, out=out)
     return call(OP_BERNOULLI, (input, generator), out)
 
 

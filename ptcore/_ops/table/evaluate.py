@@ -108,6 +108,15 @@ def _numbers(values):
     return tuple(values) if isinstance(values, (tuple, list)) else (values,)
 
 
+def _viewed(x, shape):
+    """The sizes of ``view``, which may be asked for the same bytes as another dtype."""
+    if not isinstance(shape, type(x.dtype)):
+        return _reshaped(x, shape)
+    if not x.ndim:
+        return ()
+    return (*x.shape[:-1], x.shape[-1] * x.dtype.itemsize // shape.itemsize)
+
+
 def _reshaped(x, shape):
     sizes, numel = list(_numbers(shape)), x.numel()
     holes = [i for i, n in enumerate(sizes) if type(n) is int and n == -1]
@@ -211,7 +220,7 @@ def _paired(x):
 
 
 _VIEWS = {
-    "view": _reshaped, "reshape": _reshaped, "expand": _expanded, "transpose": _transposed,
+    "view": _viewed, "reshape": _reshaped, "expand": _expanded, "transpose": _transposed,
     "t": lambda x: _transposed(x, 0, x.ndim - 1),
     "permute": lambda x, dims: tuple([x.shape[d] for d in _numbers(dims)]),
     "squeeze": _squeezed, "unsqueeze": lambda x, dim: (*x.shape[:dim], 1, *x.shape[dim:]), "select": _selected,
@@ -225,6 +234,12 @@ _VIEWS = {
 
 
 # -- layouts of views: of a tensor, its strides and its offset --------------------------------------------------------
+
+def _viewed_layout(x, strides, first, shape):
+    if not isinstance(shape, type(x.dtype)):
+        return _reshaped_layout(x, strides, first, shape)
+    return None if shape.itemsize != x.dtype.itemsize else (tuple(strides), first)
+
 
 def _reshaped_layout(x, strides, first, shape):
     step, found = 1, []
@@ -299,7 +314,7 @@ def _part_layout(x, strides, first, which):
 
 
 _LAYOUTS = {
-    "view": _reshaped_layout, "reshape": _reshaped_layout, "expand": _expanded_layout, "transpose": _swapped_layout,
+    "view": _viewed_layout, "reshape": _reshaped_layout, "expand": _expanded_layout, "transpose": _swapped_layout,
     "t": lambda x, strides, first: (tuple(reversed(strides)), first),
     "permute": lambda x, strides, first, dims: (tuple([strides[d] for d in _numbers(dims)]), first),
     "squeeze": _squeezed_layout, "unsqueeze": _unsqueezed_layout, "select": _selected_layout,
