@@ -560,7 +560,10 @@ class ShapeEnv:
     (True, False, 28)
     """
 
+    made = False                        # whether there may be symbols at all
+
     def __init__(self, duck_shape=True, specialize_zero_one=True):
+        ShapeEnv.made = True
         self.duck_shape, self.specialize_zero_one = duck_shape, specialize_zero_one
         self.inputs, self.guards = [], []
         self._by_hint, self._leaves = {}, {}

@@ -1,9 +1,12 @@
 """Ops: the mapping ``ops`` from names to rows, read lazily by family."""
 import importlib
+import weakref
 
 _rows = {}                          # name -> Row; ops registered at run time stand here too
 _derived = {}                       # name -> Row of a fused gradient, once somebody asked for it
 _loaded = False
+_offered = weakref.WeakKeyDictionary()        # row -> what interpreters get
+_run_op = None                      # what runs most ops without Python in between; imported at the first call
 
 
 def _load():
@@ -57,14 +60,19 @@ def arguments(row):
 
     One that selects another op is not among them: it keeps its default.
     """
-    return [a for a in row.args if a.name not in (row.select or ())]
+    found = _offered.get(row)
+    if found is None:
+        found = _offered[row] = [a for a in row.args if a.name not in (row.select or ())]
+    return found
 
 
 def run(op, args, inplace=False):
     """Calls an op, or its in-place form, on arguments in the order of ``arguments``."""
     if not inplace:
-        from ptcore._ops.call.batched import run_op
-        result = run_op(op, args)
+        global _run_op
+        if _run_op is None:
+            from ptcore._ops.call.batched import run_op as _run_op
+        result = _run_op(op, args)
         if result is not NotImplemented:
             return result
     positional, keyword = bound(row(op), args)

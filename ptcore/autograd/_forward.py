@@ -4,6 +4,7 @@
 so a tangent can be differentiated, traced or batched again. A tangent has the shape and
 dtype of its primal; None stands for zero. Who pairs tensors with tangents is not known here.
 """
+import functools
 import importlib
 
 import ptcore._ops as ops
@@ -141,10 +142,16 @@ def _texts(row, args, tangents, out):
 
 
 def _partial(row, args, tangents, out):
-    texts = [None if text is None or text.strip() == "0" else expr.times("t", text) if text.strip() != "1"
-             else "t" for text in row.partial]
+    texts = _times_tangent(tuple(row.partial))
     # Constants in a text are tensors of the default dtype: they must not narrow a 0-d tangent.
     return _sum_of_texts(row, texts, args, [_fitted(t, out) for t in tangents], out)
+
+
+@functools.cache
+def _times_tangent(partial):
+    """The texts of partials, times a tangent; None of one that is 0."""
+    return [None if text is None or text.strip() == "0" else expr.times("t", text) if text.strip() != "1"
+            else "t" for text in partial]
 
 
 def _promoted(x, dtype):

@@ -8,7 +8,8 @@ import ptcore.overrides
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.parity, *[pytest.mark.filterwarnings(f"ignore::{kind}") for kind in (
+    "UserWarning", "FutureWarning", "DeprecationWarning")]]
 
 # What is called of a library m with x of shape (2, 3, 4): functions in Python as well as rows, methods, operators.
 CALLS = {

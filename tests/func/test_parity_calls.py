@@ -12,7 +12,8 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.parity, *[pytest.mark.filterwarnings(f"ignore::{kind}") for kind in (
+    "UserWarning", "FutureWarning", "DeprecationWarning")]]
 
 V = np.random.default_rng(4).normal(size=4)
 U = np.random.default_rng(5).normal(size=4)
@@ -168,7 +169,7 @@ MODULE_ERRORS = {
 def outcome(m, call):
     n, x = net(m), m.asarray(np.random.default_rng(6).normal(size=(2, 4)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", UserWarning)
         return call(m, n, x)
 
 

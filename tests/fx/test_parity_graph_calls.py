@@ -18,7 +18,8 @@ pytest.importorskip("torch.fx")
 for _part in ("experimental.proxy_tensor", "passes.shape_prop", "passes.split_module"):
     pytest.importorskip(f"torch.fx.{_part}")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.parity, *[pytest.mark.filterwarnings(f"ignore::{kind}") for kind in (
+    "UserWarning", "FutureWarning", "DeprecationWarning")]]
 
 A = np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)
 B = np.random.default_rng(1).normal(size=(2, 4)).astype(np.float32)

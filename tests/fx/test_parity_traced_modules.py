@@ -9,7 +9,8 @@ from ptcore import fx
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.fx")
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.parity, *[pytest.mark.filterwarnings(f"ignore::{kind}") for kind in (
+    "UserWarning", "FutureWarning", "DeprecationWarning")]]
 
 # What torch calls inside of a public function is its own affair: the public names of two such targets.
 PUBLIC = {"_threshold": "threshold", "log_sigmoid": "logsigmoid"}
