@@ -23,7 +23,6 @@ from ptcore._ops.functions import pair_distances_slope, row_distances_slope
 from ptcore._ops.functions import sum
 from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, select, slice, transpose,
                                    unsqueeze)
-from ptcore._ops.table.expr import TENSOR_NAMES
 from ptcore._ops.table.ids cimport info
 from ptcore._ops.table.ids import op_id, op_name
 
@@ -76,6 +75,7 @@ def slope_of(str op, int k, g, tuple args):
     The row's formula, written out in ops, is differentiated: the row has no text of its partials."""
     from ptcore._ops import row
     from ptcore._ops.table.evaluate import evaluated
+    from ptcore._ops.table.expr import TENSOR_NAMES
     from ptcore.autograd._engine import run_backward
     from ptcore.autograd._levels import has_history
     own = row(op)
