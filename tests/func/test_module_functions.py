@@ -7,7 +7,7 @@ import ptcore as pt
 from ptcore._pytree import tree_leaves, tree_map
 from ptcore.func import functional_call, grad, stack_module_state, vmap
 
-pytestmark = [pytest.mark.core, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 SAMPLES = 3
 # A stack of inputs whose size or place in a result depends on values of a sample.

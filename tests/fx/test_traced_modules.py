@@ -6,8 +6,6 @@ import ptcore as pt
 from ptcore import fx, nn
 from ptcore._pytree import tree_leaves
 
-pytestmark = pytest.mark.core
-
 # Modules that ask how many dims or elements their input has and branch on it: what is traced has no number of dims.
 BRANCHES = {
     *[f"{lazy}{kind}Norm{n}d" for lazy in ("", "Lazy") for kind in ("Batch", "Instance") for n in (1, 2, 3)],

@@ -16,8 +16,6 @@ from ptcore.fx.experimental.proxy_tensor import make_fx
 sys.path.insert(0, str(Path(__file__).parent.parent / "func"))
 from test_programs import PAIRS, PARTS, PROGRAMS, SEED, N, program
 
-pytestmark = pytest.mark.core
-
 
 def vector(source):
     return pt.tensor([source.uniform(-1, 1) for _ in range(N)], dtype=pt.float64)
