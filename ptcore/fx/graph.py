@@ -498,7 +498,6 @@ class _Writer:
                 if raw != node.name:
                     lines.append(f"{node.name} = {raw}")
                 continue
-            done = "".join([f"{used.name} = None" if k == 0 else f" = {used.name} = None" for k, used in enumerate(())])
             gone = last.get(node, ())
             done = f";  {' = '.join([used.name for used in gone])} = None" if gone and node.op != "output" else ""
             if node.op == "output":

@@ -250,7 +250,7 @@ def test_reads_are_refused(read, mode):
         make_fx(read, tracing_mode=mode)(x)
     assert pt._state.interpreters.stack == []
     if "tracing tensor" in str(error.value):
-        assert f"{__file__}:{read.__code__.co_firstlineno}" in str(error.value)
+        assert f'File "{__file__}", line {read.__code__.co_firstlineno}' in str(error.value)
 
 
 def test_a_constant_that_was_written_to_is_none():

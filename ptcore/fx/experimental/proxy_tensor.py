@@ -8,7 +8,7 @@ import types
 
 import ptcore
 import ptcore._ops as ops
-from ptcore._errors import user_frame
+from ptcore._errors import here, user_frame
 from ptcore._ops.table.ids import op_name
 from ptcore._pytree import tree_flatten, tree_unflatten
 from ptcore._state import interpreters, is_grad_enabled, no_grad
@@ -52,7 +52,7 @@ class Traced:
             return known.item()
         raise RuntimeError("It appears that you're trying to get value out of a tracing tensor: the program reads a "
                            "value that depends on what is traced, as a branch does; write where() or keep it a tensor"
-                           + self.owner.here())
+                           + here())
 
     def detached(self):
         value = self.tensor.detach()
@@ -124,11 +124,6 @@ class ProxyTracer:
 
     def __exit__(self, *exc):
         interpreters.pop()
-
-    def here(self):
-        """The user's line, for messages."""
-        frame = user_frame()
-        return "" if frame is None else f"\n  at {frame.f_code.co_filename}:{frame.f_lineno}"
 
     # -- values and nodes --------------------------------------------------------------------------
 
