@@ -111,7 +111,8 @@ def test_created_by_sizes():
     def f(x):
         n, m = x.shape
         return (pt.zeros(n) + pt.arange(n), pt.ones(m, n), pt.full((n * 2,), 3.0), x.new_empty(n - 1).fill_(1),
-                pt.zeros_like(x), pt.empty(m).zero_())
+                pt.zeros_like(x), pt.empty(m).zero_(), pt.eye(n, m), pt.eye(n), pt.linspace(0, 1, n), pt.full((2,), m),
+                pt.full((2,), 1 / n), pt.rand(n, 3) * 0, pt.randn(x.shape).mul(0) + n)
     grown(f, (pt.ones(3, 4),), (pt.ones(7, 2),))
 
 

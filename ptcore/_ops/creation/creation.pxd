@@ -7,6 +7,7 @@ cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) e
 cdef Tensor fresh(object size, tuple rest, object dtype, object where, const char *op)
 cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory, object memory_format,
                  object requires_grad)
+cdef tuple size_as_given(object size, tuple rest)
 cdef object dtype_for(object dtype, object out, const char *op)
 
 cdef inline bint asks_class(object x):

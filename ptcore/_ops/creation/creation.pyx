@@ -114,9 +114,14 @@ cdef bint fill_plainly(Tensor t, object value) except -1:
     return True
 
 
+cdef tuple size_as_given(object size, tuple rest):
+    """The sizes of ``f(2, 3)`` as well as ``f((2, 3))``, symbolic ones as they are."""
+    return tuple(size) if isinstance(size, (tuple, list)) and not rest else (size, *rest)
+
+
 cdef Tensor offered(object size, tuple rest, object dtype, object where, object value, const char *op):
     """New memory under an interpreter, which is offered what makes it."""
-    cdef object sizes = tuple(size) if isinstance(size, (tuple, list)) and not rest else (size, *rest)
+    cdef tuple sizes = size_as_given(size, rest)
     cdef int code = default_float() if dtype is None else as_code(dtype, op, b"dtype")
     if any([type(n) is int and n < 0 for n in sizes]):
         raise ShapeError(f"{op.decode()}: sizes must be non-negative, got {list(sizes)}")
@@ -281,11 +286,14 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     """
     if hasattr(fill_value, "item"):     # NumPy's float64 is a Python float as well
         fill_value = fill_value.item()
-    elif not isinstance(fill_value, (int, float, complex)):
+    elif not isinstance(fill_value, (int, float, complex)) and not is_symbolic_number(fill_value):
         raise TypeError(f"full: fill_value must be a number, got {type(fill_value).__name__}")
     if dtype is None and out is None:
-        dtype = dtype_of(PT_BOOL if isinstance(fill_value, bool) else PT_INT64 if isinstance(fill_value, int)
-                         else default_float() if isinstance(fill_value, float) else default_complex())
+        kind = fill_value.hint if is_symbolic_number(fill_value) else fill_value
+        dtype = dtype_of(PT_BOOL if isinstance(kind, bool) else PT_INT64 if isinstance(kind, int)
+                         else default_float() if isinstance(kind, float) else default_complex())
+    if is_symbolic_number(fill_value) and not pt_tls.mode & PT_INTERPOSED:
+        fill_value = type(fill_value.hint)(fill_value)
     return made(sized(size, (), dtype, device, out, fill_value, b"full"),
                 b"full", out, layout, pin_memory, None, requires_grad)
 
@@ -406,6 +414,11 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
                              None), b"arange", out, layout, pin_memory, None, requires_grad)
 
 
+cdef object count_of(object n, const char *op, const char *name):
+    """An int, or a symbolic one as it is."""
+    return n if is_symbolic_number(n) else read_index(n, op, name)
+
+
 cdef object number_of_end(object x):
     """The number in an end of a range; one on the meta device stands for any."""
     return 0 if isinstance(x, Tensor) and (<Tensor>x).is_meta else plain_number(x)
@@ -421,7 +434,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     >>> ptcore.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    steps = read_index(steps, b"linspace", b"steps")
+    steps = count_of(steps, b"linspace", b"steps")
     if steps < 0:
         raise RuntimeError(f"linspace: steps must be non-negative, got {steps}")
     cdef Tensor numbers_of
@@ -455,8 +468,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
             [0., 1.]])
     """
     dtype = dtype_for(dtype, out, b"eye")
-    n = read_index(n, b"eye", b"n")
-    m = n if m is None else read_index(m, b"eye", b"m")
+    n = count_of(n, b"eye", b"n")
+    m = n if m is None else count_of(m, b"eye", b"m")
     if n < 0 or m < 0:
         raise RuntimeError(f"eye: n and m must be non-negative, got {n} and {m}")
     return made(<Tensor>call(

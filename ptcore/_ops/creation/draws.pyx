@@ -10,9 +10,9 @@ from ptcore._device cimport as_device
 from ptcore._dtype cimport CATEGORY, REAL_OF, as_code, default_float, dtype_of
 from ptcore._dtype import finfo, iinfo
 from ptcore._random import next_random
-from ptcore._shape cimport read_index, sizes_tuple
+from ptcore._shape cimport any_symbolic, read_index, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops.creation.creation cimport asks_class, dtype_for, fresh, made, read_size_args
+from ptcore._ops.creation.creation cimport asks_class, dtype_for, fresh, made, read_size_args, size_as_given
 from ptcore._ops.call.elementwise cimport write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.call.run cimport call_with as call
@@ -42,7 +42,10 @@ cdef int OP_VIEW_AS_COMPLEX = op_id("view_as_complex")
 
 cdef tuple size_of(object size, tuple rest, const char *op):
     cdef int64_t[65] dims
-    cdef int n = read_size_args(size, rest, dims, op)
+    cdef int n
+    if pt_tls.mode & PT_INTERPOSED and any_symbolic(size_as_given(size, rest)):
+        return size_as_given(size, rest)
+    n = read_size_args(size, rest, dims, op)
     return sizes_tuple(n, dims)
 
 
