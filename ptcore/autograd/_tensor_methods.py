@@ -56,7 +56,7 @@ for _n in ("backward", "bernoulli_", "cauchy_", "copy_", "data_ptr", "exponentia
            "resize_", "resize_as_", "retain_grad", "share_memory_", "tolist", "uniform_", "untyped_storage",
            "zero_"):
     _f = overridable(vars(Tensor)[_n])
-    _f.__name__ = _n
+    _f.__name__, _f.__qualname__, _f.__module__ = _n, f"Tensor.{_n}", "ptcore"      # where pickle finds it
     setattr(Tensor, _n, _f)
 
 

@@ -194,3 +194,9 @@ def test_assignment_hands_over():
     assert [entry[:2] for entry in seen] == [(pt.Tensor.__setitem__, (Sees,))] * 3
     assert seen[0][2:] == ((0, s), {}) and seen[1][2:] == ((s, 1.0), {}) and seen[2][2][0] == (slice(None), s)
     assert x.sum() == 0
+
+
+def test_methods_are_pickled_by_name():
+    import pickle
+    for f in (pt.Tensor.fill_, pt.Tensor.new_tensor, pt.Tensor.copy_, pt.Tensor.backward, pt.nn.functional.batch_norm):
+        assert pickle.loads(pickle.dumps(f)) is f
