@@ -1,6 +1,8 @@
 """``asarray`` as PyTorch has it, which reads a buffer by its bytes."""
 from ptcore._dtype import get_default_dtype
 from ptcore._exchange.convert import as_array, frombuffer
+from ptcore._overrides import ask, modes
+from ptcore._state import torch_function_is_off
 from ptcore._tensor import Tensor
 
 
@@ -35,6 +37,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     >>> ptcore.asarray(bytes([1, 0, 2, 0]), dtype=ptcore.int16)
     tensor([1, 2], dtype=ptcore.int16)
     """
+    if modes() and not torch_function_is_off():
+        return ask(asarray, (obj,), {"dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad})
     if not isinstance(obj, Tensor) and not hasattr(obj, "__array_interface__") and not hasattr(obj, "__dlpack__"):
         try:
             obj = memoryview(obj)

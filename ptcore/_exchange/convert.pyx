@@ -18,6 +18,7 @@ from ptcore._shape cimport fill_strides, read_index
 from ptcore._state cimport asked, is_asked, told
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
+from ptcore._subclass import of_class
 from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
 
 cdef extern from "ptcore/elementwise.h" nogil:
@@ -457,6 +458,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
+    if pt_modes_seen & PT_MODE_FUNCTION and is_asked(0):
+        return of_class(tensor, data, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
     r = _placed(offered("tensor", _copied(data, dtype, device, True, "tensor")),
                 device if device is not None else _default_device(), requires_grad and pin_memory is False)
     if pin_memory is False:
@@ -473,6 +476,8 @@ cdef object _default_device():
 
 def as_tensor(data, dtype=None, device=None):
     """``data`` as a tensor, sharing memory where dtype and device allow."""
+    if pt_modes_seen & PT_MODE_FUNCTION and is_asked(0):
+        return of_class(as_tensor, data, dtype=dtype, device=device)
     t = _copied(data, dtype, device, False, "as_tensor")
     return _placed(t if t is data else offered("as_tensor", t), device, False)
 

@@ -1,5 +1,6 @@
 """``__torch_function__`` of any object, and modes: every op hands its call over as it was made."""
 import inspect
+import pickle
 
 import pytest
 
@@ -20,9 +21,10 @@ class Foreign:
 
 F, X = Foreign(), pt.ones(2, 3)
 OP = (type(pt.add), type(pt.nn.functional.batch_norm))        # of rows, and of what is none
-FUNCTIONS = {f"{space.__name__}.{name}": getattr(space, name)
-             for space in (pt, pt.nn.functional, pt.linalg, pt.special, pt.fft) for name in dir(space)
-             if isinstance(getattr(space, name), OP)}
+PUBLIC = {f"{space.__name__}.{name}": getattr(space, name)
+          for space in (pt, pt.nn.functional, pt.linalg, pt.special, pt.fft) for name in dir(space)
+          if isinstance(getattr(space, name), OP)}
+FUNCTIONS = {name: f for name, f in PUBLIC.items() if not getattr(f, "modes_alone", False)}
 METHODS = {name: getattr(pt.Tensor, name) for name in dir(pt.Tensor) if isinstance(getattr(pt.Tensor, name), OP)
            and name != "relu"}
 
@@ -146,6 +148,46 @@ def test_modes():
     assert log.names == ["add"]
 
 
+MAKERS = {
+    "empty": (2, 3), "zeros": (2, 3), "ones": ((2,),), "full": ((2,), 7), "empty_strided": ((2,), (1,)),
+    "arange": (3,), "linspace": (0, 1, 3), "logspace": (0, 1, 3), "eye": (2,), "range": (0, 3), "scalar_tensor": (1.0,),
+    "empty_permuted": ((2, 3), (1, 0)), "rand": (2,), "randn": (2,), "randint": (3, (2,)), "randperm": (3,),
+    "normal": (0.0, 1.0, (2,)), "hann_window": (4,), "hamming_window": (4,), "blackman_window": (4,),
+    "bartlett_window": (4,), "kaiser_window": (4,), "fft.fftfreq": (3,), "fft.rfftfreq": (3,),
+    "tensor": ([1.0, 2.0],), "as_tensor": ([1.0],), "asarray": ([1.0],), "empty_like": (X,), "zeros_like": (X,),
+    "ones_like": (X,), "full_like": (X, 2), "rand_like": (X,), "randn_like": (X,), "randint_like": (X, 3),
+    "bernoulli": (X,), "tril_indices": (2, 2),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_modes_see_what_makes_tensors(name):
+    """As a whole, under its own name: a mode may send what is made to another device or give another dtype."""
+    class OnMeta(Log):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            self.names.append(func.__name__)
+            return func(*args, **{**(kwargs or {}), "device": "meta"})
+
+    f = pt
+    for part in name.split("."):
+        f = getattr(f, part)
+    with Log() as log:
+        plain = f(*MAKERS[name])
+    assert log.names == [f.__name__] and plain.device.type == "cpu"
+    if name != "bernoulli":
+        with OnMeta() as log:
+            assert f(*MAKERS[name]).device.type == "meta"
+        assert log.names == [f.__name__]
+    assert f(*MAKERS[name]).shape == plain.shape and f is pickle.loads(pickle.dumps(f))
+
+
+def test_every_maker_is_tried():
+    seen = {name.removeprefix("ptcore.") for name, f in PUBLIC.items() if getattr(f, "modes_alone", False)}
+    assert seen - {"from_file"} <= MAKERS.keys()
+    assert not {f for f in PUBLIC.values() if getattr(f, "modes_alone", False)} & set(
+        overrides.get_overridable_functions()[pt])
+
+
 def test_functions_of_programs():
     def twice(a, b=None):
         if has_torch_function((a, b)):
@@ -197,6 +239,5 @@ def test_assignment_hands_over():
 
 
 def test_methods_are_pickled_by_name():
-    import pickle
     for f in (pt.Tensor.fill_, pt.Tensor.new_tensor, pt.Tensor.copy_, pt.Tensor.backward, pt.nn.functional.batch_norm):
         assert pickle.loads(pickle.dumps(f)) is f

@@ -19,7 +19,7 @@ cdef extern from "call/op_function.h":
         uint32_t (*flags)(object) noexcept
         object (*ask)(object, PyObject **, Py_ssize_t, PyObject *)
     pt_function_hooks pt_hooks
-    object pt_overridable_new(object)
+    object pt_overridable_new(object, int)
 
 cdef list ROW_NAMES = [op_name(k) for k in range(n_ops())]
 cdef str TORCH_FUNCTION = "__torch_function__"
@@ -234,7 +234,12 @@ cdef object ask_about(object function, PyObject **args, Py_ssize_t n, PyObject *
 def overridable(function):
     """Decorator of a public function that is no row: modes, and arguments that have a ``__torch_function__``, get its
     calls as a whole, as they get those of rows."""
-    return pt_overridable_new(function)
+    return pt_overridable_new(function, 0)
+
+
+def seen_by_modes(function):
+    """Decorator of a public function that makes tensors of what is none: modes get its calls as a whole."""
+    return pt_overridable_new(function, 1)
 
 
 pt_hooks.flags = flags_seen

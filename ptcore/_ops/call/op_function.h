@@ -88,7 +88,7 @@ PyTypeObject *pt_function_type(void);
 /* A function from its spec; names and values hold nslots objects each, which it keeps for good. */
 PyObject *pt_function_new(const pt_function_spec *spec, PyObject **names, PyObject **values);
 /* A function that is no row, offered to __torch_function__ as a whole: see overridable.cpp. */
-PyObject *pt_overridable_new(PyObject *function);
+PyObject *pt_overridable_new(PyObject *function, int modes_alone);
 #ifdef __cplusplus
 }
 #endif

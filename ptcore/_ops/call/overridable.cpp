@@ -1,4 +1,4 @@
-/* Overridable: a function written in Python whose calls are offered to __torch_function__ as a whole.
+/* Overridable: a function that is no row, whose calls are offered to __torch_function__ as a whole.
  *
  * What the ops inside of it would be asked for one by one, it hands over before it runs, as OpFunction does for rows. A
  * plain call pays for a look at the types of its arguments and at one word.
@@ -19,6 +19,7 @@ typedef struct {
     PyObject *function;
     vectorcallfunc inner;       /* the function's own */
     PyObject *weakrefs;
+    char modes_alone;           /* whether no argument is asked */
 } overridable;
 
 inline PyObject *function_of(PyObject *self) { return ((overridable *)self)->function; }
@@ -63,6 +64,13 @@ PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *k
             return call_of_others(self, args, nargsf, keywords);
     if (pt_modes_seen & PT_MODE_FUNCTION)
         return call_of_others(self, args, nargsf, keywords);
+    return ((overridable *)self)->inner(function_of(self), args, nargsf, keywords);
+}
+
+/* A function that makes tensors of numbers has no argument to ask: modes alone see its calls. */
+PyObject *call_seen_by_modes(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    if (pt_modes_seen & pt_tls.mode & PT_MODE_FUNCTION && !pt_tls.torch_function_off)
+        return pt_hooks.ask(self, const_cast<PyObject **>(args), PyVectorcall_NARGS(nargsf), keywords);
     return ((overridable *)self)->inner(function_of(self), args, nargsf, keywords);
 }
 
@@ -122,6 +130,7 @@ PyMethodDef methods[] = {
 
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(overridable, vectorcall), READONLY, NULL},
+    {"modes_alone", T_BOOL, offsetof(overridable, modes_alone), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(overridable, weakrefs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
@@ -150,7 +159,7 @@ PyTypeObject *type = NULL;
 
 }  // namespace
 
-PyObject *pt_overridable_new(PyObject *function) {
+PyObject *pt_overridable_new(PyObject *function, int modes_alone) {
     if (type == NULL)
         type = (PyTypeObject *)PyType_FromSpec(&type_spec);
     if (type == NULL)
@@ -159,9 +168,10 @@ PyObject *pt_overridable_new(PyObject *function) {
     overridable *made = PyObject_New(overridable, type);
     if (made == NULL)
         return NULL;
-    made->vectorcall = call;
+    made->vectorcall = modes_alone ? call_seen_by_modes : call;
     made->function = Py_NewRef(function);
     made->inner = inner != NULL ? inner : PyObject_Vectorcall;
     made->weakrefs = NULL;
+    made->modes_alone = modes_alone != 0;
     return (PyObject *)made;
 }

@@ -10,6 +10,7 @@ from ptcore._tensor cimport *
 from ptcore._ops import _arguments
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.call.read cimport switch
+from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
@@ -222,6 +223,7 @@ cdef Tensor sized_like(object x, object dtype, object device, object memory_form
     return zeroed(t) if type(value) is int and value == 0 else filled(t, value, op)
 
 
+@seen_by_modes
 def empty(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memory=False,
           requires_grad=False, memory_format=None):
     """A tensor of uninitialised memory.
@@ -246,6 +248,7 @@ def empty(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memo
                 memory_format, requires_grad)
 
 
+@seen_by_modes
 def zeros(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memory=False,
           requires_grad=False):
     """A tensor of zeros.
@@ -260,6 +263,7 @@ def zeros(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memo
                 pin_memory, None, requires_grad)
 
 
+@seen_by_modes
 def ones(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memory=False,
          requires_grad=False):
     """A tensor of ones.
@@ -274,6 +278,7 @@ def ones(size, *sizes, out=None, dtype=None, layout=None, device=None, pin_memor
                 pin_memory, None, requires_grad)
 
 
+@seen_by_modes
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
          requires_grad=False):
     """A tensor of one value; its dtype is that of a Python number of that kind unless given.
@@ -338,6 +343,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
     return of_kind(input, made(t, b"full_like", None, layout, pin_memory, memory_format, requires_grad))
 
 
+@seen_by_modes
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=False,
                   requires_grad=False):
     """Uninitialised memory with given strides."""
@@ -380,6 +386,7 @@ cdef int column_of(object d):
     return (<Device>d).column
 
 
+@seen_by_modes
 def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
            requires_grad=False):
     """Values from ``start`` (0 if only one is given) up to ``end``, ``end`` excluded.
@@ -424,6 +431,7 @@ cdef object number_of_end(object x):
     return 0 if isinstance(x, Tensor) and (<Tensor>x).is_meta else plain_number(x)
 
 
+@seen_by_modes
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
              requires_grad=False):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
@@ -456,6 +464,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
                 requires_grad)
 
 
+@seen_by_modes
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
         requires_grad=False):
     """Ones on the diagonal of an ``(n, m)`` matrix, zeros elsewhere.

@@ -15,6 +15,7 @@ from ptcore._tensor cimport *
 from ptcore._ops.creation.creation cimport asks_class, dtype_for, fresh, made, read_size_args, size_as_given
 from ptcore._ops.call.elementwise cimport write_to
 from ptcore._ops.call.operands cimport fitting
+from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.view.views cimport view_as_complex, view_as_real
 from ptcore._ops._record cimport *
@@ -67,6 +68,7 @@ cdef object drawn(int op, tuple params, object size, object dtype, object where,
     return made(t, name, out, layout, pin_memory, None, requires_grad)
 
 
+@seen_by_modes
 def rand(size, *sizes, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
          requires_grad=False):
     """Uniform values in [0, 1); both parts of complex ones are.
@@ -81,6 +83,7 @@ def rand(size, *sizes, generator=None, out=None, dtype=None, layout=None, device
                  b"rand", out, layout, pin_memory, requires_grad)
 
 
+@seen_by_modes
 def randn(size, *sizes, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
           requires_grad=False):
     """Standard normal values; the parts of complex ones have variance 1/2 each, so that the whole has 1.
@@ -95,6 +98,7 @@ def randn(size, *sizes, generator=None, out=None, dtype=None, layout=None, devic
                  b"randn", out, layout, pin_memory, requires_grad)
 
 
+@seen_by_modes
 def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None,
             device=None, pin_memory=False, requires_grad=False):
     """Uniform integers in [low, high); ``randint(high, size)`` starts at 0.
@@ -146,6 +150,7 @@ cdef int check_range(int dt, object low, object high, const char *op, str lower,
     return 0
 
 
+@seen_by_modes
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
              requires_grad=False):
     """The integers below ``n`` in random order.
@@ -211,6 +216,7 @@ def randint_like(Tensor input not None, low, high=None, *, dtype=None, layout=No
     return made(r, b"randint_like", None, layout, pin_memory, memory_format, requires_grad)
 
 
+@seen_by_modes
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
            device=None, pin_memory=False, requires_grad=False):
     """Normal values; mean and std may be tensors that broadcast, element by element.

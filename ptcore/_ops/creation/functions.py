@@ -9,6 +9,7 @@ from ptcore._device import device as as_device
 from ptcore._dtype import as_dtype, get_default_dtype, promote_types
 from ptcore._exchange.convert import frombuffer
 from ptcore._ops import _arguments
+from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops.creation.creation import arange, empty_strided, full, linspace
 from ptcore._ops.functions import pow
 from ptcore._tensor import Tensor
@@ -24,6 +25,7 @@ def _finished(result, out, requires_grad):
     return result.requires_grad_() if requires_grad else result
 
 
+@seen_by_modes
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
              requires_grad=False):
     """``steps`` numbers from ``base**start`` to ``base**end`` whose logarithms are evenly spaced.
@@ -49,6 +51,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     return _finished(result.to(dtype), out, requires_grad)
 
 
+@seen_by_modes
 def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
           requires_grad=False):
     """Numbers from ``start`` on, ``step`` apart, up to ``end``, which is among them; see :func:`ptcore.arange`.
@@ -73,6 +76,7 @@ def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=
     return _finished(result.to(dtype), out, requires_grad)
 
 
+@seen_by_modes
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor without dimensions of the default dtype.
 
@@ -87,6 +91,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, 
                 pin_memory=pin_memory, requires_grad=requires_grad)
 
 
+@seen_by_modes
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=False,
                    requires_grad=False):
     """Uninitialised memory without gaps whose dims lie in the order ``physical_layout``, the outermost first.
@@ -117,6 +122,7 @@ def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad
                          pin_memory=pin_memory)
 
 
+@seen_by_modes
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False):
     """A vector whose memory is a file's.

@@ -4,6 +4,7 @@ from math import copysign, inf
 from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._ops import _arguments
+from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops.creation.creation import arange, empty
 from ptcore._ops.functions import cat
 
@@ -29,6 +30,7 @@ def _frequencies(op, n, d, ranges, out, dtype, layout, device, requires_grad):
     return result.requires_grad_() if requires_grad else result
 
 
+@seen_by_modes
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies of the entries of :func:`ptcore.fft.fft` in cycles per unit of the spacing.
 
@@ -63,6 +65,7 @@ def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, require
                         requires_grad)
 
 
+@seen_by_modes
 def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies of the entries of :func:`ptcore.fft.rfft`: ``0, 1, ..., n // 2`` over ``n * d``.
 

@@ -7,6 +7,7 @@ import math
 
 from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._ops._arguments import flag, integer
+from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops.creation.creation import arange, empty, ones
 from ptcore._ops.functions import i0
 
@@ -66,6 +67,7 @@ def _window(op, window_length, periodic, dtype, device, layout, pin_memory, requ
     return by_angle(n, periodic, dtype, device, requires_grad, formula)
 
 
+@seen_by_modes
 def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False,
                 requires_grad=False):
     """``(1 - cos(2 pi i / (n - 1))) / 2``, with n one larger if periodic.
@@ -78,6 +80,7 @@ def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device
                    lambda a: cosines(a, HANN))
 
 
+@seen_by_modes
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None,
                    pin_memory=False, requires_grad=False):
     """``alpha - beta cos(2 pi i / (n - 1))``, with n one larger if periodic."""
@@ -85,6 +88,7 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
                    lambda a: cosines(a, (alpha, beta)))
 
 
+@seen_by_modes
 def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False,
                     requires_grad=False):
     """``0.42 - 0.5 cos(a) + 0.08 cos(2 a)`` with ``a = 2 pi i / (n - 1)``, n one larger if periodic."""
@@ -92,6 +96,7 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
                    lambda a: cosines(a, BLACKMAN))
 
 
+@seen_by_modes
 def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False,
                     requires_grad=False):
     """A triangle from 0 to 1 and back, n one larger if periodic."""
@@ -99,6 +104,7 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
                    triangle)
 
 
+@seen_by_modes
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, pin_memory=False,
                   requires_grad=False):
     """``I0(beta sqrt(1 - x^2)) / I0(beta)`` with x from -1 to 1, n one larger if periodic; I0 is a Bessel function."""
