@@ -31,10 +31,11 @@ enum {
     PT_MODE_FUNCTION = 1 << 17, /* a TorchFunctionMode is active */
     PT_MODE_SAVED_HOOKS = 1 << 18,
     PT_MODE_ANOMALY = 1 << 19,
+    PT_MODE_PLANNING = 1 << 21, /* kernels that run are recorded: see _ops/plan */
     PT_FOREIGN = 1 << 20,       /* of arguments: one that is no tensor has a __torch_function__ */
 
     PT_SLOW = PT_SUBCLASS | PT_NON_CPU | PT_INTERPOSED | PT_TANGENT | PT_INFERENCE |
-              PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_LAYOUT | PT_FOREIGN,
+              PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_MODE_PLANNING | PT_LAYOUT | PT_FOREIGN,
     PT_RECORD_SLOW = PT_VIEW | PT_MODE_SAVED_HOOKS | PT_MODE_ANOMALY
 };
 
@@ -45,6 +46,8 @@ typedef struct pt_state {
     uint8_t torch_function_off;
     uint8_t device_set;         /* a default device is named: see _device.pyx */
     uint8_t default_dtype;      /* this thread's own, 0: none: see _dtype.pyx */
+    uint8_t value_read;         /* a value has left a tensor; nobody but a plan clears it */
+    void *plan;                 /* the Plan that records, with PT_MODE_PLANNING; borrowed */
 } pt_state;
 
 #ifdef __cplusplus
@@ -54,6 +57,9 @@ pt_state *pt_state_get(void);
 /* The mode bits that a thread has ever had: where no other use is made of the thread's state, this word is looked at
  * first, which costs no call. */
 extern uint32_t pt_modes_seen;
+/* Told of each storage that is made while the thread records a plan. */
+struct pt_storage;
+extern void (*pt_on_storage)(struct pt_storage *);
 #ifdef __cplusplus
 }
 extern thread_local pt_state pt_tls;

@@ -101,7 +101,7 @@ cdef extern from "_state.h" nogil:
         PT_REQUIRES_GRAD, PT_NONCONTIGUOUS, PT_SUBCLASS, PT_NON_CPU, PT_INTERPOSED, PT_VIEW
         PT_DATA, PT_INFERENCE, PT_TANGENT, PT_NOT_EXACT, PT_NO_GRAD_VIEW, PT_MULTI_VIEW
         PT_RETAIN_GRAD, PT_LAYOUT, PT_STANDARD, PT_VALUELESS
-        PT_MODE_AUTOCAST, PT_MODE_FUNCTION, PT_MODE_SAVED_HOOKS, PT_MODE_ANOMALY, PT_FOREIGN
+        PT_MODE_AUTOCAST, PT_MODE_FUNCTION, PT_MODE_SAVED_HOOKS, PT_MODE_ANOMALY, PT_MODE_PLANNING, PT_FOREIGN
         PT_SLOW, PT_RECORD_SLOW
 
     ctypedef struct pt_state:
@@ -111,6 +111,8 @@ cdef extern from "_state.h" nogil:
         uint8_t torch_function_off
         uint8_t device_set
         uint8_t default_dtype
+        uint8_t value_read
+        void *plan
     pt_state pt_tls
     uint32_t pt_modes_seen
 

@@ -578,6 +578,7 @@ cdef int seen(str kind, Tensor t) except -1:
 
 
 cdef int readable(Tensor t, str op) except -1:
+    pt_tls.value_read = 1               # which a plan cannot do again
     if t.storage.device == DEVICE_META:
         raise NotImplementedError(f"{op}: a meta tensor has no data")
     if t.flags & PT_INTERPOSED:
@@ -588,7 +589,7 @@ cdef int readable(Tensor t, str op) except -1:
 def item(Tensor self not None):
     """The value of a tensor of one element, as a Python number."""
     if (self.count == 1 and self.storage.device == DEVICE_CPU
-            and not (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION)):
+            and not (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION | PT_MODE_PLANNING)):
         return read_element(address(self), self.dt)
     return asked(Tensor.item, self) if is_asked(self.flags) else value_of(self, "item")
 

@@ -26,8 +26,9 @@
 #include <unistd.h>
 #endif
 
-thread_local pt_state pt_tls = {0, 1, 0, 0, 0, 0};
+thread_local pt_state pt_tls = {0, 1, 0, 0, 0, 0, 0, nullptr};
 uint32_t pt_modes_seen = 0;
+void (*pt_on_storage)(pt_storage *) = nullptr;
 
 namespace {
 
@@ -235,6 +236,7 @@ pt_storage *pt_storage_new(int64_t nbytes) {
     s->data = reinterpret_cast<char *>(s) + HEADER;
     s->size_class = c;
     count_in(bytes);
+    if (pt_modes_seen & PT_MODE_PLANNING && pt_tls.mode & PT_MODE_PLANNING) pt_on_storage(s);
     return s;
 }
 

@@ -10,6 +10,7 @@ from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._record cimport check_inplace
+from ptcore._ops.plan.plan cimport copy_run, planning, spoil
 from ptcore._ops.table.ids cimport *
 
 cdef extern from "ptcore/elementwise.h" nogil:
@@ -58,6 +59,11 @@ cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
         if status == PT_MEMORY_ERROR and column != DEVICE_CPU:
             status = memory_failure(column, a.device_index if a.device else b.device_index)
         raise_status(status, b"copy", text)
+    if planning():
+        if column != DEVICE_CPU:
+            spoil(b"it copies to or from another device")
+        else:
+            copy_run(&a, &b)
     return 0
 
 

@@ -26,6 +26,7 @@ from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
 from ptcore._ops.call.record cimport record_elementwise, record_plain
 from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
+from ptcore._ops.plan.plan cimport loops_run, planning, spoil
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
@@ -335,6 +336,8 @@ cdef object complete(Call *c, object out):
     read_operands(c)
     if c.o.integers:
         check_integers(c)
+        if planning() and CATEGORY[c.compute] < 2:
+            spoil(b"it looks at the values of integers first")
     recorded = c.key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and c.o.differentiable
     if isinstance(out, Tensor) and not (recorded and any_needs_grad(c)) and can_hold(c, <Tensor>out):
         run_loops(c, <Tensor>out)
@@ -462,6 +465,11 @@ cdef int run_loops(Call *c, Tensor r) except -1:
         status = pt_elementwise_run(entry, c.compute, o.dt, &out, views, c.nin, params)
     if status:
         raise RuntimeError(f"{c.o.name.decode()}: no loop for {dtype_of(c.compute).name} (status {status})")
+    if planning():
+        if c.column != DEVICE_CPU:
+            spoil(b"it runs on another device than the CPU")
+        else:
+            loops_run(entry, c.compute, o.dt, &out, views, c.nin, params, sizeof(params) if c.n > c.nin else 0)
     return 0
 
 
@@ -558,6 +566,8 @@ cdef object complete_inplace(Call *c, Tensor x):
                            f"cast to the desired output type {dtype_of(x.dt).name}")
     if o.integers:
         check_integers(c)
+        if planning() and CATEGORY[c.compute] < 2:
+            spoil(b"it looks at the values of integers first")
     recording = (pt_tls.grad_enabled and c.key & (PT_REQUIRES_GRAD | PT_VIEW)
                  and CATEGORY[x.dt] >= 2 and any_needs_grad(c))
     check_inplace(x, o.name, recording)

@@ -23,6 +23,7 @@ from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, autocast, flags_of_all, offer, wants_node
 from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
 from ptcore._ops.call.record cimport record
+from ptcore._ops.plan.plan cimport kernel_run, planning, spoil
 from ptcore._ops.call.shape cimport shape, shape_by_spec
 from ptcore._ops._record cimport check_inplace, finish_inplace
 
@@ -399,9 +400,21 @@ cdef int launch(Call *c, PyObject **results) except -1:
         status = kernel(&k)
     if status != PT_OK:
         return not_done(c, &k, kernel, results, room, status)
+    if planning():
+        planned(c, &k, kernel)
     if room != NULL:
         PyMem_Free(room)
     return 0
+
+
+cdef void planned(Call *c, pt_call *k, pt_kernel kernel) noexcept:
+    """Tells the plan that is recorded of a call of a kernel."""
+    if c.column != DEVICE_CPU:
+        spoil(b"it runs on another device than the CPU")
+    elif c.o.random and <object>c.args[c.n - 1] is not None:
+        spoil(b"it draws from a generator of its own")
+    else:
+        kernel_run(c.o.name, kernel, k, c.o.random)
 
 
 cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int64_t *room, int status) except -1:
@@ -418,6 +431,8 @@ cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int
                     status = kernel(k)
             finally:
                 pt_kernels_leave()
+            if status == PT_OK and planning():
+                planned(c, k, kernel)
         if status == PT_DECOMPOSE:
             if not by_smaller_ops(c, results):
                 raise NotImplementedError(f"{c.o.name.decode()}: a kernel leaves these sizes to a decomposition, which "
@@ -464,6 +479,8 @@ cdef int without_kernel(Call *c, PyObject **results) except -1:
     if (c.op, c.column) in _python_kernels:
         # A kernel sees data without history.
         made = tuple([<object>results[k] for k in range(c.nout)])
+        if planning():
+            spoil(b"its kernel is written in Python")
         _python_kernels[(c.op, c.column)](*[without_history(x) for x in plain_args(c)],
                                           out=made[0] if c.nout == 1 else made)
         return 0

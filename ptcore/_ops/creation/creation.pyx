@@ -10,6 +10,7 @@ from ptcore._tensor cimport *
 from ptcore._ops import _arguments
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.call.read cimport switch
+from ptcore._ops.plan.plan cimport planning
 from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
@@ -76,7 +77,7 @@ cdef Tensor fresh_like(object x, object dtype, object where, object memory_forma
 
 
 cdef Tensor zeroed(Tensor t):
-    if t.storage.device == DEVICE_CPU:
+    if t.storage.device == DEVICE_CPU and not planning():
         memset(t.storage.data, 0, t.storage.nbytes)
     elif t.storage.device != DEVICE_META:
         write_to(t, 0)
@@ -86,7 +87,7 @@ cdef Tensor zeroed(Tensor t):
 
 cdef Tensor filled(Tensor t, object value, const char *op):
     """New memory with one value everywhere."""
-    if t.storage.device == DEVICE_CPU and t.count <= 1024 and fill_plainly(t, value):
+    if t.storage.device == DEVICE_CPU and t.count <= 1024 and not planning() and fill_plainly(t, value):
         return t
     if t.storage.device != DEVICE_META and t.count:
         write_to(t, fitting(value, t.dt, op))

@@ -1,0 +1,406 @@
+/* Groups of elementwise steps, which run through tiles: what one step of a group gives the next one stays in the cache.
+ *
+ * Every element of a step of a group depends on elements at the same place of the others alone, counted in the order in
+ * which results lie in memory. The loops are those that the steps would run by themselves, so are the results. Half types
+ * and conversions go through the same middle types as in pt_elementwise_run.
+ */
+#include "plan.hpp"
+#include "../kernels/elementwise.hpp"
+
+#include <algorithm>
+
+using namespace pt;
+
+namespace {
+
+enum { TILE = PT_TILE, SLOT_BYTES = TILE * 8, MAX_SLOTS = 24, MAX_STEPS = 64, MOST_BETWEEN = 16 };
+
+bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
+
+struct form {
+    int kind;
+    int64_t period, stride, bytes;      /* bytes: of all elements, from the first on */
+};
+
+/* How operand k of a walk lies; false: in another way. */
+bool form_of(const plan &w, int k, int64_t itemsize, form *f) {
+    int64_t n = 1;
+    int d = 0;
+    const int64_t *stride = w.stride[k];
+    while (d < w.ndim && stride[d] == itemsize * n) n *= w.size[d++];
+    if (d == w.ndim) {
+        *f = {FLAT, n, 0, n * itemsize};
+        return true;
+    }
+    if (d) {                                    /* a run that is repeated */
+        for (int e = d; e < w.ndim; e++)
+            if (stride[e]) return false;
+        *f = {PERIODIC, n, 0, n * itemsize};
+        return true;
+    }
+    while (d < w.ndim && !stride[d]) n *= w.size[d++];
+    if (d == w.ndim) {
+        *f = {SINGLE, 1, 0, itemsize};
+        return true;
+    }
+    if (!d) return false;
+    const int64_t step = stride[d];
+    int64_t count = 1;
+    for (; d < w.ndim; d++) {
+        if (stride[d] != step * count) return false;
+        count *= w.size[d];
+    }
+    if (step < 0) return false;
+    *f = {REPEATED, n, step, step * (count - 1) + itemsize};
+    return true;
+}
+
+struct use {
+    int buffer;
+    int64_t offset, bytes;
+    int kind, itemsize;
+    bool written;
+};
+
+struct candidate {
+    form forms[MAX_OPERANDS];
+    int64_t numel = 0;
+    bool taken = false;
+};
+
+/* Whether a step can be one of a group, and how its operands lie. */
+candidate candidate_of(const step &s) {
+    candidate c;
+    if (s.kind != LOOPS && s.kind != COPY) return c;
+    const int n = int(s.views.size());
+    const pt_view *views[MAX_OPERANDS] = {};
+    for (int k = 0; k < n; k++) {
+        views[k] = &s.views[size_t(k)];
+        if (ITEMSIZE[views[k]->dtype] > 8) return c;
+    }
+    if (s.kind == LOOPS) {
+        const int loop = is_half(s.compute) ? int(PT_FLOAT32) : s.compute;
+        if (!s.op->loop[loop] || ITEMSIZE[s.compute] > 8) return c;
+    }
+    plan w;
+    w.numel = s.views[0].numel;
+    make_plan(&w, views, n, 8);
+    for (int k = 0; k < n; k++)
+        if (w.data[k] != views[k]->data || !form_of(w, k, ITEMSIZE[views[k]->dtype], &c.forms[k])) return c;
+    if (c.forms[0].kind != FLAT) return c;
+    c.numel = s.views[0].numel;
+    c.taken = true;
+    return c;
+}
+
+bool overlap(const use &a, const use &b) {
+    return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+/* Whether two uses meet the same element at the same place only. */
+bool in_step(const use &a, const use &b) {
+    return a.kind == FLAT && b.kind == FLAT && a.offset == b.offset && a.itemsize == b.itemsize;
+}
+
+std::vector<use> uses_of(const step &s, const candidate &c) {
+    std::vector<use> found;
+    for (size_t k = 0; k < s.operands.size(); k++)
+        if (s.operands[k].buffer >= 0)
+            found.push_back({s.operands[k].buffer, s.operands[k].offset, c.forms[k].bytes, c.forms[k].kind,
+                             int(ITEMSIZE[s.views[k].dtype]), int(k) < s.nout});
+    return found;
+}
+
+bool fits(const std::vector<use> &group, const std::vector<use> &more) {
+    for (const use &a : more)
+        for (const use &b : group)
+            if ((a.written || b.written) && overlap(a, b) && !in_step(a, b)) return false;
+    return true;
+}
+
+/* ---- the program of a group ---- */
+
+struct builder {
+    group *g;
+    std::vector<int> free_slots;
+    std::map<std::pair<int, int64_t>, int> slot_of;         /* memory that stays in tiles: (buffer, offset) -> slot */
+
+    int take() {
+        if (!free_slots.empty()) {
+            const int slot = free_slots.back();
+            free_slots.pop_back();
+            return slot;
+        }
+        return g->slots++;
+    }
+    void give(int slot) { free_slots.push_back(slot); }
+};
+
+/* Adds conversions of slot or stream `place` to another dtype; the new slot. */
+int convert(builder *b, int place, int from, int middle, int to, bool place_is_free) {
+    const bool two = is_half(middle) && middle != from && middle != to;
+    const int chain[3] = {from, two ? middle : to, to};
+    for (int k = 0; k < (two ? 2 : 1); k++) {
+        const int slot = b->take();
+        b->g->program.push_back({pt_cast_loop(chain[k], chain[k + 1]), nullptr, {slot, place}, 2});
+        if (k || place_is_free) b->give(place);
+        place = slot;
+    }
+    return place;
+}
+
+}  /* namespace */
+
+namespace pt {
+
+/* The program of g->steps, whose buffers in `inside` are used by them alone. False: it needs too many slots. */
+static bool make_program(group *g, const std::vector<candidate> &candidates, const std::vector<bool> &inside) {
+    builder b;
+    b.g = g;
+    std::map<std::pair<int, int64_t>, size_t> last;         /* memory inside -> the last step that reads it */
+    for (size_t i = 0; i < g->steps.size(); i++)
+        for (size_t k = 0; k < g->steps[i].operands.size(); k++) {
+            const operand &o = g->steps[i].operands[k];
+            if (o.buffer >= 0 && inside[size_t(o.buffer)]) last[{o.buffer, o.offset}] = i;
+        }
+    for (size_t i = 0; i < g->steps.size(); i++) {
+        step &s = g->steps[i];
+        const int n = int(s.views.size());
+        const bool is_copy = s.kind == COPY;
+        const int compute = is_copy ? s.views[0].dtype : s.compute;
+        const int loop_dtype = is_copy ? s.views[1].dtype : is_half(compute) ? int(PT_FLOAT32) : compute;
+        const int result = is_copy ? compute : is_half(s.loop_out) ? int(PT_FLOAT32) : s.loop_out;
+        instruction in = {nullptr, is_copy ? nullptr : s.values.data() + 2 * size_t(n - 1), {}, n};
+        in.loop = is_copy ? pt_cast_loop(loop_dtype, compute) : s.op->loop[loop_dtype];
+        int singles = 0, at_single = 0;
+        for (int k = 1; k < n; k++)
+            if (candidates[i].forms[k].kind == SINGLE) singles++, at_single = k;
+        int one = 0;                            /* the operand that a loop takes as one element */
+        if (!is_copy && n == 3 && singles == 1) {
+            pt_loop special = at_single == 2 ? s.op->vs[loop_dtype] : s.op->sv[loop_dtype];
+            if (special) in.loop = special, one = at_single;
+        }
+        std::vector<int> dying;
+        for (int k = 1; k < n; k++) {
+            const operand &o = s.operands[size_t(k)];
+            const int from = s.views[size_t(k)].dtype;
+            const bool direct = is_copy || (from == loop_dtype && (compute == from || !is_half(compute)));
+            auto known = b.slot_of.find({o.buffer, o.offset});
+            if (o.buffer >= 0 && known != b.slot_of.end()) {
+                in.places[k] = known->second;
+                if (!direct) dying.push_back(in.places[k] = convert(&b, known->second, from, compute, loop_dtype, false));
+                continue;
+            }
+            const form &f = candidates[i].forms[k];
+            stream t = {int(i), k, f.kind, f.period, f.stride, int(ITEMSIZE[from]), -1, false};
+            if (f.kind != FLAT && !(f.kind == SINGLE && k == one && direct)) {
+                t.slot = g->slots++;            /* gathered before each tile, or once: never anybody else's */
+            }
+            g->streams.push_back(t);
+            in.places[k] = t.slot >= 0 ? t.slot : -int(g->streams.size());
+            if (!direct) dying.push_back(in.places[k] = convert(&b, in.places[k], from, compute, loop_dtype, false));
+        }
+        /* Slots whose last reader this is are free for the result: a loop may write over what it reads. */
+        for (auto it = b.slot_of.begin(); it != b.slot_of.end();) {
+            const bool written_here = it->first.first == s.operands[0].buffer && it->first.second == s.operands[0].offset;
+            if (last[it->first] == i && !written_here) {
+                dying.push_back(it->second);
+                it = b.slot_of.erase(it);
+            } else {
+                ++it;
+            }
+        }
+        const operand &o = s.operands[0];
+        const int to = s.views[0].dtype, rounded = is_copy ? to : s.loop_out;
+        const bool stored_as_is = is_copy || (to == result && result == rounded);
+        const bool stays = inside[size_t(o.buffer)];
+        /* Element for element: where sizes differ, a loop would write over what it has yet to read. */
+        bool over = stored_as_is && !is_copy;
+        for (int k = 1; k < n; k++) over &= ITEMSIZE[loop_dtype] == ITEMSIZE[to];
+        if (over) for (int slot : dying) b.give(slot);
+        int place;
+        if (stays) {
+            auto known = b.slot_of.find({o.buffer, o.offset});
+            place = known != b.slot_of.end() ? known->second : b.take();
+            b.slot_of[{o.buffer, o.offset}] = place;
+        } else {
+            g->streams.push_back({int(i), 0, FLAT, 0, 0, int(ITEMSIZE[to]), -1, true});
+            place = -int(g->streams.size());
+        }
+        if (stored_as_is) {
+            in.places[0] = place;
+            g->program.push_back(in);
+            if (!over) for (int slot : dying) b.give(slot);
+        } else {
+            in.places[0] = b.take();
+            g->program.push_back(in);
+            int at = in.places[0];
+            const bool two = is_half(rounded) && rounded != result && rounded != to;
+            if (two) {
+                const int middle = b.take();
+                g->program.push_back({pt_cast_loop(result, rounded), nullptr, {middle, at}, 2});
+                b.give(at);
+                at = middle;
+            }
+            g->program.push_back({pt_cast_loop(two ? rounded : result, to), nullptr, {place, at}, 2});
+            b.give(at);
+            for (int slot : dying) b.give(slot);
+        }
+        if (stays && last[{o.buffer, o.offset}] == i) {     /* nobody reads it */
+            b.give(place);
+            b.slot_of.erase({o.buffer, o.offset});
+        }
+        g->cost += is_copy ? ITEMSIZE[loop_dtype] + ITEMSIZE[compute] : s.op->cost;
+    }
+    return g->slots <= MAX_SLOTS;
+}
+
+/* Some steps as a group. `named` says of each buffer how many operands of all steps lie in it. */
+static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<size_t> &members, const std::vector<candidate> &candidates,
+                                        const std::vector<int> &named) {
+    auto g = std::make_unique<group>();
+    std::vector<bool> inside(p->buffers.size(), false);
+    std::vector<candidate> own;
+    std::map<int, int> count;
+    for (size_t i : members) {
+        own.push_back(candidates[i]);
+        for (const operand &o : p->steps[i]->operands)
+            if (o.buffer >= 0) count[o.buffer]++;
+    }
+    for (const auto &of : count)
+        inside[size_t(of.first)] = p->buffers[size_t(of.first)].kind == PT_BUFFER_TEMPORARY && of.second == named[size_t(of.first)];
+    /* What is read in another order than it was written in, or in parts, stays memory. */
+    std::map<int, use> seen;
+    for (size_t i : members)
+        for (const use &u : uses_of(*p->steps[i], candidates[i])) {
+            auto known = seen.insert({u.buffer, u});
+            const use &other = known.first->second;
+            if (!in_step(u, other) || (known.second && !u.written)) inside[size_t(u.buffer)] = false;
+        }
+    g->numel = candidates[members[0]].numel;
+    for (size_t i : members)
+        g->steps.push_back(std::move(*p->steps[i]));    /* vectors keep their memory, and with it what points into them */
+    if (!make_program(g.get(), own, inside)) {
+        for (size_t k = 0; k < members.size(); k++) *p->steps[members[k]] = std::move(g->steps[k]);
+        return nullptr;
+    }
+    for (step &s : g->steps)                    /* memory that is never touched needs no place */
+        for (operand &o : s.operands)
+            if (o.buffer >= 0 && inside[size_t(o.buffer)]) o.buffer = -1;
+    auto whole = std::make_unique<step>();
+    whole->kind = GROUP;
+    whole->name = "group";
+    whole->group = int(p->groups.size());
+    p->groups.push_back(std::move(g));
+    return whole;
+}
+
+/* Whether a step may run before steps that it stands behind, which have these uses. */
+static bool may_go_first(const step &s, const std::vector<use> &uses) {
+    if (s.kind == PAUSE || s.random) return false;
+    for (size_t k = 0; k < s.operands.size(); k++)
+        for (const use &u : uses)
+            if (s.operands[k].buffer == u.buffer && (u.written || int(k) < s.nout)) return false;
+    return true;
+}
+
+void fuse(pt_plan *p) {
+    std::vector<candidate> candidates;
+    std::vector<int> named(p->buffers.size(), 0);
+    for (const auto &s : p->steps) {
+        candidates.push_back(candidate_of(*s));
+        for (const operand &o : s->operands)
+            if (o.buffer >= 0) named[size_t(o.buffer)]++;
+    }
+    const size_t n = p->steps.size();
+    std::vector<std::unique_ptr<step>> order;
+    for (size_t first = 0; first < n; first++) {
+        if (!p->steps[first]) continue;         /* it has gone first */
+        if (!candidates[first].taken) {
+            order.push_back(std::move(p->steps[first]));
+            continue;
+        }
+        /* Steps of other sizes that stand between members of the group and need none of them go before it. */
+        std::vector<use> uses = uses_of(*p->steps[first], candidates[first]);
+        std::vector<size_t> members = {first}, between, ahead;
+        for (size_t i = first + 1; i < n && members.size() < MAX_STEPS && between.size() < MOST_BETWEEN; i++) {
+            if (!p->steps[i]) continue;
+            const step &s = *p->steps[i];
+            if (candidates[i].taken && candidates[i].numel == candidates[first].numel) {
+                const std::vector<use> more = uses_of(s, candidates[i]);
+                if (fits(uses, more)) {
+                    uses.insert(uses.end(), more.begin(), more.end());
+                    members.push_back(i);
+                    ahead.insert(ahead.end(), between.begin(), between.end());
+                    between.clear();
+                    continue;
+                }
+            }
+            if (!may_go_first(s, uses)) break;
+            between.push_back(i);
+        }
+        std::unique_ptr<step> whole;
+        while (members.size() > 1 && !(whole = make_group(p, members, candidates, named))) {
+            members.resize(members.size() / 2);
+            while (!ahead.empty() && ahead.back() > members.back()) ahead.pop_back();
+        }
+        for (size_t i : ahead) order.push_back(std::move(p->steps[i]));
+        if (whole) for (size_t i : members) p->steps[i].reset();
+        order.push_back(whole ? std::move(whole) : std::move(p->steps[first]));
+    }
+    p->steps = std::move(order);
+}
+
+/* ---- running ---- */
+
+/* c elements of a stream from element i on, into a slot. */
+static void gather(const stream &t, const char *data, int64_t i, int64_t c, char *slot) {
+    if (t.form == SINGLE) {
+        load_block(slot, data, 1, c, 0, 0, t.itemsize);
+        return;
+    }
+    const int64_t period = t.period, size = t.itemsize;
+    int64_t at = i % period, done = 0;
+    while (done < c) {
+        const int64_t run = std::min(period - at, c - done);
+        if (t.form == PERIODIC) memcpy(slot + done * size, data + at * size, size_t(run * size));
+        else load_block(slot + done * size, data + ((i + done) / period) * t.stride, 1, run, 0, 0, size);
+        done += run;
+        at = 0;
+    }
+}
+
+void run_group(const group &g) {
+    struct alignas(64) memory { char bytes[MAX_SLOTS][SLOT_BYTES]; };
+    const int64_t grain = (grain_of(g.cost) + TILE - 1) / TILE * TILE;
+    parallel_for(g.numel, grain, [&](int64_t begin, int64_t end) {
+        memory slots;
+        const char *data[MAX_STEPS * MAX_OPERANDS];
+        const size_t n = g.streams.size();
+        for (size_t k = 0; k < n; k++) {
+            const stream &t = g.streams[k];
+            data[k] = g.steps[size_t(t.view_of_step)].views[size_t(t.view)].data;
+            if (t.form == SINGLE && t.slot >= 0) gather(t, data[k], 0, TILE, slots.bytes[t.slot]);
+        }
+        for (int64_t i = begin; i < end; i += TILE) {
+            const int64_t c = std::min(int64_t(TILE), end - i);
+            for (size_t k = 0; k < n; k++)
+                if (g.streams[k].form >= PERIODIC) gather(g.streams[k], data[k], i, c, slots.bytes[g.streams[k].slot]);
+            for (const instruction &in : g.program) {
+                char *ptr[MAX_OPERANDS];
+                for (int k = 0; k < in.count; k++) {
+                    const int place = in.places[k];
+                    if (place >= 0) {
+                        ptr[k] = slots.bytes[place];
+                    } else {
+                        const stream &t = g.streams[size_t(-1 - place)];
+                        ptr[k] = const_cast<char *>(data[-1 - place]) + (t.form == FLAT ? i * t.itemsize : 0);
+                    }
+                }
+                in.loop(ptr, c, in.params);
+            }
+        }
+    });
+}
+
+}  /* namespace pt */

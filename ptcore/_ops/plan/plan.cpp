@@ -1,0 +1,317 @@
+/* Recording, placing and running the steps of a plan (plan.h). */
+#include "plan.hpp"
+#include "ptcore/elementwise.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace pt;
+
+namespace {
+
+const int64_t ALIGNMENT = 64;
+
+/* The buffer that an address lies in; -1: none. */
+int find(const pt_plan *p, const char *data) {
+    auto it = p->by_address.upper_bound(data);
+    if (it == p->by_address.begin()) return -1;
+    const int k = (--it)->second;
+    const buffer &b = p->buffers[size_t(k)];
+    return data < b.data + b.nbytes ? k : -1;
+}
+
+int spoil(pt_plan *p, const char *why) {
+    pt_plan_spoil(p, why);
+    return -1;
+}
+
+/* The places of all views of a step, and their sizes in memory of the step. False: memory that nobody named. */
+bool take_views(pt_plan *p, step *s, const pt_view *out, int nout, const pt_view *in, int nin, const double *numbers[]) {
+    s->nout = nout;
+    size_t room = 0;
+    for (int k = 0; k < nout + nin; k++) {
+        s->views.push_back(k < nout ? out[k] : in[k - nout]);
+        const pt_view &v = s->views.back();
+        operand o = {-1, 0};
+        const bool is_number = k >= nout && numbers && numbers[k - nout];
+        if (!is_number && v.dtype != PT_NONE && v.numel) {
+            o.buffer = find(p, v.data);
+            if (o.buffer < 0) {
+                spoil(p, "it uses memory that is neither an argument nor made by the graph");
+                return false;
+            }
+            o.offset = v.data - p->buffers[size_t(o.buffer)].data;
+        }
+        s->operands.push_back(o);
+        room += 2 * size_t(v.dtype == PT_NONE ? 0 : v.ndim);
+    }
+    for (const pt_param &q : s->params)
+        if (q.kind == PT_PARAM_INTS) room += size_t(q.count);
+    s->numbers.reserve(room);           /* so that nothing moves while addresses are taken */
+    for (pt_view &v : s->views) {
+        if (v.dtype == PT_NONE || !v.ndim) continue;
+        const size_t at = s->numbers.size();
+        s->numbers.insert(s->numbers.end(), v.sizes, v.sizes + v.ndim);
+        s->numbers.insert(s->numbers.end(), v.strides, v.strides + v.ndim);
+        v.sizes = s->numbers.data() + at;
+        v.strides = v.sizes + v.ndim;
+    }
+    for (pt_param &q : s->params) {
+        if (q.kind != PT_PARAM_INTS) continue;
+        const size_t at = s->numbers.size();
+        s->numbers.insert(s->numbers.end(), q.list, q.list + q.count);
+        q.list = s->numbers.data() + at;
+    }
+    return true;
+}
+
+void append(pt_plan *p, std::unique_ptr<step> s) { p->steps.push_back(std::move(s)); }
+
+/* Calls f(operand index) of each operand that lies in a buffer. */
+template<class F> void each_operand(const step &s, F f) {
+    for (size_t k = 0; k < s.operands.size(); k++)
+        if (s.operands[k].buffer >= 0) f(k);
+}
+
+void note_uses(pt_plan *p) {
+    for (buffer &b : p->buffers) b.first = b.last = -1, b.written = false;
+    for (size_t i = 0; i < p->steps.size(); i++) {
+        auto note = [&](const step &s) {
+            each_operand(s, [&](size_t k) {
+                buffer &b = p->buffers[size_t(s.operands[k].buffer)];
+                if (b.first < 0) b.first = int64_t(i);
+                b.last = int64_t(i);
+                b.written |= int(k) < s.nout;
+            });
+        };
+        const step &s = *p->steps[i];
+        if (s.kind == GROUP)
+            for (const step &inner : p->groups[size_t(s.group)]->steps) note(inner);
+        else note(s);
+    }
+}
+
+/* Places of temporary buffers in the arena: large ones first, each at the lowest place that is free while it lives. */
+void place(pt_plan *p) {
+    std::vector<buffer *> temporary, placed;
+    for (buffer &b : p->buffers)
+        if (b.kind == PT_BUFFER_TEMPORARY && b.first >= 0) temporary.push_back(&b);
+    std::stable_sort(temporary.begin(), temporary.end(),
+                     [](const buffer *a, const buffer *b) { return a->nbytes > b->nbytes; });
+    p->arena_bytes = 0;
+    for (buffer *b : temporary) {
+        int64_t at = 0;
+        for (const buffer *other : placed) {            /* in the order of their places */
+            if (other->last < b->first || other->first > b->last) continue;
+            if (at + b->nbytes <= other->place) break;
+            at = std::max(at, (other->place + other->nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+        }
+        b->place = at;
+        placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
+                                       [](const buffer *a, const buffer *c) { return a->place < c->place; }), b);
+        p->arena_bytes = std::max(p->arena_bytes, at + b->nbytes);
+    }
+}
+
+void collect_patches(pt_plan *p) {
+    p->patches.assign(p->buffers.size(), {});
+    auto collect = [&](step &s) {
+        each_operand(s, [&](size_t k) {
+            p->patches[size_t(s.operands[k].buffer)].push_back({&s.views[k].data, s.operands[k].offset});
+        });
+    };
+    for (auto &s : p->steps) {
+        if (s->kind == GROUP)
+            for (step &inner : p->groups[size_t(s->group)]->steps) collect(inner);
+        else collect(*s);
+    }
+}
+
+int64_t work_of(const step &s) {
+    int64_t n = 0;
+    for (const pt_view &v : s.views) n += v.dtype == PT_NONE ? 0 : v.numel;
+    return n;
+}
+
+}  /* namespace */
+
+extern "C" {
+
+pt_plan *pt_plan_new(void) { return new pt_plan; }
+
+void pt_plan_delete(pt_plan *p) { delete p; }
+
+int pt_plan_add_buffer(pt_plan *p, char *data, int64_t nbytes) {
+    buffer b;
+    b.data = data;
+    b.nbytes = nbytes;
+    p->buffers.push_back(b);
+    const int k = int(p->buffers.size()) - 1;
+    if (nbytes > 0) p->by_address[data] = k;
+    return k;
+}
+
+int pt_plan_buffer_of(const pt_plan *p, const char *data) { return find(p, data); }
+
+int pt_plan_add_kernel(pt_plan *p, const char *name, pt_kernel kernel, const pt_call *call, int random) {
+    auto s = std::make_unique<step>();
+    s->kind = KERNEL;
+    s->name = name;
+    s->kernel = kernel;
+    s->random = random != 0;
+    s->call = *call;
+    s->params.assign(call->params, call->params + call->nparams);
+    if (!take_views(p, s.get(), call->out, call->nout, call->in, call->nin, nullptr)) return -1;
+    s->call.out = s->views.data();
+    s->call.in = s->views.data() + call->nout;
+    s->call.params = s->params.data();
+    append(p, std::move(s));
+    return 0;
+}
+
+int pt_plan_add_loops(pt_plan *p, const pt_elementwise *op, int compute, int loop_out, const pt_view *out,
+                      const pt_view *in, int nin, const void *params, int64_t params_bytes) {
+    if (!out->numel) return 0;
+    auto s = std::make_unique<step>();
+    s->kind = LOOPS;
+    s->name = op->name;
+    s->op = op;
+    s->compute = compute;
+    s->loop_out = loop_out;
+    /* A number among the operands lies on the caller's stack: it is of no buffer, and no stride moves along it. */
+    const double *numbers[PT_MAX_ELEMENTWISE_INPUTS] = {};
+    for (int k = 0; k < nin; k++) {
+        bool still = true;
+        for (int d = 0; d < in[k].ndim; d++) still &= in[k].strides[d] == 0;
+        if (still && find(p, in[k].data) < 0) numbers[k] = reinterpret_cast<const double *>(in[k].data);
+    }
+    if (!take_views(p, s.get(), out, 1, in, nin, numbers)) return -1;
+    const size_t room = size_t(params_bytes) / sizeof(double);
+    s->values.resize(2 * size_t(nin) + room);
+    for (int k = 0; k < nin; k++) {
+        if (!numbers[k]) continue;
+        std::memcpy(&s->values[2 * size_t(k)], numbers[k], size_t(pt_itemsize(in[k].dtype)));
+        s->views[size_t(k) + 1].data = reinterpret_cast<char *>(&s->values[2 * size_t(k)]);
+    }
+    if (room) std::memcpy(&s->values[2 * size_t(nin)], params, room * sizeof(double));
+    append(p, std::move(s));
+    return 0;
+}
+
+int pt_plan_add_copy(pt_plan *p, const pt_view *dst, const pt_view *src) {
+    if (!dst->numel) return 0;
+    auto s = std::make_unique<step>();
+    s->kind = COPY;
+    s->name = "copy";
+    if (!take_views(p, s.get(), dst, 1, src, 1, nullptr)) return -1;
+    append(p, std::move(s));
+    return 0;
+}
+
+void pt_plan_add_pause(pt_plan *p) {
+    auto s = std::make_unique<step>();
+    s->kind = PAUSE;
+    append(p, std::move(s));
+}
+
+void pt_plan_spoil(pt_plan *p, const char *why) {
+    if (p->is_spoilt) return;
+    p->is_spoilt = true;
+    p->spoilt = why;
+}
+
+const char *pt_plan_spoilt(const pt_plan *p) { return p->is_spoilt ? p->spoilt.c_str() : nullptr; }
+
+int64_t pt_plan_length(const pt_plan *p) { return int64_t(p->steps.size()); }
+
+void pt_plan_cut(pt_plan *p, int64_t length) {
+    p->steps.resize(size_t(length));
+    p->is_spoilt = false;
+}
+
+void pt_plan_set_kind(pt_plan *p, int k, int kind) { p->buffers[size_t(k)].kind = kind; }
+
+int pt_plan_kind(const pt_plan *p, int k) { return p->buffers[size_t(k)].kind; }
+
+int pt_plan_writes(const pt_plan *p, int k) {
+    for (const auto &s : p->steps)
+        for (int i = 0; i < s->nout; i++)
+            if (s->operands[size_t(i)].buffer == k) return 1;
+    return 0;
+}
+
+void pt_plan_finish(pt_plan *p, int fused) {
+    note_uses(p);
+    if (fused) fuse(p);
+    note_uses(p);
+    place(p);
+    collect_patches(p);
+    for (const auto &s : p->steps) {
+        if (s->random) p->draws++;
+        p->work = std::max(p->work, work_of(*s));
+        if (s->kind == GROUP)
+            for (const step &inner : p->groups[size_t(s->group)]->steps) p->work = std::max(p->work, work_of(inner));
+    }
+    p->by_address.clear();              /* what was recorded may be freed now */
+}
+
+int64_t pt_plan_arena_bytes(const pt_plan *p) { return p->arena_bytes; }
+int64_t pt_plan_work(const pt_plan *p) { return p->work; }
+int64_t pt_plan_draws(const pt_plan *p) { return p->draws; }
+int64_t pt_plan_groups(const pt_plan *p) { return int64_t(p->groups.size()); }
+
+const char *pt_plan_step_name(const pt_plan *p, int64_t i) {
+    return i >= 0 && i < int64_t(p->steps.size()) ? p->steps[size_t(i)]->name.c_str() : nullptr;
+}
+
+void pt_plan_set_arena(pt_plan *p, char *arena) {
+    for (size_t k = 0; k < p->buffers.size(); k++)
+        if (p->buffers[k].kind == PT_BUFFER_TEMPORARY && p->buffers[k].first >= 0)
+            pt_plan_bind(p, int(k), arena + p->buffers[k].place);
+}
+
+char *pt_plan_address(const pt_plan *p, int k) { return p->buffers[size_t(k)].data; }
+
+void pt_plan_bind(pt_plan *p, int k, char *data) {
+    p->buffers[size_t(k)].data = data;
+    for (const patch &where : p->patches[size_t(k)]) *where.where = data + where.offset;
+}
+
+int pt_plan_run(pt_plan *p, int64_t *at, uint64_t seed, uint64_t offset, const char **error) {
+    const int64_t n = int64_t(p->steps.size());
+    for (int64_t i = *at; i < n; i++) {
+        step &s = *p->steps[size_t(i)];
+        int status = PT_OK;
+        switch (s.kind) {
+        case KERNEL:
+            if (s.random) s.call.seed = seed, s.call.offset = offset++;
+            s.call.error[0] = 0;
+            status = s.kernel(&s.call);
+            *error = s.call.error;
+            break;
+        case LOOPS:
+            status = pt_elementwise_run(s.op, s.compute, s.loop_out, s.views.data(), s.views.data() + 1,
+                                        int(s.views.size()) - 1, s.values.data() + 2 * (s.views.size() - 1));
+            *error = "there is no loop";
+            break;
+        case COPY:
+            status = pt_copy(&s.views[0], &s.views[1]);
+            *error = "the copy failed";
+            break;
+        case GROUP:
+            run_group(*p->groups[size_t(s.group)]);
+            break;
+        default:
+            *at = i + 1;
+            return PT_OK;
+        }
+        if (status != PT_OK) {
+            *at = i;
+            return status;
+        }
+    }
+    *at = PT_PLAN_DONE;
+    return PT_OK;
+}
+
+}  /* extern "C" */

@@ -1,0 +1,494 @@
+"""Plan: calls that were recorded as kernels, and run again on other tensors without Python.
+
+    begin(inputs) -> ops run as ever, and dispatch tells the plan -> end(outputs) -> run(inputs), run(inputs), ...
+
+While a thread records, its ops leave the short ways of elementwise calls, so that all work on data comes through
+three places: the kernels of structured ops, the loops of elementwise ones, and copies. Memory is known by its address:
+that of inputs is named at the beginning, whatever is allocated meanwhile is kept until the end, so that no address is
+used twice. What works on data in another way spoils the plan, or at least this part of it: see ``spoilt``, ``cut`` and
+``pause``.
+"""
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
+from libc.string cimport memcpy
+
+from ptcore._types cimport *
+from ptcore._dtype cimport dtype_of
+from ptcore._memory.allocate cimport allocate
+from ptcore._shape cimport same_sizes
+from ptcore._tensor cimport *
+from ptcore._random import next_random
+from ptcore._ops.plan.plan cimport *
+from ptcore._ops.table.ids cimport raise_status
+
+cdef extern from "_state.h":
+    void (*pt_on_storage)(pt_storage *) noexcept
+
+cdef enum:
+    SMALL = 16384               # work of a step up to which the GIL is kept
+
+
+cdef struct Place:              # where the elements of a tensor lie
+    int buffer, dt, ndim
+    int64_t offset              # bytes
+    int64_t[64] sizes
+    int64_t[64] strides
+
+
+cdef struct Input:              # what an input was in the recording, and has to be in each run
+    int buffer, dt, ndim
+    int same                    # the first input with this memory; itself: memory of its own
+    int64_t low                 # bytes from its first element to its lowest one
+    int64_t offset              # of memory that inputs share: bytes from the storage's start
+    int64_t *dims               # sizes, then strides
+    bint written
+
+
+cdef class Spot:
+    """Where a tensor of the recording lies in the memory of a plan."""
+    cdef Place place
+    cdef int of_input           # the input that it is, or -1
+
+    def __repr__(self):
+        sizes = [self.place.sizes[k] for k in range(self.place.ndim)]
+        return f"Spot(buffer {self.place.buffer} + {self.place.offset}, {dtype_of(self.place.dt)}, {sizes})"
+
+
+cdef inline bint is_plain(Tensor t) noexcept:
+    return not t.flags & (PT_NON_CPU | PT_INTERPOSED | PT_LAYOUT | PT_TANGENT | PT_SUBCLASS)
+
+
+def can_plan(list tensors):
+    """Whether a plan of calls of these tensors can be recorded and run in this thread now."""
+    return not pt_tls.mode & PT_SLOW and all([isinstance(t, Tensor) and is_plain(<Tensor>t) for t in tensors])
+
+
+cdef class Plan:
+    """A recorded program.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore._ops.plan.plan import Plan
+    >>> plan, x = Plan(), ptcore.ones(3)
+    >>> plan.begin([x])
+    >>> y = (x + 1) * 2
+    >>> plan.end([y])
+    >>> plan([ptcore.tensor([1., 2., 3.])])
+    [tensor([4., 6., 8.])]
+    """
+    cdef pt_plan *p
+    cdef pt_storage **kept              # allocated during the recording
+    cdef int64_t n_kept, room
+    cdef pt_storage **bound             # of each buffer during a run, with a reference; NULL: in the arena or none
+    cdef int64_t *bytes_of              # of each buffer, in the recording
+    cdef int n_buffers
+    cdef Input *inputs
+    cdef int n_inputs
+    cdef list results                   # buffers that get new memory at each run
+    cdef list outputs                   # Spots, and what is no tensor
+    cdef object arena
+    cdef bint recording, busy
+
+    def __cinit__(self):
+        self.p = pt_plan_new()
+        if self.p == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        cdef int k
+        self.release()
+        self.drop_bound()
+        for k in range(self.n_inputs):
+            PyMem_Free(self.inputs[k].dims)
+        PyMem_Free(self.inputs)
+        PyMem_Free(self.bound)
+        PyMem_Free(self.bytes_of)
+        pt_plan_delete(self.p)
+
+    cdef void release(self) noexcept:
+        cdef int64_t k
+        for k in range(self.n_kept):
+            pt_storage_decref(self.kept[k])
+        self.n_kept = self.room = 0
+        PyMem_Free(self.kept)
+        self.kept = NULL
+
+    cdef void drop_bound(self) noexcept:
+        cdef int k
+        if self.bound == NULL:
+            return
+        for k in range(self.n_buffers):
+            if self.bound[k] != NULL:
+                pt_storage_decref(self.bound[k])
+                self.bound[k] = NULL
+
+    cdef int keep(self, pt_storage *s, char *data, int64_t nbytes) noexcept:
+        """Keeps a storage until the end of the recording, and names its memory, or a part of it. -1: spoilt."""
+        cdef pt_storage **more
+        if self.n_kept == self.room:
+            more = <pt_storage **>PyMem_Realloc(self.kept, 2 * (self.room + 32) * sizeof(pt_storage *))
+            if more == NULL:
+                pt_plan_spoil(self.p, b"there is no memory left")
+                return -1
+            self.kept = more
+            self.room = 2 * (self.room + 32)
+        pt_storage_incref(s)
+        self.kept[self.n_kept] = s
+        self.n_kept += 1
+        return pt_plan_add_buffer(self.p, data, nbytes)
+
+    # -- recording ---------------------------------------------------------------------------------
+
+    def begin(self, inputs):
+        """Starts to record this thread's calls. Inputs are plain tensors on the CPU; they may share memory."""
+        cdef int k, j
+        cdef Tensor t
+        cdef list given = list(inputs)
+        if pt_tls.plan != NULL or self.inputs != NULL:
+            raise RuntimeError("begin: this thread records a plan already, or the plan has been recorded")
+        self.inputs = <Input *>PyMem_Calloc(len(given) + 1, sizeof(Input))
+        if self.inputs == NULL:
+            raise MemoryError()
+        for k in range(<int>len(given)):
+            t = <Tensor?>given[k]
+            if not is_plain(t):
+                raise RuntimeError(f"begin: input {k} must be a plain tensor on the CPU")
+            self.inputs[k].dims = <int64_t *>PyMem_Realloc(NULL, (2 * t.rank + 1) * sizeof(int64_t))
+            if self.inputs[k].dims == NULL:
+                raise MemoryError()
+            self.n_inputs = k + 1
+            memcpy(self.inputs[k].dims, t.dims, 2 * t.rank * sizeof(int64_t))
+            self.inputs[k].dt, self.inputs[k].ndim = t.dt, t.rank
+            self.inputs[k].same = next((j for j in range(k) if (<Tensor>given[j]).storage == t.storage), k)
+        for k in range(self.n_inputs):
+            self.name_input(k, given)
+        self.recording = True
+        pt_tls.value_read = 0
+        pt_tls.plan = <void *>self
+        set_planning(True)
+
+    cdef int name_input(self, int k, list given) except -1:
+        """The buffer of an input: its elements' memory, or where inputs share a storage all of that."""
+        cdef Input *x = &self.inputs[k]
+        cdef Tensor t = <Tensor>given[k]
+        cdef int64_t low = 0, high = 0, size = dtype_of(t.dt).itemsize
+        cdef int d
+        x.buffer = x.offset = -1
+        if t.count == 0:
+            return 0
+        for d in range(t.rank):
+            if t.dims[t.rank + d] < 0:
+                low += (t.dims[d] - 1) * t.dims[t.rank + d] * size
+            else:
+                high += (t.dims[d] - 1) * t.dims[t.rank + d] * size
+        x.low = low
+        if any([self.inputs[j].same == x.same for j in range(self.n_inputs) if j != k]):
+            x.offset = t.offset
+            if x.same != k:
+                x.buffer = self.inputs[x.same].buffer
+                return 0
+            x.buffer = self.keep(t.storage, t.storage.data, t.storage.nbytes)
+        else:
+            x.buffer = self.keep(t.storage, address(t) + low, high - low + size)
+        if x.buffer >= 0:
+            pt_plan_set_kind(self.p, x.buffer, PT_BUFFER_BOUND)
+        return 0
+
+    def stop(self):
+        """Ends the recording, whatever came of it."""
+        if self.recording:
+            self.recording = False
+            pt_tls.plan = NULL
+            set_planning(False)
+
+    @property
+    def spoilt(self):
+        """Why the calls so far cannot be run again, or None."""
+        cdef const char *why
+        if pt_tls.value_read and pt_tls.plan == <void *>self:
+            pt_tls.value_read = 0
+            pt_plan_spoil(self.p, b"it reads a value")
+        why = pt_plan_spoilt(self.p)
+        return None if why == NULL else why.decode()
+
+    def __len__(self):
+        return pt_plan_length(self.p)
+
+    def cut(self, int64_t length):
+        """Forgets the steps from ``length`` on, and that they have spoilt the plan."""
+        pt_plan_cut(self.p, length)
+
+    def pause(self):
+        """Puts a place here where a run returns, for what the caller does by itself."""
+        pt_plan_add_pause(self.p)
+
+    def lend(self, Tensor t not None):
+        """Says of a tensor that was made since the last pause by what is no step: each run is told of its memory."""
+        cdef int k = self.buffer_of(t)
+        if k < 0 and t.storage.nbytes:
+            k = self.keep(t.storage, t.storage.data, t.storage.nbytes)
+        if k >= 0:
+            pt_plan_set_kind(self.p, k, PT_BUFFER_BOUND)
+        return k
+
+    cdef int buffer_of(self, Tensor t) noexcept:
+        return pt_plan_buffer_of(self.p, address(t)) if t.count else -1
+
+    def spot(self, Tensor t not None):
+        """Where a tensor lies."""
+        cdef Spot s = Spot.__new__(Spot)
+        cdef int b = self.buffer_of(t)
+        if b < 0 and t.count:
+            raise RuntimeError("spot: the tensor's memory is none of the plan's")
+        s.place.buffer, s.place.dt, s.place.ndim = b, t.dt, t.rank
+        s.place.offset = address(t) - pt_plan_address(self.p, b) if b >= 0 else 0
+        memcpy(s.place.sizes, t.dims, t.rank * sizeof(int64_t))
+        memcpy(s.place.strides, t.dims + t.rank, t.rank * sizeof(int64_t))
+        s.of_input = -1
+        return s
+
+    def end(self, outputs, list given=None, bint fuse=True):
+        """Ends the recording. The memory of results is new at each run, unless it is that of inputs.
+
+        ``given``: the inputs, so that what returns one of them returns it.
+        """
+        cdef int64_t k
+        cdef int b
+        cdef Spot s
+        cdef set taken = set()
+        self.outputs = []
+        for x in outputs:
+            if isinstance(x, Tensor):
+                s = self.spot(<Tensor>x)
+                for b in range(self.n_inputs if given is not None else 0):
+                    if given[b] is x:
+                        s.of_input = b
+                        break
+                self.outputs.append(s)
+            else:
+                self.outputs.append(x)
+        why = self.spoilt
+        self.stop()
+        if why is not None:
+            raise RuntimeError(f"a part of the program cannot be recorded: {why}")
+        self.n_buffers = <int>self.n_kept
+        self.bytes_of = <int64_t *>PyMem_Realloc(NULL, (self.n_kept + 1) * sizeof(int64_t))
+        self.bound = <pt_storage **>PyMem_Realloc(NULL, (self.n_kept + 1) * sizeof(pt_storage *))
+        if self.bytes_of == NULL or self.bound == NULL:
+            raise MemoryError()
+        for k in range(self.n_kept):
+            self.bytes_of[k] = self.kept[k].nbytes
+            self.bound[k] = NULL
+        self.results = []
+        for x in self.outputs:
+            if not isinstance(x, Spot):
+                continue
+            b = (<Spot>x).place.buffer
+            if b >= 0 and b not in taken and pt_plan_kind(self.p, b) != PT_BUFFER_BOUND:
+                taken.add(b)
+                self.results.append(b)
+                pt_plan_set_kind(self.p, b, PT_BUFFER_BOUND)
+        for b in range(self.n_inputs):
+            self.inputs[b].written = self.inputs[b].buffer >= 0 and pt_plan_writes(self.p, self.inputs[b].buffer)
+        pt_plan_finish(self.p, fuse)
+        self.release()
+
+    @property
+    def writes(self):
+        """The places of the inputs that a run writes to."""
+        return tuple([k for k in range(self.n_inputs) if self.inputs[k].written])
+
+    # -- runs --------------------------------------------------------------------------------------
+
+    def fits(self, list inputs):
+        """Whether a run may take these inputs: they are of the dtypes, sizes and strides of the recording, share memory
+        as those did, and what is written to may be."""
+        cdef Tensor t
+        cdef Input *x
+        cdef int k, j
+        if len(inputs) != self.n_inputs or self.busy or pt_tls.mode & PT_SLOW:
+            return False
+        for k in range(self.n_inputs):
+            if not isinstance(inputs[k], Tensor):
+                return False
+            t = <Tensor>inputs[k]
+            x = &self.inputs[k]
+            if (t.dt != x.dt or t.rank != x.ndim or not same_sizes(2 * t.rank, t.dims, x.dims)
+                    or not is_plain(t)
+                    or (x.written and t.storage.flags & PT_STORAGE_READONLY)):
+                return False
+            if x.same != k:
+                if (<Tensor>inputs[x.same]).storage != t.storage:
+                    return False
+            else:
+                for j in range(k):
+                    if (<Tensor>inputs[j]).storage == t.storage:
+                        return False
+            if x.offset >= 0 and (t.offset != x.offset or t.storage.nbytes < self.bytes_of[x.buffer]):
+                return False
+        return True
+
+    def __call__(self, list inputs, object others=None):
+        """The results of the program for other inputs, of which ``fits`` is true.
+
+        ``others`` is called at each pause.
+        """
+        cdef list made = []
+        cdef Spot s
+        self.run(inputs, others)
+        try:
+            for x in self.outputs:
+                if not isinstance(x, Spot):
+                    made.append(x)
+                    continue
+                s = <Spot>x
+                if s.of_input >= 0:
+                    made.append(inputs[s.of_input])
+                else:
+                    made.append(self.tensor(s))
+        finally:
+            self.finish()
+        return made
+
+    def run(self, list inputs, object others=None):
+        """Runs the program. The results are there, by ``tensor``, until ``finish``."""
+        cdef int64_t at = 0
+        cdef int status
+        cdef uint64_t seed = 0, offset = 0
+        cdef int64_t draws = pt_plan_draws(self.p)
+        cdef const char *error = NULL
+        cdef bint free = pt_plan_work(self.p) > SMALL
+        if self.busy:
+            raise RuntimeError("run: another thread runs the plan")
+        self.busy = True
+        try:
+            self.bind(inputs)
+            if draws:
+                seed, offset = next_random(None, DEVICE_CPU, -1)
+                for _ in range(draws - 1):
+                    next_random(None, DEVICE_CPU, -1)
+            while at != PT_PLAN_DONE:
+                if free:
+                    pt_kernels_enter()
+                    with nogil:
+                        status = pt_plan_run(self.p, &at, seed, offset, &error)
+                    pt_kernels_leave()
+                else:
+                    status = pt_plan_run(self.p, &at, seed, offset, &error)
+                if status == PT_NEED_BLAS:
+                    from ptcore._ops.product import blas
+                    blas.load()
+                elif status != PT_OK:
+                    raise_status(status, pt_plan_step_name(self.p, at), error)
+                elif at != PT_PLAN_DONE:
+                    others()
+        except BaseException:
+            self.finish()
+            raise
+
+    cdef int bind(self, list inputs) except -1:
+        cdef Tensor t
+        cdef Input *x
+        cdef int k
+        cdef int64_t need = pt_plan_arena_bytes(self.p)
+        for k in range(self.n_inputs):
+            t = <Tensor?>inputs[k]
+            x = &self.inputs[k]
+            if x.buffer >= 0:
+                self.bind_storage(x.buffer, t.storage, t.storage.data if x.offset >= 0 else address(t) + x.low)
+            if x.written:
+                count_write(t)
+        for k in self.results:
+            self.bind_new(k)
+        if need and (self.arena is None or (<Tensor>self.arena).storage.refs > 1):
+            self.arena = new_tensor(PT_UINT8, 1, &need, DEVICE_CPU, -1)
+            pt_plan_set_arena(self.p, (<Tensor>self.arena).storage.data)
+        return 0
+
+    cdef void bind_storage(self, int k, pt_storage *s, char *data) noexcept:
+        if self.bound[k] != s:
+            if self.bound[k] != NULL:
+                pt_storage_decref(self.bound[k])
+            pt_storage_incref(s)
+            self.bound[k] = s
+        if pt_plan_address(self.p, k) != data:
+            pt_plan_bind(self.p, k, data)
+
+    cdef int bind_new(self, int k) except -1:
+        cdef pt_storage *s = allocate(self.bytes_of[k], DEVICE_CPU, -1)
+        if self.bound[k] != NULL:
+            pt_storage_decref(self.bound[k])
+        self.bound[k] = s
+        pt_plan_bind(self.p, k, s.data)
+        return 0
+
+    def bind_tensor(self, int k, Tensor t not None):
+        """Says where the memory of ``lend`` is in this run."""
+        if k >= 0:
+            self.bind_storage(k, t.storage, t.storage.data)
+
+    def tensor(self, Spot spot not None):
+        """The tensor at a place, in this run."""
+        cdef Place *s = &spot.place
+        cdef pt_storage *storage
+        cdef int64_t offset = s.offset
+        if s.buffer < 0:
+            return new_strided(s.dt, s.ndim, s.sizes, s.strides, DEVICE_CPU, -1)
+        storage = self.bound[s.buffer]
+        if storage == NULL:
+            storage = (<Tensor>self.arena).storage
+        offset += pt_plan_address(self.p, s.buffer) - storage.data
+        pt_storage_incref(storage)
+        return wrap_storage(storage, offset, s.dt, s.ndim, s.sizes, s.strides)
+
+    def finish(self):
+        """After the results have been taken: the next run may come."""
+        self.drop_bound()
+        self.busy = False
+
+    # -- what it is --------------------------------------------------------------------------------
+
+    @property
+    def steps(self):
+        """The names of the steps."""
+        return [pt_plan_step_name(self.p, k).decode() for k in range(pt_plan_length(self.p))]
+
+    @property
+    def arena_bytes(self):
+        return pt_plan_arena_bytes(self.p)
+
+
+cdef void set_planning(bint on):
+    global pt_modes_seen
+    if on:
+        pt_modes_seen |= PT_MODE_PLANNING
+        pt_tls.mode |= PT_MODE_PLANNING
+    else:
+        pt_tls.mode &= ~<uint32_t>PT_MODE_PLANNING
+
+
+# -- what dispatch tells -----------------------------------------------------------------------------
+
+cdef void storage_made(pt_storage *s) noexcept:
+    if s.nbytes:
+        (<Plan>pt_tls.plan).keep(s, s.data, s.nbytes)
+
+
+pt_on_storage = storage_made
+
+
+cdef int kernel_run(const char *name, pt_kernel kernel, const pt_call *call, bint random) noexcept:
+    return pt_plan_add_kernel((<Plan>pt_tls.plan).p, name, kernel, call, random)
+
+
+cdef int loops_run(const pt_elementwise *op, int compute, int loop_out, const pt_view *out, const pt_view *inputs,
+                   int nin, const void *params, int64_t params_bytes) noexcept:
+    return pt_plan_add_loops((<Plan>pt_tls.plan).p, op, compute, loop_out, out, inputs, nin, params, params_bytes)
+
+
+cdef int copy_run(const pt_view *dst, const pt_view *src) noexcept:
+    return pt_plan_add_copy((<Plan>pt_tls.plan).p, dst, src)
+
+
+cdef void spoil(const char *why) noexcept:
+    pt_plan_spoil((<Plan>pt_tls.plan).p, why)

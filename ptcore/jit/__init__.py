@@ -1,0 +1,1 @@
+"""Programs as graphs that are saved, loaded and made fast."""

@@ -1,0 +1,213 @@
+"""Running a graph of rows as a plan: one C function over kernels that were looked up beforehand.
+
+The first call with tensors of new sizes runs the graph op by op, as ever, and records what kernels ran on which memory
+(``ptcore._ops.plan``). Later calls run the record. What is no kernel (a row whose work is written in Python, or that
+looks at values) stays a call from Python, between two parts of the plan.
+"""
+import threading
+
+from ptcore._ops.plan.plan import Plan, can_plan
+from ptcore._state import no_grad
+from ptcore._tensor import Tensor
+from ptcore.fx.node import attribute_at, map_arg
+
+__all__ = ["Planned", "compile_graph"]
+
+MOST_PLANS = 16                     # of one graph, for different sizes
+
+
+def compile_graph(module, example_inputs=None):
+    """A function that does what a graph of rows does, without Python between its kernels.
+
+    Parameters
+    ----------
+    module : GraphModule
+        Of rows (see :func:`ptcore.fx.verify`).
+    example_inputs : sequence, optional
+        Not used: a plan is made at the first call with tensors of new sizes.
+
+    Returns
+    -------
+    Planned
+        Takes the graph's arguments. What it returns has no history.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.fx.experimental.proxy_tensor import make_fx
+    >>> from ptcore.jit._plan import compile_graph
+    >>> f = compile_graph(make_fx(lambda x: (x + 1).relu().sum())(ptcore.ones(3)))
+    >>> f(ptcore.tensor([-2., 1., 3.])), f(ptcore.tensor([-2., 0., 0.]))
+    (tensor(6.), tensor(2.))
+    """
+    return Planned(module)
+
+
+class Other:
+    """A call between two parts of a plan: what is called, with which tensors, and which memory it makes."""
+
+    __slots__ = ("args", "function", "kwargs", "lent")
+
+    def __init__(self, function, args, kwargs, lent):
+        self.function, self.args, self.kwargs, self.lent = function, args, kwargs, lent
+
+    def run(self, plan):
+        def value(x):
+            return plan.tensor(x.spot) if type(x) is Where else x
+        result = self.function(*map_leaves(self.args, value), **map_leaves(self.kwargs, value))
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        for buffer, x in zip(self.lent, results):
+            if buffer is not None:
+                plan.bind_tensor(buffer, x)
+
+
+class Where:
+    """The place of a tensor among the arguments of a call."""
+
+    __slots__ = ("spot",)
+
+    def __init__(self, spot):
+        self.spot = spot
+
+
+def map_leaves(a, fn):
+    """fn of each leaf of tuples, lists and dictionaries."""
+    if isinstance(a, (tuple, list)):
+        return type(a)([map_leaves(x, fn) for x in a])
+    if isinstance(a, dict):
+        return {key: map_leaves(x, fn) for key, x in a.items()}
+    return fn(a)
+
+
+class Refused(Exception):
+    """A graph of which no plan can be made."""
+
+
+class Planned:
+    """A graph of rows that runs as plans.
+
+    Attributes
+    ----------
+    module : GraphModule
+    refused : str or None
+        Why no plan can be made: the graph is run op by op instead.
+    """
+
+    def __init__(self, module, fuse=True):
+        self.module, self.fuse, self.refused = module, fuse, None
+        nodes = list(module.graph.nodes)
+        self._placeholders = [n for n in nodes if n.op == "placeholder"]
+        self._attributes = [n for n in nodes if n.op == "get_attr"]
+        self._calls = [n for n in nodes if n.op == "call_function"]
+        self._output = module.graph.output_node().args[0]
+        for node in nodes:
+            if node.op not in ("placeholder", "get_attr", "call_function", "output"):
+                self.refused = f"{node} calls a {node.op.partition('_')[2]}"
+        self._last_use = {}
+        for node in [*self._calls, module.graph.output_node()]:
+            for x in node.all_input_nodes:
+                self._last_use[x] = node
+        self._plans = []
+        self._lock = threading.Lock()
+
+    @property
+    def plans(self):
+        """The plans made so far, the one used last first."""
+        return [plan for _, plan, _, _ in self._plans]
+
+    def __call__(self, *args):
+        if len(args) != len(self._placeholders):
+            raise TypeError(f"the graph takes {len(self._placeholders)} arguments, got {len(args)}")
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        numbers = tuple([None if isinstance(x, Tensor) else (type(x), x) for x in args])
+        for node in self._attributes:
+            tensors.append(attribute_at(self.module, node.target))
+        plans = self._plans
+        for k, (known, plan, others, nested) in enumerate(plans):
+            if known == numbers and plan.fits(tensors):
+                if k:
+                    plans.insert(0, plans.pop(k))
+                return nested(self._run(plan, others, tensors))
+        if self.refused is not None or len(plans) >= MOST_PLANS or not can_plan(tensors):
+            with no_grad():
+                return self.module(*args)
+        with self._lock, no_grad():
+            return self._record(args, tensors, numbers)
+
+    @staticmethod
+    def _run(plan, others, tensors):
+        if not others:
+            return plan(tensors)
+        order = iter(others)
+
+        def run_next():
+            with no_grad():
+                next(order).run(plan)
+        return plan(tensors, run_next)
+
+    def _record(self, args, tensors, numbers):
+        plan, others = Plan(), []
+        plan.begin(tensors)
+        try:
+            result = self._run_nodes(plan, others, args, tensors)
+            flat, nested = flatten(result)
+            plan.end(flat, tensors, self.fuse)
+            self._plans.insert(0, (numbers, plan, others, nested))
+        except Refused as e:
+            self.refused = str(e)
+            plan.stop()
+            return self.module(*args)
+        finally:
+            plan.stop()
+        return result
+
+    def _run_nodes(self, plan, others, args, tensors):
+        env = dict(zip(self._placeholders, args))
+        env.update(zip(self._attributes, tensors[len(tensors) - len(self._attributes):]))
+        for node in self._calls:
+            given = map_arg(node.args, env.__getitem__)
+            named = {key: map_arg(x, env.__getitem__) for key, x in node.kwargs.items()}
+            before = len(plan)
+            env[node] = result = node.target(*given, **named)
+            if plan.spoilt is not None:
+                plan.cut(before)
+                others.append(self._other(plan, node, given, named, result))
+                plan.pause()
+            for x in node.all_input_nodes:
+                if self._last_use[x] is node:
+                    del env[x]
+        return map_arg(self._output, env.__getitem__) if self._output is not None else None
+
+    @staticmethod
+    def _other(plan, node, given, named, result):
+        def place(x):
+            return Where(plan.spot(x)) if isinstance(x, Tensor) else x
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        if any([not isinstance(x, Tensor) for x in results]):
+            raise Refused(f"{node} gives a value that is no tensor")
+        args, kwargs = map_leaves(given, place), map_leaves(named, place)
+        inside = {id(x) for x in tensors_in((given, named))}
+        return Other(node.target, args, kwargs, [None if id(x) in inside else plan.lend(x) for x in results])
+
+
+def tensors_in(a):
+    found = []
+    map_leaves(a, lambda x: found.append(x) if isinstance(x, Tensor) else None)
+    return found
+
+
+def flatten(result):
+    """The leaves of a result, and the function that puts others in their places."""
+    if not isinstance(result, (tuple, list, dict)):
+        return [result], _first
+    leaves = []
+    shape = map_leaves(result, leaves.append)           # of None: nobody keeps the first results
+
+    def nested(values):
+        order = iter(values)
+        return map_leaves(shape, lambda _: next(order))
+    return leaves, nested
+
+
+def _first(values):
+    return values[0]
