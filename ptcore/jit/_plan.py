@@ -11,36 +11,9 @@ from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore.fx.node import attribute_at, map_arg
 
-__all__ = ["Planned", "compile_graph"]
+__all__ = ["Planned", "Program"]
 
 MOST_PLANS = 16                     # of one graph, for different sizes
-
-
-def compile_graph(module, example_inputs=None):
-    """A function that does what a graph of rows does, without Python between its kernels.
-
-    Parameters
-    ----------
-    module : GraphModule
-        Of rows (see :func:`ptcore.fx.verify`).
-    example_inputs : sequence, optional
-        Not used: a plan is made at the first call with tensors of new sizes.
-
-    Returns
-    -------
-    Planned
-        Takes the graph's arguments. What it returns has no history.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> from ptcore.fx.experimental.proxy_tensor import make_fx
-    >>> from ptcore.jit._plan import compile_graph
-    >>> f = compile_graph(make_fx(lambda x: (x + 1).relu().sum())(ptcore.ones(3)))
-    >>> f(ptcore.tensor([-2., 1., 3.])), f(ptcore.tensor([-2., 0., 0.]))
-    (tensor(6.), tensor(2.))
-    """
-    return Planned(module)
 
 
 class Other:
@@ -83,30 +56,90 @@ class Refused(Exception):
     """A graph of which no plan can be made."""
 
 
-class Planned:
-    """A graph of rows that runs as plans.
+class Program:
+    """A graph of rows, taken apart: what it takes, what it reads of its module, what it calls and returns.
 
     Attributes
     ----------
-    module : GraphModule
+    placeholders, attributes, calls : list of Node
+    written : set of int
+        The tensors, of ``tensors``, that the graph writes to; known after the first plan.
     refused : str or None
-        Why no plan can be made: the graph is run op by op instead.
+        Why it is no program of rows.
     """
 
-    def __init__(self, module, fuse=True):
-        self.module, self.fuse, self.refused = module, fuse, None
+    def __init__(self, module):
+        self.module, self.refused, self.written = module, None, set()
         nodes = list(module.graph.nodes)
-        self._placeholders = [n for n in nodes if n.op == "placeholder"]
-        self._attributes = [n for n in nodes if n.op == "get_attr"]
-        self._calls = [n for n in nodes if n.op == "call_function"]
-        self._output = module.graph.output_node().args[0]
+        self.placeholders = [n for n in nodes if n.op == "placeholder"]
+        self.attributes = [n for n in nodes if n.op == "get_attr"]
+        self.calls = [n for n in nodes if n.op == "call_function"]
+        output = module.graph.output_node()
+        self.output = output.args[0]
         for node in nodes:
             if node.op not in ("placeholder", "get_attr", "call_function", "output"):
                 self.refused = f"{node} calls a {node.op.partition('_')[2]}"
-        self._last_use = {}
-        for node in [*self._calls, module.graph.output_node()]:
+        self.last_use = {}
+        for node in [*self.calls, output]:
             for x in node.all_input_nodes:
-                self._last_use[x] = node
+                self.last_use[x] = node
+
+    def tensors(self, args):
+        """The tensors among the arguments, then those that the graph reads of its module."""
+        if len(args) != len(self.placeholders):
+            raise TypeError(f"the graph takes {len(self.placeholders)} arguments, got {len(args)}")
+        found = [x for x in args if isinstance(x, Tensor)]
+        for node in self.attributes:
+            found.append(attribute_at(self.module, node.target))
+        return found
+
+    def places(self, args, tensors):
+        """(arguments, attributes) with other tensors in the place of those there are."""
+        order = iter(tensors)
+        return [next(order) if isinstance(x, Tensor) else x for x in args], list(order)
+
+    def run(self, args, attributes, after=None):
+        """Calls what the graph calls. ``after(node, args, kwargs, result)`` is told of each call."""
+        env = dict(zip(self.placeholders, args))
+        env.update(zip(self.attributes, attributes))
+        for node in self.calls:
+            given = map_arg(node.args, env.__getitem__)
+            named = {key: map_arg(x, env.__getitem__) for key, x in node.kwargs.items()}
+            env[node] = result = node.target(*given, **named)
+            if after is not None:
+                after(node, given, named, result)
+            for x in node.all_input_nodes:
+                if self.last_use[x] is node:
+                    del env[x]
+        return map_arg(self.output, env.__getitem__) if self.output is not None else None
+
+
+class Planned:
+    """A graph of rows that runs as plans. What it returns has no history.
+
+    Parameters
+    ----------
+    module : GraphModule
+    fuse : bool, default: True
+
+    Attributes
+    ----------
+    refused : str or None
+        Why no plan can be made: the graph is run op by op instead.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.fx.experimental.proxy_tensor import make_fx
+    >>> from ptcore.jit._plan import Planned
+    >>> f = Planned(make_fx(lambda x: (x + 1).relu().sum())(ptcore.ones(3)))
+    >>> f(ptcore.tensor([-2., 1., 3.])), f(ptcore.tensor([-2., 0., 0.]))
+    (tensor(6.), tensor(2.))
+    """
+
+    def __init__(self, module, fuse=True):
+        self.program = module if isinstance(module, Program) else Program(module)
+        self.fuse, self.refused = fuse, self.program.refused
         self._plans = []
         self._lock = threading.Lock()
 
@@ -116,12 +149,11 @@ class Planned:
         return [plan for _, plan, _, _ in self._plans]
 
     def __call__(self, *args):
-        if len(args) != len(self._placeholders):
-            raise TypeError(f"the graph takes {len(self._placeholders)} arguments, got {len(args)}")
-        tensors = [x for x in args if isinstance(x, Tensor)]
+        return self.call(args, self.program.tensors(args))
+
+    def call(self, args, tensors):
+        """The call for arguments of which the tensors, with those of the module, are known."""
         numbers = tuple([None if isinstance(x, Tensor) else (type(x), x) for x in args])
-        for node in self._attributes:
-            tensors.append(attribute_at(self.module, node.target))
         plans = self._plans
         for k, (known, plan, others, nested) in enumerate(plans):
             if known == numbers and plan.fits(tensors):
@@ -130,7 +162,7 @@ class Planned:
                 return nested(self._run(plan, others, tensors))
         if self.refused is not None or len(plans) >= MOST_PLANS or not can_plan(tensors):
             with no_grad():
-                return self.module(*args)
+                return self.program.run(*self.program.places(args, tensors))
         with self._lock, no_grad():
             return self._record(args, tensors, numbers)
 
@@ -153,30 +185,32 @@ class Planned:
             flat, nested = flatten(result)
             plan.end(flat, tensors, self.fuse)
             self._plans.insert(0, (numbers, plan, others, nested))
+            self.program.written.update(plan.writes)
         except Refused as e:
             self.refused = str(e)
-            plan.stop()
-            return self.module(*args)
+            result = e.result
         finally:
             plan.stop()
         return result
 
     def _run_nodes(self, plan, others, args, tensors):
-        env = dict(zip(self._placeholders, args))
-        env.update(zip(self._attributes, tensors[len(tensors) - len(self._attributes):]))
-        for node in self._calls:
-            given = map_arg(node.args, env.__getitem__)
-            named = {key: map_arg(x, env.__getitem__) for key, x in node.kwargs.items()}
-            before = len(plan)
-            env[node] = result = node.target(*given, **named)
-            if plan.spoilt is not None:
-                plan.cut(before)
-                others.append(self._other(plan, node, given, named, result))
+        length, refused = 0, None
+
+        def after(node, given, named, result):
+            nonlocal length, refused
+            if refused is None and plan.spoilt is not None:
+                plan.cut(length)
+                try:
+                    others.append(self._other(plan, node, given, named, result))
+                except Refused as e:
+                    refused = e
                 plan.pause()
-            for x in node.all_input_nodes:
-                if self._last_use[x] is node:
-                    del env[x]
-        return map_arg(self._output, env.__getitem__) if self._output is not None else None
+            length = len(plan)
+        result = self.program.run(*self.program.places(args, tensors), after)
+        if refused is not None:
+            refused.result = result
+            raise refused
+        return result
 
     @staticmethod
     def _other(plan, node, given, named, result):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import ptcore as pt
 from ptcore._ops.plan.plan import Plan
 from ptcore.fx.experimental.proxy_tensor import make_fx
-from ptcore.jit._plan import Planned, compile_graph
+from ptcore.jit._plan import Planned
 
 
 def recorded(f, *xs, fuse=True):
@@ -161,7 +161,7 @@ def test_draws_take_their_places_in_the_stream():
     def f(x):
         return pt.rand(4) + x, pt.nn.functional.dropout(x, 0.5), pt.randn(3)
     x = pt.ones(4)
-    plan = compile_graph(make_fx(f)(x))
+    plan = Planned(make_fx(f)(x))
     pt.manual_seed(3)
     want = [f(x), f(x), pt.rand(2)]
     pt.manual_seed(3)
@@ -174,7 +174,7 @@ def test_errors_of_kernels_name_the_op():
     def f(x, i):
         return pt.index_select(x * 2, 0, i) + 1
     x = pt.ones(3, 2)
-    plan = compile_graph(make_fx(f)(x, pt.tensor([0, 2])))
+    plan = Planned(make_fx(f)(x, pt.tensor([0, 2])))
     plan(x, pt.tensor([0, 1]))
     with pytest.raises(IndexError, match="index_select"):
         plan(x, pt.tensor([0, 5]))
@@ -187,18 +187,18 @@ def test_work_in_python_stays_a_call():
         y = pt.fft.fft(x * 2)
         return y.abs().sum() + 1, (x.to(pt.int64) // 3) * 2
     xs = [pt.randn(8) * 9 for _ in range(3)]
-    planned = compile_graph(make_fx(f)(xs[0]))
+    planned = Planned(make_fx(f)(xs[0]))
     for x in xs:
         same(planned(x), f(x))
     assert planned.refused is None and len(planned.plans) == 1
-    g = compile_graph(make_fx(lambda x, y: x // y)(pt.tensor([4]), pt.tensor([2])))
+    g = Planned(make_fx(lambda x, y: x // y)(pt.tensor([4]), pt.tensor([2])))
     assert g(pt.tensor([4]), pt.tensor([2])).item() == 2
     with pytest.raises(ZeroDivisionError):
         g(pt.tensor([4]), pt.tensor([0]))
 
 
 def test_sizes_get_plans_of_their_own():
-    planned = compile_graph(make_fx(lambda x: (x @ x.t()).softmax(-1), tracing_mode="symbolic")(pt.randn(3, 4)))
+    planned = Planned(make_fx(lambda x: (x @ x.t()).softmax(-1), tracing_mode="symbolic")(pt.randn(3, 4)))
     for shape in ((3, 4), (5, 2), (3, 4), (7, 7)):
         x = pt.randn(*shape)
         same([planned(x)], (x @ x.t()).softmax(-1))
@@ -208,7 +208,7 @@ def test_sizes_get_plans_of_their_own():
 def test_parameters_are_read_at_each_call():
     layer = pt.nn.Linear(3, 2)
     graph = make_fx(layer)(pt.ones(1, 3))
-    planned = compile_graph(graph)
+    planned = Planned(graph)
     x = pt.randn(1, 3)
     same([planned(x)], layer(x).detach())
     with pt.no_grad():
@@ -217,7 +217,7 @@ def test_parameters_are_read_at_each_call():
 
 
 def test_modes_and_stand_ins_run_the_graph():
-    planned = compile_graph(make_fx(lambda x: x * 2 + 1)(pt.ones(3)))
+    planned = Planned(make_fx(lambda x: x * 2 + 1)(pt.ones(3)))
     planned(pt.ones(3))
     batched = pt.func.vmap(planned)(pt.ones(2, 3))
     assert batched.tolist() == [[3, 3, 3]] * 2
@@ -225,7 +225,7 @@ def test_modes_and_stand_ins_run_the_graph():
 
 
 def test_threads_take_turns_or_run_the_graph():
-    planned = compile_graph(make_fx(lambda x: (x @ x).relu().sum(0) * 2)(pt.ones(200, 200)))
+    planned = Planned(make_fx(lambda x: (x @ x).relu().sum(0) * 2)(pt.ones(200, 200)))
     xs = [pt.randn(200, 200) for _ in range(4)]
     want = [(x @ x).relu().sum(0) * 2 for x in xs]
     wrong = []
@@ -250,7 +250,7 @@ def test_a_recording_that_fails_leaves_nothing_behind():
         Plan().begin([x])
     plan.stop()
     assert not Planned(make_fx(lambda x: x + 1)(x)).plans
-    bad = compile_graph(make_fx(lambda x, i: x[i])(x, pt.tensor([0])))
+    bad = Planned(make_fx(lambda x, i: x[i])(x, pt.tensor([0])))
     with pytest.raises(IndexError):
         bad(x, pt.tensor([9]))
     assert bad(x, pt.tensor([1])).tolist() == [1]

@@ -9,7 +9,7 @@ import ptcore as pt
 from ptcore._ops import run
 from ptcore.func import vjp
 from ptcore.fx.experimental.proxy_tensor import make_fx
-from ptcore.jit._plan import compile_graph
+from ptcore.jit._plan import Planned
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "fx"))
@@ -32,7 +32,7 @@ def test_forward(row):
         except RuntimeError:
             assert row.name in BY_VALUES, where
             continue
-        planned = compile_graph(traced)
+        planned = Planned(traced)
         for args in (first, second, first):
             want = seeded(run, row.name, args)
             assert_equal(seeded(planned, *flat(args)), want, where)
@@ -58,7 +58,7 @@ def test_backward(row):
         def f(*xs, tensors=tensors):
             out, pull = vjp(tensors, *xs)
             return pull(tuple([pt.ones_like(y) for y in out]))
-        planned = compile_graph(make_fx(lambda *xs, f=f: f(*xs))(*inputs))
+        planned = Planned(make_fx(lambda *xs, f=f: f(*xs))(*inputs))
         others = [x * 0.99 for x in inputs]
         for xs in (inputs, others, inputs):
             assert_equal(planned(*xs), f(*xs), where)

@@ -189,6 +189,12 @@ cdef object complete_rest(Call *c, object out):
         if len(given) == c.nout and c.onto < 0 and not (recorded and any_needs_grad(c)):
             placed = []
             others = tuple([<object>c.tensors[k] for k in range(c.nin) if c.tensors[k] != NULL])
+    if c.onto >= 0:                     # the copy lies as what is copied, where that has no gaps
+        o = &c.outs[0]
+        r = <Tensor>c.lead
+        if r.flags & PT_NONCONTIGUOUS and not o.laid:
+            strides_like(r.rank, r.dims, r.dims + r.rank, o.strides)
+            o.laid = True
     for k in range(c.nout):
         o = &c.outs[k]
         r = None

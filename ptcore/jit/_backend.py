@@ -1,0 +1,85 @@
+"""The backend "cpu" of ``compile``: a graph of rows runs as plans, with gradients where they are asked for."""
+from ptcore._ops.plan.plan import can_plan
+from ptcore._device import device
+from ptcore._state import is_grad_enabled, no_grad
+from ptcore._tensor import Tensor
+from ptcore.jit._joint import Joint
+from ptcore.jit._plan import Planned, Program, flatten
+
+__all__ = ["Compiled", "compile_graph"]
+
+META = device("meta")
+MOST_JOINTS = 16                    # of one graph, for different sizes and gradients
+
+
+def compile_graph(module, example_inputs=None):
+    """A function that does what a graph of rows does, without Python between its kernels.
+
+    Parameters
+    ----------
+    module : GraphModule
+        Of rows (see :func:`ptcore.fx.verify`).
+    example_inputs : sequence, optional
+        Not used: kernels are looked up at the first call with tensors of new sizes.
+
+    Returns
+    -------
+    Compiled
+        Takes the graph's arguments.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.fx.experimental.proxy_tensor import make_fx
+    >>> from ptcore.jit._backend import compile_graph
+    >>> f = compile_graph(make_fx(lambda x: (x * x + 1).log().sum())(ptcore.ones(3)))
+    >>> x = ptcore.tensor([0., 1., 2.], requires_grad=True)
+    >>> f(x).backward()
+    >>> x.grad
+    tensor([0.0000, 1.0000, 0.8000])
+    """
+    return Compiled(module)
+
+
+class Compiled:
+    """A graph of rows, as plans of its values and of its gradients.
+
+    Attributes
+    ----------
+    values : Planned
+        For calls that record no history.
+    joints : dict
+        Those that do, by sizes, strides and which tensors ask for gradients.
+    """
+
+    def __init__(self, module, fuse=True):
+        self.program = Program(module)
+        self.values = Planned(self.program, fuse)
+        self.joints = {}
+
+    def __call__(self, *args):
+        tensors = self.program.tensors(args)
+        if not is_grad_enabled() or not any([x.requires_grad for x in tensors]):
+            return self.values.call(args, tensors)
+        if self.program.refused is not None or not can_plan(tensors):
+            return self.program.run(*self.program.places(args, tensors))
+        key = tuple([(x.dtype, x.shape, x.stride(), x.requires_grad) if isinstance(x, Tensor) else (type(x), x)
+                     for x in (*tensors, *args)])
+        joint = self.joints.get(key)
+        if joint is None:
+            if len(self.joints) >= MOST_JOINTS or not self._has_joint(args, tensors):
+                return self.program.run(*self.program.places(args, tensors))
+            joint = self.joints[key] = Joint(self.program, args, tensors)
+        return joint(tensors)
+
+    def _has_joint(self, args, tensors):
+        """Whether there is a graph of the gradients: what is written to must not ask for one, and results must be
+        memory of their own."""
+        stand_ins = [x.detach().to("meta") for x in tensors]
+        with no_grad():
+            leaves, _ = flatten(self.program.run(*self.program.places(
+                [META if isinstance(x, device) else x for x in args], stand_ins)))
+        memory = [x.untyped_storage() for x in [*stand_ins, *leaves] if isinstance(x, Tensor)]
+        if len({id(s) for s in memory}) < len(memory):
+            return False
+        return not any([s._version and x.requires_grad for s, x in zip(stand_ins, tensors)])

@@ -1,0 +1,184 @@
+"""Gradients of a graph of rows: a graph of the values, and one of the gradients, each run as a plan.
+
+The engine itself is walked on stand-ins while a tracer writes nodes: the order of sums, fused gradients and custom
+Functions are those of a backward that nobody compiled. What is written is cut in two. The first graph has all that leads
+to results, and returns beside them what the second one needs.
+"""
+import operator
+
+from ptcore._random import default_generator
+from ptcore._state import enable_grad, is_grad_enabled
+from ptcore._subclass import carried_by
+from ptcore._tensor import Tensor
+from ptcore.autograd import grad
+from ptcore.autograd.function import Function
+from ptcore.fx.experimental.proxy_tensor import ProxyTracer
+from ptcore.fx.graph import Graph
+from ptcore.fx.graph_module import GraphModule
+from ptcore.jit._plan import Planned, Program, flatten
+from ptcore.nn.modules.module import Module
+
+__all__ = ["Joint"]
+
+
+PLACE = Tensor()                    # where an argument is a tensor
+
+
+class Joint:
+    """A program with the gradients by some of its tensors.
+
+    Parameters
+    ----------
+    program : Program
+    args : tuple
+        Arguments of the graph. The sizes, strides and dtypes of tensors are those of all later calls.
+    tensors : list of Tensor
+        Those among the arguments, then the attributes.
+    """
+
+    def __init__(self, program, args, tensors):
+        self.program = program
+        self.needs = [x.requires_grad for x in tensors]
+        self.has_random = any([node.is_impure() and not node.is_impure(False) for node in program.calls])
+        self._trace(args, tensors)
+        self.args = [PLACE if isinstance(x, Tensor) else x for x in args]
+
+    def _trace(self, args, tensors):
+        root = Module()
+        tracer = ProxyTracer(root, "fake")
+        graph = tracer.graph
+        primals = [graph._add("placeholder", f"primal_{k}", (), {}, f"primal_{k}") for k in range(len(tensors))]
+        inside = [tracer.input(x.detach().requires_grad_(need), node)
+                  for x, node, need in zip(tensors, primals, self.needs)]
+        with tracer, enable_grad():
+            leaves, self.nested = flatten(self.program.run(*self.program.places(args, inside)))
+            self.tensor_leaves = [isinstance(x, Tensor) for x in leaves]
+            self.constants = [None if isinstance(x, Tensor) else x for x in leaves]
+            outs = [x for x in leaves if isinstance(x, Tensor)]
+            self.graded = [k for k, x in enumerate(outs) if x.requires_grad]
+            n = len(graph.nodes)
+            tangents, of_tangents = [], []
+            for k in self.graded:
+                tangents.append(graph._add("placeholder", f"tangent_{k}", (), {}, f"tangent_{k}"))
+                carried = carried_by(outs[k], tracer)
+                of_tangents.append(tracer.pair(carried.tensor.detach(), tangents[-1], carried.device))
+            wanted = [x for x, need in zip(inside, self.needs) if need]
+            grads = grad([outs[k] for k in self.graded], wanted, of_tangents, allow_unused=True) if tangents else []
+            out_nodes = [tracer.argument(x)[1] for x in outs]
+            grad_nodes = [None if g is None else tracer.argument(g)[1] for g in grads]
+        nodes = list(graph.nodes)
+        self._cut(root, nodes, n, primals, tangents, out_nodes, grad_nodes)
+
+    def _cut(self, root, nodes, n_first, primals, tangents, outs, grads):
+        """Makes the two graphs. ``n_first``: how many nodes there were before the backward."""
+        late = set(tangents)                    # what depends on the gradients of results
+        for node in nodes:
+            if any([x in late for x in node.all_input_nodes]):
+                late.add(node)
+        writes = any([node.op == "call_function" and node.is_impure(False) for node in nodes[:n_first]])
+        early = set()
+        if writes:                              # in the order in which they stand
+            early = {node for node in nodes[:n_first] if node not in late}
+        wanted = [x for x in outs if x is not None]
+        wanted += [node for node in nodes if node.op == "call_function" and node not in late and node.is_impure()]
+        while wanted:
+            node = wanted.pop()
+            if node not in early:
+                early.add(node)
+                wanted += node.all_input_nodes
+        early.update(primals)
+        early.update([node for node in nodes if node.target is operator.getitem and node.args[0] in early])
+        second, wanted = set(), [x for x in grads if x is not None]
+        wanted += [node for node in nodes if node in late and node.op == "call_function" and node.is_impure()]
+        while wanted:
+            node = wanted.pop()
+            if node not in second and node not in early and node not in tangents:
+                second.add(node)
+                wanted += node.all_input_nodes
+        saved = dict.fromkeys([x for node in nodes if node in second for x in node.all_input_nodes
+                               if x in early and x.op != "get_attr"])
+        saved.update(dict.fromkeys([x for x in grads if x is not None and x in early]))
+        self.saved = list(saved)
+        # Primals are at hand; the rest is returned beside the results.
+        place = {node: k for k, node in enumerate(primals)}
+        extra = [node for node in self.saved if node not in place]
+        self.n_outs = len(outs)
+        self.saved = [place.get(node, len(primals) + k)
+                      for node, k in zip(self.saved, _counted(self.saved, place))]
+        self.first = Planned(_graph_of(root, primals, [x for x in nodes if x in early and x.op != "placeholder"],
+                                       [*outs, *extra]))
+        self.second = Planned(_graph_of(root, [*saved, *tangents], [x for x in nodes if x in second or (
+            x.op == "get_attr" and x.users.keys() & second)], grads))
+
+    def __call__(self, tensors):
+        """The results of the program for these tensors, with history."""
+        outs = iter(_Run.apply(self, *tensors))
+        return self.nested([next(outs) if is_tensor else c for is_tensor, c in zip(self.tensor_leaves, self.constants)])
+
+    def again(self, primals, tangents, state):
+        """The gradients as eager ops give them, with history."""
+        program, args = self.program, list(primals)
+        if program.written:
+            args = [x.clone() if k in program.written else x for k, x in enumerate(args)]
+        now = default_generator.get_state() if self.has_random else None
+        if now is not None:
+            default_generator.set_state(state)
+        try:
+            leaves, _ = flatten(program.run(*program.places(self.args, args)))
+        finally:
+            if now is not None:
+                default_generator.set_state(now)
+        outs = [x for x in leaves if isinstance(x, Tensor)]
+        return grad([outs[k] for k in self.graded], [x for x, need in zip(args, self.needs) if need], tangents,
+                    create_graph=True, allow_unused=True)
+
+
+def _counted(saved, place):
+    k = -1
+    for node in saved:
+        k += node not in place
+        yield k
+
+
+def _graph_of(root, inputs, nodes, results):
+    """A graph of some nodes of another one."""
+    graph, copied = Graph(), {}
+    for node in inputs:
+        copied[node] = graph.placeholder(node.name)
+    for node in nodes:
+        copied[node] = graph.node_copy(node, copied.__getitem__)
+    graph.output(tuple([None if x is None else copied[x] for x in results]))
+    return GraphModule(root, graph)
+
+
+class _Run(Function):
+    """One call of a program with gradients."""
+
+    @staticmethod
+    def forward(ctx, joint, *tensors):
+        state = default_generator.get_state() if joint.has_random else None
+        results = joint.first(*tensors)
+        outs, extra = results[:joint.n_outs], results[joint.n_outs:]
+        n = len(tensors)
+        ctx.joint, ctx.state = joint, state
+        ctx.primals, ctx.versions = tensors, [x._version for x in tensors]
+        ctx.save_for_backward(*[tensors[k] if k < n else extra[k - n] for k in joint.saved])
+        if len(joint.graded) < len(outs):
+            ctx.mark_non_differentiable(*[x for k, x in enumerate(outs) if k not in joint.graded])
+        return outs
+
+    @staticmethod
+    def backward(ctx, *grads):
+        joint = ctx.joint
+        tangents = [grads[k] for k in joint.graded]
+        saved = ctx.saved_tensors
+        if is_grad_enabled():
+            if any([x._version != v and k not in joint.program.written
+                    for k, (x, v) in enumerate(zip(ctx.primals, ctx.versions))]):
+                raise RuntimeError("one of the variables needed for gradient computation has been modified by an "
+                                   "inplace operation: an argument of a compiled function, whose second derivative is "
+                                   "asked for")
+            found = iter(joint.again(ctx.primals, tangents, ctx.state))
+        else:
+            found = iter(joint.second(*saved, *tangents))
+        return (None, *[next(found) if need else None for need in joint.needs])
