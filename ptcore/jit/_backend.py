@@ -1,6 +1,6 @@
 """The backend "cpu" of ``compile``: a graph of rows runs as plans, with gradients where they are asked for."""
-from ptcore._ops.plan.plan import can_plan
 from ptcore._device import device
+from ptcore._ops.plan.plan import can_plan
 from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 from ptcore.jit._joint import Joint

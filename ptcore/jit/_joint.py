@@ -1,8 +1,8 @@
 """Gradients of a graph of rows: a graph of the values, and one of the gradients, each run as a plan.
 
 The engine itself is walked on stand-ins while a tracer writes nodes: the order of sums, fused gradients and custom
-Functions are those of a backward that nobody compiled. What is written is cut in two. The first graph has all that leads
-to results, and returns beside them what the second one needs.
+Functions are those of a backward that nobody compiled. What is written is cut in two. The first graph has all that
+leads to results, and returns beside them what the second one needs.
 """
 import operator
 
@@ -15,7 +15,7 @@ from ptcore.autograd.function import Function
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.jit._plan import Planned, Program, flatten
+from ptcore.jit._plan import Planned, flatten
 from ptcore.nn.modules.module import Module
 
 __all__ = ["Joint"]
