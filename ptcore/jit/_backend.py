@@ -48,29 +48,43 @@ class Compiled:
     ----------
     values : Planned
         For calls that record no history.
-    joints : dict
-        Those that do, by sizes, strides and which tensors ask for gradients.
+    joints : list of Joint
+        Those that do, for each choice of sizes, strides and of tensors that ask for gradients.
     """
 
     def __init__(self, module, fuse=True):
         self.program = Program(module)
         self.values = Planned(self.program, fuse)
-        self.joints = {}
+        self.joints = []
+        # Where arguments are tensors and nothing is read of the module, the arguments are the tensors.
+        self._plain = not self.program.attributes
 
     def __call__(self, *args):
-        tensors = self.program.tensors(args)
-        if not is_grad_enabled() or not any([x.requires_grad for x in tensors]):
-            return self.values.call(args, tensors)
-        if self.program.refused is not None or not can_plan(tensors):
+        if is_grad_enabled():
+            if self._plain:
+                tensors = list(args)
+                for joint in self.joints:
+                    if joint.fits(tensors):
+                        return joint(tensors)
+            tensors = self.program.tensors(args)
+            if any([x.requires_grad for x in tensors]):
+                return self._with_gradients(args, tensors)
+        else:
+            tensors = self.program.tensors(args)
+        return self.values.call(args, tensors)
+
+    def _with_gradients(self, args, tensors):
+        numbers = [x for x in args if not isinstance(x, Tensor)]
+        for joint in self.joints:
+            if joint.fits(tensors) and joint.numbers == numbers:
+                return joint(tensors)
+        if (self.program.refused is not None or not can_plan(tensors) or len(self.joints) >= MOST_JOINTS
+                or not self._has_joint(args, tensors)):
             return self.program.run(*self.program.places(args, tensors))
-        key = tuple([(x.dtype, x.shape, x.stride(), x.requires_grad) if isinstance(x, Tensor) else (type(x), x)
-                     for x in (*tensors, *args)])
-        joint = self.joints.get(key)
-        if joint is None:
-            if len(self.joints) >= MOST_JOINTS or not self._has_joint(args, tensors):
-                return self.program.run(*self.program.places(args, tensors))
-            joint = self.joints[key] = Joint(self.program, args, tensors)
-        return joint(tensors)
+        joint = Joint(self.program, args, tensors)
+        result = joint(tensors)
+        self.joints.insert(0, joint)
+        return result
 
     def _has_joint(self, args, tensors):
         """Whether there is a graph of the gradients: what is written to must not ask for one, and results must be

@@ -6,16 +6,16 @@ leads to results, and returns beside them what the second one needs.
 """
 import operator
 
+from ptcore._ops.plan.pair import Pair
 from ptcore._random import default_generator
-from ptcore._state import enable_grad, is_grad_enabled
+from ptcore._state import enable_grad
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 from ptcore.autograd import grad
-from ptcore.autograd.function import Function
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.jit._plan import Planned, flatten
+from ptcore.jit._plan import Planned, Refused, first_of, flatten
 from ptcore.nn.modules.module import Module
 
 __all__ = ["Joint"]
@@ -41,6 +41,7 @@ class Joint:
         self.needs = [x.requires_grad for x in tensors]
         self.has_random = any([node.is_impure() and not node.is_impure(False) for node in program.calls])
         self._trace(args, tensors)
+        self.numbers = [x for x in args if not isinstance(x, Tensor)]
         self.args = [PLACE if isinstance(x, Tensor) else x for x in args]
 
     def _trace(self, args, tensors):
@@ -52,10 +53,14 @@ class Joint:
                   for x, node, need in zip(tensors, primals, self.needs)]
         with tracer, enable_grad():
             leaves, self.nested = flatten(self.program.run(*self.program.places(args, inside)))
+            self.pair = None
             self.tensor_leaves = [isinstance(x, Tensor) for x in leaves]
             self.constants = [None if isinstance(x, Tensor) else x for x in leaves]
             outs = [x for x in leaves if isinstance(x, Tensor)]
             self.graded = [k for k, x in enumerate(outs) if x.requires_grad]
+            self.is_graded = [x.requires_grad for x in outs]
+            self.metas = [(tuple(outs[k].shape), outs[k].dtype) for k in self.graded]
+            self.simple = len(leaves) == len(outs) and self.nested is first_of
             n = len(graph.nodes)
             tangents, of_tangents = [], []
             for k in self.graded:
@@ -110,10 +115,27 @@ class Joint:
         self.second = Planned(_graph_of(root, [*saved, *tangents], [x for x in nodes if x in second or (
             x.op == "get_attr" and x.users.keys() & second)], grads))
 
+    def fits(self, tensors):
+        """Whether these tensors lie in memory as those of the first call, and the same ask for gradients."""
+        return self.pair is not None and self.pair.fits(tensors)
+
     def __call__(self, tensors):
         """The results of the program for these tensors, with history."""
-        outs = iter(_Run.apply(self, *tensors))
-        return self.nested([next(outs) if is_tensor else c for is_tensor, c in zip(self.tensor_leaves, self.constants)])
+        state = default_generator.get_state() if self.has_random else None
+        if self.pair is not None:
+            outs = self.pair(tensors, state)
+        else:
+            results = list(self.first.call(tensors, tensors))
+            plans = self.first.simple_plans
+            if not plans:
+                raise Refused(self.first.refused)
+            self.pair = Pair(plans[0], self.second, self.again, self.saved, self.is_graded, self.needs, self.metas)
+            outs = self.pair.record(tensors, results, state)
+        if self.simple:
+            return outs[0]
+        order = iter(outs)
+        return self.nested([next(order) if is_tensor else c
+                            for is_tensor, c in zip(self.tensor_leaves, self.constants)])
 
     def again(self, primals, tangents, state):
         """The gradients as eager ops give them, with history."""
@@ -149,36 +171,3 @@ def _graph_of(root, inputs, nodes, results):
         copied[node] = graph.node_copy(node, copied.__getitem__)
     graph.output(tuple([None if x is None else copied[x] for x in results]))
     return GraphModule(root, graph)
-
-
-class _Run(Function):
-    """One call of a program with gradients."""
-
-    @staticmethod
-    def forward(ctx, joint, *tensors):
-        state = default_generator.get_state() if joint.has_random else None
-        results = joint.first(*tensors)
-        outs, extra = results[:joint.n_outs], results[joint.n_outs:]
-        n = len(tensors)
-        ctx.joint, ctx.state = joint, state
-        ctx.primals, ctx.versions = tensors, [x._version for x in tensors]
-        ctx.save_for_backward(*[tensors[k] if k < n else extra[k - n] for k in joint.saved])
-        if len(joint.graded) < len(outs):
-            ctx.mark_non_differentiable(*[x for k, x in enumerate(outs) if k not in joint.graded])
-        return outs
-
-    @staticmethod
-    def backward(ctx, *grads):
-        joint = ctx.joint
-        tangents = [grads[k] for k in joint.graded]
-        saved = ctx.saved_tensors
-        if is_grad_enabled():
-            if any([x._version != v and k not in joint.program.written
-                    for k, (x, v) in enumerate(zip(ctx.primals, ctx.versions))]):
-                raise RuntimeError("one of the variables needed for gradient computation has been modified by an "
-                                   "inplace operation: an argument of a compiled function, whose second derivative is "
-                                   "asked for")
-            found = iter(joint.again(ctx.primals, tangents, ctx.state))
-        else:
-            found = iter(joint.second(*saved, *tangents))
-        return (None, *[next(found) if need else None for need in joint.needs])

@@ -148,6 +148,11 @@ class Planned:
         """The plans made so far, the one used last first."""
         return [plan for _, plan, _, _ in self._plans]
 
+    @property
+    def simple_plans(self):
+        """Those plans that run without a call from Python in between."""
+        return [plan for _, plan, others, _ in self._plans if not others]
+
     def __call__(self, *args):
         return self.call(args, self.program.tensors(args))
 
@@ -233,7 +238,7 @@ def tensors_in(a):
 def flatten(result):
     """The leaves of a result, and the function that puts others in their places."""
     if not isinstance(result, (tuple, list, dict)):
-        return [result], _first
+        return [result], first_of
     leaves = []
     shape = map_leaves(result, leaves.append)           # of None: nobody keeps the first results
 
@@ -243,5 +248,5 @@ def flatten(result):
     return leaves, nested
 
 
-def _first(values):
+def first_of(values):
     return values[0]

@@ -57,7 +57,7 @@ def test_values_and_gradients(name):
         (_, got), (_, want) = gradients(compiled, xs), gradients(f, xs)
         assert_same(got, want)
     assert len(compiled.joints) == 1
-    (joint,) = compiled.joints.values()
+    (joint,) = compiled.joints
     assert joint.first.refused is None and joint.second.refused is None
     assert len(joint.first.plans) == 1
 

@@ -1,5 +1,6 @@
 # What dispatch tells the plan that this thread records. See plan.pyx and plan.h.
 from ptcore._types cimport *
+from ptcore._tensor cimport Tensor
 
 cdef extern from "plan/plan.h":
     ctypedef struct pt_plan:
@@ -32,6 +33,37 @@ cdef extern from "plan/plan.h":
     char *pt_plan_address(const pt_plan *, int)
     void pt_plan_bind(pt_plan *, int, char *)
     int pt_plan_run(pt_plan *, int64_t *, uint64_t, uint64_t, const char **) nogil
+
+cdef struct Input:              # what an input was in the recording, and has to be in each run
+    int buffer, dt, ndim
+    int same                    # the first input with this memory; itself: memory of its own
+    int64_t low                 # bytes from its first element to its lowest one
+    int64_t offset              # of memory that inputs share: bytes from the storage's start
+    int64_t *dims               # sizes, then strides
+    bint written, needs_grad
+
+cdef class Plan:
+    cdef pt_plan *p
+    cdef pt_storage **kept              # allocated during the recording
+    cdef int64_t n_kept, room
+    cdef pt_storage **bound             # of each buffer during a run, with a reference; NULL: in the arena or none
+    cdef int64_t *bytes_of              # of each buffer, in the recording
+    cdef int n_buffers
+    cdef Input *inputs
+    cdef int n_inputs
+    cdef list results                   # buffers that get new memory at each run
+    cdef list outputs                   # Spots, and what is no tensor
+    cdef object arena
+    cdef bint recording, busy
+
+    cdef void release(self) noexcept
+    cdef void drop_bound(self) noexcept
+    cdef int keep(self, pt_storage *s, char *data, int64_t nbytes) noexcept
+    cdef int name_input(self, int k, list given) except -1
+    cdef int buffer_of(self, Tensor t) noexcept
+    cdef int bind(self, list inputs) except -1
+    cdef void bind_storage(self, int k, pt_storage *s, char *data) noexcept
+    cdef int bind_new(self, int k) except -1
 
 # Of a call that has been run while pt_tls.mode has PT_MODE_PLANNING.
 cdef int kernel_run(const char *name, pt_kernel kernel, const pt_call *call, bint random) noexcept

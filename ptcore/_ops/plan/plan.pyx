@@ -34,15 +34,6 @@ cdef struct Place:              # where the elements of a tensor lie
     int64_t[64] strides
 
 
-cdef struct Input:              # what an input was in the recording, and has to be in each run
-    int buffer, dt, ndim
-    int same                    # the first input with this memory; itself: memory of its own
-    int64_t low                 # bytes from its first element to its lowest one
-    int64_t offset              # of memory that inputs share: bytes from the storage's start
-    int64_t *dims               # sizes, then strides
-    bint written
-
-
 cdef class Spot:
     """Where a tensor of the recording lies in the memory of a plan."""
     cdef Place place
@@ -76,18 +67,6 @@ cdef class Plan:
     >>> plan([ptcore.tensor([1., 2., 3.])])
     [tensor([4., 6., 8.])]
     """
-    cdef pt_plan *p
-    cdef pt_storage **kept              # allocated during the recording
-    cdef int64_t n_kept, room
-    cdef pt_storage **bound             # of each buffer during a run, with a reference; NULL: in the arena or none
-    cdef int64_t *bytes_of              # of each buffer, in the recording
-    cdef int n_buffers
-    cdef Input *inputs
-    cdef int n_inputs
-    cdef list results                   # buffers that get new memory at each run
-    cdef list outputs                   # Spots, and what is no tensor
-    cdef object arena
-    cdef bint recording, busy
 
     def __cinit__(self):
         self.p = pt_plan_new()
@@ -159,6 +138,7 @@ cdef class Plan:
             self.n_inputs = k + 1
             memcpy(self.inputs[k].dims, t.dims, 2 * t.rank * sizeof(int64_t))
             self.inputs[k].dt, self.inputs[k].ndim = t.dt, t.rank
+            self.inputs[k].needs_grad = needs_grad(t)
             self.inputs[k].same = next((j for j in range(k) if (<Tensor>given[j]).storage == t.storage), k)
         for k in range(self.n_inputs):
             self.name_input(k, given)
@@ -300,9 +280,9 @@ cdef class Plan:
 
     # -- runs --------------------------------------------------------------------------------------
 
-    def fits(self, list inputs):
+    def fits(self, list inputs, bint grads=False):
         """Whether a run may take these inputs: they are of the dtypes, sizes and strides of the recording, share memory
-        as those did, and what is written to may be."""
+        as those did, and what is written to may be. ``grads``: and the same ones ask for gradients."""
         cdef Tensor t
         cdef Input *x
         cdef int k, j
@@ -314,7 +294,7 @@ cdef class Plan:
             t = <Tensor>inputs[k]
             x = &self.inputs[k]
             if (t.dt != x.dt or t.rank != x.ndim or not same_sizes(2 * t.rank, t.dims, x.dims)
-                    or not is_plain(t)
+                    or not is_plain(t) or (grads and needs_grad(t) != x.needs_grad)
                     or (x.written and t.storage.flags & PT_STORAGE_READONLY)):
                 return False
             if x.same != k:

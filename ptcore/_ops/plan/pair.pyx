@@ -1,0 +1,139 @@
+"""Pair: the plan of a program's values and the plan of its gradients, as one node of the tape."""
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+
+from ptcore._types cimport *
+from ptcore._node cimport Node, new_node
+from ptcore._tensor cimport *
+from ptcore._ops._record cimport link, save, trace_of_user
+from ptcore._ops.plan.plan cimport Plan
+from ptcore._dtype cimport dtype_of
+
+
+cdef class Pair:
+    """What a call with gradients needs to know.
+
+    Parameters
+    ----------
+    first : Plan
+        Its results are those of the program, then what is saved beside the inputs.
+    second : callable
+        Of the saved tensors and the gradients of results: the gradients of the inputs that ask for one.
+    again : callable
+        The same with history: of the inputs, the gradients and a state.
+    saved : list of int
+        What is saved: places among the inputs, then among the results of ``first`` that are not the program's.
+    graded : list of bool
+        Which results have gradients.
+    needs : list of bool
+        Which inputs ask for one.
+    """
+    cdef Plan first
+    cdef Plan second_plan
+    cdef object second, again
+    cdef tuple saved, needs, metas
+    cdef int n_outs, n_graded
+    cdef uint8_t *graded
+
+    def __init__(self, Plan first not None, second, again, saved, graded, needs, metas):
+        cdef int k
+        self.first, self.second, self.again = first, second, again
+        self.saved, self.needs, self.metas = tuple(saved), tuple(needs), tuple(metas)
+        self.n_outs = <int>len(graded)
+        self.graded = <uint8_t *>PyMem_Malloc(self.n_outs + 1)
+        if self.graded == NULL:
+            raise MemoryError()
+        for k in range(self.n_outs):
+            self.graded[k] = bool(graded[k])
+
+    def __dealloc__(self):
+        PyMem_Free(self.graded)
+
+    def fits(self, list tensors):
+        """Whether the program may be run on these tensors, and the same ones ask for gradients."""
+        return self.first.fits(tensors, True)
+
+    def record(self, list tensors, list results, state=None):
+        """Gives results of ``first`` their history; returns those of the program."""
+        cdef Node n = new_node(-1, <int>len(tensors))
+        cdef Rule rule = Rule.__new__(Rule)
+        cdef int i, k = 0, m = <int>len(tensors)
+        cdef Tensor t
+        for i in range(m):
+            t = <Tensor>tensors[i]
+            if needs_grad(t):
+                link(n, i, t)
+        rule.pair, rule.primals, rule.state = self, tensors, state
+        rule.versions = [version_of(<Tensor>x) for x in tensors]
+        n.fn, n.nout = rule, self.n_outs
+        for i in self.saved:
+            x = tensors[i] if i < m else results[i - m + self.n_outs]
+            # A result that is saved is an alias: it must not hold the node that holds it.
+            save(n, k, x)
+            k += 1
+        if self.n_outs > 1:
+            n.out_meta = tuple([(shape_of(<Tensor>results[i]), dtype_of((<Tensor>results[i]).dt), results[i].device)
+                                if self.graded[i] else None for i in range(self.n_outs)])
+        for i in range(self.n_outs):
+            if self.graded[i]:
+                set_node(<Tensor>results[i], n, i)
+        if pt_tls.mode & PT_MODE_ANOMALY:
+            n.trace = trace_of_user()
+        return results if len(results) == self.n_outs else results[:self.n_outs]
+
+    def __call__(self, list tensors, state=None):
+        return self.record(tensors, self.first(tensors), state)
+
+
+cdef class Rule:
+    """The gradients of one call, as the engine asks for them."""
+    cdef Pair pair
+    cdef list primals, versions
+    cdef object state
+    cdef object __weakref__
+
+    @property
+    def __name__(self):
+        return "CompiledBackward"
+
+    def __call__(self, Node node not None, g, needs):
+        cdef Pair p = self.pair
+        cdef list given = [], found
+        cdef list result = []
+        cdef int k, i = 0, m = 0
+        for k in range(<int>len(p.saved)):
+            given.append(node.saved(k))
+        for k in range(p.n_outs):
+            if not p.graded[k]:
+                continue
+            x = g[k] if p.n_outs > 1 else g
+            if x is None:
+                from ptcore._ops.creation.creation import zeros
+                x = zeros(p.metas[m][0], dtype=p.metas[m][1])
+            given.append(x)
+            m += 1
+        if pt_tls.grad_enabled:
+            self.check_primals()
+            found = list(p.again(self.primals, given[len(p.saved):], self.state))
+        elif p.second_plan is not None and p.second_plan.fits(given):
+            found = p.second_plan(given)
+        else:
+            found = list(p.second.call(given, given))
+            plans = p.second.simple_plans
+            p.second_plan = plans[0] if plans else None
+        for k in range(<int>len(p.needs)):
+            if p.needs[k]:
+                result.append(found[i])
+                i += 1
+            else:
+                result.append(None)
+        return tuple(result)
+
+    cdef int check_primals(self) except -1:
+        """Nobody knows which primals the second derivative needs: none may have changed."""
+        cdef int k
+        for k in range(<int>len(self.primals)):
+            if version_of(<Tensor>self.primals[k]) != <uint64_t>self.versions[k] and k not in self.pair.first.writes:
+                raise RuntimeError("one of the variables needed for gradient computation has been modified by an "
+                                   "inplace operation: an argument of a compiled function, whose second derivative is "
+                                   "asked for")
+        return 0
