@@ -100,6 +100,7 @@ class TorchFunctionMode:
     ...         return func(*args, **(kwargs or {}))
     >>> with Names():
     ...     _ = ptcore.ones(2).sin() + 1
+    ones
     sin
     add
     """

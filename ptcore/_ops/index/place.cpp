@@ -236,7 +236,10 @@ int triangle_kernel(pt_call *call) {
 int cross_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &y = call->in[1], &out = call->out[0];
     const int64_t dim = call->params[0].i;
-    if (dim < 0 || dim >= out.ndim || out.sizes[dim] != 3 || x.ndim != out.ndim || y.ndim != out.ndim)
+    bool one_shape = x.ndim == out.ndim && y.ndim == out.ndim;
+    for (int d = 0; one_shape && d < out.ndim; ++d)
+        one_shape = x.sizes[d] == out.sizes[d] && y.sizes[d] == out.sizes[d];
+    if (dim < 0 || dim >= out.ndim || out.sizes[dim] != 3 || !one_shape)
         return fail(call, PT_RUNTIME_ERROR, "expected tensors of one shape with a dimension of size 3");
     if (out.numel == 0) return PT_OK;
     space<3> rows;

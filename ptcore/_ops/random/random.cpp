@@ -295,6 +295,8 @@ int random_poisson(pt_call *call) {
 template<class T> struct binomial {
     static int run(pt_call *call) {
         const T *count = (const T *)call->in[0].data, *prob = (const T *)call->in[1].data;
+        if (call->in[1].numel != call->in[0].numel)
+            return fail(call, PT_RUNTIME_ERROR, "count and prob must have one shape");
         for (int64_t i = 0; i < call->in[0].numel; i++) {
             const double n = widen(count[i]), p = widen(prob[i]);
             if (!(n >= 0 && n == floor(n) && isfinite(n)))
