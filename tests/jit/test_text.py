@@ -1,0 +1,114 @@
+"""Graphs as text: every row there and back, values of all kinds, damaged texts."""
+import math
+import random
+
+import pytest
+
+import ptcore as pt
+from ptcore.fx import Graph, GraphModule
+from ptcore.fx.experimental.proxy_tensor import make_fx
+from ptcore.jit._text import parse, register, to_text
+from ptcore.serialization import CorruptFileError
+
+VALUES = [None, True, False, 0, -3, 2**70, 0.1, -0.0, 1e300, 5e-324, math.inf, -math.inf, 1 + 2j,
+          complex(0.0, -math.inf), "a", "ä \"quoted\"\\\n\t", "", (), (1,), (1, (2.5, None)), [], [1, [2]], {},
+          {"a": 1, 3: (True,)}, slice(None, 3, None), slice(1, 2, -1), pt.float32, pt.bool, pt.complex128,
+          pt.device("cpu"), pt.device("cuda:3"), pt.channels_last, pt.preserve_format, pt.strided]
+
+
+def same(a, b):
+    if isinstance(a, float):
+        return math.copysign(1, a) == math.copysign(1, b) and a == b
+    return a == b
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_values(value):
+    graph = Graph()
+    x = graph.placeholder("x")
+    graph.output((graph.call_function(pt.add, (x, value)), value))
+    text = to_text(graph)
+    again = parse(text)
+    got = again.output_node().args[0][1]
+    assert same(got, value) or (isinstance(value, list) and list(got) == value)
+    assert type(got) is type(again.output_node().args[0][0].args[1])
+    assert to_text(again) == text
+
+
+def test_nan():
+    graph = Graph()
+    graph.output(math.nan)
+    assert math.isnan(parse(to_text(graph)).output_node().args[0])
+
+
+def test_programs_come_back():
+    layer = pt.nn.Sequential(pt.nn.Linear(3, 4), pt.nn.BatchNorm1d(4), pt.nn.Softmax(1))
+
+    def f(x, y):
+        z = layer(x) + y[1:].mean()
+        z.clamp_(max=0.9)
+        return {"z": z, "more": (z.split(2, 1), 3)}
+    for mode in ("real", "symbolic"):
+        made = make_fx(f, tracing_mode=mode)(pt.randn(5, 3), pt.randn(4))
+        text = to_text(made.graph)
+        assert text.count("# \"") > 5                               # the user's lines
+        again = parse(text)
+        assert to_text(again) == text
+        first = [n for n in made.graph.nodes if n.op in ("placeholder", "get_attr")]     # they stand in the head
+        rest = [n for n in made.graph.nodes if n not in first]
+        for old, new in zip([*first, *rest], again.nodes, strict=True):
+            assert (old.name, old.op, old.target, str(old.args)) == (new.name, new.op, new.target, str(new.args))
+            assert old.meta.get("where") == new.meta.get("where") or old.op == "get_attr"
+        again._trees = made.graph._trees
+        x, y = pt.randn(5, 3), pt.randn(4)
+        layer.eval()
+        got, want = GraphModule(made, again)(x, y), made(x, y)
+        assert got["z"].tolist() == want["z"].tolist()
+        layer.train()
+
+
+def test_what_has_no_text():
+    graph = Graph()
+    x = graph.placeholder("x")
+    graph.output(graph.call_function(math.sin, (x,)))
+    with pytest.raises(TypeError, match="calls sin has no text: it is no op of the table"):
+        to_text(graph)
+    graph = Graph()
+    graph.output(graph.call_function(pt.add, (graph.placeholder("x"), object())))
+    with pytest.raises(TypeError, match="a value of object has no text"):
+        to_text(graph)
+    with pytest.raises(ValueError, match="is taken"):
+        register("getitem", len)
+
+
+BODIES = ["  return %y\n", "  return %x", "  %y = row.nosuch(%x)\n  return %y\n", "  return %x\nmore\n",
+          "  %y = inplace.sum(%x)\n  return %y\n", "  %y = os.system(%x)\n  return %y\n", "  return (%x)\n",
+          "  %x = row.add(%x, 1)\n  return %x\n", "  %y = row.add(%x, alpha=1, alpha=2)\n  return %y\n",
+          "   return %x\n", "  return %x\n  return %x\n", "  return dtype.float33\n", "  return device(\"warp\")\n",
+          "  return complex(1, 2)\n", "  return {[1]: 2}\n", "  return \"a\\q\"\n", f"  return {'(' * 999}\n",
+          f"  return {'9' * 9999}\n", "  %y = row.add(%x, 1) then\n  return %y\n",
+          "  %y = method.a b(%x)\n  return %y\n"]
+BAD = ["", "graph(", "graph():\n", "graph(%x, %x):\n  return %x\n", "graph(%None):\n  return 1\n",
+       "block(%x):\n  return %x\n", *[f"graph(%x):\n{body}" for body in BODIES]]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_damaged_texts(text):
+    with pytest.raises(CorruptFileError):
+        parse(text)
+
+
+def test_changed_texts_are_refused_or_read():
+    text = to_text(make_fx(lambda x: (x[1:] * 2.5).softmax(0).to(pt.float64))(pt.ones(4)).graph)
+    draw = random.Random(0)
+    read = 0
+    for _ in range(3000):
+        at = draw.randrange(len(text))
+        kind = draw.randrange(3)
+        new = text[:at] + (draw.choice("%()[]{},:=. \"\n0aZ") if kind else "") + text[at + (kind < 2):]
+        try:
+            parse(new)
+            read += 1
+        except CorruptFileError:
+            pass
+    assert 0 < read < 1500
