@@ -4,12 +4,13 @@ import functools
 from ptcore._errors import at_users_line, here
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
+from ptcore._state import is_grad_enabled, set_grad_enabled
 from ptcore._tensor import Tensor
 from ptcore.autograd._batch import basis_of, vmap
 from ptcore.autograd._dual import Forward, check_tangent
 from ptcore.autograd._levels import has_history
 from ptcore.func import _arguments
-from ptcore.func._vjp import jacrev, vjp, with_history_if
+from ptcore.func._vjp import jacrev, vjp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,6 +215,7 @@ def linearize(func, *primals):
             check_tangent(x, t)
         # The pullback is linear in its cotangents: its own pullback is the derivative.
         _, along = vjp(lambda *g: vjp_fn(tree_unflatten(list(g), spec), create_graph=True), *map(zeros_like, flat))
-        keep = vjp_fn.pulled.elsewhere or any(map(has_history, given))
-        return tree_unflatten([with_history_if(keep, t) for t in along(tuple(tangents))], spec)
+        # What samples stand for would keep the history of the primals otherwise.
+        with set_grad_enabled(is_grad_enabled() and (vjp_fn.pulled.elsewhere or any(map(has_history, given)))):
+            return tree_unflatten(list(along(tuple(tangents))), spec)
     return output, jvp_fn
