@@ -9,6 +9,7 @@ Invariants: all batched arguments of a call have one size; the hidden dim is the
 argument and result; a call that is wrong for one sample raises that sample's error, because ops
 whose rule moves dims run once on ``meta`` samples, which also says what the results look like.
 """
+import math
 import sys
 
 import ptcore._ops as ops
@@ -149,10 +150,10 @@ def _broadcast(row, args, inplace):
     # A sample of no dims gives way in promotion; with the hidden dim it no longer would.
     promoting = [k for k in places if isinstance(args[k], (Tensor, Batched)) and row.promote != "first"
                  and row.args[k].letter == "T" and not (row.promote == "where" and k == 0)]
-    if any(isinstance(args[k], Batched) and not args[k].ndim for k in promoting) and ndim:
+    if len(promoting) > 1 and any(isinstance(args[k], Batched) and not args[k].ndim for k in promoting):
         with aside():
             dtype = sum([_sample(args[k]) for k in promoting[1:]], _sample(args[promoting[0]])).dtype
-        for k in promoting:
+        for k in promoting[1:] if inplace else promoting:
             if isinstance(args[k], Batched) and not args[k].ndim and args[k].tensor.dtype is not dtype:
                 args[k] = Batched(args[k].tensor.to(dtype))
     moved = [_aligned(a, ndim) for a in args]
@@ -338,6 +339,19 @@ def _index(row, args, size, rest):
     return Batched(ops.run(row.name, (x, values, tensors, dims, last)))
 
 
+def _rows(row, args, size, rest):
+    """places_among(sorted_sequence, input, right): a vector serves all values of a sample, else rows go together."""
+    x, values, right = args
+    expected = _expected(row, args)
+    if x.ndim > 1:
+        return Batched(ops.run(row.name, (spread(x, size), spread(values, size), right)))
+    values = spread(values, size)
+    if isinstance(x, Batched):
+        x = x.tensor
+        values = values.reshape((size, math.prod(expected.shape)))
+    return Batched(ops.run(row.name, (x, values, right)).reshape((size, *expected.shape)))
+
+
 def _merge(row, args, size, rest):
     """The hidden dim becomes part of the first dim, which all tensors share."""
     expected = _expected(row, args)
@@ -399,4 +413,4 @@ def _each(row, args, size, rest):
 
 _RULES = {"shift": _shift, "merge": _merge, "convolution": _convolution, "whole": _whole, "sizes": _sizes,
           "permute": _permute, "strided": _strided,
-          "squeeze": _squeeze, "product": _product, "index": _index, "each": _each}
+          "squeeze": _squeeze, "product": _product, "index": _index, "rows": _rows, "each": _each}

@@ -5,7 +5,7 @@ from interpreters import Interposed, Tracer
 
 import ptcore as pt
 from ptcore._state import interpreters
-from ptcore.func import functional_call, grad, hessian, jacfwd, jacrev, stack_module_state, vmap
+from ptcore.func import functional_call, grad, hessian, jacfwd, jacrev, linearize, stack_module_state, vmap
 
 pytestmark = pytest.mark.core
 
@@ -122,6 +122,59 @@ def test_index_by_batched_positions():
               lambda x, i: x.gather(0, i.expand(1, 4))):
         same(vmap(f)(X, rows), loop(f, X, rows))
     same(vmap(lambda i: X[0][i])(rows), X[0][rows])
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
+@pytest.mark.parametrize("other", ["int64", "float64", "complex64"])
+@pytest.mark.parametrize("f", [lambda x, y: x + y, lambda x, y: pt.where(x.real > 2, x, y), pt.Tensor.mul_],
+                         ids=range(3))
+def test_samples_of_no_dims_promote_as_such(f, other, dims):
+    """A number that all samples share counts as much as a sample that is one, though the stack has a dim."""
+    x, y = pt.arange(3.), pt.arange(2, 5).to(getattr(pt, other))
+    given = [a if d == 0 else a[1] for a, d in zip((x, y), dims)]
+    if f is pt.Tensor.mul_:
+        if dims[0] is None or other == "complex64":
+            return
+        given[0] = given[0].clone()
+    want = pt.stack([f(*[a[k].clone() if d == 0 else a for a, d in zip(given, dims)]) for k in range(3)])
+    same(vmap(f, in_dims=dims)(*given).real, want.real)
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_index_put_of_what_all_samples_share(accumulate):
+    places, values = pt.tensor([[0, 2], [1, 1]]), pt.tensor([[5., 6.], [7., 7.]])
+    for f in (lambda i, v: pt.index_put(X[0, 0], (i,), v, accumulate),
+              lambda i, v: X[0].index_put((None, i), v, accumulate),
+              lambda i, v: X[0].index_put((i, pt.tensor(1)), pt.tensor(2.), accumulate)):
+        same(vmap(f)(places, values), loop(f, places, values))
+    same(vmap(grad(lambda v: (X[0, 0].index_put((places[0],), v) ** 2).sum()))(values), 2 * values)
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0), (1, 1)])
+@pytest.mark.parametrize("right", [False, True])
+def test_searches_among_sorted_samples(dims, right):
+    rows = pt.tensor([[1., 2., 4.], [0., 3., 5.], [2., 2., 2.]])
+    for values in (pt.tensor([0., 2., 3.]), pt.tensor([[0., 2.], [3., 5.], [4., 1.]])):
+        for f in (lambda s, v: pt.searchsorted(s, v, right=right), lambda s, v: pt.bucketize(v, s, right=right)):
+            s = rows.t() if dims[0] == 1 else rows if dims[0] == 0 else rows[1]
+            v = values.movedim(0, -1) if dims[1] == 1 else values
+            samples = [(rows[1] if dims[0] is None else rows[k], values if dims[1] is None else values[k])
+                       for k in range(3)]
+            in_dims = tuple([-1 if d == 1 else d for d in dims])
+            same(vmap(f, in_dims)(s, v), pt.stack([f(*sample) for sample in samples]))
+    deep = pt.stack([rows, rows + 1])
+    same(vmap(pt.searchsorted)(deep, deep - 1), pt.stack([pt.searchsorted(a, a - 1) for a in deep]))
+    assert vmap(pt.searchsorted)(deep[:0, 0], deep[:0, 0]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_linearized_directions_as_samples(tracked):
+    """What nothing outside has a history of has none, nor have the stacks behind samples."""
+    w = pt.ones(3, requires_grad=tracked)
+    _, along = linearize(lambda x: x.sin() * x * w, X[0, 0, :3])
+    got = vmap(along)(Y[:, 0, :3])
+    same(got, pt.stack([along(y) for y in Y[:, 0, :3]]))
+    assert got.requires_grad is tracked
 
 
 # -- randomness -------------------------------------------------------------------------------------

@@ -392,9 +392,9 @@ cdef Tensor strip(Tensor value, Tensor target):
     return value
 
 
-cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1:
+cdef tuple to_write(Tensor r, list advanced, object value, bint accumulate):
+    """The arguments of ``index_write`` or ``index_accumulate``."""
     cdef Tensor v
-    cdef tuple given
     cdef int64_t[64] sizes
     indices, dims, shape = gather_plan(r, advanced)
     if not isinstance(value, Tensor):
@@ -412,35 +412,50 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
         while v.rank > len(shape) and v.dims[0] == 1:
             v = select_at(v, 0, 0)
     check_fits(v, read_sizes(hinted(shape), sizes, b"index", b"shape"), sizes)
-    v = v.expand(shape)
+    return r, v.expand(shape), indices, dims, accumulate
+
+
+cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1:
+    cdef tuple given = to_write(r, advanced, value, accumulate)
     op = OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE
-    given = (r, v, indices, dims, accumulate)
     if not over_first(op, PySequence_Fast_ITEMS(given), 5):
         overwrite(r, <Tensor>call(op, given, None), b"index_put")
     return 0
 
 
+cdef tuple index_tensors(str name, Tensor x, object indices):
+    """What ``basic`` makes of index tensors; None where masks have no positions, as on the meta device."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"{name}: indices must be a tuple of Tensors, got {type(indices).__name__}")
+    key = tuple([slice(None) if i is None else i for i in indices])
+    if key and x.storage.device == DEVICE_META and not x.flags & PT_INTERPOSED:
+        return None
+    # a tensor of one integer is an index among the others here: read by the kernel, not before it
+    r, advanced = basic(x, key, select=False)
+    if advanced is None:
+        raise IndexError(f"{name}: at least one index tensor is needed")
+    return r, advanced
+
+
 @overridable
 def index_put_(Tensor self not None, indices, values, accumulate=False):
     """Writes (or adds) values at the positions that the index tensors name."""
-    if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"index_put_: indices must be a tuple of Tensors, got {type(indices).__name__}")
     accumulate = switch("index_put_", "accumulate", accumulate)
-    key = tuple([slice(None) if i is None else i for i in indices])
-    if key and self.storage.device == DEVICE_META and not self.flags & PT_INTERPOSED:
-        return self                     # masks have no positions there; the sizes stay what they are
-    # a tensor of one integer is an index among the others here: read by the kernel, not before it
-    r, advanced = basic(self, key, select=False)
-    if advanced is None:
-        raise IndexError("index_put_: at least one index tensor is needed")
-    write(<Tensor>r, advanced, values, accumulate)
+    found = index_tensors("index_put_", self, indices)
+    if found is not None:
+        write(<Tensor>found[0], found[1], values, accumulate)
     return self
 
 
 @overridable
 def index_put(Tensor input not None, indices, values, accumulate=False):
     """``index_put_`` on a copy."""
-    return index_put_(input.clone(), indices, values, accumulate)
+    accumulate = switch("index_put", "accumulate", accumulate)
+    found = index_tensors("index_put", input, indices)
+    if found is None:
+        return input.clone()
+    return call(OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE,
+                to_write(<Tensor>found[0], found[1], values, accumulate), None)
 
 
 table.getitem = getitem

@@ -66,7 +66,7 @@ nondifferentiable(
     "places_among(sorted_sequence, input, right: Bool)", types=ORDERED, kernel="places_among", internal=True,
     called="searchsorted",
     layout="contiguous", out="(input.shape, INT64)", reference="_places_among(x, y, right)",
-    batch="refused: a sequence of one dim and one with the dims of input are read differently",
+    batch="rows",
     doc="Where elements go among the rising ones of a vector, or of the last dim: see searchsorted.")
 
 composite(

@@ -56,7 +56,7 @@ LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tens
 TENSOR_LETTERS = "TOIJL"
 AUTOCAST = ("low", "high", "widest", None)
 BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "strided", "product", "index",
-         "merge", "convolution", "each", "decompose", "constant", "refused:")
+         "rows", "merge", "convolution", "each", "decompose", "constant", "refused:")
 JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
 KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
          "nondifferentiable")
@@ -82,9 +82,9 @@ class Row:
     ``batch``: how the op runs on tensors with a hidden first dim (_batching.py). "broadcast"
     aligns dims; "shift" moves the dims that parameters name by one ("shift a b": tensors other
     than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
-    takes a shape; "strided" is ``as_strided``; "product ik,kj->ij" is an einsum; "merge" makes the
-    hidden dim part of the first one; "convolution" does so, or makes samples groups of channels; "each" runs
-    one sample after another; "decompose" runs the body of a composite or the function of
+    takes a shape; "strided" is ``as_strided``; "product ik,kj->ij" is an einsum; "rows" searches
+    sorted rows; "merge" makes the hidden dim part of the first one; "convolution" does so, or makes samples groups of
+    channels; "each" runs one sample after another; "decompose" runs the body of a composite or the function of
     <topic>/decompositions.py; "constant" takes no tensor; "refused: why"
     raises.
 
