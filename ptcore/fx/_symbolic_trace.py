@@ -77,6 +77,32 @@ class _TreesOfGraph:
         return tree_unflatten(list(out) if isinstance(out, (tuple, list)) else [out], self.out_spec)
 
 
+class _ForwardOfGraph:
+    """The ``forward`` of a GraphModule, with the parameters that its graph has."""
+
+    def __init__(self, function, graph):
+        self.function = function
+        parameters, kind = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)], None
+        for node in graph.find_nodes(op="placeholder"):
+            name = node.target.lstrip("*")
+            default = node.args[0] if node.args else inspect.Parameter.empty
+            if name != node.target:
+                kind = (inspect.Parameter.VAR_POSITIONAL if node.target == f"*{name}"
+                        else inspect.Parameter.VAR_KEYWORD)
+            elif kind is not None or (not node.args and parameters[-1].default is not inspect.Parameter.empty):
+                kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter(
+                name, inspect.Parameter.POSITIONAL_OR_KEYWORD if kind is None else kind, default=default,
+                annotation=inspect.Parameter.empty if node.type is None else node.type))
+        self.__signature__ = inspect.Signature(parameters)
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    def __repr__(self):
+        return f"a graph{self.__signature__}"
+
+
 class Tracer(TracerBase):
     """Makes a graph of a module or function. Subclasses say what is recorded as a whole.
 
@@ -160,6 +186,8 @@ class Tracer(TracerBase):
         """
         if isinstance(root, Module):
             self.root, function = root, type(root).forward
+            if isinstance(root, GraphModule):
+                function = _ForwardOfGraph(function, root.graph)
             self.submodule_paths = {id(mod): name for name, mod in root.named_modules()}
         else:
             self.root, function = Module(), root

@@ -354,9 +354,7 @@ class Graph:
     # -- as text -----------------------------------------------------------------------------------
 
     def __str__(self):
-        arguments = []
-        lines = [node.format_node() for node in self.nodes]
-        return "\n    ".join([f"graph({', '.join(arguments)}):", *lines]).replace("return %", "return ")
+        return "\n    ".join(["graph():", *[node.format_node() for node in self.nodes]])
 
     def print_tabular(self):
         """Prints the nodes in columns."""

@@ -315,7 +315,7 @@ class Node:
         if self.op == "get_attr":
             return f"{start}[target={self.target}]"
         if self.op == "output":
-            return f"return {text_of(self.args[0])}"
+            return f"return {self.args[0]}"
         target = self.target if isinstance(self.target, str) else name_of_function(self.target)
         kwargs = "{" + ", ".join([f"{key}: {text_of(x)}" for key, x in self.kwargs.items()]) + "}"
         return f"{start}[target={target}](args = {text_of(self.args)}, kwargs = {kwargs})"

@@ -233,6 +233,22 @@ def test_concrete_arguments():
     assert symbolic_trace(keyword)(X, k=3).tolist() == (X * 3).tolist()
 
 
+def test_graphs_are_traced_again():
+    def gated(x, y: float = 2.0, *, z):
+        return {"a": [x + y * z, pt.relu(x)]}["a"]
+    for program, given in ((Net(), ()), (gated, (("z", X),)), (lambda x, y=3.0: x.exp() * y, ())):
+        first = symbolic_trace(program)
+        again = symbolic_trace(first)
+        assert str(again.graph) == str(first.graph) and list(again.state_dict()) == list(first.state_dict())
+        for args, kwargs in (((X,), {}), ((), {"x": X})):
+            got, want = again(*args, **kwargs, **dict(given)), program(*args, **kwargs, **dict(given))
+            assert all(pt.equal(a, b) for a, b in zip(got, want, strict=True))
+    part = symbolic_trace(symbolic_trace(lambda x, y: x * y), {"y": 2})
+    assert pt.equal(part(X, 2), X * 2)
+    with pytest.raises(NotImplementedError, match=r"args of a graph\(self, /, x, \*rest\) are not"):
+        symbolic_trace(symbolic_trace(lambda x, *rest: x + rest[0]))
+
+
 def test_own_tracers():
     class Deep(Tracer):
         def is_leaf_module(self, m, module_qualified_name):
