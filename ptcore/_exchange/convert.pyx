@@ -14,7 +14,7 @@ from ptcore._types cimport *
 from ptcore._device cimport CPU, as_device
 from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float,
                             dtype_of)
-from ptcore._shape cimport fill_strides, read_index
+from ptcore._shape cimport fill_strides, is_symbolic_number, read_index
 from ptcore._state cimport asked, is_asked, told
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
@@ -219,6 +219,8 @@ cdef int collect(Reader r, object value, int depth) except -1:
             r.has_int = True
         elif type(value) is bool:
             r.has_bool = True
+        elif is_symbolic_number(value):     # memory holds numbers
+            return collect(r, value.guard(), depth)
         else:
             note(r, value)
         r.leaves.append(value)

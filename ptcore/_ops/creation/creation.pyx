@@ -501,6 +501,8 @@ cdef object number_or_tensor(object value, int dt, const char *op):
     """A value to be written everywhere: a number that fits the dtype, or what makes a tensor."""
     if type(value) is float or type(value) is int:
         return fitting(value, dt, op)
+    if is_symbolic_number(value):
+        return _arguments.symbolic(value)
     if not isinstance(value, (int, complex, Tensor)) and not hasattr(value, "__array__"):
         raise TypeError(f"{op.decode()}: value must be a number or a Tensor, got "
                         f"{type(value).__name__}")
