@@ -263,6 +263,29 @@ def test_a_constant_that_was_written_to_is_none():
         make_fx(f)(pt.ones(1))
 
 
+@pytest.mark.parametrize("mode", ["fake", "symbolic"])
+@pytest.mark.parametrize("write", [
+    lambda c, part, x: c.add_(1), lambda c, part, x: part.add_(1), lambda c, part, x: c[1:].copy_(x[1:]),
+    lambda c, part, x: pt.add(x, 1, out=c), lambda c, part, x: c.__setitem__(0, 3.0)], ids=range(5))
+@pytest.mark.parametrize("read", [
+    lambda c, part: c.sum().item(), lambda c, part: float(part[0]), lambda c, part: c.tolist()[0],
+    lambda c, part: part.sum().item(), lambda c, part: int((c * 2)[1])], ids=range(5))
+def test_without_values_memory_outside_is_not_known_after_a_write(read, write, mode):
+    c = pt.zeros(3)
+    part = c[1:]
+
+    def f(x, writing=True):
+        if writing:
+            write(c, part, x)
+        return x * (c + 1) * read(c, part)
+    same(make_fx(lambda x: f(x, False), tracing_mode=mode)(pt.ones(3))(pt.ones(3)), pt.zeros(3))
+    with pytest.raises(RuntimeError, match=r"tracing tensor|reads a tensor from outside that it has written to"):
+        make_fx(f, tracing_mode=mode)(pt.ones(3))
+    same(c, pt.zeros(3))
+    traced = make_fx(lambda x: (write(c, part, x), c * x)[1], tracing_mode=mode)(pt.ones(3))
+    same(traced(pt.ones(3)), c)
+
+
 # -- graphs ------------------------------------------------------------------------------------------------
 
 def test_names_lines_and_code():

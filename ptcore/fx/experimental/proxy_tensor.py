@@ -113,6 +113,7 @@ class ProxyTracer:
                                for key, f in (decompositions or {}).items()}
         self.reads = []                 # (kind, tensor) of values that no argument has
         self._constants, self._calls = {}, {}
+        self._outside, self._written = {}, {}       # without values: id -> tensor from outside, its storage
         self.env = None
         if mode == "symbolic":
             from ptcore.fx.experimental import _sizes
@@ -169,6 +170,7 @@ class ProxyTracer:
                 k += 1
             setattr(self.root, f"{kind}{k}", x)
             value = x if self.mode == "real" else x.detach().to("meta")
+            self._outside[id(value)] = x
             known = self._constants[id(x)] = x, value, self.node("get_attr", f"{kind}{k}", (), {}, f"{kind}{k}")
         return known[1:]
 
@@ -231,6 +233,7 @@ class ProxyTracer:
         if variant == INPLACE:
             if self.env is not None:
                 self.env.check_write(own, args)
+            self.note_write(values[0])
             node = self.node("call_function", in_place, tuple(positional), keyword, f"{name}_")
             written = found[0][2]
             if isinstance(written, Traced):
@@ -287,6 +290,8 @@ class ProxyTracer:
         outs = [self.argument(x) for x in (out if isinstance(out, (tuple, list)) else (out,))]
         positional, named = ops.bound(own, values)
         single = not isinstance(out, (tuple, list))
+        for value, _, _ in outs:
+            self.note_write(value)
         keyword["out"] = outs[0][1] if single else tuple([n for _, n, _ in outs])
         return ops.function(op)(*positional, **named, out=outs[0][0] if single else tuple([v for v, _, _ in outs]))
 
@@ -301,13 +306,26 @@ class ProxyTracer:
         values = []
         for value, _, carried in found:
             several = isinstance(carried, list)
-            known = [p.known_value() if isinstance(p, Traced) else v if p is None else p
+            known = [p.known_value() if isinstance(p, Traced) else v if p is None else self.held(p)
                      for p, v in (zip(carried, value) if several else [(carried, value)])]
             if any(p is not None and (k is None or not isinstance(p, (Traced, Tensor, ptcore.device)))
                    for k, p in zip(known, carried if several else [carried])):
                 return                  # a symbolic number is none that is known
             values.append(tuple(known) if several else known[0])
         self.know(payload, None if self.mode == "real" else values, op, variant)
+
+    def note_write(self, value):
+        """Where there are no values, memory outside is not written to: what it would hold is not known any more."""
+        if self.mode != "real":
+            x = self._outside.get(id(value if value._base is None else value._base))
+            if x is not None:
+                storage = x.untyped_storage()
+                self._written[id(storage)] = storage
+
+    def held(self, x):
+        """A tensor from outside, or a device; None where it is not known what it would hold."""
+        written = self._written and isinstance(x, Tensor) and id(x.untyped_storage()) in self._written
+        return None if written else x
 
     def know(self, payload, values, op, variant):
         """``values``: the arguments where the value is to be worked out, which has none on the meta device."""
@@ -347,6 +365,9 @@ class ProxyTracer:
         return s
 
     def read(self, kind, x):
+        if self.held(x) is None and kind not in ("data_ptr", "format"):
+            raise RuntimeError("make_fx: the program reads a tensor from outside that it has written to; without "
+                               "values nothing was written. Make it an argument, or trace with real values" + here())
         self.reads.append((kind, x))
 
 
