@@ -112,7 +112,7 @@ def test_created_by_sizes():
         n, m = x.shape
         return (pt.zeros(n) + pt.arange(n), pt.ones(m, n), pt.full((n * 2,), 3.0), x.new_empty(n - 1).fill_(1),
                 pt.zeros_like(x), pt.empty(m).zero_(), pt.eye(n, m), pt.eye(n), pt.linspace(0, 1, n), pt.full((2,), m),
-                pt.full((2,), 1 / n), pt.rand(n, 3) * 0, pt.randn(x.shape).mul(0) + n)
+                x.clone().fill_(m), pt.full((2,), 1 / n), pt.rand(n, 3) * 0, pt.randn(x.shape).mul(0) + n)
     grown(f, (pt.ones(3, 4),), (pt.ones(7, 2),))
 
 
@@ -132,6 +132,33 @@ def test_sizes_of_one_and_equal_sizes_are_guards():
     for args in ((pt.ones(4, 3), pt.ones(4, 3)), (pt.ones(1, 3), pt.ones(4, 1)), (pt.ones(1, 3), pt.ones(3, 3, 3))):
         with pytest.raises((RuntimeError, IndexError)):
             traced(*args)
+
+
+def test_arguments_are_checked_before_anything_is_run():
+    """What is run for other sizes would say something else first, or write."""
+    def f(x):
+        x.add_(1)
+        return x.split(2)[-1], x.tensor_split(2)[1], pt.combinations(x[:, 0])
+    traced = make_fx(f, tracing_mode="symbolic")(pt.zeros(7, 3))
+    for sizes in ((9, 3), (6, 3), (7, 1), (7, 3, 2)):
+        x = pt.zeros(sizes)
+        with pytest.raises(RuntimeError, match=GUARD):
+            traced(x)
+        assert not x.any()
+    same(traced(pt.zeros(7, 5)), f(pt.zeros(7, 5)))
+    nodes = list(traced.graph.nodes)
+    first = next(k for k, node in enumerate(nodes) if node.target is not fx.experimental._sizes.check_guards
+                 and isinstance(node.target, type(pt.add)))
+    assert all(node.target is not fx.experimental._sizes.check_guards for node in nodes[first:])
+
+
+def test_tensors_of_sizes_hold_numbers():
+    def f(x):
+        return x * pt.tensor(x.shape[0]) + pt.tensor([x.shape[0] / 2, 1])[0]
+    traced = make_fx(f, tracing_mode="symbolic")(pt.ones(3, 4))
+    same(traced(pt.ones(3, 7)), f(pt.ones(3, 7)))
+    with pytest.raises(RuntimeError, match=GUARD):
+        traced(pt.ones(4, 4))
 
 
 def test_guards_may_be_looked_at():

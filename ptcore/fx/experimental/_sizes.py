@@ -135,29 +135,42 @@ class Sizes:
         return found
 
     def check_guards(self):
-        """Adds to the graph what must hold of the sizes it is run with, for the program to be that which was traced."""
-        texts, holds = [], []
-
-        def hold(text, node):
-            if isinstance(node, Node) and text not in texts:
-                texts.append(text)
-                holds.append(node)
+        """Adds to the graph what must hold of the sizes it is run with, for the program to be that which was traced:
+        what the arguments say before anything else is run, the rest at the end."""
+        early, late = {}, {}                # text -> node
         for node, n in self.dims:
-            found = self.tracer.node("call_function", sym_dim, (node,), {}, "sym_dim")
-            hold(f"{node.name}.dim() == {n}", self.operation(operator.eq, (found, n)))
+            found = self.operation(sym_dim, (node,))
+            early[f"{node.name}.dim() == {n}"] = self.operation(operator.eq, (found, n))
         for node, dim, n in self.given:
             place = node.name if dim is None else f"{node.name}.shape[{dim}]"
             if type(n) is not SymInt:
-                hold(f"{place} == {n}", self.operation(operator.eq, (self.size(node, dim), n)))
+                early[f"{place} == {n}"] = self.operation(operator.eq, (self.size(node, dim), n))
                 continue
             (leaf,) = n.expr.atoms()
             if self.sources[leaf] != (node, dim):
-                hold(f"{place} == {leaf}", self.operation(operator.eq, (self.size(node, dim), self.leaf(leaf))))
-            hold(f"{leaf} >= {leaf.low}", self.operation(operator.le, (leaf.low, self.leaf(leaf))))
+                early[f"{place} == {leaf}"] = self.operation(operator.eq, (self.size(node, dim), self.leaf(leaf)))
+            early[f"{leaf} >= {leaf.low}"] = self.operation(operator.le, (leaf.low, self.leaf(leaf)))
         for guard in self.env.guards:
-            hold(repr(guard), self.node(guard.expr))
-        if holds:
-            self.tracer.node("call_function", check_guards, (tuple(texts), *holds), {}, "check_guards")
+            (late if guard.is_deferred else early)[repr(guard)] = self.node(guard.expr)
+        checks = []
+        for found in (early, late):
+            held = {text: node for text, node in found.items() if isinstance(node, Node)}
+            if held:
+                checks.append(self.tracer.node("call_function", check_guards, (tuple(held), *held.values()), {},
+                                               "check_guards"))
+        self._begin_with_sizes(checks)
+
+    def _begin_with_sizes(self, checks):
+        """Moves what is computed of the arguments' sizes alone behind the arguments."""
+        movable, known, last = {*self.nodes.values(), *checks}, set(), None
+        for node in list(self.tracer.graph.nodes):
+            if node.op == "placeholder":
+                known.add(node)
+                last = node
+            elif node in movable and known.issuperset(node.all_input_nodes):
+                known.add(node)
+                last.append(node)
+                last = node
 
 
 def _has_layout(x):
