@@ -321,8 +321,7 @@ class Graph:
 
     def lint(self):
         """Checks the graph: arguments are nodes of this graph that stand before their users, names are used once, and
-        what
-        is called or looked up is there.
+        what is called or looked up is there.
 
         Raises
         ------

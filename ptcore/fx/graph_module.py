@@ -59,7 +59,7 @@ class GraphModule(Module):
                 if name not in root:
                     raise RuntimeError(f"GraphModule: root has no {name}, which a node uses")
             for name in sorted(dict.fromkeys(names), key=lambda name: name.count(".")):
-                _assign(root[name], self, name)
+                assign(root[name], self, name)
         else:
             raise RuntimeError(f"GraphModule: root must be a Module or a dict, got {type(root).__name__}")
         self.meta = dict(getattr(root, "meta", {})) if isinstance(root, GraphModule) else {}
@@ -270,7 +270,8 @@ def _take_over(root, to, path):
         setattr(to, name, value)
 
 
-def _assign(value, to, path):
+def assign(value, to, path):
+    """Puts a value at a dotted name into a module."""
     *parts, name = path.split(".")
     for part in parts:
         if not hasattr(to, part):

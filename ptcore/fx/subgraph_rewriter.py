@@ -1,9 +1,12 @@
 """``replace_pattern``: parts of a graph that look like one graph, exchanged for another."""
+import copy
 from typing import NamedTuple
 
 from ptcore.fx._symbolic_trace import symbolic_trace
 from ptcore.fx.graph import Graph
-from ptcore.fx.node import Node, map_arg
+from ptcore.fx.graph_module import assign
+from ptcore.fx.node import Node, attribute_at, map_arg
+from ptcore.nn.modules.module import Module
 
 __all__ = ["Match", "replace_pattern"]
 
@@ -26,6 +29,8 @@ def _same(pattern, node, found):
     """Whether a node of the pattern can stand for a node; ``found`` gets who stands for whom."""
     if pattern in found:
         return found[pattern] is node
+    if isinstance(node, Node) and node in found.values():       # it stands for another one
+        return False
     if pattern.op == "placeholder":
         found[pattern] = node
         return True
@@ -50,15 +55,15 @@ def _same_arg(a, b, found):
 
 def replace_pattern(gm, pattern, replacement):
     """Exchanges every part of a graph that looks like a pattern; parts do not overlap, and nothing inside of one but
-    its
-    result may be used outside.
+    its result may be used outside.
 
     Parameters
     ----------
     gm : GraphModule
         Its graph is written to.
     pattern, replacement : callable, Module or Graph
-        Functions of the same arguments. Their arguments stand for any value.
+        Functions of the same arguments. Their arguments stand for any value, each for another node. Modules and
+        tensors of a replacement are copied where ``gm`` has none of their name.
 
     Returns
     -------
@@ -111,5 +116,19 @@ def replace_pattern(gm, pattern, replacement):
                 match.nodes_map[a] for a in arguments if a in match.nodes_map)]):
             if not n.users:
                 graph.erase_node(n)
+    if isinstance(replacement, Module):
+        gm.delete_all_unused_submodules()
+    if new.owning_module is not None:
+        _take_attributes(gm, new.owning_module)
     gm.recompile()
     return matches
+
+
+def _take_attributes(gm, replacement):
+    """Copies what nodes look up or call, and the module does not have, of the module that they came from."""
+    for node in gm.graph.nodes:
+        if node.op in ("call_module", "get_attr"):
+            try:
+                attribute_at(gm, node.target)
+            except AttributeError:
+                assign(copy.deepcopy(attribute_at(replacement, node.target)), gm, node.target)

@@ -316,6 +316,41 @@ def test_patterns():
         replace_pattern(symbolic_trace(lambda x: x.sin()), lambda a: a.sin(), lambda a, b: a)
 
 
+def test_patterns_name_different_nodes():
+    traced = symbolic_trace(lambda x, y: x * x + x * y)
+    assert len(replace_pattern(traced, lambda a, b: a * b, lambda a, b: a - b)) == 1
+    assert pt.equal(traced(X, X + 1), X * X - 1)
+    assert len(replace_pattern(traced, lambda a: a * a, lambda a: a.exp())) == 1
+
+
+def test_modules_of_replacements_are_taken_over():
+    class Before(nn.Module):
+        def __init__(self, last=nn.ReLU):
+            super().__init__()
+            self.linear, self.last = nn.Linear(3, 3), last()
+
+        def forward(self, x):
+            return self.last(self.linear(x))
+
+    class After(Before):
+        def __init__(self):
+            super().__init__()
+            self.other, self.shift = nn.Sequential(nn.Tanh()), nn.Parameter(pt.ones(3))
+
+        def forward(self, x):
+            return self.other(self.linear(x)) + self.shift
+    traced, after = symbolic_trace(Before()), After()
+    linear = traced.linear
+    assert len(replace_pattern(traced, Before(), after)) == 1
+    traced.graph.lint()
+    assert traced.linear is linear and traced.shift is not after.shift and not hasattr(traced, "last")
+    assert pt.equal(traced(X), linear(X).tanh() + 1)
+    scale = pt.arange(3.)
+    traced = symbolic_trace(lambda x: x.sin())
+    replace_pattern(traced, lambda x: x.sin(), lambda x: x * scale)
+    assert pt.equal(traced(X), X * scale)
+
+
 def test_printing(capsys):
     net = symbolic_trace(Net())
     line = str(net.graph).splitlines()[2]

@@ -39,8 +39,7 @@ def _fits(x, format):
 
 class ShapeProp(Interpreter):
     """Runs a graph; ``node.meta["tensor_meta"]`` says then what its tensors look like, ``node.meta["type"]`` of what
-    class
-    its value is.
+    class its value is.
 
     Examples
     --------
