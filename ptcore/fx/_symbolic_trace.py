@@ -19,7 +19,7 @@ from ptcore.nn.modules.module import Module
 __all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
 
 _wrapped = []                   # (globals of a module, name) of functions that are nodes as a whole
-_wrapped_methods = []           # (class, name)
+_patching = threading.RLock()   # one thread traces at a time: what it patches is put back in turn
 
 
 class _Placeholder:
@@ -122,7 +122,7 @@ class Tracer(TracerBase):
         self._autowrap.update({id(f): f for f in autowrap_functions})
         self.param_shapes_constant = param_shapes_constant
         self.submodule_paths, self.root = {}, None
-        self.tensor_attrs, self._attr_proxies = {}, {}
+        self.tensor_attrs = {}
 
     # -- what is recorded as a whole -----------------------------------------------------------------
 
@@ -193,10 +193,10 @@ class Tracer(TracerBase):
             self.root, function = Module(), root
             self.submodule_paths = {}
         self.graph = Graph(tracer_cls=type(self))
-        self.tensor_attrs, self._attr_proxies, self._kept = {}, {}, []
+        self.tensor_attrs, self._kept = {}, []
         self._collect(self.root, "")
         target, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
-        with self._patched(function):
+        with _patching, self._patched(function):
             result = target(*args)
             self.create_node("output", "output", (self.create_arg(result),), {},
                              type_expr=getattr(function, "__annotations__", {}).get("return"))

@@ -132,7 +132,7 @@ class Interpreter:
 
 class _Appending(TracerBase):
     def __init__(self, graph):
-        self.graph, self.tensor_attrs = graph, {}
+        self.graph = graph
 
 
 class Transformer(Interpreter):

@@ -4,6 +4,7 @@ import copy
 import math
 import operator
 import pickle
+import threading
 
 import pytest
 
@@ -247,6 +248,29 @@ def test_graphs_are_traced_again():
     assert pt.equal(part(X, 2), X * 2)
     with pytest.raises(NotImplementedError, match=r"args of a graph\(self, /, x, \*rest\) are not"):
         symbolic_trace(symbolic_trace(lambda x, *rest: x + rest[0]))
+
+
+def test_threads_trace_one_after_another():
+    """What one puts back is what was there before both."""
+    before, made = (nn.Module.__call__, nn.Module.__getattribute__), []
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(x):
+        inside.set()
+        go_on.wait(0.2)
+        return x + 1
+
+    def quick(x):
+        go_on.set()
+        return x * 2
+    threads = [threading.Thread(target=lambda f=f: made.append(symbolic_trace(f))) for f in (slow, quick)]
+    threads[0].start()
+    inside.wait()
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    assert (nn.Module.__call__, nn.Module.__getattribute__) == before
+    assert [pt.equal(traced(X), want) for traced, want in zip(made, (X + 1, X * 2))] == [True, True]
 
 
 def test_own_tracers():
