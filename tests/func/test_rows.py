@@ -79,6 +79,7 @@ def test_batched_derivatives(row):
         try:
             want = stacked([vjp(f, *x)[1](tuple(v)) for x, v, _ in made])
             assert_equal(vmap(lambda *a, f=f, n=n: vjp(f, *a[:n])[1](a[n:]))(*xs, *vs), want, f"{where} vmap(vjp)")
+            assert_equal(vjp(vmap(f), *xs)[1](tuple(vs)), want, f"{where} vjp(vmap)")
             want = stacked([jvp(f, tuple(x), tuple(u))[1] for x, _, u in made])
             got = vmap(lambda *a, f=f, n=n: jvp(f, a[:n], a[n:])[1])(*xs, *us)
             assert_equal(got, want, f"{where} vmap(jvp)")

@@ -177,6 +177,21 @@ def test_linearized_directions_as_samples(tracked):
     assert got.requires_grad is tracked
 
 
+@pytest.mark.parametrize("f", [
+    pt.nn.functional.mse_loss, pt.nn.functional.l1_loss, pt.nn.functional.huber_loss, pt.nn.functional.soft_margin_loss,
+    pt.nn.functional.binary_cross_entropy_with_logits, lambda x, y: (x * y).mean(), lambda x, y: (x - y).mean(1).sum(),
+    lambda x, y: pt.nn.functional.cross_entropy(x, y.softmax(1))], ids=range(8))
+def test_gradients_of_losses_of_samples(f):
+    """Taken outside: each sample's loss is the mean of its own terms, and dims that fit by chance are not mistaken."""
+    x, y = pt.arange(27.).reshape(3, 3, 3).sin(), pt.arange(27.).reshape(3, 3, 3).cos()
+    weights = pt.tensor([1., 2., -3.])
+    want = grad(lambda x: sum([f(x[k], y[k]) * weights[k] for k in range(3)]))(x)
+    same(grad(lambda x: (vmap(f)(x, y) * weights).sum())(x), want)
+    leaf = x.clone().requires_grad_()
+    (vmap(f)(leaf, y) * weights).sum().backward()
+    same(leaf.grad, want)
+
+
 # -- randomness -------------------------------------------------------------------------------------
 
 DRAWS = {

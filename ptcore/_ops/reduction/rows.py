@@ -56,7 +56,7 @@ tensor(3.)
 
 linear(
     "mean_of_terms(input, dim: Dims = None, keepdim=False)", types=FLOATING, internal=True, called="mean",
-    node="MeanBackward0", kernel="mean", promote="none", out="reduced", vjp=["expand(g / x.numel(), x.shape)"],
+    node="MeanBackward0", kernel="mean", promote="none", out="reduced",
     reference="mean(x, axis=dim, keepdims=keepdim)",
     doc="The mean of all numbers that nobody else has, as a loss's terms: its gradient needs no memory of their size.")
 

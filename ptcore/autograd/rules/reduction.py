@@ -57,6 +57,12 @@ def mean(g, input, dim, keepdim):
     return g / max(size_of(shape, dim), 1)          # memory of its own, as PyTorch's, which a user may write to
 
 
+@vjp("mean_of_terms")
+def mean_of_terms(g, input, dim, keepdim):
+    shape = input.shape
+    return expand(restored(g / max(size_of(shape, dim), 1), shape, dim, keepdim), shape)
+
+
 def _products_of_others(x, dims):
     """For each element the product of all others along the dims: of those before it and of those behind it."""
     last = tuple(range(-len(dims), 0))
