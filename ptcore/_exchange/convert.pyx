@@ -680,7 +680,7 @@ def numpy(Tensor self not None, *, force=False):
     Raises
     ------
     RuntimeError
-        If the tensor requires grad; ``force=True`` detaches and moves it instead.
+        If the tensor requires grad where gradients are recorded; ``force=True`` detaches and moves it instead.
     TypeError
         If it is not on the CPU.
     """
@@ -693,8 +693,10 @@ def numpy(Tensor self not None, *, force=False):
     if t.storage.device != DEVICE_CPU and not t.flags & PT_INTERPOSED:
         raise TypeError(f"numpy: can't convert a tensor on {t.device} to numpy; use cpu() first")
     if needs_grad(t):
-        raise RuntimeError("numpy: can't convert a tensor that requires grad; use "
-                           "tensor.detach().numpy() instead")
+        if pt_tls.grad_enabled:
+            raise RuntimeError("numpy: can't convert a tensor that requires grad; use "
+                               "tensor.detach().numpy() instead")
+        t = alias(t)
     if t.flags & PT_INTERPOSED:
         raise RuntimeError("numpy: the value of a traced or batched tensor is not known here" + here())
     seen("numpy", t)

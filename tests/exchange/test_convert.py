@@ -75,6 +75,33 @@ def test_numpy_of_views():
     assert e.numpy().strides == (4, 0)
 
 
+def test_numpy_where_nothing_is_recorded():
+    """As in the ``forward`` of a custom Function, which may compute with NumPy."""
+    x = pt.arange(3.).requires_grad_()
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()
+    with pt.no_grad():
+        a, b = x.numpy(), np.asarray(x * 2)
+        a[0] = 7
+    assert x.tolist() == [7, 1, 2] and b.tolist() == [0, 2, 4] and x.requires_grad
+
+    class Sine(pt.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return pt.from_numpy(np.sin(x.numpy()))
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0].cos()
+    assert pt.allclose(pt.func.grad(lambda x: Sine.apply(x).sum())(x.detach()), x.detach().cos())
+    Sine.apply(x).sum().backward()
+    assert pt.allclose(x.grad, x.detach().cos())
+
+
 def test_numpy_read_only():
     a = np.zeros(3)
     a.flags.writeable = False
