@@ -278,6 +278,14 @@ def own_leaf(Tensor x not None, int number):
     return r
 
 
+def savable(Tensor x not None):
+    """The same value, of the same memory, as a tensor that a backward may keep though it was made under inference mode.
+    """
+    cdef Tensor r = alias(x)
+    r.flags &= ~<uint32_t>PT_INFERENCE
+    return r
+
+
 def owner_of(Tensor x not None):
     """The number of the call that a leaf belongs to; 0: to none."""
     if x.extras is None or (<TensorExtras>x.extras).level >= 0:

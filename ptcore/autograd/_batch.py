@@ -12,7 +12,7 @@ from ptcore._ops.creation.creation import eye, zeros
 from ptcore._pytree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
 from ptcore._random import default_generator
 from ptcore._state import interpreters, is_grad_enabled, no_grad
-from ptcore._subclass import carried_by, stands_for
+from ptcore._subclass import carried_by, savable, stands_for
 from ptcore._tensor import Tensor
 
 TYPE_CHECKING = False
@@ -375,6 +375,6 @@ def basis_of(tensors, start, count):
             first, last = max(start, before), min(start + count, before + n)
             if last > first:
                 rows[first - start:last - start, first - before:last - before].fill_diagonal_(1)
-        found.append(rows.reshape((count, *x.shape)))
+        found.append(savable(rows.reshape((count, *x.shape))))
         before += n
     return found

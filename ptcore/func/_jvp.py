@@ -5,6 +5,7 @@ from ptcore._errors import at_users_line, here
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._state import is_grad_enabled, set_grad_enabled
+from ptcore._subclass import savable
 from ptcore._tensor import Tensor
 from ptcore.autograd._batch import basis_of, vmap
 from ptcore.autograd._dual import Forward, check_tangent
@@ -80,6 +81,7 @@ def jvp_at(func, primals, tangents, argnums, strict=False, has_aux=False):
     flat, directions, spec = _read(primals, tangents, argnums)
     for x, t in zip(flat, directions):
         check_tangent(x, t)
+    flat, directions = ([savable(x) if x.is_inference() else x for x in tensors] for tensors in (flat, directions))
     with Forward() as forward:
         duals = tree_unflatten([forward.pair(x, t) for x, t in zip(flat, directions)], spec)
         if argnums is not None:

@@ -13,7 +13,7 @@ from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat
 from ptcore._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ptcore._state import enable_grad, inference_mode, interpreters, is_grad_enabled, is_inference_mode_enabled
-from ptcore._subclass import own_leaf, owner_of, payload_of, without_node
+from ptcore._subclass import own_leaf, owner_of, payload_of, savable, without_node
 from ptcore._tensor import Tensor
 from ptcore.autograd._batch import basis_of, vmap
 from ptcore.autograd._engine import run_backward
@@ -63,6 +63,8 @@ def differentiable(x, number):
     top = stack[-1] if stack else None
     if hasattr(top, "lift") and top.value(x) is x:          # one that only traces has no stand-ins
         x = top.lift(x)
+    if x.is_inference():
+        x = savable(x)
     if x.requires_grad:
         return x.view_as(x)
     return own_leaf(x, number)
@@ -212,6 +214,7 @@ def vjp_at(func, primals, argnums, has_aux):
                                f"to the function. cotangents: {spec}, primal output: {out_spec}{here()}")
         if is_inference_mode_enabled():
             with inference_mode(False), enable_grad():
+                flat_cotangents = [savable(g) if isinstance(g, Tensor) else g for g in flat_cotangents]
                 found = pulled.back(seeds("vjp_fn", flat, flat_cotangents), retain_graph, create_graph)
         else:
             found = pulled.back(seeds("vjp_fn", flat, flat_cotangents), retain_graph, create_graph)

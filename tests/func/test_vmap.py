@@ -5,7 +5,7 @@ from interpreters import Interposed, Tracer
 
 import ptcore as pt
 from ptcore._state import interpreters
-from ptcore.func import functional_call, grad, hessian, jacfwd, jacrev, linearize, stack_module_state, vmap
+from ptcore.func import functional_call, grad, hessian, jacfwd, jacrev, linearize, stack_module_state, vjp, vmap
 
 pytestmark = pytest.mark.core
 
@@ -190,6 +190,20 @@ def test_gradients_of_losses_of_samples(f):
     leaf = x.clone().requires_grad_()
     (vmap(f)(leaf, y) * weights).sum().backward()
     same(leaf.grad, want)
+
+
+@pytest.mark.parametrize("derived", [
+    lambda x: grad(lambda x: (x ** 3).sum())(x), lambda x: jacrev(lambda x: x.sin() * x)(x),
+    lambda x: hessian(lambda x: (x ** 3).sum())(x), lambda x: vmap(grad(lambda x: x ** 3))(x),
+    lambda x: jacfwd(lambda x: x.exp())(x), lambda x: linearize(lambda x: x * x, x)[1](x),
+    lambda x: vjp(lambda x: x.cos(), x)[1](x)[0]], ids=range(7))
+def test_derivatives_under_inference_mode(derived):
+    """At and along what was made there."""
+    want = derived(pt.arange(3.))
+    with pt.inference_mode():
+        x = pt.arange(3.)
+        same(derived(x), want)
+        assert x.is_inference() and not x.requires_grad
 
 
 # -- randomness -------------------------------------------------------------------------------------
