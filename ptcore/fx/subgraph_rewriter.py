@@ -2,6 +2,7 @@
 import copy
 from typing import NamedTuple
 
+from ptcore._tensor import Tensor
 from ptcore.fx._symbolic_trace import symbolic_trace
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import assign
@@ -34,13 +35,23 @@ def _same(pattern, node, found):
     if pattern.op == "placeholder":
         found[pattern] = node
         return True
-    if not isinstance(node, Node) or pattern.op != node.op or pattern.target != node.target:
+    if not isinstance(node, Node) or pattern.op != node.op:
+        return False
+    if pattern.target != node.target and (pattern.op != "get_attr" or not _both_tensors(pattern, node)):
         return False
     if len(pattern.args) != len(node.args) or set(pattern.kwargs) != set(node.kwargs):
         return False
     found[pattern] = node
     return all(_same_arg(a, b, found) for a, b in [*zip(pattern.args, node.args),
                                                    *[(x, node.kwargs[key]) for key, x in pattern.kwargs.items()]])
+
+
+def _both_tensors(a, b):
+    """Whether two nodes look up tensors of one class, which stand for each other whatever their names and values."""
+    if a.graph.owning_module is None or b.graph.owning_module is None:
+        return False
+    x, y = attribute_at(a.graph.owning_module, a.target), attribute_at(b.graph.owning_module, b.target)
+    return isinstance(x, Tensor) and type(x) is type(y)
 
 
 def _same_arg(a, b, found):
@@ -99,6 +110,7 @@ def replace_pattern(gm, pattern, replacement):
     if len(places) != len(arguments):
         raise RuntimeError(f"replace_pattern: the replacement must take {len(arguments)} arguments, got {len(places)}")
     put = {}                            # nodes that are gone -> what stands in their place
+    constants = _constants_of(new, gm) if matches else {}
     for match in matches:
         values, old = {}, match.nodes_map[result]
         for place, argument in zip(places, arguments):
@@ -109,6 +121,7 @@ def replace_pattern(gm, pattern, replacement):
             for n in new.nodes:
                 if n.op not in ("placeholder", "output"):
                     values[n] = graph.node_copy(n, lambda x, values=values: values[x])
+                    values[n].target = constants.get(n.target, n.target)
         last = map_arg(new.output_node().args[0], lambda x, values=values: values[x])
         old.replace_all_uses_with(last)
         put[old] = last
@@ -122,6 +135,20 @@ def replace_pattern(gm, pattern, replacement):
         _take_attributes(gm, new.owning_module)
     gm.recompile()
     return matches
+
+
+def _constants_of(graph, gm):
+    """Puts tensors that a traced function has from outside into a module, under names that are free there: old name ->
+    new name."""
+    found, source = {}, graph.owning_module
+    for node in graph.find_nodes(op="get_attr"):
+        if source is not None and node.target.startswith("_tensor_constant") and node.target not in found:
+            k = 0
+            while hasattr(gm, f"_tensor_constant{k}"):
+                k += 1
+            found[node.target] = f"_tensor_constant{k}"
+            assign(attribute_at(source, node.target), gm, found[node.target])
+    return found
 
 
 def _take_attributes(gm, replacement):

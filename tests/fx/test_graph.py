@@ -369,10 +369,31 @@ def test_modules_of_replacements_are_taken_over():
     traced.graph.lint()
     assert traced.linear is linear and traced.shift is not after.shift and not hasattr(traced, "last")
     assert pt.equal(traced(X), linear(X).tanh() + 1)
-    scale = pt.arange(3.)
-    traced = symbolic_trace(lambda x: x.sin())
-    replace_pattern(traced, lambda x: x.sin(), lambda x: x * scale)
+
+
+def test_tensors_in_patterns():
+    """Those of a pattern stand for any; those of a replacement are its own, whatever they are called."""
+    one, two, scale = pt.full((3,), 1.), pt.full((3,), 2.), pt.arange(3.)
+    for program, want in ((lambda x: x.sin(), X * scale), (lambda x: x.sin() + one, X * scale + one),
+                          (lambda x: (x + one).sin().sin(), (X + one) * scale * scale)):
+        traced = symbolic_trace(program)
+        replace_pattern(traced, lambda x: x.sin(), lambda x: x * scale)
+        traced.graph.lint()
+        assert pt.equal(traced(X), want) and pt.equal(pickle.loads(pickle.dumps(traced))(X), want)
+    traced = symbolic_trace(lambda x: x + one)
+    assert not replace_pattern(traced, lambda x: x.cos(), lambda x: x * scale) and len(traced.state_dict()) == 1
+    assert len(replace_pattern(traced, lambda x: x + two, lambda x: x * scale)) == 1
     assert pt.equal(traced(X), X * scale)
+    named, other = nn.Module(), nn.Module()
+    named.weight, other.scale = nn.Parameter(pt.ones(3)), nn.Parameter(pt.zeros(3))
+    graphs = []
+    for module, name in ((named, "weight"), (other, "scale")):
+        graph = Graph()
+        graph.output(graph.call_function(pt.mul, (graph.placeholder("x"), graph.get_attr(name))))
+        graphs.append(GraphModule(module, graph))
+    assert len(replace_pattern(graphs[0], graphs[1], lambda x: x.exp())) == 1
+    assert pt.equal(graphs[0](X), X.exp())
+    assert not replace_pattern(symbolic_trace(lambda x: pt.mul(x, one)), graphs[1], lambda x: x.exp())
 
 
 def test_printing(capsys):
