@@ -215,7 +215,9 @@ DRAWS = {
     "bernoulli": lambda x: pt.bernoulli(x * 0 + 0.5), "bernoulli_p": lambda x: pt.bernoulli(pt.full((40,), 0.5)),
     "multinomial": lambda x: pt.multinomial(x[0] * 0 + 1, 3),
     "normal": lambda x: pt.normal(x, 1.0), "poisson": lambda x: pt.poisson(x * 0 + 9),
-    "shared": lambda x: pt.rand(3, 4) * x,
+    "shared": lambda x: pt.rand(3, 4) * x, "gumbel_softmax": lambda x: pt.nn.functional.gumbel_softmax(x),
+    "gumbel_softmax hard": lambda x: pt.nn.functional.gumbel_softmax(x, hard=True),
+    "rrelu": lambda x: pt.nn.functional.rrelu(-x, training=True), "exponential": lambda x: x.clone().exponential_(),
 }
 
 

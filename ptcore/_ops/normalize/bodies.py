@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
-from ptcore._ops.creation.creation import empty, full, zeros_like
+from ptcore._ops.creation.creation import empty, empty_like, full, zeros_like
 from ptcore._ops.functions import (
     group_norm_stats,
     layer_norm_stats,
@@ -62,7 +62,7 @@ def gumbel_softmax(logits, tau, hard, eps, dim):
     if logits.dtype.kind != "f":
         raise DTypeError(f"gumbel_softmax: logits must be real floating-point, got {logits.dtype.name}")
     dim = _wrap("gumbel_softmax", dim, logits.ndim)
-    noise = -empty(logits.shape, dtype=logits.dtype, device=logits.device).exponential_().log()
+    noise = -empty_like(logits).exponential_().log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
