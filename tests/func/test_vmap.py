@@ -206,6 +206,25 @@ def test_derivatives_under_inference_mode(derived):
         assert x.is_inference() and not x.requires_grad
 
 
+def write(x, mask, value):
+    y = x.clone()
+    y[mask] = value
+    return y
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: write(x, x > 5, 7), lambda x: write(x, x > 5, x[0, 0]), lambda x: write(x, x[:, 0] > 5, x[1] * 2),
+    lambda x: write(x, x.sum(1) > 30, x[0, :1]), lambda x: write(x.long(), x > 3, 2.7),
+    lambda x: write(x[1:].t(), x[1:].t() > 5, pt.tensor(3))], ids=range(6))
+def test_writes_by_masks(f):
+    """What is the same at all places needs no positions."""
+    same(vmap(f)(X), loop(f, X))
+    if f(X[0]).dtype.kind == "f":
+        same(vmap(grad(lambda x: (f(x) ** 2).sum()))(X), loop(grad(lambda x: (f(x) ** 2).sum()), X))
+    with pytest.raises(RuntimeError, match="cannot be batched"):
+        vmap(lambda x: write(x, x > 5, x[0]))(X)
+
+
 # -- randomness -------------------------------------------------------------------------------------
 
 DRAWS = {

@@ -253,6 +253,19 @@ def test_reads_are_refused(read, mode):
         assert f'File "{__file__}", line {read.__code__.co_firstlineno}' in str(error.value)
 
 
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_writes_by_masks(mode):
+    def f(x):
+        y, z = x.clone(), x.clone()
+        y[x > 0] = 5
+        z[x[:, 0] > 0] = x.sum(0)
+        return y, z
+    x = inputs()[0]
+    got = make_fx(f, tracing_mode=mode)(x)(-x)
+    for g, want in zip(got, f(-x), strict=True):
+        same(g, want)
+
+
 def test_a_constant_that_was_written_to_is_none():
     def f(x):
         t = pt.tensor(1.0)

@@ -334,6 +334,8 @@ cdef int setitem(Tensor x, object key, object value) except -1:
         from ptcore._overrides import ask
         ask(Tensor.__setitem__, (x, key, value), {})
         return 0
+    if isinstance(key, Tensor) and write_by_mask(x, <Tensor>key, value):
+        return 0
     r, advanced = basic(x, key)
     if advanced is None:
         if r is x:
@@ -354,6 +356,28 @@ cdef int setitem(Tensor x, object key, object value) except -1:
         called_as(e, "index")
         raise
     return 0
+
+
+cdef bint write_by_mask(Tensor x, Tensor mask, object value) except -1:
+    """Writes what is the same at all places of a mask whose values are not known; False where it is not done here."""
+    cdef int free = x.rank - mask.rank
+    if (mask.dt != PT_BOOL or not mask.flags & PT_INTERPOSED or not mask.rank or free < 0 or has_values(mask)
+            or tuple(mask.shape) != tuple(x.shape)[:mask.rank]):
+        return False
+    if not isinstance(value, Tensor):
+        value = as_value(x, value)
+    if isinstance(value, Tensor):
+        if (<Tensor>value).rank > free or (CATEGORY[(<Tensor>value).dt] == 3 and CATEGORY[x.dt] != 3):
+            return False
+        check_fits(<Tensor>value, free, x.dims + mask.rank)
+        value = value.to(dtype_of(x.dt))
+    elif not isinstance(value, (int, float, complex)):
+        return False
+    for _ in range(free):
+        mask = mask.unsqueeze(-1)
+    from ptcore._ops.functions import where
+    x.copy_(where(mask, value, x))
+    return True
 
 
 cdef object as_value(Tensor like, object value):
