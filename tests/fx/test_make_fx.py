@@ -223,6 +223,40 @@ def test_constants_may_be_read():
     same(make_fx(f)(pt.ones(2))(pt.ones(2)), pt.tensor([6.0, 6.0]))
 
 
+@MODES
+def test_constants_that_are_written_to_stay_known(mode):
+    """By what is known; a view, or what it is a view of, is not known any more."""
+    def f(x):
+        t, rows = pt.zeros(()), pt.zeros(2, 3)
+        t += 1
+        t.fill_(t.item() + 2)
+        part = rows[1]
+        part.add_(t)
+        return x * t.item() + part.sum().item()
+    x = inputs()[0]
+    same(make_fx(f, tracing_mode=mode)(x)(-x), -3 * x + 9)
+    for wrong in (lambda x: pt.zeros(()).add_(x.sum()).item(),
+                  lambda x: (t := pt.zeros(2), t[0].add_(1), t.sum().item()),
+                  lambda x: (t := pt.zeros(2), v := t[0], t.add_(1), v.item())):
+        with pytest.raises(RuntimeError, match="tracing tensor"):
+            make_fx(wrong, tracing_mode=mode)(x)
+
+
+@MODES
+@pytest.mark.parametrize("optimizer", [pt.optim.Adam, pt.optim.SGD, pt.optim.RMSprop, pt.optim.Adagrad])
+def test_steps_of_optimizers(optimizer, mode):
+    def f(w, x):
+        w = w.detach().requires_grad_()
+        own = optimizer([w], lr=0.1)
+        for _ in range(3):
+            own.zero_grad()
+            (x @ w).pow(2).sum().backward()
+            own.step()
+        return w.detach()
+    w, x = inputs(0, (3, 1), (4, 3))
+    same(make_fx(f, tracing_mode=mode)(w, x)(w + 1, x * 2), f(w + 1, x * 2))
+
+
 def test_reads_of_values_from_outside_are_told():
     from ptcore.fx.experimental.proxy_tensor import ProxyTracer
     a = pt.tensor([1.0, 2.0])

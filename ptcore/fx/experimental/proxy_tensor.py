@@ -224,6 +224,8 @@ class ProxyTracer:
             return NotImplemented
         found = [self.argument(x) for x in args]
         values = tuple([v for v, _, _ in found])
+        written = found[0][2] if variant == INPLACE else None
+        before = written.known_value() if isinstance(written, Traced) else None
         positional, keyword = ops.bound(own, [n for _, n, _ in found])
         if is_grad_enabled():
             with no_grad():
@@ -235,10 +237,9 @@ class ProxyTracer:
                 self.env.check_write(own, args)
             self.note_write(values[0])
             node = self.node("call_function", in_place, tuple(positional), keyword, f"{name}_")
-            written = found[0][2]
             if isinstance(written, Traced):
                 written.node = node
-                self.note_constant(written, own, op, found, variant)
+                self.note_constant(written, own, op, found, variant, before)
             return args[0]
         if out is None and result is values[0] and isinstance(result, Tensor):
             return args[0]
@@ -298,13 +299,16 @@ class ProxyTracer:
     def result(self, x, node, device):
         return self.pair(x, node, device) if isinstance(x, Tensor) else x
 
-    def note_constant(self, payload, own, op, found, variant):
-        """Keeps the value of what depends neither on arguments nor on chance, if it is small."""
+    def note_constant(self, payload, own, op, found, variant, before=None):
+        """Keeps the value of what depends neither on arguments nor on chance, if it is small. ``before``: what was
+        known of a tensor that is written to."""
         payload.constant = None
         if own.random or payload.tensor.numel() > CONSTANT_NUMEL:
             return
-        values = []
-        for value, _, carried in found:
+        values = [before] if variant == INPLACE else []
+        if values == [None]:
+            return
+        for value, _, carried in found[len(values):]:
             several = isinstance(carried, list)
             known = [p.known_value() if isinstance(p, Traced) else v if p is None else self.held(p)
                      for p, v in (zip(carried, value) if several else [(carried, value)])]
