@@ -170,6 +170,33 @@ def test_draws_take_their_places_in_the_stream():
         same(g if isinstance(g, (tuple, list)) else [g], w)
 
 
+def test_draws_beside_calls_from_python():
+    def f(x):
+        y = pt.fft.fft(x + pt.rand(8)).abs() + pt.rand(8)
+        return pt.fft.fft(y).abs() * pt.nn.functional.dropout(x, 0.5), pt.rand(2)
+    x = pt.ones(8)
+    planned = Planned(make_fx(f)(x))
+    for _ in range(2):
+        pt.manual_seed(3)
+        want = [f(x), f(x)]
+        pt.manual_seed(3)
+        got = [planned(x), planned(x)]
+        for g, w in zip(got, want):
+            same(g, w)
+
+
+def test_many_inputs():
+    def f(*xs):
+        return sum(xs[1:], xs[0]) * 2
+    for n in (1, 32, 33, 200):
+        xs = [pt.full((3,), float(k)) for k in range(n)]
+        plan = recorded(f, *xs)
+        assert plan.fits(xs)
+        same(plan(xs), f(*xs))
+        if n > 1:
+            assert not plan.fits([*xs[:-1], xs[0]]) and not plan.fits([xs[1], *xs[1:]])
+
+
 def test_errors_of_kernels_name_the_op():
     def f(x, i):
         return pt.index_select(x * 2, 0, i) + 1

@@ -1,4 +1,5 @@
 """Pair: the plan of a program's values and the plan of its gradients, as one node of the tape."""
+cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 from ptcore._types cimport *
@@ -9,6 +10,7 @@ from ptcore._ops.plan.plan cimport Plan
 from ptcore._dtype cimport dtype_of
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Pair:
     """What a call with gradients needs to know.
 
@@ -84,6 +86,7 @@ cdef class Pair:
         return self.record(tensors, self.first(tensors), state)
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Rule:
     """The gradients of one call, as the engine asks for them."""
     cdef Pair pair

@@ -247,7 +247,7 @@ void pt_plan_finish(pt_plan *p, int fused) {
     place(p);
     collect_patches(p);
     for (const auto &s : p->steps) {
-        if (s->random) p->draws++;
+        p->draws |= s->random;
         p->work = std::max(p->work, work_of(*s));
         if (s->kind == GROUP)
             for (const step &inner : p->groups[size_t(s->group)]->steps) p->work = std::max(p->work, work_of(inner));
@@ -257,7 +257,14 @@ void pt_plan_finish(pt_plan *p, int fused) {
 
 int64_t pt_plan_arena_bytes(const pt_plan *p) { return p->arena_bytes; }
 int64_t pt_plan_work(const pt_plan *p) { return p->work; }
-int64_t pt_plan_draws(const pt_plan *p) { return p->draws; }
+
+int64_t pt_plan_draws(const pt_plan *p, int64_t at) {
+    int64_t n = 0;
+    if (p->draws)
+        for (; at < int64_t(p->steps.size()) && p->steps[size_t(at)]->kind != PAUSE; at++) n += p->steps[size_t(at)]->random;
+    return n;
+}
+
 int64_t pt_plan_groups(const pt_plan *p) { return int64_t(p->groups.size()); }
 
 const char *pt_plan_step_name(const pt_plan *p, int64_t i) {

@@ -58,7 +58,7 @@ int pt_plan_writes(const pt_plan *p, int buffer);
 void pt_plan_finish(pt_plan *p, int fuse);
 int64_t pt_plan_arena_bytes(const pt_plan *p);
 int64_t pt_plan_work(const pt_plan *p);         /* elements that the largest step reads and writes */
-int64_t pt_plan_draws(const pt_plan *p);        /* random steps */
+int64_t pt_plan_draws(const pt_plan *p, int64_t step);  /* random steps from one on, up to the next pause */
 int64_t pt_plan_groups(const pt_plan *p);       /* groups of steps that are run together */
 const char *pt_plan_step_name(const pt_plan *p, int64_t step);  /* NULL: there is no such step */
 

@@ -87,7 +87,8 @@ struct pt_plan {
     std::vector<std::vector<pt::patch>> patches;        /* of each buffer */
     std::string spoilt;
     bool is_spoilt = false;
-    int64_t arena_bytes = 0, work = 0, draws = 0;
+    int64_t arena_bytes = 0, work = 0;
+    bool draws = false;
 };
 
 namespace pt {

@@ -26,7 +26,7 @@ cdef extern from "plan/plan.h":
     void pt_plan_finish(pt_plan *, int)
     int64_t pt_plan_arena_bytes(const pt_plan *)
     int64_t pt_plan_work(const pt_plan *)
-    int64_t pt_plan_draws(const pt_plan *)
+    int64_t pt_plan_draws(const pt_plan *, int64_t)
     int64_t pt_plan_groups(const pt_plan *)
     const char *pt_plan_step_name(const pt_plan *, int64_t)
     void pt_plan_set_arena(pt_plan *, char *)
@@ -55,6 +55,8 @@ cdef class Plan:
     cdef list outputs                   # Spots, and what is no tensor
     cdef object arena
     cdef bint recording, busy
+    cdef void **seen                    # a table of storages for ``fits``
+    cdef size_t seen_mask
 
     cdef void release(self) noexcept
     cdef void drop_bound(self) noexcept

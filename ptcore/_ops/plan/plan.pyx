@@ -8,8 +8,9 @@ that of inputs is named at the beginning, whatever is allocated meanwhile is kep
 used twice. What works on data in another way spoils the plan, or at least this part of it: see ``spoilt``, ``cut`` and
 ``pause``.
 """
-from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
-from libc.string cimport memcpy
+cimport cython
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
 from ptcore._dtype cimport dtype_of
@@ -25,6 +26,7 @@ cdef extern from "_state.h":
 
 cdef enum:
     SMALL = 16384               # work of a step up to which the GIL is kept
+    FEW = 64                    # places of a table of storages that needs no memory of its own
 
 
 cdef struct Place:              # where the elements of a tensor lie
@@ -34,6 +36,7 @@ cdef struct Place:              # where the elements of a tensor lie
     int64_t[64] strides
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Spot:
     """Where a tensor of the recording lies in the memory of a plan."""
     cdef Place place
@@ -42,6 +45,17 @@ cdef class Spot:
     def __repr__(self):
         sizes = [self.place.sizes[k] for k in range(self.place.ndim)]
         return f"Spot(buffer {self.place.buffer} + {self.place.offset}, {dtype_of(self.place.dt)}, {sizes})"
+
+
+cdef inline bint seen_before(void **seen, size_t mask, void *x) noexcept:
+    """Whether a table has a pointer already, which it gets."""
+    cdef size_t at = (<size_t>x >> 6) * 0x9E3779B97F4A7C15 >> 20 & mask
+    while seen[at] != NULL:
+        if seen[at] == x:
+            return True
+        at = (at + 1) & mask
+    seen[at] = x
+    return False
 
 
 cdef inline bint is_plain(Tensor t) noexcept:
@@ -53,6 +67,7 @@ def can_plan(list tensors):
     return not pt_tls.mode & PT_SLOW and all([isinstance(t, Tensor) and is_plain(<Tensor>t) for t in tensors])
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Plan:
     """A recorded program.
 
@@ -82,6 +97,7 @@ cdef class Plan:
         PyMem_Free(self.inputs)
         PyMem_Free(self.bound)
         PyMem_Free(self.bytes_of)
+        PyMem_Free(self.seen)
         pt_plan_delete(self.p)
 
     cdef void release(self) noexcept:
@@ -142,6 +158,13 @@ cdef class Plan:
             self.inputs[k].same = next((j for j in range(k) if (<Tensor>given[j]).storage == t.storage), k)
         for k in range(self.n_inputs):
             self.name_input(k, given)
+        self.seen_mask = FEW
+        while self.seen_mask < <size_t>(2 * self.n_inputs):
+            self.seen_mask *= 2
+        self.seen = <void **>PyMem_Malloc(self.seen_mask * sizeof(void *))
+        self.seen_mask -= 1
+        if self.seen == NULL:
+            raise MemoryError()
         self.recording = True
         pt_tls.value_read = 0
         pt_tls.plan = <void *>self
@@ -285,9 +308,15 @@ cdef class Plan:
         as those did, and what is written to may be. ``grads``: and the same ones ask for gradients."""
         cdef Tensor t
         cdef Input *x
-        cdef int k, j
+        cdef int k
+        cdef (void *)[FEW] few
+        cdef void **seen = few
+        cdef size_t mask = FEW - 1
         if len(inputs) != self.n_inputs or self.busy or pt_tls.mode & PT_SLOW:
             return False
+        if 2 * self.n_inputs > FEW:
+            seen, mask = self.seen, self.seen_mask
+        memset(seen, 0, (mask + 1) * sizeof(void *))
         for k in range(self.n_inputs):
             if not isinstance(inputs[k], Tensor):
                 return False
@@ -300,10 +329,8 @@ cdef class Plan:
             if x.same != k:
                 if (<Tensor>inputs[x.same]).storage != t.storage:
                     return False
-            else:
-                for j in range(k):
-                    if (<Tensor>inputs[j]).storage == t.storage:
-                        return False
+            elif seen_before(seen, mask, t.storage):
+                return False
             if x.offset >= 0 and (t.offset != x.offset or t.storage.nbytes < self.bytes_of[x.buffer]):
                 return False
         return True
@@ -335,7 +362,7 @@ cdef class Plan:
         cdef int64_t at = 0
         cdef int status
         cdef uint64_t seed = 0, offset = 0
-        cdef int64_t draws = pt_plan_draws(self.p)
+        cdef int64_t draws
         cdef const char *error = NULL
         cdef bint free = pt_plan_work(self.p) > SMALL
         if self.busy:
@@ -343,11 +370,12 @@ cdef class Plan:
         self.busy = True
         try:
             self.bind(inputs)
-            if draws:
-                seed, offset = next_random(None, DEVICE_CPU, -1)
-                for _ in range(draws - 1):
-                    next_random(None, DEVICE_CPU, -1)
             while at != PT_PLAN_DONE:
+                draws = pt_plan_draws(self.p, at)
+                if draws:
+                    seed, offset = next_random(None, DEVICE_CPU, -1)
+                    for _ in range(draws - 1):
+                        next_random(None, DEVICE_CPU, -1)
                 if free:
                     pt_kernels_enter()
                     with nogil:
