@@ -191,7 +191,7 @@ class Graph:
         last = root._prev
         inputs = {}
         node.graph, node.name, node.op, node.target, node.type = self, name, op, target, None
-        node.users, node.meta, node._erased, node._input_nodes = {}, {}, False, inputs
+        node.users, node.meta, node._erased, node._input_nodes, node.blocks = {}, {}, False, inputs, ()
         node._args, node._kwargs, node._prev, node._next = args, _NONE, last, root
         last._next = root._prev = node
         self._len += 1
@@ -237,6 +237,7 @@ class Graph:
         made = self.create_node(node.op, node.target, map_arg(node.args, arg_transform),
                                 dict(map_arg(node.kwargs, arg_transform)), node.name, node.type)
         made.meta = copy.copy(node.meta)
+        made.blocks = tuple([copy.deepcopy(block) for block in node.blocks])
         return made
 
     def graph_copy(self, g, val_map, return_output_node=False):
@@ -349,6 +350,10 @@ class Graph:
                         raise RuntimeError(f"lint: the target {node.target} of {node} is not there: "
                                            f"{'.'.join(path[:k]) or 'the root'} has no {part}")
                     here = getattr(here, part)
+            for block in node.blocks:
+                if not block.find_nodes(op="output"):
+                    raise RuntimeError(f"lint: a block of {node} has no output")
+                block.lint()
 
     # -- as text -----------------------------------------------------------------------------------
 

@@ -93,6 +93,8 @@ class Node:
         What tracers and passes say about it.
     type : object
         An annotation, or None.
+    blocks : tuple of Graph
+        Closed graphs that the target is called with, of the functions in ``_blocks.py``; empty for all others.
     """
 
     def __init__(self, graph, name, op, target, args, kwargs, return_type=None):
@@ -105,6 +107,7 @@ class Node:
         elif not isinstance(target, str):
             raise ValueError(f"Node {name}: the target of a {op} must be a str, got {type(target).__name__}")
         self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type
+        self.blocks = ()
         self.users, self.meta = {}, {}
         self._input_nodes, self._args, self._kwargs = {}, (), {}
         self._prev = self._next = self
@@ -235,7 +238,7 @@ class Node:
         -------
         bool
         """
-        if self.op in ("placeholder", "output"):
+        if self.op in ("placeholder", "output") or self.blocks:
             return True
         if self.op == "call_function":
             return _is_impure(self.target, self.args, self.kwargs, impure_random)
@@ -318,7 +321,8 @@ class Node:
             return f"return {self.args[0]}"
         target = self.target if isinstance(self.target, str) else name_of_function(self.target)
         kwargs = "{" + ", ".join([f"{key}: {text_of(x)}" for key, x in self.kwargs.items()]) + "}"
-        return f"{start}[target={target}](args = {text_of(self.args)}, kwargs = {kwargs})"
+        blocks = "".join([f"\n        {line}" for block in self.blocks for line in str(block).split("\n")])
+        return f"{start}[target={target}](args = {text_of(self.args)}, kwargs = {kwargs}){blocks}"
 
     def __repr__(self):
         return self.name

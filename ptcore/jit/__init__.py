@@ -1,1 +1,18 @@
-"""Programs as graphs that are saved, loaded and made fast."""
+"""Programs as graphs: scripted from their source.
+
+:func:`script` reads the source of functions, modules and classes and gives what runs as they do, without Python's own
+execution of them: a graph with static types that can be looked at and saved.
+"""
+from ptcore.jit._script.annotations import Attribute, annotate, is_scripting
+from ptcore.jit._script.annotations import jit_isinstance as isinstance
+from ptcore.jit._script.api import CompilationUnit, Final, interface, script, script_method
+from ptcore.jit._script.asynchronous import Future, fork, wait
+from ptcore.jit._script.decorators import export, ignore, script_if_tracing, unused
+from ptcore.jit._script.errors import Error
+from ptcore.jit._script.functions import ScriptFunction
+from ptcore.jit._script.modules import RecursiveScriptModule, ScriptModule
+from ptcore.jit._script.source import NotSupportedError, ScriptError
+
+__all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "NotSupportedError", "RecursiveScriptModule",
+           "ScriptError", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "ignore", "interface",
+           "is_scripting", "isinstance", "script", "script_if_tracing", "script_method", "unused", "wait"]

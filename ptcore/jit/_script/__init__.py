@@ -1,0 +1,1 @@
+"""Programs of Python as graphs with static types: the compiler of ``jit.script``."""

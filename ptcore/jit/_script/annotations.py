@@ -1,0 +1,96 @@
+"""Functions that mean something to script, and little to Python: ``annotate``, ``isinstance``, ``is_scripting``."""
+import builtins
+import typing
+
+from ptcore.jit._script import types
+
+__all__ = ["Attribute", "annotate", "is_scripting", "jit_isinstance", "unwrap_optional"]
+
+
+def annotate(the_type, the_value):
+    """Returns its second argument; to ``script`` it says that the value is of the type.
+
+    Parameters
+    ----------
+    the_type : type
+        As in an annotation.
+    the_value : object
+
+    Returns
+    -------
+    object
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from typing import Dict
+    >>> @ptcore.jit.script
+    ... def count(words: list[str]) -> Dict[str, int]:
+    ...     found = ptcore.jit.annotate(Dict[str, int], {})
+    ...     for word in words:
+    ...         found[word] = found.get(word, 0) + 1
+    ...     return found
+    """
+    return the_value
+
+
+def is_scripting():
+    """True in a scripted program, False in Python: what only one of the two can do stands under it.
+
+    Returns
+    -------
+    bool
+    """
+    return False
+
+
+def jit_isinstance(obj, target_type):
+    """Whether a value is of a type, with a look at what containers hold; ``script`` knows the type from then on.
+
+    Parameters
+    ----------
+    obj : object
+    target_type : type or tuple of type
+        As in annotations: ``List[int]``, ``Optional[Tensor]``.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from typing import List
+    >>> ptcore.jit.isinstance([1, 2], List[int]), ptcore.jit.isinstance([1, "a"], List[int])
+    (True, False)
+    """
+    for t in target_type if builtins.isinstance(target_type, tuple) else (target_type,):
+        if t in (list, dict, tuple) or t in (list, dict, tuple):
+            raise RuntimeError(f"isinstance: {t} needs the types of what it holds, as in List[int]")
+        if types.holds(types.from_annotation(t), obj):
+            return True
+    return False
+
+
+jit_isinstance.__name__ = jit_isinstance.__qualname__ = "isinstance"
+
+
+def unwrap_optional(x):
+    """A value that must not be None."""
+    assert x is not None, "Unwrapping null optional"
+    return x
+
+
+class Attribute(typing.NamedTuple):
+    """A value and its type, for attributes that ``__init__`` of a ScriptModule sets.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from typing import Dict
+    >>> ptcore.jit.Attribute({}, Dict[str, int]).value
+    {}
+    """
+
+    value: object
+    type: object

@@ -1,0 +1,118 @@
+"""``script`` and what goes with it."""
+import enum
+import types as python_types
+import typing
+
+from ptcore.jit._script import types
+from ptcore.jit._script.classes import compile_all, script_class
+from ptcore.jit._script.functions import ScriptFunction, script_function
+from ptcore.jit._script.modules import ScriptModule, script_module
+from ptcore.nn import Module
+
+__all__ = ["CompilationUnit", "Final", "interface", "script", "script_method"]
+
+Final = typing.Final
+
+
+def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
+    """Compiles a function, a module or a class from its source.
+
+    The source is read, not run: what is compiled is a subset of Python with static types, in which values without an
+    annotation are tensors. A program outside of the subset raises an error that shows the line and says what there is
+    instead.
+
+    Parameters
+    ----------
+    obj : callable, Module, or type
+        A function that is written by ``def``; a module, of which ``forward`` and the methods marked by :func:`export`
+        are compiled, and its submodules in turn; a class without bases.
+
+    Returns
+    -------
+    ScriptFunction, ScriptModule, or type
+        The class itself, which scripted programs may use from then on.
+
+    Raises
+    ------
+    ScriptError
+        If the program is not one of the subset, or its types do not fit.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> @ptcore.jit.script
+    ... def clip(x, low: float, high: float):
+    ...     if low > high:
+    ...         raise ValueError(f"{low} is above {high}")
+    ...     return x.clamp(low, high)
+    >>> clip(ptcore.tensor([1., 5.]), 2, 3)
+    tensor([2., 3.])
+    """
+    if optimize is not None or example_inputs is not None:
+        raise NotImplementedError("script: optimize and example_inputs are absent; types are those of annotations")
+    if isinstance(obj, (ScriptFunction, ScriptModule)) and not (
+            isinstance(obj, ScriptModule) and obj.__dict__.get("_scripted") is None and not hasattr(obj, "_methods")):
+        return obj
+    if isinstance(obj, Module):
+        return script_module(obj)
+    if isinstance(obj, type):
+        if issubclass(obj, Module):
+            raise RuntimeError(f"script: {obj.__name__} is a class of modules; script takes one of its objects")
+        if issubclass(obj, enum.Enum):
+            types.enum_type(obj)
+            return obj
+        if issubclass(obj, tuple) and hasattr(obj, "_fields"):
+            types.named_tuple(obj)
+            return obj
+        compile_all(script_class(obj))
+        return obj
+    if isinstance(obj, python_types.MethodType) and isinstance(obj.__self__, Module):
+        raise RuntimeError(f"script: {obj.__name__} is a method of a module; script the module, and mark the method by "
+                           "export")
+    if isinstance(obj, (list, dict)):
+        raise NotImplementedError("script of lists and dicts is absent: they are passed as they are")
+    if not callable(obj):
+        raise RuntimeError(f"script: {obj!r} is no function, module or class")
+    wrapped = getattr(obj, "__script_if_tracing_wrapper__", None)
+    made = script_function(wrapped or obj)
+    return made
+
+
+def script_method(fn):
+    """Marks a method of a class that inherits from :class:`ScriptModule`: it is compiled when an object is made.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> class Double(ptcore.jit.ScriptModule):
+    ...     @ptcore.jit.script_method
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> Double()(ptcore.ones(1))
+    tensor([2.])
+    """
+    fn._jit_script_method = True
+    return fn
+
+
+def interface(obj):
+    """Declined: script has no interfaces, whose methods are looked up by name at run time.
+
+    Raises
+    ------
+    NotImplementedError
+    """
+    raise NotImplementedError("interface: declined; modules are called by what is known at script time, which their "
+                              "classes say")
+
+
+class CompilationUnit:
+    """Declined: functions are scripted from Python's source files, not from text.
+
+    Raises
+    ------
+    NotImplementedError
+    """
+
+    def __init__(self, lang=None, _frames_up=0):
+        raise NotImplementedError("CompilationUnit: declined; functions are defined in files and given to script")

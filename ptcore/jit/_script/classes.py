@@ -1,0 +1,112 @@
+"""Classes of Python in script: their attributes are those that ``__init__`` sets, their methods are compiled."""
+import ast
+import enum
+import inspect
+import textwrap
+import types as python_types
+
+import ptcore
+from ptcore.jit._script import types
+from ptcore.jit._script.decorators import modifier
+from ptcore.jit._script.functions import compiled
+from ptcore.jit._script.source import ScriptError, Source
+from ptcore.jit._script.types import AnnotationError, Type
+
+__all__ = ["ClassInfo", "script_class"]
+
+_OWN = {"__init__", "__bool__", "__len__", "__contains__", "__getitem__", "__setitem__", "__call__", "__enter__",
+        "__exit__", "__str__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__add__", "__sub__",
+        "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__", "__or__", "__xor__",
+        "__lshift__", "__rshift__", "__neg__", "__pos__", "__invert__"}
+
+
+class ClassInfo:
+    """What script knows of a class.
+
+    Attributes
+    ----------
+    attributes : dict of str to Type
+    functions, statics, properties : dict of str to function
+    constants : dict of str to object
+    open : bool
+        Whether ``__init__`` is being compiled, which may set new attributes.
+    """
+
+    def __init__(self, cls):
+        self.cls, self.type = cls, Type("Class", (), cls)
+        self.attributes, self.functions, self.statics, self.properties, self.constants = {}, {}, {}, {}, {}
+        self.open = False
+        self._methods = {}
+
+    def read(self):
+        for name, value in vars(self.cls).items():
+            if isinstance(value, staticmethod):
+                self.statics[name] = value.__func__
+            elif isinstance(value, property):
+                self.properties[name] = self.functions[name] = value.fget
+            elif isinstance(value, python_types.FunctionType):
+                if (not name.startswith("__") or name in _OWN) and modifier(value) != "unused":
+                    self.functions[name] = value
+            elif not name.startswith("__"):
+                self.constants[name] = value
+        source = None
+        for name, text in getattr(self.cls, "__annotations__", {}).items():
+            if isinstance(text, str) and "__init__" in self.functions and source is None:
+                source = Source(self.functions["__init__"])
+            try:
+                look_up = None if source is None else lambda t: source.evaluate(ast.parse(t, mode="eval").body)
+                self.attributes[name] = types.from_annotation(text, look_up)
+            except AnnotationError as error:
+                raise ScriptError(f"class {self.cls.__name__}: the attribute {name!r}: {error}") from None
+            self.constants.pop(name, None)
+        if "__init__" in self.functions:
+            self.open = True
+            self.method("__init__")
+            self.open = False
+        return self
+
+    def method(self, name):
+        """A method, compiled."""
+        made = self._methods.get(name)
+        if made is None:
+            function = self.functions[name]
+            made = self._methods[name] = compiled(function, lambda: f"{self.cls.__name__}.{name}", cls=self.type)
+        return made
+
+
+def script_class(cls):
+    """The ClassInfo of a class; it is read at its first use.
+
+    Raises
+    ------
+    ScriptError
+        If the class has a base class, or its methods cannot be compiled.
+    """
+    known = types.known_class(cls)
+    if known is not None:
+        return known
+    if cls.__module__ == "builtins":
+        raise ScriptError(f"{cls.__name__} is not supported in script")
+    if len(cls.__mro__) > 2:
+        bases = ", ".join([base.__name__ for base in cls.__mro__[1:-1]])
+        raise ScriptError(f"class {cls.__name__} has base classes ({bases}): script has classes without inheritance, modules "
+                          "of nn, NamedTuple and Enum")
+    if type(cls) is not type or issubclass(cls, (ptcore.nn.Module, enum.Enum)):
+        raise ScriptError(f"class {cls.__name__} has a metaclass, which is not supported in script")
+    try:
+        textwrap.dedent(inspect.getsource(cls))
+    except (OSError, TypeError) as error:
+        raise ScriptError(f"script: there is no source of class {cls.__name__}: {error}") from None
+    info = types._classes[cls] = ClassInfo(cls)
+    try:
+        return info.read()
+    except Exception:
+        del types._classes[cls]
+        raise
+
+
+def compile_all(info):
+    """Compiles all methods, so that errors show when the class is scripted."""
+    for name in info.functions:
+        if modifier(info.functions[name]) != "ignore":
+            info.method(name)

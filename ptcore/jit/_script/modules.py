@@ -1,0 +1,382 @@
+"""``ScriptModule``: a module of nn whose methods are graphs."""
+import copy
+import inspect
+import types as python_types
+import typing
+
+import ptcore
+from ptcore._tensor import Tensor
+from ptcore.jit._script.annotations import Attribute
+from ptcore.jit._script.decorators import modifier
+from ptcore.jit._script.functions import compiled
+from ptcore.jit._script.source import ScriptError
+from ptcore.jit._script.types import NONE, TENSOR, Optional, Tuple, from_annotation, of_value
+from ptcore.nn import Module
+
+__all__ = ["RecursiveScriptModule", "ScriptModule", "attribute_kind", "attribute_type", "constant_names", "leaf_result",
+           "script_module"]
+
+_OWN = frozenset(vars(Module()))            # what each module has
+_UNTOUCHED = (ptcore.nn.ModuleList, ptcore.nn.ModuleDict, ptcore.nn.ParameterList, ptcore.nn.ParameterDict)
+
+
+def constant_names(original):
+    """Attributes whose values are constants of the program: ``__constants__``, and what is annotated as Final."""
+    names = {*getattr(original, "__constants__", ())}
+    for cls in type(original).__mro__:
+        for name, a in vars(cls).get("__annotations__", {}).items():
+            if typing.get_origin(a) is typing.Final or a is typing.Final or (isinstance(a, str) and "Final" in a):
+                names.add(name)
+    return names
+
+
+def attribute_kind(module, name):
+    """What an attribute of a scripted module is: "module", "tensor", "attribute", "method", "property", or None."""
+    original = getattr(module, "original", module)
+    if name in module._modules:
+        return "module"
+    if name in module._parameters or name in module._buffers:
+        return "tensor"
+    if name in vars(module) and (name not in _OWN or name == "training"):
+        return "attribute"
+    found = inspect.getattr_static(type(original), name, None)
+    if isinstance(found, property):
+        return "property"
+    if isinstance(found, (python_types.FunctionType, staticmethod)):
+        return "method"
+    if found is not None and not isinstance(found, classmethod):
+        return "attribute"
+    return None
+
+
+def attribute_type(module, name, value):
+    """The type of an attribute: that of its annotation, else that of its value."""
+    known = module.__dict__.get("_types", {})
+    if name in known:
+        return known[name]
+    original = getattr(module, "original", module)
+    for cls in type(original).__mro__:
+        a = vars(cls).get("__annotations__", {}).get(name)
+        if a is not None and a is not typing.Final:
+            t = from_annotation(a, _looked_up_in(cls)) if not isinstance(a, str) or "Final" not in a else of_value(value)
+            break
+    else:
+        if value is None:
+            t = NONE
+        else:
+            t = TENSOR if isinstance(value, Tensor) else of_value(value)
+    if "_types" in module.__dict__:
+        module.__dict__["_types"][name] = t
+    return t
+
+
+def _looked_up_in(cls):
+    """A function that looks up the names of annotations which are text."""
+    import ast
+    import sys
+
+    def look_up(text):
+        from ptcore.jit._script.source import Source
+        forward = next((f for f in vars(cls).values() if isinstance(f, python_types.FunctionType)), None)
+        if forward is not None:
+            return Source(forward).evaluate(ast.parse(text, mode="eval").body)
+        return getattr(sys.modules[cls.__module__], text)
+    return look_up
+
+
+class ScriptModule(Module):
+    """A module that runs its graphs; :func:`script` makes it of a module, or programs inherit from it and mark methods
+    by :func:`script_method`.
+
+    It is a module as others are: parameters, buffers, submodules, ``state_dict``, ``train`` and ``eval``, ``to``.
+
+    Attributes
+    ----------
+    graph : Graph
+        Of ``forward``.
+    code : str
+        The same as text of Python, for people.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> net = ptcore.jit.script(ptcore.nn.Sequential(ptcore.nn.Linear(2, 2), ptcore.nn.ReLU()))
+    >>> isinstance(net, ptcore.jit.ScriptModule), net(ptcore.ones(1, 2)).shape
+    (True, ptcore.Size([1, 2]))
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        marked = [name for name, f in vars(cls).items() if getattr(f, "_jit_script_method", False)]
+        inherited = getattr(cls, "_script_methods", ())
+        cls._script_methods = (*inherited, *[name for name in marked if name not in inherited])
+        if marked:
+            _compile_after(cls)
+
+    @property
+    def graph(self):
+        return self._method("forward").graph
+
+    @property
+    def code(self):
+        return self._method("forward").code
+
+    @property
+    def inlined_graph(self):
+        return self.graph
+
+    def _method(self, name):
+        scripted = self.__dict__.get("_scripted")
+        found = scripted._method(name) if scripted is not None else None
+        if found is None:
+            raise AttributeError(f"{type(self).__name__} has no scripted method {name!r}")
+        return found
+
+    def save(self, f, **kwargs):
+        """Writes the module to a file; see :func:`ptcore.jit.save`."""
+        from ptcore import jit
+        jit.save(self, f, **kwargs)
+
+
+def _compile_after(cls):
+    """Lets methods that are marked become calls of what is compiled, once ``__init__`` is done."""
+    init = cls.__init__
+
+    def __init__(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        if type(self) is cls:
+            for name in cls._script_methods:
+                self.__dict__.pop(name, None)
+            made = RecursiveScriptModule(self, shared=True)
+            object.__setattr__(self, "_scripted", made)
+            made.compile(["forward"] if "forward" in cls._script_methods else [], cls._script_methods)
+            for name in cls._script_methods:
+                self.__dict__[name] = made._method(name)
+    __init__.__wrapped__ = init
+    cls.__init__ = __init__
+
+
+class RecursiveScriptModule(ScriptModule):
+    """The ScriptModule that :func:`script` makes of a module, with scripted submodules.
+
+    Parameters and buffers are those of the module; other attributes are copied.
+    """
+
+    def __init__(self, original, shared=False):
+        Module.__init__(self)
+        own = self.__dict__
+        own["original"], own["original_name"] = original, type(original).__name__
+        own["_methods"], own["_types"], own["_shared"] = {}, {}, None
+        own["training"] = original.training
+        own["_parameters"] = original._parameters if shared else dict(original._parameters)
+        own["_buffers"] = original._buffers if shared else dict(original._buffers)
+        own["_non_persistent_buffers_set"] = set(original._non_persistent_buffers_set)
+        for name, value in vars(original).items():
+            if name in _OWN or name.startswith("_script"):
+                if name.endswith("_hooks") and name in own and value:
+                    own[name] = type(value)(value)
+                continue
+            if isinstance(value, Attribute):
+                own["_types"][name] = from_annotation(value.type)
+                value = value.value
+            own[name] = copy.copy(value) if isinstance(value, (list, dict)) else value
+        if shared:
+            own["_shared"] = original
+        made = {}
+        for name, child in original._modules.items():
+            self._modules[name] = None if child is None else _child(child, made)
+
+    # -- methods -----------------------------------------------------------------------------------
+
+    def compiled(self, name):
+        """A method as a graph, compiled at its first use; None if there is none."""
+        found = self._methods.get(name)
+        if found is None:
+            function, defined_in = _function_of(type(self.original), name)
+            if function is None:
+                return None
+            found = self._compile(name, function, defined_in)
+        return found
+
+    def compiled_super(self, base, name, function):
+        """The method of a base class, under a name of its own."""
+        own = f"__super_{base.__name__}_{name}"
+        return self._methods.get(own) or self._compile(own, function, base)
+
+    def _compile(self, name, function, defined_in):
+        owner = self._shared or self
+        found = self._methods[name] = compiled(function, lambda: name, key=(id(self), name), owner=owner, module=self,
+                                               defined_in=defined_in)
+        return found
+
+    def compile(self, first, also=()):
+        for name in (*first, *also):
+            self.compiled(name)
+
+    def _method(self, name):
+        return self._methods.get(name)
+
+    def __getattr__(self, name):
+        found = self.__dict__.get("_methods", {}).get(name)
+        if found is not None:
+            return found
+        original = self.__dict__.get("original")
+        if original is not None and not name.startswith("__"):
+            static = inspect.getattr_static(type(original), name, None)
+            if isinstance(static, property):
+                getter = self._methods.get(name)
+                return getter() if getter is not None else static.fget(self)
+            if modifier(static) == "ignore":
+                return python_types.MethodType(static, self)
+            if modifier(static) == "unused":
+                raise AttributeError(f"{self.original_name}.{name} is marked @unused and was not compiled")
+            if static is not None and not isinstance(static, (python_types.FunctionType, classmethod)) and name not in (
+                    "forward",):
+                return getattr(original, name)
+        return super().__getattr__(name)
+
+    def forward(self, *args, **kwargs):
+        method = self._methods.get("forward")
+        if method is None:
+            raise NotImplementedError(f"{self.original_name} has no forward")
+        return method(*args, **kwargs)
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        if isinstance(self.original, ptcore.nn.ModuleDict):
+            return iter(self._modules)
+        if isinstance(self.original, (ptcore.nn.ModuleList, ptcore.nn.Sequential)):
+            return iter(self._modules.values())
+        raise TypeError(f"{self.original_name} is not iterable")
+
+    def __getitem__(self, index):
+        if isinstance(self.original, ptcore.nn.ModuleDict):
+            return self._modules[index]
+        return list(self._modules.values())[index]
+
+    def __contains__(self, name):
+        return name in self._modules
+
+    def __bool__(self):
+        return True
+
+    def _get_name(self):
+        return f"RecursiveScriptModule(original_name={self.original_name})"
+
+    def extra_repr(self):
+        return f"original_name={self.original_name}"
+
+    # -- copies ------------------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo):
+        made = RecursiveScriptModule.__new__(RecursiveScriptModule)
+        memo[id(self)] = made
+        kept = ("original", "_methods", "_types", "_shared")
+        made.__dict__ = {name: value if name in kept else copy.deepcopy(value, memo)
+                         for name, value in self.__dict__.items()}
+        made.__dict__["_methods"] = {name: f.bound(made) for name, f in self._methods.items()}
+        made.__dict__["_types"] = dict(self._types)
+        made.__dict__["_shared"] = None
+        return made
+
+    def __copy__(self):
+        return copy.deepcopy(self)
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("a ScriptModule is not pickled; jit.save writes it")
+
+
+def _function_of(cls, name):
+    """The function that is a method of a class, and the class that defines it."""
+    for base in cls.__mro__:
+        if name in vars(base):
+            found = vars(base)[name]
+            if isinstance(found, property):
+                found = found.fget
+            if base is Module or not callable(found):
+                return None, None
+            return found, base
+    return None, None
+
+
+def _is_library(module):
+    return type(module).__module__.startswith("ptcore.nn.")
+
+
+def _child(child, made):
+    """A submodule for a scripted module: one that is scripted in turn, or, of the library, a copy that runs as it is."""
+    found = made.get(id(child))
+    if found is None:
+        if isinstance(child, RecursiveScriptModule):
+            found = child
+        elif isinstance(child, ScriptModule) and child.__dict__.get("_scripted") is not None:
+            found = child.__dict__["_scripted"]
+        elif _is_library(child):
+            found = _library(child)
+        else:
+            found = RecursiveScriptModule(child)
+            _compile_methods(found)
+        made[id(child)] = found
+    return found
+
+
+def _library(child):
+    """A module of ptcore.nn: compiled where its source is in the subset, else a copy that shares its tensors."""
+    made = RecursiveScriptModule(child)
+    if isinstance(child, (*_UNTOUCHED, ptcore.nn.Sequential)):
+        _compile_methods(made)
+        return made
+    try:
+        made.compiled("forward")
+        return made
+    except ScriptError:
+        pass
+    leaf = type(child).__new__(type(child))
+    leaf.__dict__ = {name: copy.copy(value) if isinstance(value, (dict, set, list)) else value
+                     for name, value in vars(child).items()}
+    return leaf
+
+
+def _compile_methods(made):
+    """Compiles forward, and the methods that are marked ``export``."""
+    cls = type(made.original)
+    function, _ = _function_of(cls, "forward")
+    if function is not None and modifier(function) not in ("ignore", "unused") and not isinstance(
+            made.original, _UNTOUCHED):
+        made.compiled("forward")
+    for name in dir(cls):
+        static = inspect.getattr_static(cls, name, None)
+        if modifier(static) == "export":
+            made.compiled(name)
+
+
+def script_module(module):
+    """The ScriptModule of a module."""
+    if isinstance(module, RecursiveScriptModule):
+        return module
+    if isinstance(module, ScriptModule) and module.__dict__.get("_scripted") is not None:
+        return module
+    made = RecursiveScriptModule(module)
+    _compile_methods(made)
+    return made
+
+
+# -- what modules that run as they are give ------------------------------------------------------------
+
+_PAIR = Tuple((TENSOR, TENSOR))
+
+
+def leaf_result(module, args, kwargs):
+    """The static type of the result of a module of the library."""
+    nn = ptcore.nn
+    if isinstance(module, nn.LSTM):
+        return Tuple((TENSOR, _PAIR))
+    if isinstance(module, (nn.RNN, nn.GRU)) or isinstance(module, nn.LSTMCell):
+        return _PAIR
+    if isinstance(module, nn.MultiheadAttention):
+        return Tuple((TENSOR, Optional(TENSOR)))
+    if getattr(module, "return_indices", False):
+        return _PAIR
+    return TENSOR

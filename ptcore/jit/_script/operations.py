@@ -1,0 +1,214 @@
+"""What nodes of scripted graphs call besides ops and functions of Python: each with a name of this module."""
+import copy
+import operator
+
+from ptcore.jit._script.errors import Error as JitError
+
+__all__ = ["NAMES"]
+
+
+def make_list(*items):
+    return [*items]
+
+
+def make_dict(*keys_and_values):
+    return dict(zip(keys_and_values[::2], keys_and_values[1::2]))
+
+
+def shape(x):
+    """The sizes as a list, which they are in script."""
+    return list(x.shape)
+
+
+def stride(x):
+    return list(x.stride())
+
+
+def as_list(items):
+    return list(items)
+
+
+def item_of_tuple(items, k):
+    """An item by a number that is known at run time only."""
+    return items[k]
+
+
+def int_pow(x, y):
+    """``x ** y`` of ints: a float, as its type says."""
+    return float(x ** y)
+
+
+def round_float(x):
+    """``round`` of a float stays one."""
+    return float(round(x))
+
+
+def floor_int(x):
+    import math
+    return math.floor(x)
+
+
+def is_none(x):
+    return x is None
+
+
+def is_not_none(x):
+    return x is not None
+
+
+def is_same(x, y):
+    return x is y
+
+
+def not_in(item, container):
+    return item not in container
+
+
+def negate(x):
+    return not x
+
+
+def is_type(x, t):
+    """Whether a value is of a static type."""
+    from ptcore.jit._script.types import holds
+    return holds(t, x)
+
+
+def narrow(x, t):
+    """A value that must be of a type, which is a part of the one that it was known to be of."""
+    from ptcore.jit._script.types import holds
+    if not holds(t, x):
+        raise TypeError(f"expected a value of type {t}, got one of type {type(x).__name__}")
+    return x
+
+
+def unwrap(x):
+    if x is None:
+        raise ValueError("_unwrap_optional: the value is None")
+    return x
+
+
+def range_length(start, stop, step):
+    return len(range(start, stop, step))
+
+
+def range_item(start, step, k):
+    return start + step * k
+
+
+def min_length(*lengths):
+    return min(lengths)
+
+
+def after_loop(status):
+    """What is left of how a loop was left: that the function returned."""
+    return status if status == 3 else 0
+
+
+def checked_length(items, n):
+    """The items, of which there must be so many."""
+    if len(items) != n:
+        raise ValueError(f"expected {n} values to unpack, got {len(items)}")
+    return items
+
+
+def keys(d):
+    return list(d)
+
+
+def values(d):
+    return list(d.values())
+
+
+def dict_items(d):
+    return list(d.items())
+
+
+def sort_list(items, reverse=False):
+    items.sort(reverse=reverse)
+
+
+def sorted_list(items, reverse=False):
+    return sorted(items, reverse=reverse)
+
+
+def rows_of(x):
+    """A tensor's parts along its first dim."""
+    return list(x.unbind(0))
+
+
+def characters(text):
+    return list(text)
+
+
+def scalar(x):
+    return x.item()
+
+
+def new_object(cls):
+    return cls.__new__(cls)
+
+
+def set_attribute(owner, name, value):
+    setattr(owner, name, value)
+
+
+def copy_list(items):
+    return copy.copy(items)
+
+
+def enum_members(cls):
+    return list(cls)
+
+
+def inplace(function, x, y):
+    """An augmented assignment to what may be changed itself."""
+    return function(x, y)
+
+
+def concat(x, y):
+    return x + y
+
+
+def format_text(text, *args):
+    """``str.format``; numbers and tensors print as in Python."""
+    return text.format(*args)
+
+
+# -- exceptions ----------------------------------------------------------------------------------------
+
+_made = {}
+
+
+def raised_class(cls):
+    """The class of exceptions that ``raise`` of a class makes: it is one of it, and of ``jit.Error``."""
+    found = _made.get(cls)
+    if found is None:
+        if issubclass(cls, JitError):
+            return cls
+        try:
+            found = type(cls.__name__, (JitError, cls), {"__module__": cls.__module__, "__qualname__": cls.__qualname__})
+        except TypeError:
+            found = cls
+        _made[cls] = found
+    return found
+
+
+def raise_error(cls, *args):
+    raise raised_class(cls)(*args)
+
+
+def fail_assertion(*args):
+    raise raised_class(AssertionError)(*args)
+
+
+def unused(name):
+    """The call of what is marked ``unused``."""
+    raise JitError(f"{name} is marked @unused and was called; its code was not compiled")
+
+
+NAMES = {name: f for name, f in globals().items()
+         if callable(f) and getattr(f, "__module__", None) == __name__ and not name.startswith("_")}
+OPERATORS = {name: getattr(operator, name) for name in (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift", "eq",
+    "ne", "lt", "le", "gt", "ge", "contains", "getitem", "setitem", "delitem", "neg", "pos", "invert", "not_")}

@@ -1,0 +1,91 @@
+"""What functions and methods of ptcore give, as a static type: a Tensor, unless it is said here or by the row."""
+import functools
+
+import ptcore
+from ptcore._ops import row
+from ptcore._ops.table.ids import op_name
+from ptcore.fx.node import OpFunction
+from ptcore.jit._script.types import BOOL, DEVICE, DTYPE, INT, NONE, NUMBER, TENSOR, List, Optional, Tuple, Type
+
+__all__ = ["of_call"]
+
+_TENSORS = List(TENSOR)
+_PAIR, _TRIPLE = Tuple((TENSOR,) * 2), Tuple((TENSOR,) * 3)
+_KNOWN = {
+    BOOL: "allclose equal is_tensor is_floating_point is_complex is_nonzero is_contiguous is_same_size is_signed is_conj "
+          "is_neg is_pinned is_shared is_set_to is_grad_enabled is_inference is_inference_mode_enabled is_storage "
+          "are_deterministic_algorithms_enabled can_cast",
+    INT: "dim ndimension numel nelement element_size get_device storage_offset data_ptr initial_seed seed get_num_threads "
+         "__len__ matrix_rank_int",
+    NONE: "backward manual_seed retain_grad set_num_threads set_grad_enabled set_default_dtype set_rng_state",
+    DTYPE: "get_default_dtype promote_types result_type",
+    DEVICE: "get_default_device",
+    _TENSORS: "split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes unsafe_split unsafe_chunk meshgrid "
+              "broadcast_tensors block_diag_parts unflatten_dense_tensors gradient align_tensors",
+    _PAIR: "aminmax var_mean std_mean frexp slogdet qr eig eigh geqrf lobpcg histogram gru_cell_pair "
+           "adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices "
+           "max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices triangular_solve lu_factor lstm_cell "
+           "inv_ex cholesky_ex sort topk kthvalue mode cummax cummin",
+    _TRIPLE: "svd svd_lowrank pca_lowrank lu_unpack lu",
+}
+_TYPES = {name: t for t, names in _KNOWN.items() for name in names.split()}
+# Functions that give values and indices, if a dim is among their arguments.
+_ALONG = ("max", "min", "median", "nanmedian")
+_RETURN_FIELDS = {"max": ("values", "indices"), "min": ("values", "indices"), "median": ("values", "indices"),
+                  "nanmedian": ("values", "indices")}
+
+
+@functools.cache
+def _named(name, n):
+    """The NamedTuple type of ``ptcore.return_types``, if there is one."""
+    cls = getattr(ptcore.return_types, name, None)
+    if cls is None or not hasattr(cls, "_fields"):
+        return Tuple((TENSOR,) * n)
+    return Type("NamedTuple", (TENSOR,) * len(cls._fields), cls)
+
+
+def of_call(f, name, args, kwargs):
+    """The type of a call's result, by its arguments' values."""
+    name = name.rstrip("_") if name.endswith("_") and not name.startswith("__") else name
+    if name in _ALONG:
+        second = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
+        along = second is not None and second.type == INT and "other" not in kwargs
+        return _named(name, 2) if along else TENSOR
+    if name == "where" and len(args) + len(kwargs) == 1:
+        return _TENSORS
+    if name == "nonzero" and "as_tuple" in kwargs and kwargs["as_tuple"].arg is True:
+        return _TENSORS
+    if name in ("unique", "unique_consecutive"):
+        extra = [key for key in ("return_inverse", "return_counts") if key in kwargs and kwargs[key].arg is True]
+        return Tuple((TENSOR,) * (1 + len(extra))) if extra else TENSOR
+    if name in ("max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+                "adaptive_max_pool3d") and "return_indices" in kwargs and kwargs["return_indices"].arg is True:
+        return _PAIR
+    if name in ("atleast_1d", "atleast_2d", "atleast_3d"):
+        return TENSOR if len(args) == 1 and args[0].type == TENSOR else _TENSORS
+    if name == "multi_head_attention_forward":
+        return Tuple((TENSOR, Optional(TENSOR)))
+    if name in ("item",):
+        return NUMBER
+    if type(f) is OpFunction:
+        own = row(op_name(f.op))
+        if own.fields and len(own.fields) > 1:
+            return _named(name, len(own.fields))
+        known = _by_text(own.returns)
+        if known is not None:
+            return known
+    t = _TYPES.get(name, TENSOR)
+    return _named(name, len(t.args)) if t.kind == "Tuple" else t
+
+
+@functools.cache
+def _by_text(text):
+    if text in (None, "Tensor | tuple[Tensor, ...]"):
+        return None
+    if text == "bool":
+        return BOOL
+    if text == "tuple[Tensor, ...]":
+        return _TENSORS
+    if text.startswith("tuple[Tensor") and "..." not in text:
+        return Tuple((TENSOR,) * text.count("Tensor"))
+    return None

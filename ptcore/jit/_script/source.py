@@ -1,0 +1,199 @@
+"""Where a function's source is, what it means, and errors that show it."""
+import __future__
+
+import ast
+import builtins
+import functools
+import inspect
+import operator
+import textwrap
+import types as python_types
+
+from ptcore.jit._script.types import AnnotationError, from_annotation
+
+__all__ = ["NotSupportedError", "Place", "ScriptError", "Source"]
+
+
+class ScriptError(RuntimeError):
+    """A program that script does not compile; the message shows the line."""
+
+
+class NotSupportedError(ScriptError):
+    """Python that script has not; the message says what there is instead."""
+
+
+class Place:
+    """A file, a line and the columns of what is meant there."""
+
+    __slots__ = ("column", "end", "file", "function", "line", "text")
+
+    def __init__(self, file, line, column, end, text, function):
+        self.file, self.line, self.column, self.end, self.text, self.function = file, line, column, end, text, function
+
+    def error(self, message, kind=ScriptError):
+        """An error that says the message and shows the place."""
+        mark = " " * self.column + "^" * max(1, self.end - self.column)
+        return kind(f"{message}\n  File \"{self.file}\", line {self.line}, column {self.column + 1}, in {self.function}\n"
+                    f"    {self.text}\n    {mark}")
+
+    @property
+    def where(self):
+        """What nodes keep of it."""
+        return self.file, self.line, self.function
+
+
+class Source:
+    """The source of a function of Python, which is looked at and never run.
+
+    Parameters
+    ----------
+    function : function
+        Of Python.
+
+    Raises
+    ------
+    ScriptError
+        If there is no source, or it is not that of this function: the file was changed after it was imported.
+    """
+
+    def __init__(self, function):
+        function = inspect.unwrap(function)
+        if not isinstance(function, python_types.FunctionType):
+            raise ScriptError(f"script: {function!r} is no function of Python and has no source")
+        self.function, self.code = function, function.__code__
+        self.name, self.file = function.__qualname__, self.code.co_filename
+        try:
+            lines, first = inspect.getsourcelines(function)
+        except (OSError, TypeError, IndexError) as error:
+            raise ScriptError(f"script: there is no source of {self.name}: {error}; script reads the source of functions "
+                              "that are defined in files") from None
+        self.first, self.lines = first, lines
+        text = "".join(lines)
+        plain = textwrap.dedent(text)
+        self.indent = len(lines[0]) - len(lines[0].lstrip())
+        try:
+            tree = ast.parse(plain, type_comments=True)
+        except SyntaxError:
+            try:
+                tree = ast.parse(plain)
+            except SyntaxError as error:
+                raise ScriptError(f"script: the source of {self.name} cannot be read alone: {error}; lambdas inside "
+                                  "expressions are not scripted, give them a def") from None
+        self.node = self._own(tree)
+        self._check()
+        self._closure = dict(zip(self.code.co_freevars, function.__closure__ or ()))
+
+    def _own(self, tree):
+        node = tree.body[0] if tree.body else None
+        if isinstance(node, ast.FunctionDef):
+            return node
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise ScriptError(f"script: {self.name} is an async function; script has functions by def")
+        raise NotSupportedError(f"script: {self.name} is a lambda ({self.file}:{self.first}); script compiles functions "
+                                "that are written by def")
+
+    def _check(self):
+        """Compiles the file as it is now, and compares the function's code with what is there."""
+        lines, _ = inspect.findsource(self.function)
+        text = "".join(lines)
+        key = self.file, text
+        if key not in _compiled:
+            _compiled.clear()
+            try:
+                made = compile(text, self.file, "exec", flags=self.code.co_flags & _FUTURE, dont_inherit=True)
+            except SyntaxError:
+                made = None
+            _compiled[key] = [] if made is None else [*_codes(made)]
+        if any([c.co_name == self.code.co_name and c == self.code for c in _compiled[key]]) or _was_rewritten(self.function):
+            return
+        raise ScriptError(f"script: the source of {self.name} in {self.file} is not what was imported: the file was "
+                          "changed since; import it again")
+
+    # -- places ------------------------------------------------------------------------------------
+
+    def place(self, node):
+        """Where a node of the tree is in the file."""
+        line = getattr(node, "lineno", 1)
+        text = self.lines[line - 1].rstrip("\n") if line <= len(self.lines) else ""
+        raw = text.encode()
+        column = len(raw[:getattr(node, "col_offset", 0) + self.indent].decode(errors="ignore"))
+        if getattr(node, "end_lineno", line) == line and getattr(node, "end_col_offset", None) is not None:
+            end = len(raw[:node.end_col_offset + self.indent].decode(errors="ignore"))
+        else:
+            end = len(text)
+        return Place(self.file, self.first + line - 1, column, end, text, self.name)
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def outside(self, name):
+        """What a name means outside the function; raises NameError."""
+        if name in self._closure:
+            try:
+                return self._closure[name].cell_contents
+            except ValueError:
+                raise NameError(f"the variable {name} of the function around is not set yet") from None
+        found = self.function.__globals__
+        if name in found:
+            return found[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        raise NameError(f"name {name!r} is not defined")
+
+    def annotation(self, node):
+        """The type that an annotation in the source means."""
+        place = self.place(node)
+        try:
+            return from_annotation(self.evaluate(node), lambda text: self.evaluate(ast.parse(text, mode="eval").body))
+        except (AnnotationError, NameError, AttributeError, SyntaxError) as error:
+            raise place.error(f"annotation: {error}") from None
+
+    def evaluate(self, node):
+        """An annotation as an object: names, attributes, subscripts and ``|`` alone."""
+        if isinstance(node, ast.Name):
+            if node.id == "T_co":
+                raise AnnotationError("type variables are not supported")
+            return self.outside(node.id)
+        if isinstance(node, ast.Attribute):
+            return getattr(self.evaluate(node.value), node.attr)
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                return self.evaluate(ast.parse(node.value, mode="eval").body)
+            return node.value
+        if isinstance(node, ast.Subscript):
+            base = self.evaluate(node.value)
+            items = node.slice
+            if isinstance(items, ast.Tuple):
+                index = tuple([self.evaluate(x) for x in items.elts])
+            else:
+                index = self.evaluate(items)
+            try:
+                return base[index]
+            except TypeError as error:
+                raise AnnotationError(str(error)) from None
+        if isinstance(node, ast.Tuple):
+            return tuple([self.evaluate(x) for x in node.elts])
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            try:
+                return self.evaluate(node.left) | self.evaluate(node.right)
+            except TypeError as error:
+                raise AnnotationError(str(error)) from None
+        raise AnnotationError(f"{ast.unparse(node)} is no type")
+
+
+_compiled = {}                  # the last file that was looked at: (name, text) -> its code objects
+_FUTURE = functools.reduce(operator.or_, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names])
+
+
+def _codes(code):
+    for c in code.co_consts:
+        if isinstance(c, python_types.CodeType):
+            yield c
+            yield from _codes(c)
+
+
+def _was_rewritten(function):
+    """Whether a loader that is not Python's own made the module: those of test tools change what is compiled."""
+    spec = function.__globals__.get("__spec__")
+    loader = getattr(spec, "loader", None)
+    return loader is not None and type(loader).__module__.partition(".")[0] not in ("_frozen_importlib_external",
+                                                                                   "importlib", "zipimport")

@@ -1,0 +1,76 @@
+"""What expressions are while a function is compiled: values of the graph, and what exists at script time alone."""
+
+__all__ = ["Iterable", "Method", "Missing", "Mod", "Py", "Val", "is_static"]
+
+
+class Val:
+    """A value of the program: a node, a constant, or a tuple of such, with its static type."""
+
+    __slots__ = ("arg", "type")
+
+    def __init__(self, arg, type):
+        self.arg, self.type = arg, type
+
+
+class Py:
+    """An object of Python that is known at script time: a function, a class, a module of Python."""
+
+    __slots__ = ("obj",)
+
+    def __init__(self, obj):
+        self.obj = obj
+
+
+class Mod:
+    """A module (of nn) below the one whose method is compiled."""
+
+    __slots__ = ("module", "path")
+
+    def __init__(self, path, module):
+        self.path, self.module = path, module
+
+    def below(self, name):
+        return f"{self.path}.{name}" if self.path else name
+
+
+class Method:
+    """What has a name after a dot and is called: of a value, of a module, or of ``super()``."""
+
+    __slots__ = ("function", "name", "owner")
+
+    def __init__(self, owner, name, function=None):
+        self.owner, self.name, self.function = owner, name, function
+
+
+class Missing:
+    """A variable that has no value here, and why."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why):
+        self.why = why
+
+
+class Iterable:
+    """What a loop goes through.
+
+    Attributes
+    ----------
+    length : function
+        Gives the number of rounds as a value; None if ``items`` is set.
+    item : function
+        Gives the item of a round, by the value of its number.
+    fixed : bool
+        Whether the length cannot change in the loop.
+    items : list or None
+        The items themselves, where they are known at script time: the loop is written out.
+    """
+
+    __slots__ = ("fixed", "item", "items", "length")
+
+    def __init__(self, length=None, item=None, fixed=True, items=None):
+        self.length, self.item, self.fixed, self.items = length, item, fixed, items
+
+
+def is_static(value):
+    return not isinstance(value, Val)
