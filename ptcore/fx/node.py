@@ -238,7 +238,7 @@ class Node:
         -------
         bool
         """
-        if self.op in ("placeholder", "output") or self.blocks:
+        if self.op in ("placeholder", "output") or self.blocks or self.meta.get("effect"):
             return True
         if self.op == "call_function":
             return _is_impure(self.target, self.args, self.kwargs, impure_random)

@@ -133,6 +133,11 @@ class Calls(Builtins):
         spaces = (ptcore, ptcore.nn.functional, ptcore.linalg, ptcore.special, ptcore.fft, ptcore.nn.init, ptcore.random)
         return any([getattr(space, name, None) is f for space in spaces]) or isinstance(f, (OpFunction, _Overridable))
 
+    def has_effect(self, target):
+        """Whether a call of a function may do more than give its result."""
+        from ptcore.jit._script.functions import ScriptFunction
+        return target in schemas.CHANGING or isinstance(target, ScriptFunction) or modifier(target) == "ignore"
+
     # -- scripted functions ------------------------------------------------------------------------
 
     def call_scripted(self, f, args, kwargs):

@@ -84,6 +84,9 @@ class Expressions:
         kwargs = {key: frame.local(a.arg) for key, a in kwargs.items()} if kwargs else {}
         node = frame.graph.create_node(op, target, args, kwargs, name, type)
         node.meta["where"] = self.place.where
+        if op == "call_module" or (op == "call_method" and getattr(node.args[0], "type", None) != TENSOR) or (
+                op == "call_function" and self.has_effect(target)):
+            node.meta["effect"] = True          # kept, though its result may not be used
         return Val(node, type)
 
     # -- values ------------------------------------------------------------------------------------

@@ -107,8 +107,10 @@ def after_loop(status):
 
 def checked_length(items, n):
     """The items, of which there must be so many."""
-    if len(items) != n:
-        raise ValueError(f"expected {n} values to unpack, got {len(items)}")
+    if len(items) > n:
+        raise ValueError(f"too many values to unpack (expected {n})")
+    if len(items) < n:
+        raise ValueError(f"not enough values to unpack (expected {n}, got {len(items)})")
     return items
 
 

@@ -22,26 +22,20 @@ _KNOWN = {
     DEVICE: "get_default_device",
     _TENSORS: "split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes unsafe_split unsafe_chunk meshgrid "
               "broadcast_tensors block_diag_parts unflatten_dense_tensors gradient align_tensors",
-    _PAIR: "aminmax var_mean std_mean frexp slogdet qr eig eigh geqrf lobpcg histogram gru_cell_pair "
-           "adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices "
-           "max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices triangular_solve lu_factor lstm_cell "
-           "inv_ex cholesky_ex sort topk kthvalue mode cummax cummin",
-    _TRIPLE: "svd svd_lowrank pca_lowrank lu_unpack lu",
+    _PAIR: "adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices "
+           "max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices lstm_cell lobpcg",
+    _TRIPLE: "svd_lowrank pca_lowrank",
 }
 _TYPES = {name: t for t, names in _KNOWN.items() for name in names.split()}
 # Functions that give values and indices, if a dim is among their arguments.
 _ALONG = ("max", "min", "median", "nanmedian")
-_RETURN_FIELDS = {"max": ("values", "indices"), "min": ("values", "indices"), "median": ("values", "indices"),
-                  "nanmedian": ("values", "indices")}
 
 
 @functools.cache
-def _named(name, n):
-    """The NamedTuple type of ``ptcore.return_types``, if there is one."""
+def _named(name):
+    """The type of results with names, if there is one."""
     cls = getattr(ptcore.return_types, name, None)
-    if cls is None or not hasattr(cls, "_fields"):
-        return Tuple((TENSOR,) * n)
-    return Type("NamedTuple", (TENSOR,) * len(cls._fields), cls)
+    return None if cls is None else Type("NamedTuple", (TENSOR,) * len(cls.__match_args__), cls)
 
 
 def of_call(f, name, args, kwargs):
@@ -50,7 +44,7 @@ def of_call(f, name, args, kwargs):
     if name in _ALONG:
         second = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
         along = second is not None and second.type == INT and "other" not in kwargs
-        return _named(name, 2) if along else TENSOR
+        return _named(name) if along else TENSOR
     if name == "where" and len(args) + len(kwargs) == 1:
         return _TENSORS
     if name == "nonzero" and "as_tuple" in kwargs and kwargs["as_tuple"].arg is True:
@@ -67,15 +61,11 @@ def of_call(f, name, args, kwargs):
         return Tuple((TENSOR, Optional(TENSOR)))
     if name in ("item",):
         return NUMBER
-    if type(f) is OpFunction:
-        own = row(op_name(f.op))
-        if own.fields and len(own.fields) > 1:
-            return _named(name, len(own.fields))
-        known = _by_text(own.returns)
-        if known is not None:
-            return known
-    t = _TYPES.get(name, TENSOR)
-    return _named(name, len(t.args)) if t.kind == "Tuple" else t
+    of_linalg = getattr(ptcore.linalg, name, None) is f
+    known = _named(f"linalg_{name}" if of_linalg else name)
+    if known is None and type(f) is OpFunction:
+        known = _by_text(row(op_name(f.op)).returns)
+    return _TYPES.get(name, TENSOR) if known is None else known
 
 
 @functools.cache

@@ -350,9 +350,11 @@ class Statements:
         values = [frame.lookup(name) for frame in frames]
         left = [frame.exited for frame in frames]
         special = name.startswith("$")
-        if not special:
-            if all(left):
+        if all(left) and not special:           # the values are those that the next round, or what is behind it, gets
+            if not all([isinstance(v, Val) for v in values]):
                 return
+            t = unify(values[0].type, values[1].type) or ANY
+        elif not special:
             live = [v for v, gone in zip(values, left) if not gone]
             why = next((v for v in live if v is None or isinstance(v, Missing)), self)
             if why is not self:
@@ -438,13 +440,16 @@ class Statements:
             self.refine(first.yes)
             self.block(node.body)
 
+        forever = [False]
+
         def again():
             with self.at(node.test):
                 test = self.condition(node.test)
+                forever[:] = [test.static is True]
                 return Val(test.static, BOOL) if test.static is not None else test.value
         self.loop(node, None, start, node.body, body, again)
-        if first.static and not has_break(node.body):
-            self.frame.exited = True
+        if first.static and forever[0] and not has_break(node.body):
+            self.frame.exited = True            # by return or an error alone
 
     def on_For(self, node):
         if node.orelse:

@@ -115,8 +115,8 @@ def named_tuple(cls, lookup=None):
 
 
 def fields(t):
-    """The names of a NamedTuple's fields."""
-    return t.cls._fields
+    """The names of a NamedTuple's fields, or of those of a result of ptcore."""
+    return getattr(t.cls, "_fields", None) or t.cls.__match_args__
 
 
 class AnnotationError(TypeError):
