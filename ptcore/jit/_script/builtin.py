@@ -32,7 +32,7 @@ __all__ = ["Builtins", "special"]
 _SPECIAL = {getattr(builtins, name): f"call_{name}" for name in (
     "abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "enumerate", "float", "getattr", "hasattr",
     "hex", "int", "isinstance", "len", "list", "max", "min", "oct", "ord", "pow", "print", "range", "repr", "reversed",
-    "round", "sorted", "str", "sum", "tuple", "zip")}
+    "round", "sorted", "str", "sum", "tuple", "type", "zip")}
 _SPECIAL |= {annotate: "call_annotate", jit_isinstance: "call_isinstance", is_scripting: "call_is_scripting",
              fork: "call_fork", wait: "call_wait", unwrap_optional: "call_unwrap_optional"}
 
@@ -463,6 +463,17 @@ class Builtins:
         if len(node.args) == 3 and isinstance(x, Mod) and not self.module_has(x, name):
             return self.expression(node.args[2], hint)
         return self.attribute(x, name)
+
+    def call_type(self, node, hint):
+        """The class of a module or of a value whose type has one: for messages."""
+        (x,) = self.only_args(node, 1)
+        if isinstance(x, Mod):
+            return Py(type(getattr(x.module, "original", x.module)))
+        x = self.as_value(x)
+        found = x.type.cls or types.runtime_class(x.type)
+        if found is None:
+            raise self.error(f"type of a value of type {x.type} is not known at script time")
+        return Py(found)
 
     # -- functions of jit --------------------------------------------------------------------------
 

@@ -49,6 +49,8 @@ class Compiler(Statements, Expressions, Calls, Methods):
     def __init__(self, function, module=None, cls=None, defined_in=None):
         self.source = Source(function)
         self.module, self.cls, self.defined_in = module, cls, defined_in
+        if cls is not None:
+            self.source.known[cls.cls.__name__] = cls.cls
         self.place = self.source.place(self.source.node)
         self.frame = Frame()
         self.returns, self.returned = None, []

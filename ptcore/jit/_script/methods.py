@@ -82,6 +82,8 @@ class Methods:
         if isinstance(original, _CONTAINERS) and name in ("keys", "values", "items", "children", "named_children",
                                                           "modules") and name not in module._modules:
             return Method(owner, name)
+        if name == "_modules" and isinstance(original, _CONTAINERS):
+            return owner
         kind = attribute_kind(module, name)
         if kind is None:
             raise self.error(f"module {type(original).__name__} has no attribute {name!r}")
@@ -94,7 +96,7 @@ class Methods:
         if kind == "method":
             return Method(owner, name)
         if kind == "property":
-            return self.call_module_method(Method(owner, name), [], {})
+            return self.module_property(owner, name)
         value = vars(module).get(name, getattr(original, name, None))
         if name in constant_names(original):
             made = self.frozen(value)
@@ -105,6 +107,18 @@ class Methods:
             return Py(value)
         t = self.attribute_type(module, name, value)
         return Val(None, NONE) if t == NONE else self.emit(owner.below(name), (), t, op="get_attr")
+
+    def module_property(self, owner, name):
+        getter = inspect.getattr_static(type(self.original(owner)), name).fget
+        how = modifier(getter)
+        if how == "unused":
+            return self.emit(operations.unused, (Val(name, STR),), self.annotated_result(getter))
+        if how == "ignore":
+            t = self.annotated_result(getter)
+        else:
+            with self.note_call():
+                t = owner.module.compiled(name).returns
+        return self.emit(owner.below(name), (), t, op="get_attr")
 
     def attribute_type(self, module, name, value):
         from ptcore.jit._script.modules import attribute_type
@@ -161,13 +175,7 @@ class Methods:
 
     def call_module(self, owner, args, kwargs):
         """A call of a module."""
-        from ptcore.jit._script.modules import leaf_result
         module = owner.module
-        if not hasattr(module, "compiled"):
-            args, kwargs = [self.op_argument(a) for a in args], {k: self.op_argument(a) for k, a in kwargs.items()}
-            t = leaf_result(module, args, kwargs)
-            if owner.path:
-                return self.emit(owner.path, args, t, kwargs, op="call_module")
         with self.note_call():
             made = module.compiled("forward")
         if made is None:
@@ -206,9 +214,6 @@ class Methods:
                                  {k: self.as_value(a) for k, a in kwargs.items()}, op="call_method")
             if isinstance(inspect.getattr_static(type(original), name, None), staticmethod):
                 return self.call_python(function, args, kwargs)
-            if not hasattr(module, "compiled"):
-                raise self.error(f"methods of {type(original).__name__} other than its call are not compiled: {name}",
-                                 NotSupportedError)
             with self.note_call():
                 made = module.compiled(name)
         values = self.bind_arguments(name, made.parameters, args, kwargs)

@@ -6,14 +6,16 @@ import typing
 
 import ptcore
 from ptcore._tensor import Tensor
+from ptcore.fx.graph import Graph
 from ptcore.jit._script.annotations import Attribute
+from ptcore.jit._script.compiler import Parameter
 from ptcore.jit._script.decorators import modifier
-from ptcore.jit._script.functions import compiled
+from ptcore.jit._script.functions import ScriptFunction, compiled
 from ptcore.jit._script.source import ScriptError
-from ptcore.jit._script.types import NONE, TENSOR, Optional, Tuple, from_annotation, of_value
+from ptcore.jit._script.types import ANY, NONE, TENSOR, Optional, Tuple, from_annotation, of_value
 from ptcore.nn import Module
 
-__all__ = ["RecursiveScriptModule", "ScriptModule", "attribute_kind", "attribute_type", "constant_names", "leaf_result",
+__all__ = ["RecursiveScriptModule", "ScriptModule", "attribute_kind", "attribute_type", "constant_names",
            "script_module"]
 
 _OWN = frozenset(vars(Module()))            # what each module has
@@ -33,6 +35,8 @@ def constant_names(original):
 def attribute_kind(module, name):
     """What an attribute of a scripted module is: "module", "tensor", "attribute", "method", "property", or None."""
     original = getattr(module, "original", module)
+    if name in module.__dict__.get("_methods", ()):
+        return "property" if isinstance(inspect.getattr_static(type(original), name, None), property) else "method"
     if name in module._modules:
         return "module"
     if name in module._parameters or name in module._buffers:
@@ -207,7 +211,13 @@ class RecursiveScriptModule(ScriptModule):
         owner = self._shared or self
         found = self._methods[name] = compiled(function, lambda: name, key=(id(self), name), owner=owner, module=self,
                                                defined_in=defined_in)
+        self._show(name, found)
         return found
+
+    def _show(self, name, method):
+        """Lets a method stand before one of Module of the same name."""
+        if hasattr(ScriptModule, name) and not isinstance(inspect.getattr_static(ScriptModule, name), property):
+            self.__dict__[name] = method
 
     def compile(self, first, also=()):
         for name in (*first, *also):
@@ -218,14 +228,13 @@ class RecursiveScriptModule(ScriptModule):
 
     def __getattr__(self, name):
         found = self.__dict__.get("_methods", {}).get(name)
-        if found is not None:
-            return found
         original = self.__dict__.get("original")
+        static = None if original is None else inspect.getattr_static(type(original), name, None)
+        if found is not None:
+            return found() if isinstance(static, property) else found
         if original is not None and not name.startswith("__"):
-            static = inspect.getattr_static(type(original), name, None)
             if isinstance(static, property):
-                getter = self._methods.get(name)
-                return getter() if getter is not None else static.fget(self)
+                return static.fget(self)
             if modifier(static) == "ignore":
                 return python_types.MethodType(static, self)
             if modifier(static) == "unused":
@@ -263,7 +272,7 @@ class RecursiveScriptModule(ScriptModule):
         return True
 
     def _get_name(self):
-        return f"RecursiveScriptModule(original_name={self.original_name})"
+        return "RecursiveScriptModule"
 
     def extra_repr(self):
         return f"original_name={self.original_name}"
@@ -271,12 +280,14 @@ class RecursiveScriptModule(ScriptModule):
     # -- copies ------------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo):
-        made = RecursiveScriptModule.__new__(RecursiveScriptModule)
+        made = type(self).__new__(type(self))
         memo[id(self)] = made
         kept = ("original", "_methods", "_types", "_shared")
         made.__dict__ = {name: value if name in kept else copy.deepcopy(value, memo)
                          for name, value in self.__dict__.items()}
         made.__dict__["_methods"] = {name: f.bound(made) for name, f in self._methods.items()}
+        for name, method in made._methods.items():
+            made._show(name, method)
         made.__dict__["_types"] = dict(self._types)
         made.__dict__["_shared"] = None
         return made
@@ -332,11 +343,32 @@ def _library(child):
         made.compiled("forward")
         return made
     except ScriptError:
-        pass
-    leaf = type(child).__new__(type(child))
-    leaf.__dict__ = {name: copy.copy(value) if isinstance(value, (dict, set, list)) else value
-                     for name, value in vars(child).items()}
-    return leaf
+        return _as_it_is(child)
+
+
+def _as_it_is(child):
+    """A module of the library whose ``forward`` is run by Python: it is a ScriptModule, and one of its own class."""
+    cls = type(child)
+    name = f"RecursiveScriptModule_{cls.__name__}"
+    made = Module.__new__(type(name, (RecursiveScriptModule, cls), {"__module__": __name__}))
+    RecursiveScriptModule.__init__(made, child)
+    function, _ = _function_of(cls, "forward")
+    graph, parameters = Graph(), []
+    for p in [*inspect.signature(function).parameters.values()][1:]:
+        has_default = p.default is not p.empty
+        parameters.append(Parameter(p.name, ANY if has_default else TENSOR, has_default,
+                                    p.default if has_default else None, p.kind == p.KEYWORD_ONLY))
+    nodes = [graph.placeholder(p.name, p.type) for p in parameters]
+    here = graph.get_attr("")
+    returns = _result_of(child)
+    positional = [n for n, p in zip(nodes, parameters) if not p.keyword_only]
+    result = graph.call_function(function, (here, *positional), {p.name: n for n, p in zip(nodes, parameters)
+                                                                 if p.keyword_only}, returns)
+    result.meta["effect"] = True
+    graph.output(result, returns)
+    made._methods["forward"] = ScriptFunction("forward", graph, parameters, returns, function, made)
+    made._show("forward", made._methods["forward"])
+    return made
 
 
 def _compile_methods(made):
@@ -358,9 +390,7 @@ def script_module(module):
         return module
     if isinstance(module, ScriptModule) and module.__dict__.get("_scripted") is not None:
         return module
-    made = RecursiveScriptModule(module)
-    _compile_methods(made)
-    return made
+    return _child(module, {})
 
 
 # -- what modules that run as they are give ------------------------------------------------------------
@@ -368,15 +398,15 @@ def script_module(module):
 _PAIR = Tuple((TENSOR, TENSOR))
 
 
-def leaf_result(module, args, kwargs):
+def _result_of(module):
     """The static type of the result of a module of the library."""
     nn = ptcore.nn
     if isinstance(module, nn.LSTM):
         return Tuple((TENSOR, _PAIR))
-    if isinstance(module, (nn.RNN, nn.GRU)) or isinstance(module, nn.LSTMCell):
+    if isinstance(module, (nn.RNN, nn.GRU, nn.LSTMCell)):
         return _PAIR
     if isinstance(module, nn.MultiheadAttention):
         return Tuple((TENSOR, Optional(TENSOR)))
-    if getattr(module, "return_indices", False):
-        return _PAIR
-    return TENSOR
+    if isinstance(module, nn.AdaptiveLogSoftmaxWithLoss):
+        return ANY
+    return _PAIR if getattr(module, "return_indices", False) else TENSOR

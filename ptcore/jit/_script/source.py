@@ -81,6 +81,7 @@ class Source:
                                   "expressions are not scripted, give them a def") from None
         self.node = self._own(tree)
         self._check()
+        self.known = {}                 # names that are not set yet: a class while it is made
         self._closure = dict(zip(self.code.co_freevars, function.__closure__ or ()))
 
     def _own(self, tree):
@@ -127,6 +128,8 @@ class Source:
 
     def outside(self, name):
         """What a name means outside the function; raises NameError."""
+        if name in self.known:
+            return self.known[name]
         if name in self._closure:
             try:
                 return self._closure[name].cell_contents

@@ -343,5 +343,6 @@ def _described(x):
 
 
 def runtime_class(t):
-    """What ``isinstance`` at run time takes for a type whose items need no look, or None."""
-    return {"Tensor": _Tensor, "int": int, "float": float, "str": str, "None": type(None)}.get(t.kind)
+    """The class of Python that a type's values have, where that is one."""
+    return {"Tensor": _Tensor, "None": type(None), "List": list, "Dict": dict, "Tuple": tuple}.get(t.kind) or _PLAIN.get(
+        t.kind)

@@ -1,0 +1,377 @@
+"""``jit.script`` of modules and classes: what a module does eagerly is the oracle."""
+import copy
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+import pytest
+
+import ptcore
+from ptcore import Tensor, jit, nn
+
+
+def same(module, *calls):
+    scripted = jit.script(module)
+    for args in calls:
+        got, want = scripted(*args), module(*args)
+        assert plain(got) == plain(want)
+    return scripted
+
+
+def plain(x):
+    if isinstance(x, Tensor):
+        return x.dtype, x.tolist()
+    if isinstance(x, (list, tuple)):
+        return [plain(i) for i in x]
+    if isinstance(x, dict):
+        return [(k, plain(v)) for k, v in x.items()]
+    return x
+
+
+class Net(nn.Module):
+    __constants__ = ["scale"]
+    names: List[str]
+    offset: Optional[Tensor]
+
+    def __init__(self, depth=3):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(depth)])
+        self.heads = nn.ModuleDict({"a": nn.Linear(4, 2), "b": nn.Linear(4, 3)})
+        self.body = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+        self.scale = 2.0
+        self.calls = 0
+        self.names = []
+        self.offset = None
+        self.absent = None
+        self.table = {"x": 1}
+        self.weight = nn.Parameter(ptcore.ones(4))
+        self.register_buffer("seen", ptcore.zeros(()))
+
+    def forward(self, x, use: Optional[List[int]] = None):
+        for k, layer in enumerate(self.layers):
+            if use is None or k in use:
+                x = ptcore.relu(layer(x)) * self.scale
+        x = self.body(x) + self.weight
+        if self.absent is not None:
+            x = self.absent(x)
+        found = jit.annotate(Dict[str, Tensor], {})
+        for name, head in self.heads.items():
+            found[name] = head(x)
+        self.calls += 1
+        self.seen += 1
+        self.names.append("call")
+        if self.training:
+            x = self.helper(x, 2)
+        offset = self.offset
+        if offset is not None:
+            x = x + offset
+        return x, found, self.layers[0](x), self.heads["b"](x), self.static(3)
+
+    def helper(self, x, n: int):
+        return x * n + self.table["x"]
+
+    @staticmethod
+    def static(n: int):
+        return n + 1
+
+    @jit.export
+    def double(self, x):
+        return self.helper(x, 2) + self.body[0](x)
+
+    @jit.ignore
+    def python(self, x):
+        return x + len({1, 2})
+
+    @jit.unused
+    def never(self, x):
+        return [*x]
+
+    @property
+    def total(self):
+        return self.weight.sum() + 1
+
+    @jit.export
+    def others(self, x):
+        return self.python(x) + self.total
+
+    @jit.export
+    def calls_never(self, x):
+        return self.never(x)
+
+
+def test_modules():
+    ptcore.manual_seed(0)
+    net = Net()
+    x = ptcore.randn(2, 4)
+    scripted = same(net, (x,), (x, [0, 2]))
+    assert isinstance(scripted, jit.ScriptModule) and isinstance(scripted, nn.Module)
+    assert scripted.original_name == "Net"
+    assert scripted.calls == 2 and scripted.names == ["call", "call"] and net.names == ["call", "call"]
+    scripted.eval()
+    net.eval()
+    assert not scripted.layers[0].training
+    assert plain(scripted(x)) == plain(net(x))
+    assert plain(scripted.double(x)) == plain(net.double(x))
+    assert plain(scripted.others(x)) == plain(net.others(x))
+    assert plain(scripted.total) == plain(net.total)
+    with pytest.raises(jit.Error, match="never is marked @unused"):
+        scripted.calls_never(x)
+    with pytest.raises(AttributeError):
+        scripted.nothing
+    assert scripted(x)[1].keys() == {"a", "b"}
+
+
+def test_state_is_shared_and_kept():
+    net = Net()
+    scripted = jit.script(net)
+    assert [*scripted.state_dict()] == [*net.state_dict()]
+    assert scripted.weight is net.weight and scripted.layers[1].weight is net.layers[1].weight
+    assert [n for n, _ in scripted.named_parameters()] == [n for n, _ in net.named_parameters()]
+    assert len(scripted.layers) == 3 and [*scripted.heads] == ["a", "b"] and scripted.layers[-1] is scripted.layers[2]
+    assert jit.script(scripted) is scripted
+    other = copy.deepcopy(scripted)
+    with ptcore.no_grad():
+        other.weight.fill_(7)
+    x = ptcore.ones(1, 4)
+    assert scripted.weight[0] == 1 and not ptcore.equal(other(x)[0], scripted(x)[0])
+    scripted.load_state_dict(other.state_dict())
+    assert ptcore.equal(other(x)[0], scripted(x)[0])
+    scripted.to(ptcore.float64)
+    assert scripted(x.double())[0].dtype == ptcore.float64
+
+
+def test_training():
+    """A scripted module trains to the same weights as the module."""
+    def train(net):
+        optimizer = ptcore.optim.SGD(net.parameters(), lr=0.01)
+        for _ in range(5):
+            optimizer.zero_grad()
+            out = net(ptcore.ones(2, 4))
+            (out[0].tanh().sum() + out[3].sigmoid().sum()).backward()
+            optimizer.step()
+        return [p.tolist() for p in net.parameters()]
+    net = Net()
+    assert train(jit.script(copy.deepcopy(net))) == train(net)
+
+
+LIBRARY = [
+    (nn.Linear(4, 3), (2, 4)), (nn.Conv2d(2, 3, 3, padding=1), (1, 2, 5, 5)), (nn.Conv1d(2, 3, 3), (1, 2, 5)),
+    (nn.BatchNorm1d(4), (3, 4)), (nn.BatchNorm2d(2), (2, 2, 3, 3)), (nn.LayerNorm(4), (2, 4)), (nn.GroupNorm(2, 4), (2, 4, 3)),
+    (nn.ReLU(), (2, 3)), (nn.GELU(), (2, 3)), (nn.Tanh(), (2, 3)), (nn.Softmax(dim=1), (2, 3)), (nn.Identity(), (2, 3)),
+    (nn.MaxPool2d(2), (1, 2, 4, 4)), (nn.AvgPool2d(2), (1, 2, 4, 4)), (nn.AdaptiveAvgPool2d(1), (1, 2, 4, 4)),
+    (nn.Flatten(), (2, 3, 4)), (nn.Dropout(0.0), (2, 3)), (nn.LeakyReLU(0.1), (2, 3)), (nn.ConvTranspose2d(2, 3, 2), (1, 2, 3, 3)),
+    (nn.Embedding(5, 3), None), (nn.LSTM(4, 3), (5, 2, 4)), (nn.GRU(4, 3), (5, 2, 4)), (nn.TransformerEncoderLayer(4, 2, 8, 0.0),
+                                                                                      (3, 2, 4)),
+    (nn.InstanceNorm2d(2), (2, 2, 3, 3)), (nn.Upsample(scale_factor=2), (1, 2, 3, 3)), (nn.PReLU(), (2, 3)),
+    (nn.RMSNorm(4), (2, 4)), (nn.ZeroPad2d(1), (1, 2, 3, 3)), (nn.Sigmoid(), (2, 3)), (nn.SiLU(), (2, 3)),
+]
+
+
+class Around(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+@pytest.mark.parametrize("module, sizes", LIBRARY, ids=[type(m).__name__ for m, _ in LIBRARY])
+def test_modules_of_the_library(module, sizes):
+    x = ptcore.tensor([[1, 2], [0, 4]]) if sizes is None else ptcore.randn(sizes)
+    scripted = jit.script(Around(copy.deepcopy(module)))
+    for mode in (True, False):
+        module.train(mode)
+        scripted.train(mode)
+        assert plain(scripted(x)) == plain(module(x))
+    assert plain([*scripted.state_dict().values()]) == plain([*module.state_dict().values()])
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4)
+        self.cell = nn.GRUCell(4, 4)
+
+    def forward(self, x, state: Optional[Tuple[Tensor, Tensor]] = None):
+        out, (h, c) = self.lstm(x, state)
+        y = self.cell(h[0])
+        for row in out:
+            y = self.cell(row, y)
+        return y, (h, c)
+
+
+def test_recurrent_modules():
+    x = ptcore.randn(5, 2, 3)
+    scripted = same(Recurrent(), (x,))
+    assert scripted(x, scripted(x)[1])[0].shape == (2, 4)
+
+
+class Base(nn.Module):
+    def forward(self, x):
+        return self.step(x) + 1
+
+    def step(self, x):
+        return x * 2
+
+
+class Derived(Base):
+    def forward(self, x):
+        return super().forward(x) * 3
+
+    def step(self, x):
+        return super().step(x) - 1
+
+
+def test_inheritance():
+    same(Derived(), (ptcore.ones(2),))
+
+
+class Old(jit.ScriptModule):
+    def __init__(self, n: int):
+        super().__init__()
+        self.weight = nn.Parameter(ptcore.ones(n))
+        self.memory = jit.Attribute({}, Dict[str, int])
+
+    @jit.script_method
+    def forward(self, x):
+        return self.twice(x) + self.weight
+
+    @jit.script_method
+    def twice(self, x):
+        return x * 2
+
+
+def test_script_methods():
+    old = Old(2)
+    assert old(ptcore.ones(2)).tolist() == [3, 3] and old.twice(ptcore.ones(1)).tolist() == [2]
+    assert len(old.graph.nodes) and [*old.state_dict()] == ["weight"]
+    old.weight.data.fill_(5)
+    assert old(ptcore.ones(2)).tolist() == [7, 7]
+
+
+# -- classes -------------------------------------------------------------------------------------------
+
+@jit.script
+class Counter:
+    def __init__(self, start: int, names: List[str]):
+        self.n = start
+        self.names = names
+        self.last: Optional[int] = None
+
+    def add(self, k: int = 1):
+        self.n += k
+        self.last = k
+        return self
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, k: int):
+        return self.names[k]
+
+    def __contains__(self, name: str):
+        return name in self.names
+
+    def __add__(self, other: "Counter") -> "Counter":
+        return Counter(self.n + other.n, self.names + other.names)
+
+    def __lt__(self, other: "Counter") -> bool:
+        return self.n < other.n
+
+    @property
+    def double(self):
+        return self.n * 2
+
+    @staticmethod
+    def make(n: int):
+        return n + 5
+
+    def __enter__(self):
+        self.n += 100
+        return self.n
+
+    def __exit__(self, kind: int, value: int, trace: int):
+        self.n -= 100
+
+
+def use_class(n: int):
+    c = Counter(n, ["a", "b"])
+    c.add().add(3)
+    d = c + Counter(5, ["z"])
+    total = 0
+    for k in range(len(d)):
+        total += k
+    last = c.last
+    if last is None:
+        last = -1
+    d.n = 70
+    found = [x.n for x in sorted([d, c])]
+    return c.n, d.n, total, c[1], "z" in d, "q" in d, c.double, last, d.names, Counter.make(2), c < d, found
+
+
+def take_object(c: Counter, n: int):
+    c.add(n)
+    return c
+
+
+class Holder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.counter = Counter(1, [])
+
+    def forward(self, x):
+        self.counter.add(2)
+        return x + self.counter.n
+
+
+def test_classes():
+    scripted = jit.script(use_class)
+    assert plain(scripted(3)) == plain(use_class(3))
+    c = Counter(2, [])
+    assert jit.script(take_object)(c, 4) is c and c.n == 6
+    holder = Holder()
+    assert jit.script(holder)(ptcore.zeros(1)).tolist() == [3]
+    assert "Counter" in str(jit.script(take_object).returns)
+
+
+def enter_object(c: Counter):
+    with c as n:
+        m = n + 1
+    return m, c.n
+
+
+def test_with_of_objects():
+    assert jit.script(enter_object)(Counter(2, [])) == (103, 2)
+
+
+class Pair(NamedTuple):
+    first: Tensor
+    second: int
+
+
+class Gives(nn.Module):
+    def forward(self, x) -> Pair:
+        return Pair(x + 1, 3)
+
+
+class Takes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gives = Gives()
+
+    def forward(self, x):
+        pair = self.gives(x)
+        return pair.first * pair.second, [m(x).second for m in [self.gives, self.gives]] if False else [pair.second]
+
+
+def test_named_tuples_between_modules():
+    same(Takes(), (ptcore.ones(2),))
+
+
+def test_hooks_run():
+    net = nn.Sequential(nn.Linear(2, 2))
+    seen = []
+    scripted = jit.script(net)
+    scripted.register_forward_hook(lambda m, args, out: seen.append(out.shape))
+    scripted[0].register_forward_pre_hook(lambda m, args: seen.append(1))
+    scripted(ptcore.ones(1, 2))
+    assert seen == [1, (1, 2)]
