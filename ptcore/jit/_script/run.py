@@ -67,7 +67,7 @@ class Program:
                 places[node] = place()
                 puts = places[node]
             frees = tuple([places[used] for used in node._input_nodes if last.get(used) is node])
-            steps.append((function, takes, puts, frees))
+            steps.append(_step(function, takes, puts, frees))
             nodes.append(node)
         self.template, self.steps, self.nodes = template, steps, nodes
 
@@ -100,25 +100,62 @@ class Program:
     def __call__(self, *args):
         regs = self.template.copy()
         regs[:self.arguments] = args
-        k = 0
+        step = None
         try:
-            for k, (function, takes, puts, frees) in enumerate(self.steps):
-                value = function(*[regs[i] for i in takes])
-                for i in frees:
-                    regs[i] = None
-                if type(puts) is int:
-                    regs[puts] = value
-                else:
-                    for i, p in puts:
-                        regs[p] = value[i]
+            for step in self.steps:
+                step(regs)
         except Exception as error:
-            _say_where(error, self.nodes[k])
+            _say_where(error, self.nodes[self.steps.index(step)])
             raise
         if self._one is not None:
             return regs[self._one]
         if self._fill is None:
             return tuple([regs[i] for i in self._many])
         return self._fill(*[regs[i] for i in self._many])
+
+
+def _step(function, takes, puts, frees):
+    """A function that runs one call on the places of a program."""
+    if type(puts) is tuple:
+        def step(regs):
+            value = function(*[regs[i] for i in takes])
+            for i in frees:
+                regs[i] = None
+            for i, p in puts:
+                regs[p] = value[i]
+    elif len(takes) == 1 and not frees:
+        (a,) = takes
+
+        def step(regs):
+            regs[puts] = function(regs[a])
+    elif len(takes) == 1:
+        (a,) = takes
+
+        def step(regs):
+            value = function(regs[a])
+            regs[a] = None
+            regs[puts] = value
+    elif len(takes) == 2 and not frees:
+        a, b = takes
+
+        def step(regs):
+            regs[puts] = function(regs[a], regs[b])
+    elif len(takes) == 2:
+        a, b = takes
+        one, *more = frees
+        other = more[0] if more else one
+
+        def step(regs):
+            value = function(regs[a], regs[b])
+            regs[one] = regs[other] = None
+            regs[puts] = value
+    else:
+        def step(regs):
+            value = function(*[regs[i] for i in takes])
+            for i in frees:
+                regs[i] = None
+            regs[puts] = value
+    return step
 
 
 def _first(x):
