@@ -598,6 +598,29 @@ class Expressions:
 
     # -- what loops go through ---------------------------------------------------------------------
 
+    def loop_source(self, tree):
+        """The expression behind ``in`` of a loop; of a dict's keys, values and items as they are round by round."""
+        part = tree.func.attr if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) else None
+        if part in ("keys", "values", "items") and not tree.args and not tree.keywords:
+            owner = self.expression(tree.func.value)
+            if isinstance(owner, Val) and owner.type.kind == "Dict":
+                return self.over_dict(owner, part)
+            return self.iterable(self.call(self.attribute(owner, part), [], {}))
+        x = self.expression(tree)
+        return self.over_dict(x, "keys") if isinstance(x, Val) and x.type.kind == "Dict" else self.iterable(x)
+
+    def over_dict(self, d, part):
+        key, value = d.type.args
+        keys = self.emit(operations.keys, (d,), List(key))
+
+        def item(c, k):
+            name = c.emit(operator.getitem, (keys, k), key)
+            if part == "keys":
+                return name
+            x = c.emit(operator.getitem, (d, name), value)
+            return x if part == "values" else [name, x]
+        return Iterable(lambda c: c.emit(operations.unchanged_length, (d, keys), INT), item, False)
+
     def iterable(self, x):
         """What a loop, a comprehension or ``list`` goes through."""
         if isinstance(x, Iterable):
@@ -668,7 +691,7 @@ class Expressions:
         if node.generators[0].is_async:
             raise self.error("async comprehensions are not supported", NotSupportedError)
         with self.at(node.generators[0].iter):
-            return self.iterable(self.expression(node.generators[0].iter))
+            return self.loop_source(node.generators[0].iter)
 
     def bind(self, target, x):
         """Gives the variables of a comprehension their values: they are those of the frame alone."""

@@ -126,6 +126,13 @@ def dict_items(d):
     return list(d.items())
 
 
+def unchanged_length(d, keys):
+    """The number of keys of a dict that is looped over, which must stay as it is."""
+    if len(d) != len(keys):
+        raise RuntimeError("dictionary changed size during iteration")
+    return len(keys)
+
+
 def sort_list(items, reverse=False):
     items.sort(reverse=reverse)
 

@@ -455,7 +455,7 @@ class Statements:
         if node.orelse:
             raise self.error("else of a loop is not supported; set a flag before break", NotSupportedError)
         with self.at(node.iter):
-            over = self.iterable(self.expression(node.iter))
+            over = self.loop_source(node.iter)
         if over.items is not None:
             self.written_out_loop(node, over.items)
             return
