@@ -369,7 +369,7 @@ def text(s: str, n: int):
     return (a, b, c, d, s[0], s[-1], s[1:], s[::2], "a" in s, s.find("b"), s.replace("a", "zz"), s.startswith("a"),
             s.endswith("c"), s.isdigit(), s.center(9, "*"), s.partition(","), s.count("a"), s < "b", s == "abc",
             len(s), ord(s[0]), chr(n + 60), hex(n), bin(n), oct(n), s.splitlines(), s.title(), s.zfill(8), s.ljust(5) + "|",
-            s.rsplit(",", 1), s.capitalize(), s.swapcase(), s + s, str(n) + str(2.5) + str(True), int("12"), float("1.5"))
+            s.rsplit(",", 1), s.capitalize(), s.swapcase(), s + s, "%d %s" % (n, s), "%5.2f" % 2.5, str(n) + str(2.5) + str(True), int("12"), float("1.5"))
 
 
 def numbers(a: int, b: float):
@@ -659,6 +659,12 @@ def tensors(x):
             ptcore.where(y > 1, y, y * 2), y.device.type, bool((y > 0).all()), y.numel(), ptcore.tensor(3), sum([a, b]))
 
 
+def to_lists(x):
+    a: List[List[float]] = x.tolist()
+    b: float = x.sum().tolist()
+    return a[0][0] + b
+
+
 def tensor_loop(x):
     total = 0.0
     for row in x:
@@ -692,6 +698,9 @@ def with_blocks(x):
 def test_tensors():
     x = ptcore.arange(6.0).view(2, 3)
     same(tensors, (x,))
+    same(to_lists, (x,))
+    with pytest.raises(TypeError, match="expected a value of type List.List.float.., got one of type list"):
+        jit.script(to_lists)(x[0])
     same(tensor_loop, (x,), (x / 10,))
     same(writes, (x, [ptcore.ones(2)]))
     same(with_blocks, (x.requires_grad_(),))

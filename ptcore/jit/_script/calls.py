@@ -16,7 +16,7 @@ from ptcore.fx.node import OpFunction, name_of_function
 from ptcore.jit._script import operations, results, schemas, types
 from ptcore.jit._script.builtin import Builtins, special
 from ptcore.jit._script.decorators import modifier
-from ptcore.jit._script.source import NotSupportedError
+from ptcore.jit._script.source import NotSupportedError, ScriptError
 from ptcore.jit._script.types import ANY, BOOL, INT, NONE, NUMBER, STR, TENSOR, List, Type, is_subtype
 from ptcore.jit._script.values import Iterable, Method, Mod, Py, Val
 
@@ -71,6 +71,9 @@ class Calls(Builtins):
     def call(self, function, args, kwargs, hint=None):
         """The value of a call."""
         if isinstance(function, Method):
+            if function.name == "tolist" and hint is not None and isinstance(function.owner, Val):
+                made = self.emit("tolist", (function.owner,), ANY, op="call_method")
+                return self.emit(operations.narrow, (made, Val(hint, ANY)), hint)
             return self.call_method(function, args, kwargs)
         if isinstance(function, Mod):
             return self.call_module(function, args, kwargs)
@@ -118,6 +121,8 @@ class Calls(Builtins):
             yield
         except RuntimeError as error:
             place = self.place
+            if isinstance(error, ScriptError) and "\n  File " not in str(error):
+                raise self.error(str(error), type(error)) from None
             error.add_note(f"which is called in\n  File \"{place.file}\", line {place.line}, in {place.function}\n"
                            f"    {place.text.strip()}")
             raise
@@ -287,7 +292,7 @@ class Calls(Builtins):
             return self.emit("item", (owner,), NUMBER, op="call_method")
         if name in ("tolist", "numpy", "register_hook", "apply_", "map_", "map2_"):
             raise self.error(f"Tensor.{name} is not supported in script: it gives what has no type here. Supported "
-                             "instead: item, operators and functions of tensors", NotSupportedError)
+                             "instead: item, functions of tensors, and `numbers: List[int] = x.tolist()`", NotSupportedError)
         f = getattr(Tensor, name)
         self.check_op(f, name, [owner, *args], kwargs)
         return self.typed(results.of_call(f, name, [owner, *args], kwargs),

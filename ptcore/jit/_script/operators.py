@@ -79,7 +79,7 @@ def binary(c, op, a, b, inplace=False):
             return Val(tuple(a.arg) + tuple(b.arg), Tuple(s.args + t.args))
         return c.emit(operator.add, (a, b), Tuple(s.args + t.args))
     elif op is ast.Mod and s == STR:
-        raise c.error("text % values is not supported; text.format(...) and f-strings are")
+        return c.emit(operator.mod, (a, b), STR)
     if s.is_optional or t.is_optional:
         raise c.error(f"{symbol} of {s} and {t}: a value that may be None has no operators; test it by `is not None` first")
     raise c.error(f"{symbol} of {s} and {t} is not supported")
