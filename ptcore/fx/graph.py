@@ -312,6 +312,9 @@ class Graph:
             if not node.users and not kept(node):
                 self.erase_node(node)
         changed = len(self.nodes) < n
+        for node in self.nodes:
+            for block in node.blocks:
+                changed = block.eliminate_dead_code(is_impure_node) or changed
         if self.owning_module is not None:
             looked_up = {node.target for node in self.find_nodes(op="get_attr")}
             for name, child in self.owning_module.named_children():
@@ -345,7 +348,7 @@ class Graph:
             names.add(node.name)
             if self.owning_module is not None and node.op in ("get_attr", "call_module"):
                 here = self.owning_module
-                for k, part in enumerate(path := node.target.split(".")):
+                for k, part in enumerate(path := node.target.split(".") if node.target else []):
                     if not hasattr(here, part):
                         raise RuntimeError(f"lint: the target {node.target} of {node} is not there: "
                                            f"{'.'.join(path[:k]) or 'the root'} has no {part}")
@@ -516,15 +519,31 @@ class _Writer:
                 continue
             if not node.users:
                 done = f";  {node.name} = None" + done.replace(";  ", ";  ", 1)
-            lines.append(f"{node.name} = {self.expression(node)}{done}")
+            expression = self.expression(node)
+            if node.blocks:
+                names = [self.block(node, k, block, lines) for k, block in enumerate(node.blocks)]
+                expression = f"{expression[:-1]}, blocks = [{', '.join(names)}])"
+            lines.append(f"{node.name} = {expression}{done}")
         body = "\n".join([f"    {line}" for line in lines or ["pass"]])
         own = "self, " if self.root == "self" else ""
         head = f"def forward({own}{', '.join(parameters)}):".replace("(self, )", "(self)")
         return PythonCode(f"\n\n\n{head}\n{body}", dict(self.globals))
 
 
+    def block(self, node, k, graph, lines):
+        """Writes a block of a node as a function, and returns its name."""
+        name = self.names.create_name(f"{node.name}_block_{k}")
+        inner = _Writer(graph, "")
+        inner.root, inner.globals = self.root, self.globals
+        inner.names._used |= self.names._used
+        head, *body = inner.code().src.strip("\n").replace("forward(self", "forward(").split("\n")
+        lines += [head.replace("def forward(, ", f"def {name}(").replace("def forward(", f"def {name}("), *body]
+        lines.append(f"{name}.results = {len(graph.output_node().args[0])}")
+        return name
+
+
 def _path(root, target):
     """An expression that looks a dotted name up."""
-    for part in target.split("."):
+    for part in target.split(".") if target else ():
         root = f"{root}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({root}, "{part}")'
     return root

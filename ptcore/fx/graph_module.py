@@ -140,6 +140,8 @@ class GraphModule(Module):
         if node.op == "get_attr":
             return attribute_at(self, node.target)
         args, kwargs = filled(node.args, load), filled(node.kwargs, load)
+        if node.blocks:
+            return node.target(*args, blocks=[_Block(block, self) for block in node.blocks])
         if node.op == "call_function":
             return node.target(*args, **kwargs)
         if node.op == "call_module":
@@ -236,6 +238,27 @@ class GraphModule(Module):
         return "\n".join([super().__repr__(), self.code, hint])
 
 
+class _Block:
+    """A block of a node, to be called."""
+
+    def __init__(self, graph, module):
+        self.graph, self.module = graph, module
+        self.results = result_count(graph)
+
+    def __call__(self, *args):
+        values, given = {}, iter(args)
+        for node in self.graph.nodes:
+            if node.op == "output":
+                return filled(node.args[0], values.__getitem__)
+            values[node] = next(given) if node.op == "placeholder" else self.module._value(node, values.__getitem__)
+        return None
+
+
+def result_count(block):
+    """How many results a block has."""
+    return len(block.output_node().args[0])
+
+
 def filled(a, load):
     """An argument of a node as a function gets it: what ``load`` gives for nodes, as it is, inside of lists and
     dictionaries that can be written to."""
@@ -310,8 +333,8 @@ def _packed(graph):
 
     def reference(a):
         return map_arg(a, lambda node: places[node])
-    return [(node.op, node.name, _packed_target(node.target), reference(node.args), reference(node.kwargs), node.type)
-            for node in graph.nodes], graph._trees
+    return [(node.op, node.name, _packed_target(node.target), reference(node.args), reference(node.kwargs), node.type,
+             [_packed(block) for block in node.blocks]) for node in graph.nodes], graph._trees
 
 
 def _packed_target(target):
@@ -334,21 +357,26 @@ class _Op:
         return _Op, (self.name, self.inplace)
 
 
-def _rebuilt(state, packed):
+def _unpacked(packed):
     nodes, trees = packed
     graph, made = Graph(), []
 
     def reference(a):
         return map_aggregate(a, lambda x: made[x.place] if isinstance(x, _Ref) else x)
-    for op, name, target, args, kwargs, annotation in nodes:
+    for op, name, target, args, kwargs, annotation, blocks in nodes:
         if type(target) is _Op:
             target = function_of_row(target.name, target.inplace)
         made.append(graph.create_node(op, target, reference(args), dict(reference(kwargs)), name, annotation))
+        made[-1].blocks = tuple(map(_unpacked, blocks))
     graph._trees = trees
+    return graph
+
+
+def _rebuilt(state, packed):
     module = GraphModule.__new__(GraphModule)
     Module.__init__(module)
     vars(module).update(state)
-    module.graph = graph
+    module.graph = _unpacked(packed)
     return module
 
 

@@ -1,7 +1,9 @@
 """``Interpreter``: runs a graph node by node, for programs to watch or change; ``Transformer`` makes another graph
 so."""
+import copy
+
 from ptcore.fx.graph import Graph
-from ptcore.fx.graph_module import GraphModule, filled
+from ptcore.fx.graph_module import GraphModule, filled, result_count
 from ptcore.fx.node import map_aggregate
 from ptcore.fx.proxy import Proxy, TracerBase
 
@@ -40,6 +42,9 @@ class Interpreter:
         self.env, self.name = {}, "Interpreter"
         self.garbage_collect_values = garbage_collect_values
         self.extra_traceback = True
+        self._find_last_uses()
+
+    def _find_last_uses(self):
         self.user_to_last_uses = {}
         met = set()
         for node in reversed(self.graph.nodes):
@@ -47,6 +52,16 @@ class Interpreter:
                 if used not in met:
                     met.add(used)
                     self.user_to_last_uses.setdefault(node, []).append(used)
+
+    def _block(self, graph):
+        """A block of a node as a function: an interpreter like this one runs its nodes."""
+        def run(*args):
+            inner = copy.copy(self)
+            inner.graph = graph
+            inner._find_last_uses()
+            return inner.run(*args, enable_io_processing=False)
+        run.results = result_count(graph)
+        return run
 
     def run(self, *args, initial_env=None, enable_io_processing=True):
         """Runs the graph and returns its result. ``initial_env``: values of nodes that are known already."""
@@ -81,6 +96,8 @@ class Interpreter:
     def run_node(self, n):
         """The value of a node."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
+        if n.blocks:
+            return n.target(*args, blocks=[self._block(block) for block in n.blocks])
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target, args, kwargs):
@@ -112,7 +129,7 @@ class Interpreter:
     def fetch_attr(self, target):
         """What the module has at a dotted name."""
         here = self.module
-        for k, part in enumerate(path := target.split(".")):
+        for k, part in enumerate(path := target.split(".") if target else []):
             if not hasattr(here, part):
                 raise RuntimeError(f"run: the module has no {'.'.join(path[:k + 1])}")
             here = getattr(here, part)
@@ -171,6 +188,14 @@ class Transformer(Interpreter):
 
     def call_method(self, target, args, kwargs):
         return self.tracer.create_proxy("call_method", target, args, kwargs)
+
+    def run_node(self, n):
+        if not n.blocks:                # those are copied as they are
+            return super().run_node(n)
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        made = self.tracer.create_proxy(n.op, n.target, args, kwargs)
+        made.node.blocks = tuple([copy.deepcopy(block) for block in n.blocks])
+        return made
 
     def transform(self):
         """The transformed module."""

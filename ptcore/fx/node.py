@@ -414,7 +414,7 @@ def _is_impure(function, args, kwargs, impure_random):
 
 
 def attribute_at(root, path):
-    """What a module has at a dotted name."""
-    for name in path.split("."):
+    """What a module has at a dotted name; at no name, the module itself."""
+    for name in path.split(".") if path else ():
         root = getattr(root, name)
     return root

@@ -1,4 +1,5 @@
 """``jit.script`` beside ``torch.jit.script``: what is accepted, what is refused, and what comes out."""
+# ruff: noqa: UP006, UP035, PT011, PT017 - these forms are what is tested
 import enum
 import itertools
 import linecache
@@ -560,7 +561,8 @@ class Rewritten:
             return self.module.jit.script(self.f)
 
     def arguments(self):
-        return (self.module.tensor([[1.0, 2.0], [3.0, 4.0]]), 3, 2.5, "ab", True, [1, 2, 3], {"k": 1}, 4, (1, "q"), 5, [7])
+        x = self.module.tensor([[1.0, 2.0], [3.0, 4.0]])
+        return x, 3, 2.5, "ab", True, [1, 2, 3], {"k": 1}, 4, (1, "q"), 5, [7]
 
 
 def split(text):

@@ -1,4 +1,5 @@
 """What ``jit.script`` refuses: the error shows file, line and column, and says what there is instead."""
+# ruff: noqa: UP006, UP035 - these forms are what is tested
 import itertools
 import linecache
 import textwrap
@@ -10,7 +11,8 @@ from ptcore import jit, nn
 
 # What is refused: the source, the text that the caret stands under, a part of the message.
 REFUSED = [
-    ("try:\n    x = 1\nexcept ValueError:\n    x = 2\nreturn x", "try:", "try is not supported.*instead: exceptions cannot"),
+    ("try:\n    x = 1\nexcept ValueError:\n    x = 2\nreturn x", "try:",
+     "try is not supported.*instead: exceptions cannot"),
     ("import math\nreturn 1", "import math", "import is not supported"),
     ("global z\nreturn 1", "global z", "global is not supported"),
     ("def g():\n    return 1\nreturn g()", "def g", "functions inside functions"),
@@ -114,15 +116,15 @@ def made(body):
     name = f"<refused {next(COUNT)}>"
     linecache.cache[name] = len(text), None, text.splitlines(True), name
     from typing import List, Optional
-    space = {"Optional": Optional, "List": List, "Tensor": ptcore.Tensor, "ptcore": ptcore, "helper": helper, "number": 3,
-             "bad_helper": bad_helper, "recursive": recursive, "NotScripted": NotScripted, "nn": nn}
+    space = {"Optional": Optional, "List": List, "Tensor": ptcore.Tensor, "ptcore": ptcore, "helper": helper,
+             "number": 3, "bad_helper": bad_helper, "recursive": recursive, "NotScripted": NotScripted, "nn": nn}
     exec(compile(text, name, "exec"), space)
     return space["f"], text
 
 
 @pytest.mark.parametrize("body, shown, message", REFUSED, ids=[r[0].replace("\n", " ")[:50] for r in REFUSED])
 def test_refused(body, shown, message):
-    f, text = made(body)
+    f, _ = made(body)
     with pytest.raises(RuntimeError, match=message) as info:
         jit.script(f)
     error = str(info.value)

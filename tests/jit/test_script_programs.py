@@ -2,6 +2,7 @@
 
 ``PTCORE_SCRIPT_PROGRAMS`` sets how many programs are tried.
 """
+# ruff: noqa: UP006, UP035 - these forms are what is tested
 import copy
 import itertools
 import linecache
@@ -55,7 +56,8 @@ class Writer:
         if form == "item":
             return f"{self.pick(self.of(known, 'list'))}[{self.ints(known, depth + 1)} % 5]"
         if form == "ternary":
-            return f"({self.ints(known, depth + 1)} if {self.bools(known, depth + 1)} else {self.ints(known, depth + 1)})"
+            yes, test, no = self.ints(known, depth + 1), self.bools(known, depth + 1), self.ints(known, depth + 1)
+            return f"({yes} if {test} else {no})"
         if form == "get":
             return f"{self.pick(self.of(known, 'dict'))}.get({self.text(known)}, {self.ints(known, depth + 1)})"
         if form == "call":
@@ -149,7 +151,8 @@ class Writer:
             self.add(indent, f"{name} = " + {"int": self.ints, "bool": self.bools, "list": self.lists}[kind](known))
             known[name] = kind
         elif form == "augment":
-            self.add(indent, f"{self.pick(self.of(known, 'int'))} {self.pick(['+', '-', '*', '%'])}= {self.ints(known)}")
+            name, sign = self.pick(self.of(known, "int")), self.pick(["+", "-", "*", "%"])
+            self.add(indent, f"{name} {sign}= {self.ints(known)}")
         elif form == "append":
             name = self.pick(self.of(known, "list"))
             self.add(indent, f"{name}.{self.pick(['append', 'append', 'remove'])}({self.ints(known)})")
@@ -224,7 +227,8 @@ def outcome(f, args):
     return found, args
 
 
-ARGUMENTS = [(3, 2, [1, 2, 3], {"x": 1}, None, True), (0, -1, [], {}, 4, False), (7, 5, [5, -1, 0, 9], {"y": 2, "z": 0}, 0, True)]
+ARGUMENTS = [(3, 2, [1, 2, 3], {"x": 1}, None, True), (0, -1, [], {}, 4, False),
+             (7, 5, [5, -1, 0, 9], {"y": 2, "z": 0}, 0, True)]
 
 
 def check(text):
@@ -244,7 +248,8 @@ def check(text):
         linecache.cache.pop(name, None)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck),
+          database=None)
 @given(st.randoms(use_true_random=True))
 def test_random_programs(source):
     check(Writer(lambda n: source.randrange(n)).program())

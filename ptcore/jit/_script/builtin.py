@@ -58,8 +58,8 @@ class Builtins:
         args, _ = self.arguments(node)
         most = least if most is None else most
         if not least <= len(args) <= most:
-            raise self.error(f"{ast.unparse(node.func)} takes {least}{f' to {most}' if most != least else ''} arguments, "
-                             f"not {len(args)}")
+            raise self.error(f"{ast.unparse(node.func)} takes {least}{f' to {most}' if most != least else ''} "
+                             f"arguments, not {len(args)}")
         return args
 
     # -- what loops go through ---------------------------------------------------------------------

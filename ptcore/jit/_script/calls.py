@@ -50,7 +50,8 @@ class Calls(Builtins):
                 args.append(self.expression(a))
         for k in node.keywords:
             if k.arg is None:
-                raise self.error("** in a call is not supported. Supported instead: arguments by name", NotSupportedError)
+                raise self.error("** in a call is not supported. Supported instead: arguments by "
+                                 "name", NotSupportedError)
             kwargs[k.arg] = self.expression(k.value)
         return args, kwargs
 
@@ -112,7 +113,8 @@ class Calls(Builtins):
             raise self.error(f"class methods like {f.__qualname__} are not supported", NotSupportedError)
         known = "functions of ptcore, of math, builtins (" + ", ".join(sorted(self.SPECIAL_NAMES)) + \
             "), and functions of Python with source"
-        raise self.error(f"{getattr(f, '__qualname__', f)!r} cannot be called in script. What can: {known}", NotSupportedError)
+        raise self.error(f"{getattr(f, '__qualname__', f)!r} cannot be called in script. What can: "
+                         f"{known}", NotSupportedError)
 
     @contextlib.contextmanager
     def note_call(self):
@@ -135,7 +137,8 @@ class Calls(Builtins):
 
     def is_public(self, f):
         name = getattr(f, "__name__", "")
-        spaces = (ptcore, ptcore.nn.functional, ptcore.linalg, ptcore.special, ptcore.fft, ptcore.nn.init, ptcore.random)
+        spaces = (ptcore, ptcore.nn.functional, ptcore.linalg, ptcore.special, ptcore.fft, ptcore.nn.init,
+                  ptcore.random)
         return any([getattr(space, name, None) is f for space in spaces]) or isinstance(f, (OpFunction, _Overridable))
 
     def has_effect(self, target):
@@ -152,7 +155,8 @@ class Calls(Builtins):
     def bind_arguments(self, name, parameters, args, kwargs):
         """The arguments of a scripted function in its order; defaults are filled in."""
         if len(args) > len([p for p in parameters if not p.keyword_only]):
-            raise self.error(f"{name} takes {len(parameters)} arguments, not {len(args)}: {signature(name, parameters)}")
+            raise self.error(f"{name} takes {len(parameters)} arguments, not {len(args)}: "
+                             f"{signature(name, parameters)}")
         kwargs, values = dict(kwargs), []
         for k, p in enumerate(parameters):
             if k < len(args):
@@ -207,7 +211,8 @@ class Calls(Builtins):
                     return self.emit(schema.function, values, schemas.substitute(schema.result, known))
         given = ", ".join([*[str(a.type) for a in args], *[f"{k}={a.type}" for k, a in kwargs.items()]])
         head = "" if owner is None else f"{owner.type}."
-        raise self.error(f"{head}{overloads[0].name}({given}) is not supported; there is " + "; ".join(map(str, overloads)))
+        raise self.error(f"{head}{overloads[0].name}({given}) is not supported; there is "
+                         + "; ".join(map(str, overloads)))
 
     def type_variables(self, owner):
         if owner is None or owner.type.kind not in ("List", "Dict"):
@@ -261,7 +266,8 @@ class Calls(Builtins):
                 args = [self.list_from(a) if isinstance(a, Iterable) else a for a in args]
             known = schemas.schemas_of(t.kind)
             if name not in known:
-                raise self.error(f"{t.kind.lower()} has no method {name!r} in script; it has {', '.join(sorted(known))}",
+                raise self.error(f"{t.kind.lower()} has no method {name!r} in script; it has "
+                                 f"{', '.join(sorted(known))}",
                                  NotSupportedError)
             return self.call_schema(known[name], args, kwargs, owner)
         if t.kind == "Class":
@@ -292,7 +298,8 @@ class Calls(Builtins):
             return self.emit("item", (owner,), NUMBER, op="call_method")
         if name in ("tolist", "numpy", "register_hook", "apply_", "map_", "map2_"):
             raise self.error(f"Tensor.{name} is not supported in script: it gives what has no type here. Supported "
-                             "instead: item, functions of tensors, and `numbers: List[int] = x.tolist()`", NotSupportedError)
+                             "instead: item, functions of tensors, and `numbers: List[int] = x.tolist()`",
+                             NotSupportedError)
         f = getattr(Tensor, name)
         self.check_op(f, name, [owner, *args], kwargs)
         return self.typed(results.of_call(f, name, [owner, *args], kwargs),
@@ -332,7 +339,8 @@ class Calls(Builtins):
         """Arguments of an op by its signature: their names and number, and kinds where its row says them."""
         for a in [*args, *kwargs.values()]:
             if a.type.is_optional and self.must_be_there(f, a, args, kwargs):
-                raise self.error(f"{name} gets a value of type {a.type}, which may be None; test it by `is not None` first")
+                raise self.error(f"{name} gets a value of type {a.type}, which may be None; test it by `is not None` "
+                                 "first")
             if a.type.kind in ("Class", "Dict", "Future", "context"):
                 raise self.error(f"{name} takes no value of type {a.type}")
         try:
@@ -438,8 +446,8 @@ def _fits(arg, t):
         return True
     letter = arg.letter
     if letter in "TOIJ":
-        return t == TENSOR or t.is_number or (t == NONE and (letter in "OJ" or not arg.required)) or t.kind == "List" or \
-            t.is_tuple
+        return t == TENSOR or t.is_number or t.is_tuple or t.kind == "List" or (
+            t == NONE and (letter in "OJ" or not arg.required))
     if letter in "idn":
         return t in (INT, TENSOR) or t.is_tuple or t.kind == "List"
     if letter in "f":

@@ -15,9 +15,9 @@ from ptcore.jit._script.types import AnnotationError, Type
 __all__ = ["ClassInfo", "script_class"]
 
 _OWN = {"__init__", "__bool__", "__len__", "__contains__", "__getitem__", "__setitem__", "__call__", "__enter__",
-        "__exit__", "__str__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__add__", "__sub__",
-        "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__", "__or__", "__xor__",
-        "__lshift__", "__rshift__", "__neg__", "__pos__", "__invert__"}
+        "__exit__", "__str__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__add__",
+        "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__", "__or__",
+        "__xor__", "__lshift__", "__rshift__", "__neg__", "__pos__", "__invert__"}
 
 
 class ClassInfo:
@@ -49,13 +49,13 @@ class ClassInfo:
                     self.functions[name] = value
             elif not name.startswith("__"):
                 self.constants[name] = value
-        source = None
+        source = Source(self.functions["__init__"]) if "__init__" in self.functions else None
+
+        def look_up(text):
+            return source.evaluate(ast.parse(text, mode="eval").body)
         for name, text in getattr(self.cls, "__annotations__", {}).items():
-            if isinstance(text, str) and "__init__" in self.functions and source is None:
-                source = Source(self.functions["__init__"])
             try:
-                look_up = None if source is None else lambda t: source.evaluate(ast.parse(t, mode="eval").body)
-                self.attributes[name] = types.from_annotation(text, look_up)
+                self.attributes[name] = types.from_annotation(text, None if source is None else look_up)
             except AnnotationError as error:
                 raise ScriptError(f"class {self.cls.__name__}: the attribute {name!r}: {error}") from None
             self.constants.pop(name, None)
@@ -89,8 +89,8 @@ def script_class(cls):
         raise ScriptError(f"{cls.__name__} is not supported in script")
     if len(cls.__mro__) > 2:
         bases = ", ".join([base.__name__ for base in cls.__mro__[1:-1]])
-        raise ScriptError(f"class {cls.__name__} has base classes ({bases}): script has classes without inheritance, modules "
-                          "of nn, NamedTuple and Enum")
+        raise ScriptError(f"class {cls.__name__} has base classes ({bases}): script has classes without inheritance, "
+                          "modules of nn, NamedTuple and Enum")
     if type(cls) is not type or issubclass(cls, (ptcore.nn.Module, enum.Enum)):
         raise ScriptError(f"class {cls.__name__} has a metaclass, which is not supported in script")
     try:

@@ -102,8 +102,8 @@ class Compiler(Statements, Expressions, Calls, Methods):
         if a.vararg is not None or a.kwarg is not None:
             star = a.vararg or a.kwarg
             with self.at(star):
-                raise self.error("*args and **kwargs are not supported in script. Supported instead: a list, or arguments "
-                                 "one by one", NotSupportedError)
+                raise self.error("*args and **kwargs are not supported in script. Supported instead: a list, or "
+                                 "arguments one by one", NotSupportedError)
         trees = [*a.posonlyargs, *a.args]
         signature = inspect.signature(inspect.unwrap(self.source.function))
         comment = self.comment_types(node, len(trees))

@@ -39,8 +39,8 @@ class Methods:
             return self.children_of(owner)
         if isinstance(original, ptcore.nn.ParameterList):
             return [self.emit(owner.below(name), (), TENSOR, op="get_attr") for name in self.parameter_names(original)]
-        raise self.error(f"a module {type(original).__name__} cannot be looped over; ModuleList, ModuleDict, Sequential and "
-                         "ParameterList can")
+        raise self.error(f"a module {type(original).__name__} cannot be looped over; ModuleList, ModuleDict, "
+                         "Sequential and ParameterList can")
 
     def parameter_names(self, original):
         return [str(k) for k in range(len(original))]
@@ -67,8 +67,8 @@ class Methods:
                     raise self.error(f"index {index.arg} is out of the range of {len(names)} modules")
                 name = names[index.arg]
                 return Mod(owner.below(name), owner.module._modules[name])
-        raise self.error("modules are taken from ModuleList, Sequential and ModuleDict by what is known at script time, "
-                         "numbers or text; loop over them instead", NotSupportedError)
+        raise self.error("modules are taken from ModuleList, Sequential and ModuleDict by what is known at script "
+                         "time, numbers or text; loop over them instead", NotSupportedError)
 
     def module_has(self, owner, name):
         from ptcore.jit._script.modules import attribute_kind

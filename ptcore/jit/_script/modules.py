@@ -62,7 +62,8 @@ def attribute_type(module, name, value):
     for cls in type(original).__mro__:
         a = vars(cls).get("__annotations__", {}).get(name)
         if a is not None and a is not typing.Final:
-            t = from_annotation(a, _looked_up_in(cls)) if not isinstance(a, str) or "Final" not in a else of_value(value)
+            final = isinstance(a, str) and "Final" in a
+            t = of_value(value) if final else from_annotation(a, _looked_up_in(cls))
             break
     else:
         if value is None:
@@ -317,7 +318,7 @@ def _is_library(module):
 
 
 def _child(child, made):
-    """A submodule for a scripted module: one that is scripted in turn, or, of the library, a copy that runs as it is."""
+    """The ScriptModule of a submodule; ``made``: those that there are already, by the modules' ids."""
     found = made.get(id(child))
     if found is None:
         if isinstance(child, RecursiveScriptModule):

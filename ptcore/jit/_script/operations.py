@@ -196,7 +196,8 @@ def raised_class(cls):
         if issubclass(cls, JitError):
             return cls
         try:
-            found = type(cls.__name__, (JitError, cls), {"__module__": cls.__module__, "__qualname__": cls.__qualname__})
+            found = type(cls.__name__, (JitError, cls), {"__module__": cls.__module__,
+                                                         "__qualname__": cls.__qualname__})
         except TypeError:
             found = cls
         _made[cls] = found

@@ -81,7 +81,8 @@ def binary(c, op, a, b, inplace=False):
     elif op is ast.Mod and s == STR:
         return c.emit(operator.mod, (a, b), STR)
     if s.is_optional or t.is_optional:
-        raise c.error(f"{symbol} of {s} and {t}: a value that may be None has no operators; test it by `is not None` first")
+        raise c.error(f"{symbol} of {s} and {t}: a value that may be None has no operators; test it by `is not None` "
+                      "first")
     raise c.error(f"{symbol} of {s} and {t} is not supported")
 
 
@@ -151,8 +152,8 @@ def compare(c, op, a, b):
         if same and not holds_tensors(s) and not holds_tensors(t):
             return c.emit(function, (a, b), BOOL)
         if same:
-            raise c.error(f"{symbol} of {s} and {t}: what holds tensors has no truth value for equality; compare the tensors "
-                          "by ptcore.equal")
+            raise c.error(f"{symbol} of {s} and {t}: what holds tensors has no truth value for equality; compare the "
+                          "tensors by ptcore.equal")
     elif s.kind == t.kind == "List" and s == t and s.args[0] in (INT, FLOAT, STR, BOOL):
         return c.emit(function, (a, b), BOOL)
     elif s.is_tuple and t.is_tuple and all([x in (INT, FLOAT, STR, BOOL) for x in s.args + t.args]):

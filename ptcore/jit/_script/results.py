@@ -12,16 +12,16 @@ __all__ = ["of_call"]
 _TENSORS = List(TENSOR)
 _PAIR, _TRIPLE = Tuple((TENSOR,) * 2), Tuple((TENSOR,) * 3)
 _KNOWN = {
-    BOOL: "allclose equal is_tensor is_floating_point is_complex is_nonzero is_contiguous is_same_size is_signed is_conj "
-          "is_neg is_pinned is_shared is_set_to is_grad_enabled is_inference is_inference_mode_enabled is_storage "
-          "are_deterministic_algorithms_enabled can_cast",
-    INT: "dim ndimension numel nelement element_size get_device storage_offset data_ptr initial_seed seed get_num_threads "
-         "__len__ matrix_rank_int",
+    BOOL: "allclose equal is_tensor is_floating_point is_complex is_nonzero is_contiguous is_same_size is_signed "
+          "is_conj is_neg is_pinned is_shared is_set_to is_grad_enabled is_inference is_inference_mode_enabled "
+          "is_storage are_deterministic_algorithms_enabled can_cast",
+    INT: "dim ndimension numel nelement element_size get_device storage_offset data_ptr initial_seed seed "
+         "get_num_threads __len__ matrix_rank_int",
     NONE: "backward manual_seed retain_grad set_num_threads set_grad_enabled set_default_dtype set_rng_state",
     DTYPE: "get_default_dtype promote_types result_type",
     DEVICE: "get_default_device",
-    _TENSORS: "split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes unsafe_split unsafe_chunk meshgrid "
-              "broadcast_tensors block_diag_parts unflatten_dense_tensors gradient align_tensors",
+    _TENSORS: "split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes unsafe_split unsafe_chunk "
+              "meshgrid broadcast_tensors block_diag_parts unflatten_dense_tensors gradient align_tensors",
     _PAIR: "adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices "
            "max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices lstm_cell lobpcg",
     _TRIPLE: "svd_lowrank pca_lowrank",

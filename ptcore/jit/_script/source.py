@@ -33,8 +33,8 @@ class Place:
     def error(self, message, kind=ScriptError):
         """An error that says the message and shows the place."""
         mark = " " * self.column + "^" * max(1, self.end - self.column)
-        return kind(f"{message}\n  File \"{self.file}\", line {self.line}, column {self.column + 1}, in {self.function}\n"
-                    f"    {self.text}\n    {mark}")
+        return kind(f"{message}\n  File \"{self.file}\", line {self.line}, column {self.column + 1}, in "
+                    f"{self.function}\n    {self.text}\n    {mark}")
 
     @property
     def where(self):
@@ -65,8 +65,8 @@ class Source:
         try:
             lines, first = inspect.getsourcelines(function)
         except (OSError, TypeError, IndexError) as error:
-            raise ScriptError(f"script: there is no source of {self.name}: {error}; script reads the source of functions "
-                              "that are defined in files") from None
+            raise ScriptError(f"script: there is no source of {self.name}: {error}; script reads the source of "
+                              "functions that are defined in files") from None
         self.first, self.lines = first, lines
         text = "".join(lines)
         plain = textwrap.dedent(text)
@@ -90,8 +90,8 @@ class Source:
             return node
         if isinstance(node, ast.AsyncFunctionDef):
             raise ScriptError(f"script: {self.name} is an async function; script has functions by def")
-        raise NotSupportedError(f"script: {self.name} is a lambda ({self.file}:{self.first}); script compiles functions "
-                                "that are written by def")
+        raise NotSupportedError(f"script: {self.name} is a lambda ({self.file}:{self.first}); script compiles "
+                                "functions that are written by def")
 
     def _check(self):
         """Compiles the file as it is now, and compares the function's code with what is there."""
@@ -105,7 +105,7 @@ class Source:
             except SyntaxError:
                 made = None
             _compiled[key] = [] if made is None else [*_codes(made)]
-        if any([c.co_name == self.code.co_name and c == self.code for c in _compiled[key]]) or _was_rewritten(self.function):
+        if self.code in _compiled[key] or _was_rewritten(self.function):
             return
         raise ScriptError(f"script: the source of {self.name} in {self.file} is not what was imported: the file was "
                           "changed since; import it again")
@@ -184,7 +184,8 @@ class Source:
 
 
 _compiled = {}                  # the last file that was looked at: (name, text) -> its code objects
-_FUTURE = functools.reduce(operator.or_, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names])
+_FUTURE = functools.reduce(operator.or_, [getattr(__future__, name).compiler_flag
+                                          for name in __future__.all_feature_names])
 
 
 def _codes(code):

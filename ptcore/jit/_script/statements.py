@@ -141,8 +141,8 @@ class Statements:
             value = self.as_value(value)
         frame, known = self.frame.declared(name)
         if known is None or (frame is self.frame and name not in frame.annotated and not is_subtype(value.type, known)):
-            if known is None and self.frame.lookup(name) is not None and not isinstance(self.frame.lookup(name), Missing) \
-                    and name not in self.frame.vars:
+            here = self.frame.lookup(name)
+            if known is None and name not in self.frame.vars and here is not None and not isinstance(here, Missing):
                 raise self.error(f"{name!r} is a function, class or module outside of this block; give the value "
                                  "another name")
             self.frame.types[name] = value.type
@@ -226,7 +226,7 @@ class Statements:
                         index = self.index_of(owner, target.slice)
                     self.emit(operator.delitem, (owner, index), NONE)
                 else:
-                    raise self.error("del of this is not supported; variables and items of lists and dicts can be deleted",
+                    raise self.error("del of this is not supported; variables and items of lists and dicts are deleted",
                                      NotSupportedError)
 
     # -- leaving -----------------------------------------------------------------------------------
@@ -261,8 +261,8 @@ class Statements:
 
     def check_loop(self, word):
         if self.written_out:
-            raise self.error(f"{word} in a loop over modules or a tuple is not supported: such a loop is written out at "
-                             "script time; use `if`", NotSupportedError)
+            raise self.error(f"{word} in a loop over modules or a tuple is not supported: such a loop is written out "
+                             "at script time; use `if`", NotSupportedError)
 
     def on_Raise(self, node):
         if node.exc is None:
@@ -358,8 +358,8 @@ class Statements:
             live = [v for v, gone in zip(values, left) if not gone]
             why = next((v for v in live if v is None or isinstance(v, Missing)), self)
             if why is not self:
-                text = f"it is set in one branch of the `{'if' if isinstance(node, ast.If) else 'statement'}` in line " \
-                       f"{self.place_of(node).line} only"
+                word = "if" if isinstance(node, ast.If) else "statement"
+                text = f"it is set in one branch of the `{word}` in line {self.place_of(node).line} only"
                 self.frame.set(name, why if isinstance(why, Missing) else missing(name, text))
                 return
             if not all([isinstance(v, Val) for v in live]):
@@ -373,8 +373,8 @@ class Statements:
             if t is None and declared is not None and all([is_subtype(v.type, declared) for v in live]):
                 t = declared
             if t is None:
-                self.frame.set(name, missing(name, f"its type is {live[0].type} in one branch and {live[1].type} in the "
-                                             f"other (line {self.place_of(node).line})"))
+                self.frame.set(name, missing(name, f"its type is {live[0].type} in one branch and {live[1].type} in "
+                                             f"the other (line {self.place_of(node).line})"))
                 return
             if declared is None:
                 self.frame.types[name] = next((f.types[name] for f, gone in zip(frames, left)
@@ -509,8 +509,8 @@ class Statements:
             write(frame)
             status = frame.lookup(EXIT)
             condition = self.next_condition(node, frame, status, again)
-            ends = {name: [*self.leaving[name], *([frame.lookup(name).type] if isinstance(frame.lookup(name), Val) else [])]
-                    for name in carried}
+            self.note_types()
+            ends = self.leaving
             self.frame = outer
             self.written_out, self.number, self.leaving, n = before
             wider = [name for name, found in ends.items() if not all([is_subtype(t, types[name]) for t in found])]
@@ -525,8 +525,8 @@ class Statements:
         self.finish_loop(node, frame, trips, start, condition, status, carried, special, inputs, types)
         for name in names_set(assigned):
             if name not in carried and outer.lookup(name) is None:
-                outer.vars[name] = missing(name, f"it is set in the loop in line {self.place_of(node).line} only, which may "
-                                           "run no round; set it before")
+                outer.vars[name] = missing(name, f"it is set in the loop in line {self.place_of(node).line} only, "
+                                           "which may run no round; set it before")
 
     def finish_loop(self, node, frame, trips, start, condition, status, carried, special, inputs, types):
         outer, order, outputs, initial = self.frame, [frame.index, *inputs.values()], [], []

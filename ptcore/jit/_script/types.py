@@ -176,12 +176,12 @@ def from_annotation(a, lookup=None):
         if a in _classes:
             return Type("Class", (), a)
         if issubclass(a, ptcore.nn.Module):
-            raise AnnotationError(f"{a.__qualname__} is a module: modules are not arguments of scripted functions, they "
-                                  "are attributes of modules")
+            raise AnnotationError(f"{a.__qualname__} is a module: modules are not arguments of scripted functions, "
+                                  "they are attributes of modules")
         raise AnnotationError(f"the class {a.__qualname__} is not scripted; decorate it with @jit.script")
-    raise AnnotationError(f"{a!r} is no type of script; those are Tensor, int, float, bool, complex, str, None, device, "
-                          "dtype, Any, List, Dict, Tuple, Optional, Union, NamedTuple and Enum classes, and scripted "
-                          "classes")
+    raise AnnotationError(f"{a!r} is no type of script; those are Tensor, int, float, bool, complex, str, None, "
+                          "device, dtype, Any, List, Dict, Tuple, Optional, Union, NamedTuple and Enum classes, and "
+                          "scripted classes")
 
 
 def _future_class():
@@ -344,5 +344,5 @@ def _described(x):
 
 def runtime_class(t):
     """The class of Python that a type's values have, where that is one."""
-    return {"Tensor": _Tensor, "None": type(None), "List": list, "Dict": dict, "Tuple": tuple}.get(t.kind) or _PLAIN.get(
-        t.kind)
+    known = {"Tensor": _Tensor, "None": type(None), "List": list, "Dict": dict, "Tuple": tuple}
+    return known.get(t.kind) or _PLAIN.get(t.kind)
