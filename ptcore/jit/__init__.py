@@ -1,4 +1,4 @@
-"""Programs as graphs: scripted from their source.
+"""Programs as graphs: traced, or scripted from their source; saved, loaded and run without Python.
 
 :func:`script` reads the source of functions, modules and classes and gives what runs as they do, without Python's own
 execution of them: a graph with static types that can be looked at and saved.
@@ -12,7 +12,9 @@ from ptcore.jit._script.errors import Error
 from ptcore.jit._script.functions import ScriptFunction
 from ptcore.jit._script.modules import RecursiveScriptModule, ScriptModule
 from ptcore.jit._script.source import NotSupportedError, ScriptError
+from ptcore.jit._trace import TracerWarning, TracingCheckError, is_tracing, trace, trace_module
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "NotSupportedError", "RecursiveScriptModule",
-           "ScriptError", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "ignore", "interface",
-           "is_scripting", "isinstance", "script", "script_if_tracing", "script_method", "unused", "wait"]
+           "ScriptError", "ScriptFunction", "ScriptModule", "TracerWarning", "TracingCheckError", "annotate", "export",
+           "fork", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "script", "script_if_tracing",
+           "script_method", "trace", "trace_module", "unused", "wait"]

@@ -52,8 +52,8 @@ class Compiled:
         Those that do, for each choice of sizes, strides and of tensors that ask for gradients.
     """
 
-    def __init__(self, module, fuse=True):
-        self.program = Program(module)
+    def __init__(self, module, fuse=True, root=None):
+        self.program = Program(module, root)
         self.values = Planned(self.program, fuse)
         self.joints = []
         # Where arguments are tensors and nothing is read of the module, the arguments are the tensors.

@@ -68,8 +68,9 @@ class Program:
         Why it is no program of rows.
     """
 
-    def __init__(self, module):
+    def __init__(self, module, root=None):
         self.module, self.refused, self.written = module, None, set()
+        self.root = module if root is None else root            # what attributes are looked up in
         nodes = list(module.graph.nodes)
         self.placeholders = [n for n in nodes if n.op == "placeholder"]
         self.attributes = [n for n in nodes if n.op == "get_attr"]
@@ -90,7 +91,7 @@ class Program:
             raise TypeError(f"the graph takes {len(self.placeholders)} arguments, got {len(args)}")
         found = [x for x in args if isinstance(x, Tensor)]
         for node in self.attributes:
-            found.append(attribute_at(self.module, node.target))
+            found.append(attribute_at(self.root, node.target))
         return found
 
     def places(self, args, tensors):

@@ -38,8 +38,8 @@ def check_guards(texts, *holds):
 class Sizes:
     """The symbols of one trace."""
 
-    def __init__(self, tracer):
-        self.tracer, self.env = tracer, ShapeEnv()
+    def __init__(self, tracer, env=None):
+        self.tracer, self.env = tracer, ShapeEnv() if env is None else env
         self.sources = {}               # leaf -> (node, dim) that gives it; dim None: the node itself
         self.given = []                 # (node, dim, size as it is inside) of the arguments
         self.dims = []                  # (node, number of dims) of tensor arguments

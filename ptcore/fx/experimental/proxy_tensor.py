@@ -48,6 +48,8 @@ class Traced:
 
     def item(self, _):
         known = self.known_value()
+        if known is None:
+            known = self.owner.value_read(self)
         if known is not None:
             return known.item()
         raise RuntimeError("It appears that you're trying to get value out of a tracing tensor: the program reads a "
@@ -367,6 +369,10 @@ class ProxyTracer:
             payload = carried_by(s, self)
             payload.constant, payload.count = copied if self.mode == "real" else x.clone(), copied._version
         return s
+
+    def value_read(self, payload):
+        """The value of a tensor that the program reads and that is not known; None: it is refused."""
+        return None
 
     def read(self, kind, x):
         if self.held(x) is None and kind not in ("data_ptr", "format"):
