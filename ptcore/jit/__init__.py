@@ -3,6 +3,7 @@
 :func:`script` reads the source of functions, modules and classes and gives what runs as they do, without Python's own
 execution of them: a graph with static types that can be looked at and saved.
 """
+from ptcore.jit._program import load, save
 from ptcore.jit._script.annotations import Attribute, annotate, is_scripting
 from ptcore.jit._script.annotations import jit_isinstance as isinstance
 from ptcore.jit._script.api import CompilationUnit, Final, interface, script, script_method
@@ -16,5 +17,5 @@ from ptcore.jit._trace import TracerWarning, TracingCheckError, is_tracing, trac
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "NotSupportedError", "RecursiveScriptModule",
            "ScriptError", "ScriptFunction", "ScriptModule", "TracerWarning", "TracingCheckError", "annotate", "export",
-           "fork", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "script", "script_if_tracing",
-           "script_method", "trace", "trace_module", "unused", "wait"]
+           "fork", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "save", "script",
+           "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait"]

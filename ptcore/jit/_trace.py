@@ -71,7 +71,9 @@ class _Tracer(ProxyTracer):
             return super().constant(x)
         known = self._constants.get(id(x))
         if known is None:
-            known = self._constants[id(x)] = x, x, self.node("get_attr", path, (), {}, path.replace(".", "_"))
+            word = path.replace(".", "_")
+            word = f"_{word}" if word[0].isdigit() else word
+            known = self._constants[id(x)] = x, x, self.node("get_attr", path, (), {}, word)
         return known[1:]
 
     def value_read(self, payload):

@@ -105,6 +105,17 @@ def test_another_branch_is_found_by_the_check():
         jit.trace(f, pt.ones(2), check_inputs=[(-pt.ones(2),)], check_trace=False)
 
 
+def test_sizes_of_one_come_later():
+    w = pt.randn(3)
+    traced = jit.trace(lambda x: x * w + 1, pt.ones(2, 3))
+    same(traced(pt.ones(1, 3)), pt.ones(1, 3) * w + 1)
+    net = pt.nn.Sequential(pt.nn.Linear(3, 4), pt.nn.ReLU(), pt.nn.Linear(4, 2))
+    traced = jit.trace(net, pt.randn(2, 3))
+    for n in (1, 0, 5):
+        x = pt.randn(n, 3)
+        same(traced(x), net(x))
+
+
 def test_a_size_that_was_asked_about_is_checked():
     traced = jit.trace(lambda x: x * 2 if x.shape[0] > 2 else x, pt.ones(3))
     assert traced(pt.ones(4)).tolist() == [2.0] * 4

@@ -74,7 +74,9 @@ def broadcast_shapes(op, *shapes):
     result = [1] * ndim
     for shape in shapes:
         for i, n in enumerate(shape, ndim - len(shape)):
-            if n != 1 and n != result[i]:
+            if type(result[i]) is int and result[i] == 1:
+                result[i] = n           # whatever it is: a symbol is asked nothing
+            elif n != result[i] and n != 1:
                 if result[i] != 1:
                     raise ShapeError(f"{op}: shapes must broadcast, got "
                                      f"{' and '.join([str(list(s)) for s in shapes])}")
