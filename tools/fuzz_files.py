@@ -105,7 +105,20 @@ def corpus(folder):
     index = folder / "s.safetensors.index.json"
     found.append(("index", index.read_bytes()))
     index.unlink()
+    for traced in programs(pt):
+        path = folder / "a.program"
+        pt.jit.save(traced, path, _extra_files={"notes": "text"})
+        found.append(("program", path.read_bytes()))
+        path.unlink()
     return found
+
+
+def programs(pt):
+    """Traced programs: a module with buffers, a function with nested arguments."""
+    net = pt.nn.Sequential(pt.nn.Conv2d(1, 2, 3), pt.nn.BatchNorm2d(2), pt.nn.ReLU(), pt.nn.Flatten())
+    yield pt.jit.trace(net, pt.randn(2, 1, 5, 5))
+    yield pt.jit.trace(lambda x, more: [(x * more["a"]).sum(0), (x[1:].softmax(-1),)],
+                       (pt.ones(3, 2), {"a": pt.ones(2), 1: (pt.ones(4),)}))
 
 
 # -- changes ---------------------------------------------------------------------------------------
@@ -187,6 +200,18 @@ def put_text(rng, data):
     data[at:end] = rng.choice((b"-1", b"1e400", b"[" * 50, b'"x"', b"{}", b"null", str(rng.choice(NUMBERS)).encode()))
 
 
+WORDS = (b"row.add", b"inplace.add", b"%x", b"\n", b"  ", b"(", b")", b"[" * 300, b"=", b'"', b"None", b"device",
+         b"nan", b"block():\n", b"method.__class__", b"os.system", b"return", b"slice(1,2,3)", b"complex(", b"dtype.", b"#",
+         b"{")
+
+
+def put_word(rng, data):
+    """A word in the text of a graph, or in JSON, becomes another one."""
+    at = rng.randrange(len(data))
+    end = at + rng.choice((0, 1, 3, 12))
+    data[at:end] = rng.choice(WORDS) * rng.choice((1, 1, 1, 1, 500))
+
+
 ANY = (flip, put_bytes, put_number, cut, move_block)
 
 
@@ -201,7 +226,8 @@ def inside_zip(rng, data, kind):
             for name in names:
                 content = bytearray(old.read(name))
                 if name == chosen and content:
-                    change = rng.choice((*ANY, put_text) if kind == "npz" else (*ANY, put_opcodes, put_opcodes, rename))
+                    change = rng.choice({"npz": (*ANY, put_text), "program": (*ANY, put_text, put_word, put_word)}.get(
+                        kind, (*ANY, put_opcodes, put_opcodes, rename)))
                     change(rng, content)
                 if name == chosen and rng.randrange(20) == 0:
                     name = rng.choice((name + "x", "../" + name, rng.choice(names)))
@@ -223,7 +249,7 @@ def mutated(rng, files):
     """(format, bytes) of a case."""
     kind, data = rng.choice(files)
     data = bytearray(data)
-    if kind in ("zip", "npz") and rng.randrange(5) < 3:
+    if kind in ("zip", "npz", "program") and rng.randrange(5) < 3:
         import warnings
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")     # two entries of one name
@@ -234,6 +260,7 @@ def mutated(rng, files):
         if not data:
             break
         choices = {"zip": (*ANY, in_directory, in_directory), "npz": (*ANY, in_directory),
+                   "program": (*ANY, in_directory),
                    "stream": (*ANY, put_opcodes, put_opcodes, rename),
                    "safetensors": (*ANY, put_text), "index": (*ANY, put_text)}[kind]
         rng.choice(choices)(rng, data)
@@ -262,7 +289,8 @@ class Loader:
                          DeviceError)
         self.failed_allocation = (MemoryError, OutOfMemoryError)
         self.names = {"zip": folder / "x.pt", "npz": folder / "x.npz", "safetensors": folder / "x.safetensors",
-                      "index": folder / "x.safetensors.index.json"}
+                      "index": folder / "x.safetensors.index.json",
+                      "program": folder / "x.program"}
         self.loading, self.forbidden = False, None
         for kind, data in self.files:           # imports what loading imports
             for part in (data, data[:len(data) // 2], data[:-1]):
@@ -302,6 +330,9 @@ class Loader:
         if names:
             with contextlib.suppress(*self.expected):
                 self.pt.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
+        if kind == "program":
+            return list(self.pt.jit.load(self.names[kind] if mapped else io.BytesIO(data), mmap=mapped,
+                                         _extra_files={}).state_dict().values())
         if kind == "stream" or (kind == "zip" and not mapped):
             return self.pt.load(io.BytesIO(data))
         return self.pt.load(self.names[kind], mmap=mapped)

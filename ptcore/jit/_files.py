@@ -152,6 +152,9 @@ def _read(file, place, mmap, extra):
     begin = file.tell()
     size = file.seek(0, 2) - begin
     archive = Reader(file, begin, size)
+    if FORMAT not in archive.entries and any([n.partition("/")[2].startswith("code/") for n in archive.entries]):
+        raise NotImplementedError("load: the file is an archive of TorchScript, whose code is not run here; save its "
+                                  "state_dict with PyTorch, and load that by ptcore.load")
     data = parsed(_text(archive, FORMAT))
     if type(data) is not dict or data.get("format") != "ptcore.program":
         raise CorruptFileError("it is no program of ptcore")

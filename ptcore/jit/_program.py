@@ -2,7 +2,6 @@
 import collections
 import io
 import keyword
-import os
 
 from ptcore._pytree import TreeSpec, tree_structure
 from ptcore._tensor import Tensor
@@ -79,7 +78,6 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=Fa
         If it is an archive of TorchScript.
     """
     wanted = () if _extra_files is None else tuple(_extra_files)
-    _refuse_torchscript(f)
     contents = _files.read(f, map_location, mmap, wanted)
     try:
         made = _program(contents)
@@ -104,21 +102,6 @@ def save_to_buffer(m, _extra_files=None):
 def load_from_buffer(buffer, map_location=None):
     """The program of the bytes of a file."""
     return load(io.BytesIO(bytes(buffer)), map_location)
-
-
-def _refuse_torchscript(f):
-    """Archives of TorchScript have code that would have to be run."""
-    import zipfile
-    if not isinstance(f, (str, os.PathLike)):
-        return
-    try:
-        with zipfile.ZipFile(f) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return                          # whoever reads it says what is wrong
-    if any([name.partition("/")[2].startswith("code/") for name in names]):
-        raise NotImplementedError(f"load: {os.fspath(f)} is an archive of TorchScript, whose code is not run here; "
-                                  "save its state_dict with PyTorch, and load that by ptcore.load")
 
 
 # -- what is written ----------------------------------------------------------------------------------------

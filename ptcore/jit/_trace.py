@@ -171,6 +171,11 @@ class TracedFunction(ScriptFunction):
     def __call__(self, *args, **kwargs):
         return self.method(*args, **kwargs)
 
+    def state_dict(self):
+        """The tensors from outside that the graph uses, by their names in the graph."""
+        return {node.target: attribute_at(self.method.root, node.target)
+                for node in self.graph.find_nodes(op="get_attr")}
+
 
 class Traced(ScriptModule):
     """What :func:`trace` and :func:`trace_module` give for a module: its parameters and buffers, and graphs.
