@@ -201,8 +201,8 @@ def put_text(rng, data):
 
 
 WORDS = (b"row.add", b"inplace.add", b"%x", b"\n", b"  ", b"(", b")", b"[" * 300, b"=", b'"', b"None", b"device",
-         b"nan", b"block():\n", b"method.__class__", b"os.system", b"return", b"slice(1,2,3)", b"complex(", b"dtype.", b"#",
-         b"{")
+         b"nan", b"block():\n", b"method.__class__", b"os.system", b"return", b"slice(1,2,3)", b"complex(", b"dtype.",
+         b"#", b"{")
 
 
 def put_word(rng, data):

@@ -94,7 +94,8 @@ def test_several_methods_and_what_is_not_saved():
         def twice(self, x):
             return 2 * x * self.w
     loaded = again(jit.trace_module(Net(), {"forward": pt.ones(3, 2), "twice": pt.ones(3, 2)}))
-    assert loaded(pt.ones(5, 2)).tolist() == [[4.0, 4.0]] * 5 and loaded.twice(pt.ones(4, 2)).tolist() == [[6.0, 6.0]] * 4
+    assert loaded(pt.ones(5, 2)).tolist() == [[4.0, 4.0]] * 5
+    assert loaded.twice(pt.ones(4, 2)).tolist() == [[6.0, 6.0]] * 4
     assert [*loaded.state_dict()] == ["w"]
 
 
