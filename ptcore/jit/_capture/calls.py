@@ -1,0 +1,634 @@
+"""Calls of a rewritten function: what is rewritten in its turn, what is known to be pure, what is refused."""
+import builtins
+import collections
+import contextlib
+import dataclasses
+import functools
+import itertools
+import math
+import operator
+import types
+
+import ptcore
+from ptcore._errors import user_frame
+from ptcore._state import GradMode
+from ptcore._subclass import carried_by, payload_of
+from ptcore._symbolic import SymBool, SymFloat, SymInt
+from ptcore._tensor import Tensor
+from ptcore.autograd.function import Function
+from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
+from ptcore.jit._capture.source import NoSource
+from ptcore.jit._capture.tracer import Stop, Unsupported
+from ptcore.nn.modules.module import Module
+
+__all__ = ["PLAIN", "call", "native"]
+
+# Classes of Python whose instances, made by the program, do what they do without asking anything outside.
+PLAIN = {list, tuple, dict, set, frozenset, str, bytes, bytearray, range, slice, collections.OrderedDict,
+         collections.defaultdict, collections.deque, collections.Counter, int, float, complex, bool, type(None)}
+ITERATORS = {zip, enumerate, map, filter, reversed, types.GeneratorType, type(iter([])), type(iter(())), type(iter({})),
+             type(iter({}.values())), type(iter({}.items())), type(iter(range(0))), type(iter("")), type(iter(set())),
+             type(reversed([])), itertools.chain, itertools.count, itertools.islice, itertools.product,
+             itertools.repeat, itertools.cycle, itertools.accumulate, itertools.starmap, itertools.zip_longest,
+             itertools.permutations, itertools.combinations, itertools.takewhile, itertools.dropwhile, itertools.groupby}
+# Methods of containers that only read them.
+READING = {"get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset",
+           "issuperset", "isdisjoint", "symmetric_difference", "__contains__", "__getitem__", "__len__", "__iter__",
+           "_asdict", "_replace"}
+TAKING = {"extend", "update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset",
+          "isdisjoint", "fromkeys", "extendleft", "__init__"}
+TENSOR_REFUSED = {
+    "_version", "_base", "data_ptr", "storage", "untyped_storage", "_typed_storage", "register_hook", "retain_grad",
+    "register_post_accumulate_grad_hook", "backward", "numpy", "__array__", "__array_interface__", "__dlpack__",
+    "share_memory_", "resize_", "set_", "pin_memory", "record_stream", "map_", "map2_", "apply_", "__reduce_ex__",
+    "__cuda_array_interface__", "requires_grad_", "detach_", "resize_as_", "is_shared", "_backward_hooks", "names",
+    "retains_grad", "output_nr", "is_pinned", "__deepcopy__", "module_load"}
+# Files of the package whose functions are called as they are: they ask nothing but their arguments and the modes.
+OWN = ("ptcore._", "ptcore.fft", "ptcore.linalg", "ptcore.special", "ptcore.func", "ptcore.signal", "ptcore.masked",
+       "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd")
+PURE_MODULES = {"math", "cmath", "_operator", "itertools", "_functools"}
+
+
+def _line():
+    frame = user_frame()
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def call(r, f, args, kwargs):
+    """The result of a call, recorded."""
+    kind = type(f)
+    if kind is types.FunctionType:
+        if is_rewritten(f):
+            return f(*args, **kwargs)
+        return _function(r, f, args, kwargs)
+    if kind is types.MethodType:
+        return _method(r, f, args, kwargs)
+    if isinstance(f, type):
+        return _construct(r, f, args, kwargs)
+    handler = SPECIAL.get(f) if kind is types.BuiltinFunctionType else None
+    if handler is not None:
+        return handler(r, *args, **kwargs)
+    if kind in OWN_FUNCTIONS:
+        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+    if isinstance(f, Module):
+        return _module(r, f, args, kwargs)
+    if kind is functools.partial:
+        return _partial(r, f, args, kwargs)
+    inner = getattr(f, "_captured_as", None)
+    if inner is not None:               # a compiled function
+        return inner(r, args, kwargs)
+    if kind in BUILTIN:
+        return _builtin(r, f, args, kwargs)
+    if getattr(f, "__module__", None) is not None and str(f.__module__).startswith("ptcore"):
+        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+    found = r.in_class(kind, "__call__")
+    if isinstance(found, types.FunctionType):
+        return call(r, found, (f, *args), kwargs)
+    r.unsupported(f"it calls {_name(f)}, of which nothing is known")
+
+
+OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      # compiled functions of the package
+BUILTIN = {types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
+           types.ClassMethodDescriptorType}
+
+
+def _name(f):
+    found = getattr(f, "__qualname__", None) or getattr(f, "__name__", None)
+    module = getattr(f, "__module__", None)
+    if found is None:
+        return f"an object of class {type(f).__name__}"
+    return f"{module}.{found}" if module and module != "builtins" else found
+
+
+# -- Python functions -------------------------------------------------------------------------------------------------
+
+def _function(r, f, args, kwargs):
+    special = PYTHON.get(f)
+    if special is not None:
+        return special(r, *args, **kwargs)
+    inner = getattr(f, "_captured_as", None)
+    if inner is not None:
+        return inner(r, args, kwargs)
+    module = f.__module__ or ""
+    if module.startswith(OWN) and f.__code__.co_filename.startswith(_PACKAGE):
+        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+    if r.source_of(f) is None:          # a function of a class, or one that native code gave
+        r.known[id(f)] = f, r.object_source(f, f.__qualname__)
+    try:
+        make = rewritten(f.__code__)
+    except NoSource as error:
+        r.unsupported(f"{_name(f)}: {error}")
+    except Unwritable as error:
+        raise Unsupported(f"{_name(f)}: {error.reason}", (f.__code__.co_filename, error.line)) from None
+    base = r.source_of(f)
+    r.guard("is", r.source("attribute", base, "__code__", f"{base}.__code__"), f.__code__)
+    where = r.source("attribute", base, "__defaults__", f"{base}.__defaults__")
+    r.guard("is", where, f.__defaults__)
+    defaults = f.__defaults__ and tuple([r.track(d, r.source("item", where, k, f"{where}[{k}]"))
+                                         for k, d in enumerate(f.__defaults__)])
+    words = None
+    if f.__kwdefaults__:
+        where = r.source("attribute", base, "__kwdefaults__", f"{base}.__kwdefaults__")
+        words = {k: r.track(d, r.source("item", where, k, f"{where}[{k!r}]")) for k, d in f.__kwdefaults__.items()}
+    return made_by(make, r, f, defaults, words)(*args, **kwargs)
+
+
+_PACKAGE = ptcore.__file__[:-len("__init__.py")]
+
+
+def _method(r, f, args, kwargs):
+    source = r.source_of(f)
+    owner, function = f.__self__, f.__func__
+    if source is not None:
+        owner = r.track(owner, r.source("attribute", source, "__self__", f"{source}.__self__"))
+        function = r.track(function, r.source("attribute", source, "__func__", f"{source}.__func__"))
+    if isinstance(owner, Tensor):
+        if function.__name__ == "tolist" and payload_of(owner) is not None:
+            payload = carried_by(owner, r.capture.tracer)
+            if payload is None:
+                r.unsupported("it reads the values of a tensor inside a transformation")
+            known = payload.known_value()
+            return r.capture.reads(payload, "tolist") if known is None else known.tolist()
+        return call(r, function, (owner, *args), kwargs)
+    if isinstance(owner, type) and issubclass(owner, Function) and function.__name__ == "apply":
+        r.unsupported(f"it calls the autograd function {owner.__name__}")
+    return call(r, function, (owner, *args), kwargs)
+
+
+def _module(r, f, args, kwargs):
+    found = r.in_class(type(f), "__call__")
+    if found is not _MODULE_CALL:
+        return call(r, found, (f, *args), kwargs)
+    if r.attribute(f, "_hooks") is not None:
+        return call(r, found, (f, *args), kwargs)
+    return call(r, r.attribute(f, "forward"), args, kwargs)
+
+
+_MODULE_CALL = Module.__dict__["__call__"]
+
+
+def _partial(r, f, args, kwargs):
+    source = r.source_of(f)
+    function, given, words = f.func, f.args, f.keywords
+    if source is not None:
+        def part(name, x):
+            return r.track(x, r.source("attribute", source, name, f"{source}.{name}"))
+        function, given, words = part("func", function), r.read(part("args", given)), r.read(part("keywords", words))
+    return call(r, function, (*given, *args), {**words, **kwargs})
+
+
+# -- arguments of what is called as it is -----------------------------------------------------------------------------
+
+def native(r, x):
+    """An argument of a function that is called as it is: nothing in it is from outside and unguarded."""
+    cls = type(x)
+    if cls is int or cls is float or cls is str or cls is bool or x is None:
+        return x
+    if isinstance(x, Tensor):
+        return x if payload_of(x) is not None else r.capture.unknown(x)
+    if cls is slice:
+        return slice(native(r, x.start), native(r, x.stop), native(r, x.step))
+    if cls in CONTAINERS or isinstance(x, tuple):
+        y = r.read(x)
+        if isinstance(y, dict):
+            items = {k: native(r, v) for k, v in y.items()}
+            if all([items[k] is v for k, v in y.items()]):
+                return y
+            y = y.copy()
+            y.update(items)
+            return y
+        items = [native(r, v) for v in y]
+        if all([a is b for a, b in zip(items, y)]):
+            return y
+        return tuple.__new__(cls, items) if isinstance(y, tuple) else cls(items)
+    if cls is types.FunctionType:
+        if is_rewritten(x) or (x.__module__ or "").startswith("ptcore"):
+            return x
+        return _as_function(r, x)
+    if cls is types.MethodType or cls is functools.partial or isinstance(x, Module):
+        return _as_function(r, x)
+    if isinstance(x, type) and x.__flags__ & 1 << 9 and not x.__module__.startswith("ptcore"):
+        return x
+    if r.source_of(x) is not None and not isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, *OWN_FUNCTIONS)):
+        if not isinstance(x, (ptcore.Generator,)):
+            r.unsupported(f"{r.source_of(x)}, of class {cls.__name__}, is handed to a function that is no Python")
+        r.unsupported("it uses a Generator of its own")
+    return x
+
+
+CONTAINERS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque}
+
+
+def _native_words(r, kwargs):
+    return {k: native(r, v) for k, v in kwargs.items()} if kwargs else kwargs
+
+
+def _as_function(r, f):
+    """A function of the user's for code that calls it without the recorder."""
+    def recorded(*args, **kwargs):
+        return call(r, f, args, kwargs)
+    return recorded
+
+
+# -- C functions ------------------------------------------------------------------------------------------------------
+
+def _builtin(r, f, args, kwargs):
+    owner = getattr(f, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        cls = getattr(f, "__objclass__", None)
+        if cls is not None:
+            return _unbound(r, f, cls, args, kwargs)
+        module = f.__module__ or ""
+        if module in PURE_MODULES or module.startswith("ptcore"):
+            if f in OPERATORS:
+                return OPERATORS[f](r, *args, **kwargs)
+            return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        r.unsupported(f"it calls {_name(f)}, a C function that is not known to be pure")
+    if isinstance(owner, Tensor):
+        if f.__name__ in TENSOR_REFUSED:
+            r.unsupported(f"it calls .{f.__name__}() of a tensor")
+        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+    cls = type(owner)
+    if isinstance(owner, type):
+        if owner in PLAIN:
+            return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        if f.__name__ == "__new__":
+            return f(*args[:1], *[native(r, a) for a in args[1:]], **_native_words(r, kwargs))
+        r.unsupported(f"it calls {_name(f)}, a C function that is not known to be pure")
+    if r.source_of(owner) is not None and cls not in ITERATORS:
+        if f.__name__ not in READING or (cls not in CONTAINERS and not isinstance(owner, (tuple, dict))):
+            r.unsupported(f"it calls .{f.__name__}() of {r.source_of(owner)}, a {cls.__name__} from outside")
+        if f.__name__ == "get" and isinstance(owner, dict):
+            return r.item(owner, args[0]) if r.contains(owner, args[0]) else (*args[1:], None)[0]
+        made = r.read(owner)
+        return getattr(made, f.__name__)(*[r.read(a) for a in args], **kwargs)
+    if isinstance(owner, (str, bytes, int, float, complex)):
+        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+    if cls in PLAIN or isinstance(owner, (list, dict, tuple, set)):
+        if f.__name__ == "sort":
+            if kwargs.get("key") is not None:
+                kwargs["key"] = native(r, kwargs["key"])
+            return f(*args, **kwargs)
+        return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
+    if cls in ITERATORS:
+        return f(*args, **kwargs)
+    if isinstance(f, types.MethodWrapperType):
+        return _slot(r, f, owner, args, kwargs)
+    r.unsupported(f"it calls .{f.__name__}() of an object of class {cls.__name__}")
+
+
+def _slot(r, f, owner, args, kwargs):
+    """``object.__init__`` and the like, bound."""
+    if f.__name__ == "__init__" and not args and not kwargs:
+        return None
+    if f.__name__ == "__setattr__":
+        return _set_plain(r, owner, *args)
+    if f.__name__ == "__init__" and isinstance(owner, BaseException):
+        return f(*args, **kwargs)
+    r.unsupported(f"it calls .{f.__name__}() of an object of class {type(owner).__name__}")
+
+
+def _set_plain(r, x, name, value):
+    if r.source_of(x) is not None or isinstance(x, (type, Tensor)):
+        r.unsupported(f"it writes the attribute {name} of an object from outside")
+    object.__setattr__(x, name, value)
+
+
+def _unbound(r, f, cls, args, kwargs):
+    if issubclass(cls, Tensor) or cls is Tensor:
+        if f.__name__ in TENSOR_REFUSED:
+            r.unsupported(f"it calls .{f.__name__}() of a tensor")
+        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+    if args and isinstance(args[0], cls):
+        return call(r, f.__get__(args[0]), args[1:], kwargs)
+    return f(*args, **kwargs)               # which raises
+
+
+# -- classes ----------------------------------------------------------------------------------------------------------
+
+def _construct(r, cls, args, kwargs):
+    handler = CLASSES.get(cls)
+    if handler is not None:
+        return handler(r, *args, **kwargs)
+    if cls in ITERATORS:
+        return cls(*[native(r, a) if callable(a) else r.iterator(a) if _iterable(a) else a for a in args],
+                   **_native_words(r, kwargs))
+    if cls.__module__.startswith("ptcore"):
+        if issubclass(cls, Module):
+            r.unsupported(f"it makes a module, {cls.__name__}")
+        if issubclass(cls, (GradMode, Exception)) or cls in OWN_CLASSES:
+            if cls.__name__ == "inference_mode":
+                r.unsupported("it uses inference_mode")
+            return cls(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        if cls.__flags__ & 1 << 9 and not issubclass(cls, Tensor):
+            return _instance(r, cls, args, kwargs)
+        r.unsupported(f"it makes an object of class {_name(cls)}")
+    if not cls.__flags__ & 1 << 9:          # of C code
+        if cls in PLAIN or issubclass(cls, BaseException) or cls is object:
+            return cls(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        r.unsupported(f"it makes an object of class {_name(cls)}, of which nothing is known")
+    if issubclass(cls, Module):
+        r.unsupported(f"it makes a module, {cls.__name__}")
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        new = cls.__dict__.get("__new__")
+        if new is not None and new.__code__.co_filename.startswith("<"):
+            return cls(*args, **kwargs)
+    if issubclass(cls, Tensor):
+        r.unsupported(f"it makes a {cls.__name__}")
+    return _instance(r, cls, args, kwargs)
+
+
+OWN_CLASSES = {ptcore.Size, ptcore.device, ptcore.dtype, ptcore.finfo, ptcore.iinfo}
+
+
+def _iterable(x):
+    return not isinstance(x, (int, float, str, type(None), bool))
+
+
+def _instance(r, cls, args, kwargs):
+    """An object of a class of Python code."""
+    meta = type(cls)
+    found = next((c.__dict__["__call__"] for c in meta.__mro__ if "__call__" in c.__dict__), None)
+    if isinstance(found, types.FunctionType):
+        if meta.__name__ == "EnumType" or meta.__name__ == "EnumMeta":
+            return cls(*args, **kwargs)
+        r.unsupported(f"class {cls.__name__} is made by a metaclass")
+    new, init = r.in_class(cls, "__new__"), r.in_class(cls, "__init__")
+    if dataclasses.is_dataclass(cls) and init.__code__.co_filename.startswith("<"):
+        fields = dataclasses.fields(cls)
+        if not hasattr(cls, "__post_init__") and all(f.default_factory in (dataclasses.MISSING, list, dict, set)
+                                                     for f in fields):
+            return cls(*args, **kwargs)
+        r.unsupported(f"dataclass {cls.__name__} runs functions of its own when it is made")
+    new = new.__func__ if isinstance(new, staticmethod) else new
+    if new is object.__new__:
+        made = object.__new__(cls)
+    elif isinstance(new, types.FunctionType):
+        made = call(r, new, (cls, *args), kwargs)
+        if not isinstance(made, cls):
+            return made
+    else:
+        made = new(cls, *[native(r, a) for a in args], **_native_words(r, kwargs))
+    if isinstance(init, types.FunctionType):
+        call(r, init, (made, *args), kwargs)
+    elif init is not object.__init__:
+        init(made, *[native(r, a) for a in args], **_native_words(r, kwargs))
+    elif args or kwargs:
+        if new is object.__new__:
+            raise TypeError(f"{cls.__name__}() takes no arguments")
+    return made
+
+
+# -- built-in functions that ask their arguments ----------------------------------------------------------------------
+
+def _isinstance(r, x, cls):
+    if isinstance(x, Tensor):
+        x = r.original(x)
+    if isinstance(cls, tuple):
+        cls = tuple(r.elements(cls))
+    for c in cls if isinstance(cls, tuple) else (cls,):
+        check = getattr(type(c), "__instancecheck__", None)
+        if isinstance(check, types.FunctionType) and type(c).__module__ not in ("abc", "enum", "typing") \
+                and not type(c).__module__.startswith("ptcore"):
+            r.unsupported(f"{_name(c)} has its own isinstance")
+    return isinstance(x, cls)
+
+
+def _type(r, *args):
+    if len(args) != 1:
+        r.unsupported("it makes a class")
+    x = args[0]
+    return type(r.original(x)) if isinstance(x, Tensor) else type(x)
+
+
+_MISSING = object()
+
+
+def _getattr(r, x, name, default=_MISSING):
+    try:
+        return r.attribute(x, name)
+    except AttributeError:
+        if default is _MISSING:
+            raise
+        return default
+
+
+def _hasattr(r, x, name):
+    try:
+        r.attribute(x, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _any(r, x):
+    return any(r.truth(item) for item in r.iterator(x))
+
+
+def _all(r, x):
+    return all(r.truth(item) for item in r.iterator(x))
+
+
+def _sum(r, x, start=0):
+    for item in r.iterator(x):
+        start = r.binary("add", start, item)
+    return start
+
+
+def _extreme(f):
+    def extreme(r, *args, **kwargs):
+        if kwargs.get("key") is not None:
+            kwargs["key"] = native(r, kwargs["key"])
+        if len(args) == 1:
+            return f(r.elements(args[0]), **kwargs)
+        if not kwargs and len(args) == 2 and any(isinstance(a, (SymInt, SymFloat)) for a in args) \
+                and not any(isinstance(a, Tensor) for a in args):
+            return (ptcore.sym_max if f is max else ptcore.sym_min)(*args)
+        return f(*args, **kwargs)
+    return extreme
+
+
+def _sorted(r, x, *, key=None, reverse=False):
+    return sorted(r.elements(x), key=None if key is None else native(r, key), reverse=reverse)
+
+
+def _iter(r, x, *more):
+    if more:
+        return iter(native(r, x), *more)
+    return r.iterator(x)
+
+
+def _next(r, x, *default):
+    found = r.in_class(type(x), "__next__")
+    if isinstance(found, types.FunctionType):
+        try:
+            return call(r, found, (x,), {})
+        except StopIteration:
+            if default:
+                return default[0]
+            raise
+    if r.source_of(x) is not None:
+        r.unsupported(f"it takes from {r.source_of(x)}, an iterator from outside")
+    return next(x, *default)
+
+
+def _hash(r, x):
+    if isinstance(x, Tensor) or type(x).__hash__ is object.__hash__:
+        r.unsupported("it uses the hash of an object, which is its address")
+    return hash(native(r, x))
+
+
+def _callable(r, x):
+    return callable(x)
+
+
+def _refused(what):
+    def refused(r, *args, **kwargs):
+        r.unsupported(f"it {what}")
+    return refused
+
+
+def _round(r, x, *digits):
+    return round(native(r, x), *digits)
+
+
+SPECIAL = {
+    len: lambda r, x: r.length(x), isinstance: _isinstance, issubclass: lambda r, a, b: issubclass(a, b),
+    getattr: _getattr, hasattr: _hasattr, setattr: lambda r, x, name, value: r.set_attribute(value, x, name),
+    delattr: lambda r, x, name: r.delete_attribute(x, name), any: _any, all: _all, sum: _sum, max: _extreme(max),
+    min: _extreme(min), sorted: _sorted, iter: _iter, next: _next, hash: _hash, callable: _callable,
+    abs: lambda r, x: abs(native(r, x)), round: _round, repr: lambda r, x: repr(text_of(r, x)),
+    format: lambda r, x, *spec: format(text_of(r, x), *spec), divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
+    pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(x), chr: lambda r, x: chr(x),
+    bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), ascii: lambda r, x: ascii(text_of(r, x)),
+    print: _refused("prints"), id: _refused("uses the address of an object"), vars: _refused("calls vars()"),
+    dir: _refused("calls dir()"), locals: _refused("calls locals()"), globals: _refused("calls globals()"),
+    eval: _refused("calls eval()"), exec: _refused("calls exec()"), input: _refused("asks the user"),
+    open: _refused("opens a file"), compile: _refused("compiles source"), breakpoint: _refused("stops at a breakpoint"),
+    functools.reduce: lambda r, f, x, *first: functools.reduce(native(r, f), r.elements(x), *first),
+    builtins.__import__: _refused("calls __import__()"),
+}
+
+
+def _sequence(cls):
+    def make(r, *args):
+        return cls(r.iterator(*args)) if args else cls()
+    return make
+
+
+def _dict(cls):
+    def make(r, *args, **kwargs):
+        first = args[:-1] if cls is collections.defaultdict else ()
+        given = args[len(first):] if cls is not collections.defaultdict else args[1:]
+        if cls is collections.defaultdict:
+            first = args[:1]
+        if given and not isinstance(given[0], dict):
+            given = ([tuple(r.elements(pair)) for pair in r.elements(given[0])],)
+        return cls(*first, *[r.read(g) for g in given], **kwargs)
+    return make
+
+
+def _number(cls):
+    def make(r, *args):
+        if args and not isinstance(args[0], (str, int, float, Tensor)):
+            if isinstance(args[0], (SymInt, SymFloat, SymBool)):
+                return ptcore.sym_int(args[0]) if cls is int else ptcore.sym_float(args[0]) if cls is float \
+                    else cls(args[0])
+            found = r.in_class(type(args[0]), f"__{cls.__name__}__")
+            if isinstance(found, types.FunctionType):
+                return call(r, found, args, {})
+        return cls(*[native(r, a) for a in args])
+    return make
+
+
+def _str(r, *args):
+    return str(text_of(r, args[0]), *args[1:]) if args else ""
+
+
+def text_of(r, x):
+    """What is formatted of a value: nothing that depends on a tensor's values or an object's address."""
+    if isinstance(x, Tensor):
+        r.unsupported("it formats a tensor")
+    found = r.in_class(type(x), "__str__")
+    if isinstance(found, types.FunctionType):
+        return call(r, found, (x,), {})
+    if type(x) in CONTAINERS or isinstance(x, (BaseException, type, types.FunctionType)) or r.is_simple(x):
+        return native(r, x) if not isinstance(x, BaseException) else x
+    found = r.in_class(type(x), "__repr__")
+    if isinstance(found, types.FunctionType):
+        return call(r, found, (x,), {})
+    r.unsupported(f"it formats an object of class {type(x).__name__}")
+
+
+def _reversed(r, x):
+    if type(x) in PLAIN or isinstance(x, (list, tuple)):
+        return reversed(r.read(x))
+    found = r.in_class(type(x), "__reversed__")
+    if isinstance(found, types.FunctionType):
+        return call(r, found, (x,), {})
+    return reversed(r.elements(x))
+
+
+CLASSES = {
+    list: _sequence(list), tuple: _sequence(tuple), set: _sequence(set), frozenset: _sequence(frozenset),
+    collections.deque: lambda r, x=(), maxlen=None: collections.deque(r.iterator(x), maxlen),
+    dict: _dict(dict), collections.OrderedDict: _dict(collections.OrderedDict),
+    collections.defaultdict: _dict(collections.defaultdict),
+    zip: lambda r, *xs, **kw: zip(*[r.iterator(x) for x in xs], **kw),
+    enumerate: lambda r, x, start=0: enumerate(r.iterator(x), start),
+    map: lambda r, f, *xs: map(functools.partial(r.call, f), *[r.iterator(x) for x in xs]),
+    filter: lambda r, f, x: (v for v in r.iterator(x) if r.truth(v if f is None else r.call(f, v))),
+    reversed: _reversed, int: _number(int), float: _number(float), bool: lambda r, x=False: r.truth(x), str: _str,
+    complex: _number(complex), range: lambda r, *xs: range(*[operator.index(native(r, x)) for x in xs]),
+    type: _type, super: lambda r, *xs: super(*xs), slice: slice and (lambda r, *xs: slice(*xs)), object: lambda r: object(),
+    functools.partial: lambda r, f, *args, **kwargs: functools.partial(_as_function(r, f), *args, **kwargs),
+}
+
+
+def _operator(name):
+    return lambda r, a, b: r.binary(name, a, b)
+
+
+OPERATORS = {getattr(operator, name): _operator(name)
+             for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")}
+OPERATORS |= {getattr(operator, name): (lambda name: lambda r, a, b: r.compare(name, a, b))(name)
+              for name in ("eq", "ne", "lt", "le", "gt", "ge", "is_", "is_not")}
+OPERATORS |= {operator.getitem: lambda r, x, i: r.item(x, i), operator.neg: lambda r, x: r.unary("neg", x),
+              operator.contains: lambda r, x, i: r.contains(x, i), operator.not_: lambda r, x: not r.truth(x),
+              operator.truth: lambda r, x: r.truth(x), math.prod: lambda r, x, *, start=1: functools.reduce(
+                  lambda a, b: r.binary("mul", a, b), r.elements(x), start),
+              operator.setitem: lambda r, x, i, v: r.set_item(v, x, i)}
+
+
+# -- contexts ---------------------------------------------------------------------------------------------------------
+
+class _Managed:
+    """A context manager of Python code whose methods pass the recorder."""
+
+    def __init__(self, r, x):
+        self.r, self.x = r, x
+
+    def __enter__(self):
+        return self.r.method(self.x, "__enter__")
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, Stop):
+            return False
+        return self.r.truth(self.r.method(self.x, "__exit__", kind, error, trace))
+
+
+def context(r, x):
+    """A context manager as the rewritten function uses it."""
+    if isinstance(x, GradMode) and r.source_of(x) is None:
+        return x
+    if isinstance(x, contextlib.nullcontext):
+        return x
+    found = r.in_class(type(x), "__enter__")
+    if isinstance(found, types.FunctionType) and not type(x).__module__.startswith("ptcore"):
+        return _Managed(r, x)
+    r.unsupported(f"it uses a context of class {_name(type(x))}")
+
+
+# -- Python functions with a meaning of their own ---------------------------------------------------------------------
+
+PYTHON = {}

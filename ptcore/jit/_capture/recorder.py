@@ -1,0 +1,755 @@
+"""The recorder: what a rewritten function asks, answered as Python would, and written down as guards."""
+import builtins
+import enum
+import functools
+import operator
+import sys
+import types
+from collections import OrderedDict, defaultdict, deque
+
+import numpy as np
+
+import ptcore
+from ptcore._errors import user_frame
+from ptcore._state import aside
+from ptcore._subclass import carried_by, payload_of
+from ptcore._symbolic import SymBool, SymFloat, SymInt
+from ptcore._tensor import Tensor
+from ptcore.jit._capture import calls
+from ptcore.jit._capture.guards import ABSENT, Source, class_value
+from ptcore.jit._capture.tracer import Stop, Unsupported
+from ptcore.nn.modules._registry import Registry
+
+__all__ = ["Recorder"]
+
+# Values that cannot be written to, and that say all there is to say by being equal.
+VALUES = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, ptcore.dtype,
+          ptcore.device, ptcore.Size, ptcore.memory_format, ptcore.layout}
+# What is the same as long as it is the same object: nobody asks what is in it, or what can be in it is asked apart.
+OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, types.MethodDescriptorType,
+           types.WrapperDescriptorType, types.ClassMethodDescriptorType, property, *calls.OWN_FUNCTIONS, staticmethod,
+           classmethod, types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodWrapperType)
+SEQUENCES, MAPPINGS = (list, tuple, deque), (dict, OrderedDict, defaultdict, Registry)
+SETS = (set, frozenset)
+NUMBERS = (SymInt, SymFloat, SymBool)
+
+
+def is_sequence(x):
+    cls = type(x)
+    return cls in SEQUENCES or (issubclass(cls, tuple) and cls.__getitem__ is tuple.__getitem__
+                                and cls.__iter__ is tuple.__iter__)
+
+
+class Recorder:
+    """One capture's view of everything outside of the call."""
+
+    def __init__(self, capture):
+        self.capture = capture
+        self.sources = {}               # (id of parent, kind, id of key or key) -> source
+        self.known = {}                 # id -> (object, source): objects from outside that can be asked further
+        self.stands, self.originals = {}, {}    # id of a tensor -> its stand-in; id of a stand-in -> the tensor
+        self.copies = {}                # id of a container -> its elements as the program sees them
+        self.classes, self.class_sources = {}, {}       # (class, name) -> what the class has there; its source
+        self.kept = []
+        self.depth = 0
+
+    # -- sources and guards --------------------------------------------------------------------------------------
+
+    def source(self, kind, parent, key, text):
+        where = kind, id(parent), key if type(key) in (int, str) else id(key)
+        found = self.sources.get(where)
+        if found is None:
+            found = self.sources[where] = Source(kind, parent, key, text)
+            self.kept.append(key)
+        return found
+
+    def object_source(self, x, text=None):
+        return self.source("object", None, x, text or getattr(x, "__qualname__", None) or type(x).__name__)
+
+    def guard(self, kind, source, expected):
+        frame = user_frame()
+        self.capture.program.add(kind, source, expected,
+                                 None if frame is None else (frame.f_code.co_filename, frame.f_lineno))
+
+    def unsupported(self, reason):
+        frame = user_frame()
+        raise Unsupported(reason, None if frame is None else (frame.f_code.co_filename, frame.f_lineno))
+
+    def source_of(self, x):
+        """The source of an object from outside, or None of one that the program made."""
+        found = self.known.get(id(x))
+        return None if found is None else found[1]
+
+    def track(self, x, source):
+        """A value that was read from outside: what the program gets, guarded."""
+        cls = type(x)
+        if cls in VALUES or isinstance(x, (np.generic, enum.Enum)):
+            if cls is int or cls is float:
+                made = self.capture.number(x, source)
+                if made is not None:
+                    return made
+            self.guard("is" if x is None or isinstance(x, enum.Enum) else "value", source, x)
+            return x
+        if isinstance(x, Tensor):
+            return self.tensor(x, source)
+        if isinstance(x, OBJECTS):
+            self.guard("is", source, x)
+            self.known.setdefault(id(x), (x, self.object_source(x, source.text)))
+            return x
+        found = self.known.get(id(x))
+        if found is not None:
+            if found[1] is not source and found[1].kind != "object":
+                self.guard("same", source, found[1])
+            return x
+        self.guard("type", source, cls)
+        self.known[id(x)] = x, source
+        return x
+
+    def tensor(self, x, source):
+        found = self.stands.get(id(x))
+        if found is not None:
+            if found[1] is not source:
+                self.guard("same", source, found[1])
+            return found[0]
+        if payload_of(x) is not None:
+            if carried_by(x, self.capture.tracer) is not None:
+                return x                # a stand-in that the program keeps somewhere
+            self.unsupported(f"{source} belongs to a transformation or another trace")
+        s = self.capture.input(x, source)
+        self.stands[id(x)] = s, source
+        self.originals[id(s)] = x
+        self.kept.append(x)
+        return s
+
+    def original(self, s):
+        """The tensor that a stand-in of an input stands for, or the tensor itself."""
+        return self.originals.get(id(s), s)
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def global_(self, space, name):
+        base = self.object_source(space, "globals")
+        if name in space:
+            return self.track(space[name], self.source("item", base, name, name))
+        self.guard("no key", base, name)
+        inbuilt = vars(builtins)
+        if name not in inbuilt:
+            raise NameError(f"name {name!r} is not defined")
+        return self.track(inbuilt[name], self.source("item", self.object_source(inbuilt, "builtins"), name, name))
+
+    def cell(self, cell, name):
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            raise NameError(f"cannot access free variable {name!r}") from None
+        return self.track(value, self.source("cell", None, cell, name))
+
+    def import_module(self, outside, name, last):
+        found = sys.modules.get(name)
+        if found is None:
+            self.unsupported(f"module {name} is imported inside of it for the first time")
+        base = self.object_source(sys.modules, "sys.modules")
+        made = self.track(found, self.source("item", base, name, f"sys.modules[{name!r}]"))
+        if last or "." not in name:
+            return made
+        first = name.partition(".")[0]
+        return self.track(sys.modules[first], self.source("item", base, first, f"sys.modules[{first!r}]"))
+
+    def import_name(self, outside, module, name, level):
+        if level:
+            package = outside.space.get("__package__") or outside.space["__name__"].rpartition(".")[0]
+            for _ in range(level - 1):
+                package = package.rpartition(".")[0]
+            module = f"{package}.{module}" if module else package
+        found = self.import_module(outside, module, True)
+        try:
+            return self.attribute(found, name)
+        except AttributeError:
+            return self.import_module(outside, f"{module}.{name}", True)
+
+    # -- attributes ----------------------------------------------------------------------------------------------
+
+    def in_class(self, cls, name):
+        """What a class has under a name, guarded, as it stands there; ABSENT if nothing."""
+        key = cls, name
+        found = self.classes.get(key)
+        if found is None:
+            found = class_value(cls, name)
+            heap = [c for c in cls.__mro__ if c.__flags__ & 1 << 9]
+            if heap:                    # a class of Python code
+                source = self.class_sources[key] = Source("class", None, key, f"{cls.__name__}.{name}")
+                self.guard("class", source, found)
+            self.classes[key] = found
+        return found
+
+    def class_source(self, cls, name):
+        key = cls, name
+        return self.class_sources.get(key) or self.class_sources.setdefault(key, Source("class", None, key,
+                                                                                        f"{cls.__name__}.{name}"))
+
+    def attribute(self, x, name):
+        cls = type(x)
+        if isinstance(x, Tensor):
+            return self.tensor_attribute(x, name)
+        if cls in VALUES or cls in NUMBERS:
+            return getattr(x, name)
+        if cls is types.ModuleType or isinstance(x, types.ModuleType):
+            return self.module_attribute(x, name)
+        if isinstance(x, type):
+            return self.attribute_of_class(x, name)
+        if cls is super:
+            return self.super_attribute(x, name)
+        return self.instance_attribute(x, name)
+
+    def module_attribute(self, x, name):
+        space = x.__dict__
+        if name not in space:
+            with aside():
+                found = getattr(x, name)        # a lazy name
+            if name not in space:
+                source = self.source("attribute", self.object_source(x), name, f"{x.__name__}.{name}")
+                if not isinstance(found, (types.ModuleType, *OBJECTS)) and type(found) not in VALUES:
+                    self.unsupported(f"{source} is made by the module when asked")
+                return self.track(found, source)
+        base = self.object_source(space, x.__name__)
+        return self.track(space[name], self.source("item", base, name, f"{x.__name__}.{name}"))
+
+    def attribute_of_class(self, x, name):
+        if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__dict__", "__class__"):
+            if name == "__dict__":
+                self.unsupported(f"it reads all attributes of class {x.__name__}")
+            return getattr(x, name)
+        if name in calls.TENSOR_REFUSED and issubclass(x, Tensor):
+            self.unsupported(f"it uses {x.__name__}.{name}")
+        meta = class_value(type(x), name)
+        if meta is not ABSENT and hasattr(type(meta), "__set__"):
+            self.unsupported(f"{x.__name__}.{name} is a property of a metaclass")
+        raw = self.in_class(x, name)
+        if raw is ABSENT:
+            if type(x) is type or meta is ABSENT:
+                return getattr(x, name)
+            return self.bound(meta, x, type(x), name)
+        if isinstance(raw, (staticmethod, classmethod)):
+            return self.bound(raw, None, x, name)
+        if isinstance(raw, OBJECTS) or not hasattr(type(raw), "__get__"):
+            return self.track(raw, self.class_source(x, name))
+        self.unsupported(f"{x.__name__}.{name} is a descriptor")
+
+    def super_attribute(self, x, name):
+        start, cls, self_ = x.__thisclass__, x.__self_class__, x.__self__
+        for c in cls.__mro__[cls.__mro__.index(start) + 1:]:
+            space = c.__dict__
+            if c.__flags__ & 1 << 9:
+                base = self.object_source(space, c.__name__)
+                if name not in space:
+                    self.guard("no key", base, name)
+                    continue
+                self.guard("is", self.source("item", base, name, f"{c.__name__}.{name}"), space[name])
+            elif name not in space:
+                continue
+            if isinstance(space[name], property):
+                return self.call(space[name].fget, self_)
+            return self.bound(space[name], None if self_ is cls else self_, cls, name)
+        return getattr(x, name)
+
+    def bound(self, raw, x, cls, name):
+        """What is read through an instance, None for the class itself, where the class has ``raw``."""
+        if isinstance(raw, types.FunctionType):
+            return raw if x is None else types.MethodType(raw, x)
+        if isinstance(raw, classmethod):
+            return types.MethodType(raw.__func__, cls)
+        if isinstance(raw, staticmethod):
+            return raw.__func__
+        if not hasattr(type(raw), "__get__"):
+            return self.track(raw, self.class_source(cls, name)) if (cls, name) in self.classes else raw
+        if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
+                            types.BuiltinFunctionType, *calls.OWN_FUNCTIONS)):
+            return raw.__get__(x, cls)
+        if isinstance(raw, functools.cached_property):
+            self.unsupported(f"{cls.__name__}.{name} is a cached_property: the first read writes the attribute")
+        getter = class_value(type(raw), "__get__")
+        if isinstance(getter, types.FunctionType):
+            self.known.setdefault(id(raw), (raw, self.object_source(raw, f"{cls.__name__}.{name}")))
+            return self.call(types.MethodType(getter, raw), x, cls)
+        self.unsupported(f"{cls.__name__}.{name} is a descriptor of class {type(raw).__name__}")
+
+    def instance_attribute(self, x, name):
+        cls, source = type(x), self.source_of(x)
+        if name == "__class__":
+            return cls
+        if cls in SEQUENCES or cls in MAPPINGS or cls in SETS:
+            return getattr(x, name)
+        if cls.__getattribute__ is not object.__getattribute__ and isinstance(cls.__getattribute__, types.FunctionType):
+            self.unsupported(f"class {cls.__name__} has its own __getattribute__")
+        raw = self.in_class(cls, name)
+        kind = type(raw)
+        if raw is not ABSENT and (hasattr(kind, "__set__") or hasattr(kind, "__delete__")):
+            if isinstance(raw, property):
+                if raw.fget is None:
+                    raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no getter")
+                if isinstance(raw.fget, types.FunctionType):
+                    return self.call(raw.fget, x)
+            elif kind is not types.MemberDescriptorType and kind is not types.GetSetDescriptorType:
+                return self.bound(raw, x, cls, name)
+            value = getattr(x, name)
+            return value if source is None else self.track(value, self.source("attribute", source, name,
+                                                                              f"{source}.{name}"))
+        space = getattr(x, "__dict__", None) if cls.__dictoffset__ else None
+        if space is not None:
+            if name in space:
+                value = space[name]
+                return value if source is None else self.track(value, self.source("instance", source, name,
+                                                                                  f"{source}.{name}"))
+            if source is not None:
+                self.guard("no attribute", source, name)
+        if raw is not ABSENT:
+            return self.bound(raw, x, cls, name)
+        more = self.in_class(cls, "__getattr__")
+        if isinstance(more, types.FunctionType):
+            return self.call(more, x, name)
+        if isinstance(x, types.FunctionType) or not cls.__flags__ & 1 << 9:
+            value = getattr(x, name)
+            return value if source is None else self.track(value, self.source("attribute", source, name,
+                                                                              f"{source}.{name}"))
+        return getattr(x, name)                 # which raises
+
+    def tensor_attribute(self, x, name):
+        if payload_of(x) is None:
+            x = self.capture.unknown(x)
+        real = self.originals.get(id(x))
+        if name in calls.TENSOR_REFUSED:
+            self.unsupported(f"it uses .{name} of a tensor")
+        if name == "is_leaf" and real is not None:
+            return real.is_leaf
+        if name in ("grad", "grad_fn") and (real is not None or name == "grad"):
+            if real is not None and name == "grad_fn" and real.is_leaf:
+                return None
+            self.unsupported(f"it reads .{name} of a tensor")
+        if name == "__class__":
+            return type(x if real is None else real)
+        try:
+            return getattr(x, name)
+        except AttributeError:
+            if real is None:
+                raise
+            source = self.stands[id(real)][1]
+            return self.track(getattr(real, name), self.source("attribute", source, name, f"{source}.{name}"))
+
+    def set_attribute(self, value, x, name):
+        if isinstance(x, Tensor):
+            self.unsupported(f"it writes .{name} of a tensor")
+        source = self.source_of(x)
+        if source is not None or isinstance(x, (type, types.ModuleType, types.FunctionType)):
+            now = getattr(x, "__dict__", {}).get(name)
+            if isinstance(value, Tensor) and now is not None and self.originals.get(id(value)) is now:
+                return                  # self.x += 1 of a tensor, which is the same one
+            self.unsupported(f"it writes the attribute {source or type(x).__name__}.{name} of an object from outside")
+        setter = self.in_class(type(x), "__setattr__")
+        if isinstance(setter, types.FunctionType):
+            self.call(setter, x, name, value)
+            return
+        raw = self.in_class(type(x), name)
+        if isinstance(raw, property):
+            if raw.fset is None:
+                raise AttributeError(f"property {name!r} of {type(x).__name__!r} object has no setter")
+            self.call(raw.fset, x, value)
+            return
+        setattr(x, name, value)
+
+    def delete_attribute(self, x, name):
+        if self.source_of(x) is not None or isinstance(x, (Tensor, type, types.ModuleType, types.FunctionType)):
+            self.unsupported(f"it deletes the attribute {name} of an object from outside")
+        delattr(x, name)
+
+    # -- elements ------------------------------------------------------------------------------------------------
+
+    def item(self, x, index):
+        if isinstance(x, Tensor):
+            return self.known_tensor(x)[self.native(index)]
+        source, cls = self.source_of(x), type(x)
+        if source is None or isinstance(x, type):
+            if cls in calls.PLAIN or issubclass(cls, (tuple, dict, list)) or isinstance(x, type):
+                return operator.getitem(x, index)
+        elif is_sequence(x):
+            if isinstance(index, slice):
+                return self.elements(x)[index] if cls is list else tuple(self.elements(x))[index]
+            index = operator.index(index)
+            return self.track(x[index], self.source("item", source, index, f"{source}[{index}]"))
+        elif cls in MAPPINGS:
+            if index in x:
+                return self.track(x[index], self.source("item", source, index, f"{source}[{index!r}]"))
+            if cls is defaultdict:
+                self.unsupported(f"{source}[{index!r}] of a defaultdict writes a default")
+            self.guard("no key", source, index)
+            raise KeyError(index)
+        found = self.in_class(cls, "__getitem__")
+        if isinstance(found, types.FunctionType):
+            return self.call(found, x, index)
+        if source is None:
+            return operator.getitem(x, index)
+        self.unsupported(f"it reads elements of {source}, a {cls.__name__}")
+
+    def known_tensor(self, x):
+        return x if payload_of(x) is not None else self.capture.unknown(x)
+
+    def set_item(self, value, x, index):
+        if isinstance(x, Tensor):
+            self.known_tensor(x)[self.native(index)] = self.native(value)
+            return
+        source = self.source_of(x)
+        found = self.in_class(type(x), "__setitem__")
+        if isinstance(found, types.FunctionType) and type(x) is not Registry:
+            self.call(found, x, index, value)
+        elif source is not None:
+            self.unsupported(f"it writes to {source}, a {type(x).__name__} from outside")
+        else:
+            operator.setitem(x, index, value)
+
+    def delete_item(self, x, index):
+        found = self.in_class(type(x), "__delitem__")
+        if isinstance(found, types.FunctionType) and type(x) is not Registry:
+            self.call(found, x, index)
+        elif self.source_of(x) is not None:
+            self.unsupported(f"it deletes from {self.source_of(x)}, a {type(x).__name__} from outside")
+        else:
+            operator.delitem(x, index)
+
+    def contents(self, x, source):
+        """A container from outside, read as a whole: a list of elements, a dict or a set of the program's own."""
+        found = self.copies.get(id(x))
+        if found is None:
+            if is_sequence(x):
+                self.guard("length", source, len(x))
+                found = [self.track(v, self.source("item", source, k, f"{source}[{k}]")) for k, v in enumerate(x)]
+            elif type(x) in MAPPINGS:
+                keys = list(x)
+                if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in keys):
+                    self.unsupported(f"the keys of {source} are no plain values")
+                self.guard("keys", source, keys)
+                found = {k: self.track(x[k], self.source("item", source, k, f"{source}[{k!r}]")) for k in keys}
+            elif type(x) in SETS:
+                if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in x):
+                    self.unsupported(f"the elements of {source} are no plain values")
+                self.guard("keys", source, list(x))
+                found = list(x)
+            else:
+                return None
+            self.copies[id(x)] = found
+        return found
+
+    def read(self, x):
+        """A container of the program's own with the elements of one from outside; anything else itself."""
+        source = self.known.get(id(x))
+        if source is None or source[0] is not x:
+            return x
+        found = self.contents(x, source[1])
+        if found is None:
+            return x
+        cls = type(x)
+        if isinstance(found, dict):
+            if cls is OrderedDict or cls is defaultdict:
+                made = OrderedDict(found) if cls is OrderedDict else defaultdict(x.default_factory, found)
+            else:
+                made = dict(found)
+        elif cls is list:
+            made = list(found)
+        elif issubclass(cls, tuple):
+            made = tuple.__new__(cls, found)
+        else:
+            made = cls(found, x.maxlen) if cls is deque else cls(found)
+        return made
+
+    def iterate(self, x, pattern=None):
+        """An iterator for the program, which takes elements apart as ``pattern`` says."""
+        made = self.iterator(x)
+        if pattern is None:
+            return made
+        return (self.unpack(item, pattern) for item in made)
+
+    def iterator(self, x):
+        if isinstance(x, Tensor):
+            return iter(self.known_tensor(x))
+        cls = type(x)
+        if self.source_of(x) is not None:
+            made = self.read(x)
+            if made is not x:
+                return iter(made)
+        elif cls in calls.PLAIN or cls in calls.ITERATORS or isinstance(x, (tuple, dict, list)):
+            return iter(x)
+        if cls in (type({}.keys()), type({}.values()), type({}.items())):
+            return iter(x)
+        found = self.in_class(cls, "__iter__")
+        if isinstance(found, types.FunctionType):
+            return self.iterator(self.call(found, x))
+        if found is ABSENT:
+            getter = self.in_class(cls, "__getitem__")
+            if isinstance(getter, types.FunctionType):
+                return self.counted(x, getter)
+        step = self.in_class(cls, "__next__")
+        if isinstance(step, types.FunctionType):
+            return self.stepped(x, step)
+        if self.source_of(x) is not None:
+            self.unsupported(f"it iterates over {self.source_of(x)}, a {cls.__name__}")
+        return iter(x)
+
+    def counted(self, x, getter):
+        k = 0
+        while True:
+            try:
+                yield self.call(getter, x, k)
+            except IndexError:
+                return
+            k += 1
+
+    def stepped(self, x, step):
+        while True:
+            try:
+                value = self.call(step, x)
+            except StopIteration:
+                return
+            yield value
+
+    def elements(self, x):
+        return list(self.iterator(x))
+
+    def unpack(self, x, pattern):
+        if isinstance(x, Tensor):
+            found = list(self.known_tensor(x))
+        else:
+            found = self.elements(x)
+        if any(type(p) is tuple for p in pattern):
+            stars = [k for k, p in enumerate(pattern) if p == "*"]
+            if stars:
+                behind = len(pattern) - stars[0] - 1
+                places = {k: p for k, p in enumerate(pattern[:stars[0]])}
+                places |= {len(found) - behind + k: p for k, p in enumerate(pattern[stars[0] + 1:])}
+            else:
+                places = dict(enumerate(pattern))
+            found = [self.unpack(v, places[k]) if type(places.get(k)) is tuple else v for k, v in enumerate(found)]
+        return found
+
+    def keywords(self, x):
+        if type(x) in MAPPINGS:
+            return self.read(x)
+        if self.source_of(x) is not None:
+            self.unsupported(f"it spreads {self.source_of(x)}, a {type(x).__name__}")
+        return x
+
+    # -- operators -----------------------------------------------------------------------------------------------
+
+    def sliced(self, start, stop, step):
+        return slice(start, stop, step)
+
+    def truth(self, x):
+        cls = type(x)
+        if cls is bool or x is None:
+            return x is True
+        if isinstance(x, Tensor):
+            return self.truth_of_tensor(self.known_tensor(x))
+        if cls in VALUES or cls in NUMBERS:
+            return bool(x)
+        source = self.source_of(x)
+        if source is None and cls in calls.PLAIN:
+            return bool(x)
+        return self.truth_of_object(x, cls, source)
+
+    def truth_of_tensor(self, x):
+        payload = carried_by(x, self.capture.tracer)
+        if payload is None or x.numel() != 1 or payload.known_value() is not None:
+            return bool(x)
+        return self.capture.reads(payload, "truth")
+
+    def truth_of_object(self, x, cls, source):
+        if isinstance(x, OBJECTS) and not isinstance(x, type):
+            return True
+        if source is not None and (is_sequence(x) or type(x) in MAPPINGS or type(x) in SETS):
+            return self.length(x) != 0
+        found = self.in_class(cls, "__bool__")
+        if isinstance(found, types.FunctionType):
+            return self.truth(self.call(found, x))
+        if found is not ABSENT:
+            return bool(x)
+        found = self.in_class(cls, "__len__")
+        if isinstance(found, types.FunctionType):
+            return self.call(found, x) != 0
+        return bool(x)
+
+    def length(self, x):
+        if isinstance(x, Tensor):
+            return len(self.known_tensor(x))
+        source = self.source_of(x)
+        if source is not None and (is_sequence(x) or type(x) in MAPPINGS or type(x) in SETS):
+            self.guard("length", source, len(x))
+            return len(x)
+        found = self.in_class(type(x), "__len__")
+        if isinstance(found, types.FunctionType):
+            return self.call(found, x)
+        if source is not None:
+            self.unsupported(f"it reads the length of {source}, a {type(x).__name__}")
+        return len(x)
+
+    def both(self, first, *later):
+        for x in later:
+            if not self.truth(first):
+                return first
+            first = x()
+        return first
+
+    def either(self, first, *later):
+        for x in later:
+            if self.truth(first):
+                return first
+            first = x()
+        return first
+
+    def is_simple(self, x):
+        cls = type(x)
+        return cls in VALUES or cls in NUMBERS or (isinstance(x, Tensor) and payload_of(x) is not None)
+
+    def unary(self, name, x):
+        if self.is_simple(x):
+            return getattr(operator, name)(x)
+        if isinstance(x, Tensor):
+            return getattr(operator, name)(self.known_tensor(x))
+        found = self.in_class(type(x), f"__{name}__")
+        if isinstance(found, types.FunctionType):
+            return self.call(found, x)
+        return getattr(operator, name)(self.read(x))
+
+    def binary(self, name, a, b):
+        if self.is_simple(a) and self.is_simple(b):
+            return getattr(operator, name)(a, b)
+        word = name.rstrip("_")
+        mine, other = self.in_class(type(a), f"__{word}__"), self.in_class(type(b), f"__r{word}__")
+        if isinstance(other, types.FunctionType) and (type(b) is not type(a) and issubclass(type(b), type(a))):
+            result = self.call(other, b, a)
+            if result is not NotImplemented:
+                return result
+        if isinstance(mine, types.FunctionType):
+            result = self.call(mine, a, b)
+            if result is not NotImplemented or not isinstance(other, types.FunctionType):
+                if result is NotImplemented:
+                    raise TypeError(f"unsupported operand type(s) for {word}: {type(a).__name__!r} and "
+                                    f"{type(b).__name__!r}")
+                return result
+        if isinstance(other, types.FunctionType):
+            if not isinstance(a, Tensor) and mine is not ABSENT and not isinstance(mine, types.FunctionType):
+                result = getattr(type(a), f"__{word}__")(a, b)
+                if result is not NotImplemented:
+                    return result
+            return self.call(other, b, a)
+        return getattr(operator, name)(self.native(a), self.native(b))
+
+    def augmented(self, name, a, b):
+        if self.is_simple(a) and self.is_simple(b):
+            return getattr(operator, name)(a, b)
+        found = self.in_class(type(a), f"__{name}__")
+        if isinstance(found, types.FunctionType):
+            result = self.call(found, a, b)
+            if result is not NotImplemented:
+                return result
+        elif found is not ABSENT and not isinstance(a, Tensor):
+            if self.source_of(a) is not None:
+                self.unsupported(f"it writes to {self.source_of(a)}, a {type(a).__name__} from outside")
+            return getattr(operator, name)(a, self.read(b))
+        elif isinstance(a, Tensor):
+            return getattr(operator, name)(self.known_tensor(a), self.native(b))
+        word = name[1:]
+        return self.binary(word + "_" if word in ("and", "or") else word, a, b)
+
+    def compare(self, name, a, b):
+        if name in ("is_", "is_not"):
+            return self.same(a, b) == (name == "is_")
+        if self.is_simple(a) and self.is_simple(b) and name not in ("in_", "not_in"):
+            return getattr(operator, name)(a, b)
+        if name in ("in_", "not_in"):
+            found = self.contains(b, a)
+            return found if name == "in_" else not self.truth(found)
+        for x, y, word in ((a, b, name), (b, a, REFLECTED[name])):
+            found = self.in_class(type(x), f"__{word}__")
+            if isinstance(found, types.FunctionType):
+                result = self.call(found, x, y)
+                if result is not NotImplemented:
+                    return result
+        if name in ("eq", "ne") and self.by_identity(a) and self.by_identity(b):
+            return self.same(a, b) == (name == "eq")
+        return getattr(operator, name)(self.native(a), self.native(b))
+
+    def by_identity(self, x):
+        return type(x) not in VALUES and not isinstance(x, Tensor) and type(x).__eq__ is object.__eq__
+
+    def same(self, a, b):
+        """``a is b``, guarded where both are from outside."""
+        first, second = self.source_of_any(a), self.source_of_any(b)
+        found = a is b
+        if first is not None and second is not None and first is not second \
+                and not (first.kind == "object" and second.kind == "object"):
+            self.guard("same" if found else "not same", first, second)
+        return found
+
+    def source_of_any(self, x):
+        if isinstance(x, Tensor):
+            real = self.originals.get(id(x))
+            return None if real is None else self.stands[id(real)][1]
+        return self.source_of(x)
+
+    def contains(self, x, item):
+        source, cls = self.source_of(x), type(x)
+        if isinstance(x, Tensor):
+            return operator.contains(self.known_tensor(x), self.native(item))
+        if source is not None and (cls in MAPPINGS or cls in SETS):
+            found = item in x
+            self.guard("has key" if found else "no key", source, item)
+            return found
+        if source is not None and is_sequence(x):
+            x = self.elements(x)
+        found = self.in_class(cls, "__contains__")
+        if isinstance(found, types.FunctionType) and source is None or (
+                source is not None and isinstance(found, types.FunctionType)):
+            return self.truth(self.call(found, x, item))
+        if type(x) in (list, tuple, deque):
+            return any(self.same(v, item) or self.truth(self.compare("eq", v, item)) for v in x)
+        if found is ABSENT:
+            return any(self.same(v, item) or self.truth(self.compare("eq", v, item)) for v in self.iterator(x))
+        return operator.contains(self.native(x), self.native(item))
+
+    def chain(self, first, *pairs):
+        result = True
+        for name, later in zip(pairs[::2], pairs[1::2]):
+            second = later()
+            result = self.compare(name, first, second)
+            if name != pairs[-2] or later is not pairs[-1]:
+                if not self.truth(result):
+                    return result
+            first = second
+        return result
+
+    def text(self, x):
+        if self.is_simple(x) and not isinstance(x, Tensor):
+            return x
+        return calls.text_of(self, x)
+
+    def context(self, x):
+        return calls.context(self, x)
+
+    def caught(self):
+        error = sys.exc_info()[1]
+        if isinstance(error, Stop):
+            raise error
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def super_of(self, cls, x):
+        return super(cls, x)
+
+    def method(self, x, name, *args, **kwargs):
+        return calls.call(self, self.attribute(x, name), args, kwargs)
+
+    def call(self, f, *args, **kwargs):
+        return calls.call(self, f, args, kwargs)
+
+    def native(self, x):
+        return calls.native(self, x)
+
+
+REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}

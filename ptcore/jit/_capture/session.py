@@ -1,0 +1,486 @@
+"""One capture: a call of the user's function under the tracer, cut into segments where it reads values of tensors."""
+import types
+from collections import OrderedDict, defaultdict, deque
+
+import ptcore
+from ptcore._device import get_default_device
+from ptcore._dtype import get_default_dtype
+from ptcore._errors import user_frame
+from ptcore._state import _set_grad_enabled as set_mode
+from ptcore._state import aside, is_grad_enabled, is_inference_mode_enabled, mode_word
+from ptcore._subclass import carried_by, payload_of
+from ptcore._symbolic import SymBool, SymFloat, SymInt
+from ptcore._tensor import Tensor
+from ptcore.fx.node import Node
+from ptcore.jit._capture import recorder as recording
+from ptcore.jit._capture.guards import Program, Source, TensorLook
+from ptcore.jit._capture.recorder import Recorder, is_sequence
+from ptcore.jit._capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, set_grad_enabled
+from ptcore.nn.parameter import Parameter
+
+__all__ = ["Capture", "Segment", "modes"]
+
+SYMBOLS = (SymInt, SymFloat, SymBool)
+
+
+def modes():
+    """What a program may ask without reading anything."""
+    return (is_grad_enabled(), is_inference_mode_enabled(), mode_word(), get_default_dtype(), get_default_device())
+
+
+class Segment:
+    """A part of a captured call up to a read of a value, or to its end.
+
+    Attributes
+    ----------
+    program : Program
+        What must hold for this segment to follow, and the tensors from outside that it takes.
+    module : GraphModule
+        The rows.
+    run : callable
+        What the backend made of the module.
+    feeds : list of int
+        Where its arguments come from: place k among the program's inputs, or ~k among the results of the segment
+        before.
+    asks : str or None
+        What is read of the first result: "item", "truth" or "tolist"; None at the end.
+    children : dict
+        What was read, as ``key_of`` writes it -> segments that follow.
+    template
+        Makes the user's result, at the end.
+    """
+
+    __slots__ = ("asks", "children", "entry_grad", "exit_grad", "feeds", "impure", "live", "module", "plain", "program",
+                 "run", "template", "where", "written")
+
+    def __init__(self, program, module, feeds, asks, live, entry_grad):
+        self.program, self.module, self.feeds, self.asks, self.live = program, module, feeds, asks, live
+        self.entry_grad, self.exit_grad = entry_grad, entry_grad
+        self.children, self.template, self.run, self.where = {}, None, None, None
+        self.plain = feeds == list(range(len(program.inputs)))
+        self.impure, self.written = _written(module.graph, feeds)
+
+    def arguments(self, inputs, before):
+        if self.plain:
+            return inputs
+        return [inputs[k] if k >= 0 else before[~k] for k in self.feeds]
+
+
+def _written(graph, feeds):
+    """Whether a graph does more than to compute, and the places of the arguments that it may write to."""
+    impure, written = False, set()
+    places = {n: k for k, n in enumerate(n for n in graph.nodes if n.op == "placeholder")}
+    for node in graph.nodes:
+        if node.op != "call_function" or not node.is_impure() or node.target is set_grad_enabled:
+            continue
+        impure, todo, met = True, [node], set()
+        while todo:
+            n = todo.pop()
+            if n in met:
+                continue
+            met.add(n)
+            if n in places:
+                written.add(places[n])
+            elif n is node or _may_alias(n):
+                todo += n.all_input_nodes
+    return impure, sorted(written)
+
+
+def _may_alias(node):
+    row = getattr(node.target, "op", None)
+    if row is None:
+        return True
+    kind = ptcore._ops.row(row).kind
+    return kind not in ("elementwise", "bilinear") or node.is_impure()
+
+
+def key_of(value):
+    """A read value as the key of what follows: kind and sign of zero included."""
+    return type(value).__name__, repr(value)
+
+
+def asked(value, asks):
+    if asks == "truth":
+        return bool(value)
+    return value.item() if asks == "item" else value.tolist()
+
+
+class Capture:
+    """A call of ``function`` that is captured while it is made.
+
+    Parameters
+    ----------
+    function : callable
+    names : list of str
+        What the arguments are called in texts.
+    flat : tuple
+        The arguments, those by keyword behind.
+    words : tuple of str
+        The keywords.
+    settings
+        Has ``make(module, example_inputs)``, the backend; ``dynamic``; ``varying``, what is known to change from call
+        to call; ``fullgraph``.
+    path : list of (Segment, key, results)
+        Segments of this call that have run already.
+    """
+
+    def __init__(self, function, names, flat, words, settings, path=()):
+        self.function, self.names, self.flat, self.words = function, names, flat, words
+        self.settings, self.path = settings, list(path)
+        self.varying = settings.varying
+        self.symbolic = bool(settings.dynamic is not False and (settings.varying or settings.dynamic))
+        self.segments, self.results, self.ran = [], (), []
+        self.program = Program()
+        self.places, self.numbers = [], {}
+        self.entry = is_grad_enabled()
+        self.inputs = []                # (payload, feed)
+        self.breaks = []
+
+    # -- the run -------------------------------------------------------------------------------------------------
+
+    def run(self):
+        """The user's result. ``segments`` holds what was captured."""
+        self.tracer = CaptureTracer(self, self.symbolic)
+        self.recorder = r = Recorder(self)
+        self.program.add("call", Source("object", None, modes, "the modes of this thread"), modes())
+        n = len(self.flat) - len(self.words)
+        r.known[id(self.function)] = self.function, r.object_source(self.function)
+        inside = [r.track(x, Source("argument", None, k, name)) for k, (x, name) in enumerate(zip(self.flat, self.names))]
+        with self.tracer:
+            result = r.call(self.function, *inside[:n], **dict(zip(self.words, inside[n:])))
+            builder = Builder(self)
+            template = builder.form(result)
+            nodes = [self.tracer.argument(x)[1] for x in builder.outputs]
+        segment = self.close(nodes, None, {})
+        segment.template, segment.exit_grad = Template(template), is_grad_enabled()
+        self.check_symbols()
+        self.add_overlaps()
+        if len(self.segments) <= len(self.path):
+            raise Unsupported("a captured program went another way than before")
+        outs = self.execute(segment)
+        return segment.template.build(outs, self.flat)
+
+    def close(self, nodes, asks, live):
+        tracer = self.tracer
+        feeds = list(tracer.feeds)
+        module = tracer.close(nodes, getattr(self.function, "__name__", None) or type(self.function).__name__)
+        places = []
+        for feed in feeds:
+            if feed.kind == "input":
+                places.append(len(self.program.inputs))
+                self.program.inputs.append(feed.place)
+            else:
+                places.append(~feed.place)
+        segment = Segment(self.program, module, places, asks, live, self.entry)
+        self.segments.append(segment)
+        return segment
+
+    def execute(self, segment):
+        """The results of a segment, which has just been written."""
+        depth = len(self.segments) - 1
+        if depth < len(self.path):
+            return self.path[depth][2]
+        inputs = tuple([s.fetch(self.flat) for s in segment.program.inputs])
+        arguments = segment.arguments(inputs, self.results)
+        now = is_grad_enabled()
+        set_mode(segment.entry_grad)
+        try:
+            with aside():
+                self.keep(segment, arguments)
+                segment.run = self.settings.make(segment.module, list(arguments))
+                return segment.run(*arguments)
+        finally:
+            set_mode(now)
+
+    def keep(self, segment, arguments):
+        """Copies of what a segment is about to write to, in case that the rest cannot be captured."""
+        if segment.asks is None:
+            return
+        copies = [(arguments[k], arguments[k].detach().clone()) for k in segment.written
+                  if isinstance(arguments[k], Tensor)]
+        self.ran.append(copies)
+
+    def undo(self):
+        """Takes back what segments of this capture have written."""
+        for copies in reversed(self.ran):
+            for x, copy in copies:
+                x.detach().copy_(copy)
+
+    # -- segments ------------------------------------------------------------------------------------------------
+
+    def reads(self, payload, asks):
+        """What the program gets where it reads a value that is traced."""
+        frame = user_frame()
+        where = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        if self.settings.fullgraph:
+            raise Unsupported("it reads the value of a tensor, as a branch on data does", where)
+        self.breaks.append(where)
+        depth = len(self.segments)
+        nodes, live, feeds = [payload.node], {}, {}
+        self.leave(nodes, live, feeds)
+        segment = self.close(nodes, asks, live)
+        segment.where = where
+        if depth < len(self.path):
+            known, value = self.path[depth][0], self.path[depth][1]
+            for feed, place in feeds.values():
+                feed.place = known.live.get(place, feed.place if place in known.live else None)
+            self.results = self.path[depth][2]
+        else:
+            self.results = self.execute(segment)
+            value = asked(self.results[0].detach(), asks)
+        self.entry = is_grad_enabled()
+        self.program = Program()
+        self.tracer.begin()
+        return value
+
+    def leave(self, nodes, live, feeds):
+        """Collects what the rest of the program can still ask for, and what gives it there."""
+        tracer = self.tracer
+        for payload, feed in self.inputs:
+            payload.held = feed
+
+        def later(held):
+            if type(held) is Feed:
+                if held.kind == "input":
+                    return held
+                held = held.node
+            place = held.meta["place"]
+            if place not in feeds:
+                live[place] = len(nodes)
+                feeds[place] = Feed(tracer, "live", len(nodes), held.name), place
+                nodes.append(held)
+            return feeds[place][0]
+
+        todo = [(payload, ref()) for ref, payload in tracer.alive]
+        for payload, s in todo:
+            while s is not None and type(payload.held) is _Detached:
+                payload.held.made_in = None
+                payload = payload.held.base
+            if s is not None:
+                payload.held = later(payload.held)
+        tracer.alive = [(ref, payload) for (ref, payload), (_, s) in zip(tracer.alive, todo) if s is not None]
+        if tracer.env is not None:
+            for leaf, (held, dim) in tracer.env.sources.items():
+                if type(held) is Node:
+                    tracer.env.sources[leaf] = later(held), dim
+                elif held.kind != "input":
+                    tracer.env.sources[leaf] = later(held), dim
+
+    # -- what comes from outside ---------------------------------------------------------------------------------
+
+    def input(self, x, source):
+        """The stand-in of a tensor that is read from outside."""
+        if type(x) is not Tensor and not isinstance(x, Parameter):
+            function = type(x).__torch_function__
+            if type(x) is not ptcore.nn.Buffer and getattr(function, "__func__", None) is not None:
+                raise Unsupported(f"{source} is of class {type(x).__name__}, a subclass of Tensor")
+        dims = self.dims_of(x, source)
+        feed = Feed(self.tracer, "input", source, _identifier(source.text))
+        self.recorder.guard("tensor", source, TensorLook(x, dims))
+        if dims:
+            for d in dims:
+                self.places.append((source, d))
+        s = self.tracer.outer_input(x, feed, dims, {d: f"{source}.shape[{d}]" for d in dims})
+        self.inputs.append((carried_by(s, self.tracer), feed))
+        return s
+
+    def dims_of(self, x, source):
+        """The dims of an input that are symbols."""
+        if not self.symbolic or not self.tracer.env:
+            return ()
+        if self.settings.dynamic:
+            if isinstance(x, Parameter):
+                return ()
+            return tuple([d for d, n in enumerate(x.shape) if n > 1])
+        return tuple(d for d in self.varying.get(source.text, ()) if isinstance(d, int) and x.shape[d] > 1)
+
+    def number(self, x, source):
+        """A number from outside as the program gets it, if it is one that varies; else None."""
+        if not self.symbolic or type(x) not in (int, float):
+            return None
+        if type(x) is int and x < 2 or (type(x) is float and x != x):
+            return None
+        if "number" not in self.varying.get(source.text, ()):
+            return None
+        known = self.numbers.get(id(source))
+        if known is None:
+            env = self.tracer.env
+            feed = Feed(self.tracer, "input", source, _identifier(source.text))
+            self.recorder.guard("type", source, type(x))
+            self.places.append((source, None))
+            made = env.leaf_of(x, feed, None, source.text) if type(x) is int else env.float_of(x, feed, source.text)
+            known = self.numbers[id(source)] = made
+        return known
+
+    def unknown(self, x):
+        """The stand-in of a tensor that native code hands on: one that was read, or none that is known."""
+        found = self.recorder.stands.get(id(x))
+        if found is not None:
+            return found[0]
+        if payload_of(x) is not None:
+            return x
+        raise Unsupported("it uses a tensor that was made outside of it and that nothing it has read leads to")
+
+    # -- guards on several values --------------------------------------------------------------------------------
+
+    def check_symbols(self):
+        if self.tracer.env is None:
+            return
+        env = self.tracer.env.env
+        for guard in env.guards:
+            if not all(leaf.is_input for leaf in guard.expr.atoms()):
+                raise Unsupported(f"it branches on a size that depends on values: {guard!r}")
+        if self.places:
+            first = self.segments[min(len(self.path), len(self.segments) - 1)].program
+            first.add("sizes", Source("object", None, None, "sizes"), SizesHold(env, list(self.places)))
+
+    def add_overlaps(self):
+        """Which inputs share memory, if any of them is written to."""
+        if not any(segment.impure for segment in self.segments):
+            return
+        program = self.segments[-1].program
+        found = [(real, s[1]) for real, s in ((self.recorder.originals[id(s[0])], s)
+                                              for s in self.recorder.stands.values())]
+        if len(found) > 1:
+            look = Overlap([source for _, source in found])
+            look.expected = look.pattern(self.flat)
+            program.add("apart", found[0][1], look)
+
+
+class SizesHold:
+    """Whether the sizes and numbers of a call fulfil what was taken for granted of the symbols."""
+
+    def __init__(self, env, places):
+        self.env, self.places = env, places
+
+    def __call__(self, args):
+        values, leaves = [], {}
+        for source, dim in self.places:
+            x = source.fetch(args)
+            values.append(x if dim is None else x.shape[dim])
+        for (_, value), given in zip(self.env.inputs, values):
+            atoms = value.expr.atoms() if isinstance(value, SYMBOLS) else None
+            if atoms is None:
+                if value != given:
+                    return False
+            elif leaves.setdefault(atoms[0], given) != given:
+                return False
+        if any(leaf.low is not None and value < leaf.low for leaf, value in leaves.items()):
+            return False
+        return all(self.env.evaluate(guard.expr, leaves) for guard in self.env.guards)
+
+    def __repr__(self):
+        return " and ".join([repr(g) for g in self.env.guards]) or "sizes of at least 2"
+
+
+class Overlap:
+    """Which of several tensors have memory in common."""
+
+    def __init__(self, sources):
+        self.sources, self.expected = sources, None
+
+    def pattern(self, args):
+        places = {}
+        return tuple([places.setdefault(s.fetch(args).untyped_storage().data_ptr(), k)
+                      for k, s in enumerate(self.sources)])
+
+    def __call__(self, value, args):
+        return self.pattern(args) == self.expected
+
+
+def _identifier(text):
+    made = "".join([c if c.isalnum() else "_" for c in text]).strip("_")
+    return f"x_{made}" if not made or made[0].isdigit() else made
+
+
+# -- results ----------------------------------------------------------------------------------------------------------
+
+class Builder:
+    """Takes the user's result apart: which nodes it needs, and a form that makes it of their values."""
+
+    def __init__(self, capture):
+        self.capture, self.outputs, self.places, self.memo = capture, [], {}, {}
+
+    def out(self, x):
+        place = self.places.get(id(x))
+        if place is None:
+            place = self.places[id(x)] = len(self.outputs)
+            self.outputs.append(x)
+        return "out", place
+
+    def form(self, x):
+        r, cls = self.capture.recorder, type(x)
+        if isinstance(x, Tensor):
+            if payload_of(x) is None or carried_by(x, self.capture.tracer) is None:
+                x = self.capture.unknown(x)
+            return self.out(x)
+        if cls in SYMBOLS:
+            return self.out(x)
+        if cls in recording.VALUES or isinstance(x, recording.np.generic):
+            return "constant", x
+        source = r.source_of(x)
+        if source is not None:
+            return ("constant", x) if source.kind == "object" else ("source", source)
+        if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType)) or isinstance(x, recording.enum.Enum):
+            return "constant", x
+        known = self.memo.get(id(x))
+        if known is not None:
+            return "again", known
+        number = self.memo[id(x)] = len(self.memo)
+        if is_sequence(x) or cls in (set, frozenset):
+            return "sequence", number, cls, [self.form(v) for v in x], getattr(x, "maxlen", None)
+        if cls in (dict, OrderedDict, defaultdict):
+            return "mapping", number, cls, list(x), [self.form(v) for v in x.values()], getattr(x, "default_factory",
+                                                                                             None)
+        if cls.__flags__ & 1 << 9 and cls.__new__ is object.__new__ and not any("__slots__" in c.__dict__
+                                                                              for c in cls.__mro__[:-1]):
+            return "instance", number, cls, list(x.__dict__), [self.form(v) for v in x.__dict__.values()]
+        if isinstance(x, (types.FunctionType, types.MethodType)):
+            raise Unsupported("it returns a function that it has made")
+        raise Unsupported(f"it returns an object of class {cls.__name__}")
+
+
+class Template:
+    """Makes the user's result of a segment's results."""
+
+    __slots__ = ("build", "form")
+
+    def __init__(self, form):
+        self.form = form
+        if form[0] == "out":
+            place = form[1]
+            self.build = lambda outs, args: outs[place]
+        elif form[0] == "sequence" and form[2] is tuple and all(f[0] == "out" for f in form[3]):
+            places = [f[1] for f in form[3]]
+            self.build = lambda outs, args: tuple([outs[k] for k in places])
+        else:
+            self.build = lambda outs, args: self.make(self.form, outs, args, {})
+
+    def make(self, form, outs, args, made):
+        kind = form[0]
+        if kind == "out":
+            return outs[form[1]]
+        if kind == "constant":
+            return form[1]
+        if kind == "source":
+            return form[1].fetch(args)
+        if kind == "again":
+            return made[form[1]]
+        number, cls = form[1], form[2]
+        if kind == "instance":
+            x = made[number] = object.__new__(cls)
+            for name, part in zip(form[3], form[4]):
+                x.__dict__[name] = self.make(part, outs, args, made)
+            return x
+        if kind == "mapping":
+            x = made[number] = defaultdict(form[5]) if cls is defaultdict else cls()
+            for key, part in zip(form[3], form[4]):
+                x[key] = self.make(part, outs, args, made)
+            return x
+        if cls is list or cls is deque:
+            x = made[number] = [] if cls is list else deque(maxlen=form[4])
+            x.extend([self.make(part, outs, args, made) for part in form[3]])
+            return x
+        parts = [self.make(part, outs, args, made) for part in form[3]]
+        x = made[number] = tuple.__new__(cls, parts) if issubclass(cls, tuple) else cls(parts)
+        return x
