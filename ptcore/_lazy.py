@@ -37,6 +37,7 @@ TABLE = {
         "_symbolic": ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
                       "sym_not", "sym_sqrt", "sym_sum"),
         "autograd._batch": ("vmap",),
+        "jit._compile": ("compile",),
         "random": ("thread_safe_generator",),
         "serialization": ("load", "save"),
         "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
@@ -100,7 +101,7 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "array_api", "autograd", "backends", "cpu", "cuda", "examples", "fft", "func", "fx",
+    "ptcore": ("accelerator", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "examples", "fft", "func", "fx",
                "jit", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides", "profiler", "random",
                "return_types", "serialization", "signal", "special", "testing", "utils", "version"),
     "ptcore.autograd": ("forward_ad", "function", "functional", "grad_mode", "graph", "profiler", "variable"),

@@ -225,6 +225,7 @@ class _Text:
 
     def __init__(self):
         self.lines, self.space, self.variables, self.objects = [], {}, {}, {}
+        self.spaces, self.said = {}, set()
 
     def object(self, x):
         if x is None or x is True or x is False or type(x) is int or type(x) is str:
@@ -240,32 +241,45 @@ class _Text:
         if found is None:
             if source.kind == "object":
                 return self.object(source.key)
-            if source.kind == "class":
-                value = f"{self.object(class_value)}({self.object(source.key[0])}, {source.key[1]!r})"
-            else:
-                parent = None if source.parent is None else self.variable(source.parent)
-                key = self.object(source.key)
-                value = READS[source.kind].format(parent, key)
-                if source.kind == "attribute" and source.key.isidentifier():
-                    value = f"{parent}.{source.key}"
+            if source.kind == "class":          # a guard of its own says that it is this object
+                return self.object(class_value(*source.key))
+            parent = None if source.parent is None else self.variable(source.parent)
+            value = READS[source.kind].format(parent, self.object(source.key))
+            if source.kind == "attribute" and source.key.isidentifier():
+                value = f"{parent}.{source.key}"
             found = self.variables[source] = f"v{len(self.variables)}"
             self.lines.append(f"{found} = {value}")
         return found
 
     def fails(self, condition):
-        self.lines.append(f"if {condition}: return None")
+        if condition not in self.said:
+            self.said.add(condition)
+            self.lines.append(f"if {condition}: return None")
+
+    def space_of(self, cls):
+        """The name of a class's dictionary."""
+        name = self.spaces.get(cls)
+        if name is None:
+            name = self.spaces[cls] = f"d{len(self.spaces)}"
+            self.space[name] = cls.__dict__
+        return name
 
     def guard(self, g):
         kind, e = g.kind, g.expected
         if kind == "class":
             cls, name = g.source.key
             for c in cls.__mro__:
-                space = c.__dict__
-                if e is not ABSENT and name in space:
-                    self.fails(f"{self.object(space)}[{name!r}] is not {self.object(e)}")
+                if e is not ABSENT and name in c.__dict__:
+                    if not _fixed(c):
+                        self.fails(f"{self.space_of(c)}[{name!r}] is not {self.object(e)}")
                     break
-                if c is not object and not _fixed(c):
-                    self.fails(f"{name!r} in {self.object(space)}")
+                if not _fixed(c):
+                    self.fails(f"{name!r} in {self.space_of(c)}")
+            else:
+                if e is not ABSENT:     # it is gone since
+                    self.fails("True")
+            return
+        if g.source.kind == "class" and kind in ("is", "value", "type"):
             return
         v = self.variable(g.source)
         if kind == "is":

@@ -24,7 +24,7 @@ __all__ = ["Recorder"]
 
 # Values that cannot be written to, and that say all there is to say by being equal.
 VALUES = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, ptcore.dtype,
-          ptcore.device, ptcore.Size, ptcore.memory_format, ptcore.layout}
+          ptcore.device, ptcore.Size, ptcore.memory_format}
 # What is the same as long as it is the same object: nobody asks what is in it, or what can be in it is asked apart.
 OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, types.MethodDescriptorType,
            types.WrapperDescriptorType, types.ClassMethodDescriptorType, property, *calls.OWN_FUNCTIONS, staticmethod,
@@ -72,8 +72,7 @@ class Recorder:
                                  None if frame is None else (frame.f_code.co_filename, frame.f_lineno))
 
     def unsupported(self, reason):
-        frame = user_frame()
-        raise Unsupported(reason, None if frame is None else (frame.f_code.co_filename, frame.f_lineno))
+        raise Unsupported(reason)
 
     def source_of(self, x):
         """The source of an object from outside, or None of one that the program made."""

@@ -3,9 +3,11 @@ import types
 from collections import OrderedDict, defaultdict, deque
 
 import ptcore
+import ptcore._ops as ops
 from ptcore._device import get_default_device
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import user_frame
+from ptcore._ops.table.ids import op_name
 from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import aside, is_grad_enabled, is_inference_mode_enabled, mode_word
 from ptcore._subclass import carried_by, payload_of
@@ -90,7 +92,7 @@ def _may_alias(node):
     row = getattr(node.target, "op", None)
     if row is None:
         return True
-    kind = ptcore._ops.row(row).kind
+    kind = ops.row(op_name(row)).kind
     return kind not in ("elementwise", "bilinear") or node.is_impure()
 
 
@@ -100,6 +102,12 @@ def key_of(value):
 
 
 def asked(value, asks):
+    """What the program gets of a value that it reads."""
+    with aside():
+        return _asked(value.detach(), asks)
+
+
+def _asked(value, asks):
     if asks == "truth":
         return bool(value)
     return value.item() if asks == "item" else value.tolist()
@@ -130,6 +138,7 @@ class Capture:
         self.varying = settings.varying
         self.symbolic = bool(settings.dynamic is not False and (settings.varying or settings.dynamic))
         self.segments, self.results, self.ran = [], (), []
+        self.values = []                # what was read, one for each segment but the last
         self.program = Program()
         self.places, self.numbers = [], {}
         self.entry = is_grad_enabled()
@@ -227,7 +236,8 @@ class Capture:
             self.results = self.path[depth][2]
         else:
             self.results = self.execute(segment)
-            value = asked(self.results[0].detach(), asks)
+            value = asked(self.results[0], asks)
+        self.values.append(value)
         self.entry = is_grad_enabled()
         self.program = Program()
         self.tracer.begin()

@@ -2,8 +2,9 @@
 read of a value ends a segment."""
 import weakref
 
+from ptcore._errors import user_frame
 from ptcore._state import _set_grad_enabled as set_mode
-from ptcore._state import enable_grad, is_grad_enabled
+from ptcore._state import aside, enable_grad, is_grad_enabled
 from ptcore._subclass import carried_by, stands_for
 from ptcore._symbolic import SymFloat
 from ptcore.fx.experimental._sizes import Sizes
@@ -25,6 +26,9 @@ class Unsupported(Stop):
 
     def __init__(self, reason, where=None):
         super().__init__(reason)
+        if where is None:
+            frame = user_frame()
+            where = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
         self.reason, self.where = reason, where
 
 
@@ -222,8 +226,20 @@ class CaptureTracer(ProxyTracer):
         made.meta["place"] = self.count
         return made
 
+    def run(self, op, own, values, out, variant, keyword):
+        try:
+            return super().run(op, own, values, out, variant, keyword)
+        except NotImplementedError as error:
+            if "meta tensor has no data" not in str(error):
+                raise
+            raise Unsupported(f"the size of what {own.called or own.name} gives depends on values") from None
+
     def outer_input(self, x, feed, dims=(), places=()):
         """The stand-in of a tensor from outside."""
+        with aside():
+            return self._outer_input(x, feed, dims, places)
+
+    def _outer_input(self, x, feed, dims, places):
         value = x.detach().to("meta")
         if self.env is not None and dims:
             s = self.env.input_of(value, feed, x.device, dims, places)

@@ -1,0 +1,158 @@
+"""What users ask of the compiler: ``compile`` itself, which functions it leaves out, and why a function is not
+compiled. Names and meanings are those of ``torch.compiler``."""
+import contextlib
+
+from ptcore.jit import _compile
+from ptcore.jit._capture import calls
+from ptcore.jit._compile import compile as compile
+from ptcore.jit._compile import disable as disable
+from ptcore.jit._compile import reset as reset
+from ptcore.jit._explain import ExplainOutput as ExplainOutput
+from ptcore.jit._explain import explain as explain
+
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "explain",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "list_backends",
+    "register_backend",
+    "reset",
+    "set_stance",
+]
+
+
+def is_compiling():
+    """Whether the program that asks is being captured: True in what a graph does, False where it runs eagerly."""
+    return False
+
+
+def is_dynamo_compiling():
+    """The same as :func:`is_compiling`."""
+    return False
+
+
+def is_exporting():
+    """Whether the program that asks is being exported."""
+    return False
+
+
+calls.PYTHON[is_compiling] = calls.PYTHON[is_dynamo_compiling] = lambda r: True
+calls.PYTHON[is_exporting] = lambda r: False
+
+
+def list_backends(exclude_tags=("debug", "experimental")):
+    """The names that ``compile(backend=...)`` takes.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.compiler.list_backends()
+    ['cpu', 'eager']
+    """
+    return sorted(_compile.backends)
+
+
+def register_backend(compiler_fn=None, name=None, tags=()):
+    """Gives a backend a name for ``compile(backend=name)``.
+
+    Parameters
+    ----------
+    compiler_fn : callable, optional
+        Takes a GraphModule and example inputs, returns a callable. Left out, a decorator is returned.
+    name : str, optional
+        Its ``__name__`` by default.
+    tags : sequence of str
+        Accepted for programs of PyTorch.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+    """
+    if compiler_fn is None:
+        return lambda f: register_backend(f, name, tags)
+    name = name or compiler_fn.__name__
+    if name in _compile.backends:
+        raise ValueError(f"register_backend: there is a backend {name!r} already")
+    _compile.backends[name] = compiler_fn
+    return compiler_fn
+
+
+def allow_in_graph(fn):
+    """Marks functions whose Python code is not looked into: their tensor operations become part of the graph, and
+    what they read outside of their arguments is taken as it was at the capture.
+
+    Parameters
+    ----------
+    fn : callable or sequence of callables
+    """
+    if isinstance(fn, (list, tuple)):
+        return [allow_in_graph(f) for f in fn]
+    if not callable(fn):
+        raise TypeError(f"allow_in_graph: expected a callable, got {type(fn).__name__}")
+    fn._captured_as = lambda r, args, kwargs: fn(*[calls.native(r, a) for a in args],
+                                                 **{k: calls.native(r, v) for k, v in kwargs.items()})
+    return fn
+
+
+def assume_constant_result(fn):
+    """Marks a function whose result a graph may keep: it is called once, at the capture."""
+    def constant(r, args, kwargs):
+        from ptcore._state import aside
+        from ptcore._tensor import Tensor
+        if any(isinstance(a, Tensor) for a in (*args, *kwargs.values())):
+            r.unsupported(f"{fn.__name__}, whose result is taken as constant, gets a tensor")
+        with aside():
+            made = fn(*args, **kwargs)
+        r.kept.append(made)
+        return r.track(made, r.object_source(made, f"{fn.__name__}()"))
+    fn._captured_as = constant
+    return fn
+
+
+def cudagraph_mark_step_begin():
+    """Nothing here: no memory of graphs outlives a step."""
+
+
+class set_stance(contextlib.ContextDecorator):
+    """What compiled functions do from now on, or in a block.
+
+    Parameters
+    ----------
+    stance : {"default", "force_eager", "eager_on_recompile", "fail_on_recompile"}
+        As usual; run eagerly; use what was captured and else run eagerly; use what was captured and else raise.
+    skip_guard_eval_unsafe : bool, default: False
+        Accepted for programs of PyTorch: guards are checked all the same.
+    force_backend : optional
+        Must be None.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such stance.
+    """
+
+    def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
+        if stance not in _compile.STANCES:
+            raise RuntimeError(f"set_stance: stance must be one of {_compile.STANCES}, got {stance!r}")
+        if force_backend is not None:
+            raise NotImplementedError("set_stance: force_backend is not supported")
+        self.stance, self.before = stance, _compile.stance[0]
+        _compile.stance[0] = stance
+
+    def __enter__(self):
+        _compile.stance[0] = self.stance
+        return self
+
+    def __exit__(self, *exc):
+        _compile.stance[0] = self.before
+
+    def __call__(self, func):
+        _compile.stance[0] = self.before
+        return super().__call__(func)

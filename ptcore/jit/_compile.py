@@ -1,0 +1,551 @@
+"""``compile``: calls of a function answered by graphs that earlier calls were captured as."""
+import functools
+import inspect
+import sys
+import threading
+import types
+import warnings
+import weakref
+
+from ptcore._overrides import modes as function_modes
+from ptcore._random import default_generator
+from ptcore._state import _set_grad_enabled as set_mode
+from ptcore._state import interpreters, is_grad_enabled
+from ptcore._subclass import payload_of
+from ptcore._tensor import Tensor
+from ptcore.jit._capture import calls
+from ptcore.jit._capture.session import Capture, asked, key_of
+from ptcore.jit._capture.tracer import Unsupported
+from ptcore.nn.modules.module import Module
+
+__all__ = ["CaptureError", "Compiled", "OptimizedModule", "compile", "disable", "find_backend"]
+
+LIMIT = 8                               # variants of one function, and ways on from one read of a value
+STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
+
+
+class CaptureError(RuntimeError):
+    """A function under ``fullgraph=True`` that is not captured as one graph."""
+
+
+class _State(threading.local):
+    capturing = False
+
+
+state = _State()
+stance = ["default"]
+counts = {"captures": 0, "eager": 0, "raised": 0}
+_all = weakref.WeakSet()
+
+
+# -- backends ---------------------------------------------------------------------------------------------------------
+
+def _eager(module, inputs):
+    return module.forward
+
+
+def _cpu(module, inputs):
+    try:
+        from ptcore.jit._plan import compile_graph
+    except ImportError:
+        return module.forward
+    return compile_graph(module, inputs)
+
+
+backends = {"cpu": _cpu, "eager": _eager}
+
+
+def find_backend(backend):
+    """What a backend's name stands for.
+
+    Raises
+    ------
+    CaptureError
+        If no backend has that name.
+    """
+    if callable(backend):
+        return backend
+    if backend not in backends:
+        raise CaptureError(f"compile: there is no backend {backend!r}; there are {sorted(backends)}")
+    return backends[backend]
+
+
+class Settings:
+    """What was asked of ``compile``, and what is known to vary from call to call."""
+
+    __slots__ = ("backend", "dynamic", "fullgraph", "options", "varying")
+
+    def __init__(self, fullgraph, dynamic, backend, options):
+        self.fullgraph, self.dynamic, self.options = fullgraph, dynamic, options
+        self.backend = find_backend(backend)
+        self.varying = {}               # text of a source -> dims, or "number"
+
+    def copy(self):
+        """The same without what was met."""
+        return Settings(self.fullgraph, self.dynamic, self.backend, self.options)
+
+    def make(self, module, inputs):
+        made = self.backend(module, inputs, **self.options) if self.options else self.backend(module, inputs)
+        if not callable(made):
+            raise TypeError(f"compile: the backend must return a callable, got {type(made).__name__}")
+        return made
+
+
+class Eager:
+    """A variant that is not captured: what holds for it, and why."""
+
+    __slots__ = ("program", "reason", "where")
+
+    def __init__(self, program, reason, where):
+        self.program, self.reason, self.where = program, reason, where
+
+
+# -- compiled functions -----------------------------------------------------------------------------------------------
+
+class Compiled:
+    """The captured variants of one function.
+
+    Parameters
+    ----------
+    function : callable
+        A function, or any callable that is no module.
+    settings : Settings
+    """
+
+    def __init__(self, function, settings):
+        self.function, self.settings = function, settings
+        self.forms = {}                 # (number of arguments, keywords) -> variants
+        self.parts = {}                 # what this calls, where it runs eagerly itself
+        self.is_full = False            # runs eagerly from now on
+        self.shallow = self.error = None
+        _all.add(self)
+
+    def reset(self):
+        self.forms, self.parts, self.is_full = {}, {}, False
+        self.settings.varying = {}
+
+    def __call__(self, *args, **kwargs):
+        if self.is_full or stance[0] == "force_eager" or state.capturing:
+            return self.eagerly(args, kwargs)
+        flat = (*args, *kwargs.values()) if kwargs else args
+        variants = self.forms.get((len(args), tuple(kwargs)) if kwargs else len(args))
+        if interpreters.stack or function_modes():
+            return self.function(*args, **kwargs)
+        if variants is not None:
+            for segment in variants:
+                inputs = segment.program.check(flat)
+                if inputs is not None:
+                    if type(segment) is Eager:
+                        return self.eagerly(args, kwargs)
+                    return self.follow(segment, inputs, flat, args, kwargs)
+        return self.miss(variants, flat, args, kwargs)
+
+    # -- known ways ----------------------------------------------------------------------------------------------
+
+    def follow(self, segment, inputs, flat, args, kwargs):
+        """Runs captured segments as the values that they read lead from one to the next."""
+        results, path, copies = (), None, None
+        offset = None
+        while True:
+            arguments = segment.arguments(inputs, results)
+            if is_grad_enabled() is not segment.entry_grad:
+                set_mode(segment.entry_grad)
+            if segment.asks is not None:
+                if path is None:
+                    path, copies, offset = [], [], default_generator.get_offset()
+                copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
+            results = segment.run(*arguments)
+            if segment.asks is None:
+                if segment.exit_grad is not is_grad_enabled():
+                    set_mode(segment.exit_grad)
+                return segment.template.build(results, flat)
+            value = asked(results[0], segment.asks)
+            key = key_of(value)
+            path.append((segment, value, results))
+            for child in segment.children.get(key, ()):
+                inputs = child.program.check(flat)
+                if inputs is not None:
+                    segment = child
+                    break
+            else:
+                return self.extend(path, key, copies, offset, flat, args, kwargs)
+
+    def extend(self, path, key, copies, offset, flat, args, kwargs):
+        """Captures what follows a value that was not met before."""
+        last = path[-1][0]
+        if sum(map(len, last.children.values())) >= LIMIT:
+            self.warn_limit(f"the value read at {_place(last.where)}, now {key[1]}")
+            self.is_full = True
+            capture = None
+        else:
+            set_mode(path[0][0].entry_grad)
+            capture = self.capture(flat, kwargs, path)
+        if capture is not None:
+            try:
+                result = self.run_capture(capture)
+            except Unsupported as stop:
+                self.refuse(stop)
+            except Exception as error:
+                counts["raised"] += 1
+                self.error = error
+            else:
+                for k, segment in enumerate(capture.segments[len(path):], len(path)):
+                    last.children.setdefault(key_of(capture.values[k - 1]), []).append(segment)
+                    last = segment
+                return result
+            capture.undo()
+            self.give_up(last, key)
+        for x, copy in reversed(copies):
+            x.detach().copy_(copy)
+        default_generator.set_offset(offset)
+        set_mode(path[0][0].entry_grad)
+        return self.eagerly(args, kwargs)
+
+    def give_up(self, last, key):
+        """The way on from a value cannot be captured: the function runs eagerly from now on."""
+        self.is_full = True
+
+    # -- unknown ways --------------------------------------------------------------------------------------------
+
+    def capture(self, flat, kwargs, path=()):
+        names = _names(self.function, len(flat) - len(kwargs), kwargs)
+        return Capture(self.function, names, flat, tuple(kwargs), self.settings, path)
+
+    def run_capture(self, capture):
+        counts["captures"] += 1
+        state.capturing = True
+        try:
+            return capture.run()
+        finally:
+            state.capturing = False
+
+    def miss(self, variants, flat, args, kwargs):
+        if any(isinstance(x, Tensor) and payload_of(x) is not None for x in flat):
+            return self.function(*args, **kwargs)
+        if variants:
+            if stance[0] == "eager_on_recompile":
+                return self.eagerly(args, kwargs)
+            if stance[0] == "fail_on_recompile":
+                raise CaptureError(f"{_name(self.function)} would be captured again under the stance "
+                                   f"'fail_on_recompile': {variants[-1].program.failing(flat)!r} does not hold")
+            if len(variants) >= LIMIT:
+                self.warn_limit(repr(variants[-1].program.failing(flat)))
+                self.is_full = True
+                return self.eagerly(args, kwargs)
+            self.learn(variants, flat)
+        grad, offset = is_grad_enabled(), default_generator.get_offset()
+        capture = self.capture(flat, kwargs)
+        failed = None
+        try:
+            result = self.run_capture(capture)
+        except Unsupported as stop:
+            failed = stop
+        except Exception as error:      # the program's own, or one that only the tracer makes: the call says which
+            counts["raised"] += 1
+            self.error = error
+        else:
+            self.store(capture, args, kwargs)
+            return result
+        finally:
+            if failed is not None or sys.exc_info()[1] is not None:
+                set_mode(grad)
+        capture.undo()
+        default_generator.set_offset(offset)
+        set_mode(grad)
+        if failed is not None:
+            self.refuse(failed)
+            program = capture.program if not capture.segments else capture.segments[0].program
+            program.inputs = []
+            self.variants_of(args, kwargs).append(Eager(program, failed.reason, failed.where))
+        return self.eagerly(args, kwargs)
+
+    def refuse(self, stop):
+        if self.settings.fullgraph:
+            raise CaptureError(f"{_name(self.function)} is not captured as one graph, as fullgraph=True asks: "
+                               f"{stop.reason}{_at(stop.where)}") from None
+
+    def variants_of(self, args, kwargs):
+        return self.forms.setdefault((len(args), tuple(kwargs)) if kwargs else len(args), [])
+
+    def store(self, capture, args, kwargs):
+        first, *rest = capture.segments
+        for value, segment in zip(capture.values, rest):
+            first.children.setdefault(key_of(value), []).append(segment)
+            first = segment
+        self.variants_of(args, kwargs).append(capture.segments[0])
+
+    def learn(self, variants, flat):
+        """Notes what differs from the variants that there are: sizes and numbers that vary become symbols."""
+        if self.settings.dynamic is False:
+            return
+        for variant in variants:
+            guard = variant.program.failing(flat)
+            if guard is None:
+                continue
+            for g in variant.program.guards:
+                try:
+                    value = g.source.fetch(flat)
+                except (KeyError, AttributeError, IndexError, ValueError, TypeError):
+                    continue
+                if g.kind == "tensor" and isinstance(value, Tensor) and value.ndim == len(g.expected.shape):
+                    dims = [d for d, n in enumerate(g.expected.shape) if n != value.shape[d]]
+                    if dims:
+                        self.settings.varying.setdefault(g.source.text, set()).update(dims)
+                elif g is guard and g.kind == "value" and type(value) is type(g.expected) and type(value) in (int, float):
+                    self.settings.varying.setdefault(g.source.text, set()).add("number")
+
+    def warn_limit(self, text):
+        if self.settings.fullgraph:
+            raise CaptureError(f"{_name(self.function)} was captured {LIMIT} times, and is not again: {text} does not "
+                               "hold")
+        warnings.warn(f"compile: {_name(self.function)} was captured {LIMIT} times and runs eagerly from now on; what "
+                      f"did not hold last: {text}", stacklevel=4)
+
+    # -- without a graph -----------------------------------------------------------------------------------------
+
+    def eagerly(self, args, kwargs):
+        """The function itself, with what it calls compiled where that can be."""
+        if state.capturing or stance[0] == "force_eager":
+            return self.function(*args, **kwargs)
+        counts["eager"] += 1
+        if self.shallow is None:
+            from ptcore.jit._capture.shallow import calling
+            self.shallow = calling(self.function, self.dispatch) or self.function
+        return self.shallow(*args, **kwargs)
+
+    def dispatch(self, f, args, kwargs):
+        """A call inside of a function that runs eagerly."""
+        part = self.part_of(f, args)
+        return f(*args, **kwargs) if part is None else part(*args, **kwargs)
+
+    def part_of(self, f, args):
+        owner = None
+        if type(f) is types.MethodType:
+            owner, f = f.__self__, f.__func__
+        if isinstance(f, Module):
+            if type(f).__call__ is not Module.__call__ or getattr(f, "_captured_as", None) is not None:
+                return None
+            known = self.parts.get(id(f))
+            if known is None or known[0]() is not f:
+                known = self.parts[id(f)] = weakref.ref(f), self.inner(f)
+            return known[1]
+        if type(f) is not types.FunctionType or f.__closure__ or hasattr(f, "_captured_as"):
+            return None
+        module = f.__module__ or ""
+        if module.partition(".")[0] in ("ptcore", "numpy", "scipy", *sys.stdlib_module_names):
+            return None
+        if inspect.isgeneratorfunction(f) or not (isinstance(owner, Module) or _has_tensor(args)):
+            return None
+        known = self.parts.get(id(f))
+        if known is None:
+            known = self.parts[id(f)] = f, self.inner(f)
+        return known[1] if owner is None else functools.partial(known[1], owner)
+
+    def inner(self, f):
+        """What compiles a function that this one calls."""
+        return Compiled(f, Settings(False, self.settings.dynamic, self.settings.backend, self.settings.options))
+
+
+def _has_tensor(args):
+    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and any(isinstance(y, Tensor) for y in x))
+               for x in args)
+
+
+def _name(f):
+    return getattr(f, "__qualname__", None) or type(f).__name__
+
+
+def _place(where):
+    return "an unknown line" if where is None else f"{where[0]}:{where[1]}"
+
+
+def _at(where):
+    return "" if where is None else f" ({_place(where)})"
+
+
+def _names(function, n, kwargs):
+    """What the arguments of a call are called."""
+    target = function
+    if isinstance(function, Module):
+        target = function.forward
+    if isinstance(target, types.MethodType):
+        first, code = 1, getattr(target.__func__, "__code__", None)
+    else:
+        first, code = 0, getattr(target, "__code__", None)
+    names = list(code.co_varnames[first:code.co_argcount]) if code is not None else []
+    names = names[:n] + [f"args[{k}]" for k in range(len(names), n)]
+    return names + list(kwargs)
+
+
+# -- what users call --------------------------------------------------------------------------------------------------
+
+def wrapped(function, compiled):
+    """A function that calls ``compiled`` and looks like ``function``."""
+    def call(*args, **kwargs):
+        return compiled(*args, **kwargs)
+    functools.update_wrapper(call, function, [n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(function, n)], ())
+    call._compiled = compiled
+    call._captured_as = lambda r, args, kwargs: calls.call(r, function, args, kwargs)
+    return call
+
+
+class OptimizedModule(Module):
+    """A compiled module: the module itself under ``_orig_mod``, whose attributes it shows as its own."""
+
+    def __init__(self, module, settings):
+        super().__init__()
+        self._orig_mod = module
+        self.__dict__["_compiled"] = Compiled(module, settings)
+        self.__dict__["_captured_as"] = lambda r, args, kwargs: calls.call(r, module, args, kwargs)
+        del self.__dict__["training"]
+
+    def __call__(self, *args, **kwargs):
+        return self._compiled(*args, **kwargs)
+
+    def forward(self, *args, **kwargs):
+        """The compiled module's result."""
+        return self._compiled(*args, **kwargs)
+
+    def train(self, mode=True):
+        """Sets the mode of the module itself."""
+        self._orig_mod.train(mode)
+        return self
+
+    def __getattr__(self, name):
+        if name == "_orig_mod":
+            return super().__getattr__(name)
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name, value):
+        if name == "_orig_mod":
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name):
+        delattr(self._orig_mod, name)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+    def __reduce__(self):
+        settings = self._compiled.settings
+        return _again, (self._orig_mod, settings.fullgraph, settings.dynamic, settings.backend, settings.options)
+
+    def __deepcopy__(self, memo):
+        import copy
+        return OptimizedModule(copy.deepcopy(self._orig_mod, memo), self._compiled.settings.copy())
+
+    def __repr__(self):
+        return f"OptimizedModule(\n  (_orig_mod): {repr(self._orig_mod).replace(chr(10), chr(10) + '  ')}\n)"
+
+
+def _again(module, *settings):
+    return OptimizedModule(module, Settings(*settings))
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend="cpu", mode=None, options=None, disable=False):
+    """A function or module that answers calls by graphs that earlier calls were captured as.
+
+    At the first call the function runs under a tracer: its rows become a graph, and all that it reads outside of the
+    call (globals, attributes, elements, modes, sizes) becomes a guard. A later call for which the guards hold runs the
+    graph; another one is captured anew. A branch on a tensor's value ends a graph, and the value selects the next.
+    What cannot be captured runs as it is, with the functions it calls compiled where that can be:
+    :func:`ptcore.compiler.explain` says where and why.
+
+    Parameters
+    ----------
+    model : callable or Module, optional
+        Left out, a decorator is returned.
+    fullgraph : bool, default: False
+        Whether to raise where the function is not captured as one graph.
+    dynamic : bool, optional
+        Whether sizes are symbols: True from the first call, False never. By default those sizes are that were met
+        with a second value.
+    backend : str or callable, default: "cpu"
+        What runs graphs: a name of :func:`ptcore.compiler.list_backends`, or a function of a GraphModule and example
+        inputs that returns a callable, which takes the inputs and returns a tuple.
+    mode : str, optional
+        Accepted for programs of PyTorch: "default", "reduce-overhead", "max-autotune" or
+        "max-autotune-no-cudagraphs"; all mean the same here.
+    options : dict, optional
+        Handed to the backend as keywords.
+    disable : bool, default: False
+        Whether to return the function itself.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    RuntimeError
+        If ``mode`` and ``options`` are both given, or a name is unknown.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> @ptcore.compile
+    ... def f(x):
+    ...     return x * 2 if x.shape[0] > 1 else x
+    >>> f(ptcore.ones(2))
+    tensor([2., 2.])
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("compile: give either mode or options, not both")
+    if mode not in (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
+        raise RuntimeError(f"compile: unknown mode {mode!r}")
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
+                                 options=options, disable=disable)
+    if not callable(model):
+        raise TypeError(f"compile: expected a callable, got {type(model).__name__}")
+    if disable:
+        return model
+    settings = Settings(bool(fullgraph), dynamic, backend, options)
+    if isinstance(model, Module):
+        return model if isinstance(model, OptimizedModule) else OptimizedModule(model, settings)
+    if isinstance(model, type):
+        raise TypeError(f"compile: {model.__name__} is a class; compile its instances or its methods")
+    original = getattr(model, "_compiled", None)
+    function = model if original is None else original.function
+    return wrapped(function, Compiled(function, settings))
+
+
+def disable(fn=None, recursive=True, *, reason=None):
+    """A function that no capture enters: what calls it runs eagerly there.
+
+    Parameters
+    ----------
+    fn : callable, optional
+        Left out, a decorator is returned.
+    recursive : bool, default: True
+        Whether nothing that it calls is compiled either. False: the function itself alone is left out.
+    reason : str, optional
+        What :func:`explain` says.
+    """
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    text = f"it calls {_name(fn)}, which compiler.disable leaves out{'' if reason is None else f': {reason}'}"
+
+    def refused(r, args, kwargs):
+        r.unsupported(text)
+
+    def call(*args, **kwargs):
+        if not recursive:
+            return fn(*args, **kwargs)
+        before = stance[0]
+        stance[0] = "force_eager"
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            stance[0] = before
+    functools.update_wrapper(call, fn, [n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(fn, n)], ())
+    call._captured_as = refused
+    return call
+
+
+def reset():
+    """Forgets all that was captured."""
+    for compiled in list(_all):
+        compiled.reset()
