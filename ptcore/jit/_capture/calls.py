@@ -313,6 +313,11 @@ def _construct(r, cls, args, kwargs):
     if cls in ITERATORS:
         return cls(*[native(r, a) if callable(a) else r.iterator(a) if _iterable(a) else a for a in args],
                    **_native_words(r, kwargs))
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        new = r.in_class(cls, "__new__")
+        new = new.__func__ if isinstance(new, staticmethod) else new
+        if isinstance(new, types.FunctionType) and new.__code__.co_filename.startswith("<"):
+            return cls(*args, **kwargs)     # as namedtuple made it
     if cls.__module__.startswith("ptcore"):
         if issubclass(cls, Module):
             r.unsupported(f"it makes a module, {cls.__name__}")
@@ -329,10 +334,6 @@ def _construct(r, cls, args, kwargs):
         r.unsupported(f"it makes an object of class {_name(cls)}, of which nothing is known")
     if issubclass(cls, Module):
         r.unsupported(f"it makes a module, {cls.__name__}")
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        new = cls.__dict__.get("__new__")
-        if new is not None and new.__code__.co_filename.startswith("<"):
-            return cls(*args, **kwargs)
     if issubclass(cls, Tensor):
         r.unsupported(f"it makes a {cls.__name__}")
     return _instance(r, cls, args, kwargs)

@@ -6,6 +6,7 @@ import operator
 import sys
 import types
 from collections import OrderedDict, defaultdict, deque
+from importlib import import_module
 
 import numpy as np
 
@@ -145,6 +146,9 @@ class Recorder:
 
     def import_module(self, outside, name, last):
         found = sys.modules.get(name)
+        if found is None and name.startswith("ptcore."):
+            with aside():
+                found = import_module(name)
         if found is None:
             self.unsupported(f"module {name} is imported inside of it for the first time")
         base = self.object_source(sys.modules, "sys.modules")
@@ -470,9 +474,9 @@ class Recorder:
             return iter(self.known_tensor(x))
         cls = type(x)
         if self.source_of(x) is not None:
-            made = self.read(x)
-            if made is not x:
-                return iter(made)
+            found = self.contents(x, self.source_of(x))
+            if found is not None:
+                return iter(found)
         elif cls in calls.PLAIN or cls in calls.ITERATORS or isinstance(x, (tuple, dict, list)):
             return iter(x)
         if cls in (type({}.keys()), type({}.values()), type({}.items())):

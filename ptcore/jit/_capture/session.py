@@ -261,14 +261,11 @@ class Capture:
                 nodes.append(held)
             return feeds[place][0]
 
-        todo = [(payload, ref()) for ref, payload in tracer.alive]
-        for payload, s in todo:
-            while s is not None and type(payload.held) is _Detached:
-                payload.held.made_in = None
-                payload = payload.held.base
-            if s is not None:
+        tracer.alive = [ref for ref in tracer.alive if ref() is not None]
+        for ref in tracer.alive:
+            payload = ref()
+            if payload is not None and type(payload.held) is not _Detached:     # whose base is alive as well
                 payload.held = later(payload.held)
-        tracer.alive = [(ref, payload) for (ref, payload), (_, s) in zip(tracer.alive, todo) if s is not None]
         if tracer.env is not None:
             for leaf, (held, dim) in tracer.env.sources.items():
                 if type(held) is Node:

@@ -102,13 +102,13 @@ class _Placed:
 
     def item(self, x):
         known = self.known_value()
-        return known.item() if known is not None else self.owner.reads(self, "item")
+        return known.item() if known is not None else self.owner.asks(self, "item")
 
 
 class Stand(_Placed, Traced):
     """What a stand-in of known sizes carries."""
 
-    __slots__ = ("held",)
+    __slots__ = ("__weakref__", "held")
 
     def copied(self, value):
         return Stand(value, self.held, self.owner, self.device)
@@ -117,7 +117,7 @@ class Stand(_Placed, Traced):
 class SizedStand(_Placed, Sized):
     """What a stand-in of symbolic sizes carries."""
 
-    __slots__ = ("held",)
+    __slots__ = ("__weakref__", "held")
 
     def copied(self, value):
         return SizedStand(value, self.held, self.owner, self.device, self.sizes, (self.strides, self.offset))
@@ -194,7 +194,7 @@ class CaptureTracer(ProxyTracer):
             self.env.nodes = {}
 
     def keep(self, s, payload):
-        self.alive.append((weakref.ref(s), payload))
+        self.alive.append(weakref.ref(payload))         # several tensors may carry it
         if s.requires_grad:
             self.needs_modes = True
         return s
@@ -296,7 +296,7 @@ class CaptureTracer(ProxyTracer):
     def read(self, kind, x):
         raise Unsupported(f"{kind} reads the values of a tensor that is not traced")
 
-    def reads(self, payload, kind):
+    def asks(self, payload, kind):
         return self.capture.reads(payload, kind)
 
     def close(self, outputs, name):
