@@ -479,6 +479,15 @@ def _hash(r, x):
     return hash(native(r, x))
 
 
+def _id(r, x):
+    source = r.source_of_any(x)
+    if source is None:
+        r.unsupported("it uses the address of an object that it has made")
+    x = r.original(x) if isinstance(x, Tensor) else x
+    r.guard("is", source, x)
+    return id(x)
+
+
 def _callable(r, x):
     return callable(x)
 
@@ -502,7 +511,7 @@ SPECIAL = {
     format: lambda r, x, *spec: format(text_of(r, x), *spec), divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
     pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(x), chr: lambda r, x: chr(x),
     bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), ascii: lambda r, x: ascii(text_of(r, x)),
-    print: _refused("prints"), id: _refused("uses the address of an object"), vars: _refused("calls vars()"),
+    print: _refused("prints"), id: _id, vars: _refused("calls vars()"),
     dir: _refused("calls dir()"), locals: _refused("calls locals()"), globals: _refused("calls globals()"),
     eval: _refused("calls eval()"), exec: _refused("calls exec()"), input: _refused("asks the user"),
     open: _refused("opens a file"), compile: _refused("compiles source"), breakpoint: _refused("stops at a breakpoint"),

@@ -166,7 +166,7 @@ HOLDS = {
     "no attribute": lambda v, e, args: e not in v.__dict__,
     "no key": lambda v, e, args: e not in v,
     "has key": lambda v, e, args: e in v,
-    "class": lambda v, e, args: class_value(*v) is e,
+    "class": lambda v, e, args: v is e,
     "tensor": lambda v, e, args: e.matches(v),
     "same": lambda v, e, args: v is e.fetch(args),
     "not same": lambda v, e, args: v is not e.fetch(args),
@@ -230,6 +230,12 @@ class _Text:
     def object(self, x):
         if x is None or x is True or x is False or type(x) is int or type(x) is str:
             return repr(x)
+        return self.named(x)
+
+    def named(self, x):
+        """The name of an object."""
+        if x is None or x is True or x is False:
+            return repr(x)
         name = self.objects.get(id(x))
         if name is None:
             name = self.objects[id(x)] = f"c{len(self.objects)}"
@@ -271,7 +277,7 @@ class _Text:
             for c in cls.__mro__:
                 if e is not ABSENT and name in c.__dict__:
                     if not _fixed(c):
-                        self.fails(f"{self.space_of(c)}[{name!r}] is not {self.object(e)}")
+                        self.fails(f"{self.space_of(c)}[{name!r}] is not {self.named(e)}")
                     break
                 if not _fixed(c):
                     self.fails(f"{name!r} in {self.space_of(c)}")
@@ -283,7 +289,7 @@ class _Text:
             return
         v = self.variable(g.source)
         if kind == "is":
-            self.fails(f"{v} is not {self.object(e)}")
+            self.fails(f"{v} is not {self.named(e)}")
         elif kind == "type":
             self.fails(f"type({v}) is not {self.object(e)}")
         elif kind == "length":

@@ -1,5 +1,6 @@
 """The recorder: what a rewritten function asks, answered as Python would, and written down as guards."""
 import builtins
+import collections
 import enum
 import functools
 import operator
@@ -30,6 +31,7 @@ VALUES = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), typ
 OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, types.MethodDescriptorType,
            types.WrapperDescriptorType, types.ClassMethodDescriptorType, property, *calls.OWN_FUNCTIONS, staticmethod,
            classmethod, types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodWrapperType)
+FIELD = type(collections.namedtuple("_", "a").a)
 SEQUENCES, MAPPINGS = (list, tuple, deque), (dict, OrderedDict, defaultdict, Registry)
 SETS = (set, frozenset)
 NUMBERS = (SymInt, SymFloat, SymBool)
@@ -286,6 +288,8 @@ class Recorder:
             self.unsupported(f"class {cls.__name__} has its own __getattribute__")
         raw = self.in_class(cls, name)
         kind = type(raw)
+        if kind is FIELD and issubclass(cls, tuple):
+            return self.item(x, cls._fields.index(name))
         if raw is not ABSENT and (hasattr(kind, "__set__") or hasattr(kind, "__delete__")):
             if isinstance(raw, property):
                 if raw.fget is None:

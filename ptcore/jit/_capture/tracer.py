@@ -2,6 +2,7 @@
 read of a value ends a segment."""
 import weakref
 
+import ptcore
 from ptcore._errors import user_frame
 from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import aside, enable_grad, is_grad_enabled
@@ -41,6 +42,15 @@ def set_grad_enabled(mode):
 def detach(input):
     """The same memory without history."""
     return input.detach()
+
+
+def meta_of(x):
+    """A tensor without data that has the sizes, strides and offset of another."""
+    sizes, strides, offset = x.shape, x.stride(), x.storage_offset()
+    end = offset + sum([(n - 1) * s for n, s in zip(sizes, strides) if s > 0]) + 1 if x.numel() else offset
+    memory = ptcore.empty(end, dtype=x.dtype, device="meta")
+    return memory if x.ndim == 1 and strides == (1,) and not offset and end == sizes[0] else memory.as_strided(
+        sizes, strides, offset).detach()
 
 
 class Feed:
@@ -240,7 +250,7 @@ class CaptureTracer(ProxyTracer):
             return self._outer_input(x, feed, dims, places)
 
     def _outer_input(self, x, feed, dims, places):
-        value = x.detach().to("meta")
+        value = meta_of(x)
         if self.env is not None and dims:
             s = self.env.input_of(value, feed, x.device, dims, places)
         else:
