@@ -162,6 +162,15 @@ class Module(ModuleHooks, ModuleState):
             _note_path(error, self)
             raise
 
+    def compile(self, *args, **kwargs):
+        """Compile what :meth:`forward` does, in place; hooks run as they are.
+
+        The arguments are those of :func:`ptcore.compile`. A copy or a pickle of the module is not compiled.
+        """
+        from ptcore.jit._compile import compile
+        self.__dict__.pop("forward", None)
+        self.__dict__["forward"] = compile(self.forward, *args, **kwargs)
+
     # Registration and attributes
 
     def _check_new_name(self, kind, name, registry):
@@ -334,6 +343,8 @@ class Module(ModuleHooks, ModuleState):
         for registry in _REGISTRIES:
             for name in state.get(registry, ()):
                 state.pop(name, None)
+        if hasattr(state.get("forward"), "_compiled"):
+            del state["forward"]
         return state
 
     def __setstate__(self, state):
