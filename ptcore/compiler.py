@@ -4,11 +4,11 @@ import contextlib
 
 from ptcore.jit import _compile
 from ptcore.jit._capture import calls
+from ptcore.jit._capture.explain import ExplainOutput as ExplainOutput
+from ptcore.jit._capture.explain import explain as explain
 from ptcore.jit._compile import compile as compile
 from ptcore.jit._compile import disable as disable
 from ptcore.jit._compile import reset as reset
-from ptcore.jit._capture.explain import ExplainOutput as ExplainOutput
-from ptcore.jit._capture.explain import explain as explain
 
 __all__ = [
     "allow_in_graph",

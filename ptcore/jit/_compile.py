@@ -291,7 +291,8 @@ class Compiled:
                     dims = [d for d, n in enumerate(g.expected.shape) if n != value.shape[d]]
                     if dims:
                         self.settings.varying.setdefault(g.source.text, set()).update(dims)
-                elif g is guard and g.kind == "value" and type(value) is type(g.expected) and type(value) in (int, float):
+                elif (g is guard and g.kind == "value" and type(value) is type(g.expected)
+                      and type(value) in (int, float)):
                     self.settings.varying.setdefault(g.source.text, set()).add("number")
 
     def warn_limit(self, text):

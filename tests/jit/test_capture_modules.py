@@ -9,6 +9,7 @@ import ptcore as pt
 from ptcore._pytree import tree_leaves
 from ptcore.jit import _compile
 
+
 def same(a, b):
     a, b = tree_leaves(a), tree_leaves(b)
     assert len(a) == len(b)

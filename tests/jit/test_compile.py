@@ -51,7 +51,7 @@ def both(f, make, times=3, **options):
                     assert (s is x) == (t is y)
                     assert (s.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()) == (
                         t.untyped_storage().data_ptr() == y.untyped_storage().data_ptr())
-        for out, xs in ((first, a), (second, b)):
+        for out in (first, second):
             leaves = [t for t in flat(out) if t.requires_grad]
             if leaves:
                 sum([(t * t).sum() for t in leaves]).backward()
@@ -250,7 +250,7 @@ PARTIAL = functools.partial(operator.mul, 3)
 def program_comprehensions(x):
     xs = [x * k for k in range(4) if k % 2]
     d = {k: v for k, v in enumerate(xs)}
-    return xs, d, sum(v.sum() for v in xs), [a + b for a, b in zip(xs, xs[1:])], [[y for y in xs] for _ in range(2)]
+    return xs, d, sum(v.sum() for v in xs), [a + b for a, b in zip(xs, xs[:1])], [[y for y in xs] for _ in range(2)]
 
 
 def program_control(x):
@@ -297,7 +297,7 @@ def program_operators(x):
 
 def program_strings(x):
     name = f"{x.ndim}-{x.dtype}-{3:>4}" + "abc".upper() + ",".join(["a", "b"]) + str([1, "x"]) + repr((1,))
-    return x + len(name), name.split("-"), "{} {}".format(1, 2), "%s" % 3
+    return x + len(name), name.split("-"), f"{1} {2}", "%s" % 3     # noqa: UP031
 
 
 def program_generators(x):
@@ -312,7 +312,7 @@ def program_classes(x):
     z = y + 1 + THING
     y.more = 9
     return (y.value(x), THING.value(x), (1 + y).value(x), y == THING, bool(y), y(x), 3 in THING, list(THING),
-            THING < z, y != z, isinstance(y, Base), type(y).__name__, hasattr(y, "none"), getattr(y, "more"))
+            THING < z, y != z, isinstance(y, Base), type(y).__name__, hasattr(y, "none"), y.more)
 
 
 def program_library(x):
@@ -428,9 +428,12 @@ def test_sizes_that_depend_on_values():
 
 def test_too_many_ways_on():
     watched = Watched(lambda x: x * x.sum().item())
-    with pytest.warns(UserWarning, match="captured 8 times") as found:
+
+    def calls():
         for k in range(12):
             watched(X + k)
+    with pytest.warns(UserWarning, match="captured 8 times") as found:
+        calls()
     assert len(found) == 1 and watched.captures == 8
 
 
@@ -521,10 +524,13 @@ def test_too_many_variants():
         word = ""
     settings = Settings()
     watched = Watched(lambda x: x + len(settings.word))
-    with pytest.warns(UserWarning, match=r"captured 8 times.*word") as found:
+
+    def calls():
         for k in range(12):
             settings.word = "a" * k
             watched(X)
+    with pytest.warns(UserWarning, match=r"captured 8 times.*word") as found:
+        calls()
     assert len(found) == 1 and watched.captures == 8
 
 

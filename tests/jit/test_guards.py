@@ -278,10 +278,10 @@ def test_a_list_is_iterated():
 
 @pytest.mark.parametrize("f", [
     lambda x: x * sum(TABLE.values()), lambda x: x * TABLE["a"], lambda x: x * TABLE.get("a", 1),
-    lambda x: x + len(TABLE) + ("c" in TABLE), lambda x: x * [v for k, v in TABLE.items() if k == "a"][0],
+    lambda x: x + len(TABLE) + ("c" in TABLE), lambda x: x * [v for k, v in TABLE.items() if k == "a"].pop(),
     lambda x: x * max(TABLE.values()) + sum(v for v in TABLE.values()), lambda x: x * dict(TABLE)["a"],
     lambda x: {k: x * v for k, v in TABLE.items()}, lambda x: [x * TABLE[k] for k in sorted(TABLE)],
-    lambda x: x * TABLE.get("missing", 4.0), lambda x: x * {**TABLE}["a"], lambda x: x * list(TABLE.values())[0]])
+    lambda x: x * TABLE.get("missing", 4.0), lambda x: x * {**TABLE}["a"], lambda x: x * list(TABLE.values()).pop(0)])
 def test_values_of_a_dict(f):
     check(f, (X,), lambda: TABLE.__setitem__("a", 4.0), lambda: TABLE.__setitem__("c", 1.0),
           lambda: TABLE.__setitem__("missing", 2.0), lambda: TABLE.pop("b"))
@@ -634,8 +634,14 @@ def test_overlapping_inputs():
         x.add_(1)
         return x * y
     compiled = pt.compile(f, backend="eager")
-    for make in (lambda: (pt.ones(4), pt.ones(4)), lambda: (lambda b: (b, b))(pt.ones(4)),
-                 lambda: (lambda b: (b[:4], b[2:]))(pt.ones(6)), lambda: (pt.ones(4), pt.ones(4))):
+    def twice():
+        b = pt.ones(4)
+        return b, b
+
+    def parts():
+        b = pt.ones(6)
+        return b[:4], b[2:]
+    for make in (lambda: (pt.ones(4), pt.ones(4)), twice, parts, lambda: (pt.ones(4), pt.ones(4))):
         (a, b), (c, d) = make(), make()
         equal(compiled(a, b), f(c, d))
         equal((a, b), (c, d))

@@ -13,7 +13,7 @@ import ptcore
 from ptcore._errors import user_frame
 from ptcore._state import GradMode
 from ptcore._subclass import carried_by, payload_of
-from ptcore._symbolic import SymBool, SymFloat, SymInt
+from ptcore._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_max, sym_min
 from ptcore._tensor import Tensor
 from ptcore.autograd.function import Function
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
@@ -30,10 +30,11 @@ ITERATORS = {zip, enumerate, map, filter, reversed, types.GeneratorType, type(it
              type(iter({}.values())), type(iter({}.items())), type(iter(range(0))), type(iter("")), type(iter(set())),
              type(reversed([])), itertools.chain, itertools.count, itertools.islice, itertools.product,
              itertools.repeat, itertools.cycle, itertools.accumulate, itertools.starmap, itertools.zip_longest,
-             itertools.permutations, itertools.combinations, itertools.takewhile, itertools.dropwhile, itertools.groupby}
+             itertools.permutations, itertools.combinations, itertools.takewhile, itertools.dropwhile,
+             itertools.groupby}
 # Methods of containers that only read them.
-READING = {"get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset",
-           "issuperset", "isdisjoint", "symmetric_difference", "__contains__", "__getitem__", "__len__", "__iter__",
+READING = {"get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference",
+           "issubset", "issuperset", "isdisjoint", "symmetric_difference", "__contains__", "__getitem__", "__len__", "__iter__",
            "_asdict", "_replace"}
 TAKING = {"extend", "update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset",
           "isdisjoint", "fromkeys", "extendleft", "__init__"}
@@ -209,10 +210,9 @@ def native(r, x):
         return _as_function(r, x)
     if isinstance(x, type) and x.__flags__ & 1 << 9 and not x.__module__.startswith("ptcore"):
         return x
-    if r.source_of(x) is not None and not isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, *OWN_FUNCTIONS)):
-        if not isinstance(x, (ptcore.Generator,)):
-            r.unsupported(f"{r.source_of(x)}, of class {cls.__name__}, is handed to a function that is no Python")
-        r.unsupported("it uses a Generator of its own")
+    if r.source_of(x) is not None and not isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType,
+                                                         *OWN_FUNCTIONS)):
+        r.unsupported(f"{r.source_of(x)}, of class {cls.__name__}, is handed to a function that is no Python")
     return x
 
 
@@ -444,7 +444,7 @@ def _extreme(f):
             return f(r.elements(args[0]), **kwargs)
         if not kwargs and len(args) == 2 and any(isinstance(a, (SymInt, SymFloat)) for a in args) \
                 and not any(isinstance(a, Tensor) for a in args):
-            return (ptcore.sym_max if f is max else ptcore.sym_min)(*args)
+            return (sym_max if f is max else sym_min)(*args)
         return f(*args, **kwargs)
     return extreme
 
@@ -508,7 +508,8 @@ SPECIAL = {
     delattr: lambda r, x, name: r.delete_attribute(x, name), any: _any, all: _all, sum: _sum, max: _extreme(max),
     min: _extreme(min), sorted: _sorted, iter: _iter, next: _next, hash: _hash, callable: _callable,
     abs: lambda r, x: abs(native(r, x)), round: _round, repr: lambda r, x: repr(text_of(r, x)),
-    format: lambda r, x, *spec: format(text_of(r, x), *spec), divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
+    format: lambda r, x, *spec: format(text_of(r, x), *spec), 
+    divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
     pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(x), chr: lambda r, x: chr(x),
     bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), ascii: lambda r, x: ascii(text_of(r, x)),
     print: _refused("prints"), id: _id, vars: _refused("calls vars()"),
@@ -542,7 +543,7 @@ def _number(cls):
     def make(r, *args):
         if args and not isinstance(args[0], (str, int, float, Tensor)):
             if isinstance(args[0], (SymInt, SymFloat, SymBool)):
-                return ptcore.sym_int(args[0]) if cls is int else ptcore.sym_float(args[0]) if cls is float \
+                return sym_int(args[0]) if cls is int else sym_float(args[0]) if cls is float \
                     else cls(args[0])
             found = r.in_class(type(args[0]), f"__{cls.__name__}__")
             if isinstance(found, types.FunctionType):
@@ -590,7 +591,8 @@ CLASSES = {
     filter: lambda r, f, x: (v for v in r.iterator(x) if r.truth(v if f is None else r.call(f, v))),
     reversed: _reversed, int: _number(int), float: _number(float), bool: lambda r, x=False: r.truth(x), str: _str,
     complex: _number(complex), range: lambda r, *xs: range(*[operator.index(native(r, x)) for x in xs]),
-    type: _type, super: lambda r, *xs: super(*xs), slice: slice and (lambda r, *xs: slice(*xs)), object: lambda r: object(),
+    type: _type, super: lambda r, *xs: super(*xs), slice: lambda r, *xs: slice(*xs),
+    object: lambda r: object(),
     functools.partial: lambda r, f, *args, **kwargs: functools.partial(_as_function(r, f), *args, **kwargs),
 }
 
@@ -599,9 +601,13 @@ def _operator(name):
     return lambda r, a, b: r.binary(name, a, b)
 
 
+def _comparison(name):
+    return lambda r, a, b: r.compare(name, a, b)
+
+
 OPERATORS = {getattr(operator, name): _operator(name)
              for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")}
-OPERATORS |= {getattr(operator, name): (lambda name: lambda r, a, b: r.compare(name, a, b))(name)
+OPERATORS |= {getattr(operator, name): _comparison(name)
               for name in ("eq", "ne", "lt", "le", "gt", "ge", "is_", "is_not")}
 OPERATORS |= {operator.getitem: lambda r, x, i: r.item(x, i), operator.neg: lambda r, x: r.unary("neg", x),
               operator.contains: lambda r, x, i: r.contains(x, i), operator.not_: lambda r, x: not r.truth(x),

@@ -119,7 +119,7 @@ def explain(f, *extra_args, **extra_kwargs):
 def _explain(f, args, kwargs, found):
     if isinstance(f, _compile.OptimizedModule):
         f = f._orig_mod
-    compiled = _Watched(getattr(f, "_compiled", None) and f._compiled.function or f, found)
+    compiled = _Watched((getattr(f, "_compiled", None) and f._compiled.function) or f, found)
     compiled(*args, **kwargs)
 
 

@@ -711,7 +711,7 @@ class Recorder:
         if source is not None and is_sequence(x):
             x = self.elements(x)
         found = self.in_class(cls, "__contains__")
-        if isinstance(found, types.FunctionType) and source is None or (
+        if (isinstance(found, types.FunctionType) and source is None) or (
                 source is not None and isinstance(found, types.FunctionType)):
             return self.truth(self.call(found, x, item))
         if type(x) in (list, tuple, deque):

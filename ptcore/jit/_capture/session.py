@@ -154,7 +154,8 @@ class Capture:
         self.program.add("call", Source("object", None, modes, "the modes of this thread"), modes())
         n = len(self.flat) - len(self.words)
         r.known[id(self.function)] = self.function, r.object_source(self.function)
-        inside = [r.track(x, Source("argument", None, k, name)) for k, (x, name) in enumerate(zip(self.flat, self.names))]
+        inside = [r.track(x, Source("argument", None, k, name))
+                  for k, (x, name) in enumerate(zip(self.flat, self.names))]
         with self.tracer:
             result = r.call(self.function, *inside[:n], **dict(zip(self.words, inside[n:])))
             builder = Builder(self)
@@ -305,7 +306,7 @@ class Capture:
         """A number from outside as the program gets it, if it is one that varies; else None."""
         if not self.symbolic or type(x) not in (int, float):
             return None
-        if type(x) is int and x < 2 or (type(x) is float and x != x):
+        if (type(x) is int and x < 2) or (type(x) is float and x != x):
             return None
         if "number" not in self.varying.get(source.text, ()):
             return None

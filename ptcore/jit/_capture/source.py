@@ -186,8 +186,8 @@ def _within(code, name, depth):
 
 
 def _arguments(names):
-    return ast.arguments(posonlyargs=[], args=[ast.arg(n) for n in names if n != "__class__"], vararg=None, kwonlyargs=[],
-                         kw_defaults=[], kwarg=None, defaults=[])
+    return ast.arguments(posonlyargs=[], args=[ast.arg(n) for n in names if n != "__class__"], vararg=None,
+                         kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
 
 
 def _bare(a):
