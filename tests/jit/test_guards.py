@@ -281,7 +281,7 @@ def test_a_list_is_iterated():
     lambda x: x + len(TABLE) + ("c" in TABLE), lambda x: x * [v for k, v in TABLE.items() if k == "a"].pop(),
     lambda x: x * max(TABLE.values()) + sum(v for v in TABLE.values()), lambda x: x * dict(TABLE)["a"],
     lambda x: {k: x * v for k, v in TABLE.items()}, lambda x: [x * TABLE[k] for k in sorted(TABLE)],
-    lambda x: x * TABLE.get("missing", 4.0), lambda x: x * {**TABLE}["a"], lambda x: x * list(TABLE.values()).pop(0)])
+    lambda x: x * TABLE.get("missing", 4.0), lambda x: x * {**TABLE}["a"], lambda x: x * min(list(TABLE.values()))])
 def test_values_of_a_dict(f):
     check(f, (X,), lambda: TABLE.__setitem__("a", 4.0), lambda: TABLE.__setitem__("c", 1.0),
           lambda: TABLE.__setitem__("missing", 2.0), lambda: TABLE.pop("b"))

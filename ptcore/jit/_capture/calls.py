@@ -34,8 +34,8 @@ ITERATORS = {zip, enumerate, map, filter, reversed, types.GeneratorType, type(it
              itertools.groupby}
 # Methods of containers that only read them.
 READING = {"get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference",
-           "issubset", "issuperset", "isdisjoint", "symmetric_difference", "__contains__", "__getitem__", "__len__", "__iter__",
-           "_asdict", "_replace"}
+           "issubset", "issuperset", "isdisjoint", "symmetric_difference", "__contains__", "__getitem__", "__len__",
+           "__iter__", "_asdict", "_replace"}
 TAKING = {"extend", "update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset",
           "isdisjoint", "fromkeys", "extendleft", "__init__"}
 TENSOR_REFUSED = {
@@ -508,7 +508,7 @@ SPECIAL = {
     delattr: lambda r, x, name: r.delete_attribute(x, name), any: _any, all: _all, sum: _sum, max: _extreme(max),
     min: _extreme(min), sorted: _sorted, iter: _iter, next: _next, hash: _hash, callable: _callable,
     abs: lambda r, x: abs(native(r, x)), round: _round, repr: lambda r, x: repr(text_of(r, x)),
-    format: lambda r, x, *spec: format(text_of(r, x), *spec), 
+    format: lambda r, x, *spec: format(text_of(r, x), *spec),
     divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
     pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(x), chr: lambda r, x: chr(x),
     bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), ascii: lambda r, x: ascii(text_of(r, x)),
