@@ -187,7 +187,7 @@ class Compiled:
                 self.refuse(stop)
             except Exception as error:
                 counts["raised"] += 1
-                self.error = error
+                self.error = error.with_traceback(None)
             else:
                 for k, segment in enumerate(capture.segments[len(path):], len(path)):
                     last.children.setdefault(key_of(capture.values[k - 1]), []).append(segment)
@@ -242,7 +242,7 @@ class Compiled:
             failed = stop
         except Exception as error:      # the program's own, or one that only the tracer makes: the call says which
             counts["raised"] += 1
-            self.error = error
+            raised = self.error = error.with_traceback(None)
         else:
             self.store(capture, args, kwargs)
             return result
@@ -257,7 +257,14 @@ class Compiled:
             program = capture.program if not capture.segments else capture.segments[0].program
             program.inputs = []
             self.variants_of(args, kwargs).append(Eager(program, failed.reason, failed.where))
-        return self.eagerly(args, kwargs)
+            return self.eagerly(args, kwargs)
+        result = self.eagerly(args, kwargs)     # which raises, if the error is the program's
+        if self.settings.fullgraph:
+            self.refuse(Unsupported(f"the tracer raises {type(raised).__name__}: {raised}"))
+        program = capture.program if not capture.segments else capture.segments[0].program
+        program.inputs = []
+        self.variants_of(args, kwargs).append(Eager(program, f"the tracer raises {raised!r}", None))
+        return result
 
     def refuse(self, stop):
         if self.settings.fullgraph:

@@ -56,7 +56,8 @@ def test_gpt_writes():
     found = model.write(start, 12, 1.0)
     pt.manual_seed(1)
     assert found.tolist() == twin.write(start, 12, 1.0).tolist()
-    assert _compile.counts["captures"] - before["captures"] <= 4
+    # one of length 1, one of symbolic length, and one for each stride of the windows of a text that is longer
+    assert _compile.counts["captures"] - before["captures"] == 6
 
 
 def test_digits():

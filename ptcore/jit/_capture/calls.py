@@ -72,19 +72,17 @@ def call(r, f, args, kwargs):
     if kind in OWN_FUNCTIONS:
         return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
     if isinstance(f, Module):
-        return _module(r, f, args, kwargs)
+        inner = f.__dict__.get("_captured_as")
+        return _module(r, f, args, kwargs) if inner is None else inner(r, args, kwargs)
     if kind is functools.partial:
         return _partial(r, f, args, kwargs)
-    inner = getattr(f, "_captured_as", None)
-    if inner is not None:               # a compiled function
-        return inner(r, args, kwargs)
     if kind in BUILTIN:
         return _builtin(r, f, args, kwargs)
-    if getattr(f, "__module__", None) is not None and str(f.__module__).startswith("ptcore"):
-        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
     found = r.in_class(kind, "__call__")
     if isinstance(found, types.FunctionType):
         return call(r, found, (f, *args), kwargs)
+    if str(getattr(f, "__module__", None)).startswith("ptcore") and r.source_of(f) is None:
+        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
     r.unsupported(f"it calls {_name(f)}, of which nothing is known")
 
 
@@ -382,9 +380,16 @@ def _instance(r, cls, args, kwargs):
 
 # -- built-in functions that ask their arguments ----------------------------------------------------------------------
 
-def _isinstance(r, x, cls):
+def _seen_as(r, x):
+    """What the program takes a stand-in or a symbol for."""
     if isinstance(x, Tensor):
-        x = r.original(x)
+        return r.original(x)
+    kind = type(x)
+    return 1 if kind is SymInt else 1.0 if kind is SymFloat else True if kind is SymBool else x
+
+
+def _isinstance(r, x, cls):
+    x = _seen_as(r, x)
     if isinstance(cls, tuple):
         cls = tuple(r.elements(cls))
     for c in cls if isinstance(cls, tuple) else (cls,):
@@ -398,8 +403,7 @@ def _isinstance(r, x, cls):
 def _type(r, *args):
     if len(args) != 1:
         r.unsupported("it makes a class")
-    x = args[0]
-    return type(r.original(x)) if isinstance(x, Tensor) else type(x)
+    return type(_seen_as(r, args[0]))
 
 
 _MISSING = object()
@@ -647,4 +651,4 @@ def context(r, x):
 
 # -- Python functions with a meaning of their own ---------------------------------------------------------------------
 
-PYTHON = {}
+PYTHON = {ptcore.autograd.backward: _refused("runs backward()")}

@@ -19,6 +19,7 @@ from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.jit._capture import calls
 from ptcore.jit._capture.guards import ABSENT, Source, class_value
+from ptcore.jit._capture.rewrite import NAMESPACE
 from ptcore.jit._capture.tracer import Stop, Unsupported
 from ptcore.nn.modules._registry import Registry
 
@@ -740,9 +741,17 @@ class Recorder:
         return calls.context(self, x)
 
     def caught(self):
+        """Stands first in each handler: what ends a capture goes through, and so does what an operation raised, as it
+        may be the tracer alone that it is refused by."""
         error = sys.exc_info()[1]
         if isinstance(error, Stop):
             raise error
+        if isinstance(error, RuntimeError):
+            trace = error.__traceback__
+            while trace.tb_next is not None:
+                trace = trace.tb_next
+            if trace.tb_frame.f_globals is not NAMESPACE:
+                self.unsupported(f"it handles an error that an operation raised: {error}")
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

@@ -192,6 +192,7 @@ class CaptureTracer(ProxyTracer):
         if symbolic:
             self.mode, self.env = "symbolic", CaptureSizes(self)
         self.alive = []
+        self.needs_modes = False        # whether anything requires grad
         self.begin()
 
     def begin(self):
@@ -199,7 +200,6 @@ class CaptureTracer(ProxyTracer):
         self.graph = Graph(tracer_cls=type(self))
         self._constants, self.feeds, self.last_taken = {}, [], None
         self.count, self.grad_mode = 0, is_grad_enabled()
-        self.needs_modes = False
         if self.env is not None:
             self.env.nodes = {}
 
