@@ -16,6 +16,7 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_max, sym_min
 from ptcore._tensor import Tensor
 from ptcore.autograd.function import Function
+from ptcore.jit._capture.guards import tuple_of
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit._capture.source import NoSource
 from ptcore.jit._capture.tracer import Stop, Unsupported
@@ -199,7 +200,7 @@ def native(r, x):
         items = [native(r, v) for v in y]
         if all([a is b for a, b in zip(items, y)]):
             return y
-        return tuple.__new__(cls, items) if isinstance(y, tuple) else cls(items)
+        return tuple_of(cls, items) if isinstance(y, tuple) else cls(items)
     if cls is types.FunctionType:
         if is_rewritten(x) or (x.__module__ or "").startswith("ptcore"):
             return x

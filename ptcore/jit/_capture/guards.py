@@ -183,6 +183,11 @@ TEXTS = {
 }
 
 
+def tuple_of(cls, parts):
+    """A tuple of a class, as that of its own makes one: named tuples of Python, and those that C functions return."""
+    return cls(parts) if hasattr(cls, "n_sequence_fields") else tuple.__new__(cls, parts)
+
+
 NAMED = ("no attribute", "no key", "has key")       # several of them may be on one source
 
 

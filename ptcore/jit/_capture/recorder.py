@@ -18,7 +18,7 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.jit._capture import calls
-from ptcore.jit._capture.guards import ABSENT, Source, class_value
+from ptcore.jit._capture.guards import ABSENT, Source, class_value, tuple_of
 from ptcore.jit._capture.rewrite import NAMESPACE
 from ptcore.jit._capture.tracer import Stop, Unsupported
 from ptcore.nn.modules._registry import Registry
@@ -462,7 +462,7 @@ class Recorder:
         elif cls is list:
             made = list(found)
         elif issubclass(cls, tuple):
-            made = tuple.__new__(cls, found)
+            made = tuple_of(cls, found)
         else:
             made = cls(found, x.maxlen) if cls is deque else cls(found)
         return made

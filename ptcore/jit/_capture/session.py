@@ -15,7 +15,7 @@ from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
 from ptcore.jit._capture import recorder as recording
-from ptcore.jit._capture.guards import Program, Source, TensorLook
+from ptcore.jit._capture.guards import Program, Source, TensorLook, tuple_of
 from ptcore.jit._capture.recorder import Recorder, is_sequence
 from ptcore.jit._capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, set_grad_enabled
 from ptcore.nn.parameter import Parameter
@@ -490,5 +490,5 @@ class Template:
             x.extend([self.make(part, outs, args, made) for part in form[3]])
             return x
         parts = [self.make(part, outs, args, made) for part in form[3]]
-        x = made[number] = tuple.__new__(cls, parts) if issubclass(cls, tuple) else cls(parts)
+        x = made[number] = tuple_of(cls, parts) if issubclass(cls, tuple) else cls(parts)
         return x
