@@ -206,7 +206,7 @@ def change(where, key, index, new, kind):
 def outcome(f, *args):
     try:
         return f(*args)
-    except (RuntimeError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+    except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError) as error:
         return type(error)
 
 

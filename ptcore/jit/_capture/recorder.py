@@ -679,8 +679,11 @@ class Recorder:
                 result = self.call(found, x, y)
                 if result is not NotImplemented:
                     return result
-        if name in ("eq", "ne") and self.by_identity(a) and self.by_identity(b):
-            return self.same(a, b) == (name == "eq")
+        if name in ("eq", "ne"):
+            if self.by_identity(a) and self.by_identity(b):
+                return self.same(a, b) == (name == "eq")
+            if (self.by_identity(a) and type(b) in VALUES) or (self.by_identity(b) and type(a) in VALUES):
+                return name == "ne"
         return getattr(operator, name)(self.native(a), self.native(b))
 
     def by_identity(self, x):

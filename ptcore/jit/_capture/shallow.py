@@ -30,7 +30,7 @@ def calling(function, dispatch):
     owner = None
     if isinstance(function, types.MethodType):
         owner, function = function.__self__, function.__func__
-    if type(function) is not types.FunctionType or function.__module__.startswith("ptcore."):
+    if type(function) is not types.FunctionType or (function.__module__ or "").startswith("ptcore."):
         return None
     code = function.__code__
     try:
