@@ -393,7 +393,7 @@ def wrapped(function, compiled):
         return compiled(*args, **kwargs)
     functools.update_wrapper(call, function, [n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(function, n)], ())
     call._compiled = compiled
-    call._captured_as = lambda r, args, kwargs: calls.call(r, function, args, kwargs)
+    call._captured_as = lambda r, args, kwargs: calls.call(r, r.constant(function), args, kwargs)
     return call
 
 
@@ -404,7 +404,7 @@ class OptimizedModule(Module):
         super().__init__()
         self._orig_mod = module
         self.__dict__["_compiled"] = Compiled(module, settings)
-        self.__dict__["_captured_as"] = lambda r, args, kwargs: calls.call(r, module, args, kwargs)
+        self.__dict__["_captured_as"] = lambda r, args, kwargs: calls.call(r, r.constant(module), args, kwargs)
         del self.__dict__["training"]
 
     def __call__(self, *args, **kwargs):

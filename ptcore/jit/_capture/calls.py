@@ -215,6 +215,20 @@ def native(r, x):
     return x
 
 
+def concrete(r, x):
+    """What is written as a text: symbols as the numbers they are, which are guarded. No tensor is written."""
+    if isinstance(x, (SymInt, SymFloat, SymBool)):
+        return x.guard()
+    if isinstance(x, Tensor):
+        r.unsupported("it formats a tensor")
+    x = native(r, x)
+    if isinstance(x, dict):
+        return {concrete(r, k): concrete(r, v) for k, v in x.items()}
+    if type(x) in (list, tuple):
+        return type(x)([concrete(r, v) for v in x])
+    return x
+
+
 CONTAINERS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque}
 
 
@@ -262,7 +276,7 @@ def _builtin(r, f, args, kwargs):
         made = r.read(owner)
         return getattr(made, f.__name__)(*[r.read(a) for a in args], **kwargs)
     if isinstance(owner, (str, bytes, int, float, complex)):
-        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        return f(*[concrete(r, a) for a in args], **{k: concrete(r, v) for k, v in kwargs.items()})
     if cls in PLAIN or isinstance(owner, (list, dict, tuple, set)):
         if f.__name__ == "sort":
             if kwargs.get("key") is not None:
@@ -569,7 +583,7 @@ def text_of(r, x):
     if isinstance(found, types.FunctionType):
         return call(r, found, (x,), {})
     if type(x) in CONTAINERS or isinstance(x, (BaseException, type, types.FunctionType)) or r.is_simple(x):
-        return native(r, x) if not isinstance(x, BaseException) else x
+        return concrete(r, x) if not isinstance(x, BaseException) else x
     found = r.in_class(type(x), "__repr__")
     if isinstance(found, types.FunctionType):
         return call(r, found, (x,), {})

@@ -78,6 +78,11 @@ class Recorder:
     def unsupported(self, reason):
         raise Unsupported(reason)
 
+    def constant(self, x, text=None):
+        """An object that something guarded always refers to: what is in it is asked and guarded."""
+        self.known.setdefault(id(x), (x, self.object_source(x, text)))
+        return x
+
     def source_of(self, x):
         """The source of an object from outside, or None of one that the program made."""
         found = self.known.get(id(x))
@@ -97,8 +102,7 @@ class Recorder:
             return self.tensor(x, source)
         if isinstance(x, OBJECTS):
             self.guard("is", source, x)
-            self.known.setdefault(id(x), (x, self.object_source(x, source.text)))
-            return x
+            return self.constant(x, source.text)
         found = self.known.get(id(x))
         if found is not None:
             if found[1] is not source and found[1].kind != "object":
@@ -197,8 +201,10 @@ class Recorder:
         cls = type(x)
         if isinstance(x, Tensor):
             return self.tensor_attribute(x, name)
-        if cls in VALUES or cls in NUMBERS:
+        if cls in VALUES:
             return getattr(x, name)
+        if cls in NUMBERS:
+            return getattr(x if hasattr(cls, name) and name != "__class__" else x.guard(), name)
         if cls is types.ModuleType or isinstance(x, types.ModuleType):
             return self.module_attribute(x, name)
         if isinstance(x, type):
@@ -275,8 +281,7 @@ class Recorder:
             self.unsupported(f"{cls.__name__}.{name} is a cached_property: the first read writes the attribute")
         getter = class_value(type(raw), "__get__")
         if isinstance(getter, types.FunctionType):
-            self.known.setdefault(id(raw), (raw, self.object_source(raw, f"{cls.__name__}.{name}")))
-            return self.call(types.MethodType(getter, raw), x, cls)
+            return self.call(types.MethodType(getter, self.constant(raw, f"{cls.__name__}.{name}")), x, cls)
         self.unsupported(f"{cls.__name__}.{name} is a descriptor of class {type(raw).__name__}")
 
     def instance_attribute(self, x, name):
@@ -625,6 +630,8 @@ class Recorder:
         return getattr(operator, name)(self.read(x))
 
     def binary(self, name, a, b):
+        if type(a) is str and name == "mod":
+            return a % calls.concrete(self, b)
         if self.is_simple(a) and self.is_simple(b):
             return getattr(operator, name)(a, b)
         word = name.rstrip("_")
@@ -736,9 +743,7 @@ class Recorder:
         return result
 
     def text(self, x):
-        if self.is_simple(x) and not isinstance(x, Tensor):
-            return x
-        return calls.text_of(self, x)
+        return x if type(x) in VALUES else calls.text_of(self, x)
 
     def context(self, x):
         return calls.context(self, x)

@@ -1,0 +1,277 @@
+"""What can be compiled and what it may call: objects, partial functions, containers of modules, parametrizations,
+checkpoints, functions of one's own derivative, other compiled functions, several threads."""
+import functools
+import threading
+import typing
+
+import numpy as np
+import pytest
+from test_guards import Watched, X, equal
+
+import ptcore as pt
+from ptcore import nn
+from ptcore.jit import _compile
+from ptcore.nn.utils import parametrizations, parametrize
+from ptcore.utils.checkpoint import checkpoint
+
+
+class Scale:
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, x):
+        return x * self.k
+
+    def method(self, x, *, more=1):
+        return x * self.k + more
+
+    @staticmethod
+    def plain(x):
+        return x + 1
+
+    @classmethod
+    def made(cls, x):
+        return cls(3)(x)
+
+
+@pytest.mark.parametrize("f", [
+    Scale(2), Scale(2).method, Scale.plain, Scale.made, functools.partial(Scale(3).method, more=4), pt.relu,
+    pt.nn.functional.gelu, lambda x, *rest, k=2, **words: x * k + len(rest) + len(words),
+    pt.Tensor.sin, pt.vmap(lambda x: x * 2), pt.func.grad(lambda x: (x ** 3).sum())], ids=str)
+def test_callables(f):
+    watched = Watched(f)
+    watched(X)(X)(X + 1)
+    assert (watched.captures, watched.eager) == (1, 0)
+
+
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.named = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.ReLU()})
+        self.listed = nn.ModuleList([nn.Linear(4, 4), nn.Tanh()])
+        self.weights = nn.ParameterList([nn.Parameter(pt.ones(4) * k) for k in range(3)])
+        self.table = nn.ParameterDict({"w": nn.Parameter(pt.ones(4))})
+        self.order: typing.Final = ["a", "b"]
+
+    def forward(self, x):
+        for name in self.order:
+            x = self.named[name](x)
+        for module in reversed(self.listed):
+            x = module(x)
+        for k, w in enumerate(self.weights):
+            x = x + w * k
+        for name, module in self.named.items():
+            x = module(x) + len(name)
+        return x * self.table["w"] + len(self.listed) + ("a" in self.named) + sum(p.sum() for p in self.parameters())
+
+
+def test_containers_of_modules():
+    module = Parts()
+    watched = Watched(module)
+    watched(X)(X)
+    assert (watched.captures, watched.eager) == (1, 0)
+    module.weights.append(nn.Parameter(pt.ones(4)))
+    module.named["c"] = nn.Sigmoid()
+    watched(X)(X)
+    assert (watched.captures, watched.eager) == (2, 0)
+    module.order.append("c")
+    watched(X)(X)
+    assert (watched.captures, watched.eager) == (3, 0)
+
+
+class Doubled(nn.Module):
+    def forward(self, w):
+        return w * 2
+
+
+def test_parametrizations():
+    module = nn.Linear(4, 4)
+    parametrize.register_parametrization(module, "weight", Doubled())
+    watched = Watched(module)
+    watched(X)(X)
+    assert watched.eager == 0
+    parametrize.register_parametrization(module, "bias", Doubled())
+    watched(X)
+    parametrize.remove_parametrizations(module, "weight")
+    watched(X)(X)
+
+
+def test_weight_norm():
+    watched = Watched(parametrizations.weight_norm(nn.Linear(4, 4)))
+    watched(X)(X)
+    assert watched.eager == 0
+
+
+class Square(pt.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 7 * g * ctx.saved_tensors[0]
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: Square.apply(x) + 1, lambda x: checkpoint(lambda y: (y * y).sin(), x, use_reentrant=False),
+    lambda x: pt.func.functional_call(LINEAR, dict(LINEAR.named_parameters()), (x,))], ids=("function", "checkpoint",
+                                                                                          "functional_call"))
+def test_gradients_of_their_own(f):
+    """What is not captured runs eagerly, with its own gradients."""
+    compiled = pt.compile(f, backend="eager")
+    for _ in range(2):
+        a, b = X.clone().requires_grad_(), X.clone().requires_grad_()
+        compiled(a).sum().backward()
+        f(b).sum().backward()
+        equal(a.grad, b.grad)
+
+
+LINEAR = nn.Linear(4, 4)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, pt.compile], ids=("plain", "compiled"))
+def test_compiled_inside(around):
+    inner = around(lambda x: x * 2)
+    module = pt.compile(nn.Linear(4, 4)) if around is pt.compile else nn.Linear(4, 4)
+
+    def f(x):
+        return inner(module(x)) + inner(x)
+    watched = Watched(f, fullgraph=True)
+    watched(X)(X)
+    assert (watched.captures, watched.eager) == (1, 0) or around is pt.compile
+
+
+def test_hooks_of_inputs_and_second_derivatives():
+    def f(x):
+        return (x ** 3).sum()
+    compiled = pt.compile(f, backend="eager")
+    for _ in range(2):
+        x, seen = X.clone().requires_grad_(), []
+        x.register_hook(seen.append)
+        (g,) = pt.autograd.grad(compiled(x), x, create_graph=True)
+        (h,) = pt.autograd.grad(g.sum(), x)
+        equal(h, 6 * X)
+        assert len(seen) == 2
+    assert pt.autograd.gradcheck(compiled, (X.double().requires_grad_(),))
+    assert pt.autograd.gradgradcheck(compiled, (X.double().requires_grad_(),))
+
+
+def test_saved_tensors_are_watched():
+    """A write to what a compiled call saved for the backward raises, as eagerly."""
+    compiled = pt.compile(lambda x: (x * x).sum(), backend="eager")
+    for _ in range(2):
+        x = X.clone().requires_grad_()
+        y = x * 1
+        loss = compiled(y)
+        y.data
+        with pt.no_grad():
+            y.add_(1)
+        with pytest.raises(RuntimeError, match="modified|version"):
+            loss.backward()
+
+
+def test_threads():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    compiled, wrong = pt.compile(model, backend="eager"), []
+
+    def work(k):
+        for n in range(1, 8):
+            x = pt.randn(n, 4)
+            if not np.array_equal(compiled(x).detach().numpy(), model(x).detach().numpy()):
+                wrong.append((k, n))
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+
+
+def test_inference_mode_and_no_grad_results():
+    compiled = pt.compile(lambda x, w: x * w, backend="eager")
+    w = pt.ones(4, requires_grad=True)
+    assert compiled(X, w).requires_grad
+    with pt.no_grad():
+        assert not compiled(X, w).requires_grad
+    with pt.inference_mode():
+        assert compiled(X, w).is_inference()
+    assert compiled(X, w).requires_grad
+
+
+def test_an_error_that_is_handled():
+    """An operation's error that the program handles: it may be the tracer's alone, so that the function is not
+    captured."""
+    def f(x):
+        try:
+            return x @ pt.ones(7)
+        except RuntimeError:
+            return x + 1
+
+    def own(x):
+        try:
+            raise RuntimeError("mine")
+        except RuntimeError as error:
+            return x + len(str(error))
+    watched = Watched(f)
+    watched(X)(X)
+    assert watched.eager == 2
+    watched = Watched(own)
+    watched(X)(X)
+    assert (watched.captures, watched.eager) == (1, 0)
+
+
+def test_iterators_and_generators_from_outside():
+    def f(x, it):
+        return x * next(it)
+    compiled = pt.compile(f, backend="eager")
+    it = iter([1, 2, 3])
+    for k in (1, 2, 3):
+        equal(compiled(X, it), X * k)
+
+    def g(x):
+        for k in range(3):
+            yield x * k
+    made = list(pt.compile(g, backend="eager")(X))
+    for a, b in zip(made, g(X)):
+        equal(a, b)
+
+
+def test_arrays_and_scalars_of_numpy():
+    scalar, array = np.float32(2.5), np.arange(4.0)
+    watched = Watched(lambda x: x * scalar)
+    watched(X)(X)
+    compiled = pt.compile(lambda x: x * pt.from_numpy(array), backend="eager")
+    for _ in range(2):
+        equal(compiled(X), X * pt.from_numpy(array))
+        array += 1
+
+
+def test_types_of_symbols():
+    def f(x, n, r):
+        assert_is = (isinstance(n, int), type(n) is int, isinstance(r, float), isinstance(x.shape[0], int))
+        return x * n * r, assert_is, n + 1, f"{n}"
+    watched = Watched(f)
+    for n in (2, 3, 4):
+        watched(pt.ones(n + 1), n, n / 7)
+
+
+def test_options_reach_the_parts():
+    seen = []
+
+    def backend(module, inputs):
+        seen.append(module)
+        return module.forward
+
+    def f(x):
+        print(end="")
+        return part(x)
+    compiled = pt.compile(f, backend=backend)
+    compiled(X)
+    compiled(X)
+    assert len(seen) == 1
+    assert "cpu" in _compile.backends
+
+
+def part(x):
+    return x.sin()
