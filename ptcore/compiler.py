@@ -17,13 +17,17 @@ __all__ = [
     "cudagraph_mark_step_begin",
     "disable",
     "explain",
+    "get_default_backend",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "nested_compile_region",
     "register_backend",
     "reset",
+    "set_default_backend",
     "set_stance",
+    "substitute_in_graph",
 ]
 
 
@@ -82,6 +86,52 @@ def register_backend(compiler_fn=None, name=None, tags=()):
         raise ValueError(f"register_backend: there is a backend {name!r} already")
     _compile.backends[name] = compiler_fn
     return compiler_fn
+
+
+def get_default_backend():
+    """The backend of ``compile`` without ``backend``."""
+    return _compile.default_backend[0]
+
+
+def set_default_backend(backend):
+    """Sets the backend of ``compile`` without ``backend``; None: "cpu" again.
+
+    Parameters
+    ----------
+    backend : str, callable or None
+
+    Raises
+    ------
+    RuntimeError
+        If no backend has that name.
+    """
+    if backend is not None:
+        _compile.find_backend(backend)
+    _compile.default_backend[0] = "cpu" if backend is None else backend
+
+
+def nested_compile_region(fn=None):
+    """A function that is called several times in a graph; here a hint that changes nothing."""
+    return nested_compile_region if fn is None else fn
+
+
+def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False):
+    """A decorator: a capture takes the decorated Python function where the program calls ``original_fn``, as one in C
+    of which nothing is known.
+
+    Parameters
+    ----------
+    original_fn : callable
+    can_constant_fold_through, skip_signature_check : bool
+        Accepted for programs of PyTorch.
+    """
+    if not callable(original_fn):
+        raise TypeError(f"substitute_in_graph: expected a callable, got {type(original_fn).__name__}")
+
+    def decorate(function):
+        calls.SUBSTITUTES[original_fn] = function
+        return function
+    return decorate
 
 
 def allow_in_graph(fn):

@@ -33,7 +33,7 @@ class _State(threading.local):
 
 
 state = _State()
-stance = ["default"]
+stance, default_backend = ["default"], ["cpu"]
 counts = {"captures": 0, "eager": 0, "raised": 0}
 _all = weakref.WeakSet()
 
@@ -73,16 +73,18 @@ def find_backend(backend):
 class Settings:
     """What was asked of ``compile``, and what is known to vary from call to call."""
 
-    __slots__ = ("backend", "dynamic", "fullgraph", "options", "varying")
+    __slots__ = ("backend", "dynamic", "fullgraph", "limit", "name", "options", "varying")
 
     def __init__(self, fullgraph, dynamic, backend, options):
         self.fullgraph, self.dynamic, self.options = fullgraph, dynamic, options
-        self.backend = find_backend(backend)
+        self.backend, self.limit, self.name = find_backend(backend), LIMIT, None
         self.varying = {}               # text of a source -> dims, or "number"
 
     def copy(self):
         """The same without what was met."""
-        return Settings(self.fullgraph, self.dynamic, self.backend, self.options)
+        made = Settings(self.fullgraph, self.dynamic, self.backend, self.options)
+        made.limit, made.name = self.limit, self.name
+        return made
 
     def make(self, module, inputs):
         made = self.backend(module, inputs, **self.options) if self.options else self.backend(module, inputs)
@@ -120,6 +122,10 @@ class Compiled:
         self.shallow = self.error = None
         _all.add(self)
 
+    @property
+    def name(self):
+        return self.settings.name or _name(self.function)
+
     def reset(self):
         self.forms, self.parts, self.is_full = {}, {}, False
         self.settings.varying = {}
@@ -144,6 +150,14 @@ class Compiled:
 
     def follow(self, segment, inputs, flat, args, kwargs):
         """Runs captured segments as the values that they read lead from one to the next."""
+        grad = is_grad_enabled()
+        try:
+            return self.run_segments(segment, inputs, flat, args, kwargs)
+        except BaseException:
+            set_mode(grad)
+            raise
+
+    def run_segments(self, segment, inputs, flat, args, kwargs):
         results, path, copies = (), None, None
         offset = None
         while True:
@@ -173,7 +187,7 @@ class Compiled:
     def extend(self, path, key, copies, offset, flat, args, kwargs):
         """Captures what follows a value that was not met before."""
         last = path[-1][0]
-        if sum(map(len, last.children.values())) >= LIMIT:
+        if sum(map(len, last.children.values())) >= self.settings.limit:
             self.warn_limit(f"the value read at {_place(last.where)}, now {key[1]}")
             self.is_full = True
             capture = None
@@ -226,16 +240,16 @@ class Compiled:
             if stance[0] == "eager_on_recompile":
                 return self.eagerly(args, kwargs)
             if stance[0] == "fail_on_recompile":
-                raise CaptureError(f"{_name(self.function)} would be captured again under the stance "
+                raise CaptureError(f"{self.name} would be captured again under the stance "
                                    f"'fail_on_recompile': {variants[-1].program.failing(flat)!r} does not hold")
-            if len(variants) >= LIMIT:
+            if len(variants) >= self.settings.limit:
                 self.warn_limit(repr(variants[-1].program.failing(flat)))
                 self.is_full = True
                 return self.eagerly(args, kwargs)
             self.learn(variants, flat)
         grad, offset = is_grad_enabled(), default_generator.get_offset()
         capture = self.capture(flat, kwargs)
-        failed = None
+        failed = raised = None
         try:
             result = self.run_capture(capture)
         except Unsupported as stop:
@@ -246,9 +260,6 @@ class Compiled:
         else:
             self.store(capture, args, kwargs)
             return result
-        finally:
-            if failed is not None or sys.exc_info()[1] is not None:
-                set_mode(grad)
         capture.undo()
         default_generator.set_offset(offset)
         set_mode(grad)
@@ -268,7 +279,7 @@ class Compiled:
 
     def refuse(self, stop):
         if self.settings.fullgraph:
-            raise CaptureError(f"{_name(self.function)} is not captured as one graph, as fullgraph=True asks: "
+            raise CaptureError(f"{self.name} is not captured as one graph, as fullgraph=True asks: "
                                f"{stop.reason}{_at(stop.where)}") from None
 
     def variants_of(self, args, kwargs):
@@ -303,11 +314,10 @@ class Compiled:
                     self.settings.varying.setdefault(g.source.text, set()).add("number")
 
     def warn_limit(self, text):
+        met = f"{self.name} was captured {self.settings.limit} times"
         if self.settings.fullgraph:
-            raise CaptureError(f"{_name(self.function)} was captured {LIMIT} times, and is not again: {text} does not "
-                               "hold")
-        warnings.warn(f"compile: {_name(self.function)} was captured {LIMIT} times and runs eagerly from now on; what "
-                      f"did not hold last: {text}", stacklevel=4)
+            raise CaptureError(f"{met}, and is not again: {text} does not hold")
+        warnings.warn(f"compile: {met} and runs eagerly from now on; what did not hold last: {text}", stacklevel=4)
 
     # -- without a graph -----------------------------------------------------------------------------------------
 
@@ -414,6 +424,9 @@ class OptimizedModule(Module):
         """The compiled module's result."""
         return self._compiled(*args, **kwargs)
 
+    def __len__(self):
+        return len(self._orig_mod)
+
     def train(self, mode=True):
         """Sets the mode of the module itself."""
         self._orig_mod.train(mode)
@@ -452,7 +465,8 @@ def _again(module, *settings):
     return OptimizedModule(module, Settings(*settings))
 
 
-def compile(model=None, *, fullgraph=False, dynamic=None, backend="cpu", mode=None, options=None, disable=False):
+def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,
+            disable=False, recompile_limit=None):
     """A function or module that answers calls by graphs that earlier calls were captured as.
 
     At the first call the function runs under a tracer: its rows become a graph, and all that it reads outside of the
@@ -470,16 +484,21 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="cpu", mode=No
     dynamic : bool, optional
         Whether sizes are symbols: True from the first call, False never. By default those sizes are that were met
         with a second value.
-    backend : str or callable, default: "cpu"
+    backend : str or callable, optional
         What runs graphs: a name of :func:`ptcore.compiler.list_backends`, or a function of a GraphModule and example
-        inputs that returns a callable, which takes the inputs and returns a tuple.
+        inputs that returns a callable, which takes the inputs and returns a tuple. By default that of
+        :func:`ptcore.compiler.get_default_backend`, which is "cpu".
     mode : str, optional
         Accepted for programs of PyTorch: "default", "reduce-overhead", "max-autotune" or
         "max-autotune-no-cudagraphs"; all mean the same here.
     options : dict, optional
         Handed to the backend as keywords.
+    name : str, optional
+        What warnings and errors call the function.
     disable : bool, default: False
         Whether to return the function itself.
+    recompile_limit : int, optional
+        How often the function is captured before it runs eagerly; 8 by default.
 
     Returns
     -------
@@ -505,12 +524,13 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="cpu", mode=No
         raise RuntimeError(f"compile: unknown mode {mode!r}")
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
-                                 options=options, disable=disable)
+                                 options=options, name=name, disable=disable, recompile_limit=recompile_limit)
     if not callable(model):
         raise TypeError(f"compile: expected a callable, got {type(model).__name__}")
     if disable:
         return model
-    settings = Settings(bool(fullgraph), dynamic, backend, options)
+    settings = Settings(bool(fullgraph), dynamic, default_backend[0] if backend is None else backend, options)
+    settings.name, settings.limit = name, LIMIT if recompile_limit is None else recompile_limit
     if isinstance(model, Module):
         return model if isinstance(model, OptimizedModule) else OptimizedModule(model, settings)
     if isinstance(model, type):

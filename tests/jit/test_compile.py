@@ -762,3 +762,58 @@ def test_nothing_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         counted(branchy, (X,), (-X,), captures=2)
+
+
+def test_limits_and_names():
+    compiled = pt.compile(lambda x, k: x + len(k), backend="eager", recompile_limit=2, name="lengths")
+
+    def calls():
+        for k in ("a", "bb", "ccc", "dddd"):
+            equal(compiled(X, k), X + len(k))
+    with pytest.warns(UserWarning, match="lengths was captured 2 times"):
+        calls()
+
+
+def test_a_default_backend():
+    seen = []
+
+    def backend(module, inputs):
+        seen.append(module)
+        return module.forward
+    pt.compiler.set_default_backend(backend)
+    try:
+        assert pt.compiler.get_default_backend() is backend
+        equal(pt.compile(lambda x: x * 2)(X), X * 2)
+        assert len(seen) == 1
+    finally:
+        pt.compiler.set_default_backend(None)
+    assert pt.compiler.get_default_backend() == "cpu"
+    with pytest.raises(RuntimeError, match="no backend"):
+        pt.compiler.set_default_backend("nothing")
+
+
+def test_substitutes(monkeypatch):
+    import bisect
+    monkeypatch.setattr("ptcore.jit._capture.calls.SUBSTITUTES", {})
+
+    @pt.compiler.substitute_in_graph(bisect.bisect_left)
+    def left(a, x):
+        return len([v for v in a if v < x])
+    compiled = pt.compile(lambda x: x * bisect.bisect_left([1, 2, 3], 2), backend="eager", fullgraph=True)
+    equal(compiled(X), X)
+
+
+def test_modes_after_an_error():
+    def f(x, index):
+        with pt.no_grad():
+            y = x[index]
+        return y * x
+    compiled, x = pt.compile(f, backend="eager"), X.clone().requires_grad_()
+    for index in (2, 1, 9, 1, 9):
+        places = pt.tensor([index])
+        if index == 9:
+            with pytest.raises(IndexError):
+                compiled(x, places)
+        else:
+            equal(compiled(x, places), f(x, places))
+        assert pt.is_grad_enabled()

@@ -1,6 +1,7 @@
 """Calls of a rewritten function: what is rewritten in its turn, what is known to be pure, what is refused."""
 import builtins
 import collections
+import collections.abc
 import contextlib
 import dataclasses
 import functools
@@ -59,6 +60,8 @@ def _line():
 def call(r, f, args, kwargs):
     """The result of a call, recorded."""
     kind = type(f)
+    if SUBSTITUTES and isinstance(f, collections.abc.Hashable) and f in SUBSTITUTES:
+        return call(r, SUBSTITUTES[f], args, kwargs)
     if kind is types.FunctionType:
         if is_rewritten(f):
             return f(*args, **kwargs)
@@ -87,6 +90,7 @@ def call(r, f, args, kwargs):
     r.unsupported(f"it calls {_name(f)}, of which nothing is known")
 
 
+SUBSTITUTES = {}                    # functions and the Python ones that are captured in their place
 OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      # compiled functions of the package
 BUILTIN = {types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
            types.ClassMethodDescriptorType}
