@@ -354,6 +354,24 @@ def test_an_attribute_covers_what_the_class_has():
           lambda: delattr(thing, "factor"), lambda: delattr(Derived, "factor"), captures=3)
 
 
+def test_the_bases_of_a_class():
+    class Base:
+        factor = 2
+
+    class More(Base):
+        factor = 3
+
+    class Derived(Base):
+        def value(self, x):
+            return x * super().factor + self.factor
+
+    class Between(More):
+        pass
+    thing = Derived()
+    check(lambda x: thing.value(x), (X,), setting(Derived, __bases__=(Between,)), setting(Base, factor=5),
+          setting(More, factor=7), setting(Between, factor=8))
+
+
 def test_another_object():
     fresh = Plain()
     fresh.scale = 9.0

@@ -132,6 +132,7 @@ class _Watched(_compile.Compiled):
 
     def run_capture(self, capture):
         name = getattr(self.function, "__qualname__", None) or type(self.function).__name__
+        capture.located = True
         try:
             result = super().run_capture(capture)
         except Unsupported as stop:

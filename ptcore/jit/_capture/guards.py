@@ -14,12 +14,23 @@ READS = {
     "attribute": "getattr({0}, {1})",
     "item": "{0}[{1}]",
     "cell": "{1}.cell_contents",
-    "class": "{0}[{1}]",            # of the parent's list of class dictionaries; see class_value
 }
 
 
 class Source:
-    """Where a value comes from."""
+    """Where a value comes from.
+
+    Attributes
+    ----------
+    kind : str
+        A key of ``READS``, or "class": what a class or its bases have under a name.
+    parent : Source or None
+    key
+        An index, a name, a cell, an object; of "class" the class, the name, what was found, in which class, and the
+        order of classes.
+    text : str
+        For people.
+    """
 
     __slots__ = ("key", "kind", "parent", "text")
 
@@ -39,7 +50,7 @@ class Source:
         if kind == "cell":
             return self.key.cell_contents
         if kind == "class":
-            return class_value(*self.key)
+            return class_value(*self.key[:2])
         base = self.parent.fetch(args)
         if kind == "instance":
             return base.__dict__[self.key]
@@ -51,11 +62,16 @@ ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing"})()
 
 def class_value(cls, name):
     """What a class or its bases have under a name, as it is there; ABSENT if nothing."""
+    owner = owner_of(cls, name)
+    return ABSENT if owner is None else owner.__dict__[name]
+
+
+def owner_of(cls, name):
+    """The first of a class and its bases that has a name, or None."""
     for c in cls.__mro__:
-        found = c.__dict__
-        if name in found:
-            return found[name]
-    return ABSENT
+        if name in c.__dict__:
+            return c
+    return None
 
 
 class Guard:
@@ -188,6 +204,7 @@ def tuple_of(cls, parts):
     return cls(parts) if hasattr(cls, "n_sequence_fields") else tuple.__new__(cls, parts)
 
 
+SLOW_CHECKS = 4
 NAMED = ("no attribute", "no key", "has key")       # several of them may be on one source
 
 
@@ -199,12 +216,14 @@ class Program:
     guards : list of Guard
         In the order in which they are checked: a later one may rely on those before it.
     inputs : list of Source
+    check : callable
+        Of the arguments of a call.
     """
 
     def __init__(self):
         self.guards, self.inputs = [], []
         self._met = set()
-        self._check = None
+        self.check, self.uses = self._first_checks, 0
 
     def add(self, kind, source, expected, where=None):
         """Adds a guard, once."""
@@ -217,12 +236,16 @@ class Program:
         """The first guard that does not hold, or None."""
         return next((g for g in self.guards if not g.holds(args)), None)
 
-    @property
-    def check(self):
-        """``check(args)`` gives the tuple of inputs, or None if a guard does not hold."""
-        if self._check is None:
-            self._check = _compiled(self)
-        return self._check
+    def _first_checks(self, args):
+        """``check(args)`` gives the tuple of inputs, or None if a guard does not hold. The first times it asks guard by
+        guard; to compile a check takes as long as some dozens of such."""
+        self.uses += 1
+        if self.uses > SLOW_CHECKS:
+            self.check = _compiled(self)
+            return self.check(args)
+        if self.failing(args) is not None:
+            return None
+        return tuple([s.fetch(args) for s in self.inputs])
 
 
 class _Text:
@@ -253,7 +276,7 @@ class _Text:
             if source.kind == "object":
                 return self.object(source.key)
             if source.kind == "class":          # a guard of its own says that it is this object
-                return self.object(class_value(*source.key))
+                return self.object(source.key[2])
             parent = None if source.parent is None else self.variable(source.parent)
             value = READS[source.kind].format(parent, self.object(source.key))
             if source.kind == "attribute" and source.key.isidentifier():
@@ -278,17 +301,15 @@ class _Text:
     def guard(self, g):
         kind, e = g.kind, g.expected
         if kind == "class":
-            cls, name = g.source.key
-            for c in cls.__mro__:
-                if e is not ABSENT and name in c.__dict__:
+            cls, name, _, owner, mro = g.source.key
+            self.fails(f"{self.named(cls)}.__mro__ is not {self.named(mro)}")
+            for c in mro:
+                if c is owner:
                     if not _fixed(c):
                         self.fails(f"{self.space_of(c)}[{name!r}] is not {self.named(e)}")
                     break
                 if not _fixed(c):
                     self.fails(f"{name!r} in {self.space_of(c)}")
-            else:
-                if e is not ABSENT:     # it is gone since
-                    self.fails("True")
             return
         if g.source.kind == "class" and kind in ("is", "value", "type"):
             return

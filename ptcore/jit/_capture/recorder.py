@@ -18,7 +18,7 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.jit._capture import calls
-from ptcore.jit._capture.guards import ABSENT, Source, class_value, tuple_of
+from ptcore.jit._capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
 from ptcore.jit._capture.rewrite import NAMESPACE
 from ptcore.jit._capture.tracer import Stop, Unsupported
 from ptcore.nn.modules._registry import Registry
@@ -71,7 +71,7 @@ class Recorder:
         return self.source("object", None, x, text or getattr(x, "__qualname__", None) or type(x).__name__)
 
     def guard(self, kind, source, expected):
-        frame = user_frame()
+        frame = user_frame() if self.capture.located else None
         self.capture.program.add(kind, source, expected,
                                  None if frame is None else (frame.f_code.co_filename, frame.f_lineno))
 
@@ -184,18 +184,19 @@ class Recorder:
         key = cls, name
         found = self.classes.get(key)
         if found is None:
-            found = class_value(cls, name)
+            owner = owner_of(cls, name)
+            found = ABSENT if owner is None else owner.__dict__[name]
+            source = self.class_sources[key] = Source("class", None, (cls, name, found, owner, cls.__mro__),
+                                                      f"{cls.__name__}.{name}")
             heap = [c for c in cls.__mro__ if c.__flags__ & 1 << 9]
             if heap:                    # a class of Python code
-                source = self.class_sources[key] = Source("class", None, key, f"{cls.__name__}.{name}")
                 self.guard("class", source, found)
             self.classes[key] = found
         return found
 
     def class_source(self, cls, name):
-        key = cls, name
-        return self.class_sources.get(key) or self.class_sources.setdefault(key, Source("class", None, key,
-                                                                                        f"{cls.__name__}.{name}"))
+        self.in_class(cls, name)
+        return self.class_sources[cls, name]
 
     def attribute(self, x, name):
         cls = type(x)
@@ -256,7 +257,10 @@ class Recorder:
                 if name not in space:
                     self.guard("no key", base, name)
                     continue
-                self.guard("is", self.source("item", base, name, f"{c.__name__}.{name}"), space[name])
+                source = self.source("item", base, name, f"{c.__name__}.{name}")
+                if not hasattr(type(space[name]), "__get__"):
+                    return self.track(space[name], source)
+                self.guard("is", source, space[name])
             elif name not in space:
                 continue
             if isinstance(space[name], property):
@@ -273,7 +277,7 @@ class Recorder:
         if isinstance(raw, staticmethod):
             return raw.__func__
         if not hasattr(type(raw), "__get__"):
-            return self.track(raw, self.class_source(cls, name)) if (cls, name) in self.classes else raw
+            return self.track(raw, self.class_source(cls, name))
         if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
                             types.BuiltinFunctionType, *calls.OWN_FUNCTIONS)):
             return raw.__get__(x, cls)

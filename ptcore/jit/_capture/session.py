@@ -136,6 +136,7 @@ class Capture:
         self.function, self.names, self.flat, self.words = function, names, flat, words
         self.settings, self.path = settings, list(path)
         self.varying = settings.varying
+        self.located = False            # whether guards know the user's lines
         self.symbolic = bool(settings.dynamic is not False and (settings.varying or settings.dynamic))
         self.segments, self.results, self.ran = [], (), []
         self.values = []                # what was read, one for each segment but the last
