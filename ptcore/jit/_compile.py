@@ -210,7 +210,7 @@ class Compiled:
             capture.undo()
             self.give_up(last, key)
         for x, copy in reversed(copies):
-            x.detach().copy_(copy)
+            x.data.copy_(copy)
         default_generator.set_offset(offset)
         set_mode(path[0][0].entry_grad)
         return self.eagerly(args, kwargs)

@@ -693,8 +693,10 @@ class Recorder:
         if name in ("eq", "ne"):
             if self.by_identity(a) and self.by_identity(b):
                 return self.same(a, b) == (name == "eq")
-            if (self.by_identity(a) and type(b) in VALUES) or (self.by_identity(b) and type(a) in VALUES):
-                return name == "ne"
+            for x, y in ((a, b), (b, a)):
+                if type(y) in VALUES and (self.by_identity(x) or (type(x) in calls.CONTAINERS
+                                                                  and type(y) in (int, float, bool, str, type(None)))):
+                    return name == "ne"
         return getattr(operator, name)(self.native(a), self.native(b))
 
     def by_identity(self, x):

@@ -215,7 +215,7 @@ class Capture:
         """Takes back what segments of this capture have written."""
         for copies in reversed(self.ran):
             for x, copy in copies:
-                x.detach().copy_(copy)
+                x.data.copy_(copy)          # which is not counted
 
     # -- segments ------------------------------------------------------------------------------------------------
 

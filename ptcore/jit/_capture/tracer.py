@@ -259,17 +259,21 @@ class CaptureTracer(ProxyTracer):
             self.needs_modes = True
             s.requires_grad_()
             if not x.is_leaf:
-                s = self.with_history(s, feed)
+                s = self.with_history(s, x, feed)
         return s
 
-    def with_history(self, s, feed):
+    def with_history(self, s, x, feed):
         """A stand-in that is no leaf, as what it stands for is none."""
         names = "graph", "feeds", "last_taken", "count", "grad_mode"
         before = [getattr(self, name) for name in names]
         self.graph, self.feeds, self.last_taken = Graph(tracer_cls=type(self)), [], None
         try:
             with enable_grad(), self:
-                made = s.view_as(s)
+                try:
+                    made = self.pair(meta_of(x), feed, x.device)
+                    made.copy_(s)
+                except RuntimeError:        # elements that share memory
+                    made = s.view_as(s)
         finally:
             for name, value in zip(names, before):
                 setattr(self, name, value)
