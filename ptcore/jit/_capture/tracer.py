@@ -215,8 +215,10 @@ class CaptureTracer(ProxyTracer):
 
     def take(self, feed):
         """The placeholder of a value that the segment takes."""
+        if feed.place is None:
+            raise Unsupported("it needs a value that it did not need when it was captured first")
         made = self.graph._add("placeholder", feed.label, (), {}, feed.label)
-        made.meta["place"] = -len(self.feeds) - 1
+        made.meta["place"] = feed.kind, feed.place      # the same whenever the program goes this way
         if made.prev is not (self.last_taken or self.graph._root):
             first = self.last_taken
             if first is None:
@@ -268,9 +270,9 @@ class CaptureTracer(ProxyTracer):
         before = [getattr(self, name) for name in names]
         self.graph, self.feeds, self.last_taken = Graph(tracer_cls=type(self)), [], None
         try:
+            made = self.pair(meta_of(x), feed, x.device)
             with enable_grad(), self:
                 try:
-                    made = self.pair(meta_of(x), feed, x.device)
                     made.copy_(s)
                 except RuntimeError:        # elements that share memory
                     made = s.view_as(s)
