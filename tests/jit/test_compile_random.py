@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import ptcore as pt
 
 EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "150"))
-STEPS = ("add", "mul", "add_", "mul_", "relu_", "view", "first", "flip", "branch", "branch_else", "item", "count", "mask",
-         "dropout", "no_grad", "detach", "loop", "size", "number", "cat", "set", "where", "sum", "keep", "swap",
+STEPS = ("add", "mul", "add_", "mul_", "relu_", "view", "first", "flip", "branch", "branch_else", "item", "count",
+         "mask", "dropout", "no_grad", "detach", "loop", "size", "number", "cat", "set", "where", "sum", "keep", "swap",
          "detached_write", "copy", "transposed", "tolist", "enable")
 
 

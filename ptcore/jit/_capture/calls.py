@@ -18,6 +18,7 @@ from ptcore._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_
 from ptcore._tensor import Tensor
 from ptcore.autograd.function import Function
 from ptcore.jit._capture.guards import tuple_of
+from ptcore.jit._capture.kinds import OWN_FUNCTIONS
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit._capture.source import NoSource
 from ptcore.jit._capture.tracer import Stop, Unsupported
@@ -91,7 +92,6 @@ def call(r, f, args, kwargs):
 
 
 SUBSTITUTES = {}                    # functions and the Python ones that are captured in their place
-OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      # compiled functions of the package
 BUILTIN = {types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
            types.ClassMethodDescriptorType}
 

@@ -1,6 +1,9 @@
 """One capture: a call of the user's function under the tracer, cut into segments where it reads values of tensors."""
+import enum
 import types
 from collections import OrderedDict, defaultdict, deque
+
+import numpy as np
 
 import ptcore
 import ptcore._ops as ops
@@ -11,18 +14,16 @@ from ptcore._ops.table.ids import op_name
 from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import aside, is_grad_enabled, is_inference_mode_enabled, mode_word
 from ptcore._subclass import carried_by, payload_of
-from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
-from ptcore.jit._capture import recorder as recording
 from ptcore.jit._capture.guards import Program, Source, TensorLook, tuple_of
-from ptcore.jit._capture.recorder import Recorder, is_sequence
+from ptcore.jit._capture.kinds import NUMBERS, VALUES, is_sequence
+from ptcore.jit._capture.recorder import Recorder
 from ptcore.jit._capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, set_grad_enabled
 from ptcore.nn.parameter import Parameter
 
 __all__ = ["Capture", "Segment", "modes"]
 
-SYMBOLS = (SymInt, SymFloat, SymBool)
 
 
 def modes():
@@ -253,7 +254,7 @@ class Capture:
 
         def later(held):
             if type(held) is Feed:
-                if held.kind == "input":
+                if held.kind == "input" or held.place is None:
                     return held
                 held = held.node
             place = held.meta["place"]
@@ -368,7 +369,7 @@ class SizesHold:
             x = source.fetch(args)
             values.append(x if dim is None else x.shape[dim])
         for (_, value), given in zip(self.env.inputs, values):
-            atoms = value.expr.atoms() if isinstance(value, SYMBOLS) else None
+            atoms = value.expr.atoms() if isinstance(value, NUMBERS) else None
             if atoms is None:
                 if value != given:
                     return False
@@ -423,14 +424,14 @@ class Builder:
             if payload_of(x) is None or carried_by(x, self.capture.tracer) is None:
                 x = self.capture.unknown(x)
             return self.out(x)
-        if cls in SYMBOLS:
+        if cls in NUMBERS:
             return self.out(x)
-        if cls in recording.VALUES or isinstance(x, recording.np.generic):
+        if cls in VALUES or isinstance(x, np.generic):
             return "constant", x
         source = r.source_of(x)
         if source is not None:
             return ("constant", x) if source.kind == "object" else ("source", source)
-        if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType)) or isinstance(x, recording.enum.Enum):
+        if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType)) or isinstance(x, enum.Enum):
             return "constant", x
         known = self.memo.get(id(x))
         if known is not None:
