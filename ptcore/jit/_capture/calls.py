@@ -153,10 +153,30 @@ def _method(r, f, args, kwargs):
                 r.unsupported("it reads the values of a tensor inside a transformation")
             known = payload.known_value()
             return r.capture.reads(payload, "tolist") if known is None else known.tolist()
+        if function is Tensor.to or function is Tensor.cpu:
+            return _to(r, r.known_tensor(owner), ("cpu", *args) if function is Tensor.cpu else args, kwargs)
         return call(r, function, (owner, *args), kwargs)
     if isinstance(owner, type) and issubclass(owner, Function) and function.__name__ == "apply":
         r.unsupported(f"it calls the autograd function {owner.__name__}")
     return call(r, function, (owner, *args), kwargs)
+
+
+def _to(r, x, args, kwargs):
+    """``x.to(...)``: a stand-in's memory is elsewhere, so a device that is its own already is left out."""
+    rest, words = [native(r, a) for a in args], _native_words(r, dict(kwargs))
+    device, dtype = words.pop("device", None), words.pop("dtype", None)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+        device, dtype = other.device if device is None else device, other.dtype if dtype is None else dtype
+    elif rest and (rest[0] is None or isinstance(rest[0], (ptcore.device, int)) or (
+            isinstance(rest[0], str) and rest[0].partition(":")[0] in ("cpu", "cuda", "meta"))):
+        device = rest.pop(0)
+    if rest and not isinstance(rest[0], bool):
+        dtype = rest.pop(0)
+    words |= dict(zip(("non_blocking", "copy"), rest))
+    if device is not None and ptcore.device(device) != x.device:
+        words["device"] = device
+    return x.to(dtype=x.dtype if dtype is None else dtype, **words)
 
 
 def _module(r, f, args, kwargs):

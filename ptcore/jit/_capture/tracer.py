@@ -238,6 +238,13 @@ class CaptureTracer(ProxyTracer):
         made.meta["place"] = self.count
         return made
 
+    def call(self, op, args, out, variant):
+        if op == "to_device":           # its own device, though the memory is elsewhere
+            payload = carried_by(args[0], self)
+            if payload is not None and payload.device == args[1]:
+                return args[0]
+        return super().call(op, args, out, variant)
+
     def run(self, op, own, values, out, variant, keyword):
         try:
             return super().run(op, own, values, out, variant, keyword)
