@@ -1,5 +1,5 @@
-"""Each attribute of a tensor and each method without arguments, read inside of a compiled function: what a stand-in says
-is what the tensor says, of several layouts, with and without history."""
+"""Each attribute of a tensor and each method without arguments, inside of a compiled function: what a stand-in says
+is what the tensor says, for several layouts, with and without history."""
 import linecache
 import math
 

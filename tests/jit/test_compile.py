@@ -77,7 +77,8 @@ def flat(x):
     lambda x: (x[::2].add_(5), x.flatten()), lambda x: pt.add(x, 1, out=x), lambda x: x.contiguous(),
     lambda x: x.to(pt.float32), lambda x: x.to("cpu"), lambda x: x.to(x.device), lambda x: x.to(x), lambda x: x.cpu(),
     lambda x: x.to("cpu", pt.float32), lambda x: x.to(device=pt.device("cpu"), copy=True), lambda x: x.type_as(x),
-    lambda x: x.new_zeros(2), lambda x: pt.zeros(2, device=x.device) + x[:2], lambda x: pt.empty_like(x).copy_(x), lambda x: (x.expand(3, 4), x.chunk(2)), lambda x: x.T, lambda x: (x + 0, None, 3, "a")])
+    lambda x: x.new_zeros(2), lambda x: pt.zeros(2, device=x.device) + x[:2], lambda x: pt.empty_like(x).copy_(x),
+    lambda x: (x.expand(3, 4), x.chunk(2)), lambda x: x.T, lambda x: (x + 0, None, 3, "a")])
 def test_writes_and_views(f):
     both(f, lambda: (pt.tensor([1.0, -2.0, 3.0, 4.0]),))
 

@@ -31,6 +31,7 @@ class Unwritable(Exception):
         self.reason, self.line = reason, line
 
 
+KEPT = 10_000
 _known = {}                         # code object's id -> (the code, the maker of rewritten functions or an exception)
 
 
@@ -47,6 +48,8 @@ def rewritten(code):
             made = _write(code)
         except (NoSource, Unwritable) as error:
             made = error.with_traceback(None)
+        if len(_known) > KEPT:          # functions made again and again
+            _known.clear()
         known = _known[id(code)] = code, made
     if isinstance(known[1], Exception):
         raise known[1]
