@@ -189,35 +189,28 @@ class Compiled:
         last = path[-1][0]
         if sum(map(len, last.children.values())) >= self.settings.limit:
             self.warn_limit(f"the value read at {_place(last.where)}, now {key[1]}")
-            self.is_full = True
-            capture = None
+            self.is_full = True             # after this call, whose first part has run
+        set_mode(path[0][0].entry_grad)
+        capture = self.capture(flat, kwargs, path)
+        try:
+            result = self.run_capture(capture)
+        except Unsupported as stop:
+            self.refuse(stop)
+        except Exception as error:
+            counts["raised"] += 1
+            self.error = error.with_traceback(None)
         else:
-            set_mode(path[0][0].entry_grad)
-            capture = self.capture(flat, kwargs, path)
-        if capture is not None:
-            try:
-                result = self.run_capture(capture)
-            except Unsupported as stop:
-                self.refuse(stop)
-            except Exception as error:
-                counts["raised"] += 1
-                self.error = error.with_traceback(None)
-            else:
-                for k, segment in enumerate(capture.segments[len(path):], len(path)):
-                    last.children.setdefault(key_of(capture.values[k - 1]), []).append(segment)
-                    last = segment
-                return result
-            capture.undo()
-            self.give_up(last, key)
+            for k, segment in enumerate(capture.segments[len(path):], len(path)):
+                last.children.setdefault(key_of(capture.values[k - 1]), []).append(segment)
+                last = segment
+            return result
+        capture.undo()
+        self.is_full = True
         for x, copy in reversed(copies):
             x.data.copy_(copy)
         default_generator.set_offset(offset)
         set_mode(path[0][0].entry_grad)
         return self.eagerly(args, kwargs)
-
-    def give_up(self, last, key):
-        """The way on from a value cannot be captured: the function runs eagerly from now on."""
-        self.is_full = True
 
     # -- unknown ways --------------------------------------------------------------------------------------------
 

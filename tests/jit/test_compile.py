@@ -437,7 +437,7 @@ def test_too_many_ways_on():
             watched(X + k)
     with pytest.warns(UserWarning, match="captured 8 times") as found:
         calls()
-    assert len(found) == 1 and watched.captures == 8
+    assert len(found) == 1 and watched.captures == 9
 
 
 def test_an_effect_is_taken_back():

@@ -12,7 +12,7 @@ import types
 
 import ptcore
 from ptcore._errors import user_frame
-from ptcore._state import GradMode
+from ptcore._state import GradMode, aside
 from ptcore._subclass import carried_by, payload_of
 from ptcore._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_max, sym_min
 from ptcore._tensor import Tensor
@@ -47,9 +47,16 @@ TENSOR_REFUSED = {
     "share_memory_", "resize_", "set_", "pin_memory", "record_stream", "map_", "map2_", "apply_", "__reduce_ex__",
     "__cuda_array_interface__", "requires_grad_", "detach_", "resize_as_", "is_shared", "_backward_hooks", "names",
     "retains_grad", "output_nr", "is_pinned", "__deepcopy__", "module_load"}
-# Files of the package whose functions are called as they are: they ask nothing but their arguments and the modes.
-OWN = ("ptcore._", "ptcore.fft", "ptcore.linalg", "ptcore.special", "ptcore.func", "ptcore.signal", "ptcore.masked",
-       "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd")
+# Files of the package whose functions are called as they are: they ask nothing but their arguments and the modes, and
+# leave nothing behind; but for those named below.
+OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "ptcore._dtype", "ptcore._device",
+       "ptcore._symbolic", "ptcore._state", "ptcore._pytree", "ptcore._overrides", "ptcore._errors", "ptcore._shape",
+       "ptcore.fft", "ptcore.linalg", "ptcore.special", "ptcore.func._vjp", "ptcore.func._jvp", "ptcore.signal",
+       "ptcore.masked", "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd._batch",
+       "ptcore.autograd._backward", "ptcore.autograd.functional")
+REFUSED_FILES = ("ptcore._ops._select", "ptcore._ops.table.register")
+REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "_set_grad_enabled",
+           "set_saved_hooks", "set_autocast_mode", "set_function_mode", "set_anomaly", "warn", "set_data"}
 PURE_MODULES = {"math", "cmath", "_operator", "itertools", "_functools"}
 
 
@@ -75,6 +82,8 @@ def call(r, f, args, kwargs):
     if handler is not None:
         return handler(r, *args, **kwargs)
     if kind in OWN_FUNCTIONS:
+        if kind is COMPILED_FUNCTION and not _is_pure(f, args):
+            r.unsupported(f"it calls {_name(f)}, which asks or changes what is no argument")
         return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
     if isinstance(f, Module):
         inner = f.__dict__.get("_captured_as")
@@ -96,6 +105,18 @@ BUILTIN = {types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperD
            types.ClassMethodDescriptorType}
 
 
+COMPILED_FUNCTION = OWN_FUNCTIONS[2]
+
+
+def _is_pure(f, args):
+    """Whether a function of the package asks nothing but its arguments and the modes, and leaves nothing behind."""
+    module, name = f.__module__ or "", f.__name__
+    if args and isinstance(args[0], Tensor) and getattr(Tensor, name, None) is f:
+        return name not in TENSOR_REFUSED
+    return (module.startswith(OWN) and name not in REFUSED and not module.startswith(REFUSED_FILES)) or (
+        module == "ptcore" and name in ("broadcast_shapes", "is_tensor"))
+
+
 def _name(f):
     found = getattr(f, "__qualname__", None) or getattr(f, "__name__", None)
     module = getattr(f, "__module__", None)
@@ -113,8 +134,7 @@ def _function(r, f, args, kwargs):
     inner = getattr(f, "_captured_as", None)
     if inner is not None:
         return inner(r, args, kwargs)
-    module = f.__module__ or ""
-    if module.startswith(OWN) and f.__code__.co_filename.startswith(_PACKAGE):
+    if f.__code__.co_filename.startswith(_PACKAGE) and _is_pure(f, ()):
         return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
     if r.source_of(f) is None:          # a function of a class, or one that native code gave
         r.known[id(f)] = f, r.object_source(f, f.__qualname__)
@@ -152,7 +172,10 @@ def _method(r, f, args, kwargs):
             if payload is None:
                 r.unsupported("it reads the values of a tensor inside a transformation")
             known = payload.known_value()
-            return r.capture.reads(payload, "tolist") if known is None else known.tolist()
+            if known is None:
+                return r.capture.reads(payload, "tolist")
+            with aside():
+                return known.tolist()
         if function is Tensor.to or function is Tensor.cpu:
             return _to(r, r.known_tensor(owner), ("cpu", *args) if function is Tensor.cpu else args, kwargs)
         return call(r, function, (owner, *args), kwargs)
@@ -480,7 +503,7 @@ def _sum(r, x, start=0):
 
 
 def _extreme(f):
-    def extreme(r, *args, **kwargs):
+    def extreme(r, /, *args, **kwargs):
         if kwargs.get("key") is not None:
             kwargs["key"] = native(r, kwargs["key"])
         if len(args) == 1:
@@ -536,7 +559,7 @@ def _callable(r, x):
 
 
 def _refused(what):
-    def refused(r, *args, **kwargs):
+    def refused(r, /, *args, **kwargs):
         r.unsupported(f"it {what}")
     return refused
 
@@ -571,7 +594,7 @@ def _sequence(cls):
 
 
 def _dict(cls):
-    def make(r, *args, **kwargs):
+    def make(r, /, *args, **kwargs):
         first = args[:-1] if cls is collections.defaultdict else ()
         given = args[len(first):] if cls is not collections.defaultdict else args[1:]
         if cls is collections.defaultdict:
@@ -636,7 +659,7 @@ CLASSES = {
     complex: _number(complex), range: lambda r, *xs: range(*[operator.index(native(r, x)) for x in xs]),
     type: _type, super: lambda r, *xs: super(*xs), slice: lambda r, *xs: slice(*xs),
     object: lambda r: object(),
-    functools.partial: lambda r, f, *args, **kwargs: functools.partial(_as_function(r, f), *args, **kwargs),
+    functools.partial: lambda r, f, /, *args, **kwargs: functools.partial(_as_function(r, f), *args, **kwargs),
 }
 
 
@@ -690,4 +713,4 @@ def context(r, x):
 
 # -- Python functions with a meaning of their own ---------------------------------------------------------------------
 
-PYTHON = {ptcore.autograd.backward: _refused("runs backward()")}
+PYTHON = {}

@@ -536,10 +536,10 @@ class Recorder(Operators):
     def super_of(self, cls, x):
         return super(cls, x)
 
-    def method(self, x, name, *args, **kwargs):
+    def method(self, x, name, /, *args, **kwargs):
         return calls.call(self, self.attribute(x, name), args, kwargs)
 
-    def call(self, f, *args, **kwargs):
+    def call(self, f, /, *args, **kwargs):
         return calls.call(self, f, args, kwargs)
 
     def native(self, x):

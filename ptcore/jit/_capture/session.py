@@ -53,8 +53,8 @@ class Segment:
         Makes the user's result, at the end.
     """
 
-    __slots__ = ("asks", "children", "entry_grad", "exit_grad", "feeds", "impure", "live", "module", "plain", "program",
-                 "run", "template", "where", "written")
+    __slots__ = ("asks", "children", "count", "entry_grad", "exit_grad", "feeds", "impure", "live", "module", "plain",
+                 "program", "run", "template", "varying", "where", "written")
 
     def __init__(self, program, module, feeds, asks, live, entry_grad):
         self.program, self.module, self.feeds, self.asks, self.live = program, module, feeds, asks, live
@@ -136,9 +136,10 @@ class Capture:
     def __init__(self, function, names, flat, words, settings, path=()):
         self.function, self.names, self.flat, self.words = function, names, flat, words
         self.settings, self.path = settings, list(path)
-        self.varying = settings.varying
+        # a program that is captured on must be what it was: what is known to vary by now does not matter
+        self.varying = path[0][0].varying if path else {k: set(v) for k, v in settings.varying.items()}
         self.located = False            # whether guards know the user's lines
-        self.symbolic = bool(settings.dynamic is not False and (settings.varying or settings.dynamic))
+        self.symbolic = bool(settings.dynamic is not False and (self.varying or settings.dynamic))
         self.segments, self.results, self.ran = [], (), []
         self.values = []                # what was read, one for each segment but the last
         self.program = Program()
@@ -184,6 +185,7 @@ class Capture:
             else:
                 places.append(~feed.place)
         segment = Segment(self.program, module, places, asks, live, self.entry)
+        segment.count, segment.varying = tracer.count, self.varying
         self.segments.append(segment)
         return segment
 
@@ -234,6 +236,8 @@ class Capture:
         segment.where = where
         if depth < len(self.path):
             known, value = self.path[depth][0], self.path[depth][1]
+            if segment.count != known.count or asks != known.asks:
+                raise Unsupported("a captured program went another way than before")
             for feed, place in feeds.values():
                 feed.place = known.live.get(place, feed.place if place in known.live else None)
             self.results = self.path[depth][2]

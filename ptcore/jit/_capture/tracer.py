@@ -112,7 +112,10 @@ class _Placed:
 
     def item(self, x):
         known = self.known_value()
-        return known.item() if known is not None else self.owner.asks(self, "item")
+        if known is None:
+            return self.owner.asks(self, "item")
+        with aside():
+            return known.item()
 
 
 class Stand(_Placed, Traced):
