@@ -191,26 +191,28 @@ class Compiled:
             self.warn_limit(f"the value read at {_place(last.where)}, now {key[1]}")
             self.is_full = True             # after this call, whose first part has run
         set_mode(path[0][0].entry_grad)
-        capture = self.capture(flat, kwargs, path)
+        capture, raised = self.capture(flat, kwargs, path), None
         try:
             result = self.run_capture(capture)
         except Unsupported as stop:
             self.refuse(stop)
         except Exception as error:
             counts["raised"] += 1
-            self.error = error.with_traceback(None)
+            raised = self.error = error.with_traceback(None)
         else:
             for k, segment in enumerate(capture.segments[len(path):], len(path)):
                 last.children.setdefault(key_of(capture.values[k - 1]), []).append(segment)
                 last = segment
             return result
         capture.undo()
-        self.is_full = True
         for x, copy in reversed(copies):
             x.data.copy_(copy)
         default_generator.set_offset(offset)
         set_mode(path[0][0].entry_grad)
-        return self.eagerly(args, kwargs)
+        self.is_full |= raised is None
+        result = self.eagerly(args, kwargs)
+        self.is_full = True                 # as the error was the tracer's
+        return result
 
     # -- unknown ways --------------------------------------------------------------------------------------------
 

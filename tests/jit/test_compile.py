@@ -820,3 +820,69 @@ def test_modes_after_an_error():
         else:
             equal(compiled(x, places), f(x, places))
         assert pt.is_grad_enabled()
+
+
+class Named:
+    def __init__(self, k):
+        self.k = k
+
+    def __str__(self):
+        return f"s{self.k}"
+
+    def __repr__(self):
+        return f"r{self.k}"
+
+    def __lt__(self, other):
+        return self.k < other.k
+
+
+def test_texts():
+    thing = Named(3)
+
+    def f(x):
+        fresh = Named(4)
+        return (x, f"{thing} {thing!r} {thing!s} {fresh!r:>5} {[1, 'a']!r} {1.5!r:>6} {'é'!a}", str(fresh), repr(thing),
+                str(ValueError("e")), f"{x.dtype!r}", repr("a"), format(3, "04d"), f"{True!s:>6}")
+    watched = Watched(f)
+    watched(X)(X)
+    thing.k = 5
+    watched(X)
+    assert (watched.captures, watched.eager) == (2, 0)
+
+
+def test_order():
+    things = [Named(2), Named(1)]
+
+    def f(x):
+        keys = sorted(things, key=lambda t: (t.k, "a"))
+        largest, numbers = max(things, key=lambda t: t.k), [3, 1, 2]
+        numbers.sort(key=lambda v: -v)
+        return x * largest.k + keys[0].k, numbers, sorted("bca", reverse=True), min(3, 2), max([1, 5], default=0)
+    watched = Watched(f)
+    watched(X)(X)
+    things[1].k = 9
+    watched(X)
+    assert (watched.captures, watched.eager) == (2, 0)
+    watched = Watched(lambda x: x * sorted(things)[0].k)
+    watched(X)
+    things[0].k = 20
+    watched(X)
+
+
+def test_an_error_behind_a_branch():
+    def f(x):
+        x.add_(1)
+        if x.sum() > 0:
+            raise ValueError("positive")
+        return x * 2
+    compiled = pt.compile(f, backend="eager")
+    for sign in (-1, 1, -1, 1, -1):
+        a, b = pt.ones(2) * 3 * sign, pt.ones(2) * 3 * sign
+        if sign > 0:
+            with pytest.raises(ValueError, match="positive"):
+                compiled(a)
+            b.add_(1)
+        else:
+            equal(compiled(a), f(b))
+        equal(a, b)
+    assert not compiled._compiled.is_full

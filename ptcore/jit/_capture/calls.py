@@ -4,6 +4,7 @@ import collections
 import collections.abc
 import contextlib
 import dataclasses
+import enum
 import functools
 import itertools
 import math
@@ -17,8 +18,8 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_max, sym_min
 from ptcore._tensor import Tensor
 from ptcore.autograd.function import Function
-from ptcore.jit._capture.guards import tuple_of
-from ptcore.jit._capture.kinds import OWN_FUNCTIONS
+from ptcore.jit._capture.guards import class_value, tuple_of
+from ptcore.jit._capture.kinds import NUMBERS, OWN_FUNCTIONS
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit._capture.source import NoSource
 from ptcore.jit._capture.tracer import Stop, Unsupported
@@ -326,9 +327,8 @@ def _builtin(r, f, args, kwargs):
         return f(*[concrete(r, a) for a in args], **{k: concrete(r, v) for k, v in kwargs.items()})
     if cls in PLAIN or isinstance(owner, (list, dict, tuple, set)):
         if f.__name__ == "sort":
-            if kwargs.get("key") is not None:
-                kwargs["key"] = native(r, kwargs["key"])
-            return f(*args, **kwargs)
+            owner[:] = _sorted(r, owner, *args, **kwargs)
+            return None
         return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
     if cls in ITERATORS:
         return f(*args, **kwargs)
@@ -504,10 +504,11 @@ def _sum(r, x, start=0):
 
 def _extreme(f):
     def extreme(r, /, *args, **kwargs):
-        if kwargs.get("key") is not None:
-            kwargs["key"] = native(r, kwargs["key"])
-        if len(args) == 1:
-            return f(r.elements(args[0]), **kwargs)
+        items = r.elements(args[0]) if len(args) == 1 else list(args)
+        if kwargs.get("key") is not None or len(args) == 1:
+            keys = _keys(r, items, kwargs.pop("key", None))
+            return items[f(range(len(items)), key=keys.__getitem__)] if items else f(items, **kwargs)
+        _orderable(r, items)
         if not kwargs and len(args) == 2 and any(isinstance(a, (SymInt, SymFloat)) for a in args) \
                 and not any(isinstance(a, Tensor) for a in args):
             return (sym_max if f is max else sym_min)(*args)
@@ -515,8 +516,26 @@ def _extreme(f):
     return extreme
 
 
+def _orderable(r, keys):
+    """Refuses what Python code of its own would put in order."""
+    for k in keys:
+        if isinstance(k, (tuple, list)):
+            _orderable(r, k)
+        elif type(k) not in NUMBERS and isinstance(class_value(type(k), "__lt__"), types.FunctionType):
+            r.unsupported(f"it puts objects of class {type(k).__name__} in order, which has its own __lt__")
+
+
+def _keys(r, items, key):
+    keys = items if key is None else [call(r, key, (v,), {}) for v in items]
+    _orderable(r, keys)
+    return keys
+
+
 def _sorted(r, x, *, key=None, reverse=False):
-    return sorted(r.elements(x), key=None if key is None else native(r, key), reverse=reverse)
+    items = r.elements(x)
+    keys = _keys(r, items, key)
+    places = sorted(range(len(items)), key=keys.__getitem__, reverse=r.truth(reverse))
+    return [items[k] for k in places]
 
 
 def _iter(r, x, *more):
@@ -573,11 +592,11 @@ SPECIAL = {
     getattr: _getattr, hasattr: _hasattr, setattr: lambda r, x, name, value: r.set_attribute(value, x, name),
     delattr: lambda r, x, name: r.delete_attribute(x, name), any: _any, all: _all, sum: _sum, max: _extreme(max),
     min: _extreme(min), sorted: _sorted, iter: _iter, next: _next, hash: _hash, callable: _callable,
-    abs: lambda r, x: abs(native(r, x)), round: _round, repr: lambda r, x: repr(text_of(r, x)),
-    format: lambda r, x, *spec: format(text_of(r, x), *spec),
+    abs: lambda r, x: abs(native(r, x)), round: _round, repr: lambda r, x: text_of(r, x, repr),
+    format: lambda r, x, *spec: format(formatted(r, x), *spec),
     divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
     pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(x), chr: lambda r, x: chr(x),
-    bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), ascii: lambda r, x: ascii(text_of(r, x)),
+    bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), ascii: _refused("calls ascii()"),
     print: _refused("prints"), id: _id, vars: _refused("calls vars()"),
     dir: _refused("calls dir()"), locals: _refused("calls locals()"), globals: _refused("calls globals()"),
     eval: _refused("calls eval()"), exec: _refused("calls exec()"), input: _refused("asks the user"),
@@ -619,22 +638,33 @@ def _number(cls):
 
 
 def _str(r, *args):
-    return str(text_of(r, args[0]), *args[1:]) if args else ""
+    if len(args) > 1:
+        return str(*[native(r, a) for a in args])
+    return text_of(r, args[0]) if args else ""
 
 
-def text_of(r, x):
-    """What is formatted of a value: nothing that depends on a tensor's values or an object's address."""
+def text_of(r, x, write=str):
+    """The text of a value by ``str`` or ``repr``: nothing that depends on a tensor's values."""
     if isinstance(x, Tensor):
         r.unsupported("it formats a tensor")
-    found = r.in_class(type(x), "__str__")
-    if isinstance(found, types.FunctionType):
-        return call(r, found, (x,), {})
-    if type(x) in CONTAINERS or isinstance(x, (BaseException, type, types.FunctionType)) or r.is_simple(x):
-        return concrete(r, x) if not isinstance(x, BaseException) else x
-    found = r.in_class(type(x), "__repr__")
-    if isinstance(found, types.FunctionType):
-        return call(r, found, (x,), {})
+    if isinstance(x, (type, types.FunctionType, enum.Enum)) or r.is_simple(x) or type(x) in CONTAINERS:
+        return write(concrete(r, x))
+    for name in ("__str__", "__repr__") if write is str else ("__repr__",):
+        found = r.in_class(type(x), name)
+        if isinstance(found, types.FunctionType) and not isinstance(x, BaseException):
+            return call(r, found, (x,), {})
+    if isinstance(x, BaseException) and r.source_of(x) is None:
+        return write(x)
     r.unsupported(f"it formats an object of class {type(x).__name__}")
+
+
+def formatted(r, x, *spec):
+    """What ``format`` is asked to write."""
+    if type(x) in CONTAINERS or r.is_simple(x) or isinstance(x, (type, types.FunctionType, enum.Enum)):
+        return concrete(r, x)
+    if isinstance(r.in_class(type(x), "__format__"), types.FunctionType):
+        r.unsupported(f"it formats an object of class {type(x).__name__}, which has its own __format__")
+    return text_of(r, x)
 
 
 def _reversed(r, x):

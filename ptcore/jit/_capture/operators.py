@@ -214,8 +214,12 @@ class Operators:
             first = second
         return result
 
-    def text(self, x):
-        return x if type(x) in VALUES else calls.text_of(self, x)
+    def text(self, x, conversion):
+        """What stands in an f-string, ``conversion`` being the letter behind ``!`` or -1."""
+        if conversion == -1:
+            return x if type(x) in VALUES else calls.formatted(self, x)
+        made = calls.text_of(self, x, str if conversion == ord("s") else repr)
+        return ascii(made)[1:-1] if conversion == ord("a") else made
 
     def context(self, x):
         return calls.context(self, x)

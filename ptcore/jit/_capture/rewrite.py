@@ -522,8 +522,8 @@ class Writer(ast.NodeTransformer):
 
     def visit_FormattedValue(self, node):
         spec = None if node.format_spec is None else self.visit(node.format_spec)
-        return ast.copy_location(ast.FormattedValue(self.ask(node, "text", self.visit(node.value)), node.conversion,
-                                                    spec), node)
+        return ast.copy_location(ast.FormattedValue(self.ask(node, "text", self.visit(node.value), node.conversion),
+                                                    -1, spec), node)
 
     def visit_YieldFrom(self, node):
         return ast.copy_location(ast.YieldFrom(self.ask(node, "iterate", self.visit(node.value), None)), node)
