@@ -1,25 +1,21 @@
 """Calls of a rewritten function: what is rewritten in its turn, what is known to be pure, what is refused."""
-import builtins
 import collections
 import collections.abc
 import contextlib
 import dataclasses
-import enum
 import functools
 import itertools
-import math
-import operator
 import types
 
 import ptcore
 from ptcore._errors import user_frame
 from ptcore._state import GradMode, aside
 from ptcore._subclass import carried_by, payload_of
-from ptcore._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_max, sym_min
+from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.autograd.function import Function
-from ptcore.jit._capture.guards import class_value, tuple_of
-from ptcore.jit._capture.kinds import NUMBERS, OWN_FUNCTIONS
+from ptcore.jit._capture.guards import tuple_of
+from ptcore.jit._capture.kinds import OWN_FUNCTIONS
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit._capture.source import NoSource
 from ptcore.jit._capture.tracer import Stop, Unsupported
@@ -84,7 +80,7 @@ def call(r, f, args, kwargs):
         return handler(r, *args, **kwargs)
     if kind in OWN_FUNCTIONS:
         if kind is COMPILED_FUNCTION and not _is_pure(f, args):
-            r.unsupported(f"it calls {_name(f)}, which asks or changes what is no argument")
+            r.unsupported(f"it calls {name_of(f)}, which asks or changes what is no argument")
         return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
     if isinstance(f, Module):
         inner = f.__dict__.get("_captured_as")
@@ -98,9 +94,10 @@ def call(r, f, args, kwargs):
         return call(r, found, (f, *args), kwargs)
     if str(getattr(f, "__module__", None)).startswith("ptcore") and r.source_of(f) is None:
         return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
-    r.unsupported(f"it calls {_name(f)}, of which nothing is known")
+    r.unsupported(f"it calls {name_of(f)}, of which nothing is known")
 
 
+SPECIAL, CLASSES, OPERATORS = {}, {}, {}        # what ``builtin`` enters: functions, classes, those of ``operator``
 SUBSTITUTES = {}                    # functions and the Python ones that are captured in their place
 BUILTIN = {types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
            types.ClassMethodDescriptorType}
@@ -118,7 +115,7 @@ def _is_pure(f, args):
         module == "ptcore" and name in ("broadcast_shapes", "is_tensor"))
 
 
-def _name(f):
+def name_of(f):
     found = getattr(f, "__qualname__", None) or getattr(f, "__name__", None)
     module = getattr(f, "__module__", None)
     if found is None:
@@ -142,9 +139,9 @@ def _function(r, f, args, kwargs):
     try:
         make = rewritten(f.__code__)
     except NoSource as error:
-        r.unsupported(f"{_name(f)}: {error}")
+        r.unsupported(f"{name_of(f)}: {error}")
     except Unwritable as error:
-        raise Unsupported(f"{_name(f)}: {error.reason}", (f.__code__.co_filename, error.line)) from None
+        raise Unsupported(f"{name_of(f)}: {error.reason}", (f.__code__.co_filename, error.line)) from None
     base = r.source_of(f)
     r.guard("is", r.source("attribute", base, "__code__", f"{base}.__code__"), f.__code__)
     where = r.source("attribute", base, "__defaults__", f"{base}.__defaults__")
@@ -252,9 +249,9 @@ def native(r, x):
     if cls is types.FunctionType:
         if is_rewritten(x) or (x.__module__ or "").startswith("ptcore"):
             return x
-        return _as_function(r, x)
+        return as_function(r, x)
     if cls is types.MethodType or cls is functools.partial or isinstance(x, Module):
-        return _as_function(r, x)
+        return as_function(r, x)
     if isinstance(x, type) and x.__flags__ & 1 << 9 and not x.__module__.startswith("ptcore"):
         return x
     if r.source_of(x) is not None and not isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType,
@@ -284,7 +281,7 @@ def _native_words(r, kwargs):
     return {k: native(r, v) for k, v in kwargs.items()} if kwargs else kwargs
 
 
-def _as_function(r, f):
+def as_function(r, f):
     """A function of the user's for code that calls it without the recorder."""
     def recorded(*args, **kwargs):
         return call(r, f, args, kwargs)
@@ -304,7 +301,7 @@ def _builtin(r, f, args, kwargs):
             if f in OPERATORS:
                 return OPERATORS[f](r, *args, **kwargs)
             return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
-        r.unsupported(f"it calls {_name(f)}, a C function that is not known to be pure")
+        r.unsupported(f"it calls {name_of(f)}, a C function that is not known to be pure")
     if isinstance(owner, Tensor):
         if f.__name__ in TENSOR_REFUSED:
             r.unsupported(f"it calls .{f.__name__}() of a tensor")
@@ -315,7 +312,7 @@ def _builtin(r, f, args, kwargs):
             return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
         if f.__name__ == "__new__":
             return f(*args[:1], *[native(r, a) for a in args[1:]], **_native_words(r, kwargs))
-        r.unsupported(f"it calls {_name(f)}, a C function that is not known to be pure")
+        r.unsupported(f"it calls {name_of(f)}, a C function that is not known to be pure")
     if r.source_of(owner) is not None and cls not in ITERATORS:
         if f.__name__ not in READING or (cls not in CONTAINERS and not isinstance(owner, (tuple, dict))):
             r.unsupported(f"it calls .{f.__name__}() of {r.source_of(owner)}, a {cls.__name__} from outside")
@@ -327,7 +324,7 @@ def _builtin(r, f, args, kwargs):
         return f(*[concrete(r, a) for a in args], **{k: concrete(r, v) for k, v in kwargs.items()})
     if cls in PLAIN or isinstance(owner, (list, dict, tuple, set)):
         if f.__name__ == "sort":
-            owner[:] = _sorted(r, owner, *args, **kwargs)
+            owner[:] = SPECIAL[sorted](r, owner, *args, **kwargs)
             return None
         return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
     if cls in ITERATORS:
@@ -387,11 +384,11 @@ def _construct(r, cls, args, kwargs):
             return cls(*[native(r, a) for a in args], **_native_words(r, kwargs))
         if cls.__flags__ & 1 << 9 and not issubclass(cls, Tensor):
             return _instance(r, cls, args, kwargs)
-        r.unsupported(f"it makes an object of class {_name(cls)}")
+        r.unsupported(f"it makes an object of class {name_of(cls)}")
     if not cls.__flags__ & 1 << 9:          # of C code
         if cls in PLAIN or issubclass(cls, BaseException) or cls is object:
             return cls(*[native(r, a) for a in args], **_native_words(r, kwargs))
-        r.unsupported(f"it makes an object of class {_name(cls)}, of which nothing is known")
+        r.unsupported(f"it makes an object of class {name_of(cls)}, of which nothing is known")
     if issubclass(cls, Module):
         r.unsupported(f"it makes a module, {cls.__name__}")
     if issubclass(cls, Tensor):
@@ -440,278 +437,6 @@ def _instance(r, cls, args, kwargs):
     return made
 
 
-# -- built-in functions that ask their arguments ----------------------------------------------------------------------
-
-def _seen_as(r, x):
-    """What the program takes a stand-in or a symbol for."""
-    if isinstance(x, Tensor):
-        return r.original(x)
-    kind = type(x)
-    return 1 if kind is SymInt else 1.0 if kind is SymFloat else True if kind is SymBool else x
-
-
-def _isinstance(r, x, cls):
-    x = _seen_as(r, x)
-    if isinstance(cls, tuple):
-        cls = tuple(r.elements(cls))
-    for c in cls if isinstance(cls, tuple) else (cls,):
-        check = getattr(type(c), "__instancecheck__", None)
-        if isinstance(check, types.FunctionType) and type(c).__module__ not in ("abc", "enum", "typing") \
-                and not type(c).__module__.startswith("ptcore"):
-            r.unsupported(f"{_name(c)} has its own isinstance")
-    return isinstance(x, cls)
-
-
-def _type(r, *args):
-    if len(args) != 1:
-        r.unsupported("it makes a class")
-    return type(_seen_as(r, args[0]))
-
-
-_MISSING = object()
-
-
-def _getattr(r, x, name, default=_MISSING):
-    try:
-        return r.attribute(x, name)
-    except AttributeError:
-        if default is _MISSING:
-            raise
-        return default
-
-
-def _hasattr(r, x, name):
-    try:
-        r.attribute(x, name)
-    except AttributeError:
-        return False
-    return True
-
-
-def _any(r, x):
-    return any(r.truth(item) for item in r.iterator(x))
-
-
-def _all(r, x):
-    return all(r.truth(item) for item in r.iterator(x))
-
-
-def _sum(r, x, start=0):
-    for item in r.iterator(x):
-        start = r.binary("add", start, item)
-    return start
-
-
-def _extreme(f):
-    def extreme(r, /, *args, **kwargs):
-        items = r.elements(args[0]) if len(args) == 1 else list(args)
-        if kwargs.get("key") is not None or len(args) == 1:
-            keys = _keys(r, items, kwargs.pop("key", None))
-            return items[f(range(len(items)), key=keys.__getitem__)] if items else f(items, **kwargs)
-        _orderable(r, items)
-        if not kwargs and len(args) == 2 and any(isinstance(a, (SymInt, SymFloat)) for a in args) \
-                and not any(isinstance(a, Tensor) for a in args):
-            return (sym_max if f is max else sym_min)(*args)
-        return f(*args, **kwargs)
-    return extreme
-
-
-def _orderable(r, keys):
-    """Refuses what Python code of its own would put in order."""
-    for k in keys:
-        if isinstance(k, (tuple, list)):
-            _orderable(r, k)
-        elif type(k) not in NUMBERS and isinstance(class_value(type(k), "__lt__"), types.FunctionType):
-            r.unsupported(f"it puts objects of class {type(k).__name__} in order, which has its own __lt__")
-
-
-def _keys(r, items, key):
-    keys = items if key is None else [call(r, key, (v,), {}) for v in items]
-    _orderable(r, keys)
-    return keys
-
-
-def _sorted(r, x, *, key=None, reverse=False):
-    items = r.elements(x)
-    keys = _keys(r, items, key)
-    places = sorted(range(len(items)), key=keys.__getitem__, reverse=r.truth(reverse))
-    return [items[k] for k in places]
-
-
-def _iter(r, x, *more):
-    if more:
-        return iter(native(r, x), *more)
-    return r.iterator(x)
-
-
-def _next(r, x, *default):
-    found = r.in_class(type(x), "__next__")
-    if isinstance(found, types.FunctionType):
-        try:
-            return call(r, found, (x,), {})
-        except StopIteration:
-            if default:
-                return default[0]
-            raise
-    if r.source_of(x) is not None:
-        r.unsupported(f"it takes from {r.source_of(x)}, an iterator from outside")
-    return next(x, *default)
-
-
-def _hash(r, x):
-    if isinstance(x, Tensor) or type(x).__hash__ is object.__hash__:
-        r.unsupported("it uses the hash of an object, which is its address")
-    return hash(native(r, x))
-
-
-def _id(r, x):
-    source = r.source_of_any(x)
-    if source is None:
-        r.unsupported("it uses the address of an object that it has made")
-    x = r.original(x) if isinstance(x, Tensor) else x
-    r.guard("is", source, x)
-    return id(x)
-
-
-def _callable(r, x):
-    return callable(x)
-
-
-def _refused(what):
-    def refused(r, /, *args, **kwargs):
-        r.unsupported(f"it {what}")
-    return refused
-
-
-def _round(r, x, *digits):
-    return round(native(r, x), *digits)
-
-
-SPECIAL = {
-    len: lambda r, x: r.length(x), isinstance: _isinstance, issubclass: lambda r, a, b: issubclass(a, b),
-    getattr: _getattr, hasattr: _hasattr, setattr: lambda r, x, name, value: r.set_attribute(value, x, name),
-    delattr: lambda r, x, name: r.delete_attribute(x, name), any: _any, all: _all, sum: _sum, max: _extreme(max),
-    min: _extreme(min), sorted: _sorted, iter: _iter, next: _next, hash: _hash, callable: _callable,
-    abs: lambda r, x: abs(native(r, x)), round: _round, repr: lambda r, x: text_of(r, x, repr),
-    format: lambda r, x, *spec: format(formatted(r, x), *spec),
-    divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
-    pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(x), chr: lambda r, x: chr(x),
-    bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), ascii: _refused("calls ascii()"),
-    print: _refused("prints"), id: _id, vars: _refused("calls vars()"),
-    dir: _refused("calls dir()"), locals: _refused("calls locals()"), globals: _refused("calls globals()"),
-    eval: _refused("calls eval()"), exec: _refused("calls exec()"), input: _refused("asks the user"),
-    open: _refused("opens a file"), compile: _refused("compiles source"), breakpoint: _refused("stops at a breakpoint"),
-    functools.reduce: lambda r, f, x, *first: functools.reduce(native(r, f), r.elements(x), *first),
-    builtins.__import__: _refused("calls __import__()"),
-}
-
-
-def _sequence(cls):
-    def make(r, *args):
-        return cls(r.iterator(*args)) if args else cls()
-    return make
-
-
-def _dict(cls):
-    def make(r, /, *args, **kwargs):
-        first = args[:-1] if cls is collections.defaultdict else ()
-        given = args[len(first):] if cls is not collections.defaultdict else args[1:]
-        if cls is collections.defaultdict:
-            first = args[:1]
-        if given and not isinstance(given[0], dict):
-            given = ([tuple(r.elements(pair)) for pair in r.elements(given[0])],)
-        return cls(*first, *[r.read(g) for g in given], **kwargs)
-    return make
-
-
-def _number(cls):
-    def make(r, *args):
-        if args and not isinstance(args[0], (str, int, float, Tensor)):
-            if isinstance(args[0], (SymInt, SymFloat, SymBool)):
-                return sym_int(args[0]) if cls is int else sym_float(args[0]) if cls is float \
-                    else cls(args[0])
-            found = r.in_class(type(args[0]), f"__{cls.__name__}__")
-            if isinstance(found, types.FunctionType):
-                return call(r, found, args, {})
-        return cls(*[native(r, a) for a in args])
-    return make
-
-
-def _str(r, *args):
-    if len(args) > 1:
-        return str(*[native(r, a) for a in args])
-    return text_of(r, args[0]) if args else ""
-
-
-def text_of(r, x, write=str):
-    """The text of a value by ``str`` or ``repr``: nothing that depends on a tensor's values."""
-    if isinstance(x, Tensor):
-        r.unsupported("it formats a tensor")
-    if isinstance(x, (type, types.FunctionType, enum.Enum)) or r.is_simple(x) or type(x) in CONTAINERS:
-        return write(concrete(r, x))
-    for name in ("__str__", "__repr__") if write is str else ("__repr__",):
-        found = r.in_class(type(x), name)
-        if isinstance(found, types.FunctionType) and not isinstance(x, BaseException):
-            return call(r, found, (x,), {})
-    if isinstance(x, BaseException) and r.source_of(x) is None:
-        return write(x)
-    r.unsupported(f"it formats an object of class {type(x).__name__}")
-
-
-def formatted(r, x, *spec):
-    """What ``format`` is asked to write."""
-    if type(x) in CONTAINERS or r.is_simple(x) or isinstance(x, (type, types.FunctionType, enum.Enum)):
-        return concrete(r, x)
-    if isinstance(r.in_class(type(x), "__format__"), types.FunctionType):
-        r.unsupported(f"it formats an object of class {type(x).__name__}, which has its own __format__")
-    return text_of(r, x)
-
-
-def _reversed(r, x):
-    if type(x) in PLAIN or isinstance(x, (list, tuple)):
-        return reversed(r.read(x))
-    found = r.in_class(type(x), "__reversed__")
-    if isinstance(found, types.FunctionType):
-        return call(r, found, (x,), {})
-    return reversed(r.elements(x))
-
-
-CLASSES = {
-    list: _sequence(list), tuple: _sequence(tuple), set: _sequence(set), frozenset: _sequence(frozenset),
-    collections.deque: lambda r, x=(), maxlen=None: collections.deque(r.iterator(x), maxlen),
-    dict: _dict(dict), collections.OrderedDict: _dict(collections.OrderedDict),
-    collections.defaultdict: _dict(collections.defaultdict),
-    zip: lambda r, *xs, **kw: zip(*[r.iterator(x) for x in xs], **kw),
-    enumerate: lambda r, x, start=0: enumerate(r.iterator(x), start),
-    map: lambda r, f, *xs: map(functools.partial(r.call, f), *[r.iterator(x) for x in xs]),
-    filter: lambda r, f, x: (v for v in r.iterator(x) if r.truth(v if f is None else r.call(f, v))),
-    reversed: _reversed, int: _number(int), float: _number(float), bool: lambda r, x=False: r.truth(x), str: _str,
-    complex: _number(complex), range: lambda r, *xs: range(*[operator.index(native(r, x)) for x in xs]),
-    type: _type, super: lambda r, *xs: super(*xs), slice: lambda r, *xs: slice(*xs),
-    object: lambda r: object(),
-    functools.partial: lambda r, f, /, *args, **kwargs: functools.partial(_as_function(r, f), *args, **kwargs),
-}
-
-
-def _operator(name):
-    return lambda r, a, b: r.binary(name, a, b)
-
-
-def _comparison(name):
-    return lambda r, a, b: r.compare(name, a, b)
-
-
-OPERATORS = {getattr(operator, name): _operator(name)
-             for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")}
-OPERATORS |= {getattr(operator, name): _comparison(name)
-              for name in ("eq", "ne", "lt", "le", "gt", "ge", "is_", "is_not")}
-OPERATORS |= {operator.getitem: lambda r, x, i: r.item(x, i), operator.neg: lambda r, x: r.unary("neg", x),
-              operator.contains: lambda r, x, i: r.contains(x, i), operator.not_: lambda r, x: not r.truth(x),
-              operator.truth: lambda r, x: r.truth(x), math.prod: lambda r, x, *, start=1: functools.reduce(
-                  lambda a, b: r.binary("mul", a, b), r.elements(x), start),
-              operator.setitem: lambda r, x, i, v: r.set_item(v, x, i)}
-
-
 # -- contexts ---------------------------------------------------------------------------------------------------------
 
 class _Managed:
@@ -738,7 +463,7 @@ def context(r, x):
     found = r.in_class(type(x), "__enter__")
     if isinstance(found, types.FunctionType) and not type(x).__module__.startswith("ptcore"):
         return _Managed(r, x)
-    r.unsupported(f"it uses a context of class {_name(type(x))}")
+    r.unsupported(f"it uses a context of class {name_of(type(x))}")
 
 
 # -- Python functions with a meaning of their own ---------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections import deque
 
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
-from ptcore.jit._capture import calls
+from ptcore.jit._capture import builtin, calls
 from ptcore.jit._capture.guards import ABSENT
 from ptcore.jit._capture.kinds import MAPPINGS, NUMBERS, OBJECTS, SETS, VALUES, is_sequence
 from ptcore.jit._capture.rewrite import NAMESPACE
@@ -217,8 +217,8 @@ class Operators:
     def text(self, x, conversion):
         """What stands in an f-string, ``conversion`` being the letter behind ``!`` or -1."""
         if conversion == -1:
-            return x if type(x) in VALUES else calls.formatted(self, x)
-        made = calls.text_of(self, x, str if conversion == ord("s") else repr)
+            return x if type(x) in VALUES else builtin.formatted(self, x)
+        made = builtin.text_of(self, x, str if conversion == ord("s") else repr)
         return ascii(made)[1:-1] if conversion == ord("a") else made
 
     def context(self, x):
