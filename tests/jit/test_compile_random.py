@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ptcore as pt
+from ptcore.jit._capture import guards
 
 EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "150"))
 STEPS = ("add", "mul", "add_", "mul_", "relu_", "view", "first", "flip", "branch", "branch_else", "item", "count",
@@ -130,9 +131,14 @@ def agree(a, b):
 @given(steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=7).map(tuple),
        calls=st.lists(st.tuples(st.integers(1, 4), st.sampled_from([0.5, 1.5, 2.5, 2, 3]),
                                 st.lists(st.sampled_from([-2.0, -0.5, 0.0, 1.0, 3.0]), min_size=1, max_size=3),
-                                st.sampled_from(["", "w", "x", "xw", "xhw"])), min_size=2, max_size=6))
+                                st.sampled_from(["", "w", "x", "xw", "xhw"])), min_size=2, max_size=6),
+       slow=st.sampled_from([0, 4]))
 @pytest.mark.filterwarnings("ignore:compile")
-def test_random_programs(steps, calls):
+def test_random_programs(steps, calls, slow):
+    before, guards.SLOW_CHECKS = guards.SLOW_CHECKS, slow
     compiled = pt.compile(program, backend="eager")
-    for n, k, values, needs in calls:
-        agree(outcome(compiled, steps, n, k, values, needs), outcome(program, steps, n, k, values, needs))
+    try:
+        for n, k, values, needs in calls:
+            agree(outcome(compiled, steps, n, k, values, needs), outcome(program, steps, n, k, values, needs))
+    finally:
+        guards.SLOW_CHECKS = before

@@ -11,6 +11,7 @@ import pytest
 import ptcore as pt
 from ptcore import nn
 from ptcore.jit import _compile
+from ptcore.jit._capture import guards
 
 HERE = globals()
 SCALE, NAMES, TABLE, UNUSED = 2, ["a", "b"], {"a": 1.5, "b": 2.5}, 0
@@ -138,8 +139,9 @@ def setting(space, **values):
     return change
 
 
-@pytest.fixture(autouse=True)
-def restore():
+@pytest.fixture(autouse=True, params=[0, guards.SLOW_CHECKS], ids=["compiled", "asked"])
+def restore(request, monkeypatch):
+    monkeypatch.setattr(guards, "SLOW_CHECKS", request.param)
     kept, state, cls = dict(HERE), dict(vars(PLAIN)), dict(vars(Plain))
     state |= {"parts": list(PLAIN.parts), "table": dict(PLAIN.table)}
     names, table = list(NAMES), dict(TABLE)

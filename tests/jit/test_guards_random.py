@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import ptcore as pt
 from ptcore import nn
+from ptcore.jit._capture import guards
 
 EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "150"))
 KEYS = ("a", "b", "c")
@@ -226,10 +227,11 @@ PATH = st.lists(st.tuples(st.sampled_from(KEYS), st.integers(0, 2)), max_size=3)
        reads=st.lists(st.tuples(st.sampled_from(READS), PATH), min_size=1, max_size=4).map(tuple),
        changes=st.lists(st.tuples(st.integers(0, 50), st.sampled_from(KEYS), st.integers(0, 2), tree(),
                                   st.integers(0, 5), st.booleans()), min_size=1, max_size=5),
-       inside=st.booleans(), cls=st.integers(1, 3))
+       inside=st.booleans(), cls=st.integers(1, 3), slow=st.sampled_from([0, 4]))
 @pytest.mark.filterwarnings("ignore:compile")
-def test_random_programs(root, reads, changes, inside, cls):
-    kept = Thing.kind
+def test_random_programs(root, reads, changes, inside, cls, slow):
+    kept, slow_before = Thing.kind, guards.SLOW_CHECKS
+    guards.SLOW_CHECKS = slow
     x = pt.tensor([1.0, -2.0, 0.5])
     if inside:
         compiled = pt.compile(lambda x: program(x, root, reads), backend="eager")
@@ -247,4 +249,4 @@ def test_random_programs(root, reads, changes, inside, cls):
                 change(where, key, index, copy.copy(new) if isinstance(new, list) else new, kind)
             agree(outcome(compiled, *given_), outcome(program, x, root, reads))
     finally:
-        Thing.kind = kept
+        Thing.kind, guards.SLOW_CHECKS = kept, slow_before
