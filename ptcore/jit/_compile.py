@@ -18,6 +18,11 @@ from ptcore.jit._capture.session import Capture, asked, key_of
 from ptcore.jit._capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 __all__ = ["CaptureError", "Compiled", "OptimizedModule", "compile", "disable", "find_backend"]
 
 LIMIT = 8                               # variants of one function, and ways on from one read of a value
@@ -461,7 +466,7 @@ def _again(module, *settings):
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,
-            disable=False, recompile_limit=None):
+            disable=False, recompile_limit=None) -> "Callable[..., Any]":
     """A function or module that answers calls by graphs that earlier calls were captured as.
 
     At the first call the function runs under a tracer: its rows become a graph, and all that it reads outside of the

@@ -578,6 +578,22 @@ def test_a_backend_of_ones_own():
     assert seen == [(pt.fx.GraphModule, [(4,), (4,)], {"level": 3})]
 
 
+def test_what_a_backend_is_told():
+    seen = []
+
+    def backend(module, inputs):
+        seen.append(module.meta)
+        return module.forward
+
+    def f(x, w):
+        x.add_(1)
+        return x * 2 if w.sum() > 0 else x
+    pt.compile(f, backend=backend)(pt.ones(2), pt.ones(2))
+    first, second = seen
+    assert (first["inputs"], first["written"], first["asks"], first["grad"]) == (["x", "w"], [0], "truth", True)
+    assert (second["inputs"], second["written"], second["impure"], second["asks"]) == (["x"], [], False, None)
+
+
 def test_backends_by_name():
     pt.compiler.register_backend(lambda module, inputs: module.forward, name="mine")
     try:

@@ -186,6 +186,9 @@ class Capture:
                 places.append(~feed.place)
         segment = Segment(self.program, module, places, asks, live, self.entry)
         segment.count, segment.varying = tracer.count, self.varying
+        module.meta = {"inputs": [feed.label if feed.kind == "live" else feed.place.text for feed in feeds],
+                       "written": segment.written, "impure": segment.impure, "grad": self.entry, "asks": asks,
+                       "shape_env": None if tracer.env is None else tracer.env.env}
         self.segments.append(segment)
         return segment
 
