@@ -316,6 +316,42 @@ def test_nested_containers():
           captures=3)
 
 
+class Bag(dict):
+    def more(self):
+        return len(self) + self["a"]
+
+
+class Row(list):
+    pass
+
+
+class Odd(dict):
+    def __getitem__(self, k):
+        return super().__getitem__(k) + 1
+
+
+def test_subclasses_of_containers():
+    bag, row, odd = Bag(a=1, b=[2, 3]), Row([1, [2]]), Odd(a=1)
+    check(lambda x: x * bag.more() + sum(row[1]) + sum(v for v in bag["b"]) + len([k for k in bag]) + row[0], (X,),
+          lambda: bag.update(a=5), lambda: row[1].append(3), lambda: bag["b"].append(1), captures=4)
+    check(lambda x: x * odd["a"], (X,), lambda: odd.update(a=5), one_graph=False)
+    check(lambda x: x * [v for v in odd.values()].pop() + odd["a"], (X,), lambda: odd.update(a=7), one_graph=False)
+
+
+def test_sums_of_lists_keep_their_elements():
+    """A list made of parts of one from outside holds what that one holds: a write to it is one to the outside."""
+    def f(x, nested):
+        both = [[0]] + nested
+        both[1].append(5)
+        return x + len(nested[0])
+    nested, twin = [[1], [2]], [[1], [2]]
+    compiled = pt.compile(f, backend="eager")
+    for _ in range(3):
+        equal(compiled(X, nested), f(X, twin))
+        assert nested == twin
+    check(lambda x: x + sum([len(v) for v in nested * 2 + nested]), (X,), lambda: nested[0].pop(), captures=2)
+
+
 def test_a_list_of_tensors():
     parts = [pt.ones(4), pt.zeros(4)]
     check(lambda x: pt.stack(parts).sum(0) + x, (X,), lambda: parts.append(pt.ones(4)), lambda: parts[0].add_(1),

@@ -290,6 +290,9 @@ OPERATORS |= {getattr(operator, name): _operator(name)
              for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")}
 OPERATORS |= {getattr(operator, name): _comparison(name)
               for name in ("eq", "ne", "lt", "le", "gt", "ge", "is_", "is_not")}
+OPERATORS |= {operator.index: lambda r, x: x if type(x) is SymInt else operator.index(native(r, x)),
+              operator.pos: lambda r, x: r.unary("pos", x), operator.invert: lambda r, x: r.unary("invert", x),
+              operator.abs: lambda r, x: abs(native(r, x)), operator.concat: lambda r, a, b: r.binary("add", a, b)}
 OPERATORS |= {operator.getitem: lambda r, x, i: r.item(x, i), operator.neg: lambda r, x: r.unary("neg", x),
               operator.contains: lambda r, x, i: r.contains(x, i), operator.not_: lambda r, x: not r.truth(x),
               operator.truth: lambda r, x: r.truth(x), math.prod: lambda r, x, *, start=1: functools.reduce(

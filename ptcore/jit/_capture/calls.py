@@ -15,7 +15,7 @@ from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.autograd.function import Function
 from ptcore.jit._capture.guards import tuple_of
-from ptcore.jit._capture.kinds import OWN_FUNCTIONS
+from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit._capture.source import NoSource
 from ptcore.jit._capture.tracer import Stop, Unsupported
@@ -54,7 +54,7 @@ OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "p
 REFUSED_FILES = ("ptcore._ops._select", "ptcore._ops.table.register")
 REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "_set_grad_enabled",
            "set_saved_hooks", "set_autocast_mode", "set_function_mode", "set_anomaly", "warn", "set_data"}
-PURE_MODULES = {"math", "cmath", "_operator", "itertools", "_functools"}
+PURE_MODULES = {"math", "cmath"}
 
 
 def _line():
@@ -297,9 +297,9 @@ def _builtin(r, f, args, kwargs):
         if cls is not None:
             return _unbound(r, f, cls, args, kwargs)
         module = f.__module__ or ""
+        if f in OPERATORS:
+            return OPERATORS[f](r, *args, **kwargs)
         if module in PURE_MODULES or module.startswith("ptcore"):
-            if f in OPERATORS:
-                return OPERATORS[f](r, *args, **kwargs)
             return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
         r.unsupported(f"it calls {name_of(f)}, a C function that is not known to be pure")
     if isinstance(owner, Tensor):
@@ -316,6 +316,8 @@ def _builtin(r, f, args, kwargs):
     if r.source_of(owner) is not None and cls not in ITERATORS:
         if f.__name__ not in READING or (cls not in CONTAINERS and not isinstance(owner, (tuple, dict))):
             r.unsupported(f"it calls .{f.__name__}() of {r.source_of(owner)}, a {cls.__name__} from outside")
+        if not is_container(owner):
+            r.unsupported(f"it calls .{f.__name__}() of {r.source_of(owner)}, of class {cls.__name__}")
         if f.__name__ == "get" and isinstance(owner, dict):
             return r.item(owner, args[0]) if r.contains(owner, args[0]) else (*args[1:], None)[0]
         made = r.read(owner)

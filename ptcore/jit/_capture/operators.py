@@ -8,7 +8,7 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.jit._capture import builtin, calls
 from ptcore.jit._capture.guards import ABSENT
-from ptcore.jit._capture.kinds import MAPPINGS, NUMBERS, OBJECTS, SETS, VALUES, is_sequence
+from ptcore.jit._capture.kinds import NUMBERS, OBJECTS, SETS, VALUES, is_container, is_mapping, is_sequence
 from ptcore.jit._capture.rewrite import NAMESPACE
 from ptcore.jit._capture.tracer import Stop
 
@@ -45,7 +45,7 @@ class Operators:
     def truth_of_object(self, x, cls, source):
         if isinstance(x, OBJECTS) and not isinstance(x, type):
             return True
-        if source is not None and (is_sequence(x) or type(x) in MAPPINGS or type(x) in SETS):
+        if source is not None and is_container(x):
             return self.length(x) != 0
         found = self.in_class(cls, "__bool__")
         if isinstance(found, types.FunctionType):
@@ -61,7 +61,7 @@ class Operators:
         if isinstance(x, Tensor):
             return len(self.known_tensor(x))
         source = self.source_of(x)
-        if source is not None and (is_sequence(x) or type(x) in MAPPINGS or type(x) in SETS):
+        if source is not None and is_container(x):
             self.guard("length", source, len(x))
             return len(x)
         found = self.in_class(type(x), "__len__")
@@ -123,6 +123,8 @@ class Operators:
                 if result is not NotImplemented:
                     return result
             return self.call(other, b, a)
+        if not isinstance(a, Tensor) and not isinstance(b, Tensor) and (is_container(a) or is_container(b)):
+            return getattr(operator, name)(self.read(a), self.read(b))      # whose elements are those there are
         return getattr(operator, name)(self.native(a), self.native(b))
 
     def augmented(self, name, a, b):
@@ -187,7 +189,7 @@ class Operators:
         source, cls = self.source_of(x), type(x)
         if isinstance(x, Tensor):
             return operator.contains(self.known_tensor(x), self.native(item))
-        if source is not None and (cls in MAPPINGS or cls in SETS):
+        if source is not None and (is_mapping(x) or cls in SETS):
             found = item in x
             self.guard("has key" if found else "no key", source, item)
             return found

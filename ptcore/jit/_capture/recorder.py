@@ -16,7 +16,19 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.jit._capture import calls
 from ptcore.jit._capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
-from ptcore.jit._capture.kinds import FIELD, MAPPINGS, NUMBERS, OBJECTS, SEQUENCES, SETS, VALUES, is_sequence
+from ptcore.jit._capture.kinds import (
+    FIELD,
+    MAPPINGS,
+    NUMBERS,
+    OBJECTS,
+    READS,
+    SEQUENCES,
+    SETS,
+    VALUES,
+    is_container,
+    is_mapping,
+    is_sequence,
+)
 from ptcore.jit._capture.operators import Operators
 from ptcore.jit._capture.tracer import Unsupported
 from ptcore.nn.modules._registry import Registry
@@ -364,18 +376,18 @@ class Recorder(Operators):
             return self.known_tensor(x)[self.native(index)]
         source, cls = self.source_of(x), type(x)
         if source is None or isinstance(x, type):
-            if cls in calls.PLAIN or issubclass(cls, (tuple, dict, list)) or isinstance(x, type):
+            if cls in calls.PLAIN or isinstance(x, type) or is_container(x):
                 return operator.getitem(x, index)
         elif is_sequence(x):
             if isinstance(index, slice):
-                return self.elements(x)[index] if cls is list else tuple(self.elements(x))[index]
+                return self.elements(x)[index] if issubclass(cls, list) else tuple(self.elements(x))[index]
             index = operator.index(index)
             return self.track(x[index], self.source("item", source, index, f"{source}[{index}]"))
-        elif cls in MAPPINGS:
+        elif is_mapping(x):
             if index in x:
                 return self.track(x[index], self.source("item", source, index, f"{source}[{index!r}]"))
-            if cls is defaultdict:
-                self.unsupported(f"{source}[{index!r}] of a defaultdict writes a default")
+            if hasattr(cls, "__missing__"):
+                self.unsupported(f"{source}[{index!r}] of a {cls.__name__} asks for a default")
             self.guard("no key", source, index)
             raise KeyError(index)
         found = self.in_class(cls, "__getitem__")
@@ -414,10 +426,13 @@ class Recorder(Operators):
         """A container from outside, read as a whole: a list of elements, a dict or a set of the program's own."""
         found = self.copies.get(id(x))
         if found is None:
+            if type(x).__flags__ & 1 << 9 and is_container(x):      # a subclass, which must stay as it is
+                for name in READS:
+                    self.in_class(type(x), name)
             if is_sequence(x):
                 self.guard("length", source, len(x))
                 found = [self.track(v, self.source("item", source, k, f"{source}[{k}]")) for k, v in enumerate(x)]
-            elif type(x) in MAPPINGS:
+            elif is_mapping(x):
                 keys = list(x)
                 if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in keys):
                     self.unsupported(f"the keys of {source} are no plain values")
@@ -443,11 +458,11 @@ class Recorder(Operators):
             return x
         cls = type(x)
         if isinstance(found, dict):
-            if cls is OrderedDict or cls is defaultdict:
-                made = OrderedDict(found) if cls is OrderedDict else defaultdict(x.default_factory, found)
+            if issubclass(cls, OrderedDict) or cls is defaultdict:
+                made = defaultdict(x.default_factory, found) if cls is defaultdict else OrderedDict(found)
             else:
                 made = dict(found)
-        elif cls is list:
+        elif issubclass(cls, list):
             made = list(found)
         elif issubclass(cls, tuple):
             made = tuple_of(cls, found)
@@ -525,7 +540,7 @@ class Recorder(Operators):
         return found
 
     def keywords(self, x):
-        if type(x) in MAPPINGS:
+        if is_mapping(x):
             return self.read(x)
         if self.source_of(x) is not None:
             self.unsupported(f"it spreads {self.source_of(x)}, a {type(x).__name__}")
