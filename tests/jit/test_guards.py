@@ -436,6 +436,26 @@ def test_hasattr_and_getattr():
           lambda: delattr(thing, "on"), captures=3)
 
 
+def test_identity_in_sets():
+    """Objects in sets and as keys: they are told apart by what they are, not by what is in them."""
+    module = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})
+    things = [Plain(), Plain()]
+
+    def replaced():
+        module["b"].weight = module["a"].weight
+    check(lambda x: x * sum(p.sum() for p in module.parameters()), (X,), replaced,
+          lambda: module.update({"b": module["a"]}), captures=3)
+    for f in (lambda x: x + len({t: 1 for t in things}), lambda x: x + len({t for t in things}),
+              lambda x: x + len(set(things)), lambda x: x + len(dict([(t, 1) for t in things])),
+              lambda x: x + len(set().union(t for t in things))):
+        things[1] = Plain()
+        check(f, (X,), lambda: things.__setitem__(1, things[0]), captures=2)
+    first, second = pt.ones(4), pt.ones(4)
+    watched = Watched(lambda x, y: x + len({x, y}) + (x in {y: 1}))
+    watched(first, second)(first, first)(second, first)(second, second)
+    assert watched.captures == 2
+
+
 def test_identity():
     class Holder:
         pass

@@ -193,6 +193,8 @@ SPECIAL |= {
 
 def _sequence(cls):
     def make(r, *args):
+        if args and cls in (set, frozenset):
+            return cls(map(r.key, r.elements(*args)))
         return cls(r.iterator(*args)) if args else cls()
     return make
 
@@ -205,6 +207,8 @@ def _dict(cls):
             first = args[:1]
         if given and not isinstance(given[0], dict):
             given = ([tuple(r.elements(pair)) for pair in r.elements(given[0])],)
+            for pair in given[0]:
+                r.key(pair[0])
         return cls(*first, *[r.read(g) for g in given], **kwargs)
     return make
 

@@ -3,6 +3,7 @@ import collections
 import collections.abc
 import contextlib
 import dataclasses
+import enum
 import functools
 import itertools
 import types
@@ -15,7 +16,7 @@ from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.autograd.function import Function
 from ptcore.jit._capture.guards import tuple_of
-from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container
+from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container, is_mapping
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit._capture.source import NoSource
 from ptcore.jit._capture.tracer import Stop, Unsupported
@@ -254,7 +255,7 @@ def native(r, x):
         return as_function(r, x)
     if isinstance(x, type) and x.__flags__ & 1 << 9 and not x.__module__.startswith("ptcore"):
         return x
-    if r.source_of(x) is not None and not isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType,
+    if r.source_of(x) is not None and not isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, enum.Enum,
                                                          *OWN_FUNCTIONS)):
         r.unsupported(f"{r.source_of(x)}, of class {cls.__name__}, is handed to a function that is no Python")
     return x
@@ -328,12 +329,26 @@ def _builtin(r, f, args, kwargs):
         if f.__name__ == "sort":
             owner[:] = SPECIAL[sorted](r, owner, *args, **kwargs)
             return None
+        if isinstance(owner, (set, frozenset, dict)):
+            return f(*[_hashed(r, a, f.__name__ in TAKING) for a in args], **kwargs)
         return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
     if cls in ITERATORS:
         return f(*args, **kwargs)
     if isinstance(f, types.MethodWrapperType):
         return _slot(r, f, owner, args, kwargs)
     r.unsupported(f"it calls .{f.__name__}() of an object of class {cls.__name__}")
+
+
+def _hashed(r, x, taken):
+    """An argument of a method of a set or a dictionary: a key, or what is taken apart into keys."""
+    if not taken:
+        return r.key(x)
+    if is_mapping(x):
+        return r.read(x)
+    found = r.elements(x)
+    for item in found:
+        r.key(item)
+    return found
 
 
 def _slot(r, f, owner, args, kwargs):

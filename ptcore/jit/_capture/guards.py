@@ -188,6 +188,7 @@ HOLDS = {
     "not same": lambda v, e, args: v is not e.fetch(args),
     "call": lambda v, e, args: v() == e,
     "apart": lambda v, e, args: e(v, args),
+    "distinct": lambda v, e, args: e(v, args),
     "sizes": lambda v, e, args: e(args),
 }
 TEXTS = {
@@ -195,7 +196,7 @@ TEXTS = {
     "keys": "list({0}) == {1}", "no attribute": "{0} has no attribute {1}", "no key": "{1} not in {0}",
     "has key": "{1} in {0}", "class": "{0} is {1}", "tensor": "{0} is {1}", "same": "{0} is {1}",
     "not same": "{0} is not {1}", "call": "{0} == {1}", "apart": "{0} overlaps others as before",
-    "sizes": "{0}",
+    "distinct": "{0} is none of the others, as before", "sizes": "{0}",
 }
 
 

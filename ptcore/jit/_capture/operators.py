@@ -187,6 +187,8 @@ class Operators:
 
     def contains(self, x, item):
         source, cls = self.source_of(x), type(x)
+        if cls in SETS or is_mapping(x):
+            self.key(item)
         if isinstance(x, Tensor):
             return operator.contains(self.known_tensor(x), self.native(item))
         if source is not None and (is_mapping(x) or cls in SETS):

@@ -46,7 +46,7 @@ class Recorder(Operators):
         self.copies = {}                # id of a container -> its elements as the program sees them
         self.classes, self.class_sources = {}, {}       # (class, name) -> what the class has there; its source
         self.kept = []
-        self.depth = 0
+        self.by_identity_alone = False  # whether objects from outside have been put where only their identity counts
 
     # -- sources and guards --------------------------------------------------------------------------------------
 
@@ -82,12 +82,15 @@ class Recorder(Operators):
     def track(self, x, source):
         """A value that was read from outside: what the program gets, guarded."""
         cls = type(x)
-        if cls in VALUES or isinstance(x, (np.generic, enum.Enum)):
+        if isinstance(x, enum.Enum):
+            self.guard("is", source, x)
+            return self.constant(x, source.text)
+        if cls in VALUES or isinstance(x, np.generic):
             if cls is int or cls is float:
                 made = self.capture.number(x, source)
                 if made is not None:
                     return made
-            self.guard("is" if x is None or isinstance(x, enum.Enum) else "value", source, x)
+            self.guard("is" if x is None else "value", source, x)
             return x
         if isinstance(x, Tensor):
             return self.tensor(x, source)
@@ -371,6 +374,12 @@ class Recorder(Operators):
 
     # -- elements ------------------------------------------------------------------------------------------------
 
+    def key(self, x):
+        """What is put into a set or is the key of a dictionary."""
+        if type(x) not in VALUES and (isinstance(x, Tensor) or self.source_of(x) is not None):
+            self.by_identity_alone = True
+        return x
+
     def item(self, x, index):
         if isinstance(x, Tensor):
             return self.known_tensor(x)[self.native(index)]
@@ -411,7 +420,7 @@ class Recorder(Operators):
         elif source is not None:
             self.unsupported(f"it writes to {source}, a {type(x).__name__} from outside")
         else:
-            operator.setitem(x, index, value)
+            operator.setitem(x, self.key(index), value)
 
     def delete_item(self, x, index):
         found = self.in_class(type(x), "__delitem__")

@@ -245,7 +245,9 @@ class Writer(ast.NodeTransformer):
                 raise Unwritable("an asynchronous comprehension", node.lineno)
         for name in ("elt", "key", "value"):
             if hasattr(node, name):
-                setattr(node, name, self.visit(getattr(node, name)))
+                made = self.visit(getattr(node, name))
+                hashed = name == "key" or isinstance(node, ast.SetComp)
+                setattr(node, name, self.ask(node, "key", made) if hashed else made)
         self.scopes.pop()
         return node
 
@@ -515,10 +517,16 @@ class Writer(ast.NodeTransformer):
         return self.ask(node, method, *first, *[self.visit(a) for a in node.args], keywords=keywords)
 
     def visit_Dict(self, node):
-        keys = [None if k is None else self.visit(k) for k in node.keys]
+        keys = [None if k is None else k if isinstance(k, ast.Constant) else self.ask(k, "key", self.visit(k))
+                for k in node.keys]
         values = [self.visit(v) if k is not None else self.ask(node, "keywords", self.visit(v))
                   for k, v in zip(node.keys, node.values)]
         return ast.copy_location(ast.Dict(keys, values), node)
+
+    def visit_Set(self, node):
+        return ast.copy_location(ast.Set([x if isinstance(x, ast.Constant) else self.visit(x)
+                                          if isinstance(x, ast.Starred) else self.ask(x, "key", self.visit(x))
+                                          for x in node.elts]), node)
 
     def visit_FormattedValue(self, node):
         spec = None if node.format_spec is None else self.visit(node.format_spec)

@@ -352,7 +352,14 @@ class Capture:
             first.add("sizes", Source("object", None, None, "sizes"), SizesHold(env, list(self.places)))
 
     def add_overlaps(self):
-        """Which inputs share memory, if any of them is written to."""
+        """Which inputs share memory, if any of them is written to; and which objects are one, where it counts."""
+        if self.recorder.by_identity_alone:
+            sources = [s for _, s in self.recorder.stands.values()]
+            sources += [s for _, s in self.recorder.known.values() if s.kind != "object"]
+            if len(sources) > 1:
+                look = Distinct(sources)
+                look.expected = look.pattern(self.flat)
+                self.segments[-1].program.add("distinct", sources[0], look)
         if not any(segment.impure for segment in self.segments):
             return
         program = self.segments[-1].program
@@ -403,6 +410,14 @@ class Overlap:
 
     def __call__(self, value, args):
         return self.pattern(args) == self.expected
+
+
+class Distinct(Overlap):
+    """Which of several objects are one."""
+
+    def pattern(self, args):
+        places = {}
+        return tuple([places.setdefault(id(s.fetch(args)), k) for k, s in enumerate(self.sources)])
 
 
 def _identifier(text):
