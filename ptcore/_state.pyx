@@ -44,6 +44,7 @@ cdef object decorate(object manager, object function):
     def wrapped(*args, **kwargs):
         with manager.clone():
             return function(*args, **kwargs)
+    wrapped._mode = manager                 # for what looks into functions
     return wrapped
 
 

@@ -246,6 +246,37 @@ def test_arrays_and_scalars_of_numpy():
         array += 1
 
 
+@pt.no_grad()
+def without_history(x, w):
+    return x * w
+
+
+class Decorated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight, self.k = nn.Parameter(pt.ones(4)), 2
+
+    @pt.enable_grad()
+    def forward(self, x):
+        return x * self.weight * self.k
+
+    @pt.no_grad()
+    def score(self, x):
+        return self(x) + 1
+
+
+def test_functions_that_a_mode_decorates():
+    module = Decorated()
+    for f in (lambda x: without_history(x, module.weight) + module.weight, module, module.score):
+        watched = Watched(f)
+        watched(X)(X)
+        module.k += 1
+        watched(X)
+        with pt.no_grad():
+            watched(X)
+        assert watched.eager == 0
+
+
 def test_types_of_symbols():
     def f(x, n, r):
         assert_is = (isinstance(n, int), type(n) is int, isinstance(r, float), isinstance(x.shape[0], int))

@@ -80,6 +80,8 @@ def call(r, f, args, kwargs):
     if handler is not None:
         return handler(r, *args, **kwargs)
     if kind in OWN_FUNCTIONS:
+        if kind is COMPILED_FUNCTION and isinstance(getattr(f, "_mode", None), GradMode):
+            return _in_mode(r, f, args, kwargs)
         if kind is COMPILED_FUNCTION and not _is_pure(f, args):
             r.unsupported(f"it calls {name_of(f)}, which asks or changes what is no argument")
         return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
@@ -181,6 +183,18 @@ def _method(r, f, args, kwargs):
     if isinstance(owner, type) and issubclass(owner, Function) and function.__name__ == "apply":
         r.unsupported(f"it calls the autograd function {owner.__name__}")
     return call(r, function, (owner, *args), kwargs)
+
+
+def _in_mode(r, f, args, kwargs):
+    """A call of a function that a grad mode decorates."""
+    base = r.source_of(r.constant(f))
+    mode = f._mode
+    r.guard("is", r.source("attribute", base, "_mode", f"{base}._mode"), mode)
+    function = r.track(f.__wrapped__, r.source("attribute", base, "__wrapped__", f"{base}.__wrapped__"))
+    if type(mode).__name__ == "InferenceMode" or isinstance(mode, ptcore.inference_mode):
+        r.unsupported("it uses inference_mode")
+    with mode.clone():
+        return call(r, function, args, kwargs)
 
 
 def _to(r, x, args, kwargs):
