@@ -50,10 +50,7 @@ def _eager(module, inputs):
 
 
 def _cpu(module, inputs):
-    try:
-        from ptcore.jit._plan import compile_graph
-    except ImportError:
-        return module.forward
+    from ptcore.jit._backend import compile_graph
     return compile_graph(module, inputs)
 
 
