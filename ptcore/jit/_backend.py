@@ -56,21 +56,22 @@ class Compiled:
         self.program = Program(module, root)
         self.values = Planned(self.program, fuse)
         self.joints = []
-        # Where arguments are tensors and nothing is read of the module, the arguments are the tensors.
-        self._plain = not self.program.attributes
 
     def __call__(self, *args):
-        if is_grad_enabled():
-            if self._plain:
-                tensors = list(args)
+        tensors = self.program.tensors(args) if self.program.attributes else list(args)
+        grads = is_grad_enabled()
+        if self.program.is_alone(args, tensors):        # or some are none, and nothing fits
+            if grads:
                 for joint in self.joints:
                     if joint.fits(tensors):
                         return joint(tensors)
-            tensors = self.program.tensors(args)
-            if any([x.requires_grad for x in tensors]):
-                return self._with_gradients(args, tensors)
-        else:
-            tensors = self.program.tensors(args)
+            if not grads or not any([isinstance(x, Tensor) and x.requires_grad for x in tensors]):
+                for plan in self.values.quick:
+                    if plan.fits(tensors):
+                        return tuple(plan(tensors))
+        tensors = self.program.tensors(args)
+        if grads and any([x.requires_grad for x in tensors]):
+            return self._with_gradients(args, tensors)
         return self.values.call(args, tensors)
 
     def _with_gradients(self, args, tensors):

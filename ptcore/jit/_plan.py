@@ -9,7 +9,7 @@ import threading
 from ptcore._ops.plan.plan import Plan, can_plan
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
-from ptcore.fx.node import attribute_at, map_arg
+from ptcore.fx.node import Node, attribute_at, map_arg
 
 __all__ = ["Planned", "Program"]
 
@@ -94,6 +94,10 @@ class Program:
             found.append(attribute_at(self.root, node.target))
         return found
 
+    def is_alone(self, args, tensors):
+        """Whether all arguments are tensors."""
+        return len(tensors) == len(args) + len(self.attributes)
+
     def places(self, args, tensors):
         """(arguments, attributes) with other tensors in the place of those there are."""
         order = iter(tensors)
@@ -143,6 +147,10 @@ class Planned:
         self.fuse, self.refused = fuse, self.program.refused
         self._plans = []
         self._lock = threading.Lock()
+        # Plans that a call of tensors alone may run at once: results are a tuple of tensors, nothing is called between.
+        output = self.program.output
+        self.is_flat = type(output) is tuple and all([isinstance(x, Node) for x in output])
+        self.quick = []
 
     @property
     def plans(self):
@@ -191,6 +199,8 @@ class Planned:
             flat, nested = flatten(result)
             plan.end(flat, tensors, self.fuse)
             self._plans.insert(0, (numbers, plan, others, nested))
+            if self.is_flat and not others and self.program.is_alone(args, tensors):
+                self.quick.append(plan)
             self.program.written.update(plan.writes)
         except Refused as e:
             self.refused = str(e)

@@ -37,7 +37,8 @@ class Scale:
 @pytest.mark.parametrize("f", [
     Scale(2), Scale(2).method, Scale.plain, Scale.made, functools.partial(Scale(3).method, more=4), pt.relu,
     pt.nn.functional.gelu, lambda x, *rest, k=2, **words: x * k + len(rest) + len(words),
-    pt.Tensor.sin, pt.vmap(lambda x: x * 2), pt.func.grad(lambda x: (x ** 3).sum())], ids=lambda f: getattr(f, "__name__", type(f).__name__))
+    pt.Tensor.sin, pt.vmap(lambda x: x * 2), pt.func.grad(lambda x: (x ** 3).sum())],
+    ids=lambda f: getattr(f, "__name__", type(f).__name__))
 def test_callables(f):
     watched = Watched(f)
     watched(X)(X)(X + 1)

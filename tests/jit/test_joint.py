@@ -147,6 +147,21 @@ def test_errors_of_backward():
     out.backward()
 
 
+def test_numbers_among_arguments():
+    graph = make_fx(lambda x, n: (x * n + x.shape[0], x - n), tracing_mode="symbolic")(pt.ones(3), 4)
+    plain = compile_graph(graph)
+    for n in (4, 5, 4, 7):
+        x = pt.randn(3)
+        assert_same(plain(x, n), [x * n + 3, x - n])
+        got, want = [gradients(f, [x])[1] for f in (lambda x, n=n: plain(x, n), lambda x, n=n: (x * n + 3, x - n))]
+        assert_same(got, want)
+    w = pt.ones(3)
+    held = compile_graph(make_fx(lambda x, n: x * n * w, tracing_mode="symbolic")(pt.ones(3), 4))
+    for n in (4, 5, 4):
+        x = pt.randn(3, requires_grad=True)
+        assert_same([held(x, n)], [x * n])
+
+
 def test_stand_ins_run_the_graph():
     f = lambda x: (x * x).sum()          # noqa: E731
     compiled = compile_graph(make_fx(f)(pt.ones(3)))

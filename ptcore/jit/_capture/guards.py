@@ -1,20 +1,12 @@
 """Guards: what must hold for a captured program to be what the user's function would do, as data, and their check.
 
 A ``Source`` is a path from what is there at each call, the arguments and constant objects, to a value. A ``Guard``
-says what that value must be. ``Program`` holds the guards of one segment and compiles them to one Python function,
-which also fetches the tensors that the segment takes.
+says what that value must be. ``Program`` holds the guards of one segment and writes them as one ``Check``, which also
+fetches the tensors that the segment takes.
 """
-__all__ = ["Guard", "Program", "Source"]
+from ptcore.jit._check import Check, Look
 
-# What a source is, and how its value is written: {0} is its parent's value, {1} its key.
-READS = {
-    "argument": "args[{1}]",        # of the call, keywords behind
-    "object": "{1}",                # the key itself
-    "instance": "{0}.__dict__[{1}]",
-    "attribute": "getattr({0}, {1})",
-    "item": "{0}[{1}]",
-    "cell": "{1}.cell_contents",
-}
+__all__ = ["Guard", "Program", "Source"]
 
 
 class Source:
@@ -23,7 +15,9 @@ class Source:
     Attributes
     ----------
     kind : str
-        A key of ``READS``, or "class": what a class or its bases have under a name.
+        "argument" (of the call, those by keyword behind), "object" (the key itself), "instance" (an entry of
+        ``__dict__``), "attribute", "item", "cell" (the contents of one), or "class": what a class or its bases have
+        under a name.
     parent : Source or None
     key
         An index, a name, a cell, an object; of "class" the class, the name, what was found, in which class, and the
@@ -80,7 +74,7 @@ class Guard:
     Attributes
     ----------
     kind : str
-        A key of ``CONDITIONS``.
+        A key of ``HOLDS``.
     source : Source
     expected
         What the kind compares with.
@@ -119,12 +113,13 @@ def _short(x):
 class TensorLook:
     """What a captured program takes for granted of a tensor: all but its values."""
 
-    __slots__ = ("cls", "device", "dtype", "dynamic", "is_leaf", "requires_grad", "shape", "stride")
+    __slots__ = ("cls", "device", "dtype", "dynamic", "is_leaf", "look", "requires_grad", "shape", "stride")
 
     def __init__(self, t, dynamic=()):
         self.cls, self.dtype, self.device = type(t), t.dtype, t.device
         self.shape, self.stride = tuple(t.shape), tuple(t.stride())
         self.requires_grad, self.is_leaf, self.dynamic = t.requires_grad, t.is_leaf, tuple(dynamic)
+        self.look = None if self.dynamic else Look(t)
 
     def matches(self, t):
         if (type(t) is not self.cls or t.dtype is not self.dtype or t.requires_grad is not self.requires_grad
@@ -249,98 +244,93 @@ class Program:
         return tuple([s.fetch(args) for s in self.inputs])
 
 
-class _Text:
-    """The text of a check: statements, the names of objects in it, and which source has which variable."""
+class _Writer:
+    """Writes guards as instructions of a ``Check``; a source is read once."""
 
     def __init__(self):
-        self.lines, self.space, self.variables, self.objects = [], {}, {}, {}
-        self.spaces, self.said = {}, set()
+        self.instructions, self.places, self.dicts, self.said, self.n = [], {}, {}, set(), 0
 
-    def object(self, x):
-        if x is None or x is True or x is False or type(x) is int or type(x) is str:
-            return repr(x)
-        return self.named(x)
+    def say(self, op, a=0, b=0, key=None, expected=None, name=None):
+        self.instructions.append((op, a, b, key, expected, name))
 
-    def named(self, x):
-        """The name of an object."""
-        if x is None or x is True or x is False:
-            return repr(x)
-        name = self.objects.get(id(x))
-        if name is None:
-            name = self.objects[id(x)] = f"c{len(self.objects)}"
-            self.space[name] = x
-        return name
+    def read(self, op, a=0, b=0, key=None):
+        """The place of a value that is read now."""
+        self.say(op, a, b, key)
+        self.n += 1
+        return self.n - 1
 
-    def variable(self, source):
-        found = self.variables.get(source)
+    def once(self, op, a, b=0, key=None, expected=None, name=None):
+        """A condition, unless it stands there already."""
+        said = op, a, b, id(key), id(expected), name
+        if said not in self.said:
+            self.said.add(said)
+            self.say(op, a, b, key, expected, name)
+
+    def dictionary(self, source):
+        """The place of the ``__dict__`` of a source's value."""
+        found = self.dicts.get(source)
         if found is None:
-            if source.kind == "object":
-                return self.object(source.key)
-            if source.kind == "class":          # a guard of its own says that it is this object
-                return self.object(source.key[2])
-            parent = None if source.parent is None else self.variable(source.parent)
-            value = READS[source.kind].format(parent, self.object(source.key))
-            if source.kind == "attribute" and source.key.isidentifier():
-                value = f"{parent}.{source.key}"
-            found = self.variables[source] = f"v{len(self.variables)}"
-            self.lines.append(f"{found} = {value}")
+            found = self.dicts[source] = self.read("dict", self.place(source))
         return found
 
-    def fails(self, condition):
-        if condition not in self.said:
-            self.said.add(condition)
-            self.lines.append(f"if {condition}: return None")
+    def place(self, source):
+        """The place of a source's value."""
+        found = self.places.get(source)
+        if found is None:
+            found = self.places[source] = self._read(source)
+        return found
 
-    def space_of(self, cls):
-        """The name of a class's dictionary."""
-        name = self.spaces.get(cls)
-        if name is None:
-            name = self.spaces[cls] = f"d{len(self.spaces)}"
-            self.space[name] = cls.__dict__
-        return name
+    def _read(self, source):
+        kind, key = source.kind, source.key
+        if kind == "argument":
+            return self.read("argument", 0, key)
+        if kind == "object":
+            return self.read("constant", key=key)
+        if kind == "class":                 # a guard of its own says that it is this object
+            return self.read("constant", key=key[2])
+        if kind == "cell":
+            return self.read("cell", key=key)
+        if kind == "instance":
+            return self.read("item", self.dictionary(source.parent), key=key)
+        return self.read(kind, self.place(source.parent), key=key)      # an attribute or an item
 
     def guard(self, g):
         kind, e = g.kind, g.expected
         if kind == "class":
             cls, name, _, owner, mro = g.source.key
-            self.fails(f"{self.named(cls)}.__mro__ is not {self.named(mro)}")
+            if not _fixed(cls):
+                self.once("order", 0, key=cls, expected=mro)
             for c in mro:
-                if c is owner:
-                    if not _fixed(c):
-                        self.fails(f"{self.space_of(c)}[{name!r}] is not {self.named(e)}")
-                    break
                 if not _fixed(c):
-                    self.fails(f"{name!r} in {self.space_of(c)}")
+                    if c is owner:
+                        self.once("own", 0, key=c, expected=e, name=name)
+                    else:
+                        self.once("foreign", 0, key=c, expected=name)
+                if c is owner:
+                    break
             return
         if g.source.kind == "class" and kind in ("is", "value", "type"):
             return
-        v = self.variable(g.source)
-        if kind == "is":
-            self.fails(f"{v} is not {self.named(e)}")
-        elif kind == "type":
-            self.fails(f"type({v}) is not {self.object(e)}")
+        if kind == "no attribute":
+            self.once("has not", self.dictionary(g.source), expected=e)
+            return
+        v = self.place(g.source)
+        if kind in ("is", "type", "call"):
+            self.once(kind, v, expected=e)
         elif kind == "length":
-            self.fails(f"len({v}) != {e}")
+            self.once("length", v, e)
         elif kind == "value" and type(e) in (bool, type(None)):
-            self.fails(f"{v} is not {e!r}")
+            self.once("is", v, expected=e)
         elif kind == "value" and type(e) in (int, str):
-            self.fails(f"{v} != {e!r} or type({v}) is not {type(e).__name__}")
-        elif kind == "no attribute":
-            self.fails(f"{e!r} in {v}.__dict__")
+            self.once("equal", v, expected=e)
         elif kind in ("no key", "has key"):
-            self.fails(f"{self.object(e)} {'in' if kind == 'no key' else 'not in'} {v}")
+            self.once("has not" if kind == "no key" else "has", v, expected=e)
         elif kind in ("same", "not same"):
-            self.fails(f"{v} is {'not ' if kind == 'same' else ''}{self.variable(e)}")
-        elif kind == "call":
-            self.fails(f"{v}() != {self.object(e)}")
-        elif kind == "tensor" and not e.dynamic:
-            t = self.object(e)
-            leaf = f" or {v}.is_leaf is not {e.is_leaf}" if e.requires_grad else ""
-            self.fails(f"type({v}) is not {self.object(e.cls)} or {v}.dtype is not {self.object(e.dtype)} or "
-                       f"{v}.shape != {self.object(e.shape)} or {v}.stride() != {self.object(e.stride)} or "
-                       f"{v}.requires_grad is not {e.requires_grad}{leaf} or {v}.device != {t}.device")
+            self.once(kind, v, self.place(e))
+        elif kind == "tensor" and e.look is not None:
+            self.once("look", v, expected=e.look)
         else:
-            self.fails(f"not {self.object(HOLDS[kind])}({v}, {self.object(e)}, args)")
+            self.once("ask", v, key=HOLDS[kind], expected=e)
 
 
 def _fixed(cls):
@@ -348,22 +338,9 @@ def _fixed(cls):
     return not cls.__flags__ & 1 << 9       # no heap type
 
 
-_made = 0
-
-
 def _compiled(program):
-    global _made
-    text = _Text()
+    writer = _Writer()
     for g in program.guards:
-        text.guard(g)
-    inputs = [text.variable(s) for s in program.inputs]
-    body = text.lines + [f"return ({', '.join(inputs)}{',' if len(inputs) == 1 else ''})"]
-    source = "def check(args):\n  try:\n    " + "\n    ".join(body) + "\n  except RAISED: return None\n"
-    text.space["RAISED"] = (KeyError, AttributeError, IndexError, ValueError, TypeError)
-    _made += 1
-    name = f"<guards {_made}>"
-    # The text consists of the forms above; what the program read stands in it as names of objects or by repr.
-    exec(compile(source, name, "exec"), text.space)
-    made = text.space["check"]
-    made.source = source
-    return made
+        writer.guard(g)
+    inputs = [writer.place(s) for s in program.inputs]
+    return Check(writer.instructions, inputs, (KeyError, AttributeError, IndexError, ValueError, TypeError))

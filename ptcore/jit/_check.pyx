@@ -1,0 +1,235 @@
+"""Checks of guards in C: what ``Program`` in ``_capture/guards.py`` says, as instructions over a row of values.
+
+An instruction reads a value from others and puts it into the next place, or compares. The first that does not hold ends
+the check. All values that were read are held until then, as a read may run code of the user's.
+"""
+cimport cython
+from cpython.object cimport Py_EQ, PyObject, PyObject_GetAttr, PyObject_RichCompareBool
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.string cimport memcmp, memcpy
+
+from ptcore._types cimport *
+from ptcore._tensor cimport *
+
+cdef extern from "Python.h":
+    PyObject *PyDict_GetItemWithError(object, object)
+    int PyDict_Contains(object, object) except -1
+    int PySequence_Contains(object, object) except -1
+    Py_ssize_t PyObject_Size(object) except -1
+    PyObject *PyCell_Get(object)
+    ctypedef struct PyTypeObject:
+        PyObject *tp_dict
+        PyObject *tp_mro
+    PyTypeObject *Py_TYPE(object)
+
+# What an instruction does; `a` and `b` are places of values, `key` and `expected` objects.
+cdef enum Op:
+    ARGUMENT, CONSTANT, CELL, DICT, ENTRY, ATTRIBUTE, ITEM,                             # make a value
+    IS, IS_NOT, TYPE, LENGTH, EQUAL, HAS, HAS_NOT, SAME, NOT_SAME, LOOK, CALL, ASK, ORDER, OWN, FOREIGN
+
+OPS = {name: k for k, name in enumerate(
+    ("argument", "constant", "cell", "dict", "entry", "attribute", "item", "is", "is not", "type", "length", "equal",
+     "has", "has not", "same", "not same", "look", "call", "ask", "order", "own", "foreign"))}
+
+cdef struct Instruction:
+    int op, a, b
+    PyObject *key
+    PyObject *expected
+    PyObject *name
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Look:
+    """What a captured program takes for granted of a tensor without symbols: all but its values."""
+    cdef object cls
+    cdef int64_t *dims
+    cdef int rank, dt, column, number
+    cdef bint needs_grad, is_leaf
+
+    def __init__(self, Tensor t not None):
+        self.cls, self.rank, self.dt = type(t), t.rank, t.dt
+        self.column, self.number = t.storage.device, t.storage.device_index
+        self.needs_grad, self.is_leaf = t.requires_grad, t.is_leaf
+        self.dims = <int64_t *>PyMem_Malloc((2 * t.rank + 1) * sizeof(int64_t))
+        if self.dims == NULL:
+            raise MemoryError()
+        memcpy(self.dims, t.dims, 2 * t.rank * sizeof(int64_t))
+
+    def __dealloc__(self):
+        PyMem_Free(self.dims)
+
+    def matches(self, t):
+        """Whether a tensor looks the same."""
+        return self.holds(t)
+
+    cdef bint holds(self, object x) except -1:
+        cdef Tensor t
+        if type(x) is not self.cls:
+            return False
+        t = <Tensor>x
+        if (t.dt != self.dt or t.rank != self.rank or t.storage.device != self.column
+                or t.storage.device_index != self.number
+                or memcmp(t.dims, self.dims, 2 * t.rank * sizeof(int64_t)) != 0
+                or t.flags & (PT_INTERPOSED | PT_LAYOUT)):
+            return False
+        if needs_grad(t) != self.needs_grad:
+            return False
+        return not self.needs_grad or (grad_fn_of(t) is None) == self.is_leaf
+
+
+@cython.binding(False)
+cdef class Check:
+    """A check of one segment's guards.
+
+    Parameters
+    ----------
+    instructions : list of (op, a, b, key, expected, name)
+        ``op`` is a name of ``OPS``.
+    inputs : list of int
+        The places of the values that the check gives.
+    raised : tuple of exception classes
+        Which errors of a read mean that a guard does not hold.
+    """
+    cdef Instruction *program
+    cdef int length, values, n_inputs
+    cdef int *inputs
+    cdef tuple raised
+    cdef list kept
+
+    def __init__(self, instructions, inputs, raised):
+        cdef int k
+        self.length, self.n_inputs = <int>len(instructions), <int>len(inputs)
+        self.program = <Instruction *>PyMem_Malloc((self.length + 1) * sizeof(Instruction))
+        self.inputs = <int *>PyMem_Malloc((self.n_inputs + 1) * sizeof(int))
+        if self.program == NULL or self.inputs == NULL:
+            raise MemoryError()
+        self.kept, self.raised = list(instructions), tuple(raised)
+        for k in range(self.length):
+            op, a, b, key, expected, name = instructions[k]
+            self.program[k].op, self.program[k].a, self.program[k].b = OPS[op], a, b
+            self.program[k].key, self.program[k].expected = <PyObject *>key, <PyObject *>expected
+            self.program[k].name = <PyObject *>name
+            if self.program[k].op <= ITEM:
+                self.values += 1
+        for k in range(self.n_inputs):
+            self.inputs[k] = inputs[k]
+
+    def __dealloc__(self):
+        PyMem_Free(self.program)
+        PyMem_Free(self.inputs)
+
+    def __len__(self):
+        return self.length
+
+    def __call__(self, tuple args not None):
+        """The tuple of inputs, or None if a guard does not hold."""
+        cdef (PyObject *)[256] few
+        cdef PyObject **values = few
+        cdef int n = 0, k
+        cdef bint held = False
+        if self.values > 256:
+            values = <PyObject **>PyMem_Malloc(self.values * sizeof(PyObject *))
+            if values == NULL:
+                raise MemoryError()
+        try:
+            try:
+                held = self.holds(args, values, &n)
+            except self.raised:
+                held = False
+            if not held:
+                return None
+            result = PyTuple_New(self.n_inputs)
+            for k in range(self.n_inputs):
+                x = <object>values[self.inputs[k]]
+                Py_INCREF(x)
+                PyTuple_SET_ITEM(result, k, x)
+            return result
+        finally:
+            for k in range(n):
+                Py_XDECREF(values[k])
+            if values != few:
+                PyMem_Free(values)
+
+    cdef bint holds(self, tuple args, PyObject **values, int *made) except -1:
+        cdef Instruction *i
+        cdef PyObject *found
+        cdef int k
+        for k in range(self.length):
+            i = &self.program[k]
+            if i.op <= ITEM:
+                found = self.value(i, args, values)
+                if found == NULL:
+                    return False
+                values[made[0]] = found
+                made[0] += 1
+            elif not self.condition(i, args, values):
+                return False
+        return True
+
+    cdef PyObject *value(self, Instruction *i, tuple args, PyObject **values) except? NULL:
+        """A new reference to the value of a read; NULL without an error: it is not there."""
+        cdef PyObject *found = NULL
+        cdef object base
+        if i.op == ARGUMENT:
+            if i.b >= len(args):
+                return NULL
+            base = args[i.b]
+            Py_INCREF(base)
+            return <PyObject *>base
+        if i.op == CONSTANT:
+            Py_INCREF(<object>i.key)
+            return i.key
+        if i.op == CELL:
+            return PyCell_Get(<object>i.key)        # NULL: it is empty
+        base = <object>values[i.a]
+        if i.op == DICT:
+            base = PyObject_GetAttr(base, "__dict__")
+            Py_INCREF(base)
+            return <PyObject *>base
+        if i.op == ATTRIBUTE:
+            base = PyObject_GetAttr(base, <object>i.key)
+            Py_INCREF(base)
+            return <PyObject *>base
+        if type(base) is dict:
+            found = PyDict_GetItemWithError(base, <object>i.key)
+            if found != NULL:
+                Py_INCREF(<object>found)
+            return found
+        base = base[<object>i.key]
+        Py_INCREF(base)
+        return <PyObject *>base
+
+    cdef bint condition(self, Instruction *i, tuple args, PyObject **values) except -1:
+        cdef object x, expected = <object>i.expected
+        if i.op == ORDER:               # of the bases of a class
+            return (<PyTypeObject *>i.key).tp_mro == i.expected
+        if i.op == OWN:                 # what a class itself has under a name
+            return PyDict_GetItemWithError(<object>(<PyTypeObject *>i.key).tp_dict, <object>i.name) == i.expected
+        if i.op == FOREIGN:             # and that it has nothing
+            return not PyDict_Contains(<object>(<PyTypeObject *>i.key).tp_dict, expected)
+        x = <object>values[i.a]
+        if i.op == IS:
+            return <PyObject *>x == i.expected
+        if i.op == IS_NOT:
+            return <PyObject *>x != i.expected
+        if i.op == TYPE:
+            return <PyObject *>Py_TYPE(x) == i.expected
+        if i.op == LENGTH:
+            return PyObject_Size(x) == i.b
+        if i.op == EQUAL:               # of a plain class: nothing is run
+            return Py_TYPE(x) == Py_TYPE(expected) and PyObject_RichCompareBool(x, expected, Py_EQ)
+        if i.op == HAS or i.op == HAS_NOT:
+            if type(x) is dict:
+                return PyDict_Contains(x, expected) == (i.op == HAS)
+            return PySequence_Contains(x, expected) == (i.op == HAS)
+        if i.op == SAME:
+            return values[i.a] == values[i.b]
+        if i.op == NOT_SAME:
+            return values[i.a] != values[i.b]
+        if i.op == LOOK:
+            return (<Look>expected).holds(x)
+        if i.op == CALL:
+            return x() == expected
+        return bool((<object>i.key)(x, expected, args))
