@@ -177,6 +177,7 @@ def select(ops, kernels):
             out.append(f'extern "C" const pt_elementwise pt_loops_{f}_{level}[];')
         out += [f'extern "C" const pt_kernel_entry pt_kernels_{f}_{level}[];' for f in compiled[level]]
         out.append(f'extern "C" const pt_loop pt_cast_table_{level}[PT_NDTYPES][PT_NDTYPES];')
+        out.append(f'extern "C" const pt_chain_table pt_chains_{level};')
         out.append("#endif")
     for f, members in by_family.items():
         out.append(f"static const int ids_{f}[] = {{{', '.join(str(o.id) for o in members)}}};")
@@ -192,9 +193,9 @@ def select(ops, kernels):
     out.append("static const pt_level levels[] = {")
     for level in LEVELS:
         out.append(f"#ifdef PT_HAVE_{level.upper()}")
-        out.append(f'    {{"{level}", loops_{level}, kernels_{level}, pt_cast_table_{level}}},')
+        out.append(f'    {{"{level}", loops_{level}, kernels_{level}, pt_cast_table_{level}, &pt_chains_{level}}},')
         out.append("#endif")
-    out.append("    {nullptr, nullptr, nullptr, nullptr}};")
+    out.append("    {nullptr, nullptr, nullptr, nullptr, nullptr}};")
     out.append(f"static pt_elementwise merged[{len(ops)}];")
     out.append(f'extern "C" const pt_elementwise *pt_loops(int op) {{ return &merged[op]; }}')
     out.append('extern "C" int pt_select(const char *wanted, pt_enter_kernels enter) '

@@ -332,6 +332,40 @@ def interpret(steps, xs):
     return values[len(xs):]
 
 
+LINKS = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "rsub": lambda x, y: y - x, "mul": lambda x, y: x * y,
+         "div": lambda x, y: x / y, "neg": lambda x, y: -x, "abs": lambda x, y: x.abs(), "relu": lambda x, y: x.relu(),
+         "square": lambda x, y: x.square(), "more": lambda x, y: x + 1.5, "from": lambda x, y: 2.0 - x,
+         "times": lambda x, y: x * -0.3, "over": lambda x, y: 1.0 / x, "twice": lambda x, y: x + x,
+         "exp": lambda x, y: x.exp(), "own": lambda x, y: x * x}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(sorted(LINKS)), st.integers(0, 50), st.integers(0, 50)), min_size=2,
+                max_size=40),
+       st.sampled_from((1, 3, 16, 130, 257, 700)), st.sampled_from((pt.float32, pt.float64, pt.float16)))
+def test_chains(links, n, dtype):
+    """Arithmetic keeps its running value in registers, bit for bit, NaN, infinities and zeros included."""
+    def f(*xs):
+        values = list(xs)
+        for name, a, b in links:        # mostly on the last value
+            x = values[-1] if a < 35 else values[a % len(values)]
+            values.append(LINKS[name](x, values[b % len(values)]))
+        return values[len(xs):][-3:]
+
+    def data(seed):
+        pt.manual_seed(seed)
+        xs = [pt.randn(n, dtype=pt.float32).mul(4).to(dtype) for _ in range(3)]
+        for x, value in zip(xs, (0.0, float("inf"), float("nan"))):
+            x[n // 2:n // 2 + 1] = value
+        return xs
+    plan = recorded(f, *data(0))
+    xs = data(1)
+    for g, w in zip(plan(xs), f(*xs), strict=True):
+        g, w = g.double().numpy(), w.double().numpy()
+        np.testing.assert_array_equal(g, w)
+        np.testing.assert_array_equal(np.signbit(g) & ~np.isnan(g), np.signbit(w) & ~np.isnan(w))
+
+
 @settings(max_examples=300, deadline=None)
 @given(programs())
 def test_programs(program):

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ptcore/kernel.h"
+#include "plan/chain.h"
 #include "select.h"
 
 extern "C" const pt_loop (*pt_casts)[PT_NDTYPES];
@@ -17,6 +18,7 @@ struct pt_level {
     const pt_loop_family *loops;
     const pt_kernel_entry *const *kernels;
     const pt_loop (*casts)[PT_NDTYPES];
+    const pt_chain_table *chains;
 };
 
 static const char *chosen_level = "base";
@@ -57,6 +59,7 @@ static int select_level(const pt_level *levels, pt_elementwise *merged, const ch
         for (int k = 0; level->kernels[k]; k++)
             if (enter(level->kernels[k], 0) < 0) return -1;
         pt_casts = level->casts;
+        pt_chains = level->chains;
         chosen_level = level->name;
         if (wanted && std::strcmp(wanted, level->name) == 0) break;
     }

@@ -13,7 +13,8 @@ using namespace pt;
 
 namespace {
 
-enum { TILE = PT_TILE, SLOT_BYTES = TILE * 8, MAX_SLOTS = 24, MAX_STEPS = 64, MOST_BETWEEN = 16 };
+enum { TILE = PT_TILE, SLOT_BYTES = TILE * 8, MAX_SLOTS = 24, MAX_STEPS = 64, MOST_BETWEEN = 16, MOST_LINKS = PT_CHAIN_MOST };
+static_assert(MOST_LINKS >= 3 * MAX_STEPS, "each step adds at most a load, itself and a store");
 
 bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
 
@@ -136,13 +137,107 @@ struct builder {
     void give(int slot) { free_slots.push_back(slot); }
 };
 
+instruction cast(int from, int to, int slot, int place) {
+    instruction in;
+    in.loop = pt_cast_loop(from, to);
+    in.params = nullptr;
+    in.places[0] = slot;
+    in.places[1] = place;
+    in.count = 2;
+    return in;
+}
+
+/* The op of a chain that a loop of n - 1 operands is; -1: none. Names are those of rows, which are one rounding each. */
+int arithmetic_of(const std::string &name, int n) {
+    static const struct { const char *name; int n, op; } ops[] = {
+        {"add", 3, PT_CHAIN_ADD}, {"sub", 3, PT_CHAIN_SUB}, {"mul", 3, PT_CHAIN_MUL}, {"div", 3, PT_CHAIN_DIV},
+        {"neg", 2, PT_CHAIN_NEG}, {"abs", 2, PT_CHAIN_ABS}, {"relu", 2, PT_CHAIN_RELU}, {"square", 2, PT_CHAIN_SQUARE}};
+    for (const auto &o : ops)
+        if (name == o.name && n == o.n) return o.op;
+    return -1;
+}
+
+/* ---- chains ---- */
+
+/* Whether a slot's value is read behind instruction i. */
+bool read_later(const std::vector<instruction> &program, size_t i, int slot) {
+    for (size_t k = i + 1; k < program.size(); k++) {
+        for (int j = 1; j < program[k].count; j++)
+            if (program[k].places[j] == slot) return true;
+        if (program[k].places[0] == slot) return false;
+    }
+    return false;
+}
+
+/* Puts runs of arithmetic, in which each step takes the result of the one before, into chains. */
+void chain_up(group *g) {
+    const std::vector<instruction> old = std::move(g->program);
+    g->program.clear();
+    chain run;
+    size_t first = 0, taken = 0;                /* the instructions of the run: old[first], ... */
+    int at = 0;                                 /* the place of the running value */
+    auto add = [&](int op, int place) {
+        run.ops.push_back(uint8_t(op));
+        run.places.push_back(place);
+    };
+    auto close = [&]() {
+        if (taken == 1) {
+            g->program.push_back(old[first]);
+        } else if (taken) {
+            add(PT_CHAIN_STORE, at);
+            instruction in = old[first];
+            in.chain = int(g->chains.size());
+            g->chains.push_back(run);
+            g->program.push_back(in);
+        }
+        run = chain();
+        taken = 0;
+    };
+    for (size_t i = 0; i < old.size(); i++) {
+        const instruction &in = old[i];
+        if (in.arithmetic < 0) {
+            close();
+            g->program.push_back(in);
+            continue;
+        }
+        const bool left = taken && in.places[1] == at, right = taken && in.count == 3 && in.places[2] == at;
+        const bool joins = (left || right) && run.wide == in.wide
+            && (!(left && right) || in.arithmetic == PT_CHAIN_ADD || in.arithmetic == PT_CHAIN_MUL);
+        const bool both = joins && left && right;
+        if (!joins) {
+            close();
+            first = i;
+            run.wide = in.wide;
+        } else if (at < 0 || (in.places[0] != at && read_later(old, i, at))) {
+            add(PT_CHAIN_STORE, at);            /* somebody else reads it as well */
+        }
+        const int reversed = in.arithmetic == PT_CHAIN_SUB ? int(PT_CHAIN_RSUB)
+            : in.arithmetic == PT_CHAIN_DIV ? int(PT_CHAIN_RDIV) : in.arithmetic;
+        if (in.count == 2) {
+            if (!joins) add(PT_CHAIN_LOAD, in.places[1]);
+            add(in.arithmetic, in.places[1]);
+        } else if (both) {
+            add(in.arithmetic == PT_CHAIN_ADD ? PT_CHAIN_DOUBLE : PT_CHAIN_SQUARE, at);
+        } else {
+            /* The running value is the operand that joins, or else the first that is no number. */
+            const bool second = joins ? right : in.one == 1;
+            const int other = second ? 1 : 2;
+            if (!joins) add(PT_CHAIN_LOAD, in.places[second ? 2 : 1]);
+            add((second ? reversed : in.arithmetic) + (in.one == other ? int(PT_CHAIN_NUMBER) : 0), in.places[other]);
+        }
+        at = in.places[0];
+        taken++;
+    }
+    close();
+}
+
 /* Adds conversions of slot or stream `place` to another dtype; the new slot. */
 int convert(builder *b, int place, int from, int middle, int to, bool place_is_free) {
     const bool two = is_half(middle) && middle != from && middle != to;
     const int chain[3] = {from, two ? middle : to, to};
     for (int k = 0; k < (two ? 2 : 1); k++) {
         const int slot = b->take();
-        b->g->program.push_back({pt_cast_loop(chain[k], chain[k + 1]), nullptr, {slot, place}, 2});
+        b->g->program.push_back(cast(chain[k], chain[k + 1], slot, place));
         if (k || place_is_free) b->give(place);
         place = slot;
     }
@@ -170,7 +265,9 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
         const int compute = is_copy ? s.views[0].dtype : s.compute;
         const int loop_dtype = is_copy ? s.views[1].dtype : is_half(compute) ? int(PT_FLOAT32) : compute;
         const int result = is_copy ? compute : is_half(s.loop_out) ? int(PT_FLOAT32) : s.loop_out;
-        instruction in = {nullptr, is_copy ? nullptr : s.values.data() + 2 * size_t(n - 1), {}, n};
+        instruction in;
+        in.params = is_copy ? nullptr : s.values.data() + 2 * size_t(n - 1);
+        in.count = n;
         in.loop = is_copy ? pt_cast_loop(loop_dtype, compute) : s.op->loop[loop_dtype];
         int singles = 0, at_single = 0;
         for (int k = 1; k < n; k++)
@@ -179,6 +276,12 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
         if (!is_copy && n == 3 && singles == 1) {
             pt_loop special = at_single == 2 ? s.op->vs[loop_dtype] : s.op->sv[loop_dtype];
             if (special) in.loop = special, one = at_single;
+        }
+        if (!is_copy && loop_dtype == result && (loop_dtype == PT_FLOAT32 || loop_dtype == PT_FLOAT64)
+            && (singles == 0 || one)) {
+            in.arithmetic = arithmetic_of(s.name, n);
+            in.one = one;
+            in.wide = loop_dtype == PT_FLOAT64;
         }
         std::vector<int> dying;
         for (int k = 1; k < n; k++) {
@@ -238,11 +341,11 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
             const bool two = is_half(rounded) && rounded != result && rounded != to;
             if (two) {
                 const int middle = b.take();
-                g->program.push_back({pt_cast_loop(result, rounded), nullptr, {middle, at}, 2});
+                g->program.push_back(cast(result, rounded, middle, at));
                 b.give(at);
                 at = middle;
             }
-            g->program.push_back({pt_cast_loop(two ? rounded : result, to), nullptr, {place, at}, 2});
+            g->program.push_back(cast(two ? rounded : result, to, place, at));
             b.give(at);
             for (int slot : dying) b.give(slot);
         }
@@ -252,7 +355,9 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
         }
         g->cost += is_copy ? ITEMSIZE[loop_dtype] + ITEMSIZE[compute] : s.op->cost;
     }
-    return g->slots <= MAX_SLOTS;
+    if (g->slots > MAX_SLOTS) return false;
+    if (pt_chains->f32) chain_up(g);
+    return true;
 }
 
 /* Some steps as a group. `named` says of each buffer how many operands of all steps lie in it. */
@@ -386,18 +491,22 @@ void run_group(const group &g) {
             const int64_t c = std::min(int64_t(TILE), end - i);
             for (size_t k = 0; k < n; k++)
                 if (g.streams[k].form >= PERIODIC) gather(g.streams[k], data[k], i, c, slots.bytes[g.streams[k].slot]);
+            auto address = [&](int place) {
+                if (place >= 0) return slots.bytes[place];
+                const stream &t = g.streams[size_t(-1 - place)];
+                return const_cast<char *>(data[-1 - place]) + (t.form == FLAT ? i * t.itemsize : 0);
+            };
             for (const instruction &in : g.program) {
-                char *ptr[MAX_OPERANDS];
-                for (int k = 0; k < in.count; k++) {
-                    const int place = in.places[k];
-                    if (place >= 0) {
-                        ptr[k] = slots.bytes[place];
-                    } else {
-                        const stream &t = g.streams[size_t(-1 - place)];
-                        ptr[k] = const_cast<char *>(data[-1 - place]) + (t.form == FLAT ? i * t.itemsize : 0);
-                    }
+                char *ptr[MOST_LINKS];
+                if (in.chain < 0) {
+                    for (int k = 0; k < in.count; k++) ptr[k] = address(in.places[k]);
+                    in.loop(ptr, c, in.params);
+                    continue;
                 }
-                in.loop(ptr, c, in.params);
+                const chain &run = g.chains[size_t(in.chain)];
+                const int n = int(run.ops.size());
+                for (int k = 0; k < n; k++) ptr[k] = address(run.places[size_t(k)]);
+                (run.wide ? pt_chains->f64 : pt_chains->f32)(run.ops.data(), ptr, n, c);
             }
         }
     });

@@ -137,6 +137,9 @@ int64_t work_of(const step &s) {
 
 extern "C" {
 
+extern const pt_chain_table pt_chains_base;
+const pt_chain_table *pt_chains = &pt_chains_base;
+
 pt_plan *pt_plan_new(void) { return new pt_plan; }
 
 void pt_plan_delete(pt_plan *p) { delete p; }

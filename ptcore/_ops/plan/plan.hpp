@@ -1,6 +1,7 @@
 /* The parts of a plan, for the files that make and run one. */
 #ifndef PTCORE_PLAN_HPP
 #define PTCORE_PLAN_HPP
+#include "chain.h"
 #include "plan.h"
 
 #include <map>
@@ -37,12 +38,23 @@ struct step {
     int group = -1;                     /* of a GROUP */
 };
 
-/* One loop of a group. Places: 0 on are slots of a tile, -1 - k is stream k. */
+/* A chain (chain.h): its ops, and where their operands are. */
+struct chain {
+    bool wide;                          /* of doubles */
+    std::vector<uint8_t> ops;
+    std::vector<int> places;
+};
+
+/* One loop of a group, or a chain. Places: 0 on are slots of a tile, -1 - k is stream k. */
 struct instruction {
     pt_loop loop;
     const void *params;
     int places[1 + PT_MAX_ELEMENTWISE_INPUTS];
     int count;
+    int arithmetic = -1;                /* the op of a chain that it is, or -1 */
+    int one = 0;                        /* the operand that is one number, or 0 */
+    bool wide = false;
+    int chain = -1;
 };
 
 /* Memory that a group reads or writes: elements of a buffer, or a number of a step. */
@@ -59,6 +71,7 @@ struct group {
     std::vector<step> steps;
     std::vector<instruction> program;
     std::vector<stream> streams;
+    std::vector<chain> chains;
     int slots = 0;
     int64_t numel = 0, cost = 0;
 };

@@ -1,0 +1,182 @@
+"""``compile`` beside ptcore's own eager calls and beside PyTorch, one thread:
+
+    python benchmarks/compiled.py [--write] [--torch-compile]
+
+Each row is timed in turn, the minimum of the rounds: eager, compiled, torch eager, and with ``--torch-compile``
+``torch.compile`` with empty caches, whose first calls take minutes. ``--write`` replaces COMPILE.md.
+"""
+import argparse
+import datetime
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import compare
+import measuring
+
+HERE = Path(__file__).parent
+
+
+# -- programs of either library ---------------------------------------------------------------------------------
+
+def cheap(lib, n):
+    """Ten arithmetic ops."""
+    a, b, c = [lib.randn(n) for _ in range(3)]
+
+    def f(a, b, c):
+        t = lib.relu(a * b + c) - a
+        t = lib.relu(t * b + c) - a
+        return t * c + b
+    return f, (a, b, c), False
+
+
+def middle(lib, n):
+    a, b, c = [lib.randn(n) for _ in range(3)]
+    return lambda a, b, c: lib.tanh(a * b + c) * lib.sigmoid(a - b) + c, (a, b, c), False
+
+
+def rows(lib, n):
+    F = lib.nn.functional
+    x, b, w, g = lib.randn(n, 768), lib.randn(768), lib.randn(768), lib.randn(768)
+    return lambda x, b, w, g: F.layer_norm(F.gelu(x + b) + x, (768,), w, g), (x, b, w, g), False
+
+
+def classifier(lib, width):
+    """Loss and gradients of an MLP; the loss alone is compiled."""
+    nn, F = lib.nn, lib.nn.functional
+    model = nn.Sequential(nn.Linear(16, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 4))
+    x, y = lib.randn(16, 16), lib.randint(0, 4, (16,))
+    return lambda x, y: F.cross_entropy(model(x), y), (x, y), model
+
+
+def cells(lib, steps):
+    """An LSTM cell over a sequence, and the gradients."""
+    cell = lib.nn.LSTMCell(16, 32)
+    xs, h, c = lib.randn(steps, 8, 16), lib.zeros(8, 32), lib.zeros(8, 32)
+
+    def f(xs, h, c):
+        for x in xs.unbind(0):
+            h, c = cell(x, (h, c))
+        return h.square().sum()
+    return f, (xs, h, c), cell
+
+
+def ode(lib, steps):
+    """Midpoint steps of a learned field in float64, and the gradients."""
+    nn = lib.nn
+    field = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 2)).to(lib.float64)
+    x = lib.randn(8, 2, dtype=lib.float64)
+
+    def f(x):
+        for _ in range(steps):
+            x = x + 0.02 * field(x + 0.01 * field(x))
+        return x.square().sum()
+    return f, (x,), field
+
+
+# name -> (program, its size, most of ptcore eager's time, most of torch eager's)
+ROWS = {"ten arithmetic ops, 1e5": (cheap, 10**5, 0.30, None), "ten arithmetic ops, 1e6": (cheap, 10**6, 0.25, None),
+        "ten arithmetic ops, 1e7": (cheap, 10**7, 0.20, None),
+        "tanh(a*b+c)*sigmoid(a-b)+c, 1e5": (middle, 10**5, 0.80, None),
+        "tanh(a*b+c)*sigmoid(a-b)+c, 1e6": (middle, 10**6, 0.70, None),
+        "tanh(a*b+c)*sigmoid(a-b)+c, 1e7": (middle, 10**7, 0.55, None),
+        "gelu, add, layer norm, 512 x 768": (rows, 512, 0.85, None),
+        "MLP 16, the loss compiled": (classifier, 16, None, 0.07),
+        "MLP 64, the loss compiled": (classifier, 64, None, None),
+        "LSTM cell, 20 steps, the loss compiled": (cells, 20, None, 0.095),
+        "ODE, 50 midpoint steps, the loss compiled": (ode, 50, None, 0.06)}
+
+
+def call_of(f, args, model):
+    """A call of the program, with gradients if it has a model."""
+    if not model:
+        return lambda: f(*args)
+    parameters = list(model.parameters())
+
+    def step():
+        f(*args).backward()
+        for p in parameters:
+            p.grad = None
+    return step
+
+
+def first_call(call):
+    """Seconds of the first two calls, less what a later one takes."""
+    begin = time.perf_counter()
+    call()
+    call()
+    first = time.perf_counter() - begin
+    call()
+    return first
+
+
+def without_grad(lib, call, model):
+    """A call in which nothing is recorded, for programs without gradients."""
+    if model:
+        return call
+
+    def quiet():
+        with lib.no_grad():
+            return call()
+    return quiet
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--torch-compile", action="store_true")
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    if args.torch_compile:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp()
+        os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+    import torch
+
+    import ptcore
+    torch.set_num_threads(1)
+    ptcore.set_num_threads(1)
+    head = ["row", "eager, us", "compiled, us", "of eager", "at most", "torch, us", "of torch", "at most",
+            "first call, ms"]
+    if args.torch_compile:
+        head += ["torch.compile, us", "of it", "its first call, ms"]
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    print("\n".join(lines))
+    for name, (make, size, most_eager, most_torch) in ROWS.items():
+        if args.only not in name:
+            continue
+        f, given, model = make(ptcore, size)
+        eager = without_grad(ptcore, call_of(f, given, model), model)
+        compiled = without_grad(ptcore, call_of(ptcore.compile(f), given, model), model)
+        first = first_call(compiled)
+        for _ in range(6):                  # past the checks that are asked one by one
+            compiled()
+        g, theirs_given, theirs_model = make(torch, size)
+        theirs = without_grad(torch, call_of(g, theirs_given, theirs_model), theirs_model)
+        calls = [eager, compiled, theirs]
+        if args.torch_compile:
+            theirs_compiled = without_grad(torch, call_of(torch.compile(g), theirs_given, theirs_model), theirs_model)
+            their_first = first_call(theirs_compiled)
+            calls.append(theirs_compiled)
+        loops = [measuring.looped("f()", {"f": call}) for call in calls]
+        times = [t * 1e6 for t in measuring.measure([loops], args.rounds, time.thread_time)[0]]
+        cells_of = [name, f"{times[0]:.1f}", f"{times[1]:.1f}", f"{times[1] / times[0]:.3f}", most_eager or "",
+                    f"{times[2]:.1f}", f"{times[1] / times[2]:.3f}", most_torch or "", f"{first * 1e3:.1f}"]
+        if args.torch_compile:
+            cells_of += [f"{times[3]:.1f}", f"{times[1] / times[3]:.3f}", f"{their_first * 1e3:.0f}"]
+        lines.append(f"| {' | '.join(map(str, cells_of))} |")
+        print(lines[-1], flush=True)
+    if args.write:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE)
+        options = " --torch-compile" if args.torch_compile else ""
+        text = ("# Compiled programs\n\n"
+                f"`python benchmarks/compiled.py --write{options}`: {compare.machine()}, one thread, "
+                f"{datetime.date.today()}, {commit.stdout.strip()}, torch {torch.__version__}. Each time is the "
+                f"minimum of {args.rounds} rounds; a first call is the first two calls of a function.\n\n")
+        (HERE / "COMPILE.md").write_text(text + "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
