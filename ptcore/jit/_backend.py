@@ -1,5 +1,6 @@
 """The backend "cpu" of ``compile``: a graph of rows runs as plans, with gradients where they are asked for."""
 from ptcore._device import device
+from ptcore._ops.plan.pair import Runner
 from ptcore._ops.plan.plan import can_plan
 from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
@@ -56,21 +57,19 @@ class Compiled:
         self.program = Program(module, root)
         self.values = Planned(self.program, fuse)
         self.joints = []
+        # The short way of calls whose arguments are tensors and whose results are a tuple of tensors.
+        self.runner = Runner(self.call)
+        self.is_simple = self.values.is_flat and not self.program.attributes
+        if self.is_simple:
+            self.values.quick = self.runner.plans
 
     def __call__(self, *args):
-        tensors = self.program.tensors(args) if self.program.attributes else list(args)
-        grads = is_grad_enabled()
-        if self.program.is_alone(args, tensors):        # or some are none, and nothing fits
-            if grads:
-                for joint in self.joints:
-                    if joint.fits(tensors):
-                        return joint(tensors)
-            if not grads or not any([isinstance(x, Tensor) and x.requires_grad for x in tensors]):
-                for plan in self.values.quick:
-                    if plan.fits(tensors):
-                        return tuple(plan(tensors))
+        return self.runner(*args) if self.is_simple else self.call(*args)
+
+    def call(self, *args):
+        """A call by the plans that fit, or else by one that is made now."""
         tensors = self.program.tensors(args)
-        if grads and any([x.requires_grad for x in tensors]):
+        if is_grad_enabled() and any([x.requires_grad for x in tensors]):
             return self._with_gradients(args, tensors)
         return self.values.call(args, tensors)
 
@@ -85,6 +84,8 @@ class Compiled:
         joint = Joint(self.program, args, tensors)
         result = joint(tensors)
         self.joints.insert(0, joint)
+        if self.is_simple and joint.pair is not None and not joint.has_random:
+            self.runner.pairs.insert(0, joint.pair)
         return result
 
     def _has_joint(self, args, tensors):

@@ -51,7 +51,8 @@ def _eager(module, inputs):
 
 def _cpu(module, inputs):
     from ptcore.jit._backend import compile_graph
-    return compile_graph(module, inputs)
+    compiled = compile_graph(module, inputs)
+    return compiled.runner if compiled.is_simple else compiled
 
 
 backends = {"cpu": _cpu, "eager": _eager}

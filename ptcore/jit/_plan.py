@@ -150,7 +150,7 @@ class Planned:
         # Plans that a call of tensors alone may run at once: results are a tuple of tensors, nothing is called between.
         output = self.program.output
         self.is_flat = type(output) is tuple and all([isinstance(x, Node) for x in output])
-        self.quick = []
+        self.quick = []                 # Plans
 
     @property
     def plans(self):

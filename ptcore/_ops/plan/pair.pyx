@@ -52,10 +52,13 @@ cdef class Pair:
 
     def fits(self, list tensors):
         """Whether the program may be run on these tensors, and the same ones ask for gradients."""
-        return self.first.fits(tensors, True)
+        return self.first.may_take(tensors, True)
 
     def record(self, list tensors, list results, state=None):
         """Gives results of ``first`` their history; returns those of the program."""
+        return self.recorded(tensors, results, state)
+
+    cdef list recorded(self, list tensors, list results, object state):
         cdef Node n = new_node(-1, <int>len(tensors))
         cdef Rule rule = Rule.__new__(Rule)
         cdef int i, k = 0, m = <int>len(tensors)
@@ -83,7 +86,7 @@ cdef class Pair:
         return results if len(results) == self.n_outs else results[:self.n_outs]
 
     def __call__(self, list tensors, state=None):
-        return self.record(tensors, self.first(tensors), state)
+        return self.recorded(tensors, self.first.results_of(tensors, None), state)
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -117,8 +120,8 @@ cdef class Rule:
         if pt_tls.grad_enabled:
             self.check_primals()
             found = list(p.again(self.primals, given[len(p.saved):], self.state))
-        elif p.second_plan is not None and p.second_plan.fits(given):
-            found = p.second_plan(given)
+        elif p.second_plan is not None and p.second_plan.may_take(given, False):
+            found = p.second_plan.results_of(given, None)
         else:
             found = list(p.second.call(given, given))
             plans = p.second.simple_plans
@@ -140,3 +143,38 @@ cdef class Rule:
                                    "inplace operation: an argument of a compiled function, whose second derivative is "
                                    "asked for")
         return 0
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Runner:
+    """A compiled graph as one call: of tensors, by the first plan that takes them.
+
+    Attributes
+    ----------
+    pairs : list of Pair
+    plans : list of Plan
+        For calls that record no history.
+    slow : callable
+        What is called where nothing fits. Results are tuples of tensors.
+    """
+    cdef readonly list pairs, plans
+    cdef object slow
+
+    def __init__(self, slow):
+        self.pairs, self.plans, self.slow = [], [], slow
+
+    def __call__(self, *args):
+        cdef list tensors = list(args)
+        cdef bint asked = False
+        if pt_tls.grad_enabled:
+            for pair in self.pairs:
+                if (<Pair>pair).first.may_take(tensors, True):
+                    return tuple((<Pair>pair).recorded(tensors, (<Pair>pair).first.results_of(tensors, None), None))
+            for x in tensors:
+                if isinstance(x, Tensor) and needs_grad(<Tensor>x):
+                    asked = True
+        if not asked:
+            for plan in self.plans:
+                if (<Plan>plan).may_take(tensors, False):
+                    return tuple((<Plan>plan).results_of(tensors, None))
+        return self.slow(*args)

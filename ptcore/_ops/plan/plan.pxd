@@ -34,6 +34,16 @@ cdef extern from "plan/plan.h":
     void pt_plan_bind(pt_plan *, int, char *)
     int pt_plan_run(pt_plan *, int64_t *, uint64_t, uint64_t, const char **) nogil
 
+cdef struct Place:              # where the elements of a tensor lie
+    int buffer, dt, ndim
+    int64_t offset              # bytes
+    int64_t[64] sizes
+    int64_t[64] strides
+
+cdef class Spot:
+    cdef Place place
+    cdef int of_input           # the input that it is, or -1
+
 cdef struct Input:              # what an input was in the recording, and has to be in each run
     int buffer, dt, ndim
     int same                    # the first input with this memory; itself: memory of its own
@@ -63,6 +73,10 @@ cdef class Plan:
     cdef int keep(self, pt_storage *s, char *data, int64_t nbytes) noexcept
     cdef int name_input(self, int k, list given) except -1
     cdef int buffer_of(self, Tensor t) noexcept
+    cdef bint may_take(self, list inputs, bint grads) except -1
+    cdef list results_of(self, list inputs, object others)
+    cdef int execute(self, list inputs, object others) except -1
+    cdef Tensor tensor_at(self, Spot spot)
     cdef int bind(self, list inputs) except -1
     cdef void bind_storage(self, int k, pt_storage *s, char *data) noexcept
     cdef int bind_new(self, int k) except -1

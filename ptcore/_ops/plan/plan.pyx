@@ -29,19 +29,9 @@ cdef enum:
     FEW = 64                    # places of a table of storages that needs no memory of its own
 
 
-cdef struct Place:              # where the elements of a tensor lie
-    int buffer, dt, ndim
-    int64_t offset              # bytes
-    int64_t[64] sizes
-    int64_t[64] strides
-
-
 @cython.binding(False)                  # so that methods check their self
 cdef class Spot:
     """Where a tensor of the recording lies in the memory of a plan."""
-    cdef Place place
-    cdef int of_input           # the input that it is, or -1
-
     def __repr__(self):
         sizes = [self.place.sizes[k] for k in range(self.place.ndim)]
         return f"Spot(buffer {self.place.buffer} + {self.place.offset}, {dtype_of(self.place.dt)}, {sizes})"
@@ -306,6 +296,9 @@ cdef class Plan:
     def fits(self, list inputs, bint grads=False):
         """Whether a run may take these inputs: they are of the dtypes, sizes and strides of the recording, share memory
         as those did, and what is written to may be. ``grads``: and the same ones ask for gradients."""
+        return self.may_take(inputs, grads)
+
+    cdef bint may_take(self, list inputs, bint grads) except -1:
         cdef Tensor t
         cdef Input *x
         cdef int k
@@ -323,7 +316,9 @@ cdef class Plan:
             t = <Tensor>inputs[k]
             x = &self.inputs[k]
             if (t.dt != x.dt or t.rank != x.ndim or not same_sizes(2 * t.rank, t.dims, x.dims)
-                    or not is_plain(t) or (grads and needs_grad(t) != x.needs_grad)
+                    or not is_plain(t)
+                    or (grads and ((t.flags & PT_REQUIRES_GRAD) != 0 if not t.flags & PT_VIEW else needs_grad(t))
+                        != x.needs_grad)
                     or (x.written and t.storage.flags & PT_STORAGE_READONLY)):
                 return False
             if x.same != k:
@@ -340,9 +335,12 @@ cdef class Plan:
 
         ``others`` is called at each pause.
         """
+        return self.results_of(inputs, others)
+
+    cdef list results_of(self, list inputs, object others):
         cdef list made = []
         cdef Spot s
-        self.run(inputs, others)
+        self.execute(inputs, others)
         try:
             for x in self.outputs:
                 if not isinstance(x, Spot):
@@ -352,13 +350,16 @@ cdef class Plan:
                 if s.of_input >= 0:
                     made.append(inputs[s.of_input])
                 else:
-                    made.append(self.tensor(s))
+                    made.append(self.tensor_at(s))
         finally:
             self.finish()
         return made
 
     def run(self, list inputs, object others=None):
         """Runs the program. The results are there, by ``tensor``, until ``finish``."""
+        self.execute(inputs, others)
+
+    cdef int execute(self, list inputs, object others) except -1:
         cdef int64_t at = 0
         cdef int status
         cdef uint64_t seed = 0, offset = 0
@@ -393,6 +394,7 @@ cdef class Plan:
         except BaseException:
             self.finish()
             raise
+        return 0
 
     cdef int bind(self, list inputs) except -1:
         cdef Tensor t
@@ -437,6 +439,9 @@ cdef class Plan:
 
     def tensor(self, Spot spot not None):
         """The tensor at a place, in this run."""
+        return self.tensor_at(spot)
+
+    cdef Tensor tensor_at(self, Spot spot):
         cdef Place *s = &spot.place
         cdef pt_storage *storage
         cdef int64_t offset = s.offset
