@@ -219,9 +219,9 @@ class Compiled:
 
     # -- unknown ways --------------------------------------------------------------------------------------------
 
-    def capture(self, flat, kwargs, path=()):
+    def capture(self, flat, kwargs, path=(), symbols=True):
         names = _names(self.function, len(flat) - len(kwargs), kwargs)
-        return Capture(self.function, names, flat, tuple(kwargs), self.settings, path)
+        return Capture(self.function, names, flat, tuple(kwargs), self.settings, path, symbols)
 
     def run_capture(self, capture):
         counts["captures"] += 1
@@ -246,33 +246,34 @@ class Compiled:
                 return self.eagerly(args, kwargs)
             self.learn(variants, flat)
         grad, offset = is_grad_enabled(), default_generator.get_offset()
-        capture = self.capture(flat, kwargs)
-        failed = raised = None
-        try:
-            result = self.run_capture(capture)
-        except Unsupported as stop:
-            failed = stop
-        except Exception as error:      # the program's own, or one that only the tracer makes: the call says which
-            counts["raised"] += 1
-            raised = self.error = error.with_traceback(None)
-        else:
-            self.store(capture, args, kwargs)
-            return result
-        capture.undo()
-        default_generator.set_offset(offset)
-        set_mode(grad)
+        for symbols in (True, False):       # what goes wrong with symbols may do without
+            capture = self.capture(flat, kwargs, symbols=symbols)
+            failed = raised = None
+            try:
+                result = self.run_capture(capture)
+            except Unsupported as stop:
+                failed = stop
+            except Exception as error:      # the program's own, or one that only the tracer makes: the call says which
+                counts["raised"] += 1
+                raised = self.error = error.with_traceback(None)
+            else:
+                self.store(capture, args, kwargs)
+                return result
+            capture.undo()
+            default_generator.set_offset(offset)
+            set_mode(grad)
+            if not capture.symbolic:
+                break
         if failed is not None:
             self.refuse(failed)
-            program = capture.program if not capture.segments else capture.segments[0].program
-            program.inputs = []
-            self.variants_of(args, kwargs).append(Eager(program, failed.reason, failed.where))
-            return self.eagerly(args, kwargs)
         result = self.eagerly(args, kwargs)     # which raises, if the error is the program's
-        if self.settings.fullgraph:
-            self.refuse(Unsupported(f"the tracer raises {type(raised).__name__}: {raised}"))
+        if failed is None:
+            failed = Unsupported(f"the tracer raises {type(raised).__name__}: {raised}", (None, 0))
+            failed.where = None
+            self.refuse(failed)
         program = capture.program if not capture.segments else capture.segments[0].program
         program.inputs = []
-        self.variants_of(args, kwargs).append(Eager(program, f"the tracer raises {raised!r}", None))
+        self.variants_of(args, kwargs).append(Eager(program, failed.reason, failed.where))
         return result
 
     def refuse(self, stop):

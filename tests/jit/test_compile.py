@@ -578,6 +578,33 @@ def test_a_backend_of_ones_own():
     assert seen == [(pt.fx.GraphModule, [(4,), (4,)], {"level": 3})]
 
 
+def test_what_goes_wrong_with_symbols_is_captured_without():
+    def f(x, n):
+        return x[:n.bit_length()] * len(np.zeros(n).shape) if False else x * n.real + divmod(n, 2)[0]
+
+    def g(x, n):
+        table = {2: 1.0, 3: 2.0, 4: 3.0}
+        return x * table[n] + [5, 6, 7, 8, 9][n]
+    for h in (f, g):
+        watched = Watched(h)
+        for n in (2, 3, 4, 2, 3):
+            watched(pt.ones(n + 1), n)
+        assert watched.eager == 0
+
+
+def test_branches_on_data_and_symbols():
+    def f(x, k):
+        x = x * k
+        if x.sum() > 0:
+            x = x.reshape(-1) * x.shape[0]
+        return x.sum() * k
+    for dynamic in (None, True, False):
+        watched = Watched(f, dynamic=dynamic)
+        for n, k in ((2, 0.5), (3, 0.25), (4, -1.0), (5, 1.5), (2, 0.5), (3, -2.0), (1, 1.0), (1, -1.0)):
+            watched(pt.ones(n), k)
+        assert watched.eager == 0
+
+
 def test_what_a_backend_is_told():
     seen = []
 

@@ -129,17 +129,24 @@ class Capture:
     settings
         Has ``make(module, example_inputs)``, the backend; ``dynamic``; ``varying``, what is known to change from call
         to call; ``fullgraph``.
-    path : list of (Segment, key, results)
-        Segments of this call that have run already.
+    path : list of (Segment, value, results)
+        Segments of this call that have run already, and what was read of each.
+    symbols : bool
+        Whether sizes and numbers may be symbols.
     """
 
-    def __init__(self, function, names, flat, words, settings, path=()):
+    def __init__(self, function, names, flat, words, settings, path=(), symbols=True):
         self.function, self.names, self.flat, self.words = function, names, flat, words
         self.settings, self.path = settings, list(path)
         # a program that is captured on must be what it was: what is known to vary by now does not matter
-        self.varying = path[0][0].varying if path else {k: set(v) for k, v in settings.varying.items()}
+        if path:
+            self.varying, symbols = path[0][0].varying or {}, path[0][0].varying is not None
+        else:
+            self.varying = {k: set(v) for k, v in settings.varying.items()}
         self.located = False            # whether guards know the user's lines
-        self.symbolic = bool(settings.dynamic is not False and (self.varying or settings.dynamic))
+        self.symbolic = bool(symbols and settings.dynamic is not False and (self.varying or settings.dynamic))
+        if not self.symbolic:
+            self.varying = {}
         self.segments, self.results, self.ran = [], (), []
         self.values = []                # what was read, one for each segment but the last
         self.program = Program()
@@ -185,7 +192,7 @@ class Capture:
             else:
                 places.append(~feed.place)
         segment = Segment(self.program, module, places, asks, live, self.entry)
-        segment.count, segment.varying = tracer.count, self.varying
+        segment.count, segment.varying = tracer.count, self.varying if self.symbolic else None
         module.meta = {"inputs": [feed.label if feed.kind == "live" else feed.place.text for feed in feeds],
                        "written": segment.written, "impure": segment.impure, "grad": self.entry, "asks": asks,
                        "shape_env": None if tracer.env is None else tracer.env.env}
