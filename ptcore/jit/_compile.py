@@ -417,6 +417,8 @@ class OptimizedModule(Module):
         del self.__dict__["training"]
 
     def __call__(self, *args, **kwargs):
+        if "_hooks" in self.__dict__:
+            return super().__call__(*args, **kwargs)
         return self._compiled(*args, **kwargs)
 
     def forward(self, *args, **kwargs):

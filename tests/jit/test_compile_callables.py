@@ -1,5 +1,6 @@
 """What can be compiled and what it may call: objects, partial functions, containers of modules, parametrizations,
 checkpoints, functions of one's own derivative, other compiled functions, several threads."""
+import dataclasses
 import functools
 import threading
 import typing
@@ -245,6 +246,49 @@ def test_arrays_and_scalars_of_numpy():
     for _ in range(2):
         equal(compiled(X), X * pt.from_numpy(array))
         array += 1
+
+
+@dataclasses.dataclass
+class Output:
+    loss: pt.Tensor
+    parts: list = dataclasses.field(default_factory=list)
+    scale: float = 2.0
+
+    def __post_init__(self):
+        self.total = self.loss * self.scale
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    a: int
+    b: int = 3
+
+
+def test_dataclasses():
+    def f(x):
+        out = Output(x, scale=3.0)
+        out.parts.append(x)
+        y = Frozen(2)
+        return out.total * y.a + y.b, out.parts, Output(x).total, y == Frozen(2)
+    watched = Watched(f)
+    watched(X)(X)
+    assert (watched.captures, watched.eager) == (1, 0)
+    compiled = pt.compile(lambda x: Output(x * 2), backend="eager")
+    for _ in range(2):
+        made = compiled(X)
+        assert type(made) is Output and made.scale == 2.0 and made.parts == []
+        equal(made.total, X * 4)
+
+
+def test_hooks_of_a_compiled_module():
+    module, seen = nn.Linear(4, 4), []
+    compiled = pt.compile(module, backend="eager")
+    expected = compiled(X)
+    handle = compiled.register_forward_hook(lambda m, args, out: seen.append(m) or out * 2)
+    equal(compiled(X), expected * 2)
+    handle.remove()
+    equal(compiled(X), expected)
+    assert len(seen) == 1
 
 
 @pt.no_grad()

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import inspect
 import itertools
 import types
 
@@ -137,6 +138,8 @@ def _function(r, f, args, kwargs):
         return inner(r, args, kwargs)
     if f.__code__.co_filename.startswith(_PACKAGE) and _is_pure(f, ()):
         return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+    if f.__name__ == "__eq__" and f.__code__.co_filename.startswith("<") and dataclasses.is_dataclass(args[0]):
+        return _equal_fields(r, *args)
     if r.source_of(f) is None:          # a function of a class, or one that native code gave
         r.known[id(f)] = f, r.object_source(f, f.__qualname__)
     try:
@@ -434,6 +437,41 @@ def _iterable(x):
     return not isinstance(x, (int, float, str, type(None), bool))
 
 
+def _dataclass(r, cls, args, kwargs):
+    """An instance of a dataclass, whose ``__init__`` was generated and has no source."""
+    if r.in_class(cls, "__new__") is not object.__dict__["__new__"]:
+        r.unsupported(f"dataclass {cls.__name__} has a __new__")
+    fields = [f for f in cls.__dataclass_fields__.values() if f._field_type is not dataclasses._FIELD_CLASSVAR]
+    if any(f._field_type is dataclasses._FIELD_INITVAR for f in fields):
+        r.unsupported(f"dataclass {cls.__name__} has arguments that are no fields")
+    for f in fields:
+        if f.default is not dataclasses.MISSING and f.name in cls.__dict__:
+            r.attribute(cls, f.name)            # a default, which may be replaced
+    given = inspect.signature(cls.__init__).bind(None, *args, **kwargs).arguments
+    made = object.__new__(cls)
+    for f in fields:
+        if f.name in given:
+            value = given[f.name]
+        elif f.default is not dataclasses.MISSING:
+            value = f.default
+        elif f.default_factory is not dataclasses.MISSING:
+            value = call(r, f.default_factory, (), {})
+        else:
+            continue
+        object.__setattr__(made, f.name, value)
+    if isinstance(r.in_class(cls, "__post_init__"), types.FunctionType):
+        call(r, r.in_class(cls, "__post_init__"), (made,), {})
+    return made
+
+
+def _equal_fields(r, a, b):
+    """``a == b`` of dataclasses, whose ``__eq__`` was generated."""
+    if type(a) is not type(b):
+        return NotImplemented
+    names = [f.name for f in dataclasses.fields(a) if f.compare]
+    return r.compare("eq", tuple([r.attribute(a, n) for n in names]), tuple([r.attribute(b, n) for n in names]))
+
+
 def _instance(r, cls, args, kwargs):
     """An object of a class of Python code."""
     meta = type(cls)
@@ -444,11 +482,7 @@ def _instance(r, cls, args, kwargs):
         r.unsupported(f"class {cls.__name__} is made by a metaclass")
     new, init = r.in_class(cls, "__new__"), r.in_class(cls, "__init__")
     if dataclasses.is_dataclass(cls) and init.__code__.co_filename.startswith("<"):
-        fields = dataclasses.fields(cls)
-        if not hasattr(cls, "__post_init__") and all(f.default_factory in (dataclasses.MISSING, list, dict, set)
-                                                     for f in fields):
-            return cls(*args, **kwargs)
-        r.unsupported(f"dataclass {cls.__name__} runs functions of its own when it is made")
+        return _dataclass(r, cls, args, kwargs)
     new = new.__func__ if isinstance(new, staticmethod) else new
     if new is object.__new__:
         made = object.__new__(cls)
