@@ -122,6 +122,7 @@ class Compiled:
         self.forms = {}                 # (number of arguments, keywords) -> variants
         self.parts = {}                 # what this calls, where it runs eagerly itself
         self.is_full = False            # runs eagerly from now on
+        self.is_warned = False          # of there being no more variants
         self.shallow = self.error = None
         _all.add(self)
 
@@ -130,7 +131,7 @@ class Compiled:
         return self.settings.name or _name(self.function)
 
     def reset(self):
-        self.forms, self.parts, self.is_full = {}, {}, False
+        self.forms, self.parts, self.is_full, self.is_warned = {}, {}, False, False
         self.settings.varying = {}
 
     def __call__(self, *args, **kwargs):
@@ -241,9 +242,10 @@ class Compiled:
                 raise CaptureError(f"{self.name} would be captured again under the stance "
                                    f"'fail_on_recompile': {variants[-1].program.failing(flat)!r} does not hold")
             if len(variants) >= self.settings.limit:
-                self.warn_limit(repr(variants[-1].program.failing(flat)))
-                self.is_full = True
-                return self.eagerly(args, kwargs)
+                if not self.is_warned or self.settings.fullgraph:
+                    self.warn_limit(repr(variants[-1].program.failing(flat)))
+                    self.is_warned = True
+                return self.eagerly(args, kwargs)       # what was captured goes on being used
             self.learn(variants, flat)
         grad, offset = is_grad_enabled(), default_generator.get_offset()
         for symbols in (True, False):       # what goes wrong with symbols may do without
@@ -316,7 +318,8 @@ class Compiled:
         met = f"{self.name} was captured {self.settings.limit} times"
         if self.settings.fullgraph:
             raise CaptureError(f"{met}, and is not again: {text} does not hold")
-        warnings.warn(f"compile: {met} and runs eagerly from now on; what did not hold last: {text}", stacklevel=4)
+        warnings.warn(f"compile: {met}, and calls for which none of these holds run eagerly from now on; what did not "
+                      f"hold last: {text}", stacklevel=4)
 
     # -- without a graph -----------------------------------------------------------------------------------------
 

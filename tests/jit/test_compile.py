@@ -535,6 +535,9 @@ def test_too_many_variants():
     with pytest.warns(UserWarning, match=r"captured 8 times.*word") as found:
         calls()
     assert len(found) == 1 and watched.captures == 8
+    settings.word, eager = "aa", watched.eager
+    watched(X)
+    assert watched.eager == eager               # what was captured goes on being used
 
 
 def test_fullgraph():

@@ -138,6 +138,8 @@ def _function(r, f, args, kwargs):
         return inner(r, args, kwargs)
     if f.__code__.co_filename.startswith(_PACKAGE) and _is_pure(f, ()):
         return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+    if f.__name__ == "__new__" and f.__code__.co_filename.startswith("<") and hasattr(args[0], "_fields"):
+        return f(*args, **kwargs)           # as namedtuple made it
     if f.__name__ == "__eq__" and f.__code__.co_filename.startswith("<") and dataclasses.is_dataclass(args[0]):
         return _equal_fields(r, *args)
     if r.source_of(f) is None:          # a function of a class, or one that native code gave
