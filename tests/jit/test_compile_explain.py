@@ -147,6 +147,16 @@ def test_parts_are_compiled():
     assert any("linear" in str(op) for ops in found.ops_per_graph for op in ops)
 
 
+def test_classes_inside_are_compiled():
+    def f(x):
+        class Inside(nn.Module):
+            def forward(self, x):
+                return part(x) + 1
+        return Inside()(x)
+    found = pt.compiler.explain(f)(X)
+    assert found.graph_count == 1 and found.op_count == 3
+
+
 # -- sources ----------------------------------------------------------------------------------------------------------
 
 def test_stale_source(tmp_path, monkeypatch):

@@ -11,7 +11,13 @@ KEEPS_FRAMES = {"locals", "globals", "vars", "dir", "eval", "exec", "super", "_g
 
 
 class _Calls(ast.NodeTransformer):
-    """Writes each call as one of the dispatcher."""
+    """Writes each call as one of the dispatcher. Functions and classes that are defined inside stay as they are: their
+    own source is what they are captured from."""
+
+    def visit_FunctionDef(self, node):
+        return node
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_FunctionDef
 
     def visit_Call(self, node):
         self.generic_visit(node)
