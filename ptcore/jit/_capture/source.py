@@ -2,6 +2,7 @@
 import __future__
 
 import ast
+import copy
 import inspect
 import linecache
 
@@ -61,7 +62,7 @@ def _candidates(code, lines):
     if code.co_name == "<lambda>":
         tree = _whole(code.co_filename, lines)
         if tree is not None:
-            yield from _lambdas(tree, code)
+            yield from map(copy.deepcopy, _lambdas(tree, code))     # who rewrites it writes to it
 
 
 def _whole(name, lines):
@@ -210,5 +211,11 @@ def _same(made, code):
             or made.co_posonlyargcount != code.co_posonlyargcount or made.co_kwonlyargcount != code.co_kwonlyargcount
             or made.co_exceptiontable != code.co_exceptiontable or len(made.co_consts) != len(code.co_consts)):
         return False
-    return all([_same(a, b) if inspect.iscode(a) and inspect.iscode(b) else type(a) is type(b) and repr(a) == repr(b)
-                for a, b in zip(made.co_consts, code.co_consts)])
+    return all([_same(a, b) if inspect.iscode(a) and inspect.iscode(b) else type(a) is type(b) and (
+        repr(a) == repr(b) or _is_qualname(a, b, code)) for a, b in zip(made.co_consts, code.co_consts)])
+
+
+def _is_qualname(a, b, code):
+    """Whether two constants are the full name of the class whose body a code object is: it says where that stands."""
+    return not code.co_flags & inspect.CO_OPTIMIZED and type(a) is str and (
+        a.rpartition(".")[2] == b.rpartition(".")[2] == code.co_name)
