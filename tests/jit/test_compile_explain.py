@@ -157,6 +157,28 @@ def test_classes_inside_are_compiled():
     assert found.graph_count == 1 and found.op_count == 3
 
 
+def apply_twice(g, x):
+    return g(g(x))
+
+
+def test_functions_inside_are_compiled():
+    model = nn.Linear(4, 4)
+
+    def f(x):
+        def inner(y, k=2):
+            return part(y) * k
+
+        def loss():
+            return model(x).sum()
+        print(end="")
+        return apply_twice(inner, x) + apply_twice(lambda y: y + len([1]), x), loss()
+    found = pt.compiler.explain(f)(X)
+    assert [r.function for r in found.break_reasons] == [f.__qualname__] and found.graph_count == 3
+    compiled = pt.compile(f, backend="eager")
+    for _ in range(2):
+        equal(compiled(X), f(X))
+
+
 # -- sources ----------------------------------------------------------------------------------------------------------
 
 def test_stale_source(tmp_path, monkeypatch):

@@ -2,22 +2,20 @@
 import ast
 import types
 
+from ptcore.jit._capture.source import CALL as NAME
 from ptcore.jit._capture.source import NoSource, _bare, class_of, find
 
 __all__ = ["calling"]
 
-NAME = "_ptcore_call"
 KEEPS_FRAMES = {"locals", "globals", "vars", "dir", "eval", "exec", "super", "_getframe"}
 
 
 class _Calls(ast.NodeTransformer):
-    """Writes each call as one of the dispatcher. Functions and classes that are defined inside stay as they are: their
-    own source is what they are captured from."""
+    """Writes each call as one of the dispatcher, in functions that are defined inside as well. Classes stay as they
+    are: their methods are captured from their own source."""
 
-    def visit_FunctionDef(self, node):
+    def visit_ClassDef(self, node):
         return node
-
-    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_FunctionDef
 
     def visit_Call(self, node):
         self.generic_visit(node)
@@ -26,6 +24,15 @@ class _Calls(ast.NodeTransformer):
         if name in KEEPS_FRAMES:
             return node
         return ast.copy_location(ast.Call(ast.Name(NAME, ast.Load()), [node.func, *node.args], node.keywords), node)
+
+
+def with_calls(found):
+    """A definition that stands inside of a function that was written so."""
+    body = found.body if isinstance(found, ast.Lambda) else [_Calls().visit(statement) for statement in found.body]
+    if isinstance(found, ast.Lambda):
+        return ast.copy_location(ast.Lambda(found.args, _Calls().visit(body)), found)
+    return ast.copy_location(type(found)(name=found.name, args=found.args, body=body, decorator_list=[], returns=None,
+                                         type_params=[]), found)
 
 
 def calling(function, dispatch):

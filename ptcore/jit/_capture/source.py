@@ -12,6 +12,7 @@ _FUTURE = 0
 for _name in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _name).compiler_flag
 _TRIES = 6                          # lines behind the last one with code at which a definition may end
+CALL = "_ptcore_call"               # the dispatcher of functions that run eagerly, see shallow
 _files = {}                         # file name -> (its lines, the tree)
 
 
@@ -35,6 +36,11 @@ def find(code):
         if not lines or code.co_firstlineno > len(lines):
             continue
         for found in _candidates(code, lines):
+            if CALL in code.co_freevars:    # defined inside of a function that runs with its calls handed on
+                from ptcore.jit._capture.shallow import with_calls
+                if _same(compiled_from(with_calls(copy.deepcopy(found)), code), code):
+                    return found
+                continue
             called = _called_globals(found, code)
             for imported in (called, ()) if called else ((),):
                 if _same(compiled_from(found, code, imported), code):
