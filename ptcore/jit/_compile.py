@@ -17,6 +17,7 @@ from ptcore.jit._capture import calls
 from ptcore.jit._capture.session import Capture, asked, key_of
 from ptcore.jit._capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module
+from ptcore.nn.modules.module import _note_path as note_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Compiled:
         self.parts = {}                 # what this calls, where it runs eagerly itself
         self.is_full = False            # runs eagerly from now on
         self.is_warned = False          # of there being no more variants
-        self.shallow = self.error = None
+        self.shallow, self.error = {}, None         # function -> the same with its calls handed on
         _all.add(self)
 
     @property
@@ -328,10 +329,35 @@ class Compiled:
         if state.capturing or stance[0] == "force_eager":
             return self.function(*args, **kwargs)
         counts["eager"] += 1
-        if self.shallow is None:
+        if self.function is call_module:
+            return self.module_eagerly(args[0], args[1:], kwargs)
+        if isinstance(self.function, Module):
+            return self.module_eagerly(self.function, args, kwargs)
+        return (self.handing_on(self.function) or self.function)(*args, **kwargs)
+
+    def handing_on(self, function):
+        """The function with its calls handed to ``dispatch``, or None."""
+        key = getattr(function, "__func__", function)
+        if key not in self.shallow:
             from ptcore.jit._capture.shallow import calling
-            self.shallow = calling(self.function, self.dispatch) or self.function
-        return self.shallow(*args, **kwargs)
+            self.shallow[key] = calling(key, self.dispatch)
+        made = self.shallow[key]
+        return made if made is None or key is function else types.MethodType(made, function.__self__)
+
+    def module_eagerly(self, module, args, kwargs):
+        """The call of a module, with what its ``forward`` calls compiled."""
+        forward = module.forward
+        made = None
+        if type(module).__call__ is Module.__call__ and module._hooks is None and isinstance(
+                forward, (types.MethodType, types.FunctionType)):
+            made = self.handing_on(forward)
+        if made is None:
+            return module(*args, **kwargs)
+        try:
+            return made(*args, **kwargs)
+        except Exception as error:
+            note_path(error, module)
+            raise
 
     def dispatch(self, f, args, kwargs):
         """A call inside of a function that runs eagerly."""
@@ -345,10 +371,12 @@ class Compiled:
         if isinstance(f, Module):
             if type(f).__call__ is not Module.__call__ or getattr(f, "_captured_as", None) is not None:
                 return None
-            known = self.parts.get(id(f))
-            if known is None or known[0]() is not f:
-                known = self.parts[id(f)] = weakref.ref(f), self.inner(f)
-            return known[1]
+            key, parts = id(f), self.parts
+            known = parts.get(key)
+            if known is None:               # as an argument, which nothing holds on to
+                known = parts[key] = weakref.ref(f, lambda _: parts.pop(key, None)), self.inner(call_module,
+                                                                                                type(f).__name__)
+            return functools.partial(known[1], f)
         if type(f) is not types.FunctionType or f.__closure__ or hasattr(f, "_captured_as"):
             return None
         module = f.__module__ or ""
@@ -358,12 +386,19 @@ class Compiled:
             return None
         known = self.parts.get(id(f))
         if known is None:
-            known = self.parts[id(f)] = f, self.inner(f)
+            known = self.parts[id(f)] = f, self.inner(f, f.__qualname__)
         return known[1] if owner is None else functools.partial(known[1], owner)
 
-    def inner(self, f):
+    def inner(self, f, name):
         """What compiles a function that this one calls."""
-        return Compiled(f, Settings(False, self.settings.dynamic, self.settings.backend, self.settings.options))
+        settings = Settings(False, self.settings.dynamic, self.settings.backend, self.settings.options)
+        settings.name = name
+        return Compiled(f, settings)
+
+
+def call_module(module, /, *args, **kwargs):
+    """A module that is called by a function that runs eagerly."""
+    return module(*args, **kwargs)
 
 
 def _has_tensor(args):

@@ -1,11 +1,13 @@
 """``compiler.explain`` says why a program is not compiled, or not as one graph; the source of a function is proved."""
 import contextlib
 import functools
+import gc
 import linecache
 import math
 import random
 import re
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -155,6 +157,44 @@ def test_classes_inside_are_compiled():
         return Inside()(x)
     found = pt.compiler.explain(f)(X)
     assert found.graph_count == 1 and found.op_count == 3
+
+
+class Talks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.first(x)
+        print(end="")
+        return self.second(x) + part(x)
+
+
+def test_parts_of_modules_are_compiled():
+    model = nn.Sequential(nn.Linear(4, 4), Talks(), nn.Linear(4, 2))
+    found = pt.compiler.explain(model)(X)
+    assert found.graph_count == 5                   # two layers around it, and its three parts
+    assert {r.function for r in found.break_reasons} == {"Sequential", "Talks"}
+    compiled = pt.compile(model, backend="eager")
+    for _ in range(3):
+        equal(compiled(X), model(X))
+    with pytest.raises(RuntimeError) as error:
+        compiled(X[:3])
+    assert "in module '0' (Linear)" in str(error.value.__notes__)
+
+
+def test_modules_that_are_made_inside_are_let_go():
+    seen = []
+
+    def f(x):
+        module = nn.Linear(4, 4)
+        seen.append(weakref.ref(module))
+        return module(x)
+    compiled = pt.compile(f, backend="eager")
+    for _ in range(3):
+        compiled(X)
+    gc.collect()
+    assert [r() for r in seen] == [None] * 3 and compiled._compiled.parts == {}
 
 
 def apply_twice(g, x):

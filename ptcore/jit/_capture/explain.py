@@ -131,7 +131,7 @@ class _Watched(_compile.Compiled):
         self.found = found
 
     def run_capture(self, capture):
-        name = getattr(self.function, "__qualname__", None) or type(self.function).__name__
+        name = self.name
         capture.located = True
         try:
             result = super().run_capture(capture)
@@ -144,5 +144,7 @@ class _Watched(_compile.Compiled):
         self.found.add(capture.segments)
         return result
 
-    def inner(self, f):
-        return _Watched(f, self.found)
+    def inner(self, f, name):
+        made = _Watched(f, self.found)
+        made.settings.name = name
+        return made

@@ -7,6 +7,8 @@ from ptcore.jit._capture.source import NoSource, _bare, class_of, find
 
 __all__ = ["calling"]
 
+# Files of the package whose functions call modules.
+FILES = ("ptcore.nn.modules.container", "ptcore.nn.modules.transformer", "ptcore.examples")
 KEEPS_FRAMES = {"locals", "globals", "vars", "dir", "eval", "exec", "super", "_getframe"}
 
 
@@ -43,7 +45,8 @@ def calling(function, dispatch):
     owner = None
     if isinstance(function, types.MethodType):
         owner, function = function.__self__, function.__func__
-    if type(function) is not types.FunctionType or (function.__module__ or "").startswith("ptcore."):
+    module = getattr(function, "__module__", None) or ""
+    if type(function) is not types.FunctionType or (module.startswith("ptcore.") and not module.startswith(FILES)):
         return None
     code = function.__code__
     try:
