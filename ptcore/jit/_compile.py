@@ -35,7 +35,10 @@ class CaptureError(RuntimeError):
 
 
 class _State(threading.local):
+    """What a thread is at: whether it captures, and in how many functions it is that ``disable`` leaves out."""
+
     capturing = False
+    left_out = 0
 
 
 state = _State()
@@ -136,7 +139,7 @@ class Compiled:
         self.settings.varying = {}
 
     def __call__(self, *args, **kwargs):
-        if self.is_full or stance[0] == "force_eager" or state.capturing:
+        if self.is_full or stance[0] == "force_eager" or state.capturing or state.left_out:
             return self.eagerly(args, kwargs)
         flat = (*args, *kwargs.values()) if kwargs else args
         variants = self.forms.get((len(args), tuple(kwargs)) if kwargs else len(args))
@@ -326,7 +329,7 @@ class Compiled:
 
     def eagerly(self, args, kwargs):
         """The function itself, with what it calls compiled where that can be."""
-        if state.capturing or stance[0] == "force_eager":
+        if state.capturing or state.left_out or stance[0] == "force_eager":
             return self.function(*args, **kwargs)
         counts["eager"] += 1
         if self.function is call_module:
@@ -601,12 +604,11 @@ def disable(fn=None, recursive=True, *, reason=None):
     def call(*args, **kwargs):
         if not recursive:
             return fn(*args, **kwargs)
-        before = stance[0]
-        stance[0] = "force_eager"
+        state.left_out += 1
         try:
             return fn(*args, **kwargs)
         finally:
-            stance[0] = before
+            state.left_out -= 1
     functools.update_wrapper(call, fn, [n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(fn, n)], ())
     call._captured_as = refused
     return call

@@ -674,6 +674,15 @@ def test_disable():
     assert "compiler.disable" in reason.reason
 
 
+def test_disable_goes_down():
+    inner = pt.compile(lambda x: x * 2, backend="eager")
+    before = _compile.counts["captures"]
+    equal(pt.compiler.disable(lambda x: inner(x) + 1)(X), X * 2 + 1)
+    assert _compile.counts["captures"] == before
+    equal(pt.compiler.disable(lambda x: inner(x) + 1, recursive=False)(X), X * 2 + 1)
+    assert _compile.counts["captures"] == before + 1
+
+
 def test_is_compiling():
     def f(x):
         return x * 2 if pt.compiler.is_compiling() else x

@@ -6,7 +6,7 @@ import ptcore as pt
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.parity, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.parity, pytest.mark.slow]
 
 
 def branch(t, x):
