@@ -132,6 +132,83 @@ def test_gradients_of_their_own(f):
 LINEAR = nn.Linear(4, 4)
 
 
+
+MODEL = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def residual(x):
+    """The residual of a differential equation, with second derivatives."""
+    x = x.detach().reshape(-1, 1).requires_grad_()
+    u = MODEL(x)
+    (d,) = pt.autograd.grad(u.sum(), x, create_graph=True)
+    (dd,) = pt.autograd.grad(d.sum(), x, create_graph=True)
+    return ((dd + u) ** 2).mean(), d
+
+
+def penalty(x):
+    mixed = (x * 0.5 + 1).detach()
+    mixed.requires_grad = True
+    (g,) = pt.autograd.grad(MODEL(mixed.reshape(-1, 1)).sum(), mixed, create_graph=True)
+    return (g.norm() - 1) ** 2, mixed
+
+
+def made_inside(x):
+    w = pt.zeros(4, requires_grad=True)
+    v = pt.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    (g,) = pt.autograd.grad(((w + x) ** 2 * v).sum(), w)
+    return g, w, v, (v * 2).requires_grad, w.is_leaf, g.requires_grad
+
+
+def switched_off(x):
+    w = x.clone().detach().requires_grad_()
+    y = (w * 2).sum()
+    with pt.no_grad():
+        z = w * 3
+    w2 = pt.ones(2).requires_grad_().requires_grad_(False)
+    return pt.autograd.grad(y, w)[0], z, w2
+
+
+@pytest.mark.parametrize("f", [residual, penalty, made_inside, switched_off], ids=lambda f: f.__name__)
+def test_gradients_of_what_is_made_inside(f):
+    watched = Watched(f)
+    watched(X)(X)(X * 2)
+    assert (watched.captures, watched.eager) == (1, 0)
+    compiled = pt.compile(f, backend="eager")
+    found = []
+    for g in (compiled, compiled, f):
+        MODEL.zero_grad()
+        out = g(X)
+        if f in (residual, penalty):
+            out[0].backward()
+        found.append([p.grad for p in MODEL.parameters()] + [t.is_leaf for t in out if isinstance(t, pt.Tensor)])
+    for a in found[:2]:
+        for s, t in zip(a, found[2]):
+            equal(s, t)
+
+
+def test_an_input_that_is_made_to_require_grad():
+    def f(x):
+        x.requires_grad_()
+        return pt.autograd.grad((x * x).sum(), x)[0]
+    compiled = pt.compile(f, backend="eager")
+    for _ in range(2):
+        a, b = X.clone(), X.clone()
+        equal(compiled(a), f(b))
+        assert a.requires_grad and b.requires_grad
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: pt.vmap(lambda v: (v * LINEAR.bias).sum() * len(str(1)))(x.expand(3, 4)),
+    lambda x: pt.func.grad(lambda v: LINEAR(v).pow(2).sum())(x), lambda x: pt.func.jacrev(lambda v: v * LINEAR.bias)(x),
+    lambda x: pt.func.hessian(lambda v: (v ** 3 * LINEAR.bias).sum())(x), lambda x: pt.vmap(LINEAR)(x.expand(3, 4)),
+    lambda x: pt.func.jvp(lambda v: v.sin() * LINEAR.bias, (x,), (x,)),
+    lambda x: pt.func.grad(lambda v: v.sum() if v.sum() > 0 else -(v * LINEAR.bias).sum())(x)])
+def test_transformations_inside(f):
+    watched = Watched(f)
+    watched(X)(X)(-X)(X * 2)
+    assert watched.eager == 0
+
+
 @pytest.mark.parametrize("around", [lambda f: f, pt.compile], ids=("plain", "compiled"))
 def test_compiled_inside(around):
     inner = around(lambda x: x * 2)

@@ -13,7 +13,7 @@ from ptcore.jit._capture import guards
 EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "150"))
 STEPS = ("add", "mul", "add_", "mul_", "relu_", "view", "first", "flip", "branch", "branch_else", "item", "count",
          "mask", "dropout", "no_grad", "detach", "loop", "size", "number", "cat", "set", "where", "sum", "keep", "swap",
-         "detached_write", "copy", "transposed", "tolist", "enable")
+         "detached_write", "copy", "transposed", "tolist", "enable", "grad")
 
 
 def program(steps, x, w, k):
@@ -88,6 +88,12 @@ def program(steps, x, w, k):
             x.copy_(x * 0.5)
         elif name == "transposed":
             y = pt.stack([y, y * 2]).T[:, 1]
+        elif name == "grad":
+            z = y.detach().requires_grad_()
+            with pt.enable_grad():
+                (g,) = pt.autograd.grad((z * z * w[0]).sum(), z, create_graph=True)
+            y = y + g
+            kept.append(z)
         elif name == "tolist":
             y = y + len([v for v in y.tolist() if v > 0])
     return y, kept

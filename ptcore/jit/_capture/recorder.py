@@ -348,6 +348,9 @@ class Recorder(Operators):
 
     def set_attribute(self, value, x, name):
         if isinstance(x, Tensor):
+            if name == "requires_grad" and type(value) is bool:
+                self.known_tensor(x).requires_grad = value
+                return
             self.unsupported(f"it writes .{name} of a tensor")
         source = self.source_of(x)
         if source is not None or isinstance(x, (type, types.ModuleType, types.FunctionType)):

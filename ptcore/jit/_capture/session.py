@@ -19,7 +19,7 @@ from ptcore.fx.node import Node
 from ptcore.jit._capture.guards import Program, Source, TensorLook, tuple_of
 from ptcore.jit._capture.kinds import NUMBERS, VALUES, is_sequence
 from ptcore.jit._capture.recorder import Recorder
-from ptcore.jit._capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, set_grad_enabled
+from ptcore.jit._capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
 from ptcore.nn.parameter import Parameter
 
 __all__ = ["Capture", "Segment", "modes"]
@@ -74,7 +74,8 @@ def _written(graph, feeds):
     impure, written = False, set()
     places = {n: k for k, n in enumerate(n for n in graph.nodes if n.op == "placeholder")}
     for node in graph.nodes:
-        if node.op != "call_function" or not node.is_impure() or node.target is set_grad_enabled:
+        if node.op != "call_function" or not node.is_impure() or node.target in (set_grad_enabled,
+                                                                                                    requires_grad_):
             continue
         impure, todo, met = True, [node], set()
         while todo:

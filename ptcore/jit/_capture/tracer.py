@@ -15,7 +15,8 @@ from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, has_side_effect
 from ptcore.nn.modules.module import Module
 
-__all__ = ["CaptureTracer", "Feed", "SizedStand", "Stand", "Stop", "Unsupported", "detach", "set_grad_enabled"]
+__all__ = ["CaptureTracer", "Feed", "SizedStand", "Stand", "Stop", "Unsupported", "detach", "requires_grad_",
+           "set_grad_enabled"]
 
 
 class Stop(BaseException):
@@ -37,6 +38,12 @@ class Unsupported(Stop):
 def set_grad_enabled(mode):
     """Whether what follows in a graph is recorded for gradients."""
     set_mode(mode)
+
+
+@has_side_effect
+def requires_grad_(input, mode):
+    """Makes a tensor a leaf that gradients are computed for, or none."""
+    return input.requires_grad_(mode)
 
 
 def detach(input):
@@ -307,16 +314,27 @@ class CaptureTracer(ProxyTracer):
             raise Unsupported(f"{kind} shares memory from outside")
         self.creating = True
         try:
-            return super().created(kind, x)
+            s = super().created(kind, x.detach())
         finally:
             self.creating = False
+        if x.requires_grad:
+            s.requires_grad_()
+            self.changed("requires_grad", s)
+        return s
 
     def lift(self, x):
         return self.capture.unknown(x)
 
     def changed(self, kind, x):
-        if kind == "requires_grad" and not self.is_traced(x):
-            return
+        payload = carried_by(x, self)
+        if kind == "requires_grad":
+            if payload is None:
+                return
+            if not any(payload is mine for mine, _ in self.capture.inputs):
+                payload.node = self.node("call_function", requires_grad_, (payload.node, x.requires_grad), {},
+                                         "requires_grad_")
+                self.needs_modes = True
+                return
         raise Unsupported(f"{kind} of a tensor is set")
 
     def read(self, kind, x):
