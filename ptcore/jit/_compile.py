@@ -4,9 +4,9 @@ import inspect
 import sys
 import threading
 import types
-import warnings
 import weakref
 
+from ptcore._errors import warn
 from ptcore._overrides import modes as function_modes
 from ptcore._random import default_generator
 from ptcore._state import _set_grad_enabled as set_mode
@@ -322,8 +322,8 @@ class Compiled:
         met = f"{self.name} was captured {self.settings.limit} times"
         if self.settings.fullgraph:
             raise CaptureError(f"{met}, and is not again: {text} does not hold")
-        warnings.warn(f"compile: {met}, and calls for which none of these holds run eagerly from now on; what did not "
-                      f"hold last: {text}", stacklevel=4)
+        warn(f"compile: {met}, and calls for which none of these holds run eagerly from now on; what did not hold last: "
+             f"{text}")
 
     # -- without a graph -----------------------------------------------------------------------------------------
 
