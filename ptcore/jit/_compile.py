@@ -322,8 +322,8 @@ class Compiled:
         met = f"{self.name} was captured {self.settings.limit} times"
         if self.settings.fullgraph:
             raise CaptureError(f"{met}, and is not again: {text} does not hold")
-        warn(f"compile: {met}, and calls for which none of these holds run eagerly from now on; what did not hold last: "
-             f"{text}")
+        warn(f"compile: {met}, and calls for which none of these holds run eagerly from now on; what did not hold "
+             f"last: {text}")
 
     # -- without a graph -----------------------------------------------------------------------------------------
 
