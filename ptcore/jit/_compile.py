@@ -14,6 +14,7 @@ from ptcore._state import interpreters, is_grad_enabled
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 from ptcore.jit._capture import calls
+from ptcore.jit._capture.guards import RAISED
 from ptcore.jit._capture.session import Capture, asked, key_of
 from ptcore.jit._capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module
@@ -308,7 +309,7 @@ class Compiled:
             for g in variant.program.guards:
                 try:
                     value = g.source.fetch(flat)
-                except (KeyError, AttributeError, IndexError, ValueError, TypeError):
+                except RAISED:
                     continue
                 if g.kind == "tensor" and isinstance(value, Tensor) and value.ndim == len(g.expected.shape):
                     dims = [d for d, n in enumerate(g.expected.shape) if n != value.shape[d]]

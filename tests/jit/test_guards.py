@@ -436,6 +436,23 @@ def test_hasattr_and_getattr():
           lambda: delattr(thing, "on"), captures=3)
 
 
+def test_what_leads_to_a_value_is_gone():
+    """A path that a guard follows ends before its value: the guard does not hold, and nothing raises."""
+    class Holder:
+        pass
+    holder = Holder()
+    holder.parts, holder.table = [pt.ones(4), pt.ones(4)], {"a": Plain(), "b": Plain()}
+
+    def f(x):
+        if hasattr(holder, "parts") and len(holder.parts) > 1 and "b" in holder.table:
+            x = (x + holder.parts[1] * len({holder.table["a"], holder.table["b"]})).clone()
+            x.add_(holder.parts[0])
+            return x
+        return x * 2
+    check(f, (X,), lambda: holder.parts.pop(), lambda: holder.parts.append(pt.zeros(4)), lambda: holder.table.clear(),
+          lambda: delattr(holder, "parts"), setting(holder, parts=[pt.ones(4)] * 2, table={"a": 1, "b": 2}))
+
+
 def test_identity_in_sets():
     """Objects in sets and as keys: they are told apart by what they are, not by what is in them."""
     module = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})

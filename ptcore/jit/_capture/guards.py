@@ -51,6 +51,7 @@ class Source:
         return getattr(base, self.key) if kind == "attribute" else base[self.key]
 
 
+RAISED = (KeyError, AttributeError, IndexError, ValueError, TypeError)
 ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing"})()
 
 
@@ -93,10 +94,9 @@ class Guard:
     def holds(self, args):
         """Whether it holds in a call; the slow form of what Program compiles."""
         try:
-            value = self.source.fetch(args)
-        except (KeyError, AttributeError, IndexError, ValueError, TypeError):
+            return bool(HOLDS[self.kind](self.source.fetch(args), self.expected, args))
+        except RAISED:                      # what leads to a value is no more
             return False
-        return bool(HOLDS[self.kind](value, self.expected, args))
 
 
 def _short(x):
@@ -343,4 +343,4 @@ def _compiled(program):
     for g in program.guards:
         writer.guard(g)
     inputs = [writer.place(s) for s in program.inputs]
-    return Check(writer.instructions, inputs, (KeyError, AttributeError, IndexError, ValueError, TypeError))
+    return Check(writer.instructions, inputs, RAISED)
