@@ -1,496 +1,528 @@
-"""Graphs as text, and back. The text is data: reading it looks names up in tables and runs nothing.
+"""The text form of graphs: ``to_text`` writes, ``parse`` reads; there and back gives the same graph.
 
-A line is a node, in the order in which they run, and the blocks of a node stand below it::
+A graph is ``graph { ... }`` with one node a line::
 
-    graph(%x, %w = "weight"):
-      %y = row.linear(%x, %w, None)  # "model.py" 7 "forward"
-      %z = inplace.relu(%y)
-      %k = cond(%p, %z)
-        block(%z_1):
-          return %z_1
-        block(%z_2):
-          %n = row.neg(%z_2)
-          return %n
-      return (%z, [1, 2.5, "a"])
+    graph {
+      %x : Tensor = placeholder "x"
+      %n : int = placeholder "n" = 3
+      %mul : Tensor = call "row.mul" (%x, %n) @ "net.py" 12 "f"
+      %sum : Tensor = method "sum" (%mul, dim = 0)
+      %w : Tensor = attr "layer.weight"
+      %y : Tensor = module "layer" (%sum)
+      %cond = call "block.cond" (True, %y) graph {
+        ...
+      } graph {
+        ...
+      }
+      return %y : Tensor
+    }
 
-Numbers are written so that the same bits come back; names of tensors that a graph reads of its module stand as texts.
-``row.`` and ``inplace.`` name ops of the table, ``method.`` methods of Tensor, ``module.`` modules of the root; all
-other functions are those that :func:`register` was told of.
+Functions are named in a closed table: nothing is imported, looked up in modules that a text names, or run. What
+belongs to a program, its own functions and classes, is given to ``parse`` by the caller.
 """
+import builtins
+import enum
+import functools
 import json
 import math
 import operator
 import re
 
-from ptcore._device import device
-from ptcore._dtype import dtype
-from ptcore._expressions import FUNCTIONS
-from ptcore._memory_format import memory_format
+import ptcore
+from ptcore._dtype import dtype as _dtype
 from ptcore._ops import function as function_of_row
+from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
-from ptcore._shape import Size
-from ptcore._tensor import strided
-from ptcore.fx.experimental._sizes import check_guards, sym_dim, sym_size
+from ptcore.fx import _blocks
 from ptcore.fx.graph import Graph
 from ptcore.fx.node import Node, OpFunction
-from ptcore.serialization import CorruptFileError
+from ptcore.jit._script import operations, schemas, types
+from ptcore.jit._script.asynchronous import fork, wait
+from ptcore.jit._script.functions import ScriptFunction
+from ptcore.jit._script.types import Type
 
-__all__ = ["parse", "register", "to_text"]
+__all__ = ["TextError", "parse", "to_text"]
 
-LEVELS = 200                        # of values in values, and of blocks in blocks
-_functions, _names = {}, {}
-
-
-def register(name, function):
-    """Gives a function that nodes call a name in texts, which stays its name in all later releases."""
-    if name in _functions or not re.fullmatch(r"[a-z_]\w*(\.\w+)*", name):
-        raise ValueError(f"register: {name!r} is taken, or is no name")
-    _functions[name] = function
-    _names[function] = name
-
-
-for _name, _function in (("getitem", operator.getitem), ("size", sym_size), ("dim", sym_dim), ("check", check_guards)):
-    register(_name, _function)
-for _name, _function in sorted(FUNCTIONS.items()):             # two names may mean one function
-    if _function not in _names:
-        register(f"number.{_name.strip('_')}", _function)
+_WORDS = {"call_function": "call", "call_method": "method", "call_module": "module", "get_attr": "attr"}
+_OPS = {word: op for op, word in _WORDS.items()}
+_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift",
+              "eq", "ne", "lt", "le", "gt", "ge", "contains", "getitem", "setitem", "delitem", "neg", "pos", "invert",
+              "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift")
+_BUILTINS = ("abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "float", "getattr", "hex", "int",
+             "len", "max", "min", "oct", "ord", "print", "repr", "round", "str", "sum")
+_MORE = {"ptcore.device": ptcore.device, "ptcore.Generator": ptcore.Generator, "ptcore.finfo": ptcore.finfo,
+         "ptcore.iinfo": ptcore.iinfo, "script.fork": fork, "script.wait": wait}
+_PARENS = {"(": ")", "[": "]", "{": "}"}
 
 
-# -- writing ------------------------------------------------------------------------------------------------
+class TextError(ValueError):
+    """A text that is no graph; the message names the line."""
+
+
+@functools.cache
+def _table():
+    """The functions that a text may name, and their names."""
+    from ptcore.autograd.profiler import record_function
+    found = {f"operator.{n}": getattr(operator, n) for n in _OPERATORS}
+    found |= {f"builtins.{n}": getattr(builtins, n) for n in _BUILTINS}
+    found |= {f"math.{f.__name__}": f for f in schemas.math_schemas()}
+    found |= {f"script.{n}": f for n, f in operations.NAMES.items()}
+    found |= {f"block.{n}": getattr(_blocks, n) for n in _blocks.__all__}
+    for kind, cls in (("List", list), ("Dict", dict), ("str", str)):
+        for overloads in schemas.schemas_of(kind).values():
+            for s in overloads:
+                if getattr(cls, s.name, None) is s.function:
+                    found[f"{cls.__name__}.{s.name}"] = s.function
+    found |= {f"error.{n}": e for n, e in vars(builtins).items() if isinstance(e, type) and issubclass(e, Exception)}
+    found |= _MORE
+    found |= {f"ptcore.{n}": getattr(ptcore, n) for n in ("no_grad", "enable_grad", "set_grad_enabled",
+                                                         "inference_mode")}
+    found["ptcore.record_function"] = record_function
+    overridable = type(ptcore.zeros)
+    spaces = (("ptcore", ptcore), ("functional", ptcore.nn.functional), ("linalg", ptcore.linalg),
+              ("special", ptcore.special), ("fft", ptcore.fft), ("Tensor", ptcore.Tensor))
+    for head, space in spaces:
+        for n in dir(space):
+            if not n.startswith("_"):
+                f = getattr(space, n)
+                if isinstance(f, overridable) or (callable(f) and not isinstance(f, (type, OpFunction)) and (
+                        head == "functional" or getattr(f, "__module__", "").startswith("ptcore._ops"))):
+                    found.setdefault(f"{head}.{n}", f)
+    names = {}
+    for name, f in found.items():
+        try:
+            names.setdefault(f, name)
+        except TypeError:
+            continue
+    return found, names
+
+
+def class_name(cls):
+    """The name of a program's own class in texts."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+# -- writing -------------------------------------------------------------------------------------------
 
 def to_text(graph):
-    """The text of a graph.
+    """A graph as text.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    str
 
     Raises
     ------
-    TypeError
-        If a node calls, or has an argument, that has no name in texts.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> from ptcore.fx.experimental.proxy_tensor import make_fx
-    >>> from ptcore.jit._text import to_text
-    >>> graph = make_fx(lambda x: x.sum(0) + 1.5, record_stack_traces=False)(ptcore.ones(2)).graph
-    >>> print(to_text(graph), end="")
-    graph(%x_1):
-      %sum = row.sum(%x_1, (0,), False, None)
-      %add = row.add(%sum, 1.5)
-      return %add
+    TextError
+        If the graph holds what has no name: functions of Python that are called as they are.
     """
-    lines = []
-    _write(graph, "graph", "", lines)
-    return "".join([f"{line}\n" for line in lines])
+    return "\n".join(_graph_lines(graph, 0)) + "\n"
 
 
-def _write(graph, word, indent, lines):
-    nodes = list(graph.nodes)
-    inputs = [node for node in nodes if node.op in ("placeholder", "get_attr")]
-    head = []
-    for node in inputs:
-        text = f"%{node.name}{_type(node)}"
-        if node.op == "get_attr":
-            text += f" = {json.dumps(node.target)}"
-        elif node.target != node.name:
-            text += f" as {json.dumps(node.target)}"
-        if node.op == "placeholder" and node.args:
-            text += f" default {_value(node.args[0], node)}"
-        head.append(text)
-    lines.append(f"{indent}{word}({', '.join(head)}):")
-    for node in nodes:
-        if node.op in ("placeholder", "get_attr"):
-            continue
-        if node.op == "output":
-            lines.append(f"{indent}  return {_value(node.args[0], node)}")
-            continue
-        args = [_value(a, node) for a in node.args]
-        args += [f"{key}={_value(x, node)}" for key, x in node.kwargs.items()]
+def _graph_lines(graph, indent):
+    pad = "  " * (indent + 1)
+    lines = ["graph {"]
+    for node in graph.nodes:
         where = node.meta.get("where")
-        text = f"{indent}  %{node.name}{_type(node)} = {_target(node)}({', '.join(args)})"
-        if where is not None:
-            text += f"  # {json.dumps(where[0])} {where[1]} {json.dumps(where[2])}"
-        lines.append(text)
-        for block in getattr(node, "blocks", ()):
-            _write(block, "block", f"{indent}    ", lines)
+        at = "" if where is None else f" @ {json.dumps(where[0])} {where[1]} {json.dumps(where[2])}"
+        effect = " effect" if node.meta.get("effect") else ""
+        of_type = "" if node.type is None else f" : {_type(node.type)}"
+        if node.op == "output":
+            lines.append(f"{pad}return {_value(node.args[0])}{of_type}{at}")
+            continue
+        head = f"{pad}%{node.name}{of_type} = "
+        if node.op == "placeholder":
+            default = f" = {_value(node.args[0])}" if node.args else ""
+            lines.append(f"{head}placeholder {json.dumps(node.target)}{default}{at}")
+            continue
+        target = node.target if isinstance(node.target, str) else _function(node.target)
+        args = [*map(_value, node.args), *[f"{key} = {_value(a)}" for key, a in node.kwargs.items()]]
+        called = "" if node.op == "get_attr" else f" ({', '.join(args)})"
+        lines.append(f"{head}{_WORDS[node.op]} {json.dumps(target)}{called}{effect}{at}")
+        for block in node.blocks:
+            first, *rest = _graph_lines(block, indent + 1)
+            lines[-1] += f" {first}"
+            lines += rest
+    return [*lines, "  " * indent + "}"]
 
 
-def _type(node):
-    return "" if node.type is None else f": {json.dumps(str(node.type))}"
-
-
-def _target(node):
-    if node.op == "call_method":
-        return f"method.{node.target}"
-    if node.op == "call_module":
-        return f"module.{node.target}"
-    if type(node.target) is OpFunction:
-        name = op_name(node.target.op)
-        return f"row.{name}" if node.target is function_of_row(name) else f"inplace.{name}"
-    name = _names.get(node.target)
-    if name is None:
-        raise TypeError(f"a graph that calls {getattr(node.target, '__name__', node.target)} has no text: it is no op "
-                        f"of the table (node {node.name})")
-    return name
-
-
-def _value(x, node, level=0):
-    """An argument as text."""
-    if level > LEVELS:
-        raise TypeError(f"a graph whose arguments are nested more than {LEVELS} deep has no text (node {node.name})")
-    if x is None or x is True or x is False or type(x) is int:
-        return str(x)
-    kind = type(x)
-    if kind is float:
-        return repr(x) if math.isfinite(x) else "nan" if x != x else "inf" if x > 0 else "-inf"
-    if kind is Node:
-        return f"%{x.name}"
-    if kind is str:
-        return json.dumps(x)
-    if kind is complex:
-        return f"complex({_value(x.real, node)}, {_value(x.imag, node)})"
-    if kind is Size or kind is tuple:
-        inside = ", ".join([_value(a, node, level + 1) for a in x])
-        return f"({inside},)" if len(x) == 1 else f"({inside})"
-    if isinstance(x, list):
-        return f"[{', '.join([_value(a, node, level + 1) for a in x])}]"
-    if isinstance(x, dict):
-        return "{" + ", ".join([f"{_value(key, node, level + 1)}: {_value(a, node, level + 1)}"
-                                for key, a in x.items()]) + "}"
-    if kind is slice:
-        return f"slice({', '.join([_value(a, node, level + 1) for a in (x.start, x.stop, x.step)])})"
-    if kind is dtype:
-        return f"dtype.{x.name}"
-    if kind is device:
-        return f"device({json.dumps(str(x))})"
-    if kind is memory_format:
-        return f"memory_format.{str(x).rpartition('.')[2]}"
-    if kind is type(strided):
-        return f"layout.{str(x).rpartition('.')[2]}"
-    raise TypeError(f"a graph with a value of {kind.__name__} has no text (node {node.name})")
-
-
-# -- reading ------------------------------------------------------------------------------------------------
-
-_TOKEN = re.compile(r"""
-    (?P<node>%[A-Za-z_]\w*)
-  | (?P<number>-?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+|inf\b))
-  | (?P<text>"(?:[^"\\\n]|\\.)*")
-  | (?P<name>[A-Za-z_]\w*(?:\.\w+)*)
-  | (?P<mark>[()\[\]{},:=])
-  | (?P<comment>\#)
-  | (?P<space>[ ]+)
-""", re.VERBOSE)
-_CONSTANTS = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
-_MOST_DIGITS = 4000
-
-
-class _Line:
-    """The tokens of a line."""
-
-    def __init__(self, number, text):
-        self.number, self.at, self.tokens = number, 0, []
-        end = 0
-        while end < len(text):
-            match = _TOKEN.match(text, end)
-            if match is None:
-                self.fail(f"{text[end:end + 20]!r} is no value")
-            end = match.end()
-            if match.lastgroup != "space":
-                self.tokens.append((match.lastgroup, match.group()))
-        self.tokens.append(("end", ""))
-
-    def fail(self, why):
-        raise CorruptFileError(f"the text of a graph is damaged at line {self.number}: {why}")
-
-    def next(self, kind=None, text=None):
-        token = self.tokens[self.at]
-        if (kind is not None and token[0] != kind) or (text is not None and token[1] != text):
-            self.fail(f"{text or kind} is expected, and {token[1]!r} found")
-        self.at += 1
-        return token[1]
-
-    def has(self, text):
-        """Whether the next token is this mark or name, which is then passed."""
-        kind, found = self.tokens[self.at]
-        if found != text or kind == "text":
-            return False
-        self.at += 1
-        return True
-
-    def text(self):
-        return _text(self, self.next("text"))
-
-
-def _text(line, token):
+def _function(f):
+    if isinstance(f, OpFunction):
+        name = op_name(f.op)
+        return f"row.{name}" if function_of_row(name) is f else f"inplace.{name}"
+    if isinstance(f, ScriptFunction):
+        return f"function.{f.qualified_name}"
     try:
-        return json.loads(token)
-    except ValueError:
-        line.fail("a text is damaged")
+        name = _table()[1].get(f)
+    except TypeError:
+        name = None
+    if name is not None:
+        return name
+    if isinstance(f, type) and (hasattr(f, "_fields") or issubclass(f, enum.Enum) or types.known_class(f) is not None):
+        return f"class.{class_name(f)}"
+    if isinstance(f, type) and issubclass(f, Exception):
+        return f"class.{class_name(f)}"
+    raise TextError(f"{getattr(f, '__qualname__', f)!r} has no name in the text form of a graph: functions of Python that "
+                    "are called as they are (@ignore) cannot be written")
+
+
+def _value(a):
+    if isinstance(a, Node):
+        return f"%{a.name}"
+    if a is None or a is True or a is False:
+        return str(a)
+    if a is Ellipsis:
+        return "..."
+    if isinstance(a, enum.Enum):
+        return f"enum {json.dumps(class_name(type(a)))} {json.dumps(a.name)}"
+    if isinstance(a, int) and not isinstance(a, bool):
+        return repr(int(a))
+    if isinstance(a, float):
+        return repr(a) if math.isfinite(a) else {math.inf: "inf", -math.inf: "-inf"}.get(a, "nan")
+    if isinstance(a, complex):
+        return f"complex ({_value(a.real)}, {_value(a.imag)})"
+    if isinstance(a, str):
+        return json.dumps(a)
+    if isinstance(a, tuple):
+        return f"({', '.join(map(_value, a))}{',' if len(a) == 1 else ''})"
+    if isinstance(a, list):
+        return f"[{', '.join(map(_value, a))}]"
+    if isinstance(a, dict):
+        return "{" + ", ".join([f"{_value(key)}: {_value(x)}" for key, x in a.items()]) + "}"
+    if isinstance(a, slice):
+        return f"slice ({_value(a.start)}, {_value(a.stop)}, {_value(a.step)})"
+    if isinstance(a, _dtype):
+        return f"dtype {json.dumps(a.name)}"
+    if isinstance(a, ptcore.device):
+        return f"device {json.dumps(str(a))}"
+    if isinstance(a, ptcore.memory_format):
+        return f"memory_format {json.dumps(a.name)}"
+    if isinstance(a, Type):
+        return f"type {_type(a)}"
+    return f"object {json.dumps(_function(a))}"
+
+
+def _type(t):
+    if not isinstance(t, Type):
+        raise TextError(f"the type {t!r} of a node is none of script")
+    if t.kind == "NamedTuple" and getattr(ptcore.return_types, t.cls.__name__, None) is t.cls:
+        return f"Result {json.dumps(t.cls.__name__)}"
+    if t.kind in ("NamedTuple", "Enum", "Class", "Module"):
+        return f"{t.kind} {json.dumps(class_name(t.cls))}"
+    return f"{t.kind}[{', '.join(map(_type, t.args))}]" if t.args or t.kind == "Tuple" else t.kind
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(r"""\s*(?:
+    (?P<string>"(?:[^"\\\n]|\\.)*") | (?P<node>%[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<number>-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d+)|-inf) | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<dots>\.\.\.) | (?P<sign>[()\[\]{}=:,@]) )""", re.X)
+_PLAIN = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
+_KINDS = ("Tensor", "int", "float", "bool", "complex", "str", "None", "device", "dtype", "memory_format", "Generator", "Any",
+          "number", "List", "Dict", "Tuple", "Union", "Future", "context", "finfo", "iinfo")
+_DEPTH = 200
+
+
+def parse(text, functions=None, classes=None):
+    """The graph that a text is.
+
+    Parameters
+    ----------
+    text : str
+    functions : mapping of str to ScriptFunction, optional
+        The program's own functions, by their qualified names.
+    classes : mapping of str to type, optional
+        The program's own classes, by what ``class_name`` says.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    TextError
+        If the text is no graph, or names what is not known.
+    """
+    reader = _Reader(text, functions or {}, classes or {})
+    graph = reader.graph(0)
+    reader.end()
+    return graph
 
 
 class _Reader:
-    """Reads lines; a block ends where lines are less deep."""
+    """Reads a text, token by token."""
 
-    def __init__(self, text):
-        self.lines = text.split("\n")
-        if self.lines.pop():
-            raise CorruptFileError("the text of a graph is cut off")
-        self.at = 0
+    def __init__(self, text, functions, classes):
+        self.text, self.functions, self.classes, self.place = text, functions, classes, 0
+        self.advance()
 
-    def depth(self):
-        """The spaces before the next line; -1: there is none."""
-        if self.at == len(self.lines):
-            return -1
-        line = self.lines[self.at]
-        return len(line) - len(line.lstrip(" "))
+    def error(self, message):
+        line = self.text.count("\n", 0, self.start) + 1
+        raise TextError(f"line {line} of a graph's text: {message}")
 
-    def line(self):
-        if self.at == len(self.lines):
-            raise CorruptFileError("the text of a graph is cut off")
-        self.at += 1
-        return _Line(self.at, self.lines[self.at - 1])
+    def advance(self):
+        found = _TOKEN.match(self.text, self.place)
+        self.start = self.place
+        if found is None:
+            if self.text[self.place:].strip():
+                self.error(f"{self.text[self.place:].lstrip()[:20]!r} cannot be read")
+            self.kind, self.token = "end", ""
+            return
+        self.kind, self.token = found.lastgroup, found.group(found.lastgroup)
+        self.start, self.place = found.start(found.lastgroup), found.end()
 
-    def graph(self, word, depth=0):
-        if depth > 4 * LEVELS:
-            raise CorruptFileError("the text of a graph has too many blocks in blocks")
-        line = self.line()
-        line.next("name", word)
-        graph, nodes = Graph(), {}
-        line.next("mark", "(")
-        while not line.has(")"):
-            self.input(line, graph, nodes)
-            if not line.has(","):
-                line.next("mark", ")")
-                break
-        line.next("mark", ":")
-        line.next("end")
-        while True:
-            if self.depth() != depth + 2:
-                raise CorruptFileError(f"the text of a graph is damaged at line {self.at + 1}: it is not as deep as "
-                                       "it has to be, or its return is missing")
-            line = self.line()
-            if line.has("return"):
-                graph.output(self.value(line, nodes))
-                line.next("end")
-                return graph
-            self.node(line, graph, nodes, depth)
-
-    def named(self, line, nodes):
-        name = line.next("node")[1:]
-        if name in nodes:
-            line.fail(f"there are two values %{name}")
-        return name
-
-    def input(self, line, graph, nodes):
-        name = self.named(line, nodes)
-        annotation = line.text() if line.has(":") else None
-        target, op, args = name, "placeholder", ()
-        if line.has("="):
-            op, target = "get_attr", line.text()
-        else:
-            if line.has("as"):
-                target = line.text()
-            if line.has("default"):
-                args = (self.value(line, nodes),)
-        self.add(line, graph, nodes, op, target, args, {}, name, annotation)
-
-    def add(self, line, graph, nodes, op, target, args, kwargs, name, annotation):
-        node = graph.create_node(op, target, args, kwargs, name, annotation)
-        if node.name != name:
-            line.fail(f"%{name} is no name of a value")
-        nodes[name] = node
-        return node
-
-    def node(self, line, graph, nodes, depth):
-        name = self.named(line, nodes)
-        annotation = line.text() if line.has(":") else None
-        line.next("mark", "=")
-        op, target = self.target(line)
-        line.next("mark", "(")
-        args, kwargs = [], {}
-        while not line.has(")"):
-            kind, key = line.tokens[line.at]
-            if kind == "name" and line.tokens[line.at + 1] == ("mark", "="):
-                line.at += 2
-                if key in kwargs or "." in key:
-                    line.fail(f"{key} is given twice, or is no name")
-                kwargs[key] = self.value(line, nodes)
-            elif kwargs:
-                line.fail("an argument by position stands behind one by name")
-            else:
-                args.append(self.value(line, nodes))
-            if not line.has(","):
-                line.next("mark", ")")
-                break
-        where = None
-        if line.has("#"):
-            where = line.text(), self.whole(line), line.text()
-        line.next("end")
-        node = self.add(line, graph, nodes, op, target, tuple(args), kwargs, name, annotation)
-        if where is not None:
-            node.meta["where"] = where
-        blocks = []
-        while self.depth() == depth + 4:
-            blocks.append(self.graph("block", depth + 4))
-        if blocks:
-            node.blocks = tuple(blocks)
-
-    @staticmethod
-    def whole(line):
-        text = line.next("number")
-        if not text.isdigit() or len(text) > 9:
-            line.fail("a number of a line is expected")
-        return int(text)
-
-    @staticmethod
-    def target(line):
-        name = line.next("name")
-        kind, _, rest = name.partition(".")
-        if kind in ("row", "inplace"):
-            try:
-                function = function_of_row(rest, kind == "inplace")
-            except (KeyError, AttributeError, TypeError):
-                function = None
-            if function is None:
-                line.fail(f"there is no op {rest}" + (" in place" if kind == "inplace" else ""))
-            return "call_function", function
-        if kind == "method" and rest.isidentifier():
-            return "call_method", rest
-        if kind == "module" and rest:
-            return "call_module", rest
-        if name not in _functions:
-            line.fail(f"there is no function {name}")
-        return "call_function", _functions[name]
-
-    def value(self, line, nodes, level=0):
-        if level > LEVELS:
-            line.fail("values are nested too deep")
-        kind, token = line.tokens[line.at]
-        line.at += 1
-        if kind == "node":
-            if token[1:] not in nodes:
-                line.fail(f"there is no value {token} yet")
-            return nodes[token[1:]]
-        if kind == "number":
-            return self.number(line, token)
-        if kind == "text":
-            return _text(line, token)
-        if kind == "name":
-            return self.word(line, token, nodes, level)
-        if token == "(":
-            items, single = self.items(line, nodes, ")", level)
-            if len(items) == 1 and not single:
-                line.fail("a tuple of one needs a comma")
-            return tuple(items)
-        if token == "[":
-            return self.items(line, nodes, "]", level)[0]
-        if token == "{":
-            return self.pairs(line, nodes, level)
-        return line.fail(f"a value is expected, and {token!r} found")
-
-    @staticmethod
-    def number(line, token):
-        if len(token) > _MOST_DIGITS:
-            line.fail("a number is too long")
-        if token.lstrip("-").isdigit():
-            return int(token)
-        return float(token)
-
-    def items(self, line, nodes, end, level):
-        """The values up to a mark, and whether a comma stands behind the last."""
-        items, comma = [], False
-        while not line.has(end):
-            items.append(self.value(line, nodes, level + 1))
-            comma = line.has(",")
-            if not comma:
-                line.next("mark", end)
-                break
-        return items, comma
-
-    def pairs(self, line, nodes, level):
-        found = {}
-        while not line.has("}"):
-            key = self.value(line, nodes, level + 1)
-            if not isinstance(key, (str, int, float, bool)) or key in found:
-                line.fail("a key is no text or number, or stands twice")
-            line.next("mark", ":")
-            found[key] = self.value(line, nodes, level + 1)
-            if not line.has(","):
-                line.next("mark", "}")
-                break
+    def take(self, kind, token=None):
+        if self.kind != kind or (token is not None and self.token != token):
+            self.error(f"expected {token or kind}, got {self.token!r}")
+        found = self.token
+        self.advance()
         return found
 
-    def word(self, line, name, nodes, level):
-        if name in _CONSTANTS:
-            return _CONSTANTS[name]
-        kind, _, rest = name.partition(".")
-        if kind in _WORDS and rest:
-            found = _WORDS[kind]().get(rest)
-            if found is None:
-                line.fail(f"there is no {name}")
-            return found
-        if name in ("complex", "slice", "device"):
-            line.next("mark", "(")
-            items, _ = self.items(line, nodes, ")", level)
+    def skip(self, token):
+        """Whether the next token is a sign or word, which is passed over."""
+        if self.kind in ("sign", "word") and self.token == token:
+            self.advance()
+            return True
+        return False
+
+    def end(self):
+        if self.kind != "end":
+            self.error(f"{self.token!r} behind the end")
+
+    def string(self):
+        start = self.start
+        token = self.take("string")
+        try:
+            return json.loads(token)
+        except ValueError:
+            self.start = start
+            self.error(f"{token} is no text")
+
+    # -- graphs ------------------------------------------------------------------------------------
+
+    def graph(self, depth):
+        if depth > _DEPTH:
+            self.error("blocks are nested too deep")
+        self.take("word", "graph")
+        self.take("sign", "{")
+        graph, known = Graph(), {}
+        while True:
+            if self.skip("return"):
+                value = self.value(known)
+                node = graph.output(value, self.type() if self.skip(":") else None)
+                self.where(node)
+                break
+            self.node(graph, known, depth)
+        self.take("sign", "}")
+        return graph
+
+    def node(self, graph, known, depth):
+        name = self.take("node")[1:]
+        if name in known:
+            self.error(f"%{name} is there already")
+        of_type = self.type() if self.skip(":") else None
+        self.take("sign", "=")
+        word = self.take("word")
+        if word == "placeholder":
+            target, args, kwargs, op = self.string(), (), {}, word
+            if self.skip("="):
+                args = (self.value(known),)
+        elif word in _OPS:
+            op, target = _OPS[word], self.string()
+            args, kwargs = ((), {}) if op == "get_attr" else self.arguments(known)
+            if op == "call_function":
+                target = self.function(target)
+        else:
+            self.error(f"{word} is no kind of node")
+        node = graph.create_node(op, target, args, kwargs, name, of_type)
+        if node.name != name:
+            self.error(f"%{name} is no name of a node")
+        if self.skip("effect"):
+            node.meta["effect"] = True
+        self.where(node)
+        blocks = []
+        while self.kind == "word" and self.token == "graph":
+            blocks.append(self.graph(depth + 1))
+        self.check_blocks(node, blocks)
+        node.blocks = tuple(blocks)
+        known[name] = node
+
+    def check_blocks(self, node, blocks):
+        wanted = {_blocks.cond: 2, _blocks.loop: 1, _blocks.with_block: 1}.get(node.target if node.op == "call_function"
+                                                                              else None, 0)
+        if len(blocks) != wanted:
+            self.error(f"%{node.name} has {len(blocks)} blocks, not {wanted}")
+        for block in blocks:
+            given = len(node.args) - (1 if node.target is _blocks.loop or node.target is _blocks.cond else 0)
+            taken = len(block.find_nodes(op="placeholder"))
+            if taken != given or not isinstance(block.output_node().args[0], tuple):
+                self.error(f"a block of %{node.name} has {taken} arguments for {given} values, or gives no tuple")
+
+    def where(self, node):
+        if self.skip("@"):
+            node.meta["where"] = self.string(), int(self.take("number")), self.string()
+
+    def arguments(self, known):
+        args, kwargs = [], {}
+        self.take("sign", "(")
+        while not self.skip(")"):
+            if self.kind == "word" and self.token not in _PLAIN and self.text[self.place:self.place + 2] == " =":
+                key = self.take("word")
+                self.take("sign", "=")
+                kwargs[key] = self.value(known)
+            else:
+                args.append(self.value(known))
+            if not self.skip(","):
+                self.take("sign", ")")
+                break
+        return tuple(args), kwargs
+
+    def function(self, name):
+        head, _, rest = name.partition(".")
+        if head in ("row", "inplace"):
             try:
-                return _made(name, items)
-            except (TypeError, ValueError, RuntimeError):
-                line.fail(f"it is no {name}")
-        return line.fail(f"{name} is no value")
+                row(rest)
+                found = function_of_row(rest, head == "inplace")
+            except (KeyError, AttributeError):
+                found = None
+        elif head == "function":
+            found = self.functions.get(rest)
+        elif head == "class":
+            found = self.classes.get(rest)
+        else:
+            found = _table()[0].get(name)
+        if found is None:
+            self.error(f"there is no function {name!r}")
+        return found
 
+    def class_of(self):
+        name = self.string()
+        found = self.classes.get(name)
+        if found is None:
+            self.error(f"the class {name!r} is not known")
+        return found
 
-def _made(name, items):
-    if name == "complex":
-        real, imag = items
-        if type(real) is not float or type(imag) is not float:
-            raise TypeError(name)
-        return complex(real, imag)
-    if name == "slice":
-        start, stop, step = items
-        return slice(start, stop, step)
-    (text,) = items
-    if type(text) is not str:
-        raise TypeError(name)
-    return device(text)
+    # -- values and types --------------------------------------------------------------------------
 
+    def value(self, known, depth=0):
+        if depth > _DEPTH:
+            self.error("values are nested too deep")
+        if self.kind == "node":
+            node = known.get(self.token[1:])
+            if node is None:
+                self.error(f"{self.token} is not known here")
+            self.advance()
+            return node
+        if self.kind == "string":
+            return self.string()
+        if self.kind == "number":
+            token = self.take("number")
+            return int(token) if re.fullmatch(r"-?\d+", token) else float(token)
+        if self.kind == "dots":
+            self.advance()
+            return Ellipsis
+        if self.kind == "sign" and self.token in "([{":
+            return self.container(known, depth)
+        word = self.take("word")
+        if word in _PLAIN:
+            return _PLAIN[word]
+        method = getattr(self, f"read_{word}", None)
+        if method is None:
+            self.error(f"{word} is no value")
+        return method(known, depth)
 
-def _dtypes():
-    from ptcore import _dtype
-    return {d.name: d for d in _dtype.ALL}
+    def container(self, known, depth):
+        start = self.take("sign")
+        end, items, commas = _PARENS[start], [], 0
+        while not self.skip(end):
+            item = self.value(known, depth + 1)
+            if start == "{":
+                self.take("sign", ":")
+                item = item, self.value(known, depth + 1)
+            items.append(item)
+            if not self.skip(","):
+                self.take("sign", end)
+                break
+            commas += 1
+        if start == "(" and len(items) == 1 and not commas:
+            self.error("a value in parentheses alone")
+        return tuple(items) if start == "(" else items if start == "[" else dict(items)
 
+    def some(self, known, depth, n):
+        items = self.value(known, depth + 1)
+        if not isinstance(items, tuple) or len(items) != n:
+            self.error(f"expected {n} values in parentheses")
+        return items
 
-def _formats():
-    import ptcore
-    return {name: getattr(ptcore, name) for name in ("contiguous_format", "preserve_format", "channels_last",
-                                                     "channels_last_3d")}
+    def read_complex(self, known, depth):
+        parts = self.some(known, depth, 2)
+        if not all([isinstance(p, float) for p in parts]):
+            self.error("a complex number has two floats")
+        return complex(*parts)
 
+    def read_slice(self, known, depth):
+        return slice(*self.some(known, depth, 3))
 
-def _layouts():
-    import ptcore
-    return {"strided": ptcore.strided}
+    def read_dtype(self, known, depth):
+        name = self.string()
+        found = getattr(ptcore, name, None)
+        if not isinstance(found, _dtype):
+            self.error(f"there is no dtype {name!r}")
+        return found
 
+    def read_device(self, known, depth):
+        name = self.string()
+        try:
+            return ptcore.device(name)
+        except (RuntimeError, ValueError):
+            self.error(f"there is no device {name!r}")
 
-_WORDS = {"dtype": _dtypes, "memory_format": _formats, "layout": _layouts}
+    def read_memory_format(self, known, depth):
+        found = getattr(ptcore, self.string(), None)
+        if not isinstance(found, ptcore.memory_format):
+            self.error("there is no such memory format")
+        return found
 
+    def read_enum(self, known, depth):
+        cls, name = self.class_of(), self.string()
+        if not issubclass(cls, enum.Enum) or name not in cls.__members__:
+            self.error(f"there is no member {name!r}")
+        return cls[name]
 
-def parse(text):
-    """The graph of a text.
+    def read_type(self, known, depth):
+        return self.type()
 
-    Raises
-    ------
-    CorruptFileError
-        If it is no text of a graph, or names an op or a function that there is not.
+    def read_object(self, known, depth):
+        return self.function(self.string())
 
-    Examples
-    --------
-    >>> import ptcore
-    >>> from ptcore.jit._text import parse, to_text
-    >>> text = "graph(%x):\\n  %y = row.add(%x, 1)\\n  return (%y, %x)\\n"
-    >>> to_text(parse(text)) == text
-    True
-    """
-    reader = _Reader(text)
-    graph = reader.graph("graph")
-    if reader.at != len(reader.lines):
-        raise CorruptFileError(f"the text of a graph goes on behind its end at line {reader.at + 1}")
-    return graph
+    def type(self, depth=0):
+        if depth > _DEPTH:
+            self.error("types are nested too deep")
+        kind = self.take("word")
+        if kind == "Result":
+            name = self.string()
+            if name not in ptcore.return_types.__all__:
+                self.error(f"there is no type of results {name!r}")
+            cls = getattr(ptcore.return_types, name)
+            return Type("NamedTuple", (types.TENSOR,) * len(cls.__match_args__), cls)
+        if kind in ("NamedTuple", "Enum", "Class"):
+            cls = self.class_of()
+            return types.named_tuple(cls) if kind == "NamedTuple" else Type(kind, (), cls)
+        if kind not in _KINDS:
+            self.error(f"{kind} is no type")
+        args = []
+        if self.skip("["):
+            while not self.skip("]"):
+                args.append(self.type(depth + 1))
+                if not self.skip(","):
+                    self.take("sign", "]")
+                    break
+        wanted = {"List": 1, "Future": 1, "Dict": 2}.get(kind)
+        if (len(args) != wanted) if wanted else (args and kind not in ("Tuple", "Union")):
+            self.error(f"{kind} of {len(args)} types")
+        return Type(kind, args)
