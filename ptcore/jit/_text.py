@@ -20,12 +20,9 @@ A graph is ``graph { ... }`` with one node a line::
 Functions are named in a closed table: nothing is imported, looked up in modules that a text names, or run. What
 belongs to a program, its own functions and classes, is given to ``parse`` by the caller.
 """
-import builtins
 import enum
-import functools
 import json
 import math
-import operator
 import re
 
 import ptcore
@@ -36,65 +33,20 @@ from ptcore._ops.table.ids import op_name
 from ptcore.fx import _blocks
 from ptcore.fx.graph import Graph
 from ptcore.fx.node import Node, OpFunction
-from ptcore.jit._script import operations, schemas, types
-from ptcore.jit._script.asynchronous import fork, wait
+from ptcore.jit._script import types
 from ptcore.jit._script.functions import ScriptFunction
+from ptcore.jit._script.names import function_named, name_of
 from ptcore.jit._script.types import Type
 
 __all__ = ["TextError", "parse", "to_text"]
 
 _WORDS = {"call_function": "call", "call_method": "method", "call_module": "module", "get_attr": "attr"}
 _OPS = {word: op for op, word in _WORDS.items()}
-_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift",
-              "eq", "ne", "lt", "le", "gt", "ge", "contains", "getitem", "setitem", "delitem", "neg", "pos", "invert",
-              "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift")
-_BUILTINS = ("abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "float", "getattr", "hex", "int",
-             "len", "max", "min", "oct", "ord", "print", "repr", "round", "str", "sum")
-_MORE = {"ptcore.device": ptcore.device, "ptcore.Generator": ptcore.Generator, "ptcore.finfo": ptcore.finfo,
-         "ptcore.iinfo": ptcore.iinfo, "script.fork": fork, "script.wait": wait}
 _PARENS = {"(": ")", "[": "]", "{": "}"}
 
 
 class TextError(ValueError):
     """A text that is no graph; the message names the line."""
-
-
-@functools.cache
-def _table():
-    """The functions that a text may name, and their names."""
-    from ptcore.autograd.profiler import record_function
-    found = {f"operator.{n}": getattr(operator, n) for n in _OPERATORS}
-    found |= {f"builtins.{n}": getattr(builtins, n) for n in _BUILTINS}
-    found |= {f"math.{f.__name__}": f for f in schemas.math_schemas()}
-    found |= {f"script.{n}": f for n, f in operations.NAMES.items()}
-    found |= {f"block.{n}": getattr(_blocks, n) for n in _blocks.__all__}
-    for kind, cls in (("List", list), ("Dict", dict), ("str", str)):
-        for overloads in schemas.schemas_of(kind).values():
-            for s in overloads:
-                if getattr(cls, s.name, None) is s.function:
-                    found[f"{cls.__name__}.{s.name}"] = s.function
-    found |= {f"error.{n}": e for n, e in vars(builtins).items() if isinstance(e, type) and issubclass(e, Exception)}
-    found |= _MORE
-    found |= {f"ptcore.{n}": getattr(ptcore, n) for n in ("no_grad", "enable_grad", "set_grad_enabled",
-                                                         "inference_mode")}
-    found["ptcore.record_function"] = record_function
-    overridable = type(ptcore.zeros)
-    spaces = (("ptcore", ptcore), ("functional", ptcore.nn.functional), ("linalg", ptcore.linalg),
-              ("special", ptcore.special), ("fft", ptcore.fft), ("Tensor", ptcore.Tensor))
-    for head, space in spaces:
-        for n in dir(space):
-            if not n.startswith("_"):
-                f = getattr(space, n)
-                if isinstance(f, overridable) or (callable(f) and not isinstance(f, (type, OpFunction)) and (
-                        head == "functional" or getattr(f, "__module__", "").startswith("ptcore._ops"))):
-                    found.setdefault(f"{head}.{n}", f)
-    names = {}
-    for name, f in found.items():
-        try:
-            names.setdefault(f, name)
-        except TypeError:
-            continue
-    return found, names
 
 
 def class_name(cls):
@@ -156,18 +108,15 @@ def _function(f):
         return f"row.{name}" if function_of_row(name) is f else f"inplace.{name}"
     if isinstance(f, ScriptFunction):
         return f"function.{f.qualified_name}"
-    try:
-        name = _table()[1].get(f)
-    except TypeError:
-        name = None
+    name = name_of(f)
     if name is not None:
         return name
     if isinstance(f, type) and (hasattr(f, "_fields") or issubclass(f, enum.Enum) or types.known_class(f) is not None):
         return f"class.{class_name(f)}"
     if isinstance(f, type) and issubclass(f, Exception):
         return f"class.{class_name(f)}"
-    raise TextError(f"{getattr(f, '__qualname__', f)!r} has no name in the text form of a graph: functions of Python that "
-                    "are called as they are (@ignore) cannot be written")
+    raise TextError(f"{getattr(f, '__qualname__', f)!r} has no name in the text form of a graph: functions of Python "
+                    "that are called as they are (@ignore) cannot be written")
 
 
 def _value(a):
@@ -223,8 +172,8 @@ _TOKEN = re.compile(r"""\s*(?:
   | (?P<number>-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d+)|-inf) | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<dots>\.\.\.) | (?P<sign>[()\[\]{}=:,@]) )""", re.X)
 _PLAIN = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
-_KINDS = ("Tensor", "int", "float", "bool", "complex", "str", "None", "device", "dtype", "memory_format", "Generator", "Any",
-          "number", "List", "Dict", "Tuple", "Union", "Future", "context", "finfo", "iinfo")
+_KINDS = ("Tensor", "int", "float", "bool", "complex", "str", "None", "device", "dtype", "memory_format", "Generator",
+          "Any", "number", "List", "Dict", "Tuple", "Union", "Future", "context", "finfo", "iinfo")
 _DEPTH = 200
 
 
@@ -395,7 +344,7 @@ class _Reader:
         elif head == "class":
             found = self.classes.get(rest)
         else:
-            found = _table()[0].get(name)
+            found = function_named(name)
         if found is None:
             self.error(f"there is no function {name!r}")
         return found

@@ -47,6 +47,8 @@ REFUSED = [
     ("return ptcore.relu(y=x)", "ptcore.relu(y=x)", "relu: "),
     ("return ptcore.sum(x, dim='a')", "ptcore.sum(x, dim='a')", "'dim' cannot be of type str"),
     ("return open('a')", "open('a')", "'open' cannot be called in script"),
+    ("return ptcore.load('a')", "ptcore.load('a')", "'load' cannot be called in script"),
+    ("ptcore.save(x, 'a')\nreturn 1", "ptcore.save(x, 'a')", "'save' cannot be called in script"),
     ("return helper('a')", "helper('a')", "argument 'x' of helper must be of type int, not str"),
     ("return helper()", "helper()", r"helper misses the argument 'x': helper\(x: int\)"),
     ("return helper(1, 2)", "helper(1, 2)", "helper takes 1 arguments, not 2"),

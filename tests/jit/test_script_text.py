@@ -12,12 +12,12 @@ from ptcore import jit
 from ptcore.jit._text import TextError, class_name, parse, to_text
 
 sys.path.insert(0, str(Path(__file__).parent))
-import test_script_functions as functions  # noqa: E402
-import test_script_modules as modules  # noqa: E402
-import test_script_programs as programs  # noqa: E402
+import test_script_functions as functions
+import test_script_modules as modules
+import test_script_programs as programs
 
-NAMES = ["if_else", "early_returns", "while_loop", "nested_loops", "deep", "list_grows", "ranges", "boolean", "list_methods",
-         "dict_methods", "tuples", "comprehensions", "iteration", "text", "numbers", "maths", "complexes", "optionals",
+NAMES = ["if_else", "early_returns", "while_loop", "nested_loops", "deep", "list_grows", "ranges", "boolean",
+         "list_methods", "dict_methods", "tuples", "comprehensions", "iteration", "text", "numbers", "maths", "complexes", "optionals",
          "unions", "anything", "enums", "named", "raises", "calls", "tensors", "with_blocks", "fork_and_wait", "writes"]
 CLASSES = {class_name(c): c for c in (functions.Color, functions.Point, modules.Counter, modules.Pair)}
 
@@ -88,7 +88,7 @@ def test_random_programs(seed):
 
 
 def test_ignored_functions_have_no_name():
-    with pytest.raises(TextError, match="from_python.*@ignore"):
+    with pytest.raises(TextError, match=r"from_python.*@ignore"):
         to_text(jit.script(functions.calls_python).graph)
 
 
@@ -96,18 +96,40 @@ class Local(enum.Enum):
     A = 1
 
 
-BAD = ["", "graph", "graph {", "graph { return }", "graph { return 1 } x", "graph { %x = placeholder x return 1 }",
-       "graph { %x = call \"os.system\" (\"ls\") return 1 }", "graph { %x = call \"builtins.eval\" (\"1\") return 1 }",
-       "graph { %x = call \"builtins.open\" (\"a\") return 1 }", "graph { return %y }", "graph { return (1) }",
-       "graph { %x = placeholder \"x\" %x = placeholder \"x\" return 1 }", "graph { %x : Foo = placeholder \"x\" return 1 }",
-       "graph { %x : List[int, int] = placeholder \"x\" return 1 }", "graph { %x = call \"row.nothing\" () return 1 }",
-       "graph { %x = call \"block.cond\" (True) return 1 }", "graph { %x = call \"function.f\" () return 1 }",
-       "graph { %x = call \"class.a:B\" () return 1 }", "graph { return enum \"a:B\" \"C\" }", "graph { return dtype \"os\" }",
-       "graph { return dtype \"nn\" }", "graph { return object \"builtins.exec\" }", "graph { return device \"nowhere\" }",
-       "graph { %x = jump \"a\" return 1 }", "graph { return \"\\x\" }", "graph { return complex (1, 2) }",
-       "graph { %class = placeholder \"x\" return 1 }", "graph { return " + "(" * 5000 + " }", "graph { return 1 } }",
-       "graph { return $ }", "graph { %x : " + "List[" * 5000 + " = placeholder \"x\" return 1 }",
-       "graph { %x = call \"block.loop\" (1, True, 2) graph { return (True,) } return 1 }"]
+BAD = [
+    '',
+    'graph',
+    'graph {',
+    'graph { return }',
+    'graph { return 1 } x',
+    'graph { %x = placeholder x return 1 }',
+    'graph { %x = call "os.system" ("ls") return 1 }',
+    'graph { %x = call "builtins.eval" ("1") return 1 }',
+    'graph { %x = call "builtins.open" ("a") return 1 }',
+    'graph { return %y }',
+    'graph { return (1) }',
+    'graph { %x = placeholder "x" %x = placeholder "x" return 1 }',
+    'graph { %x : Foo = placeholder "x" return 1 }',
+    'graph { %x : List[int, int] = placeholder "x" return 1 }',
+    'graph { %x = call "row.nothing" () return 1 }',
+    'graph { %x = call "block.cond" (True) return 1 }',
+    'graph { %x = call "function.f" () return 1 }',
+    'graph { %x = call "class.a:B" () return 1 }',
+    'graph { return enum "a:B" "C" }',
+    'graph { return dtype "os" }',
+    'graph { return dtype "nn" }',
+    'graph { return object "builtins.exec" }',
+    'graph { return device "nowhere" }',
+    'graph { %x = jump "a" return 1 }',
+    'graph { return "\\x" }',
+    'graph { return complex (1, 2) }',
+    'graph { %class = placeholder "x" return 1 }',
+    'graph { return ' + '(' * 5000 + ' }',
+    'graph { return 1 } }',
+    'graph { return $ }',
+    'graph { %x : ' + 'List[' * 5000 + ' = placeholder "x" return 1 }',
+    'graph { %x = call "block.loop" (1, True, 2) graph { return (True,) } return 1 }',
+]
 
 
 @pytest.mark.parametrize("text", BAD, ids=[b[:40] for b in BAD])

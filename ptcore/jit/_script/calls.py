@@ -12,17 +12,17 @@ from ptcore._dtype import finfo, iinfo
 from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
 from ptcore._tensor import Tensor
-from ptcore.fx.node import OpFunction, name_of_function
+from ptcore.fx.node import OpFunction
 from ptcore.jit._script import operations, results, schemas, types
 from ptcore.jit._script.builtin import Builtins, special
 from ptcore.jit._script.decorators import modifier
+from ptcore.jit._script.names import name_of
 from ptcore.jit._script.source import NotSupportedError, ScriptError
 from ptcore.jit._script.types import ANY, BOOL, INT, NONE, NUMBER, STR, TENSOR, List, Type, is_subtype
 from ptcore.jit._script.values import Iterable, Method, Mod, Py, Val
 
 __all__ = ["Calls"]
 
-_Overridable = type(ptcore.zeros)
 CONTEXT = Type("context")
 _CONTEXTS = (ptcore.no_grad, ptcore.enable_grad, ptcore.set_grad_enabled, ptcore.inference_mode)
 
@@ -103,9 +103,10 @@ class Calls(Builtins):
             return self.call_schema(schemas.math_schemas()[f], args, kwargs)
         if isinstance(f, type):
             return self.construct(f, args, kwargs)
-        if isinstance(f, (OpFunction, _Overridable)) or self.is_own(f):
+        if isinstance(f, OpFunction) or name_of(f) is not None:
             return self.call_op(f, args, kwargs)
-        if isinstance(f, python_types.FunctionType):
+        own = [(getattr(x, "__module__", None) or "").startswith("ptcore.") for x in (f, self.source.function)]
+        if isinstance(f, python_types.FunctionType) and (own[1] or not own[0] or ".examples" in f.__module__):
             with self.note_call():
                 made = script_function(f)
             return self.call_scripted(made, args, kwargs)
@@ -128,18 +129,6 @@ class Calls(Builtins):
             error.add_note(f"which is called in\n  File \"{place.file}\", line {place.line}, in {place.function}\n"
                            f"    {place.text.strip()}")
             raise
-
-    def is_own(self, f):
-        """Whether a function is one of ptcore's own, which is called as it is."""
-        module = getattr(f, "__module__", None) or ""
-        return module.startswith("ptcore.") and not module.startswith("ptcore.examples") \
-            and not isinstance(f, type) and name_of_function(f) is not None and self.is_public(f)
-
-    def is_public(self, f):
-        name = getattr(f, "__name__", "")
-        spaces = (ptcore, ptcore.nn.functional, ptcore.linalg, ptcore.special, ptcore.fft, ptcore.nn.init,
-                  ptcore.random)
-        return any([getattr(space, name, None) is f for space in spaces]) or isinstance(f, (OpFunction, _Overridable))
 
     def has_effect(self, target):
         """Whether a call of a function may do more than give its result."""

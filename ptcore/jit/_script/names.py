@@ -1,0 +1,75 @@
+"""The functions that scripted programs may call, each with a name that does not change: a closed table.
+
+Ops of rows are not in it: their rows name them.
+"""
+import builtins
+import functools
+import operator
+
+import ptcore
+from ptcore.fx import _blocks
+from ptcore.fx.node import OpFunction
+from ptcore.jit._script import operations, schemas
+from ptcore.jit._script.asynchronous import fork, wait
+
+__all__ = ["function_named", "name_of"]
+
+_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift",
+              "rshift", "eq", "ne", "lt", "le", "gt", "ge", "contains", "getitem", "setitem", "delitem", "neg", "pos",
+              "invert", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor",
+              "ilshift", "irshift")
+_BUILTINS = ("abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "float", "getattr", "hex", "int",
+             "len", "max", "min", "oct", "ord", "print", "repr", "round", "str", "sum")
+# Functions of the package that are no ops.
+_TOP = ("are_deterministic_algorithms_enabled", "as_tensor", "bernoulli", "can_cast", "empty_like", "full_like",
+        "get_default_device", "get_default_dtype", "get_num_threads", "initial_seed", "is_grad_enabled", "is_inference",
+        "is_inference_mode_enabled", "is_signed", "is_tensor", "manual_seed", "no_grad", "enable_grad",
+        "set_grad_enabled", "inference_mode", "ones_like", "promote_types", "rand_like", "randint_like", "randn_like",
+        "result_type", "seed", "tensor", "zeros_like", "device", "Generator", "finfo", "iinfo")
+_RESAMPLE = ("upsample", "upsample_bilinear", "upsample_nearest")
+
+
+@functools.cache
+def _table():
+    """Names to functions, and back."""
+    from ptcore.autograd.profiler import record_function
+    found = {f"operator.{n}": getattr(operator, n) for n in _OPERATORS}
+    found |= {f"builtins.{n}": getattr(builtins, n) for n in _BUILTINS}
+    found |= {f"math.{f.__name__}": f for f in schemas.math_schemas()}
+    found |= {f"script.{n}": f for n, f in operations.NAMES.items()}
+    found |= {f"block.{n}": getattr(_blocks, n) for n in _blocks.__all__}
+    for kind, cls in (("List", list), ("Dict", dict), ("str", str)):
+        for overloads in schemas.schemas_of(kind).values():
+            for s in overloads:
+                if getattr(cls, s.name, None) is s.function:
+                    found[f"{cls.__name__}.{s.name}"] = s.function
+    found |= {f"error.{n}": e for n, e in vars(builtins).items() if isinstance(e, type) and issubclass(e, Exception)}
+    found |= {f"ptcore.{n}": getattr(ptcore, n) for n in _TOP}
+    found |= {f"functional.{n}": getattr(ptcore.nn.functional, n) for n in _RESAMPLE}
+    found |= {f"init.{n}": f for n, f in vars(ptcore.nn.init).items() if n.endswith("_") and not n.startswith("_")}
+    found |= {"script.fork": fork, "script.wait": wait, "ptcore.record_function": record_function}
+    overridable = type(ptcore.zeros)
+    spaces = (("ptcore", ptcore), ("functional", ptcore.nn.functional), ("linalg", ptcore.linalg),
+              ("special", ptcore.special), ("fft", ptcore.fft), ("Tensor", ptcore.Tensor))
+    for head, space in spaces:
+        for n in dir(space):
+            f = None if n.startswith("_") else getattr(space, n)
+            if isinstance(f, overridable) and not isinstance(f, OpFunction):
+                found.setdefault(f"{head}.{n}", f)
+    names = {}
+    for name, f in found.items():
+        names.setdefault(f, name)
+    return found, names
+
+
+def function_named(name):
+    """The function of a name, or None."""
+    return _table()[0].get(name)
+
+
+def name_of(f):
+    """The name of a function, or None."""
+    try:
+        return _table()[1].get(f)
+    except TypeError:
+        return None
