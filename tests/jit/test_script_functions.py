@@ -212,16 +212,18 @@ def test_loops_over_lists():
         same(list_grows, (a,))
 
 
-def test_many_early_returns():
+@pytest.mark.parametrize("count", [60, 400])
+def test_many_early_returns(count):
     def source(n):
         lines = ["def f(x: int):"] + [f"    if x == {k}:\n        return {k * k}" for k in range(n)] + ["    return -1"]
         return "\n".join(lines)
     import linecache
-    text = source(60)
-    linecache.cache["<many>"] = len(text), None, text.splitlines(True), "<many>"
+    text = source(count)
+    name = f"<{count} returns>"
+    linecache.cache[name] = len(text), None, text.splitlines(True), name
     space = {}
-    exec(compile(text, "<many>", "exec"), space)
-    same(space["f"], (3,), (59,), (70,))
+    exec(compile(text, name, "exec"), space)
+    same(space["f"], (3,), (59,), (count - 1,), (count,))
 
 
 # -- containers ----------------------------------------------------------------------------------------

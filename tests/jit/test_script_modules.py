@@ -1,7 +1,8 @@
 """``jit.script`` of modules and classes: what a module does eagerly is the oracle."""
-# ruff: noqa: B018, RUF012, UP006, UP035, UP045 - these forms are what is tested
+# ruff: noqa: B007, B018, B009, RUF012, PYI,  UP006, UP035, UP045 - these forms are what is tested
 import copy
-from typing import Dict, List, NamedTuple, Optional, Tuple
+import dataclasses
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -29,8 +30,8 @@ def plain(x):
 
 class Net(nn.Module):
     __constants__ = ["scale"]
-    names: List[str]
-    offset: Optional[Tensor]
+    names: list[str]
+    offset: Tensor | None
 
     def __init__(self, depth=3):
         super().__init__()
@@ -46,14 +47,14 @@ class Net(nn.Module):
         self.weight = nn.Parameter(ptcore.ones(4))
         self.register_buffer("seen", ptcore.zeros(()))
 
-    def forward(self, x, use: Optional[List[int]] = None):
+    def forward(self, x, use: list[int] | None = None):
         for k, layer in enumerate(self.layers):
             if use is None or k in use:
                 x = ptcore.relu(layer(x)) * self.scale
         x = self.body(x) + self.weight
         if self.absent is not None:
             x = self.absent(x)
-        found = jit.annotate(Dict[str, Tensor], {})
+        found = jit.annotate(dict[str, Tensor], {})
         for name, head in self.heads.items():
             found[name] = head(x)
         self.calls += 1
@@ -193,7 +194,7 @@ class Recurrent(nn.Module):
         self.lstm = nn.LSTM(3, 4)
         self.cell = nn.GRUCell(4, 4)
 
-    def forward(self, x, state: Optional[Tuple[Tensor, Tensor]] = None):
+    def forward(self, x, state: tuple[Tensor, Tensor] | None = None):
         out, (h, c) = self.lstm(x, state)
         y = self.cell(h[0])
         for row in out:
@@ -231,7 +232,7 @@ class Old(jit.ScriptModule):
     def __init__(self, n: int):
         super().__init__()
         self.weight = nn.Parameter(ptcore.ones(n))
-        self.memory = jit.Attribute({}, Dict[str, int])
+        self.memory = jit.Attribute({}, dict[str, int])
 
     @jit.script_method
     def forward(self, x):
@@ -254,10 +255,10 @@ def test_script_methods():
 
 @jit.script
 class Counter:
-    def __init__(self, start: int, names: List[str]):
+    def __init__(self, start: int, names: list[str]):
         self.n = start
         self.names = names
-        self.last: Optional[int] = None
+        self.last: int | None = None
 
     def add(self, k: int = 1):
         self.n += k
@@ -377,3 +378,116 @@ def test_hooks_run():
     scripted[0].register_forward_pre_hook(lambda m, args: seen.append(1))
     scripted(ptcore.ones(1, 2))
     assert seen == [1, (1, 2)]
+
+
+@jit.script
+@dataclasses.dataclass(order=True)
+class Record:
+    n: int
+    names: list[str]
+    rate: float = 2.5
+
+    def total(self):
+        return self.n * self.rate
+
+
+def use_dataclass(n: int):
+    a, b = Record(n, ["a"]), Record(names=["b"], n=n + 1, rate=1.0)
+    b.rate += 1
+    return a.total(), b.total(), a == b, a == Record(n, ["a"]), a < b, b.names, max([a.n, b.n])
+
+
+def test_dataclasses():
+    assert plain(jit.script(use_dataclass)(3)) == plain(use_dataclass(3))
+
+
+class Many(nn.Module):
+    rate: Final[float] = 3.0
+    kind: Final = "a"
+    flag: bool
+    pair: tuple[int, str]
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.Identity(), nn.Linear(2, 2)])
+        self.table = nn.ModuleDict({"one": nn.ReLU(), "two": nn.Identity()})
+        self.weights = nn.ParameterList([ptcore.ones(2), ptcore.zeros(2)])
+        self.sequence = nn.Sequential(nn.Identity(), nn.Sequential(nn.ReLU()))
+        self.flag = True
+        self.pair = (1, "x")
+        self.maybe = None
+        self.function = ptcore.tanh
+        self.size = [1, 2]
+
+    def forward(self, x):
+        for a, b in zip(self.layers, [1.0, 2.0, 3.0]):
+            x = a(x) * b
+        for k, (name, layer) in enumerate(self.table.items()):
+            x = layer(x) + k
+        for layer in self.layers[1:]:
+            x = layer(x)
+        for layer in self.table.values():
+            x = layer(x)
+        x = self.layers[-1](x) + self.weights[0]
+        for w in self.weights:
+            x = x + w
+        for part in self.sequence:
+            x = part(x)
+        if "one" in self.table and "three" not in self.table:
+            x = x * self.rate
+        if self.kind == "a" and self.flag:
+            x = x + 1
+        if hasattr(self, "maybe") and not hasattr(self, "nothing"):
+            x = x - 1
+        if self.maybe is not None:
+            x = self.maybe(x)
+        names = [name for name in self.table.keys()]
+        outs = [layer(x) for layer in self.layers]
+        self.flag = not self.flag
+        self.size.append(3)
+        if isinstance(self.layers[1], nn.Identity):
+            x = x + getattr(self, "rate") + getattr(self, "other", 2.0)
+        return self.function(x), names, outs, len(self.layers), self.pair, self.size
+
+
+def test_what_modules_hold():
+    scripted = same(Many(), (ptcore.ones(1, 2),), (ptcore.ones(1, 2),))
+    assert scripted.flag is True and scripted.size == [1, 2, 3, 3]
+
+
+class Shared(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = self.b = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.a(self.b(x))
+
+
+def test_shared_modules_stay_shared():
+    scripted = same(Shared(), (ptcore.ones(1, 2),))
+    assert scripted.a is scripted.b and len(list(scripted.parameters())) == 2
+
+
+def test_code_is_text_of_python():
+    code = jit.script(Many()).code
+    compile(code, "code", "exec")
+    assert code.startswith("def forward(self, x: Tensor) -> Tuple[Tensor, List[str], List[Tensor], int")
+    assert "self.layers" in code
+
+
+def test_ignored_methods_keep_state():
+    class Stateful(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.count = 0
+
+        @jit.ignore
+        def bump(self) -> int:
+            self.count += 1
+            return self.count
+
+        def forward(self, x):
+            self.bump()
+            return x + self.count
+    same(Stateful(), (ptcore.zeros(1),), (ptcore.zeros(1),))

@@ -11,6 +11,7 @@ import random
 
 import pytest
 
+import ptcore
 from ptcore import jit
 
 hypothesis = pytest.importorskip("hypothesis")
@@ -127,7 +128,7 @@ class Writer:
         """Writes a statement; whether what follows is never reached."""
         forms = ["assign", "assign", "augment", "append", "set", "optional", "pop", "assert", "swap", "new"]
         if indent < 5:
-            forms += ["if", "if", "if", "for", "for", "while", "each"]
+            forms += ["if", "if", "if", "for", "for", "while", "each", "with"]
         if indent > 1:
             forms += ["return", "raise"]
         if loop:
@@ -178,6 +179,9 @@ class Writer:
             if self.draw(2):
                 self.add(indent, "else:")
                 self.statements(known, indent + 1, loop)
+        elif form == "with":
+            self.add(indent, "with no_grad():")
+            self.statements(known, indent + 1, loop)
         elif form == "for":
             name = f"i{next(self.names)}"
             self.add(indent, f"for {name} in range({self.pick(['3', 'a % 5', '2, 7, 2', 'b % 4, -1, -1'])}):")
@@ -236,7 +240,7 @@ def check(text):
     from typing import Dict, List, Optional
     name = f"<program {next(_number)}>"
     linecache.cache[name] = len(text), None, text.splitlines(True), name
-    space = {"List": List, "Dict": Dict, "Optional": Optional, "helper": helper}
+    space = {"List": List, "Dict": Dict, "Optional": Optional, "helper": helper, "no_grad": ptcore.no_grad}
     try:
         exec(compile(text, name, "exec"), space)
         scripted = jit.script(space["f"])

@@ -17,8 +17,9 @@ import test_script_modules as modules
 import test_script_programs as programs
 
 NAMES = ["if_else", "early_returns", "while_loop", "nested_loops", "deep", "list_grows", "ranges", "boolean",
-         "list_methods", "dict_methods", "tuples", "comprehensions", "iteration", "text", "numbers", "maths", "complexes", "optionals",
-         "unions", "anything", "enums", "named", "raises", "calls", "tensors", "with_blocks", "fork_and_wait", "writes"]
+         "list_methods", "dict_methods", "tuples", "comprehensions", "iteration", "text", "numbers", "maths",
+         "complexes", "optionals", "unions", "anything", "enums", "named", "raises", "calls", "tensors",
+         "with_blocks", "fork_and_wait", "writes"]
 CLASSES = {class_name(c): c for c in (functions.Color, functions.Point, modules.Counter, modules.Pair)}
 
 

@@ -23,6 +23,9 @@ from ptcore.jit._script.values import Iterable, Method, Mod, Py, Val
 
 __all__ = ["Calls"]
 
+# Methods of Tensor that give, or take, what has no type.
+_UNTYPED = ("tolist", "numpy", "to_numpy", "tobytes", "untyped_storage", "register_hook", "apply_", "map_", "map2_",
+            "register_post_accumulate_grad_hook")
 CONTEXT = Type("context")
 _CONTEXTS = (ptcore.no_grad, ptcore.enable_grad, ptcore.set_grad_enabled, ptcore.inference_mode)
 
@@ -285,7 +288,7 @@ class Calls(Builtins):
             return self.emit("stride", (owner, *args), INT, kwargs, op="call_method")
         if name == "item":
             return self.emit("item", (owner,), NUMBER, op="call_method")
-        if name in ("tolist", "numpy", "register_hook", "apply_", "map_", "map2_"):
+        if name in _UNTYPED:
             raise self.error(f"Tensor.{name} is not supported in script: it gives what has no type here. Supported "
                              "instead: item, functions of tensors, and `numbers: List[int] = x.tolist()`",
                              NotSupportedError)

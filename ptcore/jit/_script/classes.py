@@ -1,7 +1,10 @@
 """Classes of Python in script: their attributes are those that ``__init__`` sets, their methods are compiled."""
 import ast
+import builtins
+import dataclasses
 import enum
 import inspect
+import sys
 import textwrap
 import types as python_types
 
@@ -20,6 +23,24 @@ _OWN = {"__init__", "__bool__", "__len__", "__contains__", "__getitem__", "__set
         "__xor__", "__lshift__", "__rshift__", "__neg__", "__pos__", "__invert__"}
 
 
+def from_module(cls, text):
+    """What the text of an annotation means in the module of a class."""
+    def found(node):
+        if isinstance(node, ast.Name):
+            known = vars(sys.modules[cls.__module__])
+            return known[node.id] if node.id in known else getattr(builtins, node.id)
+        if isinstance(node, ast.Attribute):
+            return getattr(found(node.value), node.attr)
+        if isinstance(node, ast.Subscript):
+            return found(node.value)[found(node.slice)]
+        if isinstance(node, ast.Tuple):
+            return tuple([found(x) for x in node.elts])
+        if isinstance(node, ast.Constant):
+            return node.value
+        raise AnnotationError(f"{text} is no type")
+    return found(ast.parse(text, mode="eval").body)
+
+
 class ClassInfo:
     """What script knows of a class.
 
@@ -36,6 +57,7 @@ class ClassInfo:
         self.cls, self.type = cls, Type("Class", (), cls)
         self.attributes, self.functions, self.statics, self.properties, self.constants = {}, {}, {}, {}, {}
         self.open = False
+        self.fields = None              # of a dataclass, whose constructor and comparisons are Python's own
         self._methods = {}
 
     def read(self):
@@ -45,17 +67,24 @@ class ClassInfo:
             elif isinstance(value, property):
                 self.properties[name] = self.functions[name] = value.fget
             elif isinstance(value, python_types.FunctionType):
+                if dataclasses.is_dataclass(self.cls) and inspect.unwrap(
+                        value).__code__.co_filename == "<string>":
+                    continue
                 if (not name.startswith("__") or name in _OWN) and modifier(value) != "unused":
                     self.functions[name] = value
             elif not name.startswith("__"):
                 self.constants[name] = value
+        if dataclasses.is_dataclass(self.cls):
+            self.fields = dataclasses.fields(self.cls)
         source = Source(self.functions["__init__"]) if "__init__" in self.functions else None
 
         def look_up(text):
+            if source is None:
+                return from_module(self.cls, text)
             return source.evaluate(ast.parse(text, mode="eval").body)
         for name, text in getattr(self.cls, "__annotations__", {}).items():
             try:
-                self.attributes[name] = types.from_annotation(text, None if source is None else look_up)
+                self.attributes[name] = types.from_annotation(text, look_up)
             except AnnotationError as error:
                 raise ScriptError(f"class {self.cls.__name__}: the attribute {name!r}: {error}") from None
             self.constants.pop(name, None)

@@ -54,6 +54,7 @@ class Compiler(Statements, Expressions, Calls, Methods):
         self.place = self.source.place(self.source.node)
         self.frame = Frame()
         self.returns, self.returned = None, []
+        self.depth = 0
         self.written_out, self.number, self.last_type, self.leaving = False, None, None, {}
 
     def compile(self):

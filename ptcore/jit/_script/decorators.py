@@ -58,7 +58,8 @@ def script_if_tracing(fn):
     @functools.wraps(fn)
     def wrapper(*args, **kwargs):
         from ptcore import jit
-        if not jit.is_tracing():
+        tracing = getattr(jit, "is_tracing", None)
+        if tracing is None or not tracing():
             return fn(*args, **kwargs)
         return jit.script(fn)(*args, **kwargs)
     wrapper.__script_if_tracing_wrapper__ = fn

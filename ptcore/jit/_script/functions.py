@@ -1,6 +1,7 @@
 """``ScriptFunction``: a function of Python as a graph that runs."""
 import functools
 import inspect
+import threading
 import weakref
 
 from ptcore._tensor import Tensor
@@ -154,7 +155,7 @@ class ScriptFunction:
 
 
 _functions = weakref.WeakKeyDictionary()        # functions of Python -> what script made of them
-_running = []
+_thread = threading.local()                     # what is being compiled, by thread
 
 
 def script_function(function, name=None):
@@ -171,11 +172,14 @@ def compiled(function, name, key=None, owner=None, **options):
     """Compiles a function, unless that is under way already: functions do not call themselves in script."""
     from ptcore.jit._script.compiler import Compiler
     key = key or function
-    if key in _running:
+    running = _thread.__dict__.setdefault("running", [])
+    if key in running:
         raise ScriptError(f"{name()} calls itself: script has no recursion; write a loop")
-    _running.append(key)
+    running.append(key)
     try:
         made = Compiler(function, **options).compile()
+    except RecursionError:
+        raise ScriptError(f"{name()} is nested too deep to be compiled; write parts of it as functions") from None
     finally:
-        _running.pop()
+        running.pop()
     return ScriptFunction(name(), made.graph, made.parameters, made.result, function, owner)

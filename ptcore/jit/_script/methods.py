@@ -1,5 +1,6 @@
 """Modules (of nn) and objects of scripted classes in scripted functions: their attributes and methods."""
 import ast
+import dataclasses
 import inspect
 import types as python_types
 
@@ -278,6 +279,8 @@ class Methods:
         return self.call_scripted(made, [owner, *args], kwargs)
 
     def new_object(self, info, args, kwargs):
+        if info.fields is not None and "__init__" not in info.functions:
+            return self.new_dataclass(info, args, kwargs)
         made = self.emit(operations.new_object, (Val(info.cls, ANY),), info.type, name=info.cls.__name__.lower())
         if "__init__" in info.functions:
             init = info.method("__init__")
@@ -285,3 +288,22 @@ class Methods:
         elif args or kwargs:
             raise self.error(f"{info.cls.__name__} takes no arguments")
         return made
+
+    def new_dataclass(self, info, args, kwargs):
+        """A call of the constructor that the dataclass made; it runs as Python."""
+        fields, kwargs, values = [f for f in info.fields if f.init], dict(kwargs), {}
+        if len(args) > len(fields):
+            raise self.error(f"{info.cls.__name__} has {len(fields)} fields, not {len(args)}")
+        for k, f in enumerate(fields):
+            if k < len(args):
+                x = args[k]
+            elif f.name in kwargs:
+                x = kwargs.pop(f.name)
+            elif f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING:
+                continue
+            else:
+                raise self.error(f"{info.cls.__name__} misses the field {f.name!r}")
+            values[f.name] = self.convert(self.as_value(x), info.attributes[f.name], f"the field {f.name!r}")
+        if kwargs:
+            raise self.error(f"{info.cls.__name__} has no field {next(iter(kwargs))!r}")
+        return self.emit(info.cls, (), info.type, values)

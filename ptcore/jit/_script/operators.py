@@ -145,6 +145,9 @@ def compare(c, op, a, b):
         return c.emit(function, (a, b), BOOL)
     if s == t == STR:
         return c.emit(function, (a, b), BOOL)
+    if s == t and s.kind == "Class" and op in COMPARE and (
+            c.class_info(a).fields is not None) and getattr(s.cls, magic) is not getattr(object, magic):
+        return c.emit(function, (a, b), BOOL)
     if op in (ast.Eq, ast.NotEq):
         same = s == t or unify(without_none(s), without_none(t)) is not None
         if {s, t} == {DEVICE, STR} or (s == t and s in (DEVICE, DTYPE)) or s.kind == t.kind == "Enum":

@@ -5,7 +5,7 @@ import ptcore
 from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
 from ptcore.fx.node import OpFunction
-from ptcore.jit._script.types import BOOL, DEVICE, DTYPE, INT, NONE, NUMBER, TENSOR, List, Optional, Tuple, Type
+from ptcore.jit._script.types import BOOL, DEVICE, DTYPE, INT, NONE, NUMBER, STR, TENSOR, List, Optional, Tuple, Type
 
 __all__ = ["of_call"]
 
@@ -16,8 +16,10 @@ _KNOWN = {
           "is_conj is_neg is_pinned is_shared is_set_to is_grad_enabled is_inference is_inference_mode_enabled "
           "is_storage are_deterministic_algorithms_enabled can_cast",
     INT: "dim ndimension numel nelement element_size get_device storage_offset data_ptr initial_seed seed "
-         "get_num_threads __len__ matrix_rank_int",
-    NONE: "backward manual_seed retain_grad set_num_threads set_grad_enabled set_default_dtype set_rng_state",
+         "get_num_threads const_data_ptr",
+    List(INT): "dim_order",
+    NONE: "backward record_stream manual_seed retain_grad set_num_threads set_grad_enabled set_default_dtype "
+          "set_rng_state",
     DTYPE: "get_default_dtype promote_types result_type",
     DEVICE: "get_default_device",
     _TENSORS: "split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes unsafe_split unsafe_chunk "
@@ -59,8 +61,12 @@ def of_call(f, name, args, kwargs):
         return TENSOR if len(args) == 1 and args[0].type == TENSOR else _TENSORS
     if name == "multi_head_attention_forward":
         return Tuple((TENSOR, Optional(TENSOR)))
-    if name in ("item",):
+    if name == "item":
         return NUMBER
+    if name == "type" and len(args) == 1 and not kwargs:
+        return STR
+    if f is ptcore.adaptive_max_pool1d:
+        return _PAIR
     of_linalg = getattr(ptcore.linalg, name, None) is f
     known = _named(f"linalg_{name}" if of_linalg else name)
     if known is None and type(f) is OpFunction:

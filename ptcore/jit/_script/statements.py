@@ -16,6 +16,7 @@ from ptcore.jit._script.values import Iterable, Method, Missing, Mod, Py, Val
 __all__ = ["Statements"]
 
 EXIT, RETURN = "$exit", "$return"
+_DEEP = 30                      # so many branches are written into each other, those of what follows a return included
 _INSTEAD = {
     ast.Try: "try: exceptions cannot be caught in script; test for what would raise by `if`",
     ast.Import: "import: import at the top of the file", ast.ImportFrom: "import: import at the top of the file",
@@ -46,13 +47,22 @@ class Statements:
                 self.statement(node)
             if self.frame.exited:
                 return
-            status = self.frame.lookup(EXIT)
-            if rest and not isinstance(status.arg, int):
-                self.guarded(node, status, rest)
+            if rest and not isinstance(self.frame.lookup(EXIT).arg, int):
+                self.guarded(node, rest)
                 return
 
-    def guarded(self, node, status, rest):
-        """What follows a statement that may have left the function or the loop."""
+    def guarded(self, node, rest):
+        """What follows a statement that may have left the function or the loop; deep inside of others, statement by
+        statement."""
+        if self.depth > _DEEP and len(rest) > 1:
+            for one in rest:
+                if not self.frame.exited:
+                    self.guarded(node, [one])
+            return
+        status = self.frame.lookup(EXIT)
+        if isinstance(status.arg, int):
+            self.block(rest)
+            return
         with self.at(node):
             go_on = self.emit(operator.eq, (status, Val(0, INT)), BOOL)
 
@@ -309,7 +319,7 @@ class Statements:
                 self.refine(test.yes if test.static else test.no)
                 self.block(yes if test.static else no)
                 return False
-            took = always_left(yes) != always_left(no)
+            took = always_left(yes) != always_left(no) and self.depth <= _DEEP
             if took and always_left(yes):
                 no = no + rest
             elif took:
@@ -321,11 +331,13 @@ class Statements:
         """A call of ``cond``; ``yes`` and ``no`` write the blocks. Variables that both leave behind are its results."""
         outer = self.frame
         frames = []
+        self.depth += 1
         for write, refined in ((yes, refined_yes), (no, refined_no)):
             self.frame = Frame(parent=outer)
             self.refine(refined)
             write()
             frames.append(self.frame)
+        self.depth -= 1
         self.frame = outer
         names = [*dict.fromkeys([*frames[0].assigned, *frames[1].assigned])]
         results, outputs = [], ([], [])
