@@ -15,7 +15,7 @@ import ptcore
 
 pytestmark = pytest.mark.core
 
-PACKAGES = ("backends", "nn", "optim", "autograd", "utils", "examples", "multiprocessing", "serialization")
+PACKAGES = ("backends", "jit", "nn", "optim", "autograd", "utils", "examples", "multiprocessing", "serialization")
 
 
 def modules():

@@ -176,6 +176,21 @@ def test_what_has_no_source():
         jit.script(3)
 
 
+@ptcore.no_grad()
+def decorated(x):
+    return x + 1
+
+
+def calls_decorated(x):
+    return decorated(x)
+
+
+def test_decorators_are_not_left_out():
+    for f in (decorated, calls_decorated):
+        with pytest.raises(jit.NotSupportedError, match=r"decorated is wrapped by a decorator.*with no_grad"):
+            jit.script(f)
+
+
 def variadic(*args):
     return 1
 

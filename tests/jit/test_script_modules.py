@@ -455,6 +455,26 @@ def test_what_modules_hold():
     assert scripted.flag is True and scripted.size == [1, 2, 3, 3]
 
 
+def test_attributes_that_are_set_keep_their_types():
+    scripted = jit.script(Many())
+    scripted.flag = False
+    assert scripted(ptcore.ones(1, 2))[0].shape == (1, 2) and scripted.flag is True
+    for name, value in (("flag", "a"), ("pair", (1, 2)), ("maybe", 3), ("size", ["a"])):
+        with pytest.raises(TypeError, match="expected a value of type"):
+            setattr(scripted, name, value)
+    with pytest.raises(AttributeError, match="'rate' is a constant"):
+        scripted.rate = 4.0
+    with pytest.raises(RuntimeError, match="can become another ScriptModule only"):
+        scripted.layers = nn.ReLU()
+    linear = jit.script(nn.Linear(2, 2, bias=False))
+    with pytest.raises(RuntimeError, match="'bias' of a ScriptModule cannot be set"):
+        linear.bias = nn.Parameter(ptcore.ones(2))
+    with pytest.raises(RuntimeError, match="'weight' of a ScriptModule cannot become None"):
+        linear.weight = None
+    linear.weight = nn.Parameter(ptcore.ones(2, 2))
+    assert linear(ptcore.ones(1, 2)).tolist() == [[2, 2]]
+
+
 class Shared(nn.Module):
     def __init__(self):
         super().__init__()

@@ -67,7 +67,11 @@ def jit_isinstance(obj, target_type):
     for t in target_type if builtins.isinstance(target_type, tuple) else (target_type,):
         if t in (list, dict, tuple) or t in (list, dict, tuple):
             raise RuntimeError(f"isinstance: {t} needs the types of what it holds, as in List[int]")
-        if types.holds(types.from_annotation(t), obj):
+        try:
+            found = types.holds(types.from_annotation(t), obj)
+        except types.AnnotationError:
+            found = builtins.isinstance(obj, t)         # a class that script does not know
+        if found:
             return True
     return False
 

@@ -6,7 +6,7 @@ import typing
 from ptcore.jit._script import types
 from ptcore.jit._script.classes import compile_all, script_class
 from ptcore.jit._script.functions import ScriptFunction, script_function
-from ptcore.jit._script.modules import ScriptModule, script_module
+from ptcore.jit._script.modules import script_module
 from ptcore.nn import Module
 
 __all__ = ["CompilationUnit", "Final", "interface", "script", "script_method"]
@@ -50,8 +50,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """
     if optimize is not None or example_inputs is not None:
         raise NotImplementedError("script: optimize and example_inputs are absent; types are those of annotations")
-    if isinstance(obj, (ScriptFunction, ScriptModule)) and not (
-            isinstance(obj, ScriptModule) and obj.__dict__.get("_scripted") is None and not hasattr(obj, "_methods")):
+    if isinstance(obj, ScriptFunction):
         return obj
     if isinstance(obj, Module):
         return script_module(obj)

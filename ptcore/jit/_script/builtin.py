@@ -388,7 +388,7 @@ class Builtins:
             x = self.expression(node.args[0])
             wanted = self.wanted_types(node.args[1])
             if isinstance(x, Mod):
-                return Test(None, isinstance(x.module.original, tuple([w for w in wanted if isinstance(w, type)])))
+                return Test(None, isinstance(x.module._jit_original, tuple([w for w in wanted if isinstance(w, type)])))
             x = self.as_value(x)
             return self.instance_test(node.args[0], x, wanted, Test)
 
@@ -468,7 +468,7 @@ class Builtins:
         """The class of a module or of a value whose type has one: for messages."""
         (x,) = self.only_args(node, 1)
         if isinstance(x, Mod):
-            return Py(type(getattr(x.module, "original", x.module)))
+            return Py(type(getattr(x.module, "_jit_original", x.module)))
         x = self.as_value(x)
         found = x.type.cls or types.runtime_class(x.type)
         if found is None:
@@ -496,11 +496,11 @@ class Builtins:
         f, *args = args
         from ptcore.jit._script.functions import ScriptFunction, script_function
         if isinstance(f, Method) and isinstance(f.owner, Mod) and f.function is None:
-            made = f.owner.module.compiled(f.name)
+            made = f.owner.module._jit_compiled(f.name)
             owner = self.emit(f.owner.path, (), ANY, op="get_attr", name=f.owner.path or "self")
             target = self.emit(getattr, (owner, Val(f.name, STR)), ANY)
         elif isinstance(f, Mod):
-            made = f.module.compiled("forward")
+            made = f.module._jit_compiled("forward")
             target = self.emit(f.path, (), ANY, op="get_attr", name=f.path or "self")
         elif isinstance(f, Py):
             made = f.obj if isinstance(f.obj, ScriptFunction) else script_function(f.obj)

@@ -66,7 +66,7 @@ class Calls(Builtins):
         owner = self.frame.lookup("self")
         if not isinstance(owner, Mod) or self.defined_in is None:
             raise self.error("super() is supported in methods of modules only", NotSupportedError)
-        cls = type(self.module.original)
+        cls = type(self.module._jit_original)
         for base in cls.__mro__[cls.__mro__.index(self.defined_in) + 1:]:
             if tree.attr in vars(base):
                 return Method(owner, tree.attr, (base, vars(base)[tree.attr]))
@@ -109,6 +109,8 @@ class Calls(Builtins):
         if isinstance(f, OpFunction) or name_of(f) is not None:
             return self.call_op(f, args, kwargs)
         own = [(getattr(x, "__module__", None) or "").startswith("ptcore.") for x in (f, self.source.function)]
+        if hasattr(f, "__wrapped__"):
+            script_function(f)                  # raises
         if isinstance(f, python_types.FunctionType) and (own[1] or not own[0] or ".examples" in f.__module__):
             with self.note_call():
                 made = script_function(f)

@@ -106,7 +106,7 @@ class Compiler(Statements, Expressions, Calls, Methods):
                 raise self.error("*args and **kwargs are not supported in script. Supported instead: a list, or "
                                  "arguments one by one", NotSupportedError)
         trees = [*a.posonlyargs, *a.args]
-        signature = inspect.signature(inspect.unwrap(self.source.function))
+        signature = inspect.signature(self.source.function)
         comment = self.comment_types(node, len(trees))
         made = []
         for k, tree in enumerate([*trees, *a.kwonlyargs]):

@@ -1,6 +1,5 @@
 """``ScriptFunction``: a function of Python as a graph that runs."""
 import functools
-import inspect
 import threading
 import weakref
 
@@ -160,7 +159,6 @@ _thread = threading.local()                     # what is being compiled, by thr
 
 def script_function(function, name=None):
     """The ScriptFunction of a function of Python; the same one each time."""
-    function = inspect.unwrap(function)
     made = _functions.get(function)
     if made is None:
         made = compiled(function, lambda: name or function.__qualname__.rpartition("<locals>.")[2])

@@ -23,7 +23,7 @@ class Methods:
     # -- modules -----------------------------------------------------------------------------------
 
     def original(self, owner):
-        return getattr(owner.module, "original", owner.module)
+        return getattr(owner.module, "_jit_original", owner.module)
 
     def is_container(self, owner):
         return isinstance(self.original(owner), _CONTAINERS)
@@ -118,7 +118,7 @@ class Methods:
             t = self.annotated_result(getter)
         else:
             with self.note_call():
-                t = owner.module.compiled(name).returns
+                t = owner.module._jit_compiled(name).returns
         return self.emit(owner.below(name), (), t, op="get_attr")
 
     def attribute_type(self, module, name, value):
@@ -178,7 +178,7 @@ class Methods:
         """A call of a module."""
         module = owner.module
         with self.note_call():
-            made = module.compiled("forward")
+            made = module._jit_compiled("forward")
         if made is None:
             raise self.error(f"module {type(self.original(owner)).__name__} has no forward")
         values = self.bind_arguments(f"{type(self.original(owner)).__name__}.forward", made.parameters, args, kwargs)
@@ -200,7 +200,7 @@ class Methods:
         if method.function is not None:
             base, function = method.function
             with self.note_call():
-                made = module.compiled_super(base, name, function)
+                made = module._jit_compiled_super(base, name, function)
             name = made.__name__
         else:
             function = getattr(type(original), name, None)
@@ -216,7 +216,7 @@ class Methods:
             if isinstance(inspect.getattr_static(type(original), name, None), staticmethod):
                 return self.call_python(function, args, kwargs)
             with self.note_call():
-                made = module.compiled(name)
+                made = module._jit_compiled(name)
         values = self.bind_arguments(name, made.parameters, args, kwargs)
         here = self.emit(owner.path, (), ANY, op="get_attr", name=owner.path.replace(".", "_") or "self")
         return self.emit(name, (here, *values), made.returns, op="call_method")

@@ -12,7 +12,7 @@ from ptcore.jit._script.compiler import Parameter
 from ptcore.jit._script.decorators import modifier
 from ptcore.jit._script.functions import ScriptFunction, compiled
 from ptcore.jit._script.source import ScriptError
-from ptcore.jit._script.types import ANY, NONE, TENSOR, Optional, Tuple, from_annotation, of_value
+from ptcore.jit._script.types import ANY, NONE, TENSOR, Optional, Tuple, from_annotation, given, of_value
 from ptcore.nn import Module
 
 __all__ = ["RecursiveScriptModule", "ScriptModule", "attribute_kind", "attribute_type", "constant_names",
@@ -34,8 +34,8 @@ def constant_names(original):
 
 def attribute_kind(module, name):
     """What an attribute of a scripted module is: "module", "tensor", "attribute", "method", "property", or None."""
-    original = getattr(module, "original", module)
-    if name in module.__dict__.get("_methods", ()):
+    original = getattr(module, "_jit_original", module)
+    if name in module.__dict__.get("_jit_methods", ()):
         return "property" if isinstance(inspect.getattr_static(type(original), name, None), property) else "method"
     if name in module._modules:
         return "module"
@@ -55,10 +55,10 @@ def attribute_kind(module, name):
 
 def attribute_type(module, name, value):
     """The type of an attribute: that of its annotation, else that of its value."""
-    known = module.__dict__.get("_types", {})
+    known = module.__dict__.get("_jit_types", {})
     if name in known:
         return known[name]
-    original = getattr(module, "original", module)
+    original = getattr(module, "_jit_original", module)
     for cls in type(original).__mro__:
         a = vars(cls).get("__annotations__", {}).get(name)
         if a is not None and a is not typing.Final:
@@ -70,8 +70,8 @@ def attribute_type(module, name, value):
             t = NONE
         else:
             t = TENSOR if isinstance(value, Tensor) else of_value(value)
-    if "_types" in module.__dict__:
-        module.__dict__["_types"][name] = t
+    if "_jit_types" in module.__dict__:
+        module.__dict__["_jit_types"][name] = t
     return t
 
 
@@ -106,33 +106,35 @@ class ScriptModule(Module):
     --------
     >>> import ptcore
     >>> net = ptcore.jit.script(ptcore.nn.Sequential(ptcore.nn.Linear(2, 2), ptcore.nn.ReLU()))
-    >>> isinstance(net, ptcore.jit.ScriptModule), net(ptcore.ones(1, 2)).shape
-    (True, ptcore.Size([1, 2]))
+    >>> net(ptcore.ones(1, 2)).shape
+    ptcore.Size([1, 2])
+    >>> [*net.state_dict()]
+    ['0.weight', '0.bias']
     """
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         marked = [name for name, f in vars(cls).items() if getattr(f, "_jit_script_method", False)]
-        inherited = getattr(cls, "_script_methods", ())
-        cls._script_methods = (*inherited, *[name for name in marked if name not in inherited])
+        inherited = getattr(cls, "_jit_script_methods", ())
+        cls._jit_script_methods = (*inherited, *[name for name in marked if name not in inherited])
         if marked:
             _compile_after(cls)
 
     @property
     def graph(self):
-        return self._method("forward").graph
+        return self._jit_method("forward").graph
 
     @property
     def code(self):
-        return self._method("forward").code
+        return self._jit_method("forward").code
 
     @property
     def inlined_graph(self):
         return self.graph
 
-    def _method(self, name):
-        scripted = self.__dict__.get("_scripted")
-        found = scripted._method(name) if scripted is not None else None
+    def _jit_method(self, name):
+        scripted = self.__dict__.get("_jit_scripted")
+        found = scripted._jit_method(name) if scripted is not None else None
         if found is None:
             raise AttributeError(f"{type(self).__name__} has no scripted method {name!r}")
         return found
@@ -150,13 +152,13 @@ def _compile_after(cls):
     def __init__(self, *args, **kwargs):
         init(self, *args, **kwargs)
         if type(self) is cls:
-            for name in cls._script_methods:
+            for name in cls._jit_script_methods:
                 self.__dict__.pop(name, None)
             made = RecursiveScriptModule(self, shared=True)
-            object.__setattr__(self, "_scripted", made)
-            made.compile(["forward"] if "forward" in cls._script_methods else [], cls._script_methods)
-            for name in cls._script_methods:
-                self.__dict__[name] = made._method(name)
+            object.__setattr__(self, "_jit_scripted", made)
+            made._jit_compile_all(cls._jit_script_methods)
+            for name in cls._jit_script_methods:
+                self.__dict__[name] = made._jit_method(name)
     __init__.__wrapped__ = init
     cls.__init__ = __init__
 
@@ -170,66 +172,76 @@ class RecursiveScriptModule(ScriptModule):
     def __init__(self, original, shared=False):
         Module.__init__(self)
         own = self.__dict__
-        own["original"], own["original_name"] = original, type(original).__name__
-        own["_methods"], own["_types"], own["_shared"] = {}, {}, None
+        own["_jit_original"] = original
+        own["_jit_methods"], own["_jit_types"], own["_jit_shared"] = {}, {}, None
         own["training"] = original.training
-        own["_parameters"] = original._parameters if shared else dict(original._parameters)
-        own["_buffers"] = original._buffers if shared else dict(original._buffers)
+        if shared:
+            own["_parameters"], own["_buffers"] = original._parameters, original._buffers
+        else:
+            self._parameters.update(original._parameters)
+            self._buffers.update(original._buffers)
         own["_non_persistent_buffers_set"] = set(original._non_persistent_buffers_set)
         for name, value in vars(original).items():
-            if name in _OWN or name.startswith("_script"):
+            if name in original._parameters or name in original._buffers or name in original._modules:
+                continue
+            if name in _OWN or name.startswith("_jit_"):
                 if name.endswith("_hooks") and name in own and value:
                     own[name] = type(value)(value)
                 continue
             if isinstance(value, Attribute):
-                own["_types"][name] = from_annotation(value.type)
+                own["_jit_types"][name] = from_annotation(value.type)
                 value = value.value
             own[name] = copy.copy(value) if isinstance(value, (list, dict)) else value
         if shared:
-            own["_shared"] = original
+            own["_jit_shared"] = original
         made = {}
         for name, child in original._modules.items():
             self._modules[name] = None if child is None else _child(child, made)
 
+    @property
+    def original_name(self):
+        """The name of the class that the module was scripted from."""
+        return type(self._jit_original).__name__
+
     # -- methods -----------------------------------------------------------------------------------
 
-    def compiled(self, name):
+    def _jit_compiled(self, name):
         """A method as a graph, compiled at its first use; None if there is none."""
-        found = self._methods.get(name)
+        found = self._jit_methods.get(name)
         if found is None:
-            function, defined_in = _function_of(type(self.original), name)
+            function, defined_in = _function_of(type(self._jit_original), name)
             if function is None:
                 return None
-            found = self._compile(name, function, defined_in)
+            found = self._jit_compile(name, function, defined_in)
         return found
 
-    def compiled_super(self, base, name, function):
+    def _jit_compiled_super(self, base, name, function):
         """The method of a base class, under a name of its own."""
         own = f"__super_{base.__name__}_{name}"
-        return self._methods.get(own) or self._compile(own, function, base)
+        return self._jit_methods.get(own) or self._jit_compile(own, function, base)
 
-    def _compile(self, name, function, defined_in):
-        owner = self._shared or self
-        found = self._methods[name] = compiled(function, lambda: name, key=(id(self), name), owner=owner, module=self,
-                                               defined_in=defined_in)
-        self._show(name, found)
+    def _jit_compile(self, name, function, defined_in):
+        owner = self._jit_shared or self
+        found = self._jit_methods[name] = compiled(function, lambda: name, key=(id(self), name), owner=owner,
+                                                   module=self, defined_in=defined_in)
+        self._jit_show(name, found)
         return found
 
-    def _show(self, name, method):
+    def _jit_show(self, name, method):
         """Lets a method stand before one of Module of the same name."""
         if hasattr(ScriptModule, name) and not isinstance(inspect.getattr_static(ScriptModule, name), property):
             self.__dict__[name] = method
 
-    def compile(self, first, also=()):
-        for name in (*first, *also):
-            self.compiled(name)
+    def _jit_compile_all(self, names):
+        for name in names:
+            self._jit_compiled(name)
 
-    def _method(self, name):
-        return self._methods.get(name)
+    def _jit_method(self, name):
+        return self._jit_methods.get(name)
 
     def __getattr__(self, name):
-        found = self.__dict__.get("_methods", {}).get(name)
-        original = self.__dict__.get("original")
+        found = self.__dict__.get("_jit_methods", {}).get(name)
+        original = self.__dict__.get("_jit_original")
         static = None if original is None else inspect.getattr_static(type(original), name, None)
         if found is not None:
             return found() if isinstance(static, property) else found
@@ -245,8 +257,26 @@ class RecursiveScriptModule(ScriptModule):
                 return getattr(original, name)
         return super().__getattr__(name)
 
+    def __setattr__(self, name, value):
+        """Sets an attribute, of the type that the graphs know it with; what they hold as a constant stays."""
+        own = self.__dict__
+        if "_jit_original" in own and not name.startswith("_"):
+            if name in self._modules and not isinstance(value, ScriptModule):
+                raise RuntimeError(f"the submodule {name!r} of a ScriptModule can become another ScriptModule only")
+            kept = own["_parameters"] if name in own["_parameters"] else own["_buffers"]
+            if name in kept and (kept[name] is None) != (value is None):
+                what = "become None" if value is None else "be set"
+                raise RuntimeError(f"{name!r} of a ScriptModule cannot {what}: its graphs are compiled for what it is")
+            if name in constant_names(self._jit_original) and name not in kept:
+                raise AttributeError(f"{name!r} is a constant of a ScriptModule")
+            if name in self._jit_types:
+                value = given(self._jit_types[name], value)
+            elif name in own and name not in _OWN and not callable(value):
+                value = given(attribute_type(self, name, own[name]), value)
+        super().__setattr__(name, value)
+
     def forward(self, *args, **kwargs):
-        method = self._methods.get("forward")
+        method = self._jit_methods.get("forward")
         if method is None:
             raise NotImplementedError(f"{self.original_name} has no forward")
         return method(*args, **kwargs)
@@ -255,14 +285,14 @@ class RecursiveScriptModule(ScriptModule):
         return len(self._modules)
 
     def __iter__(self):
-        if isinstance(self.original, ptcore.nn.ModuleDict):
+        if isinstance(self._jit_original, ptcore.nn.ModuleDict):
             return iter(self._modules)
-        if isinstance(self.original, (ptcore.nn.ModuleList, ptcore.nn.Sequential)):
+        if isinstance(self._jit_original, (ptcore.nn.ModuleList, ptcore.nn.Sequential)):
             return iter(self._modules.values())
         raise TypeError(f"{self.original_name} is not iterable")
 
     def __getitem__(self, index):
-        if isinstance(self.original, ptcore.nn.ModuleDict):
+        if isinstance(self._jit_original, ptcore.nn.ModuleDict):
             return self._modules[index]
         return list(self._modules.values())[index]
 
@@ -283,14 +313,15 @@ class RecursiveScriptModule(ScriptModule):
     def __deepcopy__(self, memo):
         made = type(self).__new__(type(self))
         memo[id(self)] = made
-        kept = ("original", "_methods", "_types", "_shared")
+        kept = ("_jit_original", "_jit_methods", "_jit_types", "_jit_shared")
         made.__dict__ = {name: value if name in kept else copy.deepcopy(value, memo)
                          for name, value in self.__dict__.items()}
-        made.__dict__["_methods"] = {name: f.bound(made) for name, f in self._methods.items()}
-        for name, method in made._methods.items():
-            made._show(name, method)
-        made.__dict__["_types"] = dict(self._types)
-        made.__dict__["_shared"] = None
+        made.__setstate__({})           # the tables of parameters, buffers and modules are those of the copy
+        made.__dict__["_jit_methods"] = {name: f.bound(made) for name, f in self._jit_methods.items()}
+        for name, method in made._jit_methods.items():
+            made._jit_show(name, method)
+        made.__dict__["_jit_types"] = dict(self._jit_types)
+        made.__dict__["_jit_shared"] = None
         return made
 
     def __copy__(self):
@@ -323,8 +354,8 @@ def _child(child, made):
     if found is None:
         if isinstance(child, RecursiveScriptModule):
             found = child
-        elif isinstance(child, ScriptModule) and child.__dict__.get("_scripted") is not None:
-            found = child.__dict__["_scripted"]
+        elif isinstance(child, ScriptModule) and child.__dict__.get("_jit_scripted") is not None:
+            found = child.__dict__["_jit_scripted"]
         elif _is_library(child):
             found = _library(child)
         else:
@@ -341,7 +372,7 @@ def _library(child):
         _compile_methods(made)
         return made
     try:
-        made.compiled("forward")
+        made._jit_compiled("forward")
         return made
     except ScriptError:
         return _as_it_is(child)
@@ -367,29 +398,29 @@ def _as_it_is(child):
                                                                  if p.keyword_only}, returns)
     result.meta["effect"] = True
     graph.output(result, returns)
-    made._methods["forward"] = ScriptFunction("forward", graph, parameters, returns, function, made)
-    made._show("forward", made._methods["forward"])
+    made._jit_methods["forward"] = ScriptFunction("forward", graph, parameters, returns, function, made)
+    made._jit_show("forward", made._jit_methods["forward"])
     return made
 
 
 def _compile_methods(made):
     """Compiles forward, and the methods that are marked ``export``."""
-    cls = type(made.original)
+    cls = type(made._jit_original)
     function, _ = _function_of(cls, "forward")
     if function is not None and modifier(function) not in ("ignore", "unused") and not isinstance(
-            made.original, _UNTOUCHED):
-        made.compiled("forward")
+            made._jit_original, _UNTOUCHED):
+        made._jit_compiled("forward")
     for name in dir(cls):
         static = inspect.getattr_static(cls, name, None)
         if modifier(static) == "export":
-            made.compiled(name)
+            made._jit_compiled(name)
 
 
 def script_module(module):
     """The ScriptModule of a module."""
     if isinstance(module, RecursiveScriptModule):
         return module
-    if isinstance(module, ScriptModule) and module.__dict__.get("_scripted") is not None:
+    if isinstance(module, ScriptModule) and module.__dict__.get("_jit_scripted") is not None:
         return module
     return _child(module, {})
 

@@ -57,7 +57,10 @@ class Source:
     """
 
     def __init__(self, function):
-        function = inspect.unwrap(function)
+        if hasattr(function, "__wrapped__"):
+            raise NotSupportedError(f"script: {getattr(function, '__qualname__', function)} is wrapped by a decorator, "
+                                    "which would be left out: script reads what the function itself says. Write what "
+                                    "the decorator does into it, as in `with no_grad():`")
         if not isinstance(function, python_types.FunctionType):
             raise ScriptError(f"script: {function!r} is no function of Python and has no source")
         self.function, self.code = function, function.__code__
