@@ -12,10 +12,21 @@ from ptcore.jit._script.decorators import export, ignore, script_if_tracing, unu
 from ptcore.jit._script.errors import Error
 from ptcore.jit._script.functions import ScriptFunction
 from ptcore.jit._script.modules import RecursiveScriptModule, ScriptModule
+from ptcore.jit._script.settings import (
+    enable_onednn_fusion,
+    export_opnames,
+    fuser,
+    last_executed_optimized_graph,
+    onednn_fusion_enabled,
+    optimized_execution,
+    set_fusion_strategy,
+    strict_fusion,
+)
 from ptcore.jit._script.source import NotSupportedError, ScriptError
 from ptcore.jit._trace import TracerWarning, TracingCheckError, is_tracing, trace, trace_module
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "NotSupportedError", "RecursiveScriptModule",
-           "ScriptError", "ScriptFunction", "ScriptModule", "TracerWarning", "TracingCheckError", "annotate", "export",
-           "fork", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "save", "script",
-           "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait"]
+           "ScriptError", "ScriptFunction", "ScriptModule", "annotate", "enable_onednn_fusion", "export",
+           "export_opnames", "fork", "fuser", "ignore", "interface", "is_scripting", "isinstance",
+           "last_executed_optimized_graph", "onednn_fusion_enabled", "optimized_execution", "script",
+           "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion", "unused", "wait"]

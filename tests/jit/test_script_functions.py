@@ -796,3 +796,60 @@ def test_graph_is_dead_code_safe():
     found = [7]
     assert jit.ScriptFunction("f", f.graph, f.parameters, f.returns)(found) == 1
     assert found == [7, 1, 0, 1, 2]
+
+
+def test_transformations_of_scripted_functions():
+    f = jit.script(polynomial)
+    x = ptcore.linspace(0.1, 2, 5)
+    assert ptcore.equal(ptcore.func.grad(f)(x, 4), ptcore.func.grad(polynomial)(x, 4))
+    rows = ptcore.stack([x, x + 1])
+    assert ptcore.allclose(ptcore.vmap(f, (0, None))(rows, 3), ptcore.vmap(polynomial, (0, None))(rows, 3))
+    (value,), (tangent,) = zip(ptcore.func.jvp(lambda t: f(t, 4), (x,), (x,)))
+    wanted = ptcore.func.jvp(lambda t: polynomial(t, 4), (x,), (x,))
+    assert ptcore.equal(value, wanted[0]) and ptcore.equal(tangent, wanted[1])
+
+
+def test_threads_do_not_meet():
+    import threading
+    f = jit.script(deep)
+    wanted = [[deep(a, b) for b in range(6)] for a in range(8)]
+    found = [None] * 8
+
+    def run(a):
+        for _ in range(20):
+            found[a] = [f(a, b) for b in range(6)]
+    threads = [threading.Thread(target=run, args=(a,)) for a in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == wanted
+
+
+def test_isinstance_in_python():
+    assert jit.isinstance({"a": [1]}, Dict[str, List[int]]) and not jit.isinstance({"a": [1]}, Dict[str, List[str]])
+    assert jit.isinstance((1, "a"), Tuple[int, str]) and jit.isinstance(None, Optional[int])
+    assert jit.isinstance(1, (str, int)) and jit.isinstance(ptcore.ones(1), Tensor)
+    with pytest.raises(RuntimeError, match="needs the types of what it holds"):
+        jit.isinstance([1], list)
+
+
+def test_values_are_dropped_after_their_last_use():
+    import weakref
+    refs = []
+
+    @jit.ignore
+    def watch(x: Tensor) -> int:
+        refs.append(weakref.ref(x))
+        return 0
+
+    @jit.ignore
+    def look(n: int) -> int:
+        return 1 if refs[0]() is None else 0
+
+    def f(x):
+        y = x + 1
+        n = watch(y)
+        z = y * 2
+        return look(n), z
+    assert jit.script(f)(ptcore.ones(2))[0] == 1

@@ -511,3 +511,28 @@ def test_ignored_methods_keep_state():
             self.bump()
             return x + self.count
     same(Stateful(), (ptcore.zeros(1),), (ptcore.zeros(1),))
+
+
+def test_settings():
+    before = jit.set_fusion_strategy([("STATIC", 1)])
+    assert jit.set_fusion_strategy(before) == [("STATIC", 1)]
+    with pytest.raises(ValueError, match="'STATIC' or 'DYNAMIC'"):
+        jit.set_fusion_strategy([("a", 1)])
+    with jit.optimized_execution(False):
+        assert jit.script(nn.ReLU())(ptcore.ones(1)).item() == 1
+    assert jit.onednn_fusion_enabled() is False and jit.enable_onednn_fusion(False) is None
+    for use in (jit.strict_fusion, lambda: jit.fuser("fuser1"), jit.last_executed_optimized_graph,
+                lambda: jit.enable_onednn_fusion(True)):
+        with pytest.raises(NotImplementedError):
+            use()
+    names = jit.export_opnames(jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU())))
+    assert names == ["linear", "relu"]
+    assert jit.export_opnames(jit.script(use_loop)) == ["cos", "sin"]
+    with pytest.raises(TypeError, match="expected a ScriptModule"):
+        jit.export_opnames(nn.ReLU())
+
+
+def use_loop(x, n: int):
+    for _ in range(n):
+        x = ptcore.sin(x)
+    return ptcore.cos(x)

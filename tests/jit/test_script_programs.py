@@ -20,9 +20,11 @@ from hypothesis import strategies as st  # noqa: E402
 
 EXAMPLES = int(os.environ.get("PTCORE_SCRIPT_PROGRAMS", "200"))
 _number = itertools.count()
-HEAD = "def f(a: int, b: int, items: List[int], words: Dict[str, int], maybe: Optional[int], flag: bool):\n"
+HEAD = ("def f(a: int, b: int, items: List[int], words: Dict[str, int], maybe: Optional[int], flag: bool,\n"
+        "      s: str, pair: Tuple[int, str]):\n")
 # Name -> type of the variables that a program has from its start.
-START = {"a": "int", "b": "int", "items": "list", "words": "dict", "maybe": "opt", "flag": "bool"}
+START = {"a": "int", "b": "int", "items": "list", "words": "dict", "maybe": "opt", "flag": "bool", "s": "str",
+         "pair": "pair"}
 
 
 class Writer:
@@ -45,7 +47,8 @@ class Writer:
     def ints(self, known, depth=0):
         forms = ["const", "name", "name"]
         if depth < 3:
-            forms += ["op", "op", "len", "item", "ternary", "get", "call", "sum", "min", "bool"]
+            forms += ["op", "op", "len", "item", "ternary", "get", "call", "sum", "min", "bool", "find", "pair",
+                      "narrow"]
         form = self.pick(forms)
         if form == "name" and self.of(known, "int"):
             return self.pick(self.of(known, "int"))
@@ -69,12 +72,19 @@ class Writer:
             return f"{self.pick(['min', 'max'])}({self.ints(known, depth + 1)}, {self.ints(known, depth + 1)})"
         if form == "bool":
             return f"int({self.bools(known, depth + 1)})"
+        if form == "find":
+            return f"{self.texts(known, depth + 1)}.{self.pick(['find', 'count'])}({self.texts(known, depth + 1)})"
+        if form == "pair" and self.of(known, "pair"):
+            return f"{self.pick(self.of(known, 'pair'))}[0]"
+        if form == "narrow" and self.of(known, "opt"):
+            name = self.pick(self.of(known, "opt"))
+            return f"({name} + {self.ints(known, depth + 1)} if {name} is not None else {self.ints(known, depth + 1)})"
         return str(self.draw(12) - 3)
 
     def bools(self, known, depth=0):
         forms = ["compare", "name"]
         if depth < 3:
-            forms += ["compare", "not", "and", "or", "in", "chain", "optional"]
+            forms += ["compare", "not", "and", "or", "in", "chain", "optional", "text"]
         form = self.pick(forms)
         if form == "name" and self.of(known, "bool"):
             return self.pick(self.of(known, "bool"))
@@ -82,6 +92,9 @@ class Writer:
             return f"(not {self.bools(known, depth + 1)})"
         if form in ("and", "or"):
             return f"({self.bools(known, depth + 1)} {form} {self.bools(known, depth + 1)})"
+        if form == "text":
+            left, sign = self.texts(known, depth + 1), self.pick(["==", "<", "in", "not in"])
+            return f"({left} {sign} {self.texts(known, depth + 1)})"
         if form == "in":
             return f"({self.ints(known, depth + 1)} {self.pick(['in', 'not in'])} {self.lists(known, depth + 1)})"
         if form == "chain":
@@ -105,6 +118,26 @@ class Writer:
             return f"({self.lists(known, depth + 1)} + {self.lists(known, depth + 1)})"
         return self.pick(self.of(known, "list"))
 
+    def texts(self, known, depth=0):
+        forms = ["const", "slice", "str", "pair", "upper", "join", "format"] if depth < 2 else []
+        form = self.pick(["name", "name", *forms])
+        if form == "const":
+            return self.pick(["'a'", "'b1'", "''", "'xyz'"])
+        if form == "slice":
+            return f"{self.texts(known, 2)}[{self.draw(3) - 1}:{self.ints(known, 3)}]"
+        if form == "str":
+            return f"str({self.ints(known, 2)})"
+        if form == "pair" and self.of(known, "pair"):
+            return f"{self.pick(self.of(known, 'pair'))}[1]"
+        if form == "upper":
+            call = self.pick(["upper()", "strip()", "title()", "replace(chr(97), s)"])
+            return f"{self.texts(known, depth + 1)}.{call}"
+        if form == "join":
+            return f"'-'.join([str(q) for q in {self.lists(known, 1)}[:3]])"
+        if form == "format":
+            return f"f'{{{self.ints(known, 3)}}}:{{{self.texts(known, 2)}}}'".replace("''", "")
+        return self.pick(self.of(known, "str"))
+
     def text(self, known):
         return self.pick(["'x'", "'y'", "'z'", "str(a)", "f'k{b}'"])
 
@@ -126,7 +159,8 @@ class Writer:
 
     def statement(self, known, indent, loop):
         """Writes a statement; whether what follows is never reached."""
-        forms = ["assign", "assign", "augment", "append", "set", "optional", "pop", "assert", "swap", "new"]
+        forms = ["assign", "assign", "augment", "append", "set", "optional", "pop", "assert", "swap", "new", "text",
+                 "pair", "refine", "unpack"]
         if indent < 5:
             forms += ["if", "if", "if", "for", "for", "while", "each", "with"]
         if indent > 1:
@@ -148,8 +182,9 @@ class Writer:
         if form == "assign":
             self.add(indent, f"{self.pick(['a', 'b', *self.of(known, 'int')])} = {self.ints(known)}")
         elif form == "new":
-            name, kind = f"v{next(self.names)}", self.pick(["int", "bool", "list"])
-            self.add(indent, f"{name} = " + {"int": self.ints, "bool": self.bools, "list": self.lists}[kind](known))
+            name, kind = f"v{next(self.names)}", self.pick(["int", "bool", "list", "str"])
+            self.add(indent, f"{name} = " + {"int": self.ints, "bool": self.bools, "list": self.lists,
+                                             "str": self.texts}[kind](known))
             known[name] = kind
         elif form == "augment":
             name, sign = self.pick(self.of(known, "int")), self.pick(["+", "-", "*", "%"])
@@ -166,6 +201,34 @@ class Writer:
         elif form == "optional":
             self.add(indent, self.pick([f"maybe = {self.ints(known)}", "maybe = None",
                                         f"maybe = {self.ints(known, 2)} if {self.bools(known, 2)} else None"]))
+        elif form == "text":
+            self.add(indent, self.pick([f"s = {self.texts(known)}[:9]", f"s += {self.texts(known)}[:3]"]))
+        elif form == "pair":
+            self.add(indent, self.pick([f"pair = ({self.ints(known)}, {self.texts(known)})", "pair = (a, s)"]))
+        elif form == "unpack":
+            self.add(indent, self.pick(["a, s = pair", f"(a, b), s = (b, {self.ints(known)}), pair[1]"]))
+        elif form == "refine":
+            name = f"m{next(self.names)}"
+            form = self.pick(["block", "else", "assert", "leave" if loop else "return"])
+            if form == "block":
+                self.add(indent, "if maybe is not None:")
+                self.add(indent + 1, f"{name} = maybe + 1")
+                self.statements({**known, name: "int"}, indent + 1, loop)
+            elif form == "else":
+                self.add(indent, "if maybe is None:")
+                self.statements(known, indent + 1, loop)
+                self.add(indent, "else:")
+                self.add(indent + 1, f"{name} = maybe * 2")
+                self.statements({**known, name: "int"}, indent + 1, loop)
+            else:
+                if form == "assert":
+                    self.add(indent, "assert maybe is not None")
+                else:
+                    self.add(indent, "if maybe is None:")
+                    self.add(indent + 1, self.pick(["break", "continue"]) if form == "leave"
+                             else f"return {self.result(known)}")
+                self.add(indent, f"{name} = maybe - 1")
+                known[name] = "int"
         elif form == "assert":
             self.add(indent, f"assert {self.bools(known)} or a > -3, f'{{a}} {{b}}'")
         elif form == "swap":
@@ -204,7 +267,7 @@ class Writer:
         return False
 
     def result(self, known):
-        return f"{self.ints(known)}, {self.bools(known, 2)}, {self.pick(self.of(known, 'list'))}, maybe is None"
+        return f"{self.ints(known)}, {self.bools(known, 2)}, {self.pick(self.of(known, 'list'))}, maybe, s, pair"
 
     def program(self):
         self.statements(START, 1, False, 3 + self.draw(5))
@@ -231,16 +294,17 @@ def outcome(f, args):
     return found, args
 
 
-ARGUMENTS = [(3, 2, [1, 2, 3], {"x": 1}, None, True), (0, -1, [], {}, 4, False),
-             (7, 5, [5, -1, 0, 9], {"y": 2, "z": 0}, 0, True)]
+ARGUMENTS = [(3, 2, [1, 2, 3], {"x": 1}, None, True, "abc", (4, "q")), (0, -1, [], {}, 4, False, "", (0, "")),
+             (7, 5, [5, -1, 0, 9], {"y": 2, "z": 0}, 0, True, "a-b a", (-2, "ab"))]
 
 
 def check(text):
     """Runs a program by Python and by script."""
-    from typing import Dict, List, Optional
+    from typing import Dict, List, Optional, Tuple
     name = f"<program {next(_number)}>"
     linecache.cache[name] = len(text), None, text.splitlines(True), name
-    space = {"List": List, "Dict": Dict, "Optional": Optional, "helper": helper, "no_grad": ptcore.no_grad}
+    space = {"List": List, "Dict": Dict, "Optional": Optional, "Tuple": Tuple, "helper": helper,
+             "no_grad": ptcore.no_grad}
     try:
         exec(compile(text, name, "exec"), space)
         scripted = jit.script(space["f"])

@@ -1,0 +1,132 @@
+"""Settings of PyTorch's fusers and executor: what has a meaning here is kept, what has none says so when it is used."""
+import contextlib
+
+from ptcore.fx.node import OpFunction
+from ptcore.jit._script.functions import ScriptFunction
+
+__all__ = ["enable_onednn_fusion", "export_opnames", "fuser", "last_executed_optimized_graph", "onednn_fusion_enabled",
+           "optimized_execution", "set_fusion_strategy", "strict_fusion"]
+
+_strategy = [("STATIC", 2), ("DYNAMIC", 10)]
+
+
+def set_fusion_strategy(strategy):
+    """Sets how often PyTorch's fuser compiles for other sizes. It is kept and given back; graphs run the same.
+
+    Parameters
+    ----------
+    strategy : list of tuple
+        Pairs of "STATIC" or "DYNAMIC" and a number.
+
+    Returns
+    -------
+    list of tuple
+        What was set before.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> before = ptcore.jit.set_fusion_strategy([("DYNAMIC", 3)])
+    >>> ptcore.jit.set_fusion_strategy(before)
+    [('DYNAMIC', 3)]
+    """
+    global _strategy
+    for kind, depth in strategy:
+        if kind not in ("STATIC", "DYNAMIC") or not isinstance(depth, int):
+            raise ValueError(f"set_fusion_strategy: pairs of 'STATIC' or 'DYNAMIC' and a number, got {(kind, depth)}")
+    before, _strategy = _strategy, [tuple(pair) for pair in strategy]
+    return before
+
+
+@contextlib.contextmanager
+def optimized_execution(should_optimize):
+    """A context in which PyTorch's executor optimizes graphs or does not. Scripted graphs run as they are in both."""
+    yield
+
+
+class strict_fusion:
+    """Absent: scripted graphs are not fused, so none could be said to be fused as a whole.
+
+    Raises
+    ------
+    NotImplementedError
+    """
+
+    def __init__(self):
+        raise NotImplementedError("strict_fusion: absent; scripted graphs are run op by op")
+
+
+def fuser(name):
+    """Absent: there is no fuser of a name.
+
+    Raises
+    ------
+    NotImplementedError
+    """
+    raise NotImplementedError(f"fuser: absent; there is no fuser {name!r} here")
+
+
+def last_executed_optimized_graph():
+    """Absent: the graph that runs is ``.graph`` of the function or module.
+
+    Raises
+    ------
+    NotImplementedError
+    """
+    raise NotImplementedError("last_executed_optimized_graph: absent; the graph that runs is the function's .graph")
+
+
+def enable_onednn_fusion(enabled):
+    """oneDNN is no part of ptcore: it can be disabled, and not be enabled.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is to be enabled.
+    """
+    if enabled:
+        raise NotImplementedError("enable_onednn_fusion: oneDNN is no part of ptcore")
+
+
+def onednn_fusion_enabled():
+    """False."""
+    return False
+
+
+def export_opnames(m):
+    """The names of all ops that a scripted module or function calls, in order of the alphabet.
+
+    Parameters
+    ----------
+    m : ScriptModule or ScriptFunction
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.jit.export_opnames(ptcore.jit.script(ptcore.nn.Linear(2, 2)))
+    ['linear']
+    """
+    found, seen = set(), set()
+
+    def look(graph):
+        if id(graph) in seen:
+            return
+        seen.add(id(graph))
+        for node in graph.nodes:
+            if isinstance(node.target, OpFunction):
+                found.add(node.target.__name__)
+            elif isinstance(node.target, ScriptFunction):
+                look(node.target.graph)
+            for block in node.blocks:
+                look(block)
+    functions = [m] if isinstance(m, ScriptFunction) else [
+        f for part in m.modules() for f in getattr(part, "_jit_methods", {}).values()]
+    if not functions and not isinstance(m, ScriptFunction):
+        raise TypeError(f"export_opnames: expected a ScriptModule or ScriptFunction, got {type(m).__name__}")
+    for f in functions:
+        look(f.graph)
+    return sorted(found)
