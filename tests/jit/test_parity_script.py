@@ -492,6 +492,19 @@ return torch.zeros(2).undefined_method()
 """
 # Bodies that torch refuses: script accepts more here, with Python's results.
 WIDER = """
+z = None
+if n > 2:
+    z = n
+return z
+---
+z = None
+for q in a:
+    if z is None:
+        z = q
+    else:
+        z = z + q
+return z
+---
 return [i for i in a if i > 1]
 ---
 return f"{n:3d}", f"{s!r}"

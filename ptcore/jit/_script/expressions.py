@@ -270,6 +270,12 @@ class Expressions(Comprehensions):
                 return Val((a.arg in b.module._modules) == isinstance(op, ast.In), BOOL)
             made = operators.contains(self, self.as_value(a), self.as_value(b))
             return made if isinstance(op, ast.In) else self.emit(operations.negate, (made,), BOOL)
+        same = isinstance(op, ast.Is)
+        if (same or isinstance(op, ast.IsNot)) and isinstance(a, Mod):
+            if isinstance(b, Mod):
+                return Val((a.module is b.module) == same, BOOL)
+            if self.as_value(b).type == NONE:
+                return Val(not same, BOOL)
         a, b = self.as_value(a), self.as_value(b)
         if isinstance(op, (ast.Is, ast.IsNot)):
             made = operators.identity(self, isinstance(op, ast.Is), a, b)

@@ -102,7 +102,8 @@ class Source:
         text = "".join(lines)
         key = self.file, text
         if key not in _compiled:
-            _compiled.clear()
+            if len(_compiled) >= _FILES:
+                _compiled.clear()
             try:
                 made = compile(text, self.file, "exec", flags=self.code.co_flags & _FUTURE, dont_inherit=True)
             except SyntaxError:
@@ -186,7 +187,8 @@ class Source:
         raise AnnotationError(f"{ast.unparse(node)} is no type")
 
 
-_compiled = {}                  # the last file that was looked at: (name, text) -> its code objects
+_compiled = {}                  # files that were looked at: (name, text) -> their code objects
+_FILES = 16
 _FUTURE = functools.reduce(operator.or_, [getattr(__future__, name).compiler_flag
                                           for name in __future__.all_feature_names])
 

@@ -10,7 +10,7 @@ from ptcore.fx import _blocks
 from ptcore.jit._script import operations, operators
 from ptcore.jit._script.frames import Frame, missing, order_inputs
 from ptcore.jit._script.source import NotSupportedError
-from ptcore.jit._script.types import ANY, BOOL, INT, NONE, STR, TENSOR, is_subtype, unify
+from ptcore.jit._script.types import ANY, BOOL, INT, NONE, STR, TENSOR, Optional, is_subtype, unify
 from ptcore.jit._script.values import Iterable, Method, Missing, Mod, Py, Val
 
 __all__ = ["Statements"]
@@ -156,6 +156,8 @@ class Statements:
                 raise self.error(f"{name!r} is a function, class or module outside of this block; give the value "
                                  "another name")
             self.frame.types[name] = value.type
+        elif known == NONE and value.type != NONE and name not in frame.annotated:
+            frame.types[name] = Optional(value.type)        # set to None first, and to this in a block
         elif not is_subtype(value.type, known):
             value = self.converted(value, known)
             if value is None:
